@@ -9,6 +9,7 @@ use crate::commands::drill::DrillArgs;
 use crate::commands::explain::ExplainArgs;
 use crate::commands::init::InitArgs;
 use crate::commands::models::ModelsArgs;
+use crate::commands::paper::PaperArgs;
 use crate::commands::prove::ProveArgs;
 use crate::commands::report::ReportArgs;
 use crate::commands::simulate::SimulateArgs;
@@ -23,6 +24,7 @@ Examples:
   brunt init my-storage.toml                 a scenario to fill in with your own paths
   brunt run my-storage.toml --duration 2h    the test that counts
   brunt report runs/2026-11-21-181503-demo   rebuild its report
+  brunt paper RUN... --out mail.pdf          the paper about a storage solution, with its evidence
   brunt verify /srv/mail/*.edb               are these databases intact?";
 
 /// Will this storage bear the brunt?
@@ -53,7 +55,9 @@ pub enum Command {
     Report(ReportArgs),
     /// Say which of two sides of runs is better, or where a series of runs changes
     Compare(CompareArgs),
-    /// Check database and log files for damage
+    /// Write the paper about a storage solution from the runs of its tests
+    Paper(PaperArgs),
+    /// Check database and log files for damage, and papers for numbers that do not follow
     Verify(VerifyArgs),
     /// Crash and recover the engine thousands of times in virtual time, and check that nothing is lost
     Prove(ProveArgs),

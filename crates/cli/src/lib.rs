@@ -57,6 +57,7 @@ pub fn main() -> ExitCode {
         Command::Compare(args) => {
             carry_out(args.quiet, |output| commands::compare::run(args, output))
         }
+        Command::Paper(args) => carry_out(args.quiet, |output| commands::paper::run(args, output)),
         Command::Verify(args) => {
             carry_out(args.quiet, |output| commands::verify::run(args, output))
         }

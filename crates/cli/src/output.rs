@@ -204,6 +204,11 @@ impl Output {
         painted(self.colour_data, tone, text)
     }
 
+    /// `text` in the colour of `tone`, for stderr.
+    pub fn paint_talk(&self, tone: Tone, text: &str) -> String {
+        painted(self.colour_talk, tone, text)
+    }
+
     /// Progress of one phase, called `label`.
     pub fn progress(&self, label: &str) -> Progress {
         Progress::new(self, label)

@@ -15,6 +15,7 @@
 //! runs of several hosts into one; [`compare`] says which of two sides of runs is better.
 
 pub mod compare;
+mod condensed;
 mod counters;
 mod earlier;
 pub mod event;
@@ -39,21 +40,24 @@ mod together;
 mod unfinished;
 mod whole_file;
 
+pub use condensed::{condensed_counters, condensed_latencies};
 pub use counters::Counters;
 pub use earlier::{Earlier, EarlierError, Stream};
 pub use event::Event;
 pub use folder::{FolderError, RunFolder};
+pub use html::escape;
 pub use html::{
-    StorageInterval, StoragePage, SweepFigures, SweepPage, SweepPoint, comparison_html,
-    history_html, report_html, side_by_side_html, storage_html, sweep_html,
+    ReportTables, StorageInterval, StoragePage, SweepFigures, SweepPage, SweepPoint,
+    comparison_html, framed_html, history_html, report_html, side_by_side_html, storage_html,
+    sweep_html,
 };
 pub use number::{counted, decimals, grouped};
 pub use pictures::Pictures;
 pub use result::RunResult;
-pub use run::{ReadError, Run};
+pub use run::{Opened, ReadError, Run, open_in};
 pub use side_by_side::side_by_side;
 pub use table::{Cell, Column, Row, Table};
 pub use text::{escaped, one_line};
 pub use timestamp::Timestamp;
 pub use together::{TogetherError, are_one_test, together};
-pub use whole_file::write_report;
+pub use whole_file::{write_new, write_report};

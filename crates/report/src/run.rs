@@ -12,10 +12,11 @@
 //! A folder may come from anywhere, and the report may be made by root. So a file that is a link, that is not a regular file, or
 //! that is endless is an error.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use brunt_stats::read_latency_log;
+use brunt_stats::{Latencies, read_latency_log};
 
 use crate::recorded::{Recorded, Wanted};
 use crate::result::{ResultError, Sample};
@@ -68,20 +69,34 @@ impl Run {
     /// # Errors
     /// [`ReadError`] when there is no run, or one of its files cannot be read.
     pub fn read(folder: &Path) -> Result<Self, ReadError> {
-        const RESULT: &str = "result.json";
-        let folder = match folder.file_name() {
-            Some(name) if name == RESULT => folder.parent().unwrap_or(Path::new("")),
-            _ => folder,
+        let folder = folder_of(folder);
+        let open = |name: &str| open_in(folder, name);
+        Self::of_files(folder, open).map_err(|error| match error {
+            ReadError::NoRun(folder) if is_of_a_run(&folder) => ReadError::NotBegun(folder),
+            error => error,
+        })
+    }
+
+    /// Reads the run whose files `open` opens by their names; `None` is a file that is not there. Messages call it `folder`.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn of_files<'f>(
+        folder: &Path,
+        open: impl Fn(&str) -> Opened<'f>,
+    ) -> Result<Self, ReadError> {
+        let files = Files {
+            folder,
+            open: &open,
         };
         let path = folder.join(RESULT);
-        let events = Event::read_all(&text_of(&folder.join("events.log"))?.unwrap_or_default());
-        let found = text_of(&path)?.as_deref().map(RunResult::from_json);
+        let events = Event::read_all(&files.text("events.log")?.unwrap_or_default());
+        let found = files.text(RESULT)?.as_deref().map(RunResult::from_json);
         let wanted = match &found {
             Some(Ok(result)) if result.is_finished() => Wanted::Samples,
             _ => Wanted::Totals,
         };
-        let table = folder.join("counters.csv");
-        let recorded = Recorded::read(open(&table)?, wanted).map_err(refused(&table))?;
+        let recorded = files.recorded(wanted)?;
         let is_empty = recorded.samples.is_empty();
         let (mut result, gap) = match found {
             Some(Ok(result)) => {
@@ -93,22 +108,95 @@ impl Run {
                 (outline, Some(rebuilt::LOST))
             }
             Some(Err(source)) => return Err(ReadError::Result { path, source }),
-            None if is_of_a_run(folder) => return Err(ReadError::NotBegun(folder.to_owned())),
             None => return Err(ReadError::NoRun(folder.to_owned())),
         };
         if let Some(gap) = gap {
-            let log = folder.join("latency.hlog");
-            let latencies = read_latency_log(open(&log)?).map_err(refused(&log))?;
-            unfinished::fill(&mut result, &recorded, &latencies, gap);
+            unfinished::fill(&mut result, &recorded, &files.latencies()?, gap);
         }
         Ok(Self {
             result,
-            scenario: text_of(&folder.join("scenario.toml"))?.unwrap_or_default(),
+            scenario: files.text("scenario.toml")?.unwrap_or_default(),
             events,
             samples: recorded.samples,
         })
     }
+
+    /// The numbers of this run as its tables have them, whatever its `result.json` says. Nothing is judged.
+    ///
+    /// # Errors
+    /// [`ReadError`] when a table cannot be read.
+    pub fn from_tables<'f>(
+        &self,
+        folder: &Path,
+        open: impl Fn(&str) -> Opened<'f>,
+    ) -> Result<RunResult, ReadError> {
+        let files = Files {
+            folder,
+            open: &open,
+        };
+        let mut result = self.result.clone();
+        let recorded = files.recorded(Wanted::Totals)?;
+        unfinished::fill(&mut result, &recorded, &files.latencies()?, "");
+        Ok(result)
+    }
 }
+
+/// Opens the file called `name` in the run folder `folder`. A link, and whatever else is not a regular file, is an error.
+///
+/// # Errors
+/// The error of the system.
+pub fn open_in(folder: &Path, name: &str) -> Opened<'static> {
+    let file = whole_file::read(&folder.join(name))?;
+    Ok(file.map(|file| Box::new(file) as Box<dyn Read>))
+}
+
+const RESULT: &str = "result.json";
+
+/// A file of a run folder; `None` when there is none of that name.
+pub type Opened<'f> = io::Result<Option<Box<dyn Read + 'f>>>;
+
+/// The files of a run.
+struct Files<'a, 'f> {
+    folder: &'a Path,
+    open: &'a dyn Fn(&str) -> Opened<'f>,
+}
+
+impl<'f> Files<'_, 'f> {
+    /// A file line by line; a missing one is empty.
+    fn lines(&self, name: &str) -> Result<BufReader<Box<dyn Read + 'f>>, ReadError> {
+        let file = (self.open)(name).map_err(refused(&self.folder.join(name)))?;
+        let file = file.unwrap_or_else(|| Box::new(io::empty()));
+        Ok(BufReader::with_capacity(BUFFER, file))
+    }
+
+    fn text(&self, name: &str) -> Result<Option<String>, ReadError> {
+        let path = self.folder.join(name);
+        let file = (self.open)(name).map_err(refused(&path))?;
+        file.map(|file| text_in(file, &path)).transpose()
+    }
+
+    fn recorded(&self, wanted: Wanted) -> Result<Recorded, ReadError> {
+        const TABLE: &str = "counters.csv";
+        let recorded = Recorded::read(self.lines(TABLE)?, wanted);
+        recorded.map_err(refused(&self.folder.join(TABLE)))
+    }
+
+    fn latencies(&self) -> Result<BTreeMap<String, Latencies>, ReadError> {
+        const LOG: &str = "latency.hlog";
+        let latencies = read_latency_log(self.lines(LOG)?);
+        latencies.map_err(refused(&self.folder.join(LOG)))
+    }
+}
+
+/// The folder of a run that is named by its folder or its result.
+fn folder_of(path: &Path) -> &Path {
+    match path.file_name() {
+        Some(name) if name == RESULT => path.parent().unwrap_or(Path::new("")),
+        _ => path,
+    }
+}
+
+const BUFFER: usize = 1 << 20;
 
 /// Longer than any result, scenario or log of events; the tables are read line by line.
 const TEXT_MAX: u64 = 64 << 20;
@@ -122,7 +210,6 @@ fn is_of_a_run(folder: &Path) -> bool {
 
 /// Opens a file of a run folder; a missing file is empty.
 pub(crate) fn open(path: &Path) -> Result<BufReader<Box<dyn Read>>, ReadError> {
-    const BUFFER: usize = 1 << 20;
     let file: Box<dyn Read> = match whole_file::read(path).map_err(refused(path))? {
         Some(file) => Box::new(file),
         None => Box::new(io::empty()),
@@ -131,16 +218,18 @@ pub(crate) fn open(path: &Path) -> Result<BufReader<Box<dyn Read>>, ReadError> {
 }
 
 pub(crate) fn text_of(path: &Path) -> Result<Option<String>, ReadError> {
-    let Some(file) = whole_file::read(path).map_err(refused(path))? else {
-        return Ok(None);
-    };
+    let file = whole_file::read(path).map_err(refused(path))?;
+    file.map(|file| text_in(file, path)).transpose()
+}
+
+fn text_in(file: impl Read, path: &Path) -> Result<String, ReadError> {
     let mut bytes = Vec::new();
     let length = file.take(TEXT_MAX + 1).read_to_end(&mut bytes);
     if length.map_err(refused(path))? as u64 > TEXT_MAX {
         return Err(refused(path)(io::ErrorKind::FileTooLarge.into()));
     }
     // A log whose last line was torn may end inside a character.
-    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 pub(crate) fn refused(path: &Path) -> impl Fn(io::Error) -> ReadError {

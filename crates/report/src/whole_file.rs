@@ -68,6 +68,21 @@ pub fn write_report(path: &Path, html: &str) -> io::Result<()> {
     write(path, html.as_bytes())
 }
 
+/// Writes `bytes` to `path`, which may hold nothing, or a file that `is_ours`.
+///
+/// # Errors
+/// The error of the system; [`io::ErrorKind::AlreadyExists`] when something else is there, which stays untouched.
+pub fn write_new(path: &Path, bytes: &[u8], is_ours: impl Fn(&[u8]) -> bool) -> io::Result<()> {
+    if let Some(mut there) = read(path)? {
+        let mut content = Vec::new();
+        there.read_to_end(&mut content)?;
+        if !is_ours(&content) {
+            return Err(taken("is not a paper of brunt"));
+        }
+    }
+    write(path, bytes)
+}
+
 /// Opens the regular file at `path`; `None` when there is none.
 ///
 /// # Errors

@@ -7,6 +7,7 @@ pub mod drill;
 pub mod explain;
 pub mod init;
 pub mod models;
+pub mod paper;
 pub mod prove;
 pub mod report;
 pub mod run;

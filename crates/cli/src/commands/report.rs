@@ -160,7 +160,7 @@ pub(crate) fn read(run: &Path) -> Result<Run, ReportError> {
 }
 
 /// The newest run in a folder, by its name, which begins with the time.
-fn newest_below(folder: &Path) -> Option<PathBuf> {
+pub(super) fn newest_below(folder: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(folder).ok()?.flatten();
     let runs = entries.map(|entry| entry.path());
     runs.filter(|run| run.join("result.json").is_file()).max()

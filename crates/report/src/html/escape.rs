@@ -6,7 +6,7 @@ use minijinja::{Error, Output, State, escape_formatter};
 use crate::escaped as shown;
 
 /// `text` with the five special characters of HTML escaped, and control characters except tab and line feed written out.
-pub(crate) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in shown(text, |c| matches!(c, '\n' | '\t')).chars() {
         match c {

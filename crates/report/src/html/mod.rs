@@ -22,7 +22,7 @@ mod sweep;
 mod tables;
 
 pub use compare::{comparison_html, history_html};
-pub(crate) use escape::escape;
+pub use escape::escape;
 pub use side_by_side::side_by_side_html;
 pub use storage::{StorageInterval, StoragePage, storage_html};
 pub use sweep::{SweepFigures, SweepPage, SweepPoint, sweep_html};
@@ -30,8 +30,8 @@ pub use sweep::{SweepFigures, SweepPage, SweepPoint, sweep_html};
 use brunt_units::ByteSize;
 use serde::Serialize;
 
-use crate::result::{IoNumbers, Quantity, RunResult, Verdict, World, states_table};
 use crate::pictures::Pictures;
+use crate::result::{IoNumbers, Quantity, RunResult, Verdict, World, states_table};
 use crate::table::{Cell, Column, Row, Table};
 use crate::{Event, Run, counted, decimals, grouped};
 use page::rendered;
@@ -40,6 +40,44 @@ use page::rendered;
 pub(crate) const GENERATOR: &str = r#"<meta name="generator" content="brunt">"#;
 
 const TEMPLATE: &str = include_str!("report.html");
+const FRAMED: &str = include_str!("framed.html");
+
+/// The tables of a report.
+#[derive(Clone, Debug)]
+pub struct ReportTables {
+    /// Rules, group by group, with a summary of each.
+    pub rules: Vec<(String, Table)>,
+    /// Each server and their sum; empty when there is only one.
+    pub servers: Table,
+    /// Those of a Jetstress report.
+    pub jetstress: Vec<Table>,
+    /// Those that Jetstress does not have; some are empty.
+    pub further: Vec<Table>,
+    /// How the run was made.
+    pub origin: Table,
+}
+
+impl ReportTables {
+    /// The tables of `result`.
+    pub fn of(result: &RunResult) -> Self {
+        Self {
+            rules: tables::rule_groups(result),
+            servers: tables::servers(result),
+            jetstress: jetstress::all(result),
+            further: tables::further(result),
+            origin: tables::origin(result),
+        }
+    }
+}
+
+/// A page with the style of reports around `body`, which is HTML. `foot` stands on every printed page.
+pub fn framed_html(title: &str, foot: &str, body: &str) -> String {
+    #[derive(Serialize)]
+    struct Framed<'a> {
+        body: &'a str,
+    }
+    rendered(FRAMED, title, foot, &Framed { body })
+}
 
 /// The data of the template.
 #[derive(Serialize)]

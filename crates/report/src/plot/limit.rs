@@ -35,7 +35,13 @@ pub(super) fn draw(shapes: &mut Vec<Shape>, limits: &[Limit], x: &Axis, y: &Axis
         } else {
             ROW - GAP
         };
-        label(shapes, Look::Limit, Anchor::End, [RIGHT - GAP, y + below], name);
+        label(
+            shapes,
+            Look::Limit,
+            Anchor::End,
+            [RIGHT - GAP, y + below],
+            name,
+        );
     }
     // The first row of names is above the picture.
     let first = TOP - GAP;

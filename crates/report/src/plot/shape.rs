@@ -70,13 +70,7 @@ pub(super) fn line(shapes: &mut Vec<Shape>, look: Look, ends: [f64; 4]) {
     shapes.push(Shape::Line(look, ends));
 }
 
-pub(super) fn label(
-    shapes: &mut Vec<Shape>,
-    look: Look,
-    anchor: Anchor,
-    at: [f64; 2],
-    text: &str,
-) {
+pub(super) fn label(shapes: &mut Vec<Shape>, look: Look, anchor: Anchor, at: [f64; 2], text: &str) {
     shapes.push(Shape::Text(look, anchor, at, text.to_owned()));
 }
 

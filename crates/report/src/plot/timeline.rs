@@ -53,7 +53,13 @@ impl Timeline {
             };
             rectangle(shapes, Look::State, [from, TOP, until, BOTTOM]);
             if from + GAP + width_of(&state.text) <= until {
-                label(shapes, Look::Label, Anchor::Start, [from + GAP, BOTTOM - 6.0], &state.text);
+                label(
+                    shapes,
+                    Look::Label,
+                    Anchor::Start,
+                    [from + GAP, BOTTOM - 6.0],
+                    &state.text,
+                );
             }
         }
     }

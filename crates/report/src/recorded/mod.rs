@@ -159,7 +159,7 @@ impl Row<'_> {
 }
 
 impl Total {
-    fn add(&mut self, row: &Row<'_>) {
+    pub(crate) fn add(&mut self, row: &Row<'_>) {
         self.count += row.count;
         self.bytes += row.bytes;
         self.latency_ms_sum += row.count as f64 * row.latency_ms_mean.unwrap_or(0.0);

@@ -222,6 +222,28 @@ impl Table {
         }
     }
 
+    /// The line above it; often empty.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// The line below it; often empty.
+    pub fn note(&self) -> &str {
+        &self.note
+    }
+
+    /// Name of each column, and whether it has numbers; none when the rows are pairs of a name and a value.
+    pub fn columns(&self) -> impl Iterator<Item = (&str, bool)> {
+        let columns = self.columns.iter();
+        columns.map(|column| (column.name.as_str(), column.is_number))
+    }
+
+    /// The cells of each row for people, and the row's class.
+    pub fn for_people(&self) -> impl Iterator<Item = (Vec<String>, &'static str)> {
+        let classes = self.rows.iter().map(|row| row.class);
+        self.shown().zip(classes)
+    }
+
     /// Whether it has no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()

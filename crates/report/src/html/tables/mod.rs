@@ -24,16 +24,29 @@ pub(super) struct Rules {
 /// The rules and their outcomes, group by group.
 pub(super) fn rules(result: &RunResult) -> Vec<Rules> {
     let groups = RuleGroup::all(&result.rules);
-    let table = |group: &RuleGroup<'_>| match group.rules[0].server {
-        Some(_) => by_server(group),
-        None => of_one(group),
-    };
     let rules = groups.iter().map(|group| Rules {
         summary: group.summary(),
         is_open: !group.is_folded(),
-        table: table(group).titled(&group.group.to_string()),
+        table: of_group(group),
     });
     rules.collect()
+}
+
+/// The same without what is open.
+pub(super) fn rule_groups(result: &RunResult) -> Vec<(String, Table)> {
+    let groups = RuleGroup::all(&result.rules);
+    let groups = groups
+        .iter()
+        .map(|group| (group.summary(), of_group(group)));
+    groups.collect()
+}
+
+fn of_group(group: &RuleGroup<'_>) -> Table {
+    let table = match group.rules[0].server {
+        Some(_) => by_server(group),
+        None => of_one(group),
+    };
+    table.titled(&group.group.to_string())
 }
 
 fn of_one(group: &RuleGroup<'_>) -> Table {

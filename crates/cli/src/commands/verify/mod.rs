@@ -1,4 +1,4 @@
-//! `brunt verify`: are these database and log files intact?
+//! `brunt verify`: are these database and log files intact? Does a paper follow from its evidence ([`papers`])?
 //!
 //! Files are only read, one after the other, past the page cache. The table goes to stdout; with `--json` one line of JSON
 //! for each file goes there instead, with every finding that was kept.
@@ -8,6 +8,8 @@
 //! | 0 | every file is intact |
 //! | 1 | at least one is damaged, if only by a flipped bit that an engine would repair |
 //! | 2 | none is known to be damaged, but at least one could not be judged, or its owned space could not be read |
+
+mod papers;
 
 use std::cell::{Cell, RefCell};
 use std::fs;
@@ -34,11 +36,17 @@ use crate::progress::Progress;
 #[command(after_help = "\
 Examples:
   brunt verify /srv/mail/*.edb
-  brunt verify --json one.edb E0000000A.log | jq .pages_bad")]
+  brunt verify --json one.edb E0000000A.log | jq .pages_bad
+  brunt verify paper.pdf                       does every number follow from the evidence in it?
+  brunt verify paper.pdf --extract evidence/   keep the run folders that it carries")]
 pub struct VerifyArgs {
-    /// Databases of any program that uses ESE; logs, checkpoints and flush maps of brunt
+    /// Databases of any program that uses ESE; logs, checkpoints, flush maps and papers of brunt
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
+
+    /// Keep the evidence of a paper in this folder, which must not exist
+    #[arg(long, value_name = "FOLDER")]
+    pub extract: Option<PathBuf>,
 
     /// Print one line of JSON for each file
     #[arg(long)]
@@ -62,16 +70,35 @@ type Judged = (PathBuf, Result<FileReport, VerifyError>);
 /// # Errors
 /// When there is no real world to read them in.
 pub fn run(args: &VerifyArgs, output: &Output) -> Result<Exit, StartError> {
+    let (papers, files): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        args.files.iter().partition(|path| papers::is_paper(path));
+    let mut ends = Vec::new();
+    for path in papers {
+        let extract = args.extract.as_deref();
+        ends.push(papers::judge(path, extract, args.json, output));
+    }
+    if !files.is_empty() {
+        ends.push(run_files(&files, args.json, output)?);
+    }
+    let is = |exit| ends.contains(&exit);
+    Ok(match (is(Exit::Failed), is(Exit::NoAnswer)) {
+        (true, _) => Exit::Failed,
+        (false, true) => Exit::NoAnswer,
+        (false, false) => Exit::Passed,
+    })
+}
+
+fn run_files(files: &[&PathBuf], json: bool, output: &Output) -> Result<Exit, StartError> {
     let mut real = RealWorld::new(&Options::default())?;
     let mut judged = Vec::new();
-    for path in &args.files {
+    for path in files {
         let report = judge(&mut real, path, output);
-        if args.json {
-            output.data(&json(path, &report));
+        if json {
+            output.data(&self::json(path, &report));
         }
-        judged.push((path.clone(), report));
+        judged.push(((*path).clone(), report));
     }
-    if !args.json {
+    if !json {
         show(&judged, output);
     }
     Ok(exit(&judged))

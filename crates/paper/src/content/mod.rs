@@ -1,0 +1,155 @@
+//! What a paper says, in the order of an ESRP submission, with the verdict first.
+
+mod appendices;
+mod copying;
+mod deployment;
+mod front;
+mod load;
+mod normalised;
+mod reliability;
+
+use brunt_report::result::{IoNumbers, RunResult, Server, Verdict};
+use brunt_report::{Cell, Timestamp};
+
+use crate::block::Block;
+use crate::evidence::Evidence;
+use crate::paper::{Kind, Paper, Subject};
+use crate::pdf::shows;
+
+/// The paper about `subject`.
+pub(crate) fn paper(subject: Subject<'_>) -> Paper {
+    let title = front::title(&subject);
+    let mut blocks = front::blocks(&subject);
+    blocks.push(Block::NewPage);
+    blocks.push(Block::Contents);
+    blocks.extend(front::overview(&subject));
+    blocks.extend(deployment::blocks(&subject));
+    blocks.extend(reliability::blocks(&subject));
+    for kind in &subject.kinds {
+        blocks.extend(match kind.word {
+            "performance" | "stress" => load::blocks(kind),
+            _ => copying::blocks(kind),
+        });
+    }
+    blocks.extend(normalised::blocks(&subject));
+    blocks.extend(front::closing(&subject));
+    blocks.extend(appendices::blocks(&subject));
+    let unshown = unshown(&blocks);
+    blocks.extend(appendices::unshown(&unshown));
+    let date = subject
+        .kinds
+        .iter()
+        .filter_map(|kind| kind.run.result.times.ended);
+    Paper {
+        foot: format!("{title} \u{b7} evidence {}", &subject.digest[..12]),
+        title,
+        blocks,
+        date: date.max().unwrap_or_default(),
+        headline: front::headline(&subject),
+        sentence: front::sentence(&subject),
+        digest: subject.digest,
+        attachments: subject.attachments,
+        audit: subject.audit,
+        unshown,
+    }
+}
+
+/// Characters that no font has.
+fn unshown(blocks: &[Block]) -> Vec<char> {
+    let mut all: Vec<char> = blocks
+        .iter()
+        .flat_map(Block::texts)
+        .flat_map(|text| text.chars().filter(|c| !shows(*c)).collect::<Vec<char>>())
+        .collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+fn heading(text: &str) -> Block {
+    Block::Heading(1, text.to_owned())
+}
+
+fn below(text: &str) -> Block {
+    Block::Heading(2, text.to_owned())
+}
+
+fn text(text: impl Into<String>) -> Block {
+    Block::Text(text.into())
+}
+
+/// The kind of test in words.
+fn in_words(kind: &str) -> &'static str {
+    match kind {
+        "performance" => "Performance",
+        "stress" => "Stress",
+        "database-backup" => "Backup",
+        _ => "Recovery",
+    }
+}
+
+/// Whether a test of this kind passed, failed, or was not part of the paper.
+fn verdict_of(kinds: &[Kind], word: &str) -> String {
+    let kind = kinds.iter().find(|kind| kind.word == word);
+    kind.map_or("not tested".to_owned(), |kind| {
+        kind.run.result.headline().to_lowercase()
+    })
+}
+
+/// All databases of a server: reads, writes, and its log writes.
+fn io_of(servers: &[&Server]) -> [IoNumbers; 3] {
+    let instances = || servers.iter().flat_map(|server| &server.instances);
+    let databases = || instances().flat_map(|instance| &instance.details.databases);
+    [
+        IoNumbers::together(databases().map(|d| &d.reads)),
+        IoNumbers::together(databases().map(|d| &d.writes)),
+        IoNumbers::together(instances().map(|i| &i.details.log.writes)),
+    ]
+}
+
+/// `2026-11-24`.
+fn day(time: Timestamp) -> String {
+    time.to_string().chars().take(10).collect()
+}
+
+/// A length of time: `2 h 00 min`, `59 s`.
+fn length(seconds: f64) -> String {
+    let minutes = (seconds / 60.0).round();
+    match seconds {
+        seconds if seconds >= 3_600.0 => {
+            let hours = minutes.div_euclid(60.0);
+            format!("{hours:.0} h {:02.0} min", minutes - 60.0 * hours)
+        }
+        seconds if seconds >= 120.0 => format!("{minutes:.0} min"),
+        seconds => format!("{seconds:.0} s"),
+    }
+}
+
+/// A number, or nothing.
+fn some(number: Option<f64>) -> Cell {
+    number.filter(|number| number.is_finite()).into()
+}
+
+/// What the first scenario says, as TOML; empty when it is none.
+fn scenario(evidence: &Evidence) -> toml::Table {
+    let text = evidence
+        .runs
+        .iter()
+        .find_map(|run| run.bytes("scenario.toml"));
+    let text = String::from_utf8_lossy(text.unwrap_or_default());
+    text.parse().unwrap_or_default()
+}
+
+/// Whether all passed; whether any failed.
+fn all_passed(kinds: &[Kind]) -> bool {
+    kinds
+        .iter()
+        .all(|kind| kind.run.result.verdict == Verdict::Pass)
+}
+
+/// The result of the performance test, or of the first kind there is.
+fn main_result(kinds: &[Kind]) -> &RunResult {
+    let performance = kinds.iter().find(|kind| kind.word == "performance");
+    let kind = performance.or(kinds.first()).expect("there is a run");
+    &kind.run.result
+}

@@ -1,0 +1,124 @@
+//! The four questions about reliability that a submission to ESRP answers (EqualLogic PS5000XV, 2008), answered by rules.
+
+use brunt_report::result::{Outcome, Rule};
+use brunt_report::{Column, Row, Table};
+
+use super::{heading, in_words, text, verdict_of};
+use crate::block::Block;
+use crate::paper::Subject;
+
+/// The rules of a question.
+const SYSTEM_LOG: &[&str] = &["system-log"];
+const CHECKSUMS: &[&str] = &["pages-verified", "logs-verified", "records-verified"];
+const ERRORS: &[&str] = &["io-errors", "hung-io"];
+const BACKUPS: &[&str] = &["databases-backed-up", "databases-restored"];
+
+pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
+    let mut rows = vec![
+        row(
+            "Does the system event log have errors of the tested devices?",
+            &answer(subject, SYSTEM_LOG),
+        ),
+        row(
+            "Did verification of databases and logs find errors?",
+            &answer(subject, CHECKSUMS),
+        ),
+        row(
+            "Did I/O of the tests fail or hang?",
+            &answer(subject, ERRORS),
+        ),
+    ];
+    let backup = match subject
+        .kinds
+        .iter()
+        .any(|kind| kind.word == "database-backup")
+    {
+        true => answer(subject, BACKUPS),
+        false => Answer::default(),
+    };
+    rows.push(row("Did backups have errors?", &backup));
+    rows.push(Row::classed(
+        [
+            "Did verification of remote copies find errors?",
+            "not measured",
+            "brunt does not test replication yet",
+        ],
+        "unmeasured",
+    ));
+    let columns = ["Question", "Answer", "Evidence"].map(Column::words);
+    let table = Table::new(columns, rows).titled("Reliability").noted(
+        "An answer is that of rules in all tests of this paper. Not measured is no answer: nothing was seen, because nobody looked.",
+    );
+    let stress = match verdict_of(&subject.kinds, "stress").as_str() {
+        "not tested" => "A stress test of a day, which would show what only long load brings to light, is not part of this paper.".to_owned(),
+        verdict => format!("The stress test ended with this verdict: {verdict}."),
+    };
+    vec![heading("Reliability"), text(stress), Block::Table(table)]
+}
+
+/// What the rules of a question say.
+#[derive(Default)]
+struct Answer {
+    word: &'static str,
+    class: &'static str,
+    evidence: Vec<String>,
+}
+
+fn row(question: &str, answer: &Answer) -> Row {
+    let word = match answer.word {
+        "" => "not tested",
+        word => word,
+    };
+    let evidence = answer.evidence.join("; ");
+    Row::classed(
+        [question.to_owned(), word.to_owned(), evidence],
+        answer.class,
+    )
+}
+
+fn answer(subject: &Subject<'_>, ids: &[&str]) -> Answer {
+    let mut found: Vec<(&'static str, &Rule)> = Vec::new();
+    for kind in &subject.kinds {
+        let own = kind.run.result.rules.iter();
+        let own = own.filter(|rule| ids.contains(&rule.id.as_str()));
+        found.extend(own.map(|rule| (in_words(kind.word), rule)));
+    }
+    let is = |outcome: Outcome| found.iter().any(|(_, rule)| rule.outcome == outcome);
+    let (word, class) = if is(Outcome::Failed) {
+        ("yes", "failed")
+    } else if is(Outcome::Advisory) {
+        ("look at it", "advisory")
+    } else if found.is_empty() || is(Outcome::NotMeasured) {
+        ("not measured", "unmeasured")
+    } else {
+        ("no", "ok")
+    };
+    let wanted = |rule: &Rule| match word {
+        "no" => true,
+        "not measured" => rule.outcome == Outcome::NotMeasured,
+        _ => matches!(rule.outcome, Outcome::Failed | Outcome::Advisory),
+    };
+    let mut evidence: Vec<String> = Vec::new();
+    for (kind, rule) in found.iter().filter(|(_, rule)| wanted(rule)) {
+        let said = match (rule.measured, rule.remark.as_str()) {
+            (_, "") => rule.measured_in_words(),
+            (None, remark) => remark.to_owned(),
+            (Some(_), remark) => format!("{} {remark}", rule.measured_in_words()),
+        };
+        evidence.push(format!("{kind}, {}: {said}", rule.heading()));
+    }
+    if found.is_empty() {
+        evidence.push("no test has such a rule".to_owned());
+    }
+    const SHOWN: usize = 8;
+    let more = evidence.len().saturating_sub(SHOWN);
+    evidence.truncate(SHOWN);
+    if more > 0 {
+        evidence.push(format!("and {more} more in the appendix"));
+    }
+    Answer {
+        word,
+        class,
+        evidence,
+    }
+}

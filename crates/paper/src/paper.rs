@@ -1,0 +1,261 @@
+//! From evidence to a paper: which runs belong together, and what may not be in one paper.
+
+use brunt_report::result::{Verdict, World};
+use brunt_report::{ReadError, Run, Timestamp, TogetherError, together};
+use brunt_scenario::{Document, Refusal, Solution};
+
+use crate::audit::{self, Audit};
+use crate::block::Block;
+use crate::content;
+use crate::evidence::{Attachment, Evidence, MANIFEST, RUNS_MAX, SOLUTION, sha256};
+
+/// A paper, ready to be written.
+#[derive(Clone, Debug)]
+pub struct Paper {
+    /// Vendor and product.
+    pub(crate) title: String,
+    pub(crate) blocks: Vec<Block>,
+    /// What stands at the foot of each page.
+    pub(crate) foot: String,
+    /// When the last run ended.
+    pub(crate) date: Timestamp,
+    pub(crate) attachments: Vec<Attachment>,
+    /// SHA-256 of the manifest.
+    pub digest: String,
+    /// The verdict in a word or two: `PASS`, `PASS, not a qualification`, `FAIL`.
+    pub headline: String,
+    /// The verdict in a sentence.
+    pub sentence: String,
+    /// What does not follow from the tables, sums and means.
+    pub audit: Audit,
+    /// Characters that the fonts lack, which are shown by their numbers.
+    pub unshown: Vec<char>,
+}
+
+/// Why there is no paper.
+#[derive(Debug, thiserror::Error)]
+pub enum PaperError {
+    /// There is no run, or there are too many.
+    #[error("{0} runs make no paper; it takes 1 to {RUNS_MAX}")]
+    Runs(usize),
+    /// A run cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// A run without an answer.
+    #[error(
+        "{0}: its verdict is {1}, and a paper is made of tests that passed or failed\n  repeat the test, or leave this run out"
+    )]
+    NoAnswer(String, Verdict),
+    /// A run that did not end.
+    #[error(
+        "{0}: did not end: it was killed, its host died, or it still goes on\n  repeat the test, or leave this run out"
+    )]
+    NotEnded(String),
+    /// A kind of test that papers do not have.
+    #[error("{0}: is a {1} test, which a paper has no section for")]
+    Kind(String, String),
+    /// Runs of one kind that are not one test.
+    #[error("the {0} runs are not one test: {1}\n  give one run for each server")]
+    Together(String, TogetherError),
+    /// Runs of different systems.
+    #[error("{0} and {1} are of different systems: {2}\n  a paper is about one system")]
+    Apart(String, String, String),
+    /// The description of the solution is wrong.
+    #[error(transparent)]
+    Solution(#[from] Refusal),
+    /// Two runs describe different solutions.
+    #[error(
+        "{0} and {1} have different [solution] tables\n  name the one that counts: --solution FILE"
+    )]
+    Solutions(String, String),
+    /// The PDF cannot be written.
+    #[error("the paper cannot be written as a PDF: {0}")]
+    Pdf(String),
+}
+
+/// The runs of one kind.
+#[derive(Clone, Debug)]
+pub(crate) struct Kind {
+    /// The kind, as in scenarios.
+    pub(crate) word: &'static str,
+    /// All servers together.
+    pub(crate) run: Run,
+    /// Each run by itself, with its number.
+    pub(crate) each: Vec<(usize, Run)>,
+}
+
+/// Everything that a paper is made from, read and checked.
+pub(crate) struct Subject<'e> {
+    pub(crate) evidence: &'e Evidence,
+    pub(crate) kinds: Vec<Kind>,
+    pub(crate) solution: Solution,
+    pub(crate) attachments: Vec<Attachment>,
+    pub(crate) digest: String,
+    pub(crate) audit: Audit,
+}
+
+/// The kinds of tests, in the order of a paper.
+pub(crate) const KINDS: [&str; 4] = ["performance", "stress", "database-backup", "soft-recovery"];
+
+impl Paper {
+    /// The paper that `evidence` makes.
+    ///
+    /// # Errors
+    /// [`PaperError`] when the runs are no paper.
+    pub fn new(evidence: &Evidence) -> Result<Self, PaperError> {
+        if evidence.runs.is_empty() || evidence.runs.len() > RUNS_MAX {
+            return Err(PaperError::Runs(evidence.runs.len()));
+        }
+        let mut runs = Vec::new();
+        let mut audit = Audit::default();
+        for (number, files) in (1..).zip(&evidence.runs) {
+            let run = files.run()?;
+            check(&files.label, &run)?;
+            audit::check(number, &run, files, &mut audit)?;
+            runs.push((number, run));
+        }
+        let label = |number: usize| evidence.runs[number - 1].label.clone();
+        one_system(&runs, &label)?;
+        let solution = solution(evidence, &runs, &label)?;
+        let kinds = kinds(runs)?;
+        let attachments = evidence.attachments();
+        let manifest = attachments.iter().find(|file| file.name == MANIFEST);
+        let digest = sha256(&manifest.expect("it is always there").bytes);
+        Ok(content::paper(Subject {
+            evidence,
+            kinds,
+            solution,
+            attachments,
+            digest,
+            audit,
+        }))
+    }
+
+    /// The paper as a tagged PDF (PDF/UA-1, PDF/A-3a) with the evidence attached.
+    ///
+    /// # Errors
+    /// [`PaperError::Pdf`] when the writer finds that the file would break one of these standards.
+    pub fn to_pdf(&self) -> Result<Vec<u8>, PaperError> {
+        crate::pdf::write(self)
+    }
+
+    /// The paper as a page for reading. It carries no evidence.
+    pub fn to_html(&self) -> String {
+        crate::html::write(self)
+    }
+}
+
+/// Whether a run may be in a paper.
+fn check(label: &str, run: &Run) -> Result<(), PaperError> {
+    let result = &run.result;
+    let label = label.to_owned();
+    if !result.is_finished() {
+        return Err(PaperError::NotEnded(label));
+    }
+    if !result.verdict.is_answer() {
+        return Err(PaperError::NoAnswer(label, result.verdict));
+    }
+    match KINDS.contains(&result.storage.test.as_str()) {
+        true => Ok(()),
+        false => Err(PaperError::Kind(label, result.storage.test.clone())),
+    }
+}
+
+/// Whether all runs are of one system, as far as results tell.
+fn one_system(runs: &[(usize, Run)], label: &dyn Fn(usize) -> String) -> Result<(), PaperError> {
+    let (first, others) = runs.split_first().expect("there is a run");
+    let apart =
+        |other: usize, why: String| Err(PaperError::Apart(label(first.0), label(other), why));
+    let world = |world| match world {
+        World::Real => "real",
+        World::Virtual => "modelled",
+    };
+    for (number, run) in others {
+        let (one, other) = (&first.1.result, &run.result);
+        if one.world != other.world {
+            let why = format!(
+                "one is on {} storage, the other on {}",
+                world(one.world),
+                world(other.world)
+            );
+            return apart(*number, why);
+        }
+        let profile = |run: &Run| run.result.storage.details.setup.profile.clone();
+        let (one, other) = (profile(&first.1), profile(run));
+        if one != other {
+            return apart(
+                *number,
+                format!("one has the profile {one}, the other {other}"),
+            );
+        }
+    }
+    // Backup and recovery may be tested on some of the servers only.
+    let servers = |run: &Run| -> Vec<String> {
+        let servers = run.result.storage.servers.iter();
+        servers.map(|server| server.name.clone()).collect()
+    };
+    let known: Vec<String> = runs
+        .iter()
+        .filter(|(_, run)| run.result.storage.test == KINDS[0])
+        .flat_map(|(_, run)| servers(run))
+        .collect();
+    for (number, run) in runs.iter().filter(|_| !known.is_empty()) {
+        let unknown = servers(run).into_iter().find(|name| !known.contains(name));
+        if let Some(name) = unknown {
+            let performance = runs
+                .iter()
+                .find(|(_, run)| run.result.storage.test == KINDS[0]);
+            let performance = performance.map_or(first.0, |(number, _)| *number);
+            return Err(PaperError::Apart(
+                label(performance),
+                label(*number),
+                format!("no performance test was run on {name}"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What is said about the storage: in a file of its own, or in the scenarios.
+fn solution(
+    evidence: &Evidence,
+    runs: &[(usize, Run)],
+    label: &dyn Fn(usize) -> String,
+) -> Result<Solution, PaperError> {
+    let read = |file: &str, text: &str| -> Result<Solution, PaperError> {
+        Ok(Document::new(file, text, "/".as_ref())?.solution()?)
+    };
+    if let Some(text) = &evidence.solution {
+        return read(SOLUTION, text);
+    }
+    let mut found: Option<(usize, Solution)> = None;
+    for (number, run) in runs {
+        let said = read(&format!("{}/scenario.toml", label(*number)), &run.scenario)?;
+        match &found {
+            _ if said.is_empty() => {}
+            None => found = Some((*number, said)),
+            Some((_, known)) if *known == said => {}
+            Some((other, _)) => {
+                return Err(PaperError::Solutions(label(*other), label(*number)));
+            }
+        }
+    }
+    Ok(found.map(|(_, said)| said).unwrap_or_default())
+}
+
+fn kinds(runs: Vec<(usize, Run)>) -> Result<Vec<Kind>, PaperError> {
+    let mut kinds = Vec::new();
+    for word in KINDS {
+        let own = runs
+            .iter()
+            .filter(|(_, run)| run.result.storage.test == word);
+        let each: Vec<(usize, Run)> = own.cloned().collect();
+        if each.is_empty() {
+            continue;
+        }
+        let all = each.iter().map(|(_, run)| run.clone()).collect();
+        let run = together(all).map_err(|error| PaperError::Together(word.to_owned(), error))?;
+        kinds.push(Kind { word, run, each });
+    }
+    Ok(kinds)
+}
