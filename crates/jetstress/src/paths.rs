@@ -1,0 +1,76 @@
+//! Paths of Windows on Linux: as the user maps them, or below `/mnt` with the letter of the drive.
+
+/// Which folders of Windows are which folders here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PathMap(Vec<(String, String)>);
+
+impl PathMap {
+    /// Adds `C:\Vol1=/mnt/vol1`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn add(&mut self, mapping: &str) -> Result<(), String> {
+        let example = "for example: --map 'C:\\Vol1=/mnt/vol1'";
+        let Some((from, to)) = mapping.split_once('=') else {
+            return Err(format!("`{mapping}` has no `=`\n  {example}"));
+        };
+        if from.is_empty() || !to.starts_with('/') {
+            return Err(format!("`{mapping}` leads to no absolute path\n  {example}"));
+        }
+        let to = to.trim_end_matches('/').to_owned();
+        self.0.push((plain(from), to));
+        Ok(())
+    }
+
+    /// The path here, and whether it was mapped.
+    pub fn here(&self, path: &str) -> (String, bool) {
+        let plain = plain(path);
+        let mapped = self.0.iter().filter_map(|(from, to)| {
+            // Windows does not tell capitals from small letters.
+            let head = plain.get(..from.len())?;
+            let rest = &plain[from.len()..];
+            let fits = head.eq_ignore_ascii_case(from) && (rest.is_empty() || rest.starts_with('/'));
+            fits.then(|| (from.len(), format!("{to}{rest}")))
+        });
+        if let Some((_, path)) = mapped.max_by_key(|(length, _)| *length) {
+            return (path, true);
+        }
+        let path = match plain.split_once(':') {
+            Some((drive, rest)) if drive.len() == 1 => {
+                format!("/mnt/{}{rest}", drive.to_ascii_lowercase())
+            }
+            _ if plain.starts_with('/') => return (plain, true),
+            _ => format!("/mnt/{plain}"),
+        };
+        (path.trim_end_matches('/').to_owned(), false)
+    }
+}
+
+/// With slashes, and without one at the end.
+fn plain(path: &str) -> String {
+    let path = path.trim().replace('\\', "/");
+    let rest = path.trim_end_matches('/');
+    match rest.is_empty() {
+        true => path,
+        false => rest.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_mapping_counts_and_the_others_go_below_mnt() {
+        let mut map = PathMap::default();
+        map.add("C:\\Volumes=/mnt/v/").unwrap();
+        map.add("c:\\volumes\\Vol2=/two").unwrap();
+        let here = |path: &str| map.here(path);
+        assert_eq!(here("C:\\volumes\\Vol1\\db"), ("/mnt/v/Vol1/db".to_owned(), true));
+        assert_eq!(here("C:\\Volumes\\VOL2\\"), ("/two".to_owned(), true));
+        assert_eq!(here("C:\\Volumes2"), ("/mnt/c/Volumes2".to_owned(), false));
+        assert_eq!(here("D:\\"), ("/mnt/d".to_owned(), false));
+        assert_eq!(here("/srv/db/"), ("/srv/db".to_owned(), true));
+        assert!(map.add("C:\\x").is_err() && map.add("C:\\x=relative").is_err());
+    }
+}

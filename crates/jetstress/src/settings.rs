@@ -1,0 +1,77 @@
+//! What a configuration of Jetstress asks for, in brunt's terms, and what became of each of its elements.
+
+use std::collections::BTreeMap;
+
+/// What became of an element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It became these keys.
+    Keys(String),
+    /// It is a comment of the scenario, because brunt always does so, or does not need it.
+    Comment(String),
+    /// brunt cannot do it.
+    NotSupported(String),
+}
+
+/// An element and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Noted {
+    /// Its line in the file, from 1; 0 for an option of the command line.
+    pub line: u32,
+    /// Its name, with that of an attribute: `OperationMix InsertOps`.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// A log stream and its databases.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Instance {
+    /// Folder of the log.
+    pub log: String,
+    /// Folders of the databases.
+    pub databases: Vec<String>,
+}
+
+/// A scenario in the making.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings {
+    /// Keys by table, as TOML; the empty name is the top.
+    pub(crate) keys: BTreeMap<&'static str, Vec<(&'static str, String)>>,
+    pub(crate) instances: Vec<Instance>,
+    /// Every element, in the order of the file.
+    pub noted: Vec<Noted>,
+    /// Paths that no mapping led here.
+    pub unmapped: Vec<String>,
+}
+
+impl Settings {
+    /// Sets `key` of `table` to a value that is TOML; a value that is there is replaced.
+    pub(crate) fn set(&mut self, table: &'static str, key: &'static str, value: String) {
+        let keys = self.keys.entry(table).or_default();
+        match keys.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, old)) => *old = value,
+            None => keys.push((key, value)),
+        }
+    }
+
+    /// The value of a key.
+    pub(crate) fn get(&self, table: &str, key: &str) -> Option<&str> {
+        let keys = self.keys.get(table)?;
+        let found = keys.iter().find(|(known, _)| *known == key)?;
+        Some(&found.1)
+    }
+
+    /// Elements with this fate.
+    pub fn not_supported(&self) -> impl Iterator<Item = &Noted> {
+        let noted = self.noted.iter();
+        noted.filter(|noted| matches!(noted.fate, Fate::NotSupported(_)))
+    }
+}
+
+/// A text as TOML.
+pub(crate) fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
