@@ -68,6 +68,12 @@ pub fn main() -> ExitCode {
         Command::Check(args) => carry_out(false, |output| commands::check::run(args, output)),
         Command::Size(args) => carry_out(args.quiet, |output| commands::size::run(args, output)),
         Command::Init(args) => carry_out(args.quiet, |output| commands::init::run(args, output)),
+        Command::Import(args) => {
+            carry_out(args.quiet, |output| commands::import::run(args, output))
+        }
+        Command::Jetstress(args) => {
+            carry_out(false, |output| commands::jetstress::run(args, output))
+        }
     };
     let exit = result.unwrap_or_else(|problem| {
         output.error(&problem);

@@ -13,6 +13,7 @@
 //! * [`folders`]: made where the scenario allows it, and locked.
 //! * [`plan`]: from the scenario to what is tested here and now.
 //! * [`surroundings`]: the machine, and the devices beneath the databases.
+//! * [`system_log`]: what the kernel says about these devices meanwhile.
 //! * [`shards`]: the threads of a test that is shared among several.
 //! * [`recorder`]: the tables of the run folder, written by a thread of its own; `machine` is what it sees of the machine,
 //!   and `yardstick` how fast its processor is.
@@ -34,6 +35,7 @@ pub mod preflight;
 pub mod recorder;
 pub mod shards;
 pub mod surroundings;
+pub mod system_log;
 pub mod test_log;
 pub mod witness;
 mod yardstick;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use brunt_qualify::plan::Plan;
 use brunt_qualify::result::{Surroundings, VolumeUse};
+use brunt_qualify::rules::SystemLog;
 use brunt_report::result::{
     Backend, Device, Durability, Machine, Origin, Volume, World, WriteCache,
 };
@@ -112,6 +113,17 @@ pub fn devices(places: &[Used]) -> Vec<String> {
     leaves.into_iter().cloned().collect()
 }
 
+/// What the kernel calls every device beneath, from the volumes down, each once.
+pub fn all_devices(places: &[Used]) -> Vec<String> {
+    let stacks = places.iter().flat_map(|used| &used.stack.devices);
+    let own = places.iter().filter_map(Used::device).map(str::to_owned);
+    let all: BTreeSet<String> = stacks
+        .map(|device| device.name.clone())
+        .chain(own)
+        .collect();
+    all.into_iter().collect()
+}
+
 #[cfg(test)]
 impl Used {
     /// An empty volume at `mount` on the device `leaf`.
@@ -193,6 +205,10 @@ pub fn surroundings(
         machine: machine(),
         host: Vec::new(),
         busiest: None,
+        system_log: Some(SystemLog {
+            remark: "the run has not ended".to_owned(),
+            ..SystemLog::default()
+        }),
         backend: Backend {
             name: backend.kind.to_string(),
             remark: remark(backend, places),

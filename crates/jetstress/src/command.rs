@@ -16,7 +16,7 @@
 
 use crate::config::parts_of;
 use crate::paths::PathMap;
-use crate::settings::{Fate, Instance, Noted, Settings, quoted};
+use crate::settings::{Instance, Settings, quoted};
 
 /// What was asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,7 +36,8 @@ pub struct Options {
     capacity: Option<u64>,
     throughput: Option<u64>,
     threads: Option<u64>,
-    source: Option<&'static str>,
+    /// Databases are to be made anew.
+    pub new: bool,
 }
 
 /// Reads the options.
@@ -51,7 +52,9 @@ pub fn options(words: &[String]) -> Result<Options, String> {
         let name = name.trim_start_matches('-').to_ascii_lowercase();
         let mut value = || {
             let value = words.next();
-            value.cloned().ok_or_else(|| format!("{word}: a value is missing"))
+            value
+                .cloned()
+                .ok_or_else(|| format!("{word}: a value is missing"))
         };
         let percent = |text: String| {
             let number = text.parse::<u64>().ok().filter(|n| (1..=100).contains(n));
@@ -64,9 +67,8 @@ pub fn options(words: &[String]) -> Result<Options, String> {
             "timeout" => {
                 let text = value()?;
                 let seconds = parts_of(&text, &[('H', 3_600), ('M', 60), ('S', 1)]);
-                let seconds = seconds.ok_or_else(|| {
-                    format!("{word} {text}: a length of time looks like 2H0M0S")
-                })?;
+                let seconds = seconds
+                    .ok_or_else(|| format!("{word} {text}: a length of time looks like 2H0M0S"))?;
                 options.seconds = Some(seconds);
             }
             "output" => options.output = Some(value()?),
@@ -77,16 +79,22 @@ pub fn options(words: &[String]) -> Result<Options, String> {
             "threads" => {
                 let text = value()?;
                 let threads = text.parse::<u64>().ok();
-                let threads = threads.ok_or_else(|| format!("{word} {text}: a whole number is wanted"))?;
+                let threads =
+                    threads.ok_or_else(|| format!("{word} {text}: a whole number is wanted"))?;
                 options.threads = Some(threads);
             }
-            "new" => options.source = Some("/new"),
-            "open" => options.source = Some("/open"),
+            "new" => options.new = true,
+            // What is there is used when it fits, without being told.
+            "open" => options.new = false,
             "report" => {
-                return Err(format!("{word}: reads performance logs of Windows, which brunt does not have\n  brunt report RUN rebuilds a report"));
+                return Err(format!(
+                    "{word}: reads performance logs of Windows, which brunt does not have\n  brunt report RUN rebuilds a report"
+                ));
             }
             _ => {
-                return Err(format!("{word}: is no option of JetstressCmd that brunt knows\n  brunt jetstress /? lists them"));
+                return Err(format!(
+                    "{word}: is no option of JetstressCmd that brunt knows\n  brunt jetstress /? lists them"
+                ));
             }
         }
     }
@@ -129,14 +137,6 @@ impl Options {
             Some(seconds) => settings.set("test", "duration", quoted(&format!("{seconds}s"))),
             None if is_alone => settings.set("test", "duration", quoted("2h")),
             None => {}
-        }
-        if let Some(source) = self.source {
-            settings.noted.push(Noted {
-                line: 0,
-                name: source.to_owned(),
-                value: String::new(),
-                fate: Fate::Comment("databases of an earlier test are used when they fit, and made when not".to_owned()),
-            });
         }
         Ok(settings)
     }
@@ -192,7 +192,6 @@ mod tests {
             "capacity_percent = 100",
             "log = \"/c\"\ndatabases = [\"/a/Jetstress001001.edb\"]",
             "log = \"/d\"\ndatabases = [\"/b/Jetstress002001.edb\"]",
-            "#   /open = ",
         ] {
             assert!(text.contains(wanted), "{wanted} in {text}");
         }
@@ -211,7 +210,9 @@ mod tests {
             let said = read(line).unwrap_err();
             assert!(said.contains(wanted), "{said}");
         }
-        let lonely = read("/dbpath /a").unwrap().settings(None, &PathMap::default());
+        let lonely = read("/dbpath /a")
+            .unwrap()
+            .settings(None, &PathMap::default());
         assert!(lonely.unwrap_err().starts_with("1 /dbpath and 0 /log"));
     }
 }

@@ -138,7 +138,8 @@ impl<'a> Reader<'a> {
         }
         self.settings.set("test", "kind", quoted(self.kind));
         // Jetstress compares with the target itself.
-        self.settings.set("test", "headroom_percent", "0".to_owned());
+        self.settings
+            .set("test", "headroom_percent", "0".to_owned());
         let version = find(root, "EseVersionGenerated").map(text_of);
         let version = version.or(find(root, "JetstressVersionGenerated").map(text_of));
         let profile = version_of(version.as_deref().unwrap_or_default());
@@ -168,7 +169,8 @@ impl<'a> Reader<'a> {
                 let Some(seconds) = seconds_of(&value) else {
                     return Err(self.wrong(node, "a duration looks like P0Y0M0DT2H0M0S"));
                 };
-                self.settings.set("test", "duration", quoted(&format!("{seconds}s")));
+                self.settings
+                    .set("test", "duration", quoted(&format!("{seconds}s")));
                 keys("test.duration")
             }
             "Description" => {
@@ -193,7 +195,8 @@ impl<'a> Reader<'a> {
             "LogFilesToReplay" => self.whole(node, "test", "logs", 1, 1_000_000)?,
             "TransPerSec" => match self.decimal(node)? {
                 rate if rate > 0.0 => {
-                    self.settings.set("test", "operations_per_s", format!("{rate:?}"));
+                    self.settings
+                        .set("test", "operations_per_s", format!("{rate:?}"));
                     keys("test.operations_per_s")
                 }
                 _ => comment("not paced"),
@@ -219,7 +222,8 @@ impl<'a> Reader<'a> {
             },
             "MarginIops" => {
                 let percent = 100.0 * self.decimal(node)?;
-                self.settings.set("limits", "margin_percent", format!("{percent:.0}"));
+                self.settings
+                    .set("limits", "margin_percent", format!("{percent:.0}"));
                 keys("limits.margin_percent")
             }
             "MaximumLatencyErrors" => self.whole(node, "limits", "excursions", 0, 1_000_000)?,
@@ -230,12 +234,17 @@ impl<'a> Reader<'a> {
             "LogFileSize" => self.bytes(node, "profile", "log_file", 1_024)?,
             "CircularLog" => {
                 let circular = self.number(node, 0, 1)? == 1;
-                self.settings.set("profile", "circular_logging", circular.to_string());
+                self.settings
+                    .set("profile", "circular_logging", circular.to_string());
                 keys("profile.circular_logging")
             }
             "DBMThrottling" => {
                 let millis = self.number(node, 0, 3_600_000)?;
-                self.settings.set("profile", "maintenance_sleep", quoted(&format!("{millis}ms")));
+                self.settings.set(
+                    "profile",
+                    "maintenance_sleep",
+                    quoted(&format!("{millis}ms")),
+                );
                 keys("profile.maintenance_sleep")
             }
             "RunDatabaseMaintenancePerformance" => self.maintenance(node, false)?,
@@ -245,9 +254,8 @@ impl<'a> Reader<'a> {
                 (true, _) => comment("only a backup test copies databases"),
                 (false, _) => comment("databases are read and not copied"),
             },
-            "DatabaseSource" => {
-                comment("databases of an earlier test are used when they fit, and made when not")
-            }
+            "DatabaseSource" if value == "New" => comment("brunt run --new makes databases anew"),
+            "DatabaseSource" => comment("databases that are there are used when they fit"),
             "JetstressVersionGenerated" | "EseVersionGenerated" => {
                 comment("decides profile.version")
             }
@@ -257,7 +265,9 @@ impl<'a> Reader<'a> {
             },
             "UseEseCounters" => match self.switch(node)? {
                 true => comment("latencies are those of the engine"),
-                false => comment("latencies are those of the engine; counters of disks are beside them"),
+                false => {
+                    comment("latencies are those of the engine; counters of disks are beside them")
+                }
             },
             "BinaryPerfLog" => comment("counters.csv and latency.hlog are always written"),
             "PreloadJetCache" => comment("warm-up lasts until the cache is full"),
@@ -275,7 +285,9 @@ impl<'a> Reader<'a> {
             },
             "ScanPercentage" if value == "0" => comment("no scans"),
             "SluggishSessions" if value == "1" => comment("sessions are not slowed down"),
-            "SluggishSessions" => not_supported("`scheduling` slows sessions down, with another meaning"),
+            "SluggishSessions" => {
+                not_supported("`scheduling` slows sessions down, with another meaning")
+            }
             "RestoreBackupPath" if value.is_empty() => comment("no databases are restored"),
             "MaximumChecksumBuffers" | "MaximumChecksumThreads" => {
                 not_supported("verification reads with a depth of its own")
@@ -295,7 +307,10 @@ impl<'a> Reader<'a> {
         let number = text_of(node).parse::<u64>().ok();
         let number = number.filter(|number| (least..=most).contains(number));
         number.ok_or_else(|| {
-            self.wrong(node, &format!("a whole number from {least} to {most} is wanted"))
+            self.wrong(
+                node,
+                &format!("a whole number from {least} to {most} is wanted"),
+            )
         })
     }
 
@@ -336,7 +351,8 @@ impl<'a> Reader<'a> {
         unit: u64,
     ) -> Result<Fate, ImportError> {
         let number = self.number(node, 1, 1 << 30)?;
-        self.settings.set(table, key, quoted(&format!("{} B", number * unit)));
+        self.settings
+            .set(table, key, quoted(&format!("{} B", number * unit)));
         Ok(keys(&format!("{table}.{key}")))
     }
 
@@ -363,7 +379,8 @@ impl<'a> Reader<'a> {
         if of_recovery != (self.kind == "soft-recovery") {
             return Ok(comment("not used in this kind of test"));
         }
-        self.settings.set("profile", "background_maintenance", runs.to_string());
+        self.settings
+            .set("profile", "background_maintenance", runs.to_string());
         Ok(keys("profile.background_maintenance"))
     }
 
@@ -384,7 +401,11 @@ impl<'a> Reader<'a> {
                     continue;
                 }
             };
-            let percent = value.trim().parse::<u64>().ok().filter(|percent| *percent <= 100);
+            let percent = value
+                .trim()
+                .parse::<u64>()
+                .ok()
+                .filter(|percent| *percent <= 100);
             let Some(percent) = percent else {
                 return Err(ImportError::Value {
                     line: self.line(node),
@@ -407,7 +428,13 @@ impl<'a> Reader<'a> {
         let name = node.attribute("Name").unwrap_or_default().to_owned();
         let applies = is_stress == (self.kind == "stress");
         for child in node.children().filter(Node::is_element) {
-            self.threshold(child.tag_name().name(), &text_of(child), child, &name, applies)?;
+            self.threshold(
+                child.tag_name().name(),
+                &text_of(child),
+                child,
+                &name,
+                applies,
+            )?;
         }
         for attribute in node.attributes() {
             if !["Name", "TestRunTypes"].contains(&attribute.name()) {
@@ -435,7 +462,11 @@ impl<'a> Reader<'a> {
                 return Ok(());
             }
         };
-        let millis = value.trim().parse::<u64>().ok().filter(|millis| *millis > 0);
+        let millis = value
+            .trim()
+            .parse::<u64>()
+            .ok()
+            .filter(|millis| *millis > 0);
         let Some(millis) = millis else {
             return Err(ImportError::Value {
                 line: self.line(node),
@@ -446,7 +477,8 @@ impl<'a> Reader<'a> {
         };
         let fate = match applies {
             true => {
-                self.settings.set("limits", key, quoted(&format!("{millis}ms")));
+                self.settings
+                    .set("limits", key, quoted(&format!("{millis}ms")));
                 keys(&format!("limits.{key}"))
             }
             false => comment("of other kinds of tests"),
@@ -544,7 +576,9 @@ fn not_supported(why: &str) -> Fate {
 
 /// The profile of an engine's version: 8 is Exchange 2007, 14 is 2010, 15.0 is 2013, 15.1 is 2016, 15.2 is 2019.
 fn version_of(version: &str) -> &'static str {
-    let mut parts = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+    let mut parts = version
+        .split('.')
+        .map(|part| part.parse::<u32>().unwrap_or(0));
     match (parts.next(), parts.next()) {
         (Some(6), _) => "exchange-2003",
         (Some(8), _) => "exchange-2007",
@@ -559,7 +593,10 @@ fn version_of(version: &str) -> &'static str {
 pub(crate) fn seconds_of(duration: &str) -> Option<u64> {
     let rest = duration.trim().strip_prefix('P')?;
     let (date, time) = rest.split_once('T').unwrap_or((rest, ""));
-    let days = parts_of(date, &[('Y', 365 * 86_400), ('M', 30 * 86_400), ('D', 86_400)])?;
+    let days = parts_of(
+        date,
+        &[('Y', 365 * 86_400), ('M', 30 * 86_400), ('D', 86_400)],
+    )?;
     let seconds = parts_of(time, &[('H', 3_600), ('M', 60), ('S', 1)])?;
     days.checked_add(seconds)
 }
@@ -572,7 +609,9 @@ pub(crate) fn parts_of(text: &str, units: &[(char, u64)]) -> Option<u64> {
             digits.push(c);
             continue;
         }
-        let (_, unit) = units.iter().find(|(letter, _)| letter.eq_ignore_ascii_case(&c))?;
+        let (_, unit) = units
+            .iter()
+            .find(|(letter, _)| letter.eq_ignore_ascii_case(&c))?;
         let number = std::mem::take(&mut digits).parse::<u64>().ok()?;
         sum = sum.checked_add(number.checked_mul(*unit)?)?;
     }

@@ -15,7 +15,9 @@ impl PathMap {
             return Err(format!("`{mapping}` has no `=`\n  {example}"));
         };
         if from.is_empty() || !to.starts_with('/') {
-            return Err(format!("`{mapping}` leads to no absolute path\n  {example}"));
+            return Err(format!(
+                "`{mapping}` leads to no absolute path\n  {example}"
+            ));
         }
         let to = to.trim_end_matches('/').to_owned();
         self.0.push((plain(from), to));
@@ -29,7 +31,8 @@ impl PathMap {
             // Windows does not tell capitals from small letters.
             let head = plain.get(..from.len())?;
             let rest = &plain[from.len()..];
-            let fits = head.eq_ignore_ascii_case(from) && (rest.is_empty() || rest.starts_with('/'));
+            let fits =
+                head.eq_ignore_ascii_case(from) && (rest.is_empty() || rest.starts_with('/'));
             fits.then(|| (from.len(), format!("{to}{rest}")))
         });
         if let Some((_, path)) = mapped.max_by_key(|(length, _)| *length) {
@@ -66,7 +69,10 @@ mod tests {
         map.add("C:\\Volumes=/mnt/v/").unwrap();
         map.add("c:\\volumes\\Vol2=/two").unwrap();
         let here = |path: &str| map.here(path);
-        assert_eq!(here("C:\\volumes\\Vol1\\db"), ("/mnt/v/Vol1/db".to_owned(), true));
+        assert_eq!(
+            here("C:\\volumes\\Vol1\\db"),
+            ("/mnt/v/Vol1/db".to_owned(), true)
+        );
         assert_eq!(here("C:\\Volumes\\VOL2\\"), ("/two".to_owned(), true));
         assert_eq!(here("C:\\Volumes2"), ("/mnt/c/Volumes2".to_owned(), false));
         assert_eq!(here("D:\\"), ("/mnt/d".to_owned(), false));

@@ -5,7 +5,14 @@ use std::fmt::Write;
 use crate::settings::{Fate, Settings, quoted};
 
 /// The tables, in the order of a scenario.
-const TABLES: [&str; 6] = ["test", "mailboxes", "throughput", "profile", "limits", "records"];
+const TABLES: [&str; 6] = [
+    "test",
+    "mailboxes",
+    "throughput",
+    "profile",
+    "limits",
+    "records",
+];
 
 impl Settings {
     /// The scenario, with everything that did not become a key as comments. `origin` says where it comes from.
@@ -37,10 +44,14 @@ impl Settings {
             writeln!(out, "\n[[instance]]\nlog = {}", quoted(&instance.log))?;
             writeln!(out, "databases = [{}]", databases.join(", "))?;
         }
-        self.comments(out, "What brunt always does, or does not need:", |fate| match fate {
-            Fate::Comment(why) => Some(why),
-            _ => None,
-        })?;
+        self.comments(
+            out,
+            "What brunt always does, or does not need:",
+            |fate| match fate {
+                Fate::Comment(why) => Some(why),
+                _ => None,
+            },
+        )?;
         self.comments(out, "Not supported:", |fate| match fate {
             Fate::NotSupported(why) => Some(why),
             _ => None,
@@ -54,7 +65,9 @@ impl Settings {
         why: impl Fn(&Fate) -> Option<&String>,
     ) -> std::fmt::Result {
         let noted = self.noted.iter();
-        let mut found = noted.filter_map(|noted| Some((noted, why(&noted.fate)?))).peekable();
+        let mut found = noted
+            .filter_map(|noted| Some((noted, why(&noted.fate)?)))
+            .peekable();
         if found.peek().is_some() {
             writeln!(out, "\n# {title}")?;
         }

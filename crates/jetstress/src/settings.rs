@@ -16,7 +16,7 @@ pub enum Fate {
 /// An element and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Noted {
-    /// Its line in the file, from 1; 0 for an option of the command line.
+    /// Its line in the file, from 1.
     pub line: u32,
     /// Its name, with that of an attribute: `OperationMix InsertOps`.
     pub name: String,

@@ -16,7 +16,9 @@ fn map() -> PathMap {
 fn scenario(settings: &Settings) -> Scenario {
     let text = settings.to_toml("JetstressConfig.xml");
     let document = Document::new("t.toml", &text, Path::new("/")).unwrap();
-    document.test(&[]).unwrap_or_else(|refusal| panic!("{refusal}\n{text}"))
+    document
+        .test(&[])
+        .unwrap_or_else(|refusal| panic!("{refusal}\n{text}"))
 }
 
 #[test]
@@ -33,7 +35,10 @@ fn a_whole_configuration_is_a_scenario() {
     assert_eq!(scenario.limits.read_sample.as_millis(), 100.0);
     let instance = &scenario.instances[0];
     let database = &instance.databases[0];
-    assert_eq!(database.path.value, Path::new("/mnt/Vol1/DB1/Jetstress001001.edb"));
+    assert_eq!(
+        database.path.value,
+        Path::new("/mnt/Vol1/DB1/Jetstress001001.edb")
+    );
     assert_eq!(instance.log.value, Path::new("/mnt/Vol2/DB1.log"));
     // 500 mailboxes of 2 GiB on two databases.
     assert_eq!(database.size.unwrap().value.get(), 250 << 31);
@@ -42,7 +47,9 @@ fn a_whole_configuration_is_a_scenario() {
 #[test]
 fn no_element_is_dropped() {
     let settings = import(CONFIG, &map()).unwrap();
-    let elements = CONFIG.lines().filter(|line| line.contains("</") || line.contains("/>"));
+    let elements = CONFIG
+        .lines()
+        .filter(|line| line.contains("</") || line.contains("/>"));
     let values = elements.filter(|line| !line.trim().starts_with("</"));
     for line in values {
         let name = line.trim().trim_start_matches('<');
@@ -50,8 +57,14 @@ fn no_element_is_dropped() {
         let noted = settings.noted.iter().any(|noted| noted.name.contains(name));
         assert!(noted, "{name}");
     }
-    let names: Vec<_> = settings.not_supported().map(|noted| noted.name.as_str()).collect();
-    assert!(names.contains(&"MaxVerPages") && !names.contains(&"Type"), "{names:?}");
+    let names: Vec<_> = settings
+        .not_supported()
+        .map(|noted| noted.name.as_str())
+        .collect();
+    assert!(
+        names.contains(&"MaxVerPages") && !names.contains(&"Type"),
+        "{names:?}"
+    );
     let text = settings.to_toml("x");
     assert!(text.contains("#   BatchUpdates = 16: operations are those of the version profile"));
     assert!(text.contains("#   VerifyChecksum = true: every page"));
@@ -73,7 +86,10 @@ fn other_kinds_of_tests_are_read() {
     let copied = CONFIG
         .replace("<Type>Performance", "<Type>DatabaseBackup")
         .replace("<BackupToDisk>false", "<BackupToDisk>true")
-        .replace("<DatabaseBackupPath />", "<DatabaseBackupPath>D:\\b</DatabaseBackupPath>");
+        .replace(
+            "<DatabaseBackupPath />",
+            "<DatabaseBackupPath>D:\\b</DatabaseBackupPath>",
+        );
     let settings = import(&copied, &map()).unwrap();
     assert_eq!(settings.unmapped, ["D:\\b"]);
     assert!(settings.to_toml("x").contains("copy_to = \"/mnt/d/b\""));
@@ -85,7 +101,10 @@ fn a_capacity_test_sizes_by_the_volumes() {
         .replace("<DatabaseSizing>Profile", "<DatabaseSizing>Capacity")
         .replace("<ThroughputPercentage>100", "<ThroughputPercentage>80");
     let text = import(&text, &map()).unwrap().to_toml("x");
-    assert!(text.contains("[throughput]\nthroughput_percent = 80\ncapacity_percent = 100\n"), "{text}");
+    assert!(
+        text.contains("[throughput]\nthroughput_percent = 80\ncapacity_percent = 100\n"),
+        "{text}"
+    );
     assert!(!text.contains("[mailboxes]"));
 }
 
@@ -93,16 +112,26 @@ fn a_capacity_test_sizes_by_the_volumes() {
 fn what_is_unknown_is_named_and_what_is_wrong_is_refused_with_its_line() {
     let odd = CONFIG.replace("<UpdateLV>true</UpdateLV>", "<Frob>7</Frob>");
     let settings = import(&odd, &map()).unwrap();
-    let frob = settings.noted.iter().find(|noted| noted.name == "Frob").unwrap();
+    let frob = settings
+        .noted
+        .iter()
+        .find(|noted| noted.name == "Frob")
+        .unwrap();
     assert_eq!(frob.fate, Fate::NotSupported("is not known".to_owned()));
     assert_eq!(frob.line, 27);
-    let said = |from: &str, to: &str| import(&CONFIG.replace(from, to), &map()).unwrap_err().to_string();
+    let said = |from: &str, to: &str| {
+        import(&CONFIG.replace(from, to), &map())
+            .unwrap_err()
+            .to_string()
+    };
     assert_eq!(
         said(">Performance<", ">Speed<"),
         "line 6: <Type> is `Speed`: it can be Performance, Stress, DatabaseBackup or SoftRecovery"
     );
     assert!(said("P0Y0M0DT2H0M0S", "2h").starts_with("line 9: <Duration> is `2h`"));
-    assert!(said("InsertOps=\"40\"", "InsertOps=\"300\"").contains("OperationMix InsertOps> is `300`"));
+    assert!(
+        said("InsertOps=\"40\"", "InsertOps=\"300\"").contains("OperationMix InsertOps> is `300`")
+    );
     assert!(said("<MailboxCount>500", "<MailboxCount>0").contains("above zero"));
     assert!(said("configuration", "config").contains("its root is <config>"));
     assert!(said("</ExchangeProfile>", "").contains("is not XML"));
@@ -111,5 +140,10 @@ fn what_is_unknown_is_named_and_what_is_wrong_is_refused_with_its_line() {
     let bomb = "<!DOCTYPE c [<!ENTITY a \"aaaa\">]><configuration>&a;</configuration>";
     assert!(import(bomb, &map()).is_err());
     let empty = "<configuration></configuration>";
-    assert!(import(empty, &map()).unwrap_err().to_string().contains("no <EseInstance>"));
+    assert!(
+        import(empty, &map())
+            .unwrap_err()
+            .to_string()
+            .contains("no <EseInstance>")
+    );
 }

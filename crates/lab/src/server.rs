@@ -123,6 +123,7 @@ impl Server {
             machine: machine(&self.name),
             host: Vec::new(),
             busiest: None,
+            system_log: None,
             backend: Backend {
                 name: "modelled storage".to_owned(),
                 remark: String::new(),

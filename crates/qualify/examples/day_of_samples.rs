@@ -154,6 +154,7 @@ fn surroundings(plan: &Plan) -> Surroundings {
         world: World::Real,
         host: Vec::new(),
         busiest: None,
+        system_log: None,
         machine: Machine {
             name: "made-up".to_owned(),
             operating_system: String::new(),

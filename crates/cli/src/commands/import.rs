@@ -107,8 +107,13 @@ pub(super) fn read(path: &Path, map: &PathMap) -> Result<Settings, CommandError>
         source,
     };
     let mut bytes = Vec::new();
-    let file = fs::OpenOptions::new().read(true).open(path).map_err(refused)?;
-    file.take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(refused)?;
+    let file = fs::OpenOptions::new()
+        .read(true)
+        .open(path)
+        .map_err(refused)?;
+    file.take(BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(refused)?;
     if bytes.len() as u64 > BYTES_MAX {
         return Err(CommandError::TooLarge(path.to_owned()));
     }
@@ -152,10 +157,7 @@ pub(super) fn said(settings: &Settings, out: &Path, text: &str, output: &Output)
         let Fate::NotSupported(why) = &noted.fate else {
             continue;
         };
-        let place = match noted.line {
-            0 => String::new(),
-            line => format!("line {line}: "),
-        };
+        let place = format!("line {}: ", noted.line);
         let word = output.paint_talk(Tone::Doubt, "not supported");
         let value = one_line(&noted.value);
         said += &format!("\n{word} {place}{} = {value}: {why}", one_line(&noted.name));

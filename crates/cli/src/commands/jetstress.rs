@@ -25,7 +25,11 @@ Examples:
 )]
 pub struct JetstressArgs {
     /// Options of JetstressCmd: /c FILE, /timeout 2H0M0S, /output FOLDER, /dbpath FOLDER, /log FOLDER, /pctcapacity N, /throughput N, /threads N, /new, /open, /g, /?
-    #[arg(value_name = "OPTION", trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(
+        value_name = "OPTION",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
     pub words: Vec<String>,
 }
 
@@ -40,7 +44,8 @@ Options of JetstressCmd that brunt takes:
   /pctcapacity N      size databases by N % of their volumes [default: 100]
   /throughput N       test at N % of the highest rate that passes
   /threads N          sessions; 0 finds their number
-  /new, /open         accepted: databases that fit are used, others are made
+  /new                make databases anew
+  /open               use databases that are there, where they fit (the default)
   --map FROM=TO       which folder of Windows is which one here";
 
 /// Runs the test.
@@ -62,7 +67,7 @@ pub fn run(args: &JetstressArgs, output: &Output) -> Result<Exit, CommandError> 
     }
     let folder = PathBuf::from(options.output.as_deref().unwrap_or("."));
     let scenario = scenario(&options, &mappings, &folder, output)?;
-    carry_out(&scenario, &folder, output)
+    carry_out(&scenario, &folder, options.new, output)
 }
 
 /// Our own flags, and the other words.
@@ -92,8 +97,13 @@ fn scenario(
     let map = map(mappings)?;
     let config = options.config.as_ref().map(Path::new);
     let config = config.map(|path| read(path, &map)).transpose()?;
-    let settings = options.settings(config, &map).map_err(CommandError::Option)?;
-    let origin = options.config.as_deref().unwrap_or("options of JetstressCmd");
+    let settings = options
+        .settings(config, &map)
+        .map_err(CommandError::Option)?;
+    let origin = options
+        .config
+        .as_deref()
+        .unwrap_or("options of JetstressCmd");
     let text = settings.to_toml(origin);
     fs::create_dir_all(folder).map_err(|source| CommandError::File {
         path: folder.to_owned(),
@@ -103,7 +113,9 @@ fn scenario(
         1 => "jetstress.toml".to_owned(),
         number => format!("jetstress-{number}.toml"),
     });
-    let free = names.map(|name| folder.join(name)).find(|path| !path.exists());
+    let free = names
+        .map(|name| folder.join(name))
+        .find(|path| !path.exists());
     let path = free.expect("there is always another number");
     write(&path, &text)?;
     output.talk(&said(&settings, &path, &text, output));
@@ -111,15 +123,21 @@ fn scenario(
 }
 
 /// Runs the scenario and gives its report the name that Jetstress would.
-fn carry_out(scenario: &Path, folder: &Path, output: &Output) -> Result<Exit, CommandError> {
-    let words: [OsString; 5] = [
+fn carry_out(
+    scenario: &Path,
+    folder: &Path,
+    is_new: bool,
+    output: &Output,
+) -> Result<Exit, CommandError> {
+    let words: Vec<OsString> = vec![
         "brunt".into(),
         "run".into(),
         scenario.into(),
         "--out".into(),
         folder.into(),
     ];
-    let parsed = Arguments::try_parse_from(words);
+    let new = is_new.then(|| OsString::from("--new"));
+    let parsed = Arguments::try_parse_from(words.into_iter().chain(new));
     let parsed = parsed.map_err(|error| CommandError::Option(error.to_string()))?;
     let Command::Run(args) = parsed.command else {
         unreachable!("the words are those of `run`");

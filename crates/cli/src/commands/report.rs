@@ -10,8 +10,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use brunt_report::{
-    ReadError, Run, TogetherError, are_one_test, report_html, side_by_side, side_by_side_html,
-    together, write_report,
+    ReadError, Run, RunResult, TogetherError, are_one_test, report_html, side_by_side,
+    side_by_side_html, together, write_report,
 };
 use clap::Args;
 use serde_json::json;
@@ -27,6 +27,7 @@ use crate::output::Output;
 Examples:
   brunt report runs/2026-11-21-181503-demo        rebuild report.html of a run
   brunt report host-a/ host-b/ --out system.html  add up two hosts, tested at the same time
+  brunt report runs/2026-11-21-181503-demo --jetstress-name
   brunt report runs/2026-11-21-181503-demo --json | jq .storage.achieved_iops
 
 The exit code is 0 when the report was written, whatever its verdict, and 2 otherwise.")]
@@ -38,6 +39,10 @@ pub struct ReportArgs {
     /// File to write; replaces only a report of brunt [default: report.html in the run's folder, or here for several runs]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+
+    /// Name the report as Jetstress does: Performance_2026_11_24_9_5_7.html
+    #[arg(long, conflicts_with = "out")]
+    pub jetstress_name: bool,
 
     /// Print the result as JSON on stdout
     #[arg(long)]
@@ -85,11 +90,15 @@ pub enum ReportError {
 pub fn run(args: &ReportArgs, output: &Output) -> Result<Exit, ReportError> {
     let runs: Result<Vec<Run>, ReportError> = args.runs.iter().map(|run| read(run)).collect();
     let runs = runs?;
+    let name = match args.jetstress_name {
+        true => jetstress_name(&runs[0].result),
+        false => "report.html".to_owned(),
+    };
     let path = match (&args.out, args.runs.as_slice()) {
         (Some(path), _) => path.clone(),
-        (None, [only]) if only.is_dir() => only.join("report.html"),
-        (None, [only]) => only.with_file_name("report.html"),
-        (None, _) => PathBuf::from("report.html"),
+        (None, [only]) if only.is_dir() => only.join(name),
+        (None, [only]) => only.with_file_name(name),
+        (None, _) => PathBuf::from(name),
     };
     match are_one_test(&runs) {
         Ok(()) => {}
@@ -121,6 +130,21 @@ pub fn run(args: &ReportArgs, output: &Output) -> Result<Exit, ReportError> {
         output.show(&format!("{text}{resume}{again}"));
     }
     Ok(Exit::Passed)
+}
+
+/// The name that Jetstress gives a report: kind and time without leading zeros (published test logs, EqualLogic PS5000XV, 2008).
+fn jetstress_name(result: &RunResult) -> String {
+    let kind = match result.storage.test.as_str() {
+        "stress" => "Stress",
+        "database-backup" => "DatabaseBackup",
+        "soft-recovery" => "SoftRecovery",
+        _ => "Performance",
+    };
+    let started = result.times.started.to_string();
+    let numbers = started.split(|c: char| !c.is_ascii_digit());
+    let numbers = numbers.filter_map(|number| number.parse::<u32>().ok());
+    let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();
+    format!("{kind}_{}.html", numbers.join("_"))
 }
 
 /// Lists runs that are not one test, because of `reason`.
@@ -178,4 +202,23 @@ pub(crate) fn write(path: &Path, html: &str) -> Result<(), ReportError> {
             },
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_report::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn jetstress_writes_times_without_leading_zeros() {
+        let json = include_str!("../../../report/tests/report/result_v2.json");
+        let mut result = RunResult::from_json(json).unwrap();
+        result.times.started = Timestamp {
+            unix_seconds: 951_782_407,
+        };
+        assert_eq!(jetstress_name(&result), "Performance_2000_2_29_0_0_7.html");
+        result.storage.test = "stress".to_owned();
+        assert!(jetstress_name(&result).starts_with("Stress_2000_"));
+    }
 }

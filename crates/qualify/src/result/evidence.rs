@@ -19,6 +19,7 @@ impl Assembly<'_> {
             is_predicted: surroundings.world == World::Virtual,
             volumes: self.volumes(surroundings),
             tester: self.tester(surroundings),
+            system_log: surroundings.system_log.clone(),
             ..self.measured_so_far()
         }
     }

@@ -26,7 +26,7 @@ use crate::phases::test_run::TestRun;
 use crate::plan::Plan;
 use crate::progress::SoFar;
 use crate::rules::{
-    Ending, Evidence, RecordsVerified, bottleneck, integrity, judge, sentence, verdict,
+    Ending, Evidence, RecordsVerified, SystemLog, bottleneck, integrity, judge, sentence, verdict,
 };
 use crate::sampling::distributions;
 use crate::truth::oracle::Findings;
@@ -49,6 +49,8 @@ pub struct Surroundings {
     pub volumes: Vec<VolumeUse>,
     /// How log writes became durable, one for each instance; latencies are filled in.
     pub durability: Vec<Durability>,
+    /// What the kernel said about the devices; `None` in a virtual world.
+    pub system_log: Option<SystemLog>,
     /// How the result came to be.
     pub origin: Origin,
 }

@@ -6,6 +6,7 @@ use brunt_units::Span;
 use super::RuleId;
 use super::bottleneck::SessionsUse;
 use super::device::VolumeReads;
+use super::system_log::SystemLog;
 use super::tester::Tester;
 use crate::goal::Target;
 use crate::hanging::Hung;
@@ -176,6 +177,8 @@ pub struct Evidence {
     pub first_error: String,
     /// I/Os that hung.
     pub hung: Hung,
+    /// What the kernel said about the tested devices; `None` in a virtual world, which has no kernel.
+    pub system_log: Option<SystemLog>,
     /// Work of a test without load, such as a backup.
     pub done: Vec<Done>,
     /// What was read, by volume.

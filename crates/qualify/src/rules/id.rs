@@ -42,6 +42,8 @@ listed! {
         IoErrors,
         /// No I/O was in flight for 30 s ([`crate::hanging`]).
         HungIo,
+        /// The kernel reported no error of the tested devices; only on real storage ([`super::system_log`]).
+        SystemLog,
         /// The I/O rate stays steady (`stationary`).
         StationaryIoRate,
         /// Likewise the latency of database reads.
@@ -92,6 +94,7 @@ impl RuleId {
             Self::RecordsVerified => ("records-verified", Integrity, "records verified"),
             Self::IoErrors => ("io-errors", Integrity, "I/O errors"),
             Self::HungIo => ("hung-io", Integrity, "hung I/O"),
+            Self::SystemLog => ("system-log", Integrity, "system event log"),
             Self::StationaryIoRate => ("stationary-io-rate", Steadiness, "stationary, I/O rate"),
             Self::StationaryDatabaseRead => (
                 "stationary-database-read",
@@ -133,7 +136,7 @@ mod tests {
     use super::*;
     use crate::kinds::TestKind;
     use crate::rules::tests::{evidence, limits, stream};
-    use crate::rules::{Done, Evidence, FilesVerified, device, judge};
+    use crate::rules::{Done, Evidence, FilesVerified, SystemLog, device, judge};
     use crate::truth::oracle::Finding;
 
     const MS: Span = Span::millis(1);
@@ -198,6 +201,12 @@ mod tests {
             RuleId::RecordsVerified => e.findings.add(Finding::Stale),
             RuleId::IoErrors => e.io_errors = 1,
             RuleId::HungIo => e.hung.count = 1,
+            RuleId::SystemLog => {
+                e.system_log = Some(SystemLog {
+                    errors: Some(1),
+                    ..SystemLog::default()
+                });
+            }
             RuleId::StationaryIoRate => e.samples = samples(0.85, 1.0, 1.0),
             RuleId::StationaryDatabaseRead => e.samples = samples(1.0, 1.3, 1.0),
             RuleId::StationaryLogWrite => e.samples = samples(1.0, 1.0, 1.3),

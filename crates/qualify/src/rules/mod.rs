@@ -16,6 +16,7 @@ mod integrity;
 mod limits;
 mod shortened;
 mod stationary;
+mod system_log;
 mod tail;
 pub mod tester;
 mod verdict;
@@ -28,6 +29,7 @@ pub use id::RuleId;
 pub(crate) use integrity::integrity;
 pub use limits::tolerated;
 pub(crate) use limits::{less_margin, shows_headroom};
+pub use system_log::SystemLog;
 pub use verdict::{Ending, sentence, verdict};
 
 use brunt_report::result::Rule;
@@ -43,6 +45,7 @@ pub fn judge(kind: TestKind, evidence: &Evidence, limits: &Limits) -> Vec<Rule> 
     };
     rules.extend(evidence.tuning.as_ref().map(limits::tuned));
     rules.extend(integrity::rules(evidence));
+    rules.extend(evidence.system_log.as_ref().map(system_log::rule));
     if kind.has_limits() {
         rules.extend(stationary::rules(&evidence.samples, kind));
         rules.extend(tail::rules(evidence, limits));

@@ -4,7 +4,7 @@
 use crate::small::{Left, Small, fails, outcome, plan};
 use brunt_qualify::plan::Plan;
 use brunt_qualify::result::{Surroundings, VolumeUse, foreseen};
-use brunt_qualify::rules::RuleId;
+use brunt_qualify::rules::{RuleId, SystemLog};
 use brunt_report::RunResult;
 use brunt_report::host_counters::{OWN_PROCESSOR, STEAL, THROTTLED};
 use brunt_report::result::{HostCounter, Outcome, Verdict, Volume};
@@ -130,6 +130,27 @@ fn a_host_that_holds_the_program_back_is_named_and_does_not_qualify() {
     for result in [busy, stolen, throttled] {
         assert_eq!(result.verdict, Verdict::Pass, "it only advises");
     }
+}
+
+#[test]
+fn an_error_that_the_kernel_reports_fails_the_test() {
+    let (test, plan) = test();
+    let told = |errors, warnings| {
+        test.result_on(&plan, |surroundings| {
+            machine(&test, surroundings, 100, 1);
+            surroundings.system_log = Some(SystemLog {
+                errors,
+                warnings,
+                remark: "I/O error, dev sda, sector 8".to_owned(),
+            });
+        })
+    };
+    assert_eq!(told(Some(0), 0).verdict, Verdict::Pass);
+    assert_eq!(told(None, 0).verdict, Verdict::Pass, "nobody looked");
+    fails(&told(Some(0), 2), RuleId::SystemLog, Outcome::Advisory);
+    let failed = told(Some(1), 0);
+    fails(&failed, RuleId::SystemLog, Outcome::Failed);
+    assert_eq!(failed.verdict, Verdict::Fail);
 }
 
 /// Changes the counters of a machine.

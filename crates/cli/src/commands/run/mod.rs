@@ -29,6 +29,7 @@ use brunt_host::folders::{self, PrepareError, Prepared};
 use brunt_host::interrupted::{Interrupted, InterruptedError};
 use brunt_host::recorder::Recorder;
 use brunt_host::surroundings::{self, DeviceCounts};
+use brunt_host::system_log::Listening;
 use brunt_host::{handles, plan, shards, test_log, witness};
 use brunt_qualify::error::RunError;
 use brunt_qualify::plan::Plan;
@@ -257,6 +258,7 @@ fn test(
     folder.write("scenario.toml", scenario.to_toml().as_bytes())?;
     folder.write("result.json", outline.to_json().as_bytes())?;
     let devices = surroundings::devices(&places);
+    let mut kernel = Listening::begin(surroundings::all_devices(&places));
     let recorder = match interrupted {
         Some(interrupted) => Recorder::carry_on(folder, devices, interrupted.recorded())?,
         None => Recorder::begin(folder, devices)?,
@@ -298,6 +300,7 @@ fn test(
         let host = watch.machine();
         let surroundings = Surroundings {
             busiest: host_counters::busiest(&host),
+            system_log: Some(kernel.heard()),
             host,
             ..around(&watch.device_counts(), &backend)
         };

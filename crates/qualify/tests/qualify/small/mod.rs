@@ -218,6 +218,7 @@ impl Left {
             world: result::World::Virtual,
             host: Vec::new(),
             busiest: None,
+            system_log: None,
             machine: Machine {
                 name: "virtual".to_owned(),
                 operating_system: String::new(),

@@ -1,0 +1,236 @@
+//! What the kernel says about the tested devices while a run goes on.
+//!
+//! ```text
+//!   /dev/kmsg   ....old messages....|....messages of the run....|
+//!                                   ^ listen: to the end        ^ heard: all that came since
+//! ```
+//!
+//! The file is opened at the beginning and read at the end, so nothing has to be told apart by times. Each message has a level; those
+//! that name a tested device, its partitions or its controller count. Reading needs privileges on most systems: without them the log is
+//! *not measured*. Format: `Documentation/ABI/testing/dev-kmsg` of Linux.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
+
+use brunt_qualify::rules::SystemLog;
+use rustix::fs::OFlags;
+
+const LOG: &str = "/dev/kmsg";
+/// Longer than any message with its properties.
+const MESSAGE_MAX: usize = 16 << 10;
+/// Levels of messages: 3 is *error*, 4 is *warning*.
+const ERROR: u32 = 3;
+const WARNING: u32 = 4;
+/// Messages that are read at most: a kernel that has nothing else to do can write for ever.
+const MESSAGES_MAX: u32 = 1_000_000;
+
+/// Listens to the kernel.
+#[derive(Debug)]
+pub struct Listening {
+    devices: Vec<String>,
+    log: Result<File, String>,
+}
+
+impl Listening {
+    /// Begins to listen for messages about these devices.
+    pub fn begin(devices: Vec<String>) -> Self {
+        let log = opened().map_err(|error| {
+            format!("{LOG} cannot be read: {error}; try `journalctl -k`, or run as root")
+        });
+        Self { devices, log }
+    }
+
+    /// What was said since.
+    pub fn heard(&mut self) -> SystemLog {
+        let devices = &self.devices;
+        match &mut self.log {
+            _ if devices.is_empty() => not_measured("no block device is known under the volumes"),
+            Err(why) => not_measured(why),
+            Ok(log) => match messages(log) {
+                Ok(messages) => judged(devices, messages.iter().map(String::as_str)),
+                Err(error) => not_measured(&format!("{LOG}: {error}")),
+            },
+        }
+    }
+}
+
+fn not_measured(why: &str) -> SystemLog {
+    SystemLog {
+        remark: why.to_owned(),
+        ..SystemLog::default()
+    }
+}
+
+fn opened() -> io::Result<File> {
+    let no_wait = OFlags::NONBLOCK.bits().cast_signed();
+    let mut options = OpenOptions::new();
+    let mut log = options.read(true).custom_flags(no_wait).open(LOG)?;
+    log.seek(SeekFrom::End(0))?;
+    Ok(log)
+}
+
+/// Everything up to the end: one message for each read.
+fn messages(log: &mut impl Read) -> io::Result<Vec<String>> {
+    let mut all = Vec::new();
+    let mut message = vec![0; MESSAGE_MAX];
+    for _ in 0..MESSAGES_MAX {
+        match log.read(&mut message) {
+            Ok(0) => break,
+            Ok(length) => all.push(String::from_utf8_lossy(&message[..length]).into_owned()),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            // Messages were overwritten before they were read; the next read has the oldest that is left.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                all.push("4,0,0,-;brunt: messages of the kernel were overwritten".to_owned());
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(all)
+}
+
+fn judged<'m>(devices: &[String], messages: impl Iterator<Item = &'m str>) -> SystemLog {
+    let mut found = SystemLog {
+        errors: Some(0),
+        ..SystemLog::default()
+    };
+    let mut warning = String::new();
+    for message in messages {
+        let Some((level, text)) = parsed(message) else {
+            continue;
+        };
+        let is_lost = text.starts_with("brunt: ");
+        if level > WARNING || !is_lost && !devices.iter().any(|device| names(text, device)) {
+            continue;
+        }
+        if level <= ERROR {
+            if found.errors == Some(0) {
+                text.clone_into(&mut found.remark);
+            }
+            found.errors = found.errors.map(|errors| errors + 1);
+        } else {
+            if warning.is_empty() {
+                text.clone_into(&mut warning);
+            }
+            found.warnings += 1;
+        }
+    }
+    if found.errors == Some(0) {
+        found.remark = warning;
+    }
+    found
+}
+
+/// Level and text of a message: `6,339,5140900,-;text`, and properties in further lines.
+fn parsed(message: &str) -> Option<(u32, &str)> {
+    let (head, text) = message.split_once(';')?;
+    let priority = head.split(',').next()?.parse::<u32>().ok()?;
+    // Above the three bits of the level is the source of the message.
+    Some((priority & 7, text.lines().next().unwrap_or_default()))
+}
+
+/// Whether `text` names `device`, one of its partitions, or its NVMe controller.
+fn names(text: &str, device: &str) -> bool {
+    let controller = device
+        .strip_prefix("nvme")
+        .and_then(|rest| rest.split_once('n'))
+        .map(|(number, _)| format!("nvme{number}"));
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+    let mut words = words.map(|word| word.trim_matches('-'));
+    words.any(|word| {
+        let Some(rest) = word.strip_prefix(device) else {
+            return controller.as_deref() == Some(word);
+        };
+        let partition = match device.ends_with(|c: char| c.is_ascii_digit()) {
+            true => rest.strip_prefix('p').unwrap_or("-"),
+            false => rest,
+        };
+        let is_number = |text: &str| text.chars().all(|c| c.is_ascii_digit());
+        rest.is_empty() || is_number(partition)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_is_named_with_its_partitions_and_no_other() {
+        for (text, device, is_named) in [
+            ("I/O error, dev sda, sector 8", "sda", true),
+            ("EXT4-fs error (device sda1): x", "sda", true),
+            ("Buffer I/O error on dev sdab, x", "sda", false),
+            ("nvme nvme0: I/O 7 QID 5 timeout", "nvme0n1", true),
+            ("nvme nvme0: x", "nvme01n1", false),
+            ("blk: nvme0n1p2: x", "nvme0n1", true),
+            ("XFS (dm-3): log I/O error", "dm-3", true),
+            ("XFS (dm-31): log I/O error", "dm-3", false),
+            ("md/raid1:md127: Disk failure", "md127", true),
+        ] {
+            assert_eq!(names(text, device), is_named, "{text} {device}");
+        }
+    }
+
+    #[test]
+    fn levels_decide_and_other_devices_do_not_count() {
+        let heard = |messages: &[&str]| judged(&["vda".to_owned()], messages.iter().copied());
+        let quiet = heard(&[
+            "6,1,5,-;vda: vda1",
+            "3,2,6,-;I/O error, dev vdb, sector 0",
+            "junk",
+        ]);
+        assert_eq!((quiet.errors, quiet.warnings), (Some(0), 0));
+        let loud = heard(&[
+            "4,1,5,-;vda: slow",
+            "11,2,6,-;I/O error, dev vda, sector 0\n SUBSYSTEM=block",
+            "2,3,7,-;EXT4-fs error (device vda1): bad",
+        ]);
+        assert_eq!((loud.errors, loud.warnings), (Some(2), 1));
+        assert_eq!(loud.remark, "I/O error, dev vda, sector 0");
+        let warned = heard(&["4,1,5,-;vda: slow"]);
+        assert_eq!(
+            (warned.errors, warned.remark.as_str()),
+            (Some(0), "vda: slow")
+        );
+    }
+
+    /// A log that gives one message for each read, and then has no more for now.
+    struct Fed(Vec<io::Result<&'static str>>);
+
+    impl Read for Fed {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            match self.0.is_empty() {
+                true => Err(io::ErrorKind::WouldBlock.into()),
+                false => {
+                    let message = self.0.remove(0)?;
+                    buffer[..message.len()].copy_from_slice(message.as_bytes());
+                    Ok(message.len())
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn overwritten_messages_are_a_warning() {
+        let mut log = Fed(vec![
+            Err(io::ErrorKind::BrokenPipe.into()),
+            Ok("6,1,5,-;vda: fine"),
+        ]);
+        let all = messages(&mut log).unwrap();
+        let found = judged(&["vda".to_owned()], all.iter().map(String::as_str));
+        assert_eq!((found.errors, found.warnings), (Some(0), 1));
+    }
+
+    #[test]
+    fn without_devices_nothing_is_measured() {
+        let log = Listening::begin(Vec::new()).heard();
+        assert_eq!(log.errors, None);
+        let closed = Listening {
+            devices: vec!["vda".to_owned()],
+            log: Err("closed".to_owned()),
+        }
+        .heard();
+        assert_eq!((closed.errors, closed.remark.as_str()), (None, "closed"));
+    }
+}

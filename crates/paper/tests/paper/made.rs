@@ -1,0 +1,98 @@
+//! What a paper says, and that it can be made again.
+
+use brunt_paper::verify::verify;
+use brunt_paper::{Paper, is_page, is_paper};
+
+use crate::{PROGRAM, evidence, files, of_kind, one, sample, text_of};
+
+#[test]
+fn equal_evidence_gives_equal_bytes() {
+    let written = || Paper::new(&one()).unwrap().to_pdf().unwrap();
+    let (first, second) = (written(), written());
+    assert!(first == second, "two papers differ");
+    assert!(is_paper(&first));
+}
+
+#[test]
+fn a_paper_follows_from_its_evidence() {
+    let paper = Paper::new(&one()).unwrap();
+    assert_eq!(paper.audit.wrong, []);
+    let pdf = paper.to_pdf().unwrap();
+    let checked = verify(&pdf, PROGRAM).unwrap();
+    assert_eq!(checked.differences, []);
+    assert_eq!((checked.runs, checked.is_own), (1, true));
+    assert_eq!(checked.digest, paper.digest);
+    assert!(checked.numbers > 200, "{}", checked.numbers);
+}
+
+#[test]
+fn the_verdict_comes_first_and_every_section_is_there() {
+    let runs = [
+        ("runs/a", sample::run(true)),
+        ("runs/b", of_kind("stress", "b")),
+        ("runs/c", of_kind("database-backup", "c")),
+        ("runs/d", of_kind("soft-recovery", "d")),
+    ];
+    let evidence = evidence(runs.iter().map(|(label, run)| files(label, run)).collect());
+    let paper = Paper::new(&evidence).unwrap();
+    let text = text_of(&paper.to_pdf().unwrap());
+    let mut rest = text.as_str();
+    for wanted in [
+        "Größe & Söhne ES-400 [U+4E2D]",
+        "PASS, not a qualification",
+        "Contents",
+        "1 Overview",
+        "2 Solution",
+        "3 Targeted customer profile",
+        "4 Tested deployment",
+        "5 Reliability",
+        "6 Performance test",
+        "7 Stress test",
+        "8 Backup test",
+        "9 Recovery test",
+        "10 Normalized results",
+        "11 Conclusion",
+        "sums and means",
+        "SHA-256",
+        "characters that are not shown",
+    ] {
+        let at = rest.find(wanted);
+        let at =
+            at.unwrap_or_else(|| panic!("{wanted} is not in, or not after the others: {text}"));
+        rest = &rest[at..];
+    }
+    assert_eq!(paper.unshown, ['\u{4e2d}']);
+    let page = paper.to_html();
+    assert!(
+        is_page(page.as_bytes()) && page.contains("\u{4e2d}"),
+        "{page}"
+    );
+    assert!(page.contains("PASS, not a qualification"));
+}
+
+#[test]
+fn a_redacted_paper_names_no_host() {
+    let mut run = sample::run(true);
+    let server = &mut run.result.storage.servers[0];
+    server.name = "hail-7".to_owned();
+    server.details.machine.name = "hail-7".to_owned();
+    run.result.reasons.push("hail-7 was busy".to_owned());
+    let mut evidence = evidence(vec![files("runs/a", &run)]);
+    evidence.redact().unwrap();
+    let pdf = Paper::new(&evidence).unwrap().to_pdf().unwrap();
+    let checked = verify(&pdf, PROGRAM).unwrap();
+    assert_eq!(checked.differences, []);
+    for file in &checked.attachments {
+        let text = String::from_utf8_lossy(&file.bytes);
+        assert!(!text.contains("hail-7"), "{}: {text}", file.name);
+    }
+    let text = text_of(&pdf);
+    assert!(text.contains("server1 was busy") && !text.contains("hail-7"));
+}
+
+#[test]
+fn a_paper_of_another_version_is_judged_by_its_words() {
+    let pdf = Paper::new(&one()).unwrap().to_pdf().unwrap();
+    let checked = verify(&pdf, "0.2.0").unwrap();
+    assert!(!checked.is_own && checked.differences.is_empty());
+}
