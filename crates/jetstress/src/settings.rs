@@ -28,11 +28,11 @@ pub struct Noted {
 
 /// A log stream and its databases.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Instance {
+pub(crate) struct Instance {
     /// Folder of the log.
-    pub log: String,
+    pub(crate) log: String,
     /// Folders of the databases.
-    pub databases: Vec<String>,
+    pub(crate) databases: Vec<String>,
 }
 
 /// A scenario in the making.

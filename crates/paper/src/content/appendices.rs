@@ -19,13 +19,20 @@ pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
     }
     blocks.push(heading("Appendix: how the runs were made"));
     for kind in &subject.kinds {
-        for (number, run) in &kind.each {
+        for (at, (number, run)) in kind.each.iter().enumerate() {
             blocks.push(below(&format!(
                 "run{number}: {}",
                 in_words(kind.word).to_lowercase()
             )));
             blocks.push(Block::Table(ReportTables::of(&run.result).origin));
-            blocks.extend(scenario(*number, run));
+            match at {
+                0 => blocks.extend(scenario(*number, run)),
+                // Servers of one test differ in their paths at most.
+                _ => blocks.push(text(format!(
+                    "Its scenario is attached: {}.",
+                    attached_name(*number, "scenario.toml")
+                ))),
+            }
         }
     }
     blocks.extend(sums(subject));

@@ -178,7 +178,9 @@ fn tests(subject: &Subject<'_>) -> Table {
     let rows = subject.kinds.iter().map(|kind| {
         let result = &kind.run.result;
         let measured = match result.times.collection_s {
-            seconds if seconds > 0.0 => length(seconds),
+            seconds if seconds > 0.0 && ["performance", "stress"].contains(&kind.word) => {
+                length(seconds)
+            }
             _ => "until done".to_owned(),
         };
         let class = match result.verdict {

@@ -194,10 +194,6 @@ impl RunFiles {
     }
 
     /// Opens a file of the run, as [`Run::of_files`] wants it.
-    #[expect(
-        clippy::unnecessary_wraps,
-        reason = "files that are not in memory can fail to open"
-    )]
     pub fn open<'a>(&'a self, name: &str) -> Opened<'a> {
         let bytes = self.bytes(name);
         Ok(bytes.map(|bytes| Box::new(bytes) as Box<dyn Read + 'a>))

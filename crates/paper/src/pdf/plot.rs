@@ -43,6 +43,16 @@ pub(super) fn draw(
                     Anchor::Middle => x - own / 2.0,
                     Anchor::End => x - own,
                 };
+                if *look != Look::Label {
+                    // What is written over curves can be read all the same.
+                    let corners = [
+                        [x - 1.0, y - 0.8 * size],
+                        [x + own + 1.0, y - 0.8 * size],
+                        [x + own + 1.0, y + 0.25 * size],
+                        [x - 1.0, y + 0.25 * size],
+                    ];
+                    fill(surface, polyline(&corners, true), [255, 255, 255], 0.8);
+                }
                 let ink = match look {
                     Look::Limit => BAD,
                     Look::Event => TEXT,

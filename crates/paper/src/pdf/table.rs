@@ -19,6 +19,9 @@ const LEADING: f32 = 1.25;
 /// Above and below the text of a row.
 const PADDING: f32 = 2.2;
 
+/// Tables below this height are not split over pages.
+const TOGETHER: f32 = 280.0;
+
 /// A cell, broken into lines.
 struct Cell {
     lines: Vec<String>,
@@ -59,7 +62,12 @@ impl Flow<'_> {
         let node = self
             .display
             .node(None, Role::Table(table.title().to_owned()));
-        self.need(60.0);
+        let heights = rows
+            .iter()
+            .map(|(cells, class)| grid.height(&grid.row(cells, class, &sides)));
+        let whole = 40.0 + heights.sum::<f32>();
+        // A short table stays on one page; a long one begins with a few rows on this one.
+        self.need(if whole < TOGETHER { whole } else { 72.0 });
         if !table.title().is_empty() {
             // The title is that of the table's node, too; there it is not part of a cell.
             let title = shown(table.title());
@@ -261,11 +269,24 @@ fn shared(needs: &[[f32; 2]], room: f32) -> Vec<f32> {
     if least >= room {
         return needs.iter().map(|need| need[0] * room / least).collect();
     }
-    let share = (room - least) / (most - least);
-    needs
+    // A long text takes what it gets, but does not take it from the others.
+    let most = |need: &[f32; 2]| need[0].max(need[1].min(room * 0.4));
+    let wanted: f32 = needs.iter().map(|need| most(need) - need[0]).sum();
+    let share = match wanted > 0.0 {
+        true => (room - least) / wanted,
+        false => 0.0,
+    };
+    let mut widths: Vec<f32> = needs
         .iter()
-        .map(|need| need[0] + share * (need[1] - need[0]))
-        .collect()
+        .map(|need| need[0] + share.min(1.0) * (most(need) - need[0]))
+        .collect();
+    // What is left goes to the widest.
+    let left = room - widths.iter().sum::<f32>();
+    let widest = widths.iter_mut().max_by(|one, other| one.total_cmp(other));
+    if let Some(widest) = widest {
+        *widest += left.max(0.0);
+    }
+    widths
 }
 
 /// Sums stand out, and so do the values that decide.
@@ -297,7 +318,7 @@ mod tests {
         assert_eq!(shared(&[[10.0, 20.0], [10.0, 80.0]], 400.0), [66.0, 126.0]);
         let tight = shared(&[[10.0, 20.0], [10.0, 200.0]], 120.0);
         assert!((tight.iter().sum::<f32>() - 120.0).abs() < 0.01);
-        assert!(tight[0] >= 10.0 && tight[1] > 100.0);
+        assert_eq!(tight, [20.0, 100.0]);
         let less = shared(&[[100.0, 100.0], [300.0, 300.0]], 200.0);
         assert_eq!(less, [50.0, 150.0]);
     }

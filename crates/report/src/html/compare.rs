@@ -233,10 +233,7 @@ pub fn history_html(history: &History) -> String {
         sentence: &history.sentence,
         notes: left_out.collect(),
         first: history.table(),
-        pictures: Pictures::new(
-            plots,
-            "Steps are the means between two changes.".to_owned(),
-        ),
+        pictures: Pictures::new(plots, "Steps are the means between two changes.".to_owned()),
         tables: vec![history.runs_table()],
     };
     let title = format!("{} (brunt)", page.name);

@@ -240,8 +240,15 @@ impl Table {
 
     /// The cells of each row for people, and the row's class.
     pub fn for_people(&self) -> impl Iterator<Item = (Vec<String>, &'static str)> {
-        let classes = self.rows.iter().map(|row| row.class);
-        self.shown().zip(classes)
+        // The values of pairs measure different things, so each has its own decimals.
+        let is_pairs = self.columns.is_empty();
+        self.rows.iter().zip(self.shown()).map(move |(row, shown)| {
+            let cells = match is_pairs {
+                true => row.cells.iter().map(Cell::to_string).collect(),
+                false => shown,
+            };
+            (cells, row.class)
+        })
     }
 
     /// Whether it has no rows.
@@ -306,8 +313,14 @@ mod tests {
             "<tr><td>a|&lt;b&gt;</td><td class=\"n\">1,024</td><td class=\"n\">4.29</td></tr>";
         assert!(html.contains(row));
         assert!(html.contains("<tr class=\"failed\"><td>c\nd</td>"));
-        let pairs = Table::pairs("", vec![("a", "b")]).to_html();
-        assert!(pairs.contains("<td class=\"grid_row_header\">a</td>\n<td>b</td></tr>"));
+        let pairs = Table::pairs("", vec![("a", "b")]);
+        assert!(
+            pairs
+                .to_html()
+                .contains("<td class=\"grid_row_header\">a</td>\n<td>b</td></tr>")
+        );
+        let cells: Vec<_> = pairs.for_people().collect();
+        assert_eq!(cells, [(vec!["a".to_owned(), "b".to_owned()], "")]);
     }
 
     #[test]
