@@ -4,7 +4,9 @@ use std::fmt;
 
 use brunt_units::{ByteSize, Span, Time, grouped};
 
+use crate::paged::{VolumeIncident, VolumeNote};
 use crate::pair::{PairIncident, PairNote};
+use crate::sites::SiteNote;
 
 /// An event that the scenario schedules.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +39,8 @@ pub enum Incident {
     Snapshot(u32, String),
     /// A LUN of a storage pool is removed. Space that only it used becomes free.
     LunRemoved(u32),
+    /// An incident of the volumes of a storage pool: snapshots, clones, restoring.
+    Volumes(VolumeIncident),
     /// An array joins the storage pool.
     MemberJoins(usize),
     /// An incident of a pair: of its link, its destination or its groups.
@@ -78,6 +82,9 @@ pub enum Misplaced {
     /// The incident requires a pair.
     #[error("only a replicated array has a link, a destination and replication groups")]
     NoPair,
+    /// A LUN with replicas is to grow or to be removed.
+    #[error("a LUN with replicas cannot grow or be removed")]
+    HasReplicas,
     /// A failsafe group is to be suspended.
     #[error("a failsafe group cannot be suspended: its hosts would lose their LUNs")]
     Failsafe,
@@ -219,6 +226,8 @@ pub enum NoteKind {
     },
     /// A LUN was removed.
     LunRemoved(String),
+    /// An event log entry of the volumes of a storage pool.
+    Volume(VolumeNote),
     /// A write to a thin LUN found no free page.
     ThinFull,
     /// A member has joined the storage pool.
@@ -234,6 +243,10 @@ pub enum NoteKind {
     },
     /// An event log entry of a pair.
     Pair(PairNote),
+    /// An event log entry about replicas of volumes.
+    Site(SiteNote),
+    /// An event log entry of the pool at the other site.
+    AtPartner(Box<NoteKind>),
     /// An event log entry of a member.
     Member(usize, Box<NoteKind>),
     /// There is no drive to rebuild a lost drive onto.
@@ -278,7 +291,7 @@ impl NoteKind {
     /// Whether this is a data loss.
     pub fn is_loss(&self) -> bool {
         match self {
-            Self::Member(_, what) => what.is_loss(),
+            Self::Member(_, what) | Self::AtPartner(what) => what.is_loss(),
             other => matches!(other, Self::DataLost { .. } | Self::CacheLost { .. }),
         }
     }
@@ -350,6 +363,7 @@ impl fmt::Display for NoteKind {
                 None => write!(f, "\"{lun}\" does not grow: it has {size}"),
             },
             Self::SnapshotTaken { of, name } => write!(f, "\"{name}\" has what \"{of}\" has now"),
+            Self::Volume(what) => what.fmt(f),
             Self::LunRemoved(name) => write!(f, "\"{name}\" removed"),
             Self::ThinFull => write!(f, "pool full: writes that need a new page fail"),
             Self::MemberJoined(member) => write!(f, "member {member} has joined"),
@@ -359,6 +373,8 @@ impl fmt::Display for NoteKind {
                 pages_words(u64::from(*pages))
             ),
             Self::Pair(what) => what.fmt(f),
+            Self::Site(what) => what.fmt(f),
+            Self::AtPartner(what) => write!(f, "partner: {what}"),
             Self::Member(member, what) => write!(f, "member {member}: {what}"),
             Self::NoSpare { group, lost } => {
                 write!(

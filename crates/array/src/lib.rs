@@ -7,6 +7,7 @@
 //! * [`ArrayDesign`]: the design of an array; [`Array`]: the array.
 //! * [`Pair`]: two systems, one of which replicates LUNs to the other over a link.
 //! * [`PagedArray`]: LUNs in pages over one or more arrays: storage pools, thin provisioning, snapshots, clones.
+//! * [`Sites`]: two such pools, one of which keeps replicas of the other's LUNs.
 //! * [`load`]: raw load on an array, and its results.
 //! * [`ArrayDevice`]: an array beneath the files of a virtual world, [`SharedArray`]: the same for two owners; [`Tally`]: requests
 //!   by LUN and class.
@@ -26,6 +27,7 @@ pub mod load;
 mod paged;
 mod pair;
 mod shared;
+mod sites;
 mod slab;
 mod standing;
 mod system;
@@ -43,7 +45,9 @@ pub use extent::Extent;
 pub use group::{POOL_DRIVES_MIN, Protection, StripeShape, WIDTH_MAX, preservation_drives};
 pub use incident::{Incident, Misplaced, Note, NoteKind, Priority, Scheduled};
 pub use paged::{
-    BalanceDesign, LunRoom, PageStats, PagedArray, PagedDesign, PagedError, PagedLunDesign,
+    BalanceDesign, CloneOf, LunRoom, PageStats, PagedArray, PagedDesign, PagedError,
+    PagedLunDesign, ReserveDesign, SnapshotPlan, SnapshotState, VolumeIncident, VolumeNote,
+    WhenFull,
 };
 pub use pair::{
     AtRisk, Control, Crossed, Exchange, Failover, GroupNote, GroupState, HistoryDesign, LogFill,
@@ -52,6 +56,10 @@ pub use pair::{
     ReplicationState, ResumePolicy, Site,
 };
 pub use shared::SharedArray;
+pub use sites::{
+    ReplicaDesign, ReplicaNote, ReplicaState, Replicas, Seed, SiteNote, Sites, SitesDesign,
+    SitesError,
+};
 pub use standing::{Standing, Standings, Unfinished};
 pub use system::{Part, PartMut, Parts, System, SystemDesign, SystemError};
 pub use tally::{Asked, Tally};

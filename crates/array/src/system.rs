@@ -1,4 +1,4 @@
-//! A storage system as hosts see it: an array, a storage pool over several, or a pair of these.
+//! A storage system as hosts see it: an array, a storage pool over several, a pair of these, or two pools with replicas.
 //!
 //! [`System`] has the six methods that a world needs. All measurements come from a walk over the [`Part`]s, so a new kind of system
 //! only lists its parts to be measured like the others.
@@ -15,6 +15,7 @@ use crate::drive::DriveStats;
 use crate::incident::{Misplaced, Note, NoteKind, Scheduled};
 use crate::paged::{PagedArray, PagedDesign, PagedError};
 use crate::pair::{Pair, PairDesign, PairError, PairListener, Replication};
+use crate::sites::{Replicas, Sites, SitesDesign, SitesError, of_partner};
 use crate::{Array, Extent, Finished, HostIo, Standing, Unfinished};
 
 /// The design of a [`System`].
@@ -26,6 +27,8 @@ pub enum SystemDesign {
     Paged(PagedDesign),
     /// Two of these, one of which replicates to the other.
     Pair(PairDesign),
+    /// Two storage pools, one of which keeps replicas of the other's LUNs.
+    Sites(Box<SitesDesign>),
 }
 
 impl From<PairDesign> for SystemDesign {
@@ -58,6 +61,9 @@ pub enum SystemError {
     /// The pair cannot be built.
     #[error(transparent)]
     Pair(Box<PairError>),
+    /// The two pools cannot be built.
+    #[error(transparent)]
+    Sites(#[from] SitesError),
     /// An incident cannot be scheduled.
     #[error("incident: {0}")]
     Incident(#[from] Misplaced),
@@ -73,6 +79,10 @@ impl SystemDesign {
                 let sides = [&design.source, &design.destination];
                 sides.iter().flat_map(|side| side.arrays()).collect()
             }
+            Self::Sites(design) => {
+                let pools = [&design.source, &design.partner];
+                pools.iter().flat_map(|pool| &pool.members).collect()
+            }
         }
     }
 
@@ -80,8 +90,13 @@ impl SystemDesign {
     pub fn lun_names(&self) -> Vec<&str> {
         match self {
             Self::One(design) => design.luns.iter().map(|lun| lun.name.as_str()).collect(),
-            Self::Paged(design) => design.luns.iter().map(|lun| lun.name.as_str()).collect(),
+            Self::Paged(design) => {
+                let luns = design.luns.iter().map(|lun| lun.name.as_str());
+                luns.chain(design.clones.iter().map(String::as_str))
+                    .collect()
+            }
             Self::Pair(design) => design.source.lun_names(),
+            Self::Sites(design) => design.lun_names(),
         }
     }
 
@@ -119,6 +134,7 @@ impl SystemDesign {
             Self::One(design) => Box::new(Array::new(design, streams)?),
             Self::Paged(design) => Box::new(PagedArray::new(design, streams)?),
             Self::Pair(design) => Box::new(Pair::new(design, streams)?),
+            Self::Sites(design) => Box::new(Sites::new(design, streams)?),
         };
         for incident in incidents {
             system.schedule(incident)?;
@@ -175,7 +191,8 @@ pub trait System {
     fn notes_count(&self) -> usize {
         let counts = self.parts().into_iter().map(|part| match part {
             Part::Pair(pair) => pair.notes().len(),
-            Part::Pool(pool) => pool.notes().len(),
+            Part::Replicas(replicas) => replicas.notes().len(),
+            Part::Pool(pool) | Part::Partner(pool) => pool.notes().len(),
             Part::Array(_, array) => array.notes().len(),
         });
         counts.sum()
@@ -196,8 +213,12 @@ pub type Parts<P> = SmallVec<[P; 2]>;
 pub enum Part<'s> {
     /// The replication of a pair, without its two sides.
     Pair(&'s Replication),
+    /// The replicas of two pools, without these.
+    Replicas(&'s Replicas),
     /// A storage pool, without its members.
     Pool(&'s PagedArray),
+    /// The storage pool at the other site, without its members.
+    Partner(&'s PagedArray),
     /// An array, with its number if there are several: in a pool, or in a pair, where those of the source come first.
     Array(Option<usize>, &'s Array),
 }
@@ -297,7 +318,8 @@ impl dyn System + '_ {
     pub fn now(&self) -> Time {
         match self.parts()[0] {
             Part::Pair(pair) => pair.now(),
-            Part::Pool(pool) => pool.now(),
+            Part::Replicas(replicas) => replicas.now(),
+            Part::Pool(pool) | Part::Partner(pool) => pool.now(),
             Part::Array(_, array) => array.now(),
         }
     }
@@ -305,8 +327,8 @@ impl dyn System + '_ {
     /// The arrays; one or several.
     pub fn arrays(&self) -> impl Iterator<Item = &Array> {
         self.parts().into_iter().filter_map(|part| match part {
-            Part::Pair(_) | Part::Pool(_) => None,
             Part::Array(_, array) => Some(array),
+            _ => None,
         })
     }
 
@@ -314,7 +336,7 @@ impl dyn System + '_ {
     pub fn pool(&self) -> Option<&PagedArray> {
         self.parts().into_iter().find_map(|part| match part {
             Part::Pool(pool) => Some(pool),
-            Part::Pair(_) | Part::Array(..) => None,
+            _ => None,
         })
     }
 
@@ -326,13 +348,23 @@ impl dyn System + '_ {
         }
     }
 
+    /// The replicas, if there are two pools.
+    pub fn replicas(&self) -> Option<&Replicas> {
+        match self.parts().first() {
+            Some(Part::Replicas(replicas)) => Some(replicas),
+            _ => None,
+        }
+    }
+
     /// The event log, in order of time. Entries of pool members name the member.
     pub fn notes(&self) -> Vec<Note> {
         let mut notes = Vec::new();
         for part in self.parts() {
             match part {
                 Part::Pair(pair) => notes.extend_from_slice(pair.notes()),
+                Part::Replicas(replicas) => notes.extend_from_slice(replicas.notes()),
                 Part::Pool(pool) => notes.extend_from_slice(pool.notes()),
+                Part::Partner(pool) => notes.extend(of_partner(pool.notes())),
                 Part::Array(None, array) => notes.extend_from_slice(array.notes()),
                 Part::Array(Some(member), array) => {
                     notes.extend(array.notes().iter().map(|note| Note {
@@ -355,12 +387,12 @@ impl dyn System + '_ {
     pub fn unfinished(&self) -> Vec<Unfinished> {
         let parts = self.parts().into_iter();
         let all = parts.flat_map(|part| match part {
-            Part::Pair(_) | Part::Pool(_) => Vec::new(),
             Part::Array(member, array) => {
                 let mut own = array.unfinished();
                 own.iter_mut().for_each(|one| one.member = member);
                 own
             }
+            _ => Vec::new(),
         });
         all.collect()
     }
@@ -452,6 +484,7 @@ mod tests {
                 name: "mail".into(),
                 size: ByteSize::gib(1),
                 is_thin: true,
+                reserve: None,
             };
             PagedDesign {
                 members: vec![array(), array()],
@@ -459,6 +492,7 @@ mod tests {
                 page: ByteSize::mib(1),
                 grain: ByteSize::kib(64),
                 luns: vec![lun],
+                clones: Vec::new(),
                 balance: None,
             }
         };

@@ -107,10 +107,12 @@ fn in_pages(seed: u64) -> VirtualOptions {
         later: vec![2],
         page: ByteSize::kib(256),
         grain: ByteSize::kib(16),
+        clones: Vec::new(),
         luns: vec![PagedLunDesign {
             name: "thin".into(),
             size: ByteSize::gib(1),
             is_thin: true,
+            reserve: None,
         }],
         balance: Some(BalanceDesign {
             every: Span::millis(20),

@@ -8,8 +8,8 @@ use std::cell::RefCell;
 
 use brunt_array::drive::DriveStats;
 use brunt_array::{
-    CacheStats, LunRoom, Note, PageStats, PagedArray, Replication, ReplicationState, SharedArray,
-    System, Tally,
+    CacheStats, LunRoom, Note, PageStats, PagedArray, ReplicaState, Replicas, Replication,
+    ReplicationState, SharedArray, SnapshotState, System, Tally,
 };
 use brunt_qualify::progress::News;
 use brunt_qualify::sampling::Recorded;
@@ -29,6 +29,8 @@ pub(crate) struct Reading {
     pub(crate) between: f64,
     /// Activity of pages, and how full members were at the beginning and the end; `None` for a single array.
     pub(crate) pages: Option<PagesReading>,
+    /// The replicas of volumes at the end; empty without.
+    pub(crate) replicas: Vec<ReplicaState>,
     /// The replication at the end; `None` for an array that is not replicated.
     pub(crate) replication: Option<ReplicationState>,
     pub(crate) notes: Vec<String>,
@@ -69,6 +71,7 @@ impl Reading {
 #[derive(Clone, Debug)]
 pub(crate) struct PagesReading {
     pub(crate) stats: (PageStats, Vec<LunRoom>),
+    pub(crate) snapshots: Vec<SnapshotState>,
     pub(crate) used_before: Vec<f64>,
     pub(crate) used: Vec<f64>,
 }
@@ -197,11 +200,13 @@ fn read(array: &SharedArray, used_before: Option<Vec<f64>>, length: Span) -> Rea
             let used = pool.used_shares();
             PagesReading {
                 stats: (pool.stats(), pool.lun_rooms()),
+                snapshots: pool.snapshots(),
                 used_before: used_before.unwrap_or_else(|| vec![0.0; used.len()]),
                 used,
             }
         }),
         replication: array.replication().map(Replication::state),
+        replicas: array.replicas().map(Replicas::states).unwrap_or_default(),
         notes: notes(array),
         events: array.notes(),
         until: array.now(),

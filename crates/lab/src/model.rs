@@ -11,7 +11,7 @@ use brunt_units::{Span, Time};
 use brunt_world::Class;
 
 use crate::gauge::Reading;
-use crate::load::pairs;
+use crate::load::{pairs, replicas};
 use crate::pages;
 use brunt_scenario::{ArrayPlan, ModelledScenario};
 
@@ -36,9 +36,10 @@ fn array(plan: &ArrayPlan, reading: &Reading) -> ArrayNumbers {
         cache: reading.cache.as_ref().map(|stats| cache(stats, seconds)),
         pages: reading.pages.as_ref().and_then(|read| {
             let used = (&read.used_before[..], &read.used[..]);
-            pages::numbers(&plan.design, &read.stats, used, seconds)
+            pages::numbers(&plan.design, &read.stats, &read.snapshots, used, seconds)
         }),
         replication: reading.replication.as_ref().map(pairs::numbers),
+        replicas: replicas::numbers(&reading.replicas),
         notes: reading.notes.clone(),
         not_reached: not_reached(plan, reading),
         events: reading.events.iter().map(event).collect(),
@@ -214,8 +215,10 @@ fn front_rate(design: &SystemDesign, asked: &[f64], rates: &[(f64, f64)], number
             let own = own.filter(|(lun, _)| lun.group == number);
             own.map(|(_, (reads, writes))| reads + writes).sum()
         }
-        // A member has one group.
-        SystemDesign::Paged(_) => asked.get(number).copied().unwrap_or_default(),
+        // A member has one group. What the partner is asked is not counted.
+        SystemDesign::Paged(_) | SystemDesign::Sites(_) => {
+            asked.get(number).copied().unwrap_or_default()
+        }
         SystemDesign::Pair(pair) => match number.checked_sub(pair.source.groups().len()) {
             None => front_rate(&pair.source, asked, rates, number),
             Some(number) => {

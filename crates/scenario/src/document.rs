@@ -40,7 +40,7 @@ pub enum Subject {
 use Subject::{Load, ModelledTest, Organisation as Org, Test};
 
 /// Every key at the top, and the subjects that have it.
-const SECTIONS: [(&str, &[Subject]); 32] = [
+const SECTIONS: [(&str, &[Subject]); 34] = [
     ("name", &[Test, ModelledTest, Load, Org]),
     ("description", &[Test, ModelledTest, Load, Org]),
     ("solution", &[Test, ModelledTest]),
@@ -65,6 +65,8 @@ const SECTIONS: [(&str, &[Subject]); 32] = [
     ("replication", &[ModelledTest, Load]),
     ("replica", &[ModelledTest, Load]),
     ("drill", &[ModelledTest]),
+    ("replicate", &[ModelledTest, Load]),
+    ("partner", &[ModelledTest, Load]),
     ("volumes", &[ModelledTest]),
     ("load", &[Load]),
     ("incident", &[ModelledTest, Load]),

@@ -55,9 +55,10 @@ impl<O: Observer> Array<O> {
                 find("path", port, self.front.ports())
             }
             Incident::BatteryLost | Incident::BatteryReturns => Ok(()),
-            Incident::Snapshot(..) | Incident::LunRemoved(_) | Incident::MemberJoins(_) => {
-                Err(Misplaced::NoPool)
-            }
+            Incident::Snapshot(..)
+            | Incident::Volumes(_)
+            | Incident::LunRemoved(_)
+            | Incident::MemberJoins(_) => Err(Misplaced::NoPool),
             Incident::Pair(_) => Err(Misplaced::NoPair),
         }
     }
@@ -102,6 +103,7 @@ impl<O: Observer> Array<O> {
             Incident::BatteryLost => self.set_battery(false),
             Incident::BatteryReturns => self.set_battery(true),
             Incident::Snapshot(..)
+            | Incident::Volumes(_)
             | Incident::LunRemoved(_)
             | Incident::MemberJoins(_)
             | Incident::Pair(_) => {

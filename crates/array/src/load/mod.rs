@@ -105,15 +105,21 @@ struct Run {
 impl Run {
     fn start(&mut self) {
         for number in 0..self.sources.len() {
-            for _ in 0..self.sources[number].at_once() {
-                self.ask(number, Time::ZERO);
+            if self.sources[number].is_there() {
+                self.begin(number, Time::ZERO);
             }
+        }
+    }
+
+    fn begin(&mut self, number: usize, now: Time) {
+        for _ in 0..self.sources[number].at_once() {
+            self.ask(number, now);
         }
     }
 
     fn ask(&mut self, number: usize, now: Time) {
         if self.has_incidents {
-            self.see_growth();
+            self.see_growth(now);
         }
         let (lun, verb, extent) = self.sources[number].draw();
         let tag = number as u64;
@@ -128,15 +134,20 @@ impl Run {
         );
     }
 
-    /// Updates the LUN sizes when something was noted, since a LUN may have grown.
-    fn see_growth(&mut self) {
+    /// Updates the LUN sizes when something was noted, since a LUN may have grown, or be there now.
+    fn see_growth(&mut self, now: Time) {
         let notes = self.array.notes_count();
         if notes == self.notes_seen {
             return;
         }
         self.notes_seen = notes;
-        for source in &mut self.sources {
+        for number in 0..self.sources.len() {
+            let source = &mut self.sources[number];
+            let was_there = source.is_there();
             source.see_sizes(&*self.array);
+            if !was_there && source.is_there() {
+                self.begin(number, now);
+            }
         }
     }
 
@@ -155,10 +166,16 @@ impl Run {
                 break;
             }
             if let Some((at, number)) = due.filter(|(at, _)| *at <= next) {
-                self.ask(number, at);
+                if self.sources[number].is_there() {
+                    self.ask(number, at);
+                }
                 self.sources[number].asked(at);
             } else {
                 self.array.advance(next);
+            }
+            if self.has_incidents && !self.sources.iter().all(Source::is_there) {
+                let now = self.array.now();
+                self.see_growth(now);
             }
             self.collect(measured);
         }

@@ -7,8 +7,8 @@ use crate::drive::DriveStats;
 use crate::incident::Note;
 use crate::system::{System, SystemDesign};
 use crate::{
-    CacheStats, Finished, LunRoom, PageStats, PagedArray, Replication, ReplicationState, Standing,
-    Standings, TierStats, Unfinished, Verb,
+    CacheStats, Finished, LunRoom, PageStats, PagedArray, ReplicaState, Replicas, Replication,
+    ReplicationState, SnapshotState, Standing, Standings, TierStats, Unfinished, Verb,
 };
 
 /// Host reads or host writes.
@@ -69,6 +69,8 @@ pub struct Interval {
     pub tier_hits: Option<f64>,
     /// Share of all members' space in use at the end, 0 to 1; `None` for a single array.
     pub room: Option<f64>,
+    /// Age of the newest complete replica at the end, of the oldest set; `None` without replicas, or before the first.
+    pub replica_age: Option<Span>,
 }
 
 /// A part of the measured time during which the standing of the groups did not change.
@@ -137,6 +139,10 @@ pub struct Outcome {
     pub pages: Option<(PageStats, Vec<LunRoom>)>,
     /// The replication at the end; `None` for an array that is not replicated.
     pub replication: Option<ReplicationState>,
+    /// The snapshots at the end; empty for a single array.
+    pub snapshots: Vec<SnapshotState>,
+    /// The replicas of volumes at the end; empty without.
+    pub replicas: Vec<ReplicaState>,
     /// The event log, from the beginning.
     pub notes: Vec<Note>,
     /// Requests to drives since the beginning.
@@ -272,6 +278,7 @@ impl Measuring {
             dirty: cache.map(|cache| cache.unwritten as f64 / cache.write_pages as f64),
             tier_hits,
             room: array.pool().map(PagedArray::used_share),
+            replica_age: array.replicas().and_then(Replicas::age),
         });
         self.busy_before = busy;
         self.interval_since = now;
@@ -317,6 +324,8 @@ impl Measuring {
             used_before: self.used_before,
             used: used_shares(array),
             pages: array.pool().map(|pool| (pool.stats(), pool.lun_rooms())),
+            snapshots: array.pool().map(PagedArray::snapshots).unwrap_or_default(),
+            replicas: array.replicas().map(Replicas::states).unwrap_or_default(),
             replication: array.replication().map(Replication::state),
             device_ios: array.device_ios(),
             drives,

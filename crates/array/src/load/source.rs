@@ -128,6 +128,15 @@ impl Source {
         }
     }
 
+    /// Whether there is a LUN to ask: a clone is there later.
+    pub(super) fn is_there(&self) -> bool {
+        match &self.stream.access {
+            Access::Random { .. } => self.places.last().is_some_and(|(_, places)| *places > 0),
+            Access::Sequential { .. } => self.sectors > 0,
+            Access::Trace(_) => true,
+        }
+    }
+
     pub(super) fn is_closed(&self) -> bool {
         matches!(self.stream.pace, Pace::Outstanding(_))
     }

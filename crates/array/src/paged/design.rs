@@ -13,6 +13,31 @@ pub struct PagedLunDesign {
     pub size: ByteSize,
     /// Whether pages are allocated when first written; otherwise all are allocated at the start.
     pub is_thin: bool,
+    /// What is set aside for its snapshots; without it, they have what is free.
+    pub reserve: Option<ReserveDesign>,
+}
+
+/// Space for the snapshots of a LUN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReserveDesign {
+    /// Percent of what the LUN itself has, 0 to 10,000.
+    pub percent: u32,
+    /// What happens when it is full.
+    pub when_full: WhenFull,
+}
+
+/// What happens when snapshots need more than their reserve.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenFull {
+    /// The oldest snapshot of the LUN is deleted.
+    #[default]
+    DeleteOldest,
+    /// The LUN goes offline: requests fail until it is set online.
+    Offline,
+    /// They have what is free, until something else needs it; then the oldest is deleted.
+    Borrow,
+    /// As with [`Self::DeleteOldest`], but the newest is kept, and writes that need more fail: replicas.
+    KeepNewest,
 }
 
 /// How load is balanced across members.
@@ -55,6 +80,8 @@ pub struct PagedDesign {
     pub grain: ByteSize,
     /// The LUNs that hosts see.
     pub luns: Vec<PagedLunDesign>,
+    /// Names of clones that hosts use later. They are numbered after the LUNs.
+    pub clones: Vec<String>,
     /// Load balancing; without it, pages stay where they were allocated.
     pub balance: Option<BalanceDesign>,
 }
@@ -88,6 +115,18 @@ pub enum PagedError {
         lun: String,
         /// Its size.
         size: ByteSize,
+        /// Space left.
+        left: ByteSize,
+    },
+    /// A LUN fits, but the reserve of its snapshots does not.
+    #[error(
+        "LUN \"{lun}\": its snapshot reserve of {reserve} does not fit: {left} are left beside what is set aside"
+    )]
+    Reserve {
+        /// The LUN.
+        lun: String,
+        /// Its reserve.
+        reserve: ByteSize,
         /// Space left.
         left: ByteSize,
     },

@@ -49,10 +49,47 @@ struct Node {
     has: Option<Box<[bool]>>,
     parent: Option<NodeId>,
     refs: u32,
+    /// The LUN it was made for.
+    home: u32,
+    /// Whether it is an entry of that LUN.
+    is_current: bool,
+    /// Entries of snapshots that point to it, by [`Kind::holder`].
+    holders: [u32; HOLDERS],
     /// Requests in progress on its slot.
     pins: u32,
     /// Number of recent requests.
     heat: u32,
+}
+
+impl Node {
+    /// What it is kept for, besides its LUN.
+    fn is_held(&self) -> [bool; HOLDERS] {
+        self.holders.map(|count| count > 0 && !self.is_current)
+    }
+}
+
+/// What a LUN is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Hosts use it: a volume, or a clone.
+    Volume,
+    /// A snapshot of one.
+    Snapshot,
+    /// What a volume had when its replication started.
+    Start,
+}
+
+/// Kinds whose pages are counted against a reserve.
+pub(super) const HOLDERS: usize = 2;
+
+impl Kind {
+    fn holder(self) -> Option<usize> {
+        match self {
+            Self::Volume => None,
+            Self::Snapshot => Some(0),
+            Self::Start => Some(1),
+        }
+    }
 }
 
 /// The free slots of a member.
@@ -67,6 +104,22 @@ struct Room {
 struct Lun {
     pages: Vec<Option<NodeId>>,
     sectors: u64,
+    kind: Kind,
+    /// Entries that point to a node.
+    room: u32,
+    /// Its former pages that snapshots keep.
+    held: [u32; HOLDERS],
+    /// What is set aside for these, in percent of `room`.
+    reserve: [Option<u32>; HOLDERS],
+}
+
+impl Lun {
+    /// Pages set aside, if any are.
+    fn reserved(&self, holder: usize) -> Option<u32> {
+        let percent = u64::from(self.reserve[holder]?);
+        let pages = (u64::from(self.room) * percent).div_ceil(100);
+        Some(u32::try_from(pages).unwrap_or(u32::MAX))
+    }
 }
 
 /// A page that could be moved; ordered from cold to hot.
@@ -95,11 +148,15 @@ pub(super) const WORKING_ROOM: usize = 2;
 
 /// The pages of all LUNs.
 pub(super) struct PageMap {
+    /// By LUN, also of those that were removed: the first of the LUNs that it was copied from.
+    families: Vec<u32>,
     pub(super) page_sectors: u64,
     grain_sectors: u64,
     nodes: Vec<Option<Node>>,
     free_nodes: Vec<u32>,
     luns: Vec<Option<Lun>>,
+    /// LUNs with a reserve.
+    with_reserve: Vec<u32>,
     rooms: Vec<Room>,
 }
 
@@ -117,7 +174,9 @@ impl PageMap {
             grain_sectors,
             nodes: Vec::new(),
             free_nodes: Vec::new(),
+            families: Vec::new(),
             luns: Vec::new(),
+            with_reserve: Vec::new(),
             rooms: slots.iter().map(room).collect(),
         }
     }
@@ -149,11 +208,90 @@ impl PageMap {
     /// Adds an empty LUN of `sectors`.
     pub(super) fn add_lun(&mut self, sectors: u64) -> u32 {
         let pages = usize::try_from(sectors.div_ceil(self.page_sectors)).expect("addressable");
+        let number = self.luns();
+        self.families.push(number);
         self.luns.push(Some(Lun {
             pages: vec![None; pages],
             sectors,
+            kind: Kind::Volume,
+            room: 0,
+            held: [0; HOLDERS],
+            reserve: [None; HOLDERS],
         }));
-        u32::try_from(self.luns.len() - 1).expect("few LUNs")
+        number
+    }
+
+    /// Keeps a number for a LUN that comes later.
+    pub(super) fn promise_lun(&mut self) {
+        self.families.push(self.luns());
+        self.luns.push(None);
+    }
+
+    /// Sets space aside for the snapshots of `lun`, in percent of its own.
+    pub(super) fn set_reserve(&mut self, lun: u32, kind: Kind, percent: u32) {
+        let holder = kind.holder().expect("a kind of snapshot");
+        let entry = self.luns[lun as usize].as_mut().expect("it is there");
+        entry.reserve[holder] = Some(percent);
+        if !self.with_reserve.contains(&lun) {
+            self.with_reserve.push(lun);
+        }
+    }
+
+    /// Pages that snapshots of this kind keep beyond those of `lun`, and what is set aside for them.
+    pub(super) fn held(&self, lun: u32, kind: Kind) -> (u32, Option<u32>) {
+        let holder = kind.holder().expect("a kind of snapshot");
+        let lun = self.luns[lun as usize].as_ref();
+        lun.map_or((0, None), |lun| (lun.held[holder], lun.reserved(holder)))
+    }
+
+    /// Whether the next write to a page leaves the present one to snapshots of this kind.
+    pub(super) fn leaves(&self, lun: u32, page: u32, kind: Kind) -> bool {
+        let holder = kind.holder().expect("a kind of snapshot");
+        self.entry(lun, page).is_some_and(|node| {
+            let node = self.node(node);
+            node.home == lun && node.refs > 1 && node.holders[holder] > 0
+        })
+    }
+
+    /// Pages set aside for snapshots that do not have them yet.
+    pub(super) fn promised(&self) -> usize {
+        let luns = self.with_reserve.iter();
+        let luns = luns.filter_map(|lun| self.luns[*lun as usize].as_ref());
+        luns.map(|lun| {
+            let left = |holder: usize| {
+                let reserved = lun.reserved(holder).unwrap_or(0);
+                reserved.saturating_sub(lun.held[holder]) as usize
+            };
+            (0..HOLDERS).map(left).sum::<usize>()
+        })
+        .sum()
+    }
+
+    /// What a LUN is for; nothing when it does not exist.
+    pub(super) fn kind(&self, lun: u32) -> Option<Kind> {
+        Some(self.luns.get(lun as usize)?.as_ref()?.kind)
+    }
+
+    /// The first of the LUNs that a LUN was copied from. Only LUNs of one family share nodes.
+    pub(super) fn family(&self, lun: u32) -> u32 {
+        self.families[lun as usize]
+    }
+
+    /// Grains of a page.
+    pub(super) fn grains_per_page(&self) -> u64 {
+        self.page_sectors.div_euclid(self.grain_sectors)
+    }
+
+    /// The grains of a page that are not zeros.
+    pub(super) fn grains_with_data(&self, lun: u32, page: u32) -> Vec<usize> {
+        let first = self.entry(lun, page);
+        let all = self.grains(Extent::new(0, self.page_sectors));
+        match first {
+            None => Vec::new(),
+            first => all
+                .filter(|grain| self.holder(first, *grain).is_some())
+                .collect(),
+        }
     }
 
     /// Grows a LUN to `sectors`; the new part is empty.
@@ -179,22 +317,109 @@ impl PageMap {
     }
 
     /// Adds a LUN with the current content of `lun`.
-    pub(super) fn snapshot(&mut self, lun: u32) -> u32 {
-        let copy = self.luns[lun as usize].clone();
-        for node in copy.iter().flat_map(|lun| lun.pages.iter().flatten()) {
-            self.node_mut(*node).refs += 1;
+    pub(super) fn copy(&mut self, lun: u32, kind: Kind) -> u32 {
+        self.promise_lun();
+        self.copy_to(self.luns() - 1, lun, kind);
+        self.luns() - 1
+    }
+
+    /// The same under a number that was kept for it.
+    pub(super) fn copy_to(&mut self, number: u32, from: u32, kind: Kind) {
+        debug_assert!(self.luns[number as usize].is_none(), "it exists");
+        let lun = self.luns[from as usize].as_ref().expect("it is there");
+        let copy = Lun {
+            kind,
+            held: [0; HOLDERS],
+            reserve: [None; HOLDERS],
+            ..lun.clone()
+        };
+        for node in copy.pages.iter().flatten() {
+            self.refer(*node, kind);
         }
-        self.luns.push(copy);
-        u32::try_from(self.luns.len() - 1).expect("few LUNs")
+        self.families[number as usize] = self.families[from as usize];
+        self.luns[number as usize] = Some(copy);
+    }
+
+    /// Gives `lun` the content of `from`.
+    pub(super) fn restore(&mut self, lun: u32, from: u32) {
+        let source = self.luns[from as usize].as_ref().expect("it is there");
+        let (pages, room) = (source.pages.clone(), source.room);
+        let kind = self.kind(lun).expect("it is there");
+        for node in pages.iter().flatten() {
+            self.refer(*node, kind);
+        }
+        let entry = self.luns[lun as usize].as_mut().expect("it is there");
+        // The LUN may have grown since.
+        let mut pages = pages;
+        pages.resize(entry.pages.len(), None);
+        entry.room = room;
+        let before = std::mem::replace(&mut entry.pages, pages.clone());
+        for node in before.into_iter().flatten() {
+            self.leave(lun, node);
+            self.unrefer(node, kind);
+        }
+        for node in pages.into_iter().flatten() {
+            self.arrive(lun, node);
+        }
     }
 
     /// Removes a LUN and frees what no other LUN uses.
     pub(super) fn remove(&mut self, lun: u32) {
-        let Some(lun) = self.luns[lun as usize].take() else {
+        let Some(removed) = self.luns[lun as usize].take() else {
             return;
         };
-        for node in lun.pages.into_iter().flatten() {
-            self.release(node);
+        for node in removed.pages.into_iter().flatten() {
+            self.leave(lun, node);
+            self.unrefer(node, removed.kind);
+        }
+    }
+
+    /// An entry of a LUN of this kind begins to point to `node`.
+    fn refer(&mut self, node: NodeId, kind: Kind) {
+        self.count_held(node, |node| {
+            node.refs += 1;
+            if let Some(holder) = kind.holder() {
+                node.holders[holder] += 1;
+            }
+        });
+    }
+
+    /// An entry of a LUN of this kind no longer points to `node`.
+    fn unrefer(&mut self, node: NodeId, kind: Kind) {
+        if let Some(holder) = kind.holder() {
+            self.count_held(node, |node| node.holders[holder] -= 1);
+        }
+        self.release(node);
+    }
+
+    /// `node` becomes an entry of `lun`.
+    fn arrive(&mut self, lun: u32, node: NodeId) {
+        if self.node(node).home == lun {
+            self.count_held(node, |node| node.is_current = true);
+        }
+    }
+
+    /// `node` is no longer an entry of `lun`.
+    fn leave(&mut self, lun: u32, node: NodeId) {
+        if self.node(node).home == lun {
+            self.count_held(node, |node| node.is_current = false);
+        }
+    }
+
+    /// Changes a node, and what its LUN leaves to snapshots accordingly.
+    fn count_held(&mut self, id: NodeId, change: impl FnOnce(&mut Node)) {
+        let node = self.node_mut(id);
+        let before = node.is_held();
+        change(node);
+        let (after, home) = (node.is_held(), node.home);
+        if before == after {
+            return;
+        }
+        if let Some(lun) = self.luns[home as usize].as_mut() {
+            for holder in 0..HOLDERS {
+                lun.held[holder] += u32::from(after[holder]);
+                lun.held[holder] -= u32::from(before[holder]);
+            }
         }
     }
 
@@ -217,7 +442,7 @@ impl PageMap {
     /// Number of allocated pages of a LUN.
     pub(super) fn pages_with_room(&self, lun: u32) -> u64 {
         let lun = self.luns[lun as usize].as_ref();
-        lun.map_or(0, |lun| lun.pages.iter().flatten().count() as u64)
+        lun.map_or(0, |lun| u64::from(lun.room))
     }
 
     fn entry(&self, lun: u32, page: u32) -> Option<NodeId> {
@@ -293,7 +518,7 @@ impl PageMap {
         if let Some(node) = self.sole(lun, page) {
             return Ok(node);
         }
-        let slot = self.take_slot().ok_or(Full)?;
+        let slot = self.take_slot(lun, page).ok_or(Full)?;
         Ok(self.put_before(lun, page, self.entry(lun, page), slot))
     }
 
@@ -351,8 +576,7 @@ impl PageMap {
     }
 
     fn put_before(&mut self, lun: u32, page: u32, parent: Option<NodeId>, slot: Slot) -> NodeId {
-        let grains = self.page_sectors.div_euclid(self.grain_sectors);
-        let grains = usize::try_from(grains).expect("a page has few grains");
+        let grains = usize::try_from(self.grains_per_page()).expect("a page has few grains");
         let heat = parent.map_or(0, |parent| self.node(parent).heat);
         // The entry now points to the new node, and the new node to the parent, so the parent's count stays the same.
         let node = Node {
@@ -360,6 +584,9 @@ impl PageMap {
             has: Some(vec![false; grains].into()),
             parent,
             refs: 1,
+            home: lun,
+            is_current: true,
+            holders: [0; HOLDERS],
             pins: 0,
             heat,
         };
@@ -373,13 +600,40 @@ impl PageMap {
                 NodeId(u32::try_from(self.nodes.len() - 1).expect("few nodes"))
             }
         };
+        let holder = self.kind(lun).expect("it is written to").holder();
+        if let Some(holder) = holder {
+            self.node_mut(id).holders[holder] += 1;
+        }
+        if let Some(before) = self.entry(lun, page) {
+            self.leave(lun, before);
+            // The new node takes over the entry's reference, not what it was held for.
+            if let Some(holder) = holder {
+                self.count_held(before, |node| node.holders[holder] -= 1);
+            }
+        }
         let entry = self.luns[lun as usize].as_mut().expect("it is written to");
-        entry.pages[page as usize] = Some(id);
+        let before = entry.pages[page as usize].replace(id);
+        entry.room += u32::from(before.is_none());
         id
     }
 
+    /// Whether a page of `lun` may have a slot: what is set aside for snapshots is only for what they keep.
+    fn may_take(&self, lun: u32, page: u32) -> bool {
+        if self.with_reserve.is_empty() {
+            return true;
+        }
+        let is_own = [Kind::Snapshot, Kind::Start].into_iter().any(|kind| {
+            let (held, reserved) = self.held(lun, kind);
+            self.leaves(lun, page, kind) && reserved.is_some_and(|reserved| held < reserved)
+        });
+        self.free_slots() > self.promised() - usize::from(is_own)
+    }
+
     /// Takes a slot of the member with the most free slots.
-    fn take_slot(&mut self) -> Option<Slot> {
+    fn take_slot(&mut self, lun: u32, page: u32) -> Option<Slot> {
+        if !self.may_take(lun, page) {
+            return None;
+        }
         let rooms = self.rooms.iter().enumerate();
         let open = rooms.filter(|(_, room)| room.is_open && room.free.len() > WORKING_ROOM);
         let (member, _) =

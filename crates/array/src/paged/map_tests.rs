@@ -89,9 +89,33 @@ impl World {
         let count = used.len();
         used.dedup();
         assert_eq!(used.len(), count, "a slot has two nodes");
+        self.check_held();
         let free: usize = self.map.rooms.iter().map(|room| room.free.len()).sum();
         let all: u32 = self.map.rooms.iter().map(|room| room.slots).sum();
         assert_eq!(free + count, all as usize, "a slot is lost");
+    }
+}
+
+impl World {
+    /// Counts what snapshots keep of each LUN, from the entries.
+    fn check_held(&self) {
+        for lun in 0..self.map.luns() {
+            let Some(own) = &self.map.luns[lun as usize] else {
+                continue;
+            };
+            let entries = |lun: &Lun| lun.pages.iter().flatten().copied().collect::<Vec<_>>();
+            assert_eq!(own.room as usize, entries(own).len());
+            for (holder, kind) in [(0, Kind::Snapshot), (1, Kind::Start)] {
+                let all = self.map.luns.iter().flatten();
+                let of_kind = all.filter(|lun| lun.kind == kind);
+                let mut kept: Vec<NodeId> = of_kind.flat_map(entries).collect();
+                kept.sort_unstable();
+                kept.dedup();
+                let current = entries(own);
+                kept.retain(|node| self.map.node(*node).home == lun && !current.contains(node));
+                assert_eq!(own.held[holder] as usize, kept.len(), "LUN {lun}, {kind:?}");
+            }
+        }
     }
 }
 
@@ -105,13 +129,22 @@ fn step(world: &mut World, stream: &mut Stream) {
     let page = u32::try_from(draw(stream, world.map.pages(lun) as usize)).unwrap();
     match stream.below(20) {
         0 if luns.len() < 6 => {
-            let copy = world.map.snapshot(lun);
+            let kinds = [Kind::Snapshot, Kind::Start, Kind::Volume];
+            let copy = world.map.copy(lun, kinds[draw(stream, 3)]);
             let content = world.luns[&lun].clone();
             world.luns.insert(copy, content);
         }
         1 if luns.len() > 1 => {
             world.map.remove(lun);
             world.luns.remove(&lun);
+        }
+        7 if luns.len() > 1 => {
+            let from = luns[draw(stream, luns.len())];
+            if world.map.family(from) == world.map.family(lun) {
+                world.map.restore(lun, from);
+                let content = world.luns[&from].clone();
+                world.luns.insert(lun, content);
+            }
         }
         2 => {
             let member = draw(stream, 2);

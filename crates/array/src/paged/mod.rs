@@ -11,13 +11,22 @@
 //! Invariant: a request finishes once, and the parts of its breakdown add up to its response time.
 
 mod balance;
+mod changes;
 mod design;
+mod gates;
 mod map;
+mod notes;
 mod parts;
+mod reserve;
+#[cfg(test)]
+mod snapshot_tests;
+mod snapshots;
 mod stats;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod traffic;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world::random::Streams;
@@ -29,10 +38,15 @@ use crate::incident::{Incident, Misplaced, Note, NoteKind, Scheduled};
 use crate::slab::{Key, Slab};
 use crate::{Array, Extent, Finished, HostIo};
 use balance::Balance;
-pub use design::{BalanceDesign, PagedDesign, PagedError, PagedLunDesign};
-use map::{PageMap, WORKING_ROOM};
+use changes::Changes;
+pub(crate) use changes::Grains;
+pub use design::{BalanceDesign, PagedDesign, PagedError, PagedLunDesign, ReserveDesign, WhenFull};
+use gates::Gates;
+use map::{Kind, PageMap, WORKING_ROOM};
+pub use notes::{CloneOf, SnapshotPlan, VolumeIncident, VolumeNote};
 use parts::{Part, PartOwner, Sub};
-pub use stats::{LunRoom, PageStats};
+use snapshots::{Member, Snapshots};
+pub use stats::{LunRoom, PageStats, SnapshotState};
 use traffic::Traffic;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +59,8 @@ enum Event {
     Compare,
     /// The pause of a move is over.
     Copy(Key),
+    /// Complete the pages that were redirected because of snapshots that are gone.
+    Merge,
 }
 
 struct Request {
@@ -81,13 +97,23 @@ pub struct PagedArray {
     stats: PageStats,
     incidents: Vec<Incident>,
     notes: Vec<Note>,
+    /// By LUN, also of those that were removed or promised.
     names: Vec<String>,
+    /// Numbers kept for clones.
+    promised: BTreeSet<u32>,
+    snapshots: Snapshots,
+    when_full: BTreeMap<u32, WhenFull>,
+    offline: BTreeSet<u32>,
+    /// What LUNs had when their replication started.
+    starts: Vec<Member>,
+    gates: Gates,
+    changes: Changes,
     finished: Vec<Finished>,
     /// Time to answer a read of zeros: link and processor, both ways.
     zeros_take: Span,
     is_full: bool,
     #[cfg(test)]
-    bytes: tests::Bytes,
+    pub(crate) bytes: tests::Bytes,
 }
 
 impl PagedArray {
@@ -106,6 +132,11 @@ impl PagedArray {
         let zeros_take = design.members.first().map_or(Span::ZERO, |member| {
             member.front.host_stack + member.front.latency * 2 + member.controller.read
         });
+        let names = design.luns.iter().map(|lun| &lun.name);
+        let names = names.chain(&design.clones);
+        let first_clone = u32::try_from(design.luns.len()).expect("few LUNs");
+        let reserves = (0..).zip(&design.luns);
+        let reserves = reserves.filter_map(|(at, lun)| Some((at, lun.reserve?.when_full)));
         let mut array = Self {
             now: Time::ZERO,
             schedule: Schedule::default(),
@@ -119,7 +150,14 @@ impl PagedArray {
             subs: Slab::default(),
             incidents: Vec::new(),
             notes: Vec::new(),
-            names: design.luns.iter().map(|lun| lun.name.clone()).collect(),
+            names: names.cloned().collect(),
+            promised: (first_clone..).take(design.clones.len()).collect(),
+            snapshots: Snapshots::default(),
+            when_full: reserves.collect(),
+            offline: BTreeSet::new(),
+            starts: Vec::new(),
+            gates: Gates::default(),
+            changes: Changes::default(),
             finished: Vec::new(),
             zeros_take,
             is_full: false,
@@ -143,7 +181,10 @@ impl PagedArray {
             false => Err(Misplaced::Part("member", number)),
         };
         match one.incident {
-            Incident::Snapshot(..) | Incident::LunRemoved(_) | Incident::LunGrows(..) => {}
+            Incident::Snapshot(..)
+            | Incident::LunRemoved(_)
+            | Incident::LunGrows(..)
+            | Incident::Volumes(_) => {}
             Incident::MemberJoins(member) => find(member)?,
             Incident::Pair(_) => return Err(Misplaced::NoPair),
             _ => {
@@ -162,22 +203,17 @@ impl PagedArray {
     fn befall(&mut self, number: u32) {
         match self.incidents[number as usize].clone() {
             Incident::Snapshot(lun, name) => {
-                if self.map.sectors(lun).is_none() {
-                    return;
+                if self.map.sectors(lun).is_some() {
+                    self.take_snapshot(&[lun], &name, &name);
                 }
-                let of = self.names[lun as usize].clone();
-                self.map.snapshot(lun);
-                self.names.push(name.clone());
-                self.note(NoteKind::SnapshotTaken { of, name });
             }
+            Incident::Volumes(incident) => self.befall_volumes(number, incident),
             Incident::LunRemoved(lun) => {
                 let Some(name) = self.names.get(lun as usize).cloned() else {
                     return;
                 };
-                self.map.remove(lun);
                 self.note(NoteKind::LunRemoved(name));
-                self.look_for_room();
-                self.merge();
+                self.drop_lun(lun);
             }
             Incident::MemberJoins(member) => {
                 self.map.open(member, true);
@@ -229,18 +265,29 @@ impl PagedArray {
     /// When `now` is in the past.
     pub fn submit(&mut self, now: Time, io: HostIo) {
         self.advance(now);
-        let refusal = match self.map.sectors(io.lun) {
-            None => Some(IoError::Device),
-            Some(sectors) if io.extent.end() > sectors => Some(IoError::PastEnd),
-            Some(_) => None,
-        };
         let request = self.requests.insert(Request {
             io,
             submitted_at: now,
-            // One for this function, so that the request cannot finish before all parts exist.
+            // One for `start_request`, so that the request cannot finish before all parts exist.
             parts: 1,
-            result: refusal.map_or(Ok(()), Err),
+            result: Ok(()),
         });
+        match self.gates.is_shut(io.lun) {
+            true => self.gates.wait(io.lun, request),
+            false => self.start_request(request),
+        }
+        self.collect();
+    }
+
+    fn start_request(&mut self, request: Key) {
+        let io = self.requests[request].io;
+        let refusal = match self.map.sectors(io.lun) {
+            None => Some(IoError::Device),
+            Some(_) if self.offline.contains(&io.lun) => Some(IoError::Device),
+            Some(sectors) if io.extent.end() > sectors => Some(IoError::PastEnd),
+            Some(_) => None,
+        };
+        self.requests[request].result = refusal.map_or(Ok(()), Err);
         if refusal.is_none() {
             for (page, within) in io.extent.split(self.map.page_sectors) {
                 let page = u32::try_from(page).expect("few pages");
@@ -250,7 +297,6 @@ impl PagedArray {
             }
         }
         self.part_of_request_ended(request, Ok(()), Breakdown::default());
-        self.collect();
     }
 
     fn part_of_request_ended(
@@ -307,6 +353,10 @@ impl PagedArray {
                     Event::Zeros(part) => self.part_ended(part),
                     Event::Compare => self.compare(),
                     Event::Copy(moving) => self.copy_unit(moving),
+                    Event::Merge => {
+                        self.look_for_room();
+                        self.merge();
+                    }
                 }
                 self.collect();
             }
@@ -417,6 +467,22 @@ fn lay_out(design: &PagedDesign, members: &[Array]) -> Result<PageMap, PagedErro
             size: lun.size,
             left,
         })?;
+        if let Some(reserve) = lun.reserve {
+            map.set_reserve(number, Kind::Snapshot, reserve.percent);
+            let (reserved, free) = (map.promised(), map.free_slots());
+            if reserved > free {
+                let own = map.held(number, Kind::Snapshot).1.unwrap_or(0);
+                let others = reserved - own as usize;
+                return Err(PagedError::Reserve {
+                    lun: lun.name.clone(),
+                    reserve: ByteSize::bytes(u64::from(own) * page),
+                    left: ByteSize::bytes(free.saturating_sub(others) as u64 * page),
+                });
+            }
+        }
+    }
+    for _ in &design.clones {
+        map.promise_lun();
     }
     Ok(map)
 }

@@ -15,6 +15,7 @@ use brunt_world::IoError;
 use smallvec::SmallVec;
 
 use super::map::{NodeId, Run};
+use super::reserve::Refused;
 use super::traffic::PageAt;
 use super::{Event, METADATA_SECTORS, PagedArray, metadata_start};
 use crate::breakdown::Breakdown;
@@ -60,7 +61,6 @@ pub(super) struct Part {
     breakdown: Breakdown,
 }
 
-#[cfg(test)]
 impl Part {
     pub(super) fn owner(&self) -> PartOwner {
         self.owner
@@ -214,7 +214,8 @@ impl PagedArray {
         let (at, grains) = (part.at, part.grains.clone());
         let is_copy = part.node.is_some();
         let is_new = is_copy || !self.map.is_own(at.0, at.1, grains.clone());
-        let is_in = self.traffic.enter(at, key, &grains, is_new, has_waited);
+        let lane = self.lane(at);
+        let is_in = self.traffic.enter(lane, key, &grains, is_new, has_waited);
         if is_in {
             self.parts[key].is_new = is_new;
             if is_copy {
@@ -238,12 +239,14 @@ impl PagedArray {
         if is_new {
             self.count_new(at, within);
         }
-        let Ok(node) = self.map.own(at.0, at.1) else {
-            self.note_full();
-            self.stats.refused += 1;
-            self.parts[key].result = Err(IoError::NoSpace);
-            return self.part_ended(key);
+        let node = match self.own_node(at) {
+            Ok(node) => node,
+            Err(why) => {
+                self.parts[key].result = Err(self.refuse(&why));
+                return self.part_ended(key);
+            }
         };
+        self.changed(at.0, at.1, self.parts[key].grains.clone());
         self.stats.allocated += u64::from(!had_room);
         self.map.pin(node);
         let part = &mut self.parts[key];
@@ -381,8 +384,9 @@ impl PagedArray {
             self.map.unpin(node);
         }
         if part.verb == Verb::Write {
-            self.traffic.leave(part.at, key);
-            while let Some(next) = self.traffic.next(part.at) {
+            let lane = self.lane(part.at);
+            self.traffic.leave(lane, key);
+            while let Some(next) = self.traffic.next(lane) {
                 if !self.enter(next, true) {
                     break;
                 }
@@ -393,6 +397,25 @@ impl PagedArray {
                 self.part_of_request_ended(request, part.result, part.breakdown);
             }
             PartOwner::Move(moving) => self.copied(moving, part.result),
+        }
+        if !self.gates.are_open() {
+            self.part_left(key);
+        }
+    }
+
+    /// Where writes to a page meet: LUNs of one family share nodes, so a copy for one must not meet a write to another.
+    fn lane(&self, at: PageAt) -> PageAt {
+        (self.map.family(at.0), at.1)
+    }
+
+    fn refuse(&mut self, why: &Refused) -> IoError {
+        match why {
+            Refused::Offline => IoError::Device,
+            Refused::Full => {
+                self.note_full();
+                self.stats.refused += 1;
+                IoError::NoSpace
+            }
         }
     }
 

@@ -3,9 +3,10 @@
 //! A plain host write costs its members one write. Everything counted here comes on top of that or instead of it, so it shows the
 //! cost of thin LUNs, snapshots and moves.
 
-use brunt_units::ByteSize;
+use brunt_units::{ByteSize, Time};
 
 use super::PagedArray;
+use super::map::Kind;
 use crate::{Array, Extent};
 
 /// Page counters since measurement began.
@@ -33,6 +34,8 @@ pub struct PageStats {
     pub planned: u64,
     /// Sectors copied for moved pages and pages made whole.
     pub copied_sectors: u64,
+    /// Snapshots deleted because a reserve was full.
+    pub snapshots_deleted: u64,
     /// Data requests to each member, for any purpose.
     pub asked: Vec<u64>,
 }
@@ -56,6 +59,19 @@ pub struct LunRoom {
     pub size: ByteSize,
     /// Its allocated pages, its own and shared ones; the last page counts whole.
     pub has: ByteSize,
+    /// What its snapshots keep beyond that, and their reserve if they have one.
+    pub snapshots: (ByteSize, Option<ByteSize>),
+}
+
+/// Snapshots of one instant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshotState {
+    /// What they are called.
+    pub name: String,
+    /// Their instant.
+    pub at: Time,
+    /// The LUNs, by name.
+    pub luns: Vec<String>,
 }
 
 impl PagedArray {
@@ -73,13 +89,34 @@ impl PagedArray {
         }
     }
 
-    /// The existing LUNs, in order of number.
+    /// The snapshots that are there, from the oldest.
+    pub fn snapshots(&self) -> Vec<SnapshotState> {
+        let sets = self.snapshots.sets.iter();
+        sets.map(|set| SnapshotState {
+            name: set.name.clone(),
+            at: set.at,
+            luns: set
+                .members
+                .iter()
+                .map(|member| self.names[member.volume as usize].clone())
+                .collect(),
+        })
+        .collect()
+    }
+
+    /// The existing LUNs, in order of number, but not what a replication started from.
     pub fn lun_rooms(&self) -> Vec<LunRoom> {
-        let luns = (0..self.map.luns()).filter(|lun| self.map.sectors(*lun).is_some());
+        let is_seen = |lun: &u32| !matches!(self.map.kind(*lun), None | Some(Kind::Start));
+        let luns = (0..self.map.luns()).filter(is_seen);
         luns.map(|lun| LunRoom {
             name: self.names[lun as usize].clone(),
             size: self.lun_size(lun),
             has: ByteSize::bytes(self.map.pages_with_room(lun) * self.page_bytes()),
+            snapshots: {
+                let (held, reserve) = self.map.held(lun, Kind::Snapshot);
+                let bytes = |pages: u32| ByteSize::bytes(u64::from(pages) * self.page_bytes());
+                (bytes(held), reserve.map(bytes))
+            },
         })
         .collect()
     }

@@ -20,7 +20,7 @@ use crate::{Extent, Finished, HostIo, Verb};
 
 /// Versions by member and sector, and the content of requests in flight.
 #[derive(Default)]
-pub(super) struct Bytes {
+pub(crate) struct Bytes {
     held: BTreeMap<(usize, u64), u64>,
     /// Content of a write.
     carried: BTreeMap<Key, Vec<u64>>,
@@ -28,8 +28,10 @@ pub(super) struct Bytes {
     read: BTreeMap<Key, BTreeMap<u64, u64>>,
     /// Content a request has read, by sector of its LUN.
     answered: BTreeMap<Key, BTreeMap<u64, u64>>,
+    /// What a write brings, by tag; other writes bring their tag.
+    pub(crate) given: BTreeMap<u64, Vec<u64>>,
     /// By tag.
-    answers: BTreeMap<u64, BTreeMap<u64, u64>>,
+    pub(crate) answers: BTreeMap<u64, BTreeMap<u64, u64>>,
 }
 
 impl PagedArray {
@@ -43,15 +45,24 @@ impl PagedArray {
         }
         let part = &self.parts[sub.part];
         let read = self.bytes.read.get(&sub.part);
-        let version = match part.owner() {
-            PartOwner::Request(request) => Some(self.requests[request].io.tag),
+        let io = match part.owner() {
+            PartOwner::Request(request) => Some(self.requests[request].io),
             PartOwner::Move(_) => None,
+        };
+        let page = u64::from(part.at.1) * self.map.page_sectors;
+        let version = |sector: u64| {
+            let io = io?;
+            let given = self.bytes.given.get(&io.tag);
+            let at =
+                |given: &Vec<u64>| given[usize::try_from(page + sector - io.extent.start).unwrap()];
+            Some(given.map_or(io.tag, at))
         };
         let content = (first..first + sub.io.extent.length).map(|sector| {
             let is_new = (part.within.start..part.within.end()).contains(&sector);
             let old = || read.and_then(|read| read.get(&sector)).copied();
             // Unwritten data is zeros.
-            version.filter(|_| is_new).or_else(old).unwrap_or(0)
+            let new = if is_new { version(sector) } else { None };
+            new.or_else(old).unwrap_or(0)
         });
         let content = content.collect();
         self.bytes.carried.insert(key, content);
@@ -110,7 +121,7 @@ fn member(pages: u64) -> ArrayDesign {
     design
 }
 
-fn design(members: u64, pages: u64, is_thin: bool) -> PagedDesign {
+pub(crate) fn design(members: u64, pages: u64, is_thin: bool) -> PagedDesign {
     PagedDesign {
         members: (0..members).map(|number| member(pages + number)).collect(),
         later: Vec::new(),
@@ -120,7 +131,9 @@ fn design(members: u64, pages: u64, is_thin: bool) -> PagedDesign {
             name: "mail".into(),
             size: ByteSize::kib(24 * 8),
             is_thin,
+            reserve: None,
         }],
+        clones: Vec::new(),
         balance: Some(BalanceDesign {
             every: Span::millis(400),
             gap: Span::micros(1),

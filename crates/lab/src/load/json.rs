@@ -6,7 +6,7 @@ use brunt_stats::Percentile;
 use brunt_units::{Span, Time};
 use serde_json::{Map, Value, json};
 
-use super::{pairs, words};
+use super::{pairs, replicas, words};
 use brunt_scenario::ArrayScenario;
 
 /// The whole result, on several lines.
@@ -30,6 +30,7 @@ pub fn json(scenario: &ArrayScenario, outcome: &Outcome) -> String {
         "tier": outcome.tier.as_ref().map(tier),
         "pages": words::pages_of(scenario, outcome),
         "replication": outcome.replication.as_ref().map(pairs::numbers),
+        "replicas": replicas::numbers(&outcome.replicas),
         "intervals": intervals(outcome),
         "phases": phases(outcome),
         "notes": notes(outcome),
@@ -138,6 +139,7 @@ fn intervals(outcome: &Outcome) -> Value {
             "dirty_share": interval.dirty,
             "tier_hit_share": interval.tier_hits,
             "room_used_share": interval.room,
+            "replica_age_s": interval.replica_age.map(Span::as_seconds),
         })
     });
     intervals.collect()

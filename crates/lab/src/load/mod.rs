@@ -8,6 +8,7 @@ mod page;
 pub mod pages;
 pub mod pairs;
 mod phases;
+pub mod replicas;
 mod words;
 
 pub use json::json;

@@ -7,6 +7,7 @@ use brunt_report::result::PagesNumbers;
 pub fn times(design: &SystemDesign) -> String {
     let arrays = match design {
         SystemDesign::Pair(pair) => pair.source.arrays(),
+        SystemDesign::Sites(sites) => sites.source.members.iter().collect(),
         design => design.arrays(),
     };
     match arrays.len() {
@@ -21,6 +22,7 @@ pub fn described(design: &SystemDesign) -> Option<String> {
         SystemDesign::One(_) => None,
         SystemDesign::Paged(paged) => Some(words(paged)),
         SystemDesign::Pair(pair) => described(&pair.source),
+        SystemDesign::Sites(sites) => Some(words(&sites.source)),
     }
 }
 

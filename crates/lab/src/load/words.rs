@@ -7,7 +7,7 @@ use brunt_report::{Cell, Column, Row, Table, decimals, grouped};
 use brunt_stats::Percentile;
 use brunt_units::{Span, Time};
 
-use super::{drives, pages, pairs, phases};
+use super::{drives, pages, pairs, phases, replicas};
 use brunt_scenario::ArrayScenario;
 
 /// Where columns of a tier and of LUNs in pages stand, if there are such: before what happened.
@@ -21,11 +21,13 @@ pub(super) fn subject(scenario: &ArrayScenario) -> Vec<String> {
     let drives = models(first).into_iter();
     parts.extend(drives.map(|(count, title)| format!("{count} x {title}")));
     let is_pair = matches!(design, SystemDesign::Pair(_));
+    let is_pair = is_pair || matches!(design, SystemDesign::Sites(_));
     if design.arrays().len() > 1 && !is_pair {
         parts.push(format!("{} such arrays", design.arrays().len()));
     }
     parts.extend(pages::described(design));
     parts.extend(pairs::described(design));
+    parts.extend(replicas::described(design));
     parts.push(format!("{} of virtual time", scenario.simulation.duration));
     parts
 }
@@ -43,6 +45,7 @@ pub(super) fn tables(scenario: &ArrayScenario, outcome: &Outcome) -> Vec<Table> 
         tier(outcome),
         room(scenario, outcome),
         replication(outcome),
+        replicated(outcome),
         vec![busiest(outcome)],
     ];
     let facts = facts.into_iter().flatten();
@@ -104,6 +107,9 @@ pub fn opening(scenario: &ArrayScenario, version: &str) -> String {
     if let Some(pair) = pairs::described(&simulation.design) {
         text.push_str(&format!("\n{:14}{pair}", "replication"));
     }
+    if let Some(described) = replicas::described(&simulation.design) {
+        text.push_str(&format!("\n{:14}{described}", "replicas"));
+    }
     let end = Time::ZERO + simulation.warm_up + simulation.duration;
     let times = simulation.incidents.iter().map(|incident| incident.at);
     if let Some(late) = crate::too_late(times, end) {
@@ -154,6 +160,7 @@ pub fn measured(scenario: &ArrayScenario, outcome: &Outcome) -> String {
     text.push_str(&lines_of(&tier(outcome)));
     text.push_str(&lines_of(&room(scenario, outcome)));
     text.push_str(&lines_of(&replication(outcome)));
+    text.push_str(&lines_of(&replicated(outcome)));
     text.push_str(&notes(outcome));
     text.trim_end().to_owned()
 }
@@ -272,6 +279,13 @@ fn over_time(outcome: &Outcome) -> Table {
     }
     let columns = figures.map(Column::numbers).into_iter();
     let mut table = Table::new(columns.chain([Column::words("")]), rows);
+    if !outcome.replicas.is_empty() {
+        let ages = outcome.intervals.iter().map(|one| match one.replica_age {
+            Some(age) => Cell::from(age.to_string()),
+            None => Cell::Nothing,
+        });
+        table.insert(MORE_COLUMNS, Column::numbers("replica age"), ages);
+    }
     let mut insert = |name, of: &dyn Fn(&Interval) -> Option<f64>| {
         let cells = outcome.intervals.iter().map(|one| share(of(one)));
         table.insert(MORE_COLUMNS, Column::numbers(name), cells);
@@ -365,12 +379,23 @@ fn replication(outcome: &Outcome) -> Vec<Fact> {
         .collect()
 }
 
-/// The same as numbers; nothing for one array.
+/// What became of replicas of volumes.
+fn replicated(outcome: &Outcome) -> Vec<Fact> {
+    let numbers = replicas::numbers(&outcome.replicas).into_iter();
+    let whats = std::iter::once("replicas").chain(std::iter::repeat(""));
+    whats
+        .zip(numbers)
+        .map(|(what, one)| (what, one.told()))
+        .collect()
+}
+
+/// Pages as numbers; nothing for one array.
 pub(super) fn pages_of(scenario: &ArrayScenario, outcome: &Outcome) -> Option<PagesNumbers> {
     let used = (&outcome.used_before[..], &outcome.used[..]);
     let seconds = outcome.elapsed().as_seconds();
     let stats = outcome.pages.as_ref()?;
-    crate::pages::numbers(&scenario.simulation.design, stats, used, seconds)
+    let design = &scenario.simulation.design;
+    crate::pages::numbers(design, stats, &outcome.snapshots, used, seconds)
 }
 
 fn notes(outcome: &Outcome) -> String {

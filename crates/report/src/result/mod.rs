@@ -31,6 +31,7 @@ mod io;
 mod model;
 mod pages;
 mod precision;
+mod replicas;
 mod replication;
 mod rule;
 mod server;
@@ -60,8 +61,9 @@ pub use model::{
     ArrayEvent, ArrayNumbers, AskedNumbers, CacheNumbers, DriveNumbers, GroupNumbers, LunNumbers,
     Model, PartNumbers, SessionTime, StateSpan,
 };
-pub use pages::{MemberNumbers, PagesNumbers, RoomNumbers};
+pub use pages::{MemberNumbers, PagesNumbers, RoomNumbers, SnapshotNumbers};
 pub use precision::{PreciseFigure, Precision};
+pub use replicas::ReplicaNumbers;
 pub use replication::{ReplicationGroup, ReplicationNumbers};
 pub use rule::{Direction, Group, Outcome, Quantity, Rule, RuleName};
 pub use server::{Backup, HostCounter, Recovery, Server, ServerDetails, Watched};

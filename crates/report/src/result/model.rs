@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{PagesNumbers, ReplicationNumbers};
+use super::{PagesNumbers, ReplicaNumbers, ReplicationNumbers};
 use crate::Cell;
 
 /// The model behind a run in virtual time.
@@ -91,6 +91,9 @@ pub struct ArrayNumbers {
     /// Its replication to another site; `None` for an array that is not replicated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replication: Option<ReplicationNumbers>,
+    /// Replicas of its volumes at another site; empty without.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replicas: Vec<ReplicaNumbers>,
     /// Its log of events, and what had not ended, in words.
     pub notes: Vec<String>,
     /// Says that incidents were scheduled for after the end; `None` without such incidents.

@@ -1,6 +1,7 @@
 //! LUNs in pages that are spread over several arrays: how full the arrays are, and the cost of moving pages, thin LUNs and
 //! snapshots.
 
+use brunt_units::Span;
 use serde::{Deserialize, Serialize};
 
 use crate::{decimals, grouped};
@@ -37,6 +38,23 @@ pub struct PagesNumbers {
     pub planned: u64,
     /// Bytes copied for both.
     pub copied_bytes: u64,
+    /// The snapshots at the end, from the oldest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub snapshots: Vec<SnapshotNumbers>,
+    /// Snapshots that were deleted because a reserve was full.
+    #[serde(default)]
+    pub snapshots_deleted: u64,
+}
+
+/// Snapshots of one instant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SnapshotNumbers {
+    /// Its name.
+    pub name: String,
+    /// Its instant, in seconds from the start of the simulation.
+    pub at_s: f64,
+    /// The LUNs that it is of.
+    pub luns: Vec<String>,
 }
 
 /// One of the arrays that hold pages.
@@ -59,6 +77,12 @@ pub struct RoomNumbers {
     pub bytes: u64,
     /// Bytes of its allocated pages, its own and shared ones.
     pub room_bytes: u64,
+    /// Bytes of pages that its snapshots keep beyond those.
+    #[serde(default)]
+    pub snapshot_bytes: u64,
+    /// Bytes set aside for its snapshots; `None` without a reserve.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot_reserve_bytes: Option<u64>,
 }
 
 impl PagesNumbers {
@@ -69,7 +93,8 @@ impl PagesNumbers {
         told.extend(luns);
         let lines = [
             ("pages moved", self.moving()),
-            ("snapshots", self.redirecting()),
+            ("snapshots", self.kept()),
+            ("redirected", self.redirecting()),
             ("thin LUNs", self.thin()),
         ];
         let lines = lines.into_iter();
@@ -108,6 +133,24 @@ impl PagesNumbers {
         }
         parts.push(format!("{} copied", bytes(self.copied_bytes)));
         (self.copied_bytes > 0 || self.planned > 0).then(|| parts.join("; "))
+    }
+
+    fn kept(&self) -> Option<String> {
+        let mut parts = Vec::new();
+        if let (Some(oldest), Some(newest)) = (self.snapshots.first(), self.snapshots.last()) {
+            let at = |one: &SnapshotNumbers| {
+                format!("\"{}\" of {}", one.name, Span::from_seconds(one.at_s))
+            };
+            parts.push(match self.snapshots.len() {
+                1 => at(oldest),
+                many => format!("{many}, from {} to {}", at(oldest), at(newest)),
+            });
+        }
+        if self.snapshots_deleted > 0 {
+            let many = grouped(self.snapshots_deleted);
+            parts.push(format!("{many} deleted for want of reserve"));
+        }
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 
     fn redirecting(&self) -> Option<String> {
@@ -156,13 +199,25 @@ impl PagesNumbers {
 impl RoomNumbers {
     fn told(&self) -> String {
         let share = self.room_bytes as f64 / self.bytes.max(1) as f64;
-        format!(
+        let mut told = format!(
             "\"{}\" has pages for {} of {} ({})",
             self.name,
             bytes(self.room_bytes),
             bytes(self.bytes),
             percent(share.min(1.0))
-        )
+        );
+        match self.snapshot_reserve_bytes {
+            Some(reserve) => told.push_str(&format!(
+                "; snapshots keep {} of their reserve of {}",
+                bytes(self.snapshot_bytes),
+                bytes(reserve)
+            )),
+            None if self.snapshot_bytes > 0 => {
+                told.push_str(&format!("; snapshots keep {}", bytes(self.snapshot_bytes)));
+            }
+            None => {}
+        }
+        told
     }
 }
 
@@ -171,7 +226,7 @@ fn percent(share: f64) -> String {
 }
 
 /// A size in the largest unit that fits.
-fn bytes(count: u64) -> String {
+pub(super) fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     let mut size = count as f64 / 1024.0;
     let mut unit = 0;
@@ -202,6 +257,8 @@ mod tests {
                 name: "mail".into(),
                 bytes: 40 << 30,
                 room_bytes: 10 << 30,
+                snapshot_bytes: 0,
+                snapshot_reserve_bytes: None,
             }],
             zeros: 0,
             allocated: 0,
@@ -214,6 +271,8 @@ mod tests {
             made_whole: 0,
             planned: 0,
             copied_bytes: 0,
+            snapshots: Vec::new(),
+            snapshots_deleted: 0,
         }
     }
 
@@ -224,6 +283,32 @@ mod tests {
         let lun = "\"mail\" has pages for 10.0 GiB of 40.0 GiB (25 %)";
         assert_eq!(told[1], ("", lun.to_owned()));
         assert_eq!(told.len(), 2);
+    }
+
+    #[test]
+    fn snapshots_and_their_reserve_are_told() {
+        let mut pages = quiet();
+        let snapshot = |number: u32| SnapshotNumbers {
+            name: format!("hourly {number}"),
+            at_s: 3600.0 * f64::from(number),
+            luns: vec!["mail".into()],
+        };
+        pages.snapshots = vec![snapshot(2), snapshot(3)];
+        pages.snapshots_deleted = 1;
+        pages.luns[0].snapshot_bytes = 1 << 30;
+        let of = |pages: &PagesNumbers, what| {
+            let told = pages.told().into_iter();
+            let mut told = told.filter(|(name, _)| *name == what);
+            told.next().unwrap().1
+        };
+        assert_eq!(
+            of(&pages, "snapshots"),
+            "2, from \"hourly 2\" of 2 h 00 min to \"hourly 3\" of 3 h 00 min; 1 deleted for want of reserve"
+        );
+        assert!(of(&pages, "").ends_with("(25 %); snapshots keep 1.00 GiB"));
+        pages.luns[0].snapshot_reserve_bytes = Some(10 << 30);
+        let reserve = "; snapshots keep 1.00 GiB of their reserve of 10.0 GiB";
+        assert!(of(&pages, "").ends_with(reserve));
     }
 
     #[test]
@@ -251,7 +336,7 @@ mod tests {
             "3 to another member; 1,200 still to go; 3.00 MiB copied"
         );
         assert_eq!(
-            of("snapshots"),
+            of("redirected"),
             "1,200 writes to pages that are shared or moving; 3.00 MiB read around such writes, 1,207 writes of the map"
         );
         assert_eq!(

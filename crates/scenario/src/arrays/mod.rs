@@ -5,6 +5,7 @@
 //! [array]                             [[array.drives]] [[array.group]] [[array.lun]]
 //!                                     [array.front] [array.controller] [array.cache] [array.tier] [array.scan] [array.pages]
 //! [replication] [link] [replica]      a second array at another site
+//! [[replicate]] [link] [partner]      a second pool at another site, with replicas of LUNs in pages
 //! [[load]]                            random, sequential, or a trace
 //! [[event]]                           what happens when
 //! ```
@@ -18,6 +19,7 @@ mod groups;
 mod load;
 mod pages;
 mod pair;
+mod replicas;
 mod tier;
 mod trace;
 
@@ -37,7 +39,7 @@ use super::tree::Node;
 /// What a scenario without an array lacks.
 pub(super) const EXAMPLE: &str = "[array] with [[array.drives]] and [[array.group]]";
 pub(super) use groups::find;
-pub(super) use pair::read as read_pair;
+pub(super) use replicas::read_luns;
 
 const SIMULATE_KEYS: [&str; 4] = ["duration", "warm_up", "interval", "seed"];
 const ARRAY_KEYS: [&str; 11] = [
@@ -85,10 +87,11 @@ impl ArrayScenario {
             return Err(top.lacks("array", EXAMPLE));
         };
         let design = read_system(&mut array_section(node, &["pages"])?, folder)?;
-        let design = pair::read(&mut top, design, folder)?;
+        let mut design = read_sites(&mut top, design, folder)?;
         let events = Events::take(&mut top)?.of_arrays()?;
+        // Load may be on clones, which events make.
+        let incidents = read_incidents(events, &mut design)?;
         let streams = load::read(&mut top, &design.lun_names(), folder)?;
-        let incidents = read_incidents(events, &design)?;
         let simulation = Simulation {
             design,
             streams,
@@ -156,6 +159,16 @@ pub(super) fn read_system(section: &mut Section, folder: &Path) -> Result<System
     pages::read(section, folder)
 }
 
+/// Adds the other site, if there is one.
+pub(super) fn read_sites(
+    top: &mut Section,
+    source: SystemDesign,
+    folder: &Path,
+) -> Result<SystemDesign, Refusal> {
+    let design = replicas::read(top, source, folder)?;
+    pair::read(top, design, folder)
+}
+
 /// The array that a table describes, whatever is made of it.
 fn read_array(section: &mut Section, folder: &Path) -> Result<ArrayDesign, Refusal> {
     let place = section.place().clone();
@@ -210,3 +223,5 @@ mod pair_tests;
 mod template;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod volumes_tests;

@@ -12,13 +12,16 @@
 //! name = "mail"
 //! size = "2 TB"
 //! thin = true
+//! snapshot_reserve = 100     # set aside for its snapshots, in percent of its pages; without it, they have what is free
+//! when_full = "delete oldest"
 //! ```
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use brunt_array::{
-    ArrayDesign, BalanceDesign, PagedArray, PagedDesign, PagedError, PagedLunDesign, SystemDesign,
+    ArrayDesign, BalanceDesign, PagedArray, PagedDesign, PagedError, PagedLunDesign, ReserveDesign,
+    SystemDesign, WhenFull,
 };
 use brunt_units::ByteSize;
 use brunt_world::random::Streams;
@@ -38,7 +41,12 @@ pub(super) const KEYS: [&str; 8] = [
     "balance_pages",
     "balance_unit",
 ];
-pub(super) const LUN_KEYS: [&str; 3] = ["name", "size", "thin"];
+pub(super) const LUN_KEYS: [&str; 5] = ["name", "size", "thin", "snapshot_reserve", "when_full"];
+const WHEN_FULL: [(&str, WhenFull); 3] = [
+    ("delete oldest", WhenFull::DeleteOldest),
+    ("offline", WhenFull::Offline),
+    ("borrow", WhenFull::Borrow),
+];
 
 /// One array, or several under one map.
 pub(super) fn read(array: &mut Section, folder: &Path) -> Result<SystemDesign, Refusal> {
@@ -48,24 +56,41 @@ pub(super) fn read(array: &mut Section, folder: &Path) -> Result<SystemDesign, R
     let mut pages = Section::new(node, "[array.pages]", &KEYS)?;
     let own = pages.place().clone();
     let (luns, places) = read_luns(array)?;
-    let member = read_array(array, folder)?;
-    if member.groups.len() != 1 {
-        let what = format!(
-            "lie on one group of a member, and there are {}",
-            member.groups.len()
-        );
-        return Err(own.refuse(what));
-    }
+    let member = read_member(array, folder, &own)?;
     let design = read_pages(&mut pages, member, luns)?;
     match PagedArray::new(&design, Streams::new(1)) {
         Ok(_) => Ok(design.into()),
         Err(error) => {
             let blamed = match &error {
-                PagedError::Lun { lun, .. } => places.get(lun),
+                PagedError::Lun { lun, .. } | PagedError::Reserve { lun, .. } => places.get(lun),
                 _ => None,
             };
             Err(blamed.unwrap_or(&own).refuse(error.to_string()))
         }
+    }
+}
+
+/// A pool without LUNs; nothing without `pages`.
+pub(super) fn read_pool(
+    array: &mut Section,
+    folder: &Path,
+) -> Result<Option<PagedDesign>, Refusal> {
+    let Some(node) = array.take("pages") else {
+        return Ok(None);
+    };
+    let mut pages = Section::new(node, "[partner.pages]", &KEYS)?;
+    let own = pages.place().clone();
+    let member = read_member(array, folder, &own)?;
+    read_pages(&mut pages, member, Vec::new()).map(Some)
+}
+
+fn read_member(array: &mut Section, folder: &Path, pages: &Place) -> Result<ArrayDesign, Refusal> {
+    let member = read_array(array, folder)?;
+    match member.groups.len() {
+        1 => Ok(member),
+        many => Err(pages.refuse(format!(
+            "lie on one group of a member, and there are {many}"
+        ))),
     }
 }
 
@@ -91,6 +116,7 @@ fn read_pages(
             .value,
         grain: grain.value,
         luns,
+        clones: Vec::new(),
         balance: read_balance(section, count, grain.value)?,
     })
 }
@@ -166,6 +192,26 @@ fn read_lun(node: Node, index: usize) -> Result<(PagedLunDesign, Place), Refusal
         name,
         size: size.value,
         is_thin,
+        reserve: read_reserve(&mut section)?,
     };
     Ok((lun, size.place))
+}
+
+/// The space for the snapshots of a LUN; without it, they have what is free.
+fn read_reserve(section: &mut Section) -> Result<Option<ReserveDesign>, Refusal> {
+    let percent = section.read("snapshot_reserve", |node| {
+        section::integer(node, 0..=10_000)
+    })?;
+    let when_full = section.read("when_full", |node| section::choice(node, &WHEN_FULL))?;
+    match (percent, when_full) {
+        (None, Some(when_full)) => Err(when_full
+            .place
+            .refuse("is for a reserve")
+            .hint("for example: snapshot_reserve = 100")),
+        (None, None) => Ok(None),
+        (Some(percent), when_full) => Ok(Some(ReserveDesign {
+            percent: u32::try_from(percent.value).expect("in range"),
+            when_full: when_full.map_or_else(WhenFull::default, |when_full| when_full.value),
+        })),
+    }
 }

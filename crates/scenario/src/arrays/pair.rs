@@ -125,7 +125,7 @@ pub(crate) fn read(
     Ok(design.into())
 }
 
-fn read_link(node: Node) -> Result<PairLinkDesign, Refusal> {
+pub(super) fn read_link(node: Node) -> Result<PairLinkDesign, Refusal> {
     let mut section = Section::new(node, "[link]", &LINK_KEYS)?;
     let usual = PairLinkDesign::default();
     let rtt = section.read("rtt", cost)?;

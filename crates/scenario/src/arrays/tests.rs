@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use brunt_array::Incident;
+use brunt_array::{Incident, SnapshotPlan, VolumeIncident};
 use brunt_units::ByteSize;
 
 use super::super::document::Document;
@@ -134,8 +134,16 @@ fn pages_go_over_members_and_snapshots_can_be_named() {
     let incidents: Vec<(usize, Incident)> =
         incidents.map(|one| (one.array, one.incident)).collect();
     let expected = [
-        (0, Incident::Snapshot(0, "old".into())),
-        (0, Incident::LunRemoved(1)),
+        (
+            0,
+            Incident::Volumes(VolumeIncident::Take(SnapshotPlan {
+                luns: vec![0],
+                name: "old".into(),
+                every: None,
+                keep: None,
+            })),
+        ),
+        (0, Incident::Volumes(VolumeIncident::Remove("old".into()))),
         (2, Incident::DriveFails(1)),
     ];
     assert_eq!(incidents, expected);
@@ -154,7 +162,7 @@ fn pages_go_over_members_and_snapshots_can_be_named() {
         (
             "name = \"old\"",
             "name = \"mail\"",
-            "is the name of another LUN",
+            "is the name of something else",
         ),
         ("balance_every", "balance_gap", "needs `balance_every`"),
         ("thin = true", "group = \"group 0\"", "`group`"),
@@ -336,7 +344,7 @@ fn every_example_is_read() {
         assert_eq!(scenario.name, path.file_stem().unwrap().to_str().unwrap());
         count += 1;
     }
-    assert_eq!(count, 14);
+    assert_eq!(count, 15);
 }
 
 /// A drive's queue is its rate times its response time, and it is busy for the sum of its service times, in every example and through

@@ -1,8 +1,8 @@
 //! Events of modelled arrays: scheduled failures, repairs and changes.
 
 use brunt_array::{
-    ArrayDesign, Failover, Incident, Level, PagedDesign, PairDesign, PairIncident, Priority,
-    Scheduled, Site, SystemDesign,
+    ArrayDesign, Failover, Incident, Level, PagedDesign, PairDesign, PairIncident, PairLinkDesign,
+    Priority, Scheduled, Site, SystemDesign,
 };
 use brunt_units::{ByteSize, Span, Time};
 
@@ -11,6 +11,7 @@ use super::super::place::{Place, Placed, Refusal};
 use super::super::section::{self, Section};
 use super::super::tree::Node;
 use super::course::Course;
+use super::volumes::Names;
 use super::{Entry, Event};
 
 /// A link that is lost more often than this is a lost link.
@@ -22,54 +23,73 @@ const TIMES_MAX: f64 = 1e6;
 ///
 /// # Errors
 /// [`Refusal`] for the first that is wrong, or cannot follow those before it.
-pub(crate) fn read(entries: Vec<Entry>, design: &SystemDesign) -> Result<Vec<Scheduled>, Refusal> {
+pub(crate) fn read(
+    entries: Vec<Entry>,
+    design: &mut SystemDesign,
+) -> Result<Vec<Scheduled>, Refusal> {
     let mut timed = Vec::new();
     for mut entry in entries {
         timed.push((entry.at()?, entry));
     }
     // So that a snapshot can be named by what comes after it.
     timed.sort_by_key(|(at, _)| *at);
-    let names = design.lun_names().into_iter().map(str::to_owned);
-    let mut luns = Luns(names.map(Some).collect());
+    let mut names = Names::of(design);
     let mut course = Course::of(design);
-    let all = timed.into_iter().map(|(at, entry)| {
+    let source = match &*design {
+        SystemDesign::Sites(sites) => Some(SystemDesign::Paged(sites.source.clone())),
+        _ => None,
+    };
+    let mut all = Vec::new();
+    for (at, entry) in timed {
         let place = entry.what.clone();
-        let scheduled = read_one(at, entry, design, &mut luns)?;
+        let scheduled = read_one(at, entry, (design, source.as_ref()), &mut names)?;
         let can_be = course.follow(&scheduled);
         can_be.map_err(|why| match why.split_once('\n') {
             Some((why, hint)) => place.refuse(why).hint(hint),
             None => place.refuse(why),
         })?;
-        Ok(scheduled)
-    });
-    all.collect()
+        all.push(scheduled);
+    }
+    match design {
+        SystemDesign::Paged(pool) => pool.clones = names.clones.0,
+        SystemDesign::Sites(sites) => {
+            (sites.source.clones, sites.partner.clones) = names.clones;
+        }
+        SystemDesign::One(_) | SystemDesign::Pair(_) => {}
+    }
+    Ok(all)
 }
-
-/// The names of LUNs by their numbers; nothing for those that were removed.
-struct Luns(Vec<Option<String>>);
 
 fn read_one(
     at: Time,
     entry: Entry,
-    design: &SystemDesign,
-    luns: &mut Luns,
+    (design, source): (&SystemDesign, Option<&SystemDesign>),
+    names: &mut Names,
 ) -> Result<Scheduled, Refusal> {
     let word = entry.word;
+    let first_clone = u32::try_from(design.lun_names().len()).expect("few LUNs");
+    let link = match design {
+        SystemDesign::Pair(pair) => Some(&pair.link),
+        SystemDesign::Sites(sites) => Some(&sites.link),
+        _ => None,
+    };
     let mut section = entry.section;
     let (design, pair, first) = match design {
         SystemDesign::Pair(pair) => match section.read("site", site)?.map(|site| site.value) {
             Some(Site::Destination) => (&*pair.destination, Some(pair), pair.source.arrays().len()),
             _ => (&*pair.source, Some(pair), 0),
         },
-        design => (design, None, 0),
+        design => (source.unwrap_or(design), None, 0),
     };
     let mut one = One {
         section,
         what: entry.what,
         design,
         pair,
+        link,
         member: 0,
-        luns,
+        names,
+        first_clone,
     };
     let read = match (word.event, design) {
         (Event::Pages(_), SystemDesign::One(_)) => {
@@ -80,7 +100,7 @@ fn read_one(
             one.member = which(&mut one.section, "member", paged.members.len())?;
             read
         }
-        (Event::Pair(_), _) if pair.is_none() => {
+        (Event::Pair(_), _) if link.is_none() => {
             let refusal = "is for a replicated array: there is no [replication]";
             return Err(one.what.refuse(refusal));
         }
@@ -106,14 +126,18 @@ fn read_one(
 
 /// One event while it is read: the values of its keys, checked against the array.
 pub(super) struct One<'a> {
-    section: Section,
+    pub(super) section: Section,
     /// Where the word stands.
-    what: Place,
+    pub(super) what: Place,
     design: &'a SystemDesign,
     /// The pair of which that is the source.
     pair: Option<&'a PairDesign>,
+    /// The link to another site.
+    link: Option<&'a PairLinkDesign>,
     member: usize,
-    luns: &'a mut Luns,
+    pub(super) names: &'a mut Names,
+    /// The number of the first clone.
+    pub(super) first_clone: u32,
 }
 
 impl<'a> One<'a> {
@@ -122,14 +146,14 @@ impl<'a> One<'a> {
         match self.design {
             SystemDesign::One(array) => array,
             SystemDesign::Paged(paged) => &paged.members[self.member],
-            SystemDesign::Pair(_) => unreachable!("the source of a pair is meant"),
+            SystemDesign::Pair(_) | SystemDesign::Sites(_) => unreachable!("the source is meant"),
         }
     }
 
     fn pages(&self) -> &'a PagedDesign {
         match self.design {
-            SystemDesign::One(_) | SystemDesign::Pair(_) => unreachable!("checked before"),
             SystemDesign::Paged(paged) => paged,
+            _ => unreachable!("checked before"),
         }
     }
 
@@ -198,35 +222,18 @@ impl<'a> One<'a> {
         }
     }
 
-    pub(super) fn remove_lun(&mut self) -> Result<Incident, Refusal> {
-        let lun = self.lun()?;
-        self.luns.0[lun as usize] = None;
-        Ok(Incident::LunRemoved(lun))
-    }
-
-    pub(super) fn snapshot(&mut self) -> Result<Incident, Refusal> {
-        let lun = self.lun()?;
-        let Luns(luns) = &mut *self.luns;
-        let of = luns[lun as usize].clone().expect("it was found");
-        let name = self.section.read("name", section::text)?;
-        let usual = format!("{of}@{}", luns.len());
-        let is_taken = |name: &&Placed<String>| luns.iter().flatten().any(|one| *one == name.value);
-        if let Some(name) = name.as_ref().filter(is_taken) {
-            return Err(name.place.refuse("is the name of another LUN"));
-        }
-        let name = name.map_or(usual, |name| name.value);
-        luns.push(Some(name.clone()));
-        Ok(Incident::Snapshot(lun, name))
-    }
-
     /// In pages the new size must be said; otherwise it is all that is free without it.
     pub(super) fn lun_grows(&mut self) -> Result<Incident, Refusal> {
         let lun = self.lun()?;
+        let name = self.names.luns.iter().find(|(_, number)| *number == lun);
+        if let Some((name, _)) = name.cloned() {
+            self.check_has_no_replicas(&name)?;
+        }
         let size = self.section.read("size", section::size)?;
         let before = match self.design {
             SystemDesign::One(array) => array.luns.get(lun as usize).map(|lun| lun.size),
             SystemDesign::Paged(paged) => paged.luns.get(lun as usize).map(|lun| lun.size),
-            SystemDesign::Pair(_) => None,
+            SystemDesign::Pair(_) | SystemDesign::Sites(_) => None,
         };
         let size = match (size, before, self.design) {
             (Some(size), Some(before), _) if size.value <= before => {
@@ -242,12 +249,17 @@ impl<'a> One<'a> {
         Ok(Incident::LunGrows(lun, size))
     }
 
-    fn pair(&self) -> &'a PairDesign {
-        self.pair.expect("checked before")
+    fn pair(&self) -> Result<&'a PairDesign, Refusal> {
+        self.pair.ok_or_else(|| {
+            let refusal = self
+                .what
+                .refuse("is for [replication], and this is [[replicate]]");
+            refusal.hint("volumes are replicated by schedule")
+        })
     }
 
     pub(super) fn link_path(&mut self) -> Result<usize, Refusal> {
-        let paths = self.pair().link.paths;
+        let paths = self.link.expect("checked before").paths;
         which(&mut self.section, "path", paths)
     }
 
@@ -309,7 +321,7 @@ impl<'a> One<'a> {
 
     pub(super) fn group_suspended(&mut self) -> Result<Incident, Refusal> {
         let group = self.replication_group()?;
-        if self.pair().groups[group].failsafe {
+        if self.pair()?.groups[group].failsafe {
             return Err(self
                 .what
                 .refuse("is not for a failsafe group: its hosts would lose their LUNs"));
@@ -334,7 +346,7 @@ impl<'a> One<'a> {
 
     /// The replication group that is named; nothing without a name, for all.
     fn these_groups(&mut self) -> Result<Option<usize>, Refusal> {
-        let groups = self.pair().groups.iter();
+        let groups = self.pair()?.groups.iter();
         let names: Vec<&str> = groups.map(|group| group.name.as_str()).collect();
         let section = &mut self.section;
         let group = section.read_beside("group", |node| find(node, &names, "replication group"))?;
@@ -353,9 +365,9 @@ impl<'a> One<'a> {
 
     /// The LUN that is named, of those that are there then; the first without a name.
     fn lun(&mut self) -> Result<u32, Refusal> {
-        let there = self.luns.0.iter().zip(0..);
-        let there = there.filter_map(|(name, number)| Some((name.as_deref()?, number)));
-        let (names, numbers): (Vec<&str>, Vec<u32>) = there.unzip();
+        let there = self.names.luns.iter();
+        let (names, numbers): (Vec<&str>, Vec<u32>) =
+            there.map(|(name, number)| (name.as_str(), *number)).unzip();
         let section = &mut self.section;
         let lun = section.read_beside("lun", |node| find(node, &names, "LUN then"))?;
         match (lun, names.first()) {

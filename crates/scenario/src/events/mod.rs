@@ -22,6 +22,7 @@ mod course;
 mod faults;
 mod incidents;
 mod sites;
+mod volumes;
 mod words;
 
 use brunt_units::Time;
@@ -201,6 +202,10 @@ impl Entry {
                 .what
                 .refuse("lets a LUN grow, and the volumes of a test keep their size")
                 .hint("LUNs grow under raw load: [[load]] instead of [test]")),
+            Event::Pages(_) if self.word.word == "restore" => Err(self
+                .what
+                .refuse("gives LUNs other content, and the engine would not know")
+                .hint("LUNs are restored under raw load: [[load]] instead of [test]")),
             _ => Ok(()),
         }
     }

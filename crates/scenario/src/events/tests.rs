@@ -83,8 +83,13 @@ const ON_LOAD: [(&str, &str); 12] = [
 ];
 
 /// The same with LUNs in pages.
-const ON_PAGES: [(&str, &str); 4] = [
+const ON_PAGES: [(&str, &str); 9] = [
     ("snapshot", "name = \"before\""),
+    ("snapshot", "name = \"hourly\"\nevery = \"1h\"\nkeep = 4"),
+    ("clone", "name = \"test\"\nsnapshot = \"hourly\""),
+    ("restore", "snapshot = \"before\""),
+    ("lun online", "lun = \"test\""),
+    ("remove lun", "lun = \"test\""),
     ("remove lun", "lun = \"before\""),
     ("member joins", "member = 1"),
     ("drive fails", "member = 1\ndrive = 0"),

@@ -50,7 +50,7 @@ pub(super) fn read(
         plans.push(read_one(node, number, several, folder)?);
     }
     if let [plan] = plans.as_mut_slice() {
-        plan.design = arrays::read_pair(storage, plan.design.clone(), folder)?;
+        plan.design = arrays::read_sites(storage, plan.design.clone(), folder)?;
     } else if let Some(node) = storage.take("replication") {
         let what = "is for a single array, and there are several";
         return Err(node.place.refuse(what));
@@ -66,7 +66,7 @@ pub(super) fn read(
             event.check_under_test()?;
             written.push(toml_text::event(event, several.then_some(&plan.name)));
         }
-        plan.incidents = events::read_incidents(events, &plan.design)?;
+        plan.incidents = events::read_incidents(events, &mut plan.design)?;
     }
     Ok((plans, written))
 }

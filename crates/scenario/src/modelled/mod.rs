@@ -9,6 +9,7 @@
 //! [array]                             as for raw load; [[array]] with a `name` when there are several
 //! [replication] [link] [replica]      a second array at another site, for a single [array]
 //! [drill]                             what a failover rehearsal has to reach
+//! [[replicate]] [link] [partner]      replicas of LUNs in pages in a pool at another site, for a single [array]
 //! [[event]]                           what happens to the arrays when; `array` names one where there are several
 //! [volumes]                           which folder lies on which LUN
 //! "/db1" = "database 1"

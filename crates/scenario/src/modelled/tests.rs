@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use brunt_array::Incident;
+use brunt_array::{Incident, VolumeIncident};
 use brunt_units::ByteSize;
 
 use super::super::document::Document;
@@ -184,7 +184,8 @@ fn a_test_lies_on_pages_of_a_pool() {
     assert_eq!(array.design.arrays().len(), 4);
     assert_eq!(array.incidents.len(), 5);
     let removed = array.incidents.last().map(|last| &last.incident);
-    assert_eq!(removed, Some(&Incident::LunRemoved(3)), "the snapshot");
+    let snapshot = VolumeIncident::Remove("databases 1 before the backup".into());
+    assert_eq!(removed, Some(&Incident::Volumes(snapshot)));
     let logs = scenario.volumes.iter().filter(|volume| volume.lun == 2);
     assert!(logs.clone().all(|volume| volume.bytes == ByteSize::gib(20)));
     assert_eq!(logs.count(), 2);

@@ -101,6 +101,14 @@ fn absolute(path: &str, place: &Place) -> Result<PathBuf, Refusal> {
 
 fn find(node: &Node, server: &str, luns: &BTreeMap<&str, Lun>) -> Result<Lun, Refusal> {
     let written = section::text(node)?.replace(SERVER, server);
+    if let Some((_, _, size)) = luns.get(written.as_str())
+        && size.get() == 0
+    {
+        let refusal = node.place.refuse(format!(
+            "\"{written}\" is a clone, and a test begins before it"
+        ));
+        return Err(refusal.hint("raw load can be on a clone: [[load]] instead of [test]"));
+    }
     luns.get(written.as_str()).copied().ok_or_else(|| {
         let names: Vec<&str> = luns.keys().copied().collect();
         let refusal = node
@@ -189,8 +197,10 @@ fn check_thin(
             SystemDesign::Pair(pair) => &pair.source,
             design => design,
         };
-        let SystemDesign::Paged(pages) = design else {
-            continue;
+        let pages = match design {
+            SystemDesign::Paged(pages) => pages,
+            SystemDesign::Sites(sites) => &sites.source,
+            _ => continue,
         };
         let (mut bytes, mut last) = (0_u64, None);
         for server in 0..servers {

@@ -25,6 +25,7 @@ pub(super) fn model(result: &RunResult) -> Vec<Table> {
         luns(model),
         pages(model),
         replication(model),
+        replicas(model),
         happened(model),
         drives(model),
     ]);
@@ -198,6 +199,31 @@ fn replication(model: &Model) -> Table {
     });
     let numbers = ["Largest log", "Writes at risk"];
     Table::new(Column::of(&["Group", "At the end"], &numbers), rows).titled("Replication")
+}
+
+/// Replicas of volumes at the end; empty without any.
+fn replicas(model: &Model) -> Table {
+    let all = model.arrays.iter().flat_map(|array| &array.replicas);
+    let rows = all.map(|replica| {
+        Row::new([
+            Cell::from(replica.name.clone()),
+            replica.complete.into(),
+            replica.skipped.into(),
+            replica.kept.into(),
+            replica.age_s.into(),
+            replica.worst_age_s.into(),
+            ByteSize::bytes(replica.at_risk_bytes).to_string().into(),
+        ])
+    });
+    let numbers = [
+        "Complete",
+        "Skipped",
+        "Kept",
+        "Age of the newest (s)",
+        "At worst (s)",
+        "At risk",
+    ];
+    Table::new(Column::of(&["Replicas"], &numbers), rows).titled("Replicas of volumes")
 }
 
 /// Events of the arrays, from the beginning of the simulation.

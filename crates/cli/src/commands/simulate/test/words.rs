@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use brunt_lab::Engine;
-use brunt_lab::load::{pages, pairs};
+use brunt_lab::load::{pages, pairs, replicas};
 use brunt_report::result::{
     AskedNumbers, IoNumbers, Model, Outcome, RunResult, Server, states_table,
 };
@@ -67,6 +67,8 @@ pub(in crate::commands) fn opening(scenario: &ModelledScenario, engine: Engine) 
         lines.extend(pages.map(|pages| format!("{:14}{pages}", "LUNs")));
         let pair = pairs::described(&array.design);
         lines.extend(pair.map(|pair| format!("{:14}{pair}", "replication")));
+        let replicas = replicas::described(&array.design);
+        lines.extend(replicas.map(|replicas| format!("{:14}{replicas}", "replicas")));
     }
     let seed = scenario.scenario.test.seed;
     lines.push(format!("{:14}{}, seed {seed}\n", "engine", engine.word()));
@@ -223,6 +225,9 @@ fn pools(model: &Model) -> String {
     let mut text = String::new();
     for replication in model.arrays.iter().flat_map(|array| &array.replication) {
         text.push_str(&format!("\n{:14}{}\n", "replication", replication.told()));
+    }
+    for replica in model.arrays.iter().flat_map(|array| &array.replicas) {
+        text.push_str(&format!("\n{:14}{}\n", "replicas", replica.told()));
     }
     for array in &model.arrays {
         let Some(pages) = &array.pages else {

@@ -1,0 +1,205 @@
+//! `[[replicate]]`, `[link]` and `[partner]`: LUNs in pages, replicated to a pool at another site.
+//!
+//! ```toml
+//! [link]
+//! rtt = "20ms"
+//! bandwidth = "T3"
+//!
+//! [partner]                      # as [array] with pages but without LUNs; left out, it is like [array]
+//!
+//! [[replicate]]
+//! name = "SG1"
+//! luns = ["SG1 data", "SG1 log"] # of one instant
+//! at = "10min"                   # the first start
+//! every = "1h"
+//! keep = 3
+//! seed = "media"                 # the first replica does not cross the link
+//! media_takes = "12h"
+//! ```
+
+use std::path::Path;
+
+use brunt_array::{PagedDesign, ReplicaDesign, Seed, Sites, SitesDesign, SitesError, SystemDesign};
+use brunt_units::{Span, Time};
+use brunt_world::random::Streams;
+
+use super::super::place::{Place, Refusal};
+use super::super::section::{self, Section};
+use super::super::tree::{Node, Value};
+use super::{ARRAY_KEYS, above_zero, find, pages, pair};
+
+pub(super) const KEYS: [&str; 11] = [
+    "name",
+    "lun",
+    "luns",
+    "at",
+    "every",
+    "keep",
+    "seed",
+    "media_takes",
+    "local_reserve",
+    "failback",
+    "replica_reserve",
+];
+const SEEDS: [(&str, bool); 2] = [("link", false), ("media", true)];
+const KEEP_MAX: u64 = 512;
+
+/// Makes two pools of `source` if the scenario replicates its volumes.
+pub(crate) fn read(
+    top: &mut Section,
+    source: SystemDesign,
+    folder: &Path,
+) -> Result<SystemDesign, Refusal> {
+    let partner = top.take("partner");
+    let Some(node) = top.take("replicate") else {
+        return match partner {
+            Some(node) => Err(node
+                .place
+                .refuse("is for replicas of volumes: there is no [[replicate]]")),
+            None => Ok(source),
+        };
+    };
+    let place = node.place.clone();
+    if let Some(node) = top.take("replication") {
+        let refusal = node
+            .place
+            .refuse("replicates arrays write by write, and [[replicate]] volumes by snapshots");
+        return Err(refusal.hint("keep one of them"));
+    }
+    let SystemDesign::Paged(source) = source else {
+        let refusal = place.refuse("is for LUNs in pages: there is no [array.pages]");
+        return Err(refusal.hint("[replication] replicates other arrays"));
+    };
+    let Some(link) = top.take("link") else {
+        return Err(place
+            .refuse("has no link")
+            .hint("for example: [link] with rtt = \"20ms\""));
+    };
+    let link_place = link.place.clone();
+    let link = pair::read_link(link)?;
+    let partner = match partner {
+        None => source.clone(),
+        Some(node) => read_partner(node, folder)?,
+    };
+    let mut replicas = Vec::new();
+    let mut places = Vec::new();
+    for node in section::tables(node, "replicate")? {
+        let (replica, place) = read_replica(node, &source, replicas.len())?;
+        replicas.push(replica);
+        places.push(place);
+    }
+    let design = SitesDesign::new(source, partner, link, replicas);
+    match Sites::new(&design, Streams::new(1)) {
+        Ok(_) => Ok(design.into()),
+        Err(error) => {
+            let blamed = match &error {
+                SitesError::Link(_) => Some(&link_place),
+                SitesError::NoLun(name)
+                | SitesError::Twice(name, _)
+                | SitesError::Zero(name, _) => {
+                    // The later of two with one LUN.
+                    let mut all = design.replicas.iter().zip(&places).rev();
+                    all.find(|(one, _)| one.name == *name)
+                        .map(|(_, place)| place)
+                }
+                _ => None,
+            };
+            Err(blamed.unwrap_or(&place).refuse(error.to_string()))
+        }
+    }
+}
+
+fn read_partner(node: Node, folder: &Path) -> Result<PagedDesign, Refusal> {
+    let place = node.place.clone();
+    let keys: Vec<&str> = ARRAY_KEYS.iter().copied().chain(["pages"]).collect();
+    let mut section = Section::new(node, "[partner]", &keys)?;
+    if let Some(node) = section.take("lun") {
+        let refusal = node
+            .place
+            .refuse("the partner has the LUNs of its replicas");
+        return Err(refusal.hint("hosts there use clones: an event with what = \"clone\""));
+    }
+    let read = pages::read_pool(&mut section, folder)?;
+    read.ok_or_else(|| {
+        place
+            .refuse("keeps replicas in pages, and has no `pages`")
+            .hint("[partner.pages], which may be empty")
+    })
+}
+
+fn read_replica(
+    node: Node,
+    source: &PagedDesign,
+    index: usize,
+) -> Result<(ReplicaDesign, Place), Refusal> {
+    let mut section = Section::new(node, "[[replicate]]", &KEYS)?;
+    let names: Vec<&str> = source.luns.iter().map(|lun| lun.name.as_str()).collect();
+    let luns = read_luns(&mut section, &names)?;
+    let luns = luns.ok_or_else(|| section.lacks("luns", "luns = [\"data\", \"log\"]"))?;
+    let name = section.read_or("name", format!("replicas {index}"), section::text)?;
+    let every = section.read("every", above_zero)?;
+    let every = every.ok_or_else(|| section.lacks("every", "every = \"1h\""))?;
+    let at = section.read_or("at", Span::ZERO, section::span)?;
+    let keep = section.read_or("keep", 1, |node| section::integer(node, 1..=KEEP_MAX))?;
+    let on_media = section.read_or("seed", false, |node| section::choice(node, &SEEDS))?;
+    let takes = section.read("media_takes", section::span)?;
+    let seed = match (on_media.value, takes) {
+        (false, Some(takes)) => {
+            return Err(takes.place.refuse("is for seed = \"media\""));
+        }
+        (false, None) => Seed::Link,
+        (true, None) => return Err(section.lacks("media_takes", "media_takes = \"12h\"")),
+        (true, Some(takes)) => Seed::Media(takes.value),
+    };
+    let local = section.read("local_reserve", |node| section::integer(node, 5..=200))?;
+    let there = section.read("replica_reserve", |node| section::integer(node, 1..=10_000))?;
+    let percent = |number: u64| u32::try_from(number).expect("in range");
+    let replica = ReplicaDesign {
+        name: name.value,
+        luns,
+        first: Time::ZERO + at.value,
+        every: every.value,
+        keep: percent(keep.value),
+        seed,
+        local_reserve: local.map(|local| percent(local.value)),
+        failback: section.read_or("failback", false, section::switch)?.value,
+        replica_reserve: there.map(|there| percent(there.value)),
+    };
+    Ok((replica, section.place().clone()))
+}
+
+/// The LUNs that `lun` or `luns` names; nothing without both.
+pub(crate) fn read_luns(
+    section: &mut Section,
+    names: &[&str],
+) -> Result<Option<Vec<u32>>, Refusal> {
+    let number = |node: &Node| {
+        let number = find(node, names, "LUN")?;
+        Ok(u32::try_from(number).expect("few LUNs"))
+    };
+    let one = section.read_beside("lun", number)?;
+    let several = section.read_beside("luns", |node| match &node.value {
+        Value::List(nodes) if !nodes.is_empty() => {
+            let mut luns = Vec::new();
+            for node in nodes {
+                let lun = number(node)?;
+                if luns.contains(&lun) {
+                    return Err(node.place.refuse("is there twice"));
+                }
+                luns.push(lun);
+            }
+            Ok(luns)
+        }
+        _ => Err(node
+            .place
+            .refuse("is no list of LUNs")
+            .hint("for example [\"data\", \"log\"]")),
+    })?;
+    match (one, several) {
+        (Some(_), Some(several)) => Err(several
+            .place
+            .refuse("says which LUNs, and so does `lun`: give one")),
+        (Some(one), None) => Ok(Some(vec![one.value])),
+        (None, several) => Ok(several.map(|several| several.value)),
+    }
+}
