@@ -183,8 +183,22 @@ fn scripts_find_what_the_page_promises() {
 fn every_flag_that_a_page_names_exists() {
     let scratch = Scratch::new();
     let commands = [
-        "run", "init", "clean", "simulate", "drill", "size", "check", "compare", "report",
-        "verify", "prove", "explain", "models",
+        "run",
+        "init",
+        "clean",
+        "simulate",
+        "drill",
+        "size",
+        "check",
+        "compare",
+        "report",
+        "verify",
+        "prove",
+        "explain",
+        "models",
+        "paper",
+        "import",
+        "jetstress",
     ];
     let help = commands.map(|command| {
         let output = scratch.run(&format!("brunt {command} --help"));

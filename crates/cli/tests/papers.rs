@@ -13,8 +13,8 @@ const CONFIG: &str = include_str!("../../jetstress/tests/JetstressConfig.xml");
 const SMALL: [&str; 5] = [
     "--duration=60s",
     "--set=test.min_warmup=2s",
-    "--set=instance.0.database_size=64MiB",
-    "--set=instance.1.database_size=64MiB",
+    "--set=instance.0.database_size=256MiB",
+    "--set=instance.1.database_size=256MiB",
     "--complete",
 ];
 
@@ -201,7 +201,7 @@ fn options_of_jetstresscmd_run_a_test() {
         fs::create_dir_all(home.join("volumes").join(folder)).unwrap();
     }
     let small = CONFIG
-        .replace("<MailboxQuota>2048", "<MailboxQuota>0.03125")
+        .replace("<MailboxQuota>2048", "<MailboxQuota>0.0625")
         .replace("<DatabaseCopyCount>2", "<DatabaseCopyCount>1");
     fs::write(home.join("c.xml"), small).unwrap();
     let map = format!("C:\\Volumes={}", home.join("volumes").display());

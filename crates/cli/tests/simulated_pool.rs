@@ -124,7 +124,7 @@ fn what_befalls_a_pool_under_a_test_is_told_with_its_cost() {
         for words in [
             "room",
             "pages moved",
-            "snapshots",
+            "redirected",
             "thin LUNs",
             "what happened",
         ] {

@@ -32,7 +32,7 @@ fn a_whole_configuration_is_a_scenario() {
     assert_eq!(scenario.test.duration.as_seconds(), 7_200.0);
     let target = scenario.test.target().unwrap();
     assert_eq!((target.io_per_s, target.headroom_percent), (60.0, 0));
-    assert_eq!(scenario.limits.read_sample.as_millis(), 100.0);
+    assert_eq!(scenario.limits.latency.read_sample.as_millis(), 100.0);
     let instance = &scenario.instances[0];
     let database = &instance.databases[0];
     assert_eq!(
@@ -41,7 +41,7 @@ fn a_whole_configuration_is_a_scenario() {
     );
     assert_eq!(instance.log.value, Path::new("/mnt/Vol2/DB1.log"));
     // 500 mailboxes of 2 GiB on two databases.
-    assert_eq!(database.size.unwrap().value.get(), 250 << 31);
+    assert_eq!(database.size.value.get(), 250 << 31);
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn no_element_is_dropped() {
 fn the_limits_are_those_of_the_kind_of_test() {
     let stress = CONFIG.replace("<Type>Performance", "<Type>Stress");
     let scenario = scenario(&import(&stress, &map()).unwrap());
-    assert_eq!(scenario.limits.read_sample.as_millis(), 200.0);
+    assert_eq!(scenario.limits.latency.read_sample.as_millis(), 200.0);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn what_is_unknown_is_named_and_what_is_wrong_is_refused_with_its_line() {
         .find(|noted| noted.name == "Frob")
         .unwrap();
     assert_eq!(frob.fate, Fate::NotSupported("is not known".to_owned()));
-    assert_eq!(frob.line, 27);
+    assert_eq!(frob.line, 28);
     let said = |from: &str, to: &str| {
         import(&CONFIG.replace(from, to), &map())
             .unwrap_err()

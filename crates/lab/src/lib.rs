@@ -52,7 +52,10 @@ use brunt_scenario::ModelledScenario;
 use brunt_units::{ByteSize, Time};
 use brunt_world_real::facts::memory_available;
 
-pub use drill::{DrillError, DrillListener, DrillOptions, drill, engine_of};
+pub use drill::{
+    DrillError, DrillListener, DrillOptions, PairCoverage, PairProof, PairProven, PairViolation,
+    drill, engine_of,
+};
 pub use headline::{Headline, LogFigures};
 pub use model::too_late;
 pub use pages::{group_name, numbers};

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use brunt_lab::{DrillListener, DrillOptions, Engine, Program, drill};
+use brunt_lab::{DrillListener, DrillOptions, Engine, PairProof, Program, drill};
 use brunt_qualify::progress::Stop;
 use brunt_report::RunResult;
 use brunt_report::result::{Drill, Outcome, Verdict};
@@ -184,8 +184,12 @@ fn an_outage_alone_is_a_merge() {
         event("8s", "\"link returns\""),
     ]
     .concat();
-    let suspended = ["replication.failsafe=false", "drill.merge_load_percent=0"];
-    for (more, is_suspended) in [(&suspended[..1], false), (&suspended[..], true)] {
+    let suspended = [
+        "replication.failsafe=false",
+        "drill.after=0s",
+        "drill.merge_load_percent=0",
+    ];
+    for (more, is_suspended) in [(&suspended[..2], false), (&suspended[..], true)] {
         let result = rehearsed(Engine::Twin, false, &events, more);
         assert_eq!(result.verdict, Verdict::Pass, "{:?}", result.reasons);
         let drill = section(&result);
@@ -222,4 +226,21 @@ fn equal_seeds_give_equal_drills() {
     );
     assert_eq!(one.to_json(), same.to_json());
     assert_ne!(section(&one).samples, section(&other).samples);
+}
+
+#[test]
+fn both_sites_may_stop_at_any_instant() {
+    let proof = PairProof {
+        seed: 1,
+        first: 0,
+        steps: 100,
+    };
+    let proven = proof
+        .run(|_| true)
+        .unwrap_or_else(|found| panic!("{found}"));
+    let coverage = proven.coverage;
+    assert!(proven.is_complete && coverage.rounds == 5, "{coverage:?}");
+    assert!(coverage.kept > 100, "{coverage:?}");
+    assert!(coverage.at_risk > 0, "{coverage:?}");
+    assert!(coverage.recovered > 60, "{coverage:?}");
 }

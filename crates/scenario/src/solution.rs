@@ -338,7 +338,7 @@ mod tests {
     #[test]
     fn a_resolved_test_keeps_it() {
         let text = format!(
-            "scratch = \"s\"\n{SOME}[[instance]]\nlog = \"l\"\ndatabases = [\"d.edb\"]\ndatabase_size = \"64 MiB\"\n"
+            "scratch = \"s\"\n{SOME}[test]\nduration = \"2h\"\nsessions = 1\n[[instance]]\nlog = \"l\"\ndatabases = [\"d.edb\"]\ndatabase_size = \"64 MiB\"\n"
         );
         let document = Document::new("t.toml", &text, Path::new("/")).unwrap();
         let resolved = document.test(&[]).unwrap().to_toml();
@@ -350,7 +350,7 @@ mod tests {
         let said = |text: &str| solution(text).unwrap_err().to_string();
         assert_eq!(
             said("[solution]\nvendr = \"x\""),
-            "t.toml:2: unknown key `vendr` in [solution]\n  did you mean `vendor`?"
+            "t.toml:2: `vendr = \"x\"`: unknown key `vendr` in [solution]\n  did you mean `vendor`?"
         );
         assert!(said("[solution.hardware]\nports = 0").contains("not between 1 and 1000000"));
         assert!(said("[solution]\nfeatures = \"x\"").contains("is a text, not a list of texts"));

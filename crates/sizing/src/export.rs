@@ -7,8 +7,8 @@ use brunt_report::{Cell, Column, Row, Table};
 use crate::Sizing;
 use crate::catalog::meaning;
 use crate::constants::SOURCES;
-use crate::sheet::{Entry, Origin};
 use crate::explain::{certainty, entries, formula_text, input_value};
+use crate::sheet::{Entry, Origin};
 use crate::words::{decides, verdict};
 
 /// The version of the JSON.

@@ -1,6 +1,6 @@
 //! `brunt drill`: what is lost when a site is lost, and how long do users wait?
 //!
-//! A scenario with [replication] and a timeline of [[event]]s is rehearsed in virtual time. The lab does the work; here is what is said
+//! A scenario with `[replication]` and a timeline of `[[event]]`s is rehearsed in virtual time. The lab does the work; here is what is said
 //! and kept.
 
 use std::path::{Path, PathBuf};

@@ -66,6 +66,12 @@ fn longest<T: Table>(server: &Server<T>) -> Span {
     replayed.map(|one| one.took).max().unwrap_or_default()
 }
 
+/// Opens the databases of `plan`, recovering them if needed.
+pub(crate) async fn open_records(world: &World, plan: &Plan) -> Result<Rc<Server>, String> {
+    let opened = Server::open(world, plan, &Silence, None).await;
+    opened.map(Rc::new).map_err(said)
+}
+
 impl Cast for Records {
     const HAS_CONTENT: bool = true;
 
@@ -80,8 +86,7 @@ impl Cast for Records {
         former: Opened<Self>,
         _: Vec<Elsewhere>,
     ) -> Result<(Opened<Self>, Span), String> {
-        let opened = Server::open(&world, &plan, &Silence, None).await;
-        let server = Rc::new(opened.map_err(said)?);
+        let server = open_records(&world, &plan).await?;
         let took = longest(&server);
         Ok(((server, former.1), took))
     }

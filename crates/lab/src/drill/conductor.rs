@@ -105,6 +105,8 @@ impl<T: Cast> Conductor<T> {
             };
             self.perform(&at).await?;
         }
+        // The array has processed the last event.
+        self.pass(self.scene.now() + TICK).await;
         let can_wait = || self.scene.now() < self.end.get() && !self.stop.is_asked();
         while self.scene.keeps_apart().is_none() && !self.scene.apart().is_empty() && can_wait() {
             self.pass(self.scene.now() + Span::seconds(1)).await;
@@ -122,7 +124,7 @@ impl<T: Cast> Conductor<T> {
     }
 
     /// Creates the databases of all servers and lets sessions work on them.
-    async fn open(&self) -> Result<(), String> {
+    pub(super) async fn open(&self) -> Result<(), String> {
         let mut tasks = Vec::new();
         for actor in &self.actors {
             let world = actor.boot(&self.scene, Site::Source);
@@ -134,6 +136,13 @@ impl<T: Cast> Conductor<T> {
             opened.push((actor, world, task.await?));
         }
         self.scene.array.device().assume_written();
+        // Both sides hold the new databases before anything is lost.
+        while !self.scene.apart().is_empty() || self.said().writes > 0 {
+            self.pass(self.scene.now() + TICK).await;
+            if self.stop.is_asked() {
+                return Err("stopped before both sides were in step".to_owned());
+            }
+        }
         for (actor, world, created) in opened {
             actor.open_ledger(&created.1);
             actor.serve(&world, created);

@@ -21,7 +21,7 @@ use brunt_units::{Span, Time};
 
 use super::conductor::Script;
 use super::roles;
-use super::{DrillError, DrillListener, Engine, rehearse};
+use super::{Deaf, DrillError, DrillListener, Engine, rehearse};
 
 /// When the link is lost, and for how long.
 const LOST: Span = Span::seconds(10);
@@ -36,15 +36,6 @@ const CONTROLS: [(&str, Option<Fault>); 4] = [
     ("promote the stale side", None),
     ("lose the tail of the log", Some(Fault::LoseTail)),
 ];
-
-/// Hears nothing.
-struct Deaf;
-
-impl DrillListener for Deaf {
-    fn happened(&self, _: f64, _: &str) {}
-    fn progress(&self, _: f64, _: f64) {}
-    fn control(&self, _: &str) {}
-}
 
 /// Runs all controls on `scenario`.
 pub(super) fn all(

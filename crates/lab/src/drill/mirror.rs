@@ -18,6 +18,7 @@ use std::rc::Rc;
 use brunt_array::{PairListener, PairMove};
 use brunt_units::{LogPosition, Time, counted};
 use brunt_world::Class;
+use brunt_world::random::Stream;
 use brunt_world_virtual::journal::{Action, Content, NameChange};
 use brunt_world_virtual::{Follower, Inode, Request, SECTOR_BYTES, Store};
 
@@ -57,6 +58,26 @@ impl Write {
         }
     }
 }
+
+impl Write {
+    /// Puts nothing, everything, or some sectors.
+    fn put_torn(&self, files: &mut Store, draw: &mut Stream) {
+        match (draw.below(3), &self.content) {
+            (0, _) => {}
+            (1, Content::Bytes(bytes)) if files.length(self.file).is_some() => {
+                for (at, sector) in (self.offset..).step_by(SECTOR).zip(bytes.chunks(SECTOR)) {
+                    if draw.percent(50) {
+                        files.write(self.file, at, sector);
+                    }
+                }
+            }
+            _ => self.put(files),
+        }
+    }
+}
+
+/// Writes are torn between these.
+const SECTOR: usize = 512;
 
 /// What the marks of a log's writes say of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,6 +121,8 @@ struct Group {
     pending: BTreeMap<u64, (Rc<Write>, u64)>,
     /// Those of an order that was given up: the next full copy brings them, if the other side does not do them before.
     given_up: BTreeMap<u64, (Rc<Write>, u64)>,
+    /// Whether the order was given up: what comes after it is brought by the next full copy.
+    is_given_up: bool,
     /// Changes of names, each after the writes before a number.
     names: VecDeque<(u64, Action)>,
     /// After the newest write.
@@ -179,6 +202,40 @@ impl Mirror {
             .map(|(write, _)| (write.file, write.offset, write.content.length()))
     }
 
+    /// The files of this side, if it stopped now with them: of each write in flight nothing arrives, all of it, or some sectors.
+    pub(super) fn with_in_flight(&self, files: &Store, draw: &mut Stream) -> Store {
+        let mut files = files.fork();
+        for write in self.slots.iter().flatten() {
+            write.put_torn(&mut files, draw);
+        }
+        files
+    }
+
+    /// The files of the other side, if it stopped now: the oldest write of each group that it does not have may be there, or a part of
+    /// it. Nothing while a full copy has left it inconsistent.
+    pub(super) fn torn_other_side(&self, draw: &mut Stream) -> Option<Store> {
+        let mut all = Store::new();
+        for group in &self.groups {
+            if group.is_copying {
+                return None;
+            }
+            let mut files = group.files.fork();
+            let oldest = group
+                .given_up
+                .values()
+                .next()
+                .or(group.pending.values().next());
+            if let Some((write, _)) = oldest {
+                write.put_torn(&mut files, draw);
+            }
+            for (path, inode) in files.names() {
+                let file = all.adopt(&files, inode);
+                all.link(path, file);
+            }
+        }
+        Some(all)
+    }
+
     /// Sites change places: those of the volumes whose paths `serve` are followed from now on. What was this side holds their `files`
     /// only when both are in step again, or at once if they are.
     pub(crate) fn turn(&mut self, files: &Store, serve: impl Fn(&Path) -> bool, is_in_step: bool) {
@@ -216,6 +273,7 @@ impl Mirror {
                 PairMove::GivenUp => {
                     let own = &mut self.groups[group];
                     own.given_up.append(&mut own.pending);
+                    own.is_given_up = true;
                 }
                 PairMove::InStep => self.groups[group].is_copying = false,
                 _ => {}
@@ -288,6 +346,7 @@ impl Mirror {
         own.logs = own.accepted_logs.clone();
         own.pending.clear();
         own.given_up.clear();
+        own.is_given_up = false;
         own.names.clear();
         own.is_copying = true;
     }
@@ -390,6 +449,9 @@ impl Follower for Mirror {
             self.folders.insert(*file, folder_of(path));
         }
         let own = &mut self.groups[*group];
+        if own.is_given_up {
+            return;
+        }
         own.names.push_back((own.next, action.clone()));
         own.rename_before(own.first_pending());
     }

@@ -5,6 +5,7 @@
 //!   actor      a mail server, at one site or the other        samples   what is seen over time
 //!   conductor  lets time pass and tends everything            procedure the steps of a failover
 //!   controls   the same on a replica that is broken           roles     which side serves
+//!   prove      both sites stop at one instant, by seed
 //! ```
 //!
 //! With the engine itself (`bytes`) the survivor is read record by record. With its twin, which has no content, what survives follows
@@ -16,6 +17,7 @@ mod controls;
 mod mirror;
 mod outcome;
 mod procedure;
+mod prove;
 mod roles;
 mod samples;
 mod stage;
@@ -29,6 +31,8 @@ use brunt_qualify::server::{Records, Twin};
 use brunt_report::result::{DrillLoss, DrillStep, RunResult};
 use brunt_scenario::ModelledScenario;
 use brunt_units::{ByteSize, Span, Time};
+
+pub use prove::{PairCoverage, PairProof, PairProven, PairViolation};
 
 use actor::{Actor, Cast};
 use conductor::{Conductor, Script};
@@ -74,6 +78,15 @@ pub trait DrillListener {
 
     /// The control called `name` begins.
     fn control(&self, name: &str);
+}
+
+/// Hears nothing.
+struct Deaf;
+
+impl DrillListener for Deaf {
+    fn happened(&self, _: f64, _: &str) {}
+    fn progress(&self, _: f64, _: f64) {}
+    fn control(&self, _: &str) {}
 }
 
 /// A failover that was carried through.

@@ -141,17 +141,12 @@ fn a_font_that_draws_other_digits_is_found() {
     let fonts: Vec<_> = document
         .objects
         .iter()
-        .filter(|(_, object)| {
-            object.as_stream().is_ok_and(|s| {
-                s.dict.has(b"Length1")
-                    || s.dict.has_type(b"FontFile3")
-                    || s.dict.get(b"Subtype").is_ok_and(|t| {
-                        t.as_name()
-                            .is_ok_and(|n| n == b"CIDFontType0C" || n == b"OpenType")
-                    })
-            })
+        .filter_map(|(_, object)| {
+            let font = object.as_dict().ok()?;
+            let files = [&b"FontFile2"[..], b"FontFile3"];
+            let file = files.iter().find_map(|key| font.get(key).ok())?;
+            file.as_reference().ok()
         })
-        .map(|(id, _)| *id)
         .collect();
     assert!(!fonts.is_empty());
     for id in fonts {

@@ -76,7 +76,7 @@ impl Axis {
     }
 
     /// The same axis of time, counted from the beginning of `what`.
-    pub(in crate::html) fn of(mut self, what: &str) -> Self {
+    pub(crate) fn of(mut self, what: &str) -> Self {
         self.unit = self.unit.replace("the collection", what);
         self
     }

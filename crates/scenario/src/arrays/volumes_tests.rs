@@ -247,6 +247,15 @@ fn try_the_example() {
     println!("{:?}", outcome.pages);
     for one in &outcome.intervals {
         let mean = |side: &brunt_array::load::Side| side.latencies.mean();
-        println!("{:?} r {} {:?} w {} {:?} err {} age {:?}", one.until, one.reads.latencies.count(), mean(&one.reads), one.writes.latencies.count(), mean(&one.writes), one.reads.errors + one.writes.errors, one.replica_age);
+        println!(
+            "{:?} r {} {:?} w {} {:?} err {} age {:?}",
+            one.until,
+            one.reads.latencies.count(),
+            mean(&one.reads),
+            one.writes.latencies.count(),
+            mean(&one.writes),
+            one.reads.errors + one.writes.errors,
+            one.replica_age
+        );
     }
 }

@@ -39,7 +39,7 @@ type Read = fn(&mut One<'_>) -> Result<Incident, Refusal>;
 
 use Event::{Array, Fault, Lun, Pages, Pair};
 
-pub(super) const WORDS: [Word; 44] = [
+pub(super) const WORDS: [Word; 47] = [
     word("bit-flip", Fault(FaultKind::BitFlip), &[]),
     word("two-bit-flip", Fault(FaultKind::TwoBitFlip), &[]),
     word("zeroed", Fault(FaultKind::Zeroed), &[]),

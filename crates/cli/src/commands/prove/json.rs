@@ -21,14 +21,14 @@ pub(super) fn result(
         "version": "brunt.proof/1",
         "seed": args.seed,
         "first": args.first,
-        "steps": args.steps,
+        "steps": args.steps(),
         "complete": searched.as_ref().is_ok_and(|proven| proven.is_complete),
         "violation": violation.map(|violation| violated(violation)),
         "digest": proven.map(|proven| hex(proven.digest)),
         "request_digest": proven.map(|proven| hex(proven.requests)),
         "copies_digest": proven.map(|proven| hex(proven.copies)),
         "seconds": seconds,
-        "crash_points_per_s": words::per_second(coverage, seconds),
+        "crash_points_per_s": words::per_second(coverage.steps, seconds),
         "coverage": counts(coverage),
     });
     serde_json::to_string_pretty(&value).expect("numbers and texts can be written")

@@ -1,10 +1,13 @@
 //! `brunt prove`: is anything that was committed ever lost? The crash search, in virtual time.
 //!
+//! With `--pair`, both sites of a replicated array stop instead ([`pair`]).
+//!
 //! Nothing on this machine is read or written. Equal seeds find the same, to the last bit of the digest; only how fast it
 //! went differs. See [`brunt_testkit::crash`] for what is searched.
 
 mod guard;
 mod json;
+mod pair;
 mod words;
 
 use std::io;
@@ -15,7 +18,7 @@ use clap::Args;
 
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
-use crate::output::Output;
+use crate::output::{Output, Tone};
 use guard::Guard;
 
 /// Arguments of `prove`.
@@ -26,6 +29,7 @@ Examples:
   brunt prove --seed 7 --steps 1000000          a long search
   brunt prove --seed \"$(git rev-parse HEAD)\"     a different search for each commit
   brunt prove --json | jq .crash_points_per_s
+  brunt prove --pair                            both sites of a replicated array stop at one instant
 
 The exit code is 0 when nothing was lost, 1 when something was; the last line then repeats it.")]
 pub struct ProveArgs {
@@ -33,13 +37,17 @@ pub struct ProveArgs {
     #[arg(long, value_name = "N", default_value = "1", value_parser = seed)]
     pub seed: u64,
 
+    /// Stop both sites of a replicated array at one instant, instead of a server
+    #[arg(long)]
+    pub pair: bool,
+
     /// First step; a failure names its step
     #[arg(long, value_name = "STEP", default_value_t = 0)]
     pub first: u64,
 
-    /// Number of crash points
-    #[arg(long, value_name = "M", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..))]
-    pub steps: u64,
+    /// Number of crash points [default: 2000; 100 with --pair]
+    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u64).range(1..))]
+    pub steps: Option<u64>,
 
     /// Print the result as JSON on stdout
     #[arg(long)]
@@ -48,6 +56,13 @@ pub struct ProveArgs {
     /// Print only the result and errors
     #[arg(long)]
     pub quiet: bool,
+}
+
+impl ProveArgs {
+    /// Number of crash points.
+    fn steps(&self) -> u64 {
+        self.steps.unwrap_or(if self.pair { 100 } else { 2000 })
+    }
 }
 
 /// A number below 2^64, or the first sixteen digits of a hash.
@@ -70,24 +85,26 @@ fn seed(text: &str) -> Result<u64, String> {
 pub fn run(args: &ProveArgs, output: &Output) -> io::Result<Exit> {
     let interrupt = Interrupt::listen()?;
     output.talk(&words::opening(args));
+    if args.pair {
+        return Ok(pair::run(args, &interrupt, output));
+    }
+    let steps = args.steps();
     let proof = Proof {
         first: args.first,
-        ..Proof::new(args.seed, args.steps)
+        ..Proof::new(args.seed, steps)
     };
     let begun = Instant::now();
     let mut progress = output.progress("prove");
-    let (seed, first) = (args.seed, args.first);
-    let guard = Guard::watch(guard::PATIENCE, move |steps| {
-        guard::end(&words::hangs(seed, first + steps, guard::PATIENCE));
+    let searched = guarded(args, |guard| {
+        proof.run(|coverage: &Coverage| {
+            let share = coverage.steps as f64 / steps as f64;
+            let detail = || words::so_far(coverage.steps, steps);
+            let rate = |seconds| words::rate(coverage.steps, seconds);
+            progress.show_paced(share, detail, rate);
+            guard.note(coverage.steps);
+            !interrupt.is_asked()
+        })
     });
-    let searched = proof.run(|coverage: &Coverage| {
-        let share = coverage.steps as f64 / args.steps as f64;
-        let detail = || words::so_far(coverage, args.steps);
-        progress.show_paced(share, detail, |seconds| words::rate(coverage, seconds));
-        guard.note(coverage.steps);
-        !interrupt.is_asked()
-    });
-    drop(guard);
     progress.vanish();
     let seconds = begun.elapsed().as_secs_f64();
     match args.json {
@@ -99,6 +116,25 @@ pub fn run(args: &ProveArgs, output: &Output) -> io::Result<Exit> {
         Ok(proven) if proven.is_complete => Exit::Passed,
         Ok(_) => Exit::Interrupted,
     })
+}
+
+/// Searches with a guard against loops without end.
+fn guarded<T>(args: &ProveArgs, search: impl FnOnce(&Guard) -> T) -> T {
+    let (seed, first) = (args.seed, args.first);
+    let command = if args.pair { "prove --pair" } else { "prove" };
+    let guard = Guard::watch(guard::PATIENCE, move |steps| {
+        guard::end(&words::hangs(command, seed, first + steps, guard::PATIENCE));
+    });
+    search(&guard)
+}
+
+/// The first word of a result without a loss.
+fn verdict(is_complete: bool, output: &Output) -> String {
+    let word = match is_complete {
+        true => output.paint(Tone::Good, "PASS"),
+        false => output.paint(Tone::Doubt, "ENDED"),
+    };
+    format!("{word}{:10}", "")
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use brunt_report::{decimals, grouped};
 use brunt_testkit::crash::{Coverage, Proven, Violation};
 
-use super::ProveArgs;
+use super::{ProveArgs, verdict};
 use crate::output::{Output, Tone};
 use crate::version;
 
@@ -15,34 +15,43 @@ pub(super) fn opening(args: &ProveArgs) -> String {
         0 => String::new(),
         first => format!(" from step {}", grouped(first)),
     };
+    let what = match args.pair {
+        true => "stops of both sites",
+        false => "crash points",
+    };
     format!(
-        "brunt {}   prove   seed {}, {} crash points{from}\n",
+        "brunt {}   prove   seed {}, {} {what}{from}\n",
         version::SHORT,
         args.seed,
-        grouped(args.steps),
+        grouped(args.steps()),
     )
 }
 
 /// How far it is.
-pub(super) fn so_far(coverage: &Coverage, steps: u64) -> String {
-    let [done, steps] = [coverage.steps, steps].map(grouped);
+pub(super) fn so_far(done: u64, steps: u64) -> String {
+    let [done, steps] = [done, steps].map(grouped);
     format!("{done} of {steps} crash points")
 }
 
 /// How fast it goes.
-pub(super) fn rate(coverage: &Coverage, seconds: f64) -> String {
-    format!("{} per second", decimals(per_second(coverage, seconds)))
+pub(super) fn rate(done: u64, seconds: f64) -> String {
+    format!("{} per second", decimals(per_second(done, seconds)))
 }
 
 /// Crash points a second.
-pub(super) fn per_second(coverage: &Coverage, seconds: f64) -> f64 {
-    coverage.steps as f64 / seconds.max(1e-9)
+pub(super) fn per_second(done: u64, seconds: f64) -> f64 {
+    done as f64 / seconds.max(1e-9)
+}
+
+/// The first word of a loss.
+pub(super) fn failed(output: &Output) -> String {
+    format!("{}{:10}", output.paint(Tone::Bad, "FAIL"), "")
 }
 
 /// Nothing has been done for so long after `step`; the last line goes on from there.
-pub(super) fn hangs(seed: u64, step: u64, patience: Duration) -> String {
+pub(super) fn hangs(command: &str, seed: u64, step: u64, patience: Duration) -> String {
     format!(
-        "FAIL          a loop without end: no crash point was done for {} s after step {step}\nagain         brunt prove --seed {seed} --first {step} --steps 1000",
+        "FAIL          a loop without end: no crash point was done for {} s after step {step}\nagain         brunt {command} --seed {seed} --first {step} --steps 1000",
         patience.as_secs()
     )
 }
@@ -56,13 +65,9 @@ pub(super) fn result(
     match searched {
         Ok(proven) => {
             let steps = grouped(proven.coverage.steps);
-            let verdict = match proven.is_complete {
-                true => output.paint(Tone::Good, "PASS"),
-                false => output.paint(Tone::Doubt, "ENDED"),
-            };
+            let verdict = verdict(proven.is_complete, output);
             format!(
-                "{verdict}{:10}{steps} crash points recovered, nothing lost\n\n{}\ndigest: {:016x}\nrequest digest: {:016x}\ncopies digest: {:016x}",
-                "",
+                "{verdict}{steps} crash points recovered, nothing lost\n\n{}\ndigest: {:016x}\nrequest digest: {:016x}\ncopies digest: {:016x}",
                 counts(&proven.coverage, seconds),
                 proven.digest.value(),
                 proven.requests.value(),
@@ -70,9 +75,8 @@ pub(super) fn result(
             )
         }
         Err(violation) => format!(
-            "{}{:10}step {}: {violation}",
-            output.paint(Tone::Bad, "FAIL"),
-            "",
+            "{}step {}: {violation}",
+            failed(output),
             grouped(violation.step),
         ),
     }
@@ -108,7 +112,7 @@ fn counts(coverage: &Coverage, seconds: f64) -> String {
                 "{} different files, {} different states; {} per second",
                 grouped(c.images()),
                 grouped(c.states()),
-                decimals(per_second(c, seconds))
+                decimals(per_second(c.steps, seconds))
             ),
         ),
         line(

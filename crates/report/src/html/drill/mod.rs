@@ -10,8 +10,8 @@ use brunt_units::Span;
 
 use self::steps::Steps;
 use super::page::{self, rendered};
-use crate::plot::{clock, letter};
 use super::tables;
+use crate::plot::{clock, letter};
 use crate::result::{Drill, RunResult, Verdict, World};
 use crate::table::{Cell, Column, Row, Table};
 use crate::{Run, counted, grouped};
