@@ -108,15 +108,18 @@ fn table(out: &mut impl Write, title: &str, all: &[Comparison]) -> io::Result<()
         let own = || all.iter().map(|one| &one.figures[at]);
         let count = |answer| own().filter(|figure| figure.verdict == answer).count();
         let ratio = own().map(|figure| figure.ratio.ln()).sum::<f64>() / all.len() as f64;
-        let finds = own().filter_map(|figure| figure.finds_percent).sum::<f64>() / all.len() as f64;
+        let finds: Vec<f64> = own().filter_map(|figure| figure.finds_percent).collect();
+        let finds = match finds.len() {
+            0 => "-".to_owned(),
+            many => format!("{:.1} %", finds.iter().sum::<f64>() / many as f64),
+        };
         writeln!(
             out,
-            "| {} | {:.4} | {} | {} | {:.1} % |",
+            "| {} | {:.4} | {} | {} | {finds} |",
             figure.id,
             ratio.exp(),
             count(Answer::Better),
             count(Answer::Worse),
-            finds,
         )?;
     }
     Ok(())
