@@ -209,6 +209,7 @@ fn every_flag_that_a_page_names_exists() {
         "qualify",
         "jetstress",
         "describe-an-array",
+        "guide",
         "size",
         "check",
         "scripts",

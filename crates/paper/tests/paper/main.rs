@@ -1,6 +1,7 @@
 //! Tests of the public interface, in one program: one file for each subject.
 
 mod edited;
+mod forger;
 mod hostile;
 mod made;
 mod refused;

@@ -5,10 +5,12 @@
 //! | nothing | every key explained; it runs as it is, in a scratch folder |
 //! | `--mailboxes`, `--quota`, `--lun` | a test of this machine's storage that can qualify; see [`design`] |
 //! | `--array` | a modelled array, every key with its default |
+//! | `--org` | an organisation for `brunt size`; with `--mailboxes` and `--quota`, of one kind of users; see [`org`] |
 //!
 //! What is missing is asked for at a terminal.
 
 mod design;
+mod org;
 mod text;
 
 use std::fs::{self, OpenOptions};
@@ -36,6 +38,8 @@ Examples:
   brunt init mail.toml --mailboxes 4000 --quota 2GiB --lun /mnt/a --lun /mnt/b --log /mnt/c
                                 write a test of these volumes, and say whether it can qualify
   brunt init --array            write a modelled array for brunt simulate, with every key
+  brunt init --org org.toml --mailboxes 4000 --quota 2GiB
+                                write an organisation for brunt size
   brunt init - | less           look at it first
 
 Then:
@@ -55,7 +59,7 @@ pub struct InitArgs {
     pub quota: Option<Typed<ByteSize>>,
 
     /// Folder on a volume for databases; repeat it for each volume
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "org")]
     pub lun: Vec<PathBuf>,
 
     /// Folder on a volume for logs; may be repeated [default: each database logs to the next --lun]
@@ -77,6 +81,10 @@ pub struct InitArgs {
     /// Write a modelled array instead, for brunt simulate
     #[arg(long, conflicts_with = "sized")]
     pub array: bool,
+
+    /// Write an organisation instead, for brunt size; --mailboxes and --quota go together
+    #[arg(long, conflicts_with_all = ["array", "log", "profile", "io_per_mailbox", "duration"])]
+    pub org: bool,
 
     /// Print only errors
     #[arg(long)]
@@ -118,6 +126,11 @@ pub enum InitError {
     /// Not all that a test needs was said.
     #[error("a test of storage needs {}\n  for example: brunt init mail.toml --mailboxes 4000 --quota 2GiB --lun /mnt/a --lun /mnt/b --log /mnt/c", .0.join(", "))]
     Lacks(Vec<&'static str>),
+    /// Half of what an organisation needs was said.
+    #[error(
+        "an organisation also needs {0}\n  for example: brunt init --org org.toml --mailboxes 4000 --quota 2GiB"
+    )]
+    Users(&'static str),
     /// An answer is not what was asked for.
     #[error("`{answer}` is no answer to \"{question}\"{}", why.as_ref().map(|why| format!(": {why}")).unwrap_or_default())]
     Answer {
@@ -144,6 +157,9 @@ pub enum InitError {
 /// # Errors
 /// [`InitError`] when there is a file of that name, when it cannot be written, or when there is no such test.
 pub fn run(args: &InitArgs, output: &Output) -> Result<Exit, InitError> {
+    if args.org {
+        return organisation(args, output);
+    }
     let is_sized = args.mailboxes.is_some() || args.quota.is_some() || !args.lun.is_empty();
     if is_sized {
         return sized(args, output);
@@ -165,6 +181,28 @@ pub fn run(args: &InitArgs, output: &Output) -> Result<Exit, InitError> {
     };
     output.talk(&format!(
         "wrote {path}: {what}\n\nthen          brunt {then} {path}"
+    ));
+    Ok(Exit::Passed)
+}
+
+/// Writes an organisation.
+fn organisation(args: &InitArgs, output: &Output) -> Result<Exit, InitError> {
+    let users = match (args.mailboxes, &args.quota) {
+        (Some(mailboxes), Some(quota)) => Some((mailboxes, quota.text.as_str())),
+        (None, None) => None,
+        (Some(_), None) => return Err(InitError::Users("--quota")),
+        (None, Some(_)) => return Err(InitError::Users("--mailboxes")),
+    };
+    let path = &args.file;
+    let text = org::text(&path.to_string_lossy(), users);
+    if is_stdout(path) {
+        output.data(text.trim_end());
+        return Ok(Exit::Passed);
+    }
+    write(path, &text)?;
+    let path = path.display();
+    output.talk(&format!(
+        "wrote {path}: say who the users are, and which drives and array you think of\n\nthen          brunt size {path}"
     ));
     Ok(Exit::Passed)
 }
