@@ -43,13 +43,18 @@ How to read the tables:
 | checksum and recovery | 15 % |
 ";
 
-/// The whole page.
-pub(super) fn page(tests: &[Test], predictions: &Predictions, lengths: Lengths) -> String {
+/// The whole page; `procedures` is a section of it.
+pub(super) fn page(
+    tests: &[Test],
+    predictions: &Predictions,
+    lengths: Lengths,
+    procedures: &str,
+) -> String {
     let mut text = HEAD.to_owned();
     writeln!(
         text,
         "\nPredictions measure at most {} minutes of virtual time ({} for several servers together) after {} minutes in which array and cache settle; \
-        recoveries run to their end.\n\n## Tests available for fitting",
+        recoveries run to their end.\n{procedures}\n## Tests available for fitting",
         lengths.minutes, lengths.group_minutes, lengths.settle
     )
     .expect("a string takes all");

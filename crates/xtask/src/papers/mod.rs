@@ -4,6 +4,7 @@
 //! published rate. A closed loop hides storage errors, because slower storage gets less work; a pace does not.
 
 mod markdown;
+mod procedures;
 
 use std::fs;
 use std::path::PathBuf;
@@ -99,7 +100,7 @@ pub(crate) fn run(args: &PapersArgs) -> Result<(), TaskError> {
     let paced = paced.filter_map(|test| test.paced.clone());
     let mut predictions = Predictions::default();
     predictions.make(&closed.chain(paced).collect::<Vec<_>>());
-    let text = markdown::page(&tests, &predictions, lengths);
+    let text = markdown::page(&tests, &predictions, lengths, &procedures::section()?);
     if !args.only.is_empty() && args.out.is_none() {
         say(&text);
         return Ok(());
