@@ -4,9 +4,12 @@
 //! * [`figures`]: what is compared; [`prediction`] and [`predictions`]: the same figures, simulated.
 //! * [`papers`]: `docs/papers.md`, every published figure beside its prediction.
 //! * [`calibrate`]: fits the few parameters that no paper prints, and reports how reliable the result is.
+//! * [`dist`]: builds and packs a release; [`manual`]: its man pages and completions alone.
 
 mod calibrate;
+mod dist;
 mod figures;
+mod manual;
 mod papers;
 mod prediction;
 mod predictions;
@@ -32,6 +35,12 @@ enum Command {
     Papers(papers::PapersArgs),
     /// Fit what no paper prints, on calibration rows only, and report each system's error when it is left out
     Calibrate(calibrate::CalibrateArgs),
+    /// Build a release and pack it: tarball, Debian package, container file
+    Dist(dist::DistArgs),
+    /// Write the man pages
+    Man(manual::ManualArgs),
+    /// Write completions for Bash, zsh and fish
+    Completions(manual::ManualArgs),
 }
 
 /// Why a command failed.
@@ -53,6 +62,17 @@ pub(crate) enum TaskError {
         "`{0}` is no calibration row: parameters are fitted on scenarios/papers/published only, never on what is to be predicted"
     )]
     NotForCalibration(String),
+    /// A release cannot be packed.
+    #[error("{}: {error}", program.display())]
+    Release {
+        /// The program.
+        program: PathBuf,
+        /// The reason.
+        error: brunt_package::ReleaseError,
+    },
+    /// A release cannot be made.
+    #[error("{0}")]
+    Dist(String),
     /// A file cannot be read or written.
     #[error("{}: {error}", path.display())]
     File {
@@ -99,6 +119,9 @@ fn main() -> ExitCode {
     let done = match command {
         Command::Papers(args) => papers::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
+        Command::Dist(args) => dist::run(&args),
+        Command::Man(args) => manual::man(&args),
+        Command::Completions(args) => manual::completions(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
