@@ -71,8 +71,8 @@ fn a_font_that_draws_other_digits_is_found() {
     let mut document = paper();
     let fonts: Vec<_> = document
         .objects
-        .iter()
-        .filter_map(|(_, object)| {
+        .values()
+        .filter_map(|object| {
             let font = object.as_dict().ok()?;
             let files = [&b"FontFile2"[..], b"FontFile3"];
             let file = files.iter().find_map(|key| font.get(key).ok())?;
