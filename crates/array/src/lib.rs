@@ -53,7 +53,7 @@ pub use pair::{
     AtRisk, Control, Crossed, Exchange, Failover, GroupNote, GroupState, HistoryDesign, LogFill,
     Loss, Mode, Obstacle, Pair, PairDesign, PairError, PairGroupDesign, PairIncident, PairLink,
     PairLinkDesign, PairLinkError, PairListener, PairMove, PairNote, Phase, Replication,
-    ReplicationState, ResumePolicy, Site,
+    ReplicationState, ResumePolicy, Site, WriteMeter, WriteRate, WriteRates,
 };
 pub use shared::SharedArray;
 pub use sites::{

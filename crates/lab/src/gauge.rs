@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use brunt_array::drive::DriveStats;
 use brunt_array::{
     CacheStats, LunRoom, Note, PageStats, PagedArray, ReplicaState, Replicas, Replication,
-    ReplicationState, SharedArray, SnapshotState, System, Tally,
+    ReplicationState, SharedArray, SnapshotState, System, Tally, WriteMeter, WriteRates,
 };
 use brunt_qualify::progress::News;
 use brunt_qualify::sampling::Recorded;
@@ -33,6 +33,8 @@ pub(crate) struct Reading {
     pub(crate) replicas: Vec<ReplicaState>,
     /// The replication at the end; `None` for an array that is not replicated.
     pub(crate) replication: Option<ReplicationState>,
+    /// How fast hosts wrote to its groups.
+    pub(crate) write_rates: Option<WriteRates>,
     pub(crate) notes: Vec<String>,
     pub(crate) events: Vec<Note>,
     /// When the measurement ended.
@@ -63,6 +65,8 @@ impl Reading {
             *one = one.followed_by(two);
         }
         self.cache = self.cache.zip(other.cache).map(|(one, two)| one.and(&two));
+        let rates = self.write_rates.as_ref().zip(other.write_rates.as_ref());
+        self.write_rates = rates.map(|(one, two)| one.and(two, share));
         self.length += other.length;
     }
 }
@@ -88,6 +92,8 @@ struct State {
     since: Time,
     /// How full the members of each array were then.
     used_before: Vec<Vec<f64>>,
+    /// The writes to each array that is replicated.
+    writes: Vec<Option<WriteMeter>>,
     until: Option<Time>,
     recovering: bool,
     readings: Vec<Reading>,
@@ -121,6 +127,17 @@ impl Gauge {
     /// Handles a sample of a server.
     pub(crate) fn sampled(&self, server: usize, sample: &Recorded) {
         self.states.count(&self.arrays, server, sample);
+        // Every server has samples: those of one are enough. One that had begun before is no whole sample.
+        let mut state = self.state.borrow_mut();
+        if server > 0 || state.until.is_some() || sample.begin < state.since {
+            return;
+        }
+        for (array, writes) in self.arrays.iter().zip(&mut state.writes) {
+            let device = array.device();
+            if let Some((writes, pair)) = writes.as_mut().zip(device.array().replication()) {
+                writes.sample(pair);
+            }
+        }
     }
 
     /// The times in which groups were not whole, up to the end of the measurement.
@@ -144,9 +161,14 @@ impl Gauge {
             let pool = device.array().pool();
             pool.map(PagedArray::used_shares).unwrap_or_default()
         };
+        let used_before = self.arrays.iter().map(begin).collect();
+        let writes = self.arrays.iter();
+        let writes =
+            writes.map(|array| array.device().array().replication().map(WriteMeter::begin));
         *self.state.borrow_mut() = State {
             since: at,
-            used_before: self.arrays.iter().map(begin).collect(),
+            used_before,
+            writes: writes.collect(),
             ..State::default()
         };
     }
@@ -159,10 +181,11 @@ impl Gauge {
         state.until = Some(at);
         let length = at - state.since;
         let mut before = std::mem::take(&mut state.used_before).into_iter();
+        let mut writes = std::mem::take(&mut state.writes).into_iter();
         state.readings = self
             .arrays
             .iter()
-            .map(|array| read(array, before.next(), length))
+            .map(|array| read(array, before.next(), writes.next().flatten(), length))
             .collect();
     }
 
@@ -184,7 +207,12 @@ impl Gauge {
 }
 
 /// Reads the measurements of `array`. Its members count as empty if the measurement never began.
-fn read(array: &SharedArray, used_before: Option<Vec<f64>>, length: Span) -> Reading {
+fn read(
+    array: &SharedArray,
+    used_before: Option<Vec<f64>>,
+    writes: Option<WriteMeter>,
+    length: Span,
+) -> Reading {
     let device = array.device();
     let tally = device.tally().clone();
     let array = device.array();
@@ -206,6 +234,10 @@ fn read(array: &SharedArray, used_before: Option<Vec<f64>>, length: Span) -> Rea
             }
         }),
         replication: array.replication().map(Replication::state),
+        write_rates: {
+            let measured = writes.zip(array.replication());
+            measured.map(|(writes, pair)| writes.rates(pair))
+        },
         replicas: array.replicas().map(Replicas::states).unwrap_or_default(),
         notes: notes(array),
         events: array.notes(),

@@ -38,7 +38,10 @@ fn array(plan: &ArrayPlan, reading: &Reading) -> ArrayNumbers {
             let used = (&read.used_before[..], &read.used[..]);
             pages::numbers(&plan.design, &read.stats, &read.snapshots, used, seconds)
         }),
-        replication: reading.replication.as_ref().map(pairs::numbers),
+        replication: reading
+            .replication
+            .as_ref()
+            .map(|state| pairs::numbers(state, reading.write_rates.as_ref())),
         replicas: replicas::numbers(&reading.replicas),
         notes: reading.notes.clone(),
         not_reached: not_reached(plan, reading),

@@ -5,15 +5,18 @@
 //!
 //! * [`ByteSize`]: a number of bytes; parses and prints `64 MiB`, `2 GB`.
 //! * [`PageSize`], [`PageNumber`], [`DatabaseTime`]: the coordinates of a database.
+//! * [`Line`]: lines of telephone companies, by their rates.
 //! * [`LogPosition`]: the start of a log record.
 //! * [`Time`], [`Span`]: points in time and lengths of time on a world's clock, in integer nanoseconds.
 
 mod bytes;
+mod line;
 mod log_position;
 mod page;
 mod time;
 
 pub use bytes::{ByteSize, SizeError, counted, grouped};
+pub use line::Line;
 pub use log_position::LogPosition;
 pub use page::{DatabaseTime, PageNumber, PageSize, PageSizeError};
 pub use time::{Span, SpanError, Time};

@@ -8,7 +8,8 @@ use crate::incident::Note;
 use crate::system::{System, SystemDesign};
 use crate::{
     CacheStats, Finished, LunRoom, PageStats, PagedArray, ReplicaState, Replicas, Replication,
-    ReplicationState, SnapshotState, Standing, Standings, TierStats, Unfinished, Verb,
+    ReplicationState, SnapshotState, Standing, Standings, TierStats, Unfinished, Verb, WriteMeter,
+    WriteRates,
 };
 
 /// Host reads or host writes.
@@ -139,6 +140,8 @@ pub struct Outcome {
     pub pages: Option<(PageStats, Vec<LunRoom>)>,
     /// The replication at the end; `None` for an array that is not replicated.
     pub replication: Option<ReplicationState>,
+    /// How fast hosts wrote to its groups.
+    pub write_rates: Option<WriteRates>,
     /// The snapshots at the end; empty for a single array.
     pub snapshots: Vec<SnapshotState>,
     /// The replicas of volumes at the end; empty without.
@@ -194,6 +197,7 @@ pub(super) struct Measuring {
     busy_before: Vec<Span>,
     tier_before: TierStats,
     used_before: Vec<f64>,
+    writes: Option<WriteMeter>,
     /// Whether phases are distinguished, which costs time with every answer.
     has_phases: bool,
     phases: Vec<Phase>,
@@ -214,6 +218,7 @@ impl Measuring {
             busy_before: Vec::new(),
             tier_before: TierStats::default(),
             used_before: Vec::new(),
+            writes: None,
         }
     }
 
@@ -222,6 +227,7 @@ impl Measuring {
         array.forget_stats();
         (self.since, self.interval_since) = (array.now(), array.now());
         self.used_before = used_shares(array);
+        self.writes = array.replication().map(WriteMeter::begin);
         self.busy_before = vec![Span::ZERO; array.drive_stats().len()];
         if self.has_phases {
             self.standings = Standings::begin(array);
@@ -280,6 +286,9 @@ impl Measuring {
             room: array.pool().map(PagedArray::used_share),
             replica_age: array.replicas().and_then(Replicas::age),
         });
+        if let Some((writes, pair)) = self.writes.as_mut().zip(array.replication()) {
+            writes.sample(pair);
+        }
         self.busy_before = busy;
         self.interval_since = now;
     }
@@ -327,6 +336,10 @@ impl Measuring {
             snapshots: array.pool().map(PagedArray::snapshots).unwrap_or_default(),
             replicas: array.replicas().map(Replicas::states).unwrap_or_default(),
             replication: array.replication().map(Replication::state),
+            write_rates: {
+                let measured = self.writes.as_ref().zip(array.replication());
+                measured.map(|(writes, pair)| writes.rates(pair))
+            },
             device_ios: array.device_ios(),
             drives,
         }

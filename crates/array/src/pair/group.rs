@@ -165,6 +165,8 @@ pub(super) struct Group {
     /// The numbers of the order that was given up.
     gone: std::ops::Range<u64>,
     pub(super) copied_bytes: u64,
+    /// Bytes of all writes of hosts that were not refused.
+    pub(super) taken_bytes: u64,
     /// Whether the order was given up, until somebody looks.
     pub(super) has_given_up: bool,
     pub(super) roles: Roles,
@@ -197,6 +199,7 @@ impl Group {
             maybe: Vec::new(),
             gone: 0..0,
             copied_bytes: 0,
+            taken_bytes: 0,
             has_given_up: false,
             roles: Roles::new(),
         }
@@ -204,8 +207,11 @@ impl Group {
 
     /// What is done with a write at `now`; the log may have up to `room`.
     pub(super) fn accept(&mut self, now: Time, place: Place, room: u64) -> Accepted {
+        if self.phase == Phase::Locked {
+            return Accepted::Refused;
+        }
+        self.taken_bytes += place.extent.bytes();
         let kind = match (self.phase, self.mode) {
-            (Phase::Locked, _) => return Accepted::Refused,
             (Phase::Overflowed | Phase::Split, _) => {
                 self.blocks.mark(place);
                 return Accepted::Marked;

@@ -76,10 +76,6 @@ pub enum PairLinkError {
 }
 
 impl PairLinkDesign {
-    /// A T3 (DS3) line: 44.736 Mbit/s, in bytes.
-    pub const T3: u64 = 5_592_000;
-    /// An OC-3 line: 155.52 Mbit/s, in bytes.
-    pub const OC3: u64 = 19_440_000;
     /// What a pair of FCIP gateways adds to one write. Source: HP, Continuous Access EVA5000, May 2005.
     pub const FCIP_GATEWAYS: Span = Span::micros(1125);
 
@@ -298,6 +294,7 @@ impl PairLink {
 
 #[cfg(test)]
 mod tests {
+    use brunt_units::Line;
     use brunt_world::Schedule;
 
     use super::*;
@@ -331,7 +328,7 @@ mod tests {
         // docs/models/pair.md has these numbers.
         let t3 = PairLinkDesign {
             round_trip: Span::millis(5),
-            bytes_per_second: PairLinkDesign::T3,
+            bytes_per_second: Line::T3.bytes_per_s,
             gateway: PairLinkDesign::FCIP_GATEWAYS,
             ..PairLinkDesign::default()
         };
@@ -354,7 +351,7 @@ mod tests {
         };
         assert_eq!(statuses(&mut link(fibre), 1, 4096), [Span::micros(200)]);
         let oc3 = PairLinkDesign {
-            bytes_per_second: PairLinkDesign::OC3,
+            bytes_per_second: Line::OC3.bytes_per_s,
             round_trips_per_write: 1,
             round_trip: Span::millis(1),
             ..PairLinkDesign::default()

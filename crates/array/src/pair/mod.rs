@@ -33,6 +33,7 @@ mod listener;
 mod notes;
 mod observer;
 mod order;
+mod rates;
 mod receiver;
 mod requests;
 #[cfg(test)]
@@ -64,6 +65,7 @@ pub use link::{Crossed, Exchange, PairLink, PairLinkDesign, PairLinkError};
 pub use listener::{PairListener, PairMove};
 pub use notes::{GroupNote, PairIncident, PairNote};
 use observer::{Move, Observer};
+pub use rates::{WriteMeter, WriteRate, WriteRates};
 use requests::Request;
 pub use roles::{Failover, Loss, Obstacle, Site};
 use sending::Message;

@@ -244,6 +244,11 @@ impl Replication {
         self.longest_resumption
     }
 
+    /// Bytes of all writes of hosts that each group ever took.
+    pub fn taken_bytes(&self) -> impl Iterator<Item = u64> {
+        self.groups.iter().map(|group| group.taken_bytes)
+    }
+
     /// The name of a group.
     ///
     /// # Panics

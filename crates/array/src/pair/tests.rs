@@ -591,6 +591,42 @@ fn parts_of_both_sides_are_measured_and_have_their_incidents() {
 }
 
 #[test]
+fn rates_of_writes_are_those_of_replicated_luns_alone() {
+    let mut pair = watched(&design(Mode::Synchronous, true));
+    incident(&mut pair, 2_500, PairIncident::LinkLost);
+    pair.submit(Time::ZERO, write(0, 0, 8));
+    run(&mut pair, 1_000);
+    let mut meter = WriteMeter::begin(pair.replication());
+    // 4 KiB in the first second, 12 KiB in the second one; the third LUN is not replicated, and failsafe refuses the last write.
+    pair.submit(at(1_000), write(0, 0, 8));
+    run(&mut pair, 2_000);
+    meter.sample(pair.replication());
+    pair.submit(at(2_000), write(1, 0, 24));
+    pair.submit(at(2_000), write(2, 0, 64));
+    run(&mut pair, 3_000);
+    meter.sample(pair.replication());
+    pair.submit(at(3_000), write(0, 0, 8));
+    run(&mut pair, 5_000);
+    let rates = meter.rates(pair.replication());
+    let rate = WriteRate {
+        mean: f64::from(16 << 10) / 4.0,
+        busiest: f64::from(12 << 10),
+    };
+    assert_eq!(rates.groups, [rate]);
+    assert_eq!(rates.all, rate);
+    let idle = WriteRates {
+        groups: vec![WriteRate::default()],
+        all: WriteRate::default(),
+    };
+    let half = WriteRate {
+        mean: rate.mean / 2.0,
+        ..rate
+    };
+    assert_eq!(rates.and(&idle, 0.5).all, half);
+    assert_eq!(idle.and(&rates, 0.5).groups, [half]);
+}
+
+#[test]
 fn pairs_that_cannot_be_are_refused() {
     let refuse = |change: &dyn Fn(&mut PairDesign)| {
         let mut design = design(Mode::Synchronous, false);

@@ -29,7 +29,7 @@ pub fn json(scenario: &ArrayScenario, outcome: &Outcome) -> String {
         "cache": outcome.cache.as_ref().map(cache),
         "tier": outcome.tier.as_ref().map(tier),
         "pages": words::pages_of(scenario, outcome),
-        "replication": outcome.replication.as_ref().map(pairs::numbers),
+        "replication": pairs::of(outcome),
         "replicas": replicas::numbers(&outcome.replicas),
         "intervals": intervals(outcome),
         "phases": phases(outcome),

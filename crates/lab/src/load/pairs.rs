@@ -1,7 +1,10 @@
 //! A replicated array: what is going to be simulated, and what became of it, for raw load and for tests alike.
 
-use brunt_array::{AtRisk, Loss, Mode, PairDesign, ReplicationState, Site, SystemDesign};
-use brunt_report::result::{ReplicationGroup, ReplicationNumbers};
+use brunt_array::load::Outcome;
+use brunt_array::{
+    AtRisk, Loss, Mode, PairDesign, ReplicationState, Site, SystemDesign, WriteRates,
+};
+use brunt_report::result::{ReplicationGroup, ReplicationNumbers, WriteRate};
 use brunt_units::Span;
 
 /// How an array is replicated; nothing for one that is not.
@@ -57,9 +60,18 @@ fn lost(losses: &[Loss], of: fn(AtRisk) -> u64) -> Option<u64> {
         .map(|all| all.iter().sum())
 }
 
-/// What became of the replication, as numbers of a result.
-pub fn numbers(replication: &ReplicationState) -> ReplicationNumbers {
-    let groups = replication.groups.iter().map(|state| ReplicationGroup {
+fn rate(rate: &brunt_array::WriteRate) -> WriteRate {
+    WriteRate {
+        bytes_per_s_mean: rate.mean,
+        bytes_per_s_busiest: rate.busiest,
+    }
+}
+
+/// What became of the replication, and how fast hosts wrote to it, as numbers of a result.
+pub fn numbers(replication: &ReplicationState, rates: Option<&WriteRates>) -> ReplicationNumbers {
+    let writes = |number: usize| rates?.groups.get(number).map(rate);
+    let groups = replication.groups.iter().enumerate();
+    let groups = groups.map(|(number, state)| ReplicationGroup {
         name: state.name.clone(),
         state: state.phase.word().to_owned(),
         log_bytes: state.log.used.get(),
@@ -70,11 +82,19 @@ pub fn numbers(replication: &ReplicationState) -> ReplicationNumbers {
         serving: (state.serving != Site::Source).then(|| state.serving.word().to_owned()),
         lost_writes: lost(&state.losses, |lost| lost.writes),
         lost_bytes: lost(&state.losses, |lost| lost.bytes),
+        writes: writes(number),
     });
     ReplicationNumbers {
         log_peak_bytes: replication.log_peak.get(),
         resumption_s: replication.longest_resumption.map(Span::as_seconds),
         link_bytes: replication.link_bytes,
+        writes: rates.map(|rates| rate(&rates.all)),
         groups: groups.collect(),
     }
+}
+
+/// The same of a simulation of raw load.
+pub(super) fn of(outcome: &Outcome) -> Option<ReplicationNumbers> {
+    let state = outcome.replication.as_ref()?;
+    Some(numbers(state, outcome.write_rates.as_ref()))
 }

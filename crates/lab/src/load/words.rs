@@ -52,7 +52,7 @@ pub(super) fn tables(scenario: &ArrayScenario, outcome: &Outcome) -> Vec<Table> 
     let facts = facts.map(|(what, line)| Row::new([format!("{what} {line}").trim()]));
     let notes = happened(outcome).into_iter();
     let notes = notes.map(|(at, what)| Row::new([at, what]));
-    vec![
+    let mut tables = vec![
         Table::new([Column::numbers("at"), Column::words("incident")], notes).titled("Incidents"),
         sides(outcome).titled("Reads and writes of hosts"),
         parts.titled("Where the time went"),
@@ -60,7 +60,13 @@ pub(super) fn tables(scenario: &ArrayScenario, outcome: &Outcome) -> Vec<Table> 
         phases::table(outcome).titled("By state of the groups"),
         drives::table(design, outcome).titled("Drives"),
         Table::new([Column::words("counted")], facts).titled("Cache and controllers"),
-    ]
+    ];
+    tables.extend(
+        pairs::of(outcome)
+            .iter()
+            .flat_map(|numbers| numbers.demand_tables()),
+    );
+    tables
 }
 
 /// What was counted, after what it is about.
@@ -160,6 +166,8 @@ pub fn measured(scenario: &ArrayScenario, outcome: &Outcome) -> String {
     text.push_str(&lines_of(&tier(outcome)));
     text.push_str(&lines_of(&room(scenario, outcome)));
     text.push_str(&lines_of(&replication(outcome)));
+    let demand = pairs::of(outcome).map(|numbers| numbers.demand());
+    text.push_str(&demand.unwrap_or_default());
     text.push_str(&lines_of(&replicated(outcome)));
     text.push_str(&notes(outcome));
     text.trim_end().to_owned()
@@ -373,9 +381,9 @@ fn room(scenario: &ArrayScenario, outcome: &Outcome) -> Vec<Fact> {
 
 /// What became of the replication.
 fn replication(outcome: &Outcome) -> Vec<Fact> {
-    let state = outcome.replication.iter();
-    state
-        .map(|state| ("replication", pairs::numbers(state).told()))
+    let numbers = pairs::of(outcome).into_iter();
+    numbers
+        .map(|numbers| ("replication", numbers.told()))
         .collect()
 }
 

@@ -21,6 +21,7 @@
 //! empty list.
 
 mod bottleneck;
+mod demand;
 mod details;
 mod drill;
 mod environment;
@@ -64,7 +65,7 @@ pub use model::{
 pub use pages::{MemberNumbers, PagesNumbers, RoomNumbers, SnapshotNumbers};
 pub use precision::{PreciseFigure, Precision};
 pub use replicas::ReplicaNumbers;
-pub use replication::{ReplicationGroup, ReplicationNumbers};
+pub use replication::{ReplicationGroup, ReplicationNumbers, WriteRate};
 pub use rule::{Direction, Group, Outcome, Quantity, Rule, RuleName};
 pub use server::{Backup, HostCounter, Recovery, Server, ServerDetails, Watched};
 pub use setup::{Limits, Setup, Times};

@@ -3,8 +3,17 @@
 use brunt_units::{ByteSize, Span, counted};
 use serde::{Deserialize, Serialize};
 
+/// How fast hosts wrote to what is replicated, while it was measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WriteRate {
+    /// Bytes of writes per second.
+    pub bytes_per_s_mean: f64,
+    /// The same in the busiest sample.
+    pub bytes_per_s_busiest: f64,
+}
+
 /// The replication of an array.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReplicationNumbers {
     /// The most that the write history log of one group ever held.
     pub log_peak_bytes: u64,
@@ -14,12 +23,15 @@ pub struct ReplicationNumbers {
     pub resumption_s: Option<f64>,
     /// Bytes of writes sent over the link.
     pub link_bytes: u64,
+    /// Writes to all groups together; `None` in earlier results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writes: Option<WriteRate>,
     /// The replication groups at the end.
     pub groups: Vec<ReplicationGroup>,
 }
 
 /// A replication group at the end.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReplicationGroup {
     /// Its name in the scenario.
     pub name: String,
@@ -46,6 +58,9 @@ pub struct ReplicationGroup {
     /// Their bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_bytes: Option<u64>,
+    /// Writes to it; `None` in earlier results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writes: Option<WriteRate>,
 }
 
 impl ReplicationNumbers {

@@ -23,7 +23,7 @@ use brunt_array::{
     HistoryDesign, Mode, Pair, PairDesign, PairError, PairGroupDesign, PairLinkDesign,
     ResumePolicy, SystemDesign,
 };
-use brunt_units::{Span, Time};
+use brunt_units::{Line, Span, Time};
 use brunt_world::random::Streams;
 
 use super::super::place::{Place, Placed, Refusal};
@@ -64,8 +64,6 @@ const RESUMES: [(&str, ResumePolicy); 2] = [
     ("all at once", ResumePolicy::AllAtOnce),
     ("staggered", ResumePolicy::Staggered),
 ];
-/// Lines with names, in bytes per second.
-const LINES: [(&str, u64); 2] = [("T3", PairLinkDesign::T3), ("OC3", PairLinkDesign::OC3)];
 /// Half way round the earth.
 const KILOMETRES_MAX: f64 = 20_000.0;
 
@@ -141,8 +139,9 @@ pub(super) fn read_link(node: Node) -> Result<PairLinkDesign, Refusal> {
         }
         (None, None) => return Err(section.lacks("rtt", "rtt = \"1ms\", or km = 100")),
     };
+    let lines = Line::ALL.map(|line| (line.name, line.bytes_per_s));
     let bandwidth = section.read("bandwidth", |node| match section::text(node) {
-        Ok(text) if LINES.iter().any(|(word, _)| *word == text) => section::choice(node, &LINES),
+        Ok(text) if lines.iter().any(|(word, _)| *word == text) => section::choice(node, &lines),
         _ => {
             let size = section::size(node);
             let size = size.map_err(|refusal| refusal.hint("or \"T3\", \"OC3\""))?;

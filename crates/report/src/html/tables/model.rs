@@ -3,7 +3,7 @@
 use brunt_units::ByteSize;
 
 use crate::decimals;
-use crate::result::{AskedNumbers, Model, PagesNumbers, RunResult};
+use crate::result::{AskedNumbers, Model, PagesNumbers, ReplicationNumbers, RunResult};
 use crate::table::{Cell, Column, Row, Table};
 
 /// The tables of the model, if there is one.
@@ -25,10 +25,10 @@ pub(super) fn model(result: &RunResult) -> Vec<Table> {
         luns(model),
         pages(model),
         replication(model),
-        replicas(model),
-        happened(model),
-        drives(model),
     ]);
+    let pairs = model.arrays.iter().flat_map(|array| &array.replication);
+    tables.extend(pairs.flat_map(ReplicationNumbers::demand_tables));
+    tables.extend([replicas(model), happened(model), drives(model)]);
     tables
 }
 

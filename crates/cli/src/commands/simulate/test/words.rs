@@ -225,6 +225,7 @@ fn pools(model: &Model) -> String {
     let mut text = String::new();
     for replication in model.arrays.iter().flat_map(|array| &array.replication) {
         text.push_str(&format!("\n{:14}{}\n", "replication", replication.told()));
+        text.push_str(&replication.demand());
     }
     for replica in model.arrays.iter().flat_map(|array| &array.replicas) {
         text.push_str(&format!("\n{:14}{}\n", "replicas", replica.told()));
