@@ -287,6 +287,87 @@ fn a_sweep_has_a_row_for_each_value_and_a_curve() {
     assert!(said(&seeds).contains("`--seeds 1`: is not between 2 and 1000"));
 }
 
+/// Synchronous, over two slow paths: a log write waits for two round trips.
+const REPLICATED: &str = r#"
+[link]
+rtt = "0ms"
+bandwidth = "1 MB"
+paths = 2
+
+[replication]
+"#;
+
+#[test]
+fn a_sweep_of_round_trips_says_how_far_apart_sites_may_be() {
+    let home = home(&format!("{EXAMPLE}{REPLICATED}"));
+    let more = ["--sweep=link.rtt=0ms..20ms/3", "--json"];
+    let output = simulate(home.path(), "mail.toml", "a", &more);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let points = json["points"].as_array().unwrap();
+    let log_ms = |point: &Value| point["log_write_ms"].as_f64().unwrap();
+    for (point, round_trip) in points.iter().zip([0.0, 10.0, 20.0]) {
+        let (all, lost) = (log_ms(point), log_ms(&point["one_path_lost"]));
+        assert!(
+            all >= 2.0 * round_trip && lost >= all,
+            "{all} and {lost} ms"
+        );
+    }
+    for (series, points) in [
+        ("all_paths", points.iter().collect::<Vec<_>>()),
+        (
+            "one_path_lost",
+            points.iter().map(|point| &point["one_path_lost"]).collect(),
+        ),
+    ] {
+        // The average of log writes may be 10 ms.
+        let found = &json["found"]["round_trip"][series];
+        let passed = points.iter().take_while(|point| point["passed"] == true);
+        let holds = [None, Some(0.0), Some(10.0), Some(20.0)][passed.count()];
+        assert_eq!(found["holds_ms"].as_f64(), holds, "{series}: {found}");
+        assert!(points[1]["passed"] == false && points[2]["passed"] == false);
+    }
+    let folder = only_folder(&home.path().join("a"));
+    let read = |file: &str| fs::read_to_string(folder.join(file)).unwrap();
+    let page = read("report.html");
+    assert_eq!(page.matches("role=\"img\"").count(), 4);
+    assert!(page.contains("With one path lost, "));
+    let csv = read("points.csv");
+    assert!(csv.starts_with("link.rtt,paths,io_per_s,"), "{csv}");
+    assert!(csv.contains("\n20ms,one lost,"), "{csv}");
+}
+
+#[test]
+fn a_replicated_test_says_what_bandwidth_it_needs() {
+    let home = home(&format!("{EXAMPLE}{REPLICATED}"));
+    let output = simulate(home.path(), "mail.toml", "a", &[]);
+    let said = said(&output);
+    for part in [
+        "replicated writes need ",
+        " in the busiest sample",
+        "OC3",
+        "all logs",
+        "24 h",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let result = result(&only_folder(&home.path().join("a")));
+    let model = &result["storage"]["details"]["model"];
+    let replication = &model["arrays"][0]["replication"];
+    let rate = |of: &Value, what: &str| of["writes"][what].as_f64().unwrap();
+    let (mean, busiest) = (
+        rate(replication, "bytes_per_s_mean"),
+        rate(replication, "bytes_per_s_busiest"),
+    );
+    assert!(0.0 < mean && mean <= busiest, "{replication}");
+    let groups = replication["groups"].as_array().unwrap();
+    let sum: f64 = groups
+        .iter()
+        .map(|group| rate(group, "bytes_per_s_mean"))
+        .sum();
+    assert!((sum / mean - 1.0).abs() < 1e-9, "{replication}");
+}
+
 #[test]
 fn a_run_that_breaks_is_no_pass() {
     let home = home(EXAMPLE);

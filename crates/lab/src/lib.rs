@@ -14,6 +14,7 @@
 //! * `states`: the load while groups were whole, degraded, rebuilding.
 //! * `session_time`: where the time of sessions went.
 //! * [`Points`]: one scenario with many values; [`search`]: the largest number of mailboxes that passes.
+//! * [`distance`]: the longest round trip between two sites that keeps every limit.
 //! * [`load`]: what is said of raw load on arrays, without mail servers.
 //! * [`drill()`]: failover rehearsals on a pair of arrays.
 //! * [`Headline`]: the figures that published tests print.
@@ -23,6 +24,7 @@
 //! Time begins with the year 2000 in every simulation, and nothing of this machine enters it: equal scenarios and seeds give equal
 //! results, except for the running time.
 
+pub mod distance;
 mod drill;
 mod gauge;
 mod halves;

@@ -12,7 +12,7 @@ use brunt_qualify::progress::Stop;
 use brunt_report::result::{Bottleneck, Outcome, Rule, RunResult, Verdict};
 use brunt_scenario::{Document, Override, Refusal};
 
-use crate::{Headline, LabError, Options, halves, predict};
+use crate::{Headline, LabError, Options, distance, halves, predict};
 
 /// The result of a point.
 #[derive(Clone, Debug)]
@@ -79,6 +79,8 @@ pub struct Points<'a> {
     pub overrides: &'a [Override],
     /// How each point is simulated.
     pub options: &'a Options,
+    /// Whether a path of each link with several is lost from the beginning.
+    pub path_lost: bool,
 }
 
 impl Points<'_> {
@@ -134,6 +136,9 @@ impl Points<'_> {
             Ok(scenario) => scenario,
             Err(refusal) => return Ok(Tried::Refused(refusal)),
         };
+        if self.path_lost {
+            distance::lose_path(&mut scenario);
+        }
         let mut result = predict(&scenario, self.options.clone(), stop)?;
         let stopped = |result: &RunResult| {
             let precision = result.storage.precision.as_ref();

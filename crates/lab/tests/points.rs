@@ -50,6 +50,7 @@ fn a_test_that_breaks_does_not_pass() {
         document: &document(),
         overrides: &overrides,
         options: &options,
+        path_lost: false,
     };
     let values = ["limits.reserve_percent=0", "limits.reserve_percent=100"];
     let values = values.map(|set| Override::of_set(set).unwrap());

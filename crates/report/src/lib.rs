@@ -47,7 +47,7 @@ pub use event::Event;
 pub use folder::{FolderError, RunFolder};
 pub use html::escape;
 pub use html::{
-    ReportTables, StorageInterval, StoragePage, SweepFigures, SweepPage, SweepPoint,
+    ReportTables, StorageInterval, StoragePage, SweepFigures, SweepOutcome, SweepPage, SweepPoint,
     comparison_html, framed_html, history_html, report_html, side_by_side_html, storage_html,
     sweep_html,
 };

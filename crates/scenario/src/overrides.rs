@@ -3,6 +3,9 @@
 use super::place::{Place, Refusal};
 use super::tree::{Node, Value, parse_flag};
 
+/// Keys of one table that say the same thing in two ways: the one from the command line replaces the other.
+const EITHER: [(&str, [&str; 2]); 1] = [("link", ["rtt", "km"])];
+
 /// One value from the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
@@ -64,12 +67,32 @@ impl Override {
     /// reader.
     pub(super) fn apply(&self, root: &mut Node) -> Result<(), Refusal> {
         let place = Place::flag(&self.flag);
-        let mut node = root;
+        let mut node = &mut *root;
         for step in self.key.split('.').map(str::trim) {
             node = descend(node, step, &place)?;
         }
         *node = parse_flag(&self.value, &place);
+        for (table, [one, other]) in EITHER {
+            for (own, rival) in [(one, other), (other, one)] {
+                if self.key == format!("{table}.{own}") {
+                    forget(root, table, rival);
+                }
+            }
+        }
         Ok(())
+    }
+}
+
+/// Removes `key` from `table`.
+fn forget(root: &mut Node, table: &str, key: &str) {
+    let Value::Table(tables) = &mut root.value else {
+        return;
+    };
+    let own = tables.iter_mut().filter(|(name, _)| name == table);
+    for (_, node) in own {
+        if let Value::Table(entries) = &mut node.value {
+            entries.retain(|(name, _)| name != key);
+        }
     }
 }
 

@@ -1,4 +1,6 @@
 //! The page of a sweep: one key of a scenario is varied and the results are drawn.
+//!
+//! Where every point was also simulated with a path of the link lost, each figure has a picture of its own with both curves.
 
 use serde::Serialize;
 
@@ -17,10 +19,19 @@ pub struct SweepPoint {
     pub value: String,
     /// The value as a number: its place on the axis.
     pub at: f64,
-    /// The measured figures; `None` when the scenario was refused with this value.
+    /// What came of it.
+    pub came: SweepOutcome,
+    /// What came of it with a path of the link lost, where that was simulated.
+    pub path_lost: Option<SweepOutcome>,
+}
+
+/// What came of one simulation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SweepOutcome {
+    /// The measured figures; `None` when the scenario was refused.
     pub figures: Option<SweepFigures>,
-    /// The outcome: `hold`, or why not.
-    pub outcome: String,
+    /// `hold`, or why not.
+    pub words: String,
 }
 
 /// Figures measured with one value.
@@ -43,6 +54,10 @@ pub struct SweepPage<'a> {
     pub name: &'a str,
     /// The key that was varied.
     pub key: &'a str,
+    /// The key with the unit of its places.
+    pub axis: &'a str,
+    /// Names and places up to which every limit holds.
+    pub holds: &'a [(String, f64)],
     /// What was found, in lines.
     pub sentence: &'a str,
     /// What was simulated.
@@ -78,7 +93,7 @@ pub fn sweep_html(page: &SweepPage<'_>) -> String {
         key: page.key,
         sentence: page.sentence.lines().map(str::trim).collect(),
         subtitle: &page.subtitle,
-        pictures: Pictures::new(vec![rates(page), latencies(page)], String::new()),
+        pictures: Pictures::new(pictures(page), String::new()),
         table: table(page.key, &page.points).titled("Results"),
         command: &page.command,
         scenario: page.scenario,
@@ -87,57 +102,108 @@ pub fn sweep_html(page: &SweepPage<'_>) -> String {
     rendered(TEMPLATE, &title, &title, &shown)
 }
 
-fn curve(
-    page: &SweepPage<'_>,
-    name: &'static str,
-    filled: bool,
-    of: fn(&SweepFigures) -> f64,
-) -> Curve {
-    let points = page.points.iter();
-    let points = points.filter_map(|point| Some((point.at, of(point.figures.as_ref()?))));
+/// A figure of a simulation.
+type Pick = fn(&SweepFigures) -> f64;
+
+/// Which simulation of a point a curve is of.
+type Which = fn(&SweepPoint) -> Option<&SweepOutcome>;
+
+const ALL_PATHS: Which = |point| Some(&point.came);
+const PATH_LOST: Which = |point| point.path_lost.as_ref();
+
+fn curve(page: &SweepPage<'_>, name: &'static str, which: Which, pick: Pick) -> Curve {
+    let points = page.points.iter().filter_map(|point| {
+        let figures = which(point)?.figures.as_ref()?;
+        Some((point.at, pick(figures)))
+    });
+    let mut points: Vec<(f64, f64)> = points.collect();
+    points.sort_by(|one, other| one.0.total_cmp(&other.0));
     Curve {
         name,
-        points: points.collect(),
-        filled,
+        points,
+        filled: false,
     }
 }
 
-fn plot(page: &SweepPage<'_>, title: &'static str, curves: Vec<Curve>, unit: &str) -> Plot {
-    let points = || curves.iter().flat_map(|curve| &curve.points);
-    let right = points().map(|(x, _)| *x).fold(0.0, f64::max);
-    let top = points().map(|(_, y)| *y);
-    let limits = [page.read_limit_ms, page.log_limit_ms];
-    let top = match unit {
-        "milliseconds" => top.chain(limits).fold(0.0, f64::max),
-        _ => top.fold(0.0, f64::max),
-    };
-    let (x, y) = (Axis::from_zero(right, page.key), Axis::from_zero(top, unit));
-    Plot::new(title, x, y, curves)
-}
-
-fn rates(page: &SweepPage<'_>) -> Plot {
-    let curves = vec![curve(page, "database I/O", true, |point| point.io_per_s)];
-    plot(page, "I/Os per second", curves, "I/Os per second")
-}
-
-fn latencies(page: &SweepPage<'_>) -> Plot {
-    let curves = vec![
-        curve(page, "database read", false, |point| point.read_ms),
-        curve(page, "database write", false, |point| point.write_ms),
-        curve(page, "log write", false, |point| point.log_ms),
-    ];
-    let limit = |what: &str, at| Limit {
+fn limit(what: &str, at: f64) -> Limit {
+    Limit {
         name: format!("{what} limit {} ms", Quantity::new(at, "")),
         at,
         upright: false,
-    };
-    Plot {
-        limits: vec![
-            limit("read", page.read_limit_ms),
-            limit("log", page.log_limit_ms),
-        ],
-        ..plot(page, "Latency, mean", curves, "milliseconds")
     }
+}
+
+fn plot(
+    page: &SweepPage<'_>,
+    title: &'static str,
+    curves: Vec<Curve>,
+    limits: Vec<Limit>,
+    unit: &str,
+) -> Plot {
+    let points = || curves.iter().flat_map(|curve| &curve.points);
+    let right = points().map(|(x, _)| *x).fold(0.0, f64::max);
+    let top = points().map(|(_, y)| *y);
+    let top = top.chain(limits.iter().map(|limit| limit.at));
+    let top = top.fold(0.0, f64::max);
+    let (x, y) = (
+        Axis::from_zero(right, page.axis),
+        Axis::from_zero(top, unit),
+    );
+    let holds = page.holds.iter().map(|(name, at)| Limit {
+        name: name.clone(),
+        at: *at,
+        upright: true,
+    });
+    Plot {
+        limits: limits.into_iter().chain(holds).collect(),
+        ..Plot::new(title, x, y, curves)
+    }
+}
+
+fn pictures(page: &SweepPage<'_>) -> Vec<Plot> {
+    let (read, log) = (
+        limit("read", page.read_limit_ms),
+        limit("log", page.log_limit_ms),
+    );
+    let io: Pick = |figures| figures.io_per_s;
+    let read_ms: Pick = |figures| figures.read_ms;
+    let write_ms: Pick = |figures| figures.write_ms;
+    let log_ms: Pick = |figures| figures.log_ms;
+    let ms = "milliseconds";
+    if page.points.iter().any(|point| point.path_lost.is_some()) {
+        let both = |title, pick, limits, unit| {
+            let curves = vec![
+                curve(page, "all paths", ALL_PATHS, pick),
+                curve(page, "one path lost", PATH_LOST, pick),
+            ];
+            plot(page, title, curves, limits, unit)
+        };
+        return vec![
+            both("Log write latency, mean", log_ms, vec![log], ms),
+            both("Database read latency, mean", read_ms, vec![read], ms),
+            both("Database write latency, mean", write_ms, Vec::new(), ms),
+            both("Throughput", io, Vec::new(), "I/Os per second"),
+        ];
+    }
+    let rates = Curve {
+        filled: true,
+        ..curve(page, "database I/O", ALL_PATHS, io)
+    };
+    let latencies = vec![
+        curve(page, "database read", ALL_PATHS, read_ms),
+        curve(page, "database write", ALL_PATHS, write_ms),
+        curve(page, "log write", ALL_PATHS, log_ms),
+    ];
+    vec![
+        plot(
+            page,
+            "I/Os per second",
+            vec![rates],
+            Vec::new(),
+            "I/Os per second",
+        ),
+        plot(page, "Latency, mean", latencies, vec![read, log], ms),
+    ]
 }
 
 fn table(key: &str, points: &[SweepPoint]) -> Table {
@@ -149,21 +215,30 @@ fn table(key: &str, points: &[SweepPoint]) -> Table {
         "Log write (ms)",
     ];
     let columns = figures.map(Column::numbers).into_iter();
-    Table::new(
-        columns.chain([Column::words("Rules")]),
-        points.iter().map(row),
-    )
+    let rows = points.iter().flat_map(|point| {
+        let lost = point.path_lost.iter().map(|lost| row(point, lost));
+        std::iter::once(row(point, &point.came)).chain(lost)
+    });
+    let mut table = Table::new(columns.chain([Column::words("Rules")]), rows);
+    if points.iter().any(|point| point.path_lost.is_some()) {
+        let paths = points.iter().flat_map(|point| {
+            let lost = point.path_lost.iter().map(|_| Cell::from("one lost"));
+            std::iter::once(Cell::from("all")).chain(lost)
+        });
+        table.insert(1, Column::words("Paths"), paths);
+    }
+    table
 }
 
-fn row(point: &SweepPoint) -> Row {
-    let figure = |of: fn(&SweepFigures) -> f64| Cell::from(point.figures.as_ref().map(of));
+fn row(point: &SweepPoint, came: &SweepOutcome) -> Row {
+    let figure = |of: Pick| Cell::from(came.figures.as_ref().map(of));
     Row::new([
         point.value.as_str().into(),
         figure(|figures| figures.io_per_s),
         figure(|figures| figures.read_ms),
         figure(|figures| figures.write_ms),
         figure(|figures| figures.log_ms),
-        point.outcome.as_str().into(),
+        came.words.as_str().into(),
     ])
 }
 
@@ -171,30 +246,43 @@ fn row(point: &SweepPoint) -> Row {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_page_has_both_pictures_and_a_row_for_each_point() {
-        let point = |at: f64| SweepPoint {
-            value: format!("<{at}>"),
-            at,
+    fn came(at: f64, slower: f64) -> SweepOutcome {
+        SweepOutcome {
             figures: (at < 3.0).then_some(SweepFigures {
                 io_per_s: 100.0 * at,
                 read_ms: at,
                 write_ms: 1.0,
-                log_ms: 0.5,
+                log_ms: 0.5 + slower,
             }),
-            outcome: "no <room>".to_owned(),
-        };
-        let page = sweep_html(&SweepPage {
+            words: "no <room>".to_owned(),
+        }
+    }
+
+    fn page(points: Vec<SweepPoint>, holds: &[(String, f64)]) -> String {
+        sweep_html(&SweepPage {
             name: "a & b",
             key: "test.sessions",
+            axis: "test.sessions",
             sentence: "2 pass\n  1 ms",
-            points: [1.0, 2.0, 3.0].map(point).to_vec(),
+            points,
+            holds,
             read_limit_ms: 20.0,
             log_limit_ms: 10.0,
             command: "brunt simulate <a>".to_owned(),
             scenario: "name = \"<b>\"",
             ..SweepPage::default()
-        });
+        })
+    }
+
+    #[test]
+    fn a_page_has_both_pictures_and_a_row_for_each_point() {
+        let point = |at: f64| SweepPoint {
+            value: format!("<{at}>"),
+            at,
+            came: came(at, 0.0),
+            path_lost: None,
+        };
+        let page = page([1.0, 2.0, 3.0].map(point).to_vec(), &[]);
         assert_eq!(page.matches("role=\"img\"").count(), 2);
         assert_eq!(page.matches("<line class=\"limit\"").count(), 2);
         assert_eq!(page.matches("<tr>").count(), 4);
@@ -211,5 +299,23 @@ mod tests {
         ] {
             assert!(page.contains(part), "{part}");
         }
+    }
+
+    #[test]
+    fn with_a_path_lost_each_figure_has_a_picture_with_both_curves() {
+        let point = |at: f64| SweepPoint {
+            value: format!("{at}ms"),
+            at,
+            came: came(at, 0.0),
+            path_lost: Some(came(at, 2.0)),
+        };
+        let holds = [("limits hold to 1 ms".to_owned(), 1.0)];
+        let page = page([1.0, 2.0].map(point).to_vec(), &holds);
+        assert_eq!(page.matches("role=\"img\"").count(), 4);
+        // One limit each of log and reads, and in every picture how far they hold.
+        assert_eq!(page.matches("<line class=\"limit\"").count(), 6);
+        assert_eq!(page.matches(">one path lost</li>").count(), 4);
+        assert_eq!(page.matches("<td>one lost</td>").count(), 2);
+        assert_eq!(page.matches("limits hold to 1 ms</text>").count(), 4);
     }
 }

@@ -7,7 +7,7 @@ use brunt_array::{
 };
 use brunt_units::{ByteSize, Span, Time};
 
-use crate::Document;
+use crate::{Document, Override};
 
 const ARRAY: &str = "
 [simulate]
@@ -27,14 +27,37 @@ outstanding = 1
 ";
 
 fn read(text: &str) -> Result<(PairDesign, Vec<Incident>), String> {
+    read_with(text, &[])
+}
+
+fn read_with(text: &str, set: &[&str]) -> Result<(PairDesign, Vec<Incident>), String> {
     let document = Document::new("t.toml", &format!("{ARRAY}{text}"), Path::new("/")).unwrap();
-    let load = document.load(&[]).map_err(|refusal| refusal.to_string())?;
+    let set: Vec<Override> = set
+        .iter()
+        .map(|set| Override::of_set(set).unwrap())
+        .collect();
+    let load = document.load(&set).map_err(|refusal| refusal.to_string())?;
     let incidents = load.simulation.incidents.into_iter();
     let incidents = incidents.map(|one| one.incident).collect();
     match load.simulation.design {
         SystemDesign::Pair(pair) => Ok((pair, incidents)),
         _ => Err("no pair".to_owned()),
     }
+}
+
+#[test]
+fn a_round_trip_from_the_command_line_replaces_kilometres_and_the_other_way_round() {
+    let round_trip = |link: &str, set: &[&str]| {
+        let (pair, _) = read_with(&format!("[link]\n{link}\n[replication]"), set)?;
+        Ok::<Span, String>(pair.link.round_trip)
+    };
+    let five = Ok(Span::millis(5));
+    assert_eq!(round_trip("km = 100", &["link.rtt=5ms"]), five);
+    assert_eq!(round_trip("rtt = \"1ms\"", &["link.km=500"]), five);
+    assert_eq!(
+        round_trip("km = 100", &["link.rtt=1ms", "link.km=500"]),
+        five
+    );
 }
 
 #[test]

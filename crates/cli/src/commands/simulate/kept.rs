@@ -11,7 +11,8 @@
 use brunt_lab::{Headline, Judged, Tried};
 use brunt_report::result::Verdict;
 use brunt_report::{
-    Cell, Column, Row, RunFolder, SweepFigures, SweepPage, SweepPoint, Table, counted, sweep_html,
+    Cell, Column, Row, RunFolder, SweepFigures, SweepOutcome, SweepPage, SweepPoint, Table,
+    counted, sweep_html,
 };
 use serde_json::{Value, json};
 
@@ -23,10 +24,14 @@ use brunt_scenario::ModelledScenario;
 pub(super) struct Curve {
     /// The key that was varied.
     pub(super) key: String,
+    /// What the axis of the pictures says.
+    pub(super) axis: String,
     /// What is found, in words.
     pub(super) sentence: String,
     /// The same for programs.
     pub(super) found: Value,
+    /// Names and places on the axis up to which every limit holds.
+    pub(super) holds: Vec<(String, f64)>,
     pub(super) points: Vec<CurvePoint>,
 }
 
@@ -39,6 +44,8 @@ pub(super) struct CurvePoint {
     /// Where it stands on an axis.
     pub(super) at: f64,
     pub(super) tried: Tried,
+    /// The same with one path of the link lost.
+    pub(super) path_lost: Option<Tried>,
 }
 
 impl Curve {
@@ -57,11 +64,13 @@ impl Curve {
         let page = sweep_html(&SweepPage {
             name,
             key: &self.key,
+            axis: &self.axis,
+            holds: &self.holds,
             sentence: &self.sentence,
             subtitle: format!(
                 "{}; {}; {}",
                 scenario.scenario.description,
-                counted(self.points.len() as u64, "simulation"),
+                counted(self.rows().count() as u64, "simulation"),
                 counted(scenario.servers.len() as u64, "server"),
             ),
             points: self.points.iter().map(CurvePoint::drawn).collect(),
@@ -102,8 +111,8 @@ impl Curve {
             "drives_busy",
             "rules",
         ];
-        let rows = self.points.iter().map(CurvePoint::row);
-        Table::new(columns.map(Column::words), rows).to_csv()
+        self.with_paths(Table::new(columns.map(Column::words), self.rows()))
+            .to_csv()
     }
 
     /// Everything, for the screen.
@@ -127,13 +136,33 @@ impl Curve {
         ];
         let rules = Column::words("rules");
         let columns = figures.into_iter().map(Column::numbers).chain([rules]);
-        Table::new(columns, self.points.iter().map(CurvePoint::row)).to_text()
+        self.with_paths(Table::new(columns, self.rows())).to_text()
+    }
+
+    fn rows(&self) -> impl Iterator<Item = Row> {
+        self.points.iter().flat_map(|point| {
+            let lost = point.path_lost.iter().map(|tried| point.row(tried));
+            std::iter::once(point.row(&point.tried)).chain(lost)
+        })
+    }
+
+    /// Says in `table` which rows have lost a path, if any have.
+    fn with_paths(&self, mut table: Table) -> Table {
+        if self.points.iter().all(|point| point.path_lost.is_none()) {
+            return table;
+        }
+        let cells = self.points.iter().flat_map(|point| {
+            let lost = point.path_lost.iter().map(|_| Cell::from("one lost"));
+            std::iter::once(Cell::from("all")).chain(lost)
+        });
+        table.insert(1, Column::words("paths"), cells);
+        table
     }
 }
 
 impl CurvePoint {
-    fn row(&self) -> Row {
-        let headline = self.tried.judged().map(|judged| &judged.headline);
+    fn row(&self, tried: &Tried) -> Row {
+        let headline = tried.judged().map(|judged| &judged.headline);
         let figure = |of: fn(&Headline) -> f64| Cell::from(headline.map(of));
         Row::new([
             self.label.as_str().into(),
@@ -143,7 +172,7 @@ impl CurvePoint {
             figure(|headline| headline.log.per_s),
             figure(|headline| headline.log.ms),
             headline.map_or(Cell::Nothing, |headline| Cell::Share(headline.utilisation)),
-            outcome(&self.tried).into(),
+            outcome(tried).into(),
         ])
     }
 
@@ -151,40 +180,65 @@ impl CurvePoint {
         SweepPoint {
             value: self.label.clone(),
             at: self.at,
-            figures: self
-                .tried
-                .judged()
-                .map(|Judged { headline, .. }| SweepFigures {
-                    io_per_s: headline.io_per_s,
-                    read_ms: headline.read_ms,
-                    write_ms: headline.write_ms,
-                    log_ms: headline.log.ms,
-                }),
-            outcome: outcome(&self.tried),
+            came: came(&self.tried),
+            path_lost: self.path_lost.as_ref().map(came),
         }
     }
 
     fn json(&self) -> Value {
-        let mut value = json!({ "value": self.value, "passed": self.tried.passed() });
-        match &self.tried {
-            Tried::Simulated(judged) => {
-                let headline = &judged.headline;
-                value["verdict"] = json!(judged.verdict);
-                value["sentence"] = json!(judged.sentence);
-                value["io_per_s"] = json!(headline.io_per_s);
-                value["reads_per_s"] = json!(headline.reads_per_s);
-                value["writes_per_s"] = json!(headline.writes_per_s);
-                value["read_ms"] = json!(headline.read_ms);
-                value["write_ms"] = json!(headline.write_ms);
-                value["log_writes_per_s"] = json!(headline.log.per_s);
-                value["log_write_ms"] = json!(headline.log.ms);
-                value["drives_busy"] = json!(headline.utilisation);
-                value["failed"] = json!(judged.failed);
-                value["bottlenecks"] = json!(judged.bottlenecks);
-            }
-            Tried::Refused(refusal) => value["refused"] = json!(refusal.what()),
+        let mut value = json(&self.tried);
+        value["value"] = json!(self.value);
+        if let Some(tried) = &self.path_lost {
+            value["one_path_lost"] = json(tried);
         }
         value
+    }
+}
+
+/// What came of a point, for pictures.
+fn came(tried: &Tried) -> SweepOutcome {
+    SweepOutcome {
+        figures: tried.judged().map(|Judged { headline, .. }| SweepFigures {
+            io_per_s: headline.io_per_s,
+            read_ms: headline.read_ms,
+            write_ms: headline.write_ms,
+            log_ms: headline.log.ms,
+        }),
+        words: outcome(tried),
+    }
+}
+
+/// What came of a point, for programs.
+fn json(tried: &Tried) -> Value {
+    let mut value = json!({ "passed": tried.passed() });
+    match tried {
+        Tried::Simulated(judged) => {
+            let headline = &judged.headline;
+            value["verdict"] = json!(judged.verdict);
+            value["sentence"] = json!(judged.sentence);
+            value["io_per_s"] = json!(headline.io_per_s);
+            value["reads_per_s"] = json!(headline.reads_per_s);
+            value["writes_per_s"] = json!(headline.writes_per_s);
+            value["read_ms"] = json!(headline.read_ms);
+            value["write_ms"] = json!(headline.write_ms);
+            value["log_writes_per_s"] = json!(headline.log.per_s);
+            value["log_write_ms"] = json!(headline.log.ms);
+            value["drives_busy"] = json!(headline.utilisation);
+            value["failed"] = json!(judged.failed);
+            value["bottlenecks"] = json!(judged.bottlenecks);
+        }
+        Tried::Refused(refusal) => value["refused"] = json!(refusal.what()),
+    }
+    value
+}
+
+/// Why a point did not pass.
+pub(super) fn reason(tried: &Tried) -> String {
+    let outcome = outcome(tried);
+    match (tried, outcome.strip_prefix("fail: ")) {
+        (_, Some(rule)) => rule.to_owned(),
+        (Tried::Simulated(_), None) => "there is no verdict".to_owned(),
+        (Tried::Refused(refusal), None) => format!("it is refused: {}", refusal.what()),
     }
 }
 

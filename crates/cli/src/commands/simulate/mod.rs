@@ -10,6 +10,7 @@
 
 mod check;
 mod kept;
+mod planner;
 mod seeds;
 mod several;
 mod sweep;
@@ -45,7 +46,8 @@ Examples:
   brunt simulate my-array.toml --duration 10min --seed 7
   brunt simulate my-array.toml --set load.0.outstanding=64 --json | jq .reads.latency_ms_mean
   brunt simulate examples/mail-on-array.toml --set array.cache.write=64MiB
-  brunt simulate examples/mail-on-array.toml --sweep test.sessions=1..16 --duration 60s")]
+  brunt simulate examples/mail-on-array.toml --sweep test.sessions=1..16 --duration 60s
+  brunt simulate examples/distance.toml --sweep link.rtt=0ms..10ms")]
 pub struct SimulateArgs {
     /// Scenario file (TOML), or - for stdin: an array, and a mail test or raw load on it
     #[arg(value_name = "SCENARIO")]
@@ -71,7 +73,7 @@ pub struct SimulateArgs {
     #[arg(long, value_enum, default_value_t)]
     pub engine: Engine,
 
-    /// Simulate several values of one key, on all cores: test.sessions=1..16, array.cache.write=64MiB,1GiB (tests)
+    /// Simulate several values of one key, on all cores: test.sessions=1..16, array.cache.write=64MiB,1GiB, link.rtt=0ms..10ms (tests)
     #[arg(long, value_name = "KEY=VALUES")]
     pub sweep: Option<String>,
 

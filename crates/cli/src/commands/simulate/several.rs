@@ -4,13 +4,14 @@ use std::sync::Mutex;
 use std::time::SystemTime;
 
 use brunt_lab::search::search;
-use brunt_lab::{Options, Points, Tried};
+use brunt_lab::{Options, Points, Tried, distance};
 use brunt_qualify::progress::Stop;
 use brunt_report::RunFolder;
 use brunt_report::result::Verdict;
 use brunt_scenario::{Document, ModelledScenario, Override, Place, Refusal};
 
 use super::kept::Curve;
+use super::planner::RoundTrips;
 use super::seeds::Seeds;
 use super::sweep::Sweep;
 use super::{SimulateArgs, SimulateError, overrides, until_fail};
@@ -94,7 +95,7 @@ fn curve(
     let options = options(args);
     let points = points(document, &overrides, &options);
     let came = match sweep {
-        Some(sweep) => swept(sweep, &points, stop, told),
+        Some(sweep) => swept(sweep, &scenario, &points, stop, told),
         None => searched(&scenario, &points, stop, told),
     };
     let kept = came.and_then(|(curve, verdict)| {
@@ -122,12 +123,30 @@ fn curve(
 
 fn swept(
     sweep: Sweep,
+    scenario: &ModelledScenario,
     points: &Points<'_>,
     stop: &Stop,
     told: &(dyn Fn(usize) + Sync),
 ) -> Result<(Curve, Verdict), SimulateError> {
-    let tried = points.simulate(&sweep.overrides()?, stop, told)?;
-    Ok((sweep.into_curve(tried), Verdict::Pass))
+    let round_trips = match distance::is_replicated(scenario) {
+        true => RoundTrips::of(&sweep)?,
+        false => None,
+    };
+    let values = sweep.overrides()?;
+    let tried = points.simulate(&values, stop, told)?;
+    let with_path_lost = Points {
+        path_lost: true,
+        ..*points
+    };
+    let path_lost = match round_trips.is_some() && distance::has_path_to_lose(scenario) {
+        true => {
+            let told = |done: usize| told(values.len() + done);
+            Some(with_path_lost.simulate(&values, stop, &told)?)
+        }
+        false => None,
+    };
+    let planned = round_trips.map(|all| all.plan(&tried, path_lost.as_deref()));
+    Ok((sweep.into_curve(tried, path_lost, planned), Verdict::Pass))
 }
 
 /// Begins with what the scenario says.
@@ -165,6 +184,7 @@ fn points<'a>(
         document,
         overrides,
         options,
+        path_lost: false,
     }
 }
 

@@ -5,25 +5,92 @@
 //! | `test.sessions=1..16` | eight from 1 to 16; whole numbers stay whole |
 //! | `test.sessions=1..16/4` | four |
 //! | `array.cache.write=64MiB..1GiB` | both ends with a unit; the values have the first one's |
+//! | `link.rtt=0ms..10ms` | times: round ones, eleven at most, unless it says how many |
 //! | `array.group.0.level=raid10,raid5` | these |
+//!
+//! A sweep of `link.rtt` or `link.km` also says how far apart two sites may be ([`super::planner`]).
+
+use std::fmt;
 
 use brunt_lab::Tried;
 use brunt_scenario::{Override, Place, Refusal};
-use brunt_units::ByteSize;
+use brunt_units::{ByteSize, Span};
 use serde_json::Value;
 
 use super::kept::{Curve, CurvePoint, sentence};
+use super::planner::Planned;
 
 /// Values of a range, unless it says how many.
 const VALUES: usize = 8;
 const VALUES_MAX: usize = 1000;
+/// The most of a range of times.
+const TIMES: f64 = 11.0;
 
 /// A key and its values.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sweep {
     pub(super) key: String,
-    /// As they are written, and where they stand on an axis.
+    /// As they are written, and where they stand on an axis: in the unit of the first.
     values: Vec<(String, f64)>,
+    /// The unit of the axis; often empty.
+    unit: String,
+}
+
+/// What a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Number,
+    Size,
+    Time,
+}
+
+/// A value with what it is, and its unit.
+#[derive(Clone, Debug)]
+struct Measure<'a> {
+    kind: Kind,
+    /// In bytes or nanoseconds.
+    value: f64,
+    unit: &'a str,
+    /// Bytes or nanoseconds of the unit.
+    of_unit: f64,
+}
+
+/// Why something is no value.
+struct Unknown<'a>(&'a str);
+
+impl fmt::Display for Unknown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is no number, size or length of time", self.0)
+    }
+}
+
+impl<'a> Measure<'a> {
+    fn read(text: &'a str) -> Result<Self, Unknown<'a>> {
+        let (kind, value) = measured(text).ok_or(Unknown(text))?;
+        let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+        if !unit.trim().chars().all(char::is_alphabetic) {
+            return Err(Unknown(text));
+        }
+        let of_unit = match kind {
+            Kind::Number => 1.0,
+            _ => measured(&format!("1{unit}")).ok_or(Unknown(text))?.1,
+        };
+        Ok(Self {
+            kind,
+            value,
+            unit,
+            of_unit,
+        })
+    }
+}
+
+/// What `text` is, and how much: in bytes, or in nanoseconds.
+fn measured(text: &str) -> Option<(Kind, f64)> {
+    let plain = text.parse::<f64>().ok().filter(|number| number.is_finite());
+    let size = || Some((Kind::Size, text.parse::<ByteSize>().ok()?.get() as f64));
+    let time = || Some((Kind::Time, text.parse::<Span>().ok()?.0 as f64));
+    let plain = plain.map(|number| (Kind::Number, number));
+    plain.or_else(size).or_else(time)
 }
 
 impl Sweep {
@@ -33,22 +100,23 @@ impl Sweep {
     /// [`Refusal`] when it is no key with values.
     pub(super) fn read(text: &str) -> Result<Self, Refusal> {
         let place = Place::flag(&format!("--sweep {text}"));
-        let refuse = |what: &str| {
-            let refusal = place.refuse(what);
-            refusal
-                .hint("for example: --sweep test.sessions=1..16, or array.cache.write=64MiB,1GiB")
+        let refuse = |what: String| {
+            place.refuse(what).hint(
+                "for example: --sweep test.sessions=1..16, array.cache.write=64MiB,1GiB, or link.rtt=0ms..10ms",
+            )
         };
         let Some((key, values)) = text.split_once('=') else {
-            return Err(refuse("has no `key=values`"));
+            return Err(refuse("has no `key=values`".to_owned()));
         };
-        let values = match values.split_once("..") {
+        let read = match values.split_once("..") {
             Some((from, to)) => range(from.trim(), to.trim()),
             None => list(values),
         };
-        let values = values.ok_or_else(|| refuse("has no values that can be understood"))?;
+        let (values, unit) = read.map_err(refuse)?;
         Ok(Self {
             key: key.trim().to_owned(),
             values,
+            unit,
         })
     }
 
@@ -63,81 +131,143 @@ impl Sweep {
             .collect()
     }
 
-    /// What came of the points; those that were not carried through are left out.
-    pub(super) fn into_curve(self, tried: Vec<Option<Tried>>) -> Curve {
+    /// The values as they are written.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.values.iter().map(|(text, _)| text.as_str())
+    }
+
+    /// What came of the points, of the same with a path lost if that was simulated, and what follows for the distance of two sites;
+    /// points that were not carried through are left out.
+    pub(super) fn into_curve(
+        self,
+        tried: Vec<Option<Tried>>,
+        path_lost: Option<Vec<Option<Tried>>>,
+        planned: Option<Planned>,
+    ) -> Curve {
+        let mut path_lost = path_lost.into_iter().flatten();
+        let places: Vec<f64> = self.values.iter().map(|(_, at)| *at).collect();
         let points = self.values.into_iter().zip(tried);
         let points = points.filter_map(|((value, at), tried)| {
+            let path_lost = path_lost.next().flatten();
             Some(CurvePoint {
                 label: value.clone(),
                 value,
                 at,
                 tried: tried?,
+                path_lost,
             })
         });
         let points: Vec<CurvePoint> = points.collect();
-        Curve {
+        let axis = match self.unit.as_str() {
+            "" => self.key.clone(),
+            unit => format!("{} ({unit})", self.key),
+        };
+        let mut curve = Curve {
             sentence: sentence(&self.key, &points),
             key: self.key,
+            axis,
             found: Value::Null,
+            holds: Vec::new(),
             points,
+        };
+        if let Some(planned) = planned {
+            curve.sentence = planned.sentence;
+            curve.found = planned.found;
+            let holds = planned.holds.into_iter();
+            curve.holds = holds.map(|(name, point)| (name, places[point])).collect();
         }
+        curve
     }
 }
 
-fn list(text: &str) -> Option<Vec<(String, f64)>> {
+/// Values, each with its place on an axis, and the unit of the axis.
+type Values = (Vec<(String, f64)>, String);
+
+fn list(text: &str) -> Result<Values, String> {
     let values: Vec<&str> = text.split(',').map(str::trim).collect();
-    if values.iter().any(|value| value.is_empty()) || values.len() > VALUES_MAX {
-        return None;
+    if values.iter().any(|value| value.is_empty()) {
+        return Err("has no value where one should be".to_owned());
     }
-    let numbers: Option<Vec<f64>> = values.iter().map(|value| number(value)).collect();
-    // Words stand beside each other.
-    let places = numbers.unwrap_or_else(|| (1..=values.len()).map(|at| at as f64).collect());
-    let values = values.into_iter().map(str::to_owned);
-    Some(values.zip(places).collect())
+    if values.len() > VALUES_MAX {
+        return Err(format!("has more than {VALUES_MAX} values"));
+    }
+    let read = values.iter().map(|value| Measure::read(value).ok());
+    let measures: Option<Vec<Measure<'_>>> = read.collect();
+    let alike = measures.filter(|all| all.iter().all(|one| one.kind == all[0].kind));
+    let (places, unit): (Vec<f64>, &str) = match &alike {
+        Some(all) => (
+            all.iter().map(|one| one.value / all[0].of_unit).collect(),
+            all[0].unit,
+        ),
+        // Words stand beside each other.
+        None => ((1..=values.len()).map(|at| at as f64).collect(), ""),
+    };
+    let texts = values.iter().map(|value| (*value).to_owned());
+    Ok((texts.zip(places).collect(), unit.trim().to_owned()))
 }
 
-/// A number with or without a unit of size, in bytes then.
-fn number(text: &str) -> Option<f64> {
-    let plain = text.parse::<f64>().ok().filter(|number| number.is_finite());
-    plain.or_else(|| Some(text.parse::<ByteSize>().ok()?.get() as f64))
-}
-
-fn range(from: &str, to: &str) -> Option<Vec<(String, f64)>> {
+fn range(from: &str, to: &str) -> Result<Values, String> {
     let (to, count) = match to.split_once('/') {
-        Some((to, count)) => (to.trim(), count.trim().parse().ok()?),
-        None => (to, VALUES),
+        Some((to, count)) => (to.trim(), Some(count.trim())),
+        None => (to, None),
     };
-    if !(2..=VALUES_MAX).contains(&count) {
-        return None;
+    let read = |text| Measure::read(text).map_err(|error| error.to_string());
+    let (low, high) = (read(from)?, read(to)?);
+    if low.kind != high.kind {
+        return Err(format!("`{from}` and `{to}` need units of one kind"));
     }
-    let (low, high) = (number(from)?, number(to)?);
-    if low >= high {
-        return None;
+    if low.value >= high.value {
+        return Err(format!("`{from}` is not less than `{to}`"));
     }
-    let unit = from.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let has_unit = |text: &str| text.parse::<f64>().is_err();
-    if has_unit(from) != has_unit(to) {
-        return None;
-    }
-    let size = if unit.is_empty() {
-        1.0
-    } else {
-        number(&format!("1{unit}"))?
-    };
-    let whole = !from.contains('.') && !to.contains('.');
-    let step = (high - low) / (count - 1) as f64;
-    let mut values: Vec<(String, f64)> = Vec::new();
-    for at in 0..count {
-        let mut value = (low + step * at as f64) / size;
-        if whole {
-            value = value.round();
+    let count = count.map(|count| {
+        let number = count.parse().ok();
+        number
+            .filter(|count| (2..=VALUES_MAX).contains(count))
+            .ok_or_else(|| format!("`{count}` is no number of values, 2 to {VALUES_MAX}"))
+    });
+    let count: Option<usize> = count.transpose()?;
+    let ends = (low.value / low.of_unit, high.value / low.of_unit);
+    let values = match (low.kind, count) {
+        (Kind::Time, None) => round_values(ends),
+        _ => {
+            let whole = !from.contains('.') && !to.contains('.');
+            equal_steps(ends, count.unwrap_or(VALUES), whole)
         }
+    };
+    let unit = low.unit;
+    let mut labelled: Vec<(String, f64)> = Vec::new();
+    for value in values {
         let label = format!("{value}{unit}");
-        if values.last().is_none_or(|(last, _)| *last != label) {
-            values.push((label, value * size));
+        if labelled.last().is_none_or(|(last, _)| *last != label) {
+            labelled.push((label, value));
         }
     }
-    Some(values)
+    Ok((labelled, unit.trim().to_owned()))
+}
+
+fn equal_steps((low, high): (f64, f64), count: usize, whole: bool) -> Vec<f64> {
+    let step = (high - low) / (count - 1) as f64;
+    let values = (0..count).map(|at| low + step * at as f64);
+    values
+        .map(|value| if whole { value.round() } else { value })
+        .collect()
+}
+
+/// Both ends, and between them the multiples of the smallest round step that gives few enough.
+fn round_values((low, high): (f64, f64)) -> Vec<f64> {
+    let least = (high - low) / (TIMES - 1.0);
+    let power = 10_f64.powf(least.log10().floor());
+    let digits = [1.0, 2.0, 5.0, 10.0].into_iter();
+    let mut steps = digits.map(|digit| digit * power);
+    let step = steps.find(|step| *step >= least * 0.999);
+    let step = step.unwrap_or(least);
+    let between = (0..=VALUES_MAX)
+        .map(|at| ((low / step).floor() + at as f64) * step)
+        .skip_while(|value| *value <= low * 1.001)
+        .take_while(|value| *value < high * 0.999);
+    let all = std::iter::once(low).chain(between).chain([high]);
+    // Multiples of a step such as 0.1 carry a tiny error.
+    all.map(|value| (value * 1e9).round() / 1e9).collect()
 }
 
 #[cfg(test)]
@@ -159,6 +289,8 @@ mod tests {
             ["64MiB", "128MiB", "192MiB", "256MiB"]
         );
         assert_eq!(values("a=512MiB..1GiB/3"), ["512MiB", "768MiB", "1024MiB"]);
+        assert_eq!(values("a=0ms..5ms/3"), ["0ms", "3ms", "5ms"]);
+        assert_eq!(values("a=0.0s..1s/3"), ["0s", "0.5s", "1s"]);
         let words = Sweep::read("array.group.0.level = raid10, raid5").unwrap();
         assert_eq!(words.key, "array.group.0.level");
         let raid5 = Override::of_set("array.group.0.level=raid5");
@@ -166,10 +298,55 @@ mod tests {
     }
 
     #[test]
+    fn times_are_round_and_few() {
+        let milliseconds: Vec<String> = (0..=10).map(|at| format!("{at}ms")).collect();
+        assert_eq!(values("a=0ms..10ms"), milliseconds);
+        assert_eq!(
+            values("a=0.25ms..2ms"),
+            [
+                "0.25ms", "0.4ms", "0.6ms", "0.8ms", "1ms", "1.2ms", "1.4ms", "1.6ms", "1.8ms",
+                "2ms"
+            ]
+        );
+        assert_eq!(
+            values("a=500us..3ms"),
+            ["500us", "1000us", "1500us", "2000us", "2500us", "3000us"]
+        );
+        for (low, high) in [(0.0, 0.3), (0.1, 7.0), (3.0, 4.0), (0.07, 123.0)] {
+            let all = round_values((low, high));
+            assert!((5..=11).contains(&all.len()), "{all:?}");
+            assert!(all.is_sorted() && all[0] == low && all.ends_with(&[high]));
+        }
+    }
+
+    #[test]
+    fn an_axis_has_the_unit_of_the_first_value() {
+        let sweep = Sweep::read("a=64MiB, 1GiB").unwrap();
+        assert_eq!((sweep.values[1].1, sweep.unit.as_str()), (1024.0, "MiB"));
+        let sweep = Sweep::read("a=0ms..10ms").unwrap();
+        assert_eq!((sweep.values[10].1, sweep.unit.as_str()), (10.0, "ms"));
+        assert_eq!(Sweep::read("a=T3,20 MB").unwrap().unit, "");
+    }
+
+    #[test]
     fn what_is_no_sweep_is_refused() {
-        for text in ["a", "a=", "a=4..1", "a=1..2/1", "a=1..64MiB", "a=x..y"] {
+        for (text, why) in [
+            ("a", "has no `key=values`"),
+            ("a=", "has no value"),
+            ("a=4..1", "`4` is not less than `1`"),
+            ("a=1..2/1", "`1` is no number of values, 2 to 1000"),
+            ("a=1..64MiB", "`1` and `64MiB` need units of one kind"),
+            ("a=0..10ms", "`0` and `10ms` need units of one kind"),
+            (
+                "a=0ms..10mss",
+                "`10mss` is no number, size or length of time",
+            ),
+            ("a=x..y", "`x` is no number, size or length of time"),
+        ] {
             let refusal = Sweep::read(text).unwrap_err().to_string();
             assert!(refusal.contains(&format!("--sweep {text}")), "{refusal}");
+            assert!(refusal.contains(why), "{refusal}");
+            assert!(refusal.contains("link.rtt=0ms..10ms"), "{refusal}");
         }
     }
 }

@@ -34,9 +34,12 @@ pub(super) fn curve(found: Found, servers: u64) -> Curve {
         label: grouped(count),
         at: count as f64,
         tried,
+        path_lost: None,
     });
     Curve {
         key: MAILBOXES.to_owned(),
+        axis: MAILBOXES.to_owned(),
+        holds: Vec::new(),
         sentence,
         found: json,
         points: points.collect(),
