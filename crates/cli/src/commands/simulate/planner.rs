@@ -22,6 +22,9 @@ const PATH_LOST: [&str; 2] = [
 /// The round trips of a sweep, in its order.
 pub(super) struct RoundTrips(Vec<Span>);
 
+/// Reads a round trip.
+type Reader = fn(&str) -> Option<Span>;
+
 /// How far apart the sites may be.
 pub(super) struct Planned {
     /// In lines.
@@ -38,8 +41,7 @@ impl RoundTrips {
     /// # Errors
     /// [`Refusal`] for a value that is none.
     pub(super) fn of(sweep: &Sweep) -> Result<Option<Self>, Refusal> {
-        let (read, what, example): (fn(&str) -> Option<Span>, &str, &str) = match sweep.key.as_str()
-        {
+        let (read, what, example): (Reader, _, _) = match sweep.key.as_str() {
             "link.rtt" => (
                 |text| text.parse().ok(),
                 "is no round trip: units are us, ms and s",
