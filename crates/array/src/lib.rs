@@ -57,8 +57,8 @@ pub use pair::{
 };
 pub use shared::SharedArray;
 pub use sites::{
-    ReplicaDesign, ReplicaNote, ReplicaState, Replicas, Seed, SiteNote, Sites, SitesDesign,
-    SitesError,
+    InReplica, ReplicaDesign, ReplicaListener, ReplicaMove, ReplicaNote, ReplicaState, Replicas,
+    Seed, SiteNote, Sites, SitesDesign, SitesError,
 };
 pub use standing::{Standing, Standings, Unfinished};
 pub use system::{Part, PartMut, Parts, System, SystemDesign, SystemError};

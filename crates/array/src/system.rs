@@ -15,7 +15,7 @@ use crate::drive::DriveStats;
 use crate::incident::{Misplaced, Note, NoteKind, Scheduled};
 use crate::paged::{PagedArray, PagedDesign, PagedError};
 use crate::pair::{Pair, PairDesign, PairError, PairListener, Replication};
-use crate::sites::{Replicas, Sites, SitesDesign, SitesError, of_partner};
+use crate::sites::{ReplicaListener, Replicas, Sites, SitesDesign, SitesError, of_partner};
 use crate::{Array, Extent, Finished, HostIo, Standing, Unfinished};
 
 /// The design of a [`System`].
@@ -181,6 +181,14 @@ pub trait System {
     /// # Errors
     /// [`Misplaced::NoPair`] when nothing is replicated.
     fn listen(&mut self, _listener: Box<dyn PairListener>) -> Result<(), Misplaced> {
+        Err(Misplaced::NoPair)
+    }
+
+    /// Tells `listener` of every replica from now on, instead of the one before it.
+    ///
+    /// # Errors
+    /// [`Misplaced::NoPair`] when no volumes are replicated.
+    fn listen_to_replicas(&mut self, _listener: Box<dyn ReplicaListener>) -> Result<(), Misplaced> {
         Err(Misplaced::NoPair)
     }
 

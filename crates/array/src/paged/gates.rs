@@ -12,10 +12,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::PagedArray;
 use super::parts::{Part, PartOwner};
-use crate::Verb;
+use super::{PagedArray, Request};
 use crate::slab::Key;
+use crate::{Extent, Verb};
 
 /// What happens when everything that is waited for has ended.
 #[derive(Clone, Debug)]
@@ -59,6 +59,12 @@ impl Gates {
         gates.flat_map(|gate| gate.pending.iter().copied())
     }
 
+    /// Whether a request to `lun` waits.
+    fn does_wait(&self, lun: u32, request: Key) -> bool {
+        let waiting = self.waiting.get(&lun);
+        waiting.is_some_and(|waiting| waiting.contains(&request))
+    }
+
     pub(super) fn wait(&mut self, lun: u32, request: Key) {
         self.waiting.entry(lun).or_default().push(request);
     }
@@ -89,6 +95,38 @@ impl PagedArray {
             });
         }
         count
+    }
+
+    /// What a copy of `luns` that is made now has of requests that have no answer: their tags, and the sectors that have found their
+    /// place. A finished request whose answer was not taken counts.
+    pub(crate) fn begun_writes(&self, luns: &[u32]) -> Vec<(u64, Extent)> {
+        let is_own = |request: &Request| {
+            request.io.verb == Verb::Write
+                && luns.contains(&request.io.lun)
+                && request.result.is_ok()
+        };
+        let mut begun = Vec::new();
+        for key in self.requests.keys(is_own) {
+            let io = &self.requests[key].io;
+            if self.gates.does_wait(io.lun, key) {
+                continue;
+            }
+            let is_waiting =
+                |part: &Part| part.owner() == PartOwner::Request(key) && part.node.is_none();
+            let waiting = self
+                .parts
+                .keys(is_waiting)
+                .map(|part| self.parts[part].at.1);
+            let waiting: Vec<u32> = waiting.collect();
+            for (page, within) in io.extent.split(self.map.page_sectors) {
+                if waiting.iter().any(|waits| u64::from(*waits) == page) {
+                    continue;
+                }
+                let start = page * self.map.page_sectors + within.start;
+                begun.push((io.tag, Extent::new(start, within.length)));
+            }
+        }
+        begun
     }
 
     /// Lets the requests under way to the first of each pair end, then does `then`.

@@ -15,6 +15,7 @@
 //! Source: Dell EqualLogic, "Group Manager Administrator's Guide" (PS6210), pp. 240-243; "Using Asynchronous Replication", TR1052.
 
 mod design;
+mod listener;
 mod notes;
 mod sending;
 mod state;
@@ -38,6 +39,8 @@ use crate::slab::{Key, Slab};
 use crate::system::{Part, PartMut, Parts, System};
 use crate::{Extent, Finished, HostIo, SystemDesign};
 pub use design::{ReplicaDesign, Seed, SitesDesign, SitesError};
+use listener::Ear;
+pub use listener::{InReplica, ReplicaListener, ReplicaMove};
 use notes::SiteNote as Noted;
 pub use notes::{ReplicaNote, SiteNote};
 use sending::Message;
@@ -62,8 +65,8 @@ enum Event {
 /// What a request to one of the pools is for.
 #[derive(Clone, Debug)]
 enum Sub {
-    /// A host's, with its tag.
-    Host(u64),
+    /// A host's, as it made it.
+    Host(HostIo),
     /// A block is read at the source.
     Read(Block),
     /// A block is written at the partner.
@@ -90,6 +93,7 @@ pub struct Sites {
     first_at_partner: u32,
     /// The number that the first of these has at the partner.
     partner_clones: u32,
+    ear: Ear,
     outstanding: u32,
     block_grains: u64,
     page_grains: u64,
@@ -162,6 +166,7 @@ impl Sites {
             finished: Vec::new(),
             first_at_partner: small(design.source.luns.len() + design.source.clones.len()),
             partner_clones: small(design.partner.luns.len()),
+            ear: Ear::default(),
             outstanding: design.outstanding.max(1),
             block_grains: design.block.get().div_euclid(grain).max(1),
             page_grains: design.source.page.get().div_euclid(grain),
@@ -255,7 +260,10 @@ impl Sites {
             for (_, one) in done {
                 let sub = self.subs.remove(Key::from_bits(one.tag));
                 match sub.expect("it was asked") {
-                    Sub::Host(tag) => self.finished.push(Finished { tag, ..one }),
+                    Sub::Host(io) => {
+                        self.ear.finished(&io, one.result);
+                        self.finished.push(Finished { tag: io.tag, ..one });
+                    }
                     Sub::Read(block) => {
                         #[cfg(test)]
                         self.was_read(&block, one.tag);
@@ -346,7 +354,7 @@ impl System for Sites {
     fn submit(&mut self, now: Time, io: HostIo) {
         self.pass(now);
         let (site, lun) = self.place(io.lun);
-        self.ask(site, Sub::Host(io.tag), HostIo { lun, ..io });
+        self.ask(site, Sub::Host(io), HostIo { lun, ..io });
         self.collect();
     }
 
@@ -359,6 +367,7 @@ impl System for Sites {
     }
 
     fn finished(&mut self) -> Drain<'_, Finished> {
+        self.ear.taken();
         self.finished.drain(..)
     }
 
@@ -399,6 +408,11 @@ impl System for Sites {
                 }
             }
         }
+    }
+
+    fn listen_to_replicas(&mut self, listener: Box<dyn ReplicaListener>) -> Result<(), Misplaced> {
+        self.ear.listen(listener);
+        Ok(())
     }
 
     fn assume_written(&mut self, lun: u32, extents: &[Extent]) {

@@ -5,7 +5,7 @@ use brunt_world::IoError;
 
 use super::notes::ReplicaNote;
 use super::transfer::{Block, Step, Transfer};
-use super::{Event, Seed, Site, Sites, Sub};
+use super::{Event, InReplica, ReplicaMove, Seed, Site, Sites, Sub};
 use crate::pair::{Crossed, Exchange};
 use crate::slab::Key;
 use crate::{Extent, HostIo, Verb};
@@ -46,6 +46,7 @@ impl Sites {
         }
         self.source.advance(self.state.now);
         let starts = self.source.begin_start(&luns);
+        let unanswered = self.unanswered_in(&luns);
         let is_first = self.state.sets[number].newest.is_none();
         let mut left = Vec::new();
         for (lun, start) in luns.iter().zip(&starts) {
@@ -63,6 +64,11 @@ impl Sites {
         set.started += 1;
         let on_media = is_first && matches!(set.design.seed, Seed::Media(_));
         let transfer = Transfer::new(set.started, self.state.now, starts, left, on_media);
+        self.ear
+            .tell(self.state.now, number, || ReplicaMove::Started {
+                number: transfer.number,
+                unanswered,
+            });
         let bytes = ByteSize::bytes(transfer.left() * self.state.grain.get());
         let number_of = transfer.number;
         set.transfer = Some(transfer);
@@ -330,7 +336,7 @@ impl Sites {
         if std::mem::replace(&mut transfer.is_taken, true) {
             return;
         }
-        let of = transfer.at;
+        let (of, which) = (transfer.at, transfer.number);
         // What the newest was until now.
         let age = set.newest.map(|before| now - before);
         set.counted.worst_age = set.counted.worst_age.max(age);
@@ -340,6 +346,27 @@ impl Sites {
         self.partner.advance(now);
         self.partner.take_snapshot(&set.incoming, &own, name);
         self.partner.keep_newest(name, set.design.keep as usize);
+        self.ear
+            .tell(now, number, || ReplicaMove::Made { number: which });
+    }
+
+    /// The parts of hosts' writes to `luns` that are in a start that begins now, and that hosts have no answer for yet.
+    fn unanswered_in(&self, luns: &[u32]) -> Vec<InReplica> {
+        if !self.ear.is_there() {
+            return Vec::new();
+        }
+        let own = |io: &HostIo| luns.contains(&io.lun);
+        let mut all: Vec<InReplica> = self.ear.answered(own).collect();
+        for (sub, extent) in self.source.begun_writes(luns) {
+            if let Some(Sub::Host(io)) = self.subs.get(Key::from_bits(sub)) {
+                all.push(InReplica {
+                    tag: io.tag,
+                    lun: io.lun,
+                    extent,
+                });
+            }
+        }
+        all
     }
 
     /// The source knows that a replica is complete.
@@ -373,6 +400,13 @@ impl Sites {
         let transfer = set.transfer.take().expect("it is under way");
         set.turn += 1;
         set.counted.given_up += 1;
+        if !transfer.is_taken {
+            let which = transfer.number;
+            self.ear
+                .tell(self.state.now, number, || ReplicaMove::GivenUp {
+                    number: which,
+                });
+        }
         for start in &transfer.starts {
             self.source.end_start(*start);
         }

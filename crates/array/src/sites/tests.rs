@@ -1,15 +1,17 @@
 //! Replicas with content: each has exactly what its instant says, whatever becomes of the link.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world::random::{Stream, Streams};
 
 use super::*;
+use crate::Verb;
 use crate::paged::tests::design;
 use crate::paged::{PagedDesign, PagedLunDesign};
 use crate::pair::PairLinkDesign;
-use crate::{NoteKind, Verb};
 
 const PLACE: u64 = 6;
 
@@ -318,9 +320,20 @@ struct Host {
     luns: Vec<Vec<Place>>,
     asked: BTreeMap<u64, (u32, usize, usize)>,
     next: u64,
-    notes_seen: usize,
-    /// By number of the replica: per LUN and place, what it may have.
-    starts: BTreeMap<u64, Vec<Vec<[u64; 2]>>>,
+    heard: Heard,
+    /// By number of the replica: per LUN and sector, what it must have.
+    starts: BTreeMap<u64, Vec<Vec<u64>>>,
+}
+
+type Heard = Rc<RefCell<Vec<ReplicaMove>>>;
+
+struct Hearing(Heard);
+
+impl ReplicaListener for Hearing {
+    fn hear(&mut self, _: Time, set: usize, moved: ReplicaMove) {
+        assert_eq!(set, 0);
+        self.0.borrow_mut().push(moved);
+    }
 }
 
 impl Host {
@@ -350,13 +363,17 @@ impl Host {
         design.partner.page =
             [ByteSize::kib(24), ByteSize::kib(8)][usize::from(stream.percent(50))];
         let places = usize::try_from((24 * 6 * 2_u64).div_euclid(PLACE)).unwrap();
+        let heard = Heard::default();
+        let mut sites = Sites::new(&design, Streams::new(seed)).unwrap();
+        let hearing = Box::new(Hearing(Rc::clone(&heard)));
+        sites.listen_to_replicas(hearing).unwrap();
         Self {
-            sites: Sites::new(&design, Streams::new(seed)).unwrap(),
+            sites,
+            heard,
             stream,
             luns: vec![vec![Place::default(); places]; 2],
             asked: BTreeMap::new(),
             next: 1,
-            notes_seen: 0,
             starts: BTreeMap::new(),
         }
     }
@@ -392,18 +409,23 @@ impl Host {
     }
 
     fn collect(&mut self) {
-        let notes = self.sites.state.notes()[self.notes_seen..].iter();
-        for note in notes {
-            self.notes_seen += 1;
-            let NoteKind::Site(SiteNote::Replica(_, ReplicaNote::Started { number, .. })) =
-                note.what
-            else {
+        let heard: Vec<ReplicaMove> = self.heard.borrow_mut().drain(..).collect();
+        for moved in heard {
+            let ReplicaMove::Started { number, unanswered } = moved else {
                 continue;
             };
-            let may = |place: &Place| [place.version, place.writing.unwrap_or(place.version)];
-            let luns = self.luns.iter();
-            let content = luns.map(|places| places.iter().map(may).collect());
-            self.starts.insert(number, content.collect());
+            let each = usize::try_from(PLACE).unwrap();
+            let sectors = |places: &Vec<Place>| -> Vec<u64> {
+                let versions = places.iter().map(|place| place.version);
+                versions.flat_map(|version| vec![version; each]).collect()
+            };
+            let mut content: Vec<Vec<u64>> = self.luns.iter().map(sectors).collect();
+            for one in unanswered {
+                let (start, end) = (one.extent.start, one.extent.end());
+                let range = usize::try_from(start).unwrap()..usize::try_from(end).unwrap();
+                content[one.lun as usize][range].fill(one.tag);
+            }
+            self.starts.insert(number, content);
         }
         let done: Vec<Finished> = self.sites.finished().collect();
         for one in done {
@@ -450,18 +472,11 @@ impl Host {
         let sets = self.sites.partner.snapshot_sets();
         for set in &sets {
             let number = set.name.rsplit(' ').next().unwrap().parse().unwrap();
-            let may: &Vec<Vec<[u64; 2]>> = &self.starts[&number];
+            let must = self.starts[&number].clone();
             assert_eq!(set.members.len(), 2, "a replica has all LUNs");
-            for (member, may) in set.members.iter().zip(may.clone()) {
+            for (member, must) in set.members.iter().zip(must) {
                 let found = read_there(&mut self.sites, member.snapshot, 288);
-                for (sector, version) in found.iter().enumerate() {
-                    let may = may[sector.div_euclid(usize::try_from(PLACE).unwrap())];
-                    assert!(
-                        may.contains(version),
-                        "seed {seed}, {}, sector {sector}: {version}, not {may:?}",
-                        set.name
-                    );
-                }
+                assert_eq!(found, must, "seed {seed}, {}", set.name);
             }
         }
         sets.len()

@@ -22,8 +22,8 @@ impl Sites {
             Site::Source => &mut self.source,
             Site::Partner => &mut self.partner,
         };
-        if let Sub::Host(tag) = sub {
-            let content = vec![*tag; usize::try_from(io.extent.length).unwrap()];
+        if let Sub::Host(host) = sub {
+            let content = vec![host.tag; usize::try_from(io.extent.length).unwrap()];
             pool.bytes.given.insert(io.tag, content);
         }
         if let Sub::Write(block, _) = sub {
