@@ -10,6 +10,7 @@ use brunt_world_virtual::{Agenda, Device, Inode, Request, RequestId, SECTOR_BYTE
 
 use crate::file_map::{FileMap, Full};
 use crate::incident::{Misplaced, Scheduled};
+use crate::sites::ReplicaListener;
 use crate::system::System;
 use crate::{Extent, HostIo, Standings, Tally, Verb};
 
@@ -78,6 +79,16 @@ impl ArrayDevice {
         }
     }
 
+    /// Where `length` bytes of `file` at `offset` lie on the LUN of `volume`, in the file's order, up to the end of its space there.
+    pub fn places(&self, volume: u32, file: Inode, offset: u64, length: u64) -> Vec<Extent> {
+        let extent = Extent::new(
+            offset.div_euclid(SECTOR_BYTES),
+            length.div_euclid(SECTOR_BYTES),
+        );
+        let files = &self.files[self.lun(volume) as usize];
+        files.there(file, extent).into_vec()
+    }
+
     /// Schedules an incident. The world has to [wake](brunt_world_virtual::Machine::wake) the device then.
     ///
     /// # Errors
@@ -87,6 +98,17 @@ impl ArrayDevice {
     /// When its time is in the past.
     pub fn schedule(&mut self, incident: &Scheduled) -> Result<(), Misplaced> {
         self.array.schedule(incident)
+    }
+
+    /// Tells `listener` of every replica of volumes from now on.
+    ///
+    /// # Errors
+    /// [`Misplaced::NoPair`] when no volumes are replicated.
+    pub fn listen_to_replicas(
+        &mut self,
+        listener: Box<dyn ReplicaListener>,
+    ) -> Result<(), Misplaced> {
+        self.array.listen_to_replicas(listener)
     }
 
     /// The storage system.

@@ -114,6 +114,14 @@ impl Ledger {
         keys
     }
 
+    /// The commits of some of the log streams.
+    #[must_use]
+    pub fn part(&self, streams: &[usize]) -> Self {
+        let mut part = self.clone();
+        part.logs.retain(|stream, _| streams.contains(stream));
+        part
+    }
+
     /// The version that each changed record has after all commits.
     pub fn newest(&self) -> BTreeMap<Key, Option<u32>> {
         let commits = self.logs.values().flatten();
@@ -152,10 +160,24 @@ impl Ledger {
 
     /// Forgets the commits of `stream` that end before `position`: they can no longer be lost. The newest one is kept.
     pub fn forget_before(&mut self, stream: usize, position: LogPosition) {
+        let log = self.commits(stream);
+        let old = log.partition_point(|one| one.end.is_some_and(|end| end <= position));
+        self.forget(stream, old);
+    }
+
+    /// Forgets the commits of `stream` up to the newest that was promised before `at`: a copy of that instant has them. The newest one is
+    /// kept.
+    pub fn forget_promised_before(&mut self, stream: usize, at: Time) {
+        let is_old = |one: &Commit| one.is_promised() && one.acknowledged_at < Some(at);
+        let newest = self.commits(stream).iter().rposition(is_old);
+        self.forget(stream, newest.map_or(0, |newest| newest + 1));
+    }
+
+    /// Forgets the first `old` commits of `stream` but for the newest of them.
+    fn forget(&mut self, stream: usize, old: usize) {
         let Some(log) = self.logs.get_mut(&stream) else {
             return;
         };
-        let old = log.partition_point(|one| one.end.is_some_and(|end| end <= position));
         let gone: Vec<Commit> = log.drain(..old.saturating_sub(1)).collect();
         self.settled += gone.len() as u64;
         for one in gone {
@@ -267,6 +289,23 @@ pub(crate) mod tests {
         ledger.forget_before(0, at(3));
         let left: Vec<u64> = ledger.commits(0).iter().map(|one| one.key.2).collect();
         assert_eq!((left, ledger.count()), (vec![3, 4], 4));
+        assert_eq!(ledger.base().version((0, 0, 2)), Some(1));
+    }
+
+    #[test]
+    fn what_was_promised_before_a_copy_is_forgotten_with_everything_before_it() {
+        let mut ledger = Ledger::default();
+        let seconds = |seconds| Time::ZERO + Span::seconds(seconds);
+        for number in 1..=5 {
+            ledger.asked(&replace(0, number, 1));
+        }
+        for (number, at) in [(1, 1), (3, 3), (4, 7)] {
+            ledger.acknowledged(seconds(at), &replace(0, number, 1));
+        }
+        // 4 was promised later, and of 5 nobody knows.
+        ledger.forget_promised_before(0, seconds(5));
+        let left: Vec<u64> = ledger.commits(0).iter().map(|one| one.key.2).collect();
+        assert_eq!((left, ledger.count()), (vec![3, 4, 5], 5));
         assert_eq!(ledger.base().version((0, 0, 2)), Some(1));
     }
 }

@@ -209,6 +209,7 @@ pub fn surroundings(
             remark: "the run has not ended".to_owned(),
             ..SystemLog::default()
         }),
+        replicas: Vec::new(),
         backend: Backend {
             name: backend.kind.to_string(),
             remark: remark(backend, places),

@@ -5,17 +5,19 @@
 //! report to the verification after it, or to the end of the test if there is none.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
 use brunt_array::drive::DriveStats;
 use brunt_array::{
-    CacheStats, LunRoom, Note, PageStats, PagedArray, ReplicaState, Replicas, Replication,
-    ReplicationState, SharedArray, SnapshotState, System, Tally, WriteMeter, WriteRates,
+    CacheStats, LunRoom, Note, PageStats, PagedArray, ReplicaState, Replication, ReplicationState,
+    SharedArray, SnapshotState, System, Tally, WriteMeter, WriteRates,
 };
 use brunt_qualify::progress::News;
 use brunt_qualify::sampling::Recorded;
 use brunt_report::result::StateSpan;
 use brunt_units::{Span, Time};
 
+use crate::replicas::Replicas;
 use crate::states::{self, States};
 
 /// Measurements of one array.
@@ -83,6 +85,7 @@ pub(crate) struct PagesReading {
 /// Measures the arrays.
 pub(crate) struct Gauge {
     arrays: Vec<SharedArray>,
+    replicas: Option<Rc<Replicas>>,
     state: RefCell<State>,
     pub(crate) states: States,
 }
@@ -100,9 +103,10 @@ struct State {
 }
 
 impl Gauge {
-    pub(crate) fn new(arrays: Vec<SharedArray>) -> Self {
+    pub(crate) fn new(arrays: Vec<SharedArray>, replicas: Option<Rc<Replicas>>) -> Self {
         Self {
             arrays,
+            replicas,
             state: RefCell::default(),
             states: States::default(),
         }
@@ -179,6 +183,9 @@ impl Gauge {
             return;
         }
         state.until = Some(at);
+        if let Some(replicas) = &self.replicas {
+            replicas.load_ended(at);
+        }
         let length = at - state.since;
         let mut before = std::mem::take(&mut state.used_before).into_iter();
         let mut writes = std::mem::take(&mut state.writes).into_iter();
@@ -238,7 +245,10 @@ fn read(
             let measured = writes.zip(array.replication());
             measured.map(|(writes, pair)| writes.rates(pair))
         },
-        replicas: array.replicas().map(Replicas::states).unwrap_or_default(),
+        replicas: array
+            .replicas()
+            .map(|replicas| replicas.states())
+            .unwrap_or_default(),
         notes: notes(array),
         events: array.notes(),
         until: array.now(),
@@ -276,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_recovery_is_measured_from_its_first_word_to_the_verification() {
-        let gauge = Gauge::new(Vec::new());
+        let gauge = Gauge::new(Vec::new(), None);
         gauge.hear(at(1), &News::CollectionStarted);
         gauge.hear(at(10), &News::CollectionEnded);
         gauge.hear(at(20), &recovering(0));
@@ -289,7 +299,7 @@ mod tests {
 
     #[test]
     fn several_servers_are_measured_while_all_of_them_collect() {
-        let gauge = Gauge::new(Vec::new());
+        let gauge = Gauge::new(Vec::new(), None);
         gauge.hear(at(1), &News::CollectionStarted);
         gauge.hear(at(3), &News::CollectionStarted);
         gauge.hear(at(8), &News::CollectionEnded);

@@ -15,6 +15,7 @@
 //! * `session_time`: where the time of sessions went.
 //! * [`Points`]: one scenario with many values; [`search`]: the largest number of mailboxes that passes.
 //! * [`distance`]: the longest round trip between two sites that keeps every limit.
+//! * `replicas`: the newest replica of volumes, recovered after the test.
 //! * [`load`]: what is said of raw load on arrays, without mail servers.
 //! * [`drill()`]: failover rehearsals on a pair of arrays.
 //! * [`Headline`]: the figures that published tests print.
@@ -34,6 +35,7 @@ mod model;
 mod pages;
 mod part;
 mod points;
+mod replicas;
 pub mod search;
 mod server;
 mod session_time;
@@ -236,7 +238,10 @@ impl<'a> Lab<'a> {
         );
         let mut measured = self.carry_out(&listeners, stop)?;
         let (scenario, options, servers) = (self.scenario, &self.options, &self.first.servers);
-        let arrays = model::arrays(scenario, &measured.readings);
+        let mut arrays = model::arrays(scenario, &measured.readings);
+        for one in &measured.replicas {
+            arrays[one.array].replicas[one.set].recovered = Some(one.numbers.clone());
+        }
         let busiest = model::busiest(&arrays);
         let precision = measured.precision(scenario, servers, &self.seeds);
         let runs = measured.runs.drain(..).zip(servers);
@@ -244,7 +249,13 @@ impl<'a> Lab<'a> {
             .map(|(run, server)| {
                 let time = session_time::of(&server.plan, &run);
                 let busiest = busiest.clone();
-                let result = server.result(scenario, &options.program, busiest, &run);
+                let result = server.result(
+                    scenario,
+                    &options.program,
+                    busiest,
+                    &measured.replicas,
+                    &run,
+                );
                 let ended = run.ended;
                 (ServerRun { result, ended }, time)
             })

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use brunt_qualify::error::RunError;
 use brunt_qualify::phases::halves::Half;
 use brunt_qualify::phases::test_run::TestRun;
+use brunt_qualify::plan::Plan;
 use brunt_qualify::precision::Moment;
 use brunt_qualify::progress::{Listener, News, Stop};
 use brunt_qualify::sampling::Recorded;
@@ -16,6 +17,7 @@ use brunt_world_virtual::Digest;
 
 use crate::gauge::{Gauge, Reading};
 use crate::halves::{self, Exchange, Series};
+use crate::replicas::{Recovered, Replicas};
 use crate::server::Server;
 use crate::storage::{self, Storage};
 use crate::{LabError, Options};
@@ -24,6 +26,7 @@ use crate::{LabError, Options};
 pub(crate) struct Part {
     pub(crate) servers: Vec<Server>,
     storage: Storage,
+    pub(crate) replicas: Option<Rc<Replicas>>,
     number: usize,
 }
 
@@ -38,6 +41,8 @@ pub(crate) struct Measured {
     pub(crate) digest: Digest,
     pub(crate) states: Vec<StateNumbers>,
     pub(crate) spans: Vec<StateSpan>,
+    /// The newest replicas of volumes, recovered.
+    pub(crate) replicas: Vec<Recovered>,
     /// The samples of each part.
     moments: Vec<Vec<Moment>>,
 }
@@ -57,11 +62,20 @@ impl Part {
         // Reading files takes as long in each part, and says the same.
         let read_files = options.read_files && number == 0;
         let servers = 0..scenario.servers.len();
+        let mut servers: Vec<Server> = servers
+            .map(|at| Server::new(scenario, at, read_files, (seed, seeds.len())))
+            .collect();
+        let storage = storage::build(scenario, seed)?;
+        // One half has replicas enough.
+        let replicas = (number == 0).then(|| {
+            let plans = servers.iter_mut().map(|server| &mut server.part);
+            let (engine, machine) = (options.engine, &storage.world.machine);
+            Replicas::follow(scenario, plans.collect(), engine, &storage.arrays, machine)
+        });
         Ok(Self {
-            storage: storage::build(scenario, seed)?,
-            servers: servers
-                .map(|at| Server::new(scenario, at, read_files, (seed, seeds.len())))
-                .collect(),
+            storage,
+            servers,
+            replicas: replicas.flatten().map(Rc::new),
             number,
         })
     }
@@ -78,7 +92,10 @@ impl Part {
         exchange: Option<Exchange>,
         stop: &Stop,
     ) -> Result<Measured, LabError> {
-        let gauge = Rc::new(Gauge::new(self.storage.arrays.clone()));
+        let gauge = Rc::new(Gauge::new(
+            self.storage.arrays.clone(),
+            self.replicas.clone(),
+        ));
         let plan = &self.servers[0].part;
         let series = Rc::new(Series::new(scenario, plan, self.number, exchange));
         let spawner = self.storage.world.world.spawner.clone();
@@ -99,9 +116,18 @@ impl Part {
         });
         // Whatever came of it, the other half need not wait.
         series.ended();
+        let (runs, readings) = (runs?, gauge.readings());
+        let replicas = match &self.replicas {
+            Some(replicas) if !stop.is_asked() => {
+                let plans: Vec<&Plan> = self.servers.iter().map(|server| &server.part).collect();
+                replicas.recover(scenario, &plans)
+            }
+            _ => Vec::new(),
+        };
         Ok(Measured {
-            runs: runs?,
-            readings: gauge.readings(),
+            runs,
+            readings,
+            replicas,
             length: gauge.measured(),
             digest: self.storage.digest(scenario),
             states: gauge.states.numbers(),

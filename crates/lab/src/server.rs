@@ -24,6 +24,7 @@ use brunt_world::World;
 
 use crate::gauge::Gauge;
 use crate::halves::Series;
+use crate::replicas::Recovered;
 use crate::storage::Storage;
 use crate::{EPOCH, Engine, Program};
 
@@ -99,16 +100,19 @@ impl Server {
         }
     }
 
-    /// The outcome of the server; `busiest` is the busiest part of the storage.
+    /// The outcome of the server; `busiest` is the busiest part of the storage, `replicas` are those of all servers.
     pub(crate) fn result(
         &self,
         scenario: &ModelledScenario,
         program: &Program,
         busiest: Option<BusyPart>,
+        replicas: &[Recovered],
         run: &TestRun,
     ) -> RunResult {
+        let outcome = |one: &Recovered| one.outcome(self.number);
         let surroundings = Surroundings {
             busiest,
+            replicas: replicas.iter().filter_map(outcome).collect(),
             ..self.surroundings(scenario, program)
         };
         predicted(result(&self.plan, run, &surroundings))
@@ -124,6 +128,7 @@ impl Server {
             host: Vec::new(),
             busiest: None,
             system_log: None,
+            replicas: Vec::new(),
             backend: Backend {
                 name: "modelled storage".to_owned(),
                 remark: String::new(),

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   every write that was answered before the instant
-//!   and what is listed in [`ReplicaMove::Started`]: parts of writes that are not answered, and have found their place
+//!   and what `Started` lists: parts of writes that are not answered, and have found their place
 //! ```
 //!
 //! and nothing else: a write that only waits for its turn goes to a page of its own, which the replica does not share.

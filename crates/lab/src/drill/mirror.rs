@@ -92,13 +92,18 @@ pub(crate) struct LogState {
 
 impl LogState {
     fn see(&mut self, write: &Write) {
-        let position = LogPosition::from_mark(write.mark);
-        match write.class {
+        self.note(write.class, write.mark, write.file);
+    }
+
+    /// A write to `file` is there.
+    pub(crate) fn note(&mut self, class: Class, mark: u64, file: Inode) {
+        let position = LogPosition::from_mark(mark);
+        match class {
             Class::Log => {
                 self.durable = position.max(self.durable);
-                self.newest = Some(write.file);
+                self.newest = Some(file);
             }
-            Class::Metadata if write.mark > 0 => self.checkpoint = position.max(self.checkpoint),
+            Class::Metadata if mark > 0 => self.checkpoint = position.max(self.checkpoint),
             _ => {}
         }
     }
@@ -352,7 +357,7 @@ impl Mirror {
     }
 }
 
-fn folder_of(path: &Path) -> PathBuf {
+pub(crate) fn folder_of(path: &Path) -> PathBuf {
     path.parent().unwrap_or(Path::new("")).to_path_buf()
 }
 

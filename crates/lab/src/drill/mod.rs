@@ -34,8 +34,10 @@ use brunt_units::{ByteSize, Span, Time};
 
 pub use prove::{PairCoverage, PairProof, PairProven, PairViolation};
 
-use actor::{Actor, Cast};
+use actor::Actor;
+pub(crate) use actor::{Cast, open_records};
 use conductor::{Conductor, Script};
+pub(crate) use mirror::{LogState, folder_of};
 use samples::Course;
 use stage::{Stage, pair_of, plan_at};
 

@@ -74,7 +74,7 @@ pub(super) fn result(
     };
     let server = Server::new(scenario, 0, false, (scenario.scenario.test.seed, 1));
     let nothing = TestRun::unfinished(&server.plan, Time::ZERO);
-    let mut result = server.result(scenario, &options.program, None, &nothing);
+    let mut result = server.result(scenario, &options.program, None, &[], &nothing);
     let begun = result.times.started;
     let length = drill.samples.last().map_or(0.0, |sample| sample.at_s);
     result.times.collection_started = Some(begun);

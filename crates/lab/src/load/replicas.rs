@@ -51,6 +51,7 @@ pub fn numbers(states: &[ReplicaState]) -> Vec<ReplicaNumbers> {
             left_bytes: state.left.map(ByteSize::get),
             last_took_s: state.last_took.map(Span::as_seconds),
             sent_bytes: state.sent.get(),
+            recovered: None,
         })
         .collect()
 }

@@ -20,6 +20,7 @@ impl Assembly<'_> {
             volumes: self.volumes(surroundings),
             tester: self.tester(surroundings),
             system_log: surroundings.system_log.clone(),
+            replicas: surroundings.replicas.clone(),
             ..self.measured_so_far()
         }
     }

@@ -26,7 +26,8 @@ use crate::phases::test_run::TestRun;
 use crate::plan::Plan;
 use crate::progress::SoFar;
 use crate::rules::{
-    Ending, Evidence, RecordsVerified, SystemLog, bottleneck, integrity, judge, sentence, verdict,
+    Ending, Evidence, RecordsVerified, ReplicaOutcome, SystemLog, bottleneck, integrity, judge,
+    sentence, verdict,
 };
 use crate::sampling::distributions;
 use crate::truth::oracle::Findings;
@@ -51,6 +52,8 @@ pub struct Surroundings {
     pub durability: Vec<Durability>,
     /// What the kernel said about the devices; `None` in a virtual world.
     pub system_log: Option<SystemLog>,
+    /// What became of the replicas of its volumes; empty without.
+    pub replicas: Vec<ReplicaOutcome>,
     /// How the result came to be.
     pub origin: Origin,
 }

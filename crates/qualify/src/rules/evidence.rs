@@ -6,6 +6,7 @@ use brunt_units::Span;
 use super::RuleId;
 use super::bottleneck::SessionsUse;
 use super::device::VolumeReads;
+use super::replicas::ReplicaOutcome;
 use super::system_log::SystemLog;
 use super::tester::Tester;
 use crate::goal::Target;
@@ -179,6 +180,8 @@ pub struct Evidence {
     pub hung: Hung,
     /// What the kernel said about the tested devices; `None` in a virtual world, which has no kernel.
     pub system_log: Option<SystemLog>,
+    /// The newest replicas of its volumes; empty without.
+    pub replicas: Vec<ReplicaOutcome>,
     /// Work of a test without load, such as a backup.
     pub done: Vec<Done>,
     /// What was read, by volume.

@@ -42,6 +42,8 @@ listed! {
         IoErrors,
         /// No I/O was in flight for 30 s ([`crate::hanging`]).
         HungIo,
+        /// The newest complete replica of volumes can be recovered; only in predictions with `[[replicate]]` ([`super::replicas`]).
+        ReplicasRecovered,
         /// The kernel reported no error of the tested devices; only on real storage ([`super::system_log`]).
         SystemLog,
         /// The I/O rate stays steady (`stationary`).
@@ -94,6 +96,7 @@ impl RuleId {
             Self::RecordsVerified => ("records-verified", Integrity, "records verified"),
             Self::IoErrors => ("io-errors", Integrity, "I/O errors"),
             Self::HungIo => ("hung-io", Integrity, "hung I/O"),
+            Self::ReplicasRecovered => ("replicas-recovered", Integrity, "replicas recovered"),
             Self::SystemLog => ("system-log", Integrity, "system event log"),
             Self::StationaryIoRate => ("stationary-io-rate", Steadiness, "stationary, I/O rate"),
             Self::StationaryDatabaseRead => (
@@ -136,7 +139,7 @@ mod tests {
     use super::*;
     use crate::kinds::TestKind;
     use crate::rules::tests::{evidence, limits, stream};
-    use crate::rules::{Done, Evidence, FilesVerified, SystemLog, device, judge};
+    use crate::rules::{Done, Evidence, FilesVerified, ReplicaOutcome, SystemLog, device, judge};
     use crate::truth::oracle::Finding;
 
     const MS: Span = Span::millis(1);
@@ -199,6 +202,12 @@ mod tests {
             RuleId::PagesVerified => e.pages = Some(bad),
             RuleId::LogsVerified => e.logs = Some(bad),
             RuleId::RecordsVerified => e.findings.add(Finding::Stale),
+            RuleId::ReplicasRecovered => {
+                e.replicas = vec![ReplicaOutcome {
+                    is_wrong: Some(true),
+                    ..ReplicaOutcome::default()
+                }];
+            }
             RuleId::IoErrors => e.io_errors = 1,
             RuleId::HungIo => e.hung.count = 1,
             RuleId::SystemLog => {

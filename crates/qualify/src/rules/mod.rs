@@ -14,6 +14,7 @@ mod explain;
 mod id;
 mod integrity;
 mod limits;
+mod replicas;
 mod shortened;
 mod stationary;
 mod system_log;
@@ -29,6 +30,7 @@ pub use id::RuleId;
 pub(crate) use integrity::integrity;
 pub use limits::tolerated;
 pub(crate) use limits::{less_margin, shows_headroom};
+pub use replicas::ReplicaOutcome;
 pub use system_log::SystemLog;
 pub use verdict::{Ending, sentence, verdict};
 
@@ -45,6 +47,7 @@ pub fn judge(kind: TestKind, evidence: &Evidence, limits: &Limits) -> Vec<Rule> 
     };
     rules.extend(evidence.tuning.as_ref().map(limits::tuned));
     rules.extend(integrity::rules(evidence));
+    rules.extend(replicas::rule(&evidence.replicas));
     rules.extend(evidence.system_log.as_ref().map(system_log::rule));
     if kind.has_limits() {
         rules.extend(stationary::rules(&evidence.samples, kind));

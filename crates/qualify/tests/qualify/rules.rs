@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use brunt_qualify::goal::Target;
 use brunt_qualify::kinds::TestKind;
 use brunt_qualify::plan::Limits;
-use brunt_qualify::rules::{Done, Evidence, RuleId, SystemLog, judge};
+use brunt_qualify::rules::{Done, Evidence, ReplicaOutcome, RuleId, SystemLog, judge};
 use brunt_report::result::Tuning;
 use brunt_workload::profile::Version;
 
@@ -40,6 +40,7 @@ fn judged() -> BTreeSet<String> {
         }),
         tuning: Some(Tuning::default()),
         system_log: Some(SystemLog::default()),
+        replicas: vec![ReplicaOutcome::default()],
         ..Evidence::default()
     };
     let done = [

@@ -64,7 +64,7 @@ pub use model::{
 };
 pub use pages::{MemberNumbers, PagesNumbers, RoomNumbers, SnapshotNumbers};
 pub use precision::{PreciseFigure, Precision};
-pub use replicas::ReplicaNumbers;
+pub use replicas::{ReplicaNumbers, ReplicaRecovered};
 pub use replication::{ReplicationGroup, ReplicationNumbers, WriteRate};
 pub use rule::{Direction, Group, Outcome, Quantity, Rule, RuleName};
 pub use server::{Backup, HostCounter, Recovery, Server, ServerDetails, Watched};

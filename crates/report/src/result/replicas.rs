@@ -1,6 +1,6 @@
 //! Replicas of volumes in a pool at another site.
 
-use brunt_units::Span;
+use brunt_units::{Span, counted, grouped};
 use serde::{Deserialize, Serialize};
 
 use super::pages::bytes;
@@ -34,6 +34,79 @@ pub struct ReplicaNumbers {
     pub last_took_s: Option<f64>,
     /// Bytes brought over the link.
     pub sent_bytes: u64,
+    /// The newest complete replica as the engine recovered it; `None` under raw load, and without databases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovered: Option<ReplicaRecovered>,
+}
+
+/// The newest complete replica at the end of the load, recovered at the other site. Without an instant there was none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReplicaRecovered {
+    /// Its instant, in seconds from the beginning of the simulation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_s: Option<f64>,
+    /// How much older than the end of the load it is: what would be lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behind_s: Option<f64>,
+    /// Log files that were replayed, or that would be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logs: Option<u64>,
+    /// How long the engine needed until all databases could be used; `None` where they have no content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took_s: Option<f64>,
+    /// Pages that were verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages: Option<u64>,
+    /// Bad ones among them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages_bad: Option<u64>,
+    /// Acknowledged hard commits that it has. Those that an older replica has, too, are not counted again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commits: Option<u64>,
+    /// Hard commits acknowledged between its instant and the end of the load: what would be lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commits_lost: Option<u64>,
+    /// Why nobody could go on from it; `None` when all is well, or nothing was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wrong: Option<String>,
+    /// Why it was not measured; `None` when it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unmeasured: Option<String>,
+}
+
+impl ReplicaRecovered {
+    /// In words: of when it is, and what it lacks.
+    pub fn told(&self) -> String {
+        let span = |seconds: f64| Span::from_seconds(seconds).to_string();
+        let mut parts = Vec::new();
+        if let Some(wrong) = &self.wrong {
+            parts.push(format!("cannot be used: {wrong}"));
+        }
+        parts.extend(self.at_s.map(|at| format!("as of {}", span(at))));
+        parts.extend(self.logs.map(|logs| {
+            let logs = counted(logs, "log");
+            match self.took_s {
+                Some(took) => format!("{logs} replayed in {}", span(took)),
+                None => format!("{logs} to replay"),
+            }
+        }));
+        if let (Some(pages), Some(bad)) = (self.pages, self.pages_bad) {
+            let pages = grouped(pages);
+            parts.push(match bad {
+                0 => format!("{pages} pages verified"),
+                _ => format!("{} of {pages} pages bad", grouped(bad)),
+            });
+        }
+        parts.extend(self.behind_s.map(|behind| {
+            let lost = self.commits_lost.map(|lost| counted(lost, "hard commit"));
+            let lost = lost.map_or_else(String::new, |lost| format!(" with {lost}"));
+            format!("lacks the last {}{lost}", span(behind))
+        }));
+        if let Some(why) = &self.unmeasured {
+            parts.push(format!("not measured: {why}"));
+        }
+        parts.join("; ")
+    }
 }
 
 impl ReplicaNumbers {
@@ -85,6 +158,7 @@ mod tests {
             left_bytes: None,
             last_took_s: Some(20.0),
             sent_bytes: 1 << 30,
+            recovered: None,
         };
         assert_eq!(
             numbers.told(),
@@ -93,5 +167,34 @@ mod tests {
         );
         numbers.age_s = None;
         assert!(numbers.told().contains("no replica yet"));
+    }
+    #[test]
+    fn a_recovered_replica_is_told() {
+        let mut recovered = ReplicaRecovered {
+            at_s: Some(95.0),
+            behind_s: Some(25.0),
+            logs: Some(3),
+            took_s: Some(1.5),
+            pages: Some(2_048),
+            pages_bad: Some(0),
+            commits: Some(7),
+            commits_lost: Some(1),
+            ..ReplicaRecovered::default()
+        };
+        assert_eq!(
+            recovered.told(),
+            "as of 95.0 s; 3 logs replayed in 1.5 s; 2,048 pages verified; lacks the last 25.0 s with 1 hard commit"
+        );
+        recovered.wrong = Some("the log has a gap".to_owned());
+        assert!(
+            recovered
+                .told()
+                .starts_with("cannot be used: the log has a gap; as of")
+        );
+        let none = ReplicaRecovered {
+            unmeasured: Some("no replica was complete".to_owned()),
+            ..ReplicaRecovered::default()
+        };
+        assert_eq!(none.told(), "not measured: no replica was complete");
     }
 }

@@ -28,7 +28,12 @@ pub(super) fn model(result: &RunResult) -> Vec<Table> {
     ]);
     let pairs = model.arrays.iter().flat_map(|array| &array.replication);
     tables.extend(pairs.flat_map(ReplicationNumbers::demand_tables));
-    tables.extend([replicas(model), happened(model), drives(model)]);
+    tables.extend([
+        replicas(model),
+        recovered(model),
+        happened(model),
+        drives(model),
+    ]);
     tables
 }
 
@@ -224,6 +229,17 @@ fn replicas(model: &Model) -> Table {
         "At risk",
     ];
     Table::new(Column::of(&["Replicas"], &numbers), rows).titled("Replicas of volumes")
+}
+
+/// The newest replica of each set, recovered after the test; empty without any.
+fn recovered(model: &Model) -> Table {
+    let all = model.arrays.iter().flat_map(|array| &array.replicas);
+    let rows = all.filter_map(|replica| {
+        let told = replica.recovered.as_ref()?.told();
+        Some(Row::new(vec![replica.name.clone(), told]))
+    });
+    let columns = ["Replicas", "The newest, recovered at the other site"];
+    Table::new(columns.map(Column::words), rows).titled("Replicas recovered")
 }
 
 /// Events of the arrays, from the beginning of the simulation.

@@ -229,6 +229,10 @@ fn pools(model: &Model) -> String {
     }
     for replica in model.arrays.iter().flat_map(|array| &array.replicas) {
         text.push_str(&format!("\n{:14}{}\n", "replicas", replica.told()));
+        if let Some(recovered) = &replica.recovered {
+            let told = recovered.told();
+            text.push_str(&format!("{:14}{}: {told}\n", "recovered", replica.name));
+        }
     }
     for array in &model.arrays {
         let Some(pages) = &array.pages else {

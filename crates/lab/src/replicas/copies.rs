@@ -1,0 +1,352 @@
+//! The files of each replica's instant, kept until a newer replica is complete.
+//!
+//! ```text
+//!   Started   the files as reads see them now, and the parts of unanswered writes that the pool says are in the replica
+//!   Made      they take the place of the copy before
+//!   GivenUp   they are dropped
+//! ```
+//!
+//! Names and lengths are those of the instant: the file system writes them in order, and a log file gets its name before anything in it is
+//! promised.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use brunt_array::{InReplica, ReplicaListener, ReplicaMove, SharedArray};
+use brunt_drill::{Ledger, Minutes};
+use brunt_scenario::ModelledScenario;
+use brunt_units::Time;
+use brunt_world::Class;
+use brunt_world_virtual::journal::{Action, Content, NameChange};
+use brunt_world_virtual::{Follower, Inode, Request, SECTOR_BYTES, Store};
+
+use super::sets::{SetPlan, find, paths};
+use crate::drill::{LogState, folder_of};
+
+/// What pools have said: array, time, set, what.
+type Heard = Rc<RefCell<VecDeque<(usize, Time, usize, ReplicaMove)>>>;
+
+/// An array, by number, and who hears it.
+type EarOf = (usize, Box<dyn ReplicaListener>);
+
+/// Hears the pool of one array.
+struct Ear {
+    array: usize,
+    heard: Heard,
+}
+
+impl ReplicaListener for Ear {
+    fn hear(&mut self, at: Time, set: usize, moved: ReplicaMove) {
+        let mut heard = self.heard.borrow_mut();
+        heard.push_back((self.array, at, set, moved));
+    }
+}
+
+/// A set's files at an instant.
+pub(super) struct Image {
+    number: u64,
+    pub(super) at: Time,
+    pub(super) files: Store,
+    /// The commits of every server until then; empty without content.
+    pub(super) ledgers: Vec<Ledger>,
+    /// Where each log ended, by folder.
+    pub(super) logs: BTreeMap<PathBuf, LogState>,
+}
+
+/// The copies of a set.
+struct Followed {
+    array: usize,
+    number: usize,
+    /// Volumes of the world.
+    volumes: Vec<usize>,
+    /// Log streams, by server.
+    streams: Vec<(usize, usize)>,
+    under_way: Option<Image>,
+    newest: Option<Rc<Image>>,
+}
+
+/// A write of a host.
+struct Write {
+    volume: u32,
+    file: Inode,
+    offset: u64,
+    content: Content,
+    class: Class,
+    mark: u64,
+}
+
+/// What there was when the load ended.
+pub(super) struct End {
+    pub(super) at: Time,
+    /// By set: the newest complete copy.
+    pub(super) newest: Vec<Option<Rc<Image>>>,
+    pub(super) ledgers: Vec<Ledger>,
+}
+
+/// The copies of all sets.
+pub(super) struct Copies {
+    heard: Heard,
+    sets: Vec<Followed>,
+    arrays: Vec<SharedArray>,
+    /// The paths of the world's volumes.
+    paths: Vec<PathBuf>,
+    ledgers: Vec<Minutes>,
+    /// Writes that were submitted, by slot.
+    slots: Vec<Option<Write>>,
+    /// The folder of each file.
+    folders: BTreeMap<Inode, PathBuf>,
+    logs: BTreeMap<PathBuf, LogState>,
+    end: Option<End>,
+    /// Takes the newest answered write of a log out of each copy.
+    #[cfg(test)]
+    pub(super) sabotage: Option<super::tests::Sabotage>,
+}
+
+impl Copies {
+    /// The copies of `sets`, and the ear that each array needs.
+    pub(super) fn new(
+        scenario: &ModelledScenario,
+        sets: &[SetPlan],
+        arrays: &[SharedArray],
+        ledgers: Vec<Minutes>,
+    ) -> (Self, Vec<EarOf>) {
+        let heard = Heard::default();
+        let paths = paths(scenario);
+        let followed = sets.iter().map(|set| {
+            let is_own = |path: &&PathBuf| set.volumes.iter().any(|own| own.path == **path);
+            let volumes = paths.iter().enumerate().filter(|(_, path)| is_own(path));
+            let streams = set.servers.iter().flat_map(|held| {
+                let instances = held.instances.iter();
+                instances.map(|instance| (held.server, *instance))
+            });
+            Followed {
+                array: set.array,
+                number: set.number,
+                volumes: volumes.map(|(number, _)| number).collect(),
+                streams: streams.collect(),
+                under_way: None,
+                newest: None,
+            }
+        });
+        let mut listening: Vec<usize> = sets.iter().map(|set| set.array).collect();
+        listening.dedup();
+        let ears = listening.into_iter().map(|array| {
+            let ear = Ear {
+                array,
+                heard: Rc::clone(&heard),
+            };
+            (array, Box::new(ear) as Box<dyn ReplicaListener>)
+        });
+        let ears = ears.collect();
+        let copies = Self {
+            sets: followed.collect(),
+            heard,
+            arrays: arrays.to_vec(),
+            paths,
+            ledgers,
+            slots: Vec::new(),
+            folders: BTreeMap::new(),
+            logs: BTreeMap::new(),
+            end: None,
+            #[cfg(test)]
+            sabotage: None,
+        };
+        (copies, ears)
+    }
+
+    /// The load has ended. What comes later, such as a recovery at the source, no longer counts.
+    pub(super) fn end(&mut self, at: Time) {
+        if self.end.is_some() {
+            return;
+        }
+        let newest = self.sets.iter().map(|set| set.newest.clone());
+        self.end = Some(End {
+            at,
+            newest: newest.collect(),
+            ledgers: self.ledgers_now(),
+        });
+    }
+
+    /// What there was when the load ended.
+    pub(super) fn at_end(&self) -> Option<&End> {
+        self.end.as_ref()
+    }
+
+    fn ledgers_now(&self) -> Vec<Ledger> {
+        let ledgers = self.ledgers.iter();
+        ledgers.map(|minutes| minutes.ledger().clone()).collect()
+    }
+
+    /// Goes on with everything that pools have said.
+    fn settle(&mut self, files: &Store) {
+        loop {
+            let next = self.heard.borrow_mut().pop_front();
+            let Some((array, at, number, moved)) = next else {
+                return;
+            };
+            let is_it = |set: &Followed| set.array == array && set.number == number;
+            let Some(set) = self.sets.iter().position(is_it) else {
+                continue;
+            };
+            match moved {
+                ReplicaMove::Started { number, unanswered } => {
+                    let copy = self.copy(set, (number, at), &unanswered, files);
+                    self.sets[set].under_way = Some(copy);
+                }
+                ReplicaMove::Made { number } => self.made(set, number),
+                ReplicaMove::GivenUp { .. } => self.sets[set].under_way = None,
+                _ => {}
+            }
+        }
+    }
+
+    /// The files of a set now, with what is in the replica of `unanswered` writes.
+    fn copy(
+        &self,
+        set: usize,
+        (number, at): (u64, Time),
+        unanswered: &[InReplica],
+        files: &Store,
+    ) -> Image {
+        let set = &self.sets[set];
+        let is_own = |path: &Path| {
+            let volume = find(self.paths.iter().map(PathBuf::as_path), path);
+            volume.is_some_and(|volume| set.volumes.contains(&volume))
+        };
+        let mut copy = Image {
+            number,
+            at,
+            files: files.part(is_own),
+            ledgers: self.ledgers_now(),
+            logs: self.logs.clone(),
+        };
+        for one in unanswered {
+            let slot = usize::try_from(one.tag).expect("a slot");
+            let Some(Some(write)) = self.slots.get(slot) else {
+                continue;
+            };
+            self.put(&mut copy.files, set.array, write, one);
+            if let Some(folder) = self.folders.get(&write.file) {
+                let log = copy.logs.entry(folder.clone()).or_default();
+                log.note(write.class, write.mark, write.file);
+            }
+        }
+        #[cfg(test)]
+        if let Some(sabotage) = &self.sabotage {
+            sabotage.strike(&mut copy.files);
+        }
+        copy
+    }
+
+    /// Puts a part of `write` into `files`.
+    fn put(&self, files: &mut Store, array: usize, write: &Write, part: &InReplica) {
+        if files.length(write.file).is_none() {
+            // Its file has lost its name.
+            return;
+        }
+        let length = write.content.length();
+        let device = self.arrays[array].device();
+        let mut from = 0;
+        for place in device.places(write.volume, write.file, write.offset, length) {
+            if let Some(common) = place.overlap(part.extent) {
+                let start = from + (common.start - place.start) * SECTOR_BYTES;
+                let at = write.offset + start;
+                match &write.content {
+                    Content::Zeros(_) => files.write_zeros(write.file, at, common.bytes()),
+                    Content::Bytes(bytes) => {
+                        let index = |at: u64| usize::try_from(at).expect("in memory");
+                        let range = index(start)..index(start + common.bytes());
+                        files.write(write.file, at, &bytes[range]);
+                    }
+                }
+            }
+            from += place.bytes();
+        }
+    }
+
+    /// The partner has a replica. What was promised before it need not be remembered.
+    fn made(&mut self, set: usize, number: u64) {
+        let set = &mut self.sets[set];
+        let Some(copy) = set.under_way.take().filter(|copy| copy.number == number) else {
+            return;
+        };
+        if !self.ledgers.is_empty() {
+            for (server, stream) in &set.streams {
+                let mut ledger = self.ledgers[*server].ledger();
+                ledger.forget_promised_before(*stream, copy.at);
+            }
+        }
+        set.newest = Some(Rc::new(copy));
+    }
+
+    fn is_followed(&self, volume: u32) -> bool {
+        let mut sets = self.sets.iter();
+        sets.any(|set| set.volumes.contains(&(volume as usize)))
+    }
+}
+
+impl Follower for Copies {
+    fn submitted(&mut self, request: &Request, action: Action) {
+        let Action::Write {
+            file,
+            offset,
+            content,
+            ..
+        } = action
+        else {
+            return;
+        };
+        if !self.is_followed(request.volume) {
+            return;
+        }
+        let slot = request.id.slot();
+        if self.slots.len() <= slot {
+            self.slots.resize_with(slot + 1, || None);
+        }
+        self.slots[slot] = Some(Write {
+            volume: request.volume,
+            file,
+            offset,
+            content,
+            class: request.class,
+            mark: request.tag,
+        });
+        #[cfg(test)]
+        if let (Some(sabotage), Class::Log) = (&mut self.sabotage, request.class) {
+            sabotage.submitted(slot, file, offset, request.length);
+        }
+    }
+
+    fn ended(&mut self, slot: usize) {
+        #[cfg(test)]
+        if let Some(sabotage) = &mut self.sabotage {
+            sabotage.ended(slot);
+        }
+        let Some(write) = self.slots.get_mut(slot).and_then(Option::take) else {
+            return;
+        };
+        if let Some(folder) = self.folders.get(&write.file) {
+            let log = self.logs.entry(folder.clone()).or_default();
+            log.note(write.class, write.mark, write.file);
+        }
+    }
+
+    fn changed(&mut self, _: u32, action: &Action) {
+        if let Action::Name(
+            NameChange::Create { path, file } | NameChange::Rename { to: path, file, .. },
+        ) = action
+        {
+            self.folders.insert(*file, folder_of(path));
+        }
+    }
+
+    fn look(&mut self, files: &Store) {
+        self.settle(files);
+        #[cfg(test)]
+        if let Some(sabotage) = &mut self.sabotage {
+            sabotage.look(files);
+        }
+    }
+}
