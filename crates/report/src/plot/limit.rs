@@ -49,13 +49,22 @@ pub(super) fn draw(shapes: &mut Vec<Shape>, limits: &[Limit], x: &Axis, y: &Axis
     for (number, (at, name)) in by_value(&upright).iter().rev().enumerate() {
         let Some(x) = x.x(*at) else { continue };
         line(shapes, Look::Limit, [x, TOP, x, BOTTOM]);
-        // The largest is named to the right of its line if there is room, the others to the left, one below the other.
-        if number == 0 && x + GAP + width_of(name) <= RIGHT {
+        // The largest is named to the right of its line if there is room, the others to the left, one below the other. A name that
+        // would cover the axis stands inside.
+        let width = GAP + width_of(name);
+        if number == 0 && x + width <= RIGHT {
             label(shapes, Look::Limit, Anchor::Start, [x + GAP, first], name);
-        } else {
-            label(shapes, Look::Limit, Anchor::End, [x - GAP, left], name);
-            left += ROW;
+            continue;
         }
+        let (anchor, at) = match x - width >= LEFT {
+            true => (Anchor::End, x - GAP),
+            false => {
+                left = left.max(first + ROW);
+                (Anchor::Start, x + GAP)
+            }
+        };
+        label(shapes, Look::Limit, anchor, [at, left], name);
+        left += ROW;
     }
 }
 
@@ -136,5 +145,10 @@ mod tests {
         let shapes = drawn(&[limit("read", 0.2, true), limit("log", 0.1, true)]);
         let anchors: Vec<_> = texts(&shapes).iter().map(|text| text.0).collect();
         assert_eq!(anchors, [Anchor::Start, Anchor::End]);
+        let shapes = drawn(&[limit("read", 0.2, true), limit("one path lost", 0.02, true)]);
+        let [(_, above, _), (anchor, inside, _)] = texts(&shapes)[..] else {
+            panic!("two names: {shapes:?}")
+        };
+        assert_eq!((anchor, inside), (Anchor::Start, above + ROW));
     }
 }

@@ -184,7 +184,7 @@ mod tests {
         let planned = sweep.plan(&all, Some(&lost));
         assert_eq!(
             planned.sentence,
-            "Every limit holds up to a round trip of 4 ms; at 6 ms, log write, average: 14.0 ms (limit 10 ms).\n\
+            "Every limit holds up to a round trip of 4 ms; at 6 ms, log write, average: 14 ms (limit 10 ms).\n\
              With one path lost, every limit holds up to a round trip of 0 ms; at 2 ms, log write, average: 10.5 ms (limit 10 ms).\n\
              A round trip of 4 ms is 400 km of fibre at best: detours and routers shorten that."
         );
@@ -211,7 +211,7 @@ mod tests {
         let none = told(&[tried(11.0), tried(1.0), tried(1.0)]);
         assert_eq!(
             none,
-            "No round trip keeps every limit: at 0 ms, log write, average: 11.0 ms (limit 10 ms)."
+            "No round trip keeps every limit: at 0 ms, log write, average: 11 ms (limit 10 ms)."
         );
     }
 
