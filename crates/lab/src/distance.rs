@@ -146,11 +146,10 @@ mod tests {
         );
         lose_path(&mut scenario);
         let incidents = &scenario.arrays[0].incidents;
-        match incidents[0].incident {
-            Incident::Pair(PairIncident::LinkPathLost(path)) if incidents.len() > had => {
-                assert_eq!(incidents[0].at, Time::ZERO);
-                Some(path)
-            }
+        let first = incidents.first().filter(|_| incidents.len() > had)?;
+        assert_eq!(first.at, Time::ZERO);
+        match first.incident {
+            Incident::Pair(PairIncident::LinkPathLost(path)) => Some(path),
             _ => None,
         }
     }
