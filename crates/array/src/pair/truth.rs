@@ -151,6 +151,11 @@ impl Tester {
         let resumed = |full_copy| PairIncident::GroupResumed { group, full_copy };
         let site = Site::ALL[self.draw(2)];
         let all = (!self.stream.percent(20)).then_some(group);
+        let fail_over = |to, how| PairIncident::FailOver {
+            group: all,
+            to,
+            how,
+        };
         let kinds = if self.has_roles { 19 } else { 11 };
         let (one, then) = match self.draw(kinds) {
             // A link that flaps.
@@ -165,50 +170,13 @@ impl Tester {
             ),
             8 => (PairIncident::GroupSuspended(group), None),
             9 => (resumed(false), None),
-            11 | 12 => {
-                let how = Failover::Planned;
-                let to = site;
-                (
-                    PairIncident::FailOver {
-                        group: all,
-                        to,
-                        how,
-                    },
-                    None,
-                )
-            }
-            13 => {
-                let how = Failover::Unplanned;
-                let to = site;
-                (
-                    PairIncident::FailOver {
-                        group: all,
-                        to,
-                        how,
-                    },
-                    None,
-                )
-            }
-            14 => {
-                let how = Failover::Forced;
-                let to = site;
-                (
-                    PairIncident::FailOver {
-                        group: all,
-                        to,
-                        how,
-                    },
-                    None,
-                )
-            }
+            11 | 12 => (fail_over(site, Failover::Planned), None),
+            13 => (fail_over(site, Failover::Unplanned), None),
+            14 => (fail_over(site, Failover::Forced), None),
             // The source is lost, and mostly the destination takes over.
             15 => (
                 PairIncident::SourceLost,
-                Some(PairIncident::FailOver {
-                    group: all,
-                    to: Site::Destination,
-                    how: Failover::Unplanned,
-                }),
+                Some(fail_over(Site::Destination, Failover::Unplanned)),
             ),
             16 => (PairIncident::SourceReturns, None),
             17 => (PairIncident::DestinationReturns, None),
