@@ -18,7 +18,7 @@ use brunt_report::streams::{
     CACHE, DATABASE_READ, DATABASE_WRITE, LOG_WRITE, OPERATION, OPERATION_SERVICE,
     PAGE_FAULT_STALLS, tag,
 };
-use brunt_stats::{Latencies, LatencyLog, Meter, OperationLatencies, Percentile, Reading, Series};
+use brunt_stats::{Latencies, LatencyLog, Meter, OperationLatencies, Reading, Series};
 use brunt_units::{Span, Time};
 
 use crate::plan::Plan;
@@ -308,7 +308,7 @@ impl Sampler {
             let stream = format!("{}.operation", log.stream);
             if latencies.count() > 0 {
                 let counters = &mut self.counters;
-                counters.add(begin, length, &stream, &reading(latencies, 0));
+                counters.add(begin, length, &stream, &Reading::of(latencies, 0));
             }
             self.held.add(&stream, latencies);
         }
@@ -317,7 +317,7 @@ impl Sampler {
             (OPERATION_SERVICE, &all.from_actual_start),
         ] {
             let counters = &mut self.counters;
-            counters.add(begin, length, stream, &reading(latencies, 0));
+            counters.add(begin, length, stream, &Reading::of(latencies, 0));
             self.latency_log.add(stream, begin, length, latencies);
         }
     }
@@ -466,19 +466,7 @@ impl Sum {
     }
 
     fn reading(&self) -> Reading {
-        reading(&self.latencies, self.bytes)
-    }
-}
-
-fn reading(latencies: &Latencies, bytes: u64) -> Reading {
-    Reading {
-        count: latencies.count(),
-        bytes,
-        mean: latencies.mean(),
-        p50: latencies.percentile(Percentile::P50),
-        p99: latencies.percentile(Percentile::P99),
-        p999: latencies.percentile(Percentile::P99_9),
-        max: latencies.max(),
+        Reading::of(&self.latencies, self.bytes)
     }
 }
 
