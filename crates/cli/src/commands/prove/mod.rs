@@ -88,25 +88,13 @@ pub fn run(args: &ProveArgs, output: &Output) -> io::Result<Exit> {
     if args.pair {
         return Ok(pair::run(args, &interrupt, output));
     }
-    let steps = args.steps();
     let proof = Proof {
         first: args.first,
-        ..Proof::new(args.seed, steps)
+        ..Proof::new(args.seed, args.steps())
     };
-    let begun = Instant::now();
-    let mut progress = output.progress("prove");
-    let searched = guarded(args, |guard| {
-        proof.run(|coverage: &Coverage| {
-            let share = coverage.steps as f64 / steps as f64;
-            let detail = || words::so_far(coverage.steps, steps);
-            let rate = |seconds| words::rate(coverage.steps, seconds);
-            progress.show_paced(share, detail, rate);
-            guard.note(coverage.steps);
-            !interrupt.is_asked()
-        })
+    let (searched, seconds) = watched(args, &interrupt, output, |watch| {
+        proof.run(|coverage: &Coverage| watch(coverage.steps))
     });
-    progress.vanish();
-    let seconds = begun.elapsed().as_secs_f64();
     match args.json {
         true => output.data(&json::result(args, &searched, seconds)),
         false => output.show(&words::result(&searched, seconds, output)),
@@ -118,14 +106,31 @@ pub fn run(args: &ProveArgs, output: &Output) -> io::Result<Exit> {
     })
 }
 
-/// Searches with a guard against loops without end.
-fn guarded<T>(args: &ProveArgs, search: impl FnOnce(&Guard) -> T) -> T {
-    let (seed, first) = (args.seed, args.first);
+/// Searches with progress and a guard against loops without end; the search tells `watch` how many steps are done, and ends when that
+/// says `false`. Also how many seconds it took.
+fn watched<T>(
+    args: &ProveArgs,
+    interrupt: &Interrupt,
+    output: &Output,
+    search: impl FnOnce(&mut dyn FnMut(u64) -> bool) -> T,
+) -> (T, f64) {
+    let (seed, first, steps) = (args.seed, args.first, args.steps());
     let command = if args.pair { "prove --pair" } else { "prove" };
-    let guard = Guard::watch(guard::PATIENCE, move |steps| {
-        guard::end(&words::hangs(command, seed, first + steps, guard::PATIENCE));
+    let guard = Guard::watch(guard::PATIENCE, move |done| {
+        guard::end(&words::hangs(command, seed, first + done, guard::PATIENCE));
     });
-    search(&guard)
+    let begun = Instant::now();
+    let mut progress = output.progress("prove");
+    let searched = search(&mut |done| {
+        let share = done as f64 / steps as f64;
+        let detail = || words::so_far(done, steps);
+        progress.show_paced(share, detail, |seconds| words::rate(done, seconds));
+        guard.note(done);
+        !interrupt.is_asked()
+    });
+    drop(guard);
+    progress.vanish();
+    (searched, begun.elapsed().as_secs_f64())
 }
 
 /// The first word of a result without a loss.

@@ -1,12 +1,10 @@
 //! `brunt prove --pair`: both sites of a replicated array stop at one instant; is anything lost? In virtual time.
 
-use std::time::Instant;
-
 use brunt_lab::{PairCoverage, PairProof, PairProven, PairViolation};
 use brunt_report::{decimals, grouped};
 use serde_json::json;
 
-use super::{ProveArgs, guarded, verdict};
+use super::{ProveArgs, verdict, watched};
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
@@ -21,20 +19,9 @@ pub(super) fn run(args: &ProveArgs, interrupt: &Interrupt, output: &Output) -> E
         first: args.first,
         steps: args.steps(),
     };
-    let begun = Instant::now();
-    let mut progress = output.progress("prove");
-    let searched = guarded(args, |guard| {
-        proof.run(|coverage| {
-            let share = coverage.steps as f64 / proof.steps as f64;
-            let detail = || super::words::so_far(coverage.steps, proof.steps);
-            let rate = |seconds| super::words::rate(coverage.steps, seconds);
-            progress.show_paced(share, detail, rate);
-            guard.note(coverage.steps);
-            !interrupt.is_asked()
-        })
+    let (searched, seconds) = watched(args, interrupt, output, |watch| {
+        proof.run(|coverage| watch(coverage.steps))
     });
-    progress.vanish();
-    let seconds = begun.elapsed().as_secs_f64();
     match args.json {
         true => output.data(&as_json(args, &searched, seconds)),
         false => output.show(&words(&searched, seconds, output)),
