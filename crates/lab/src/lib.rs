@@ -16,6 +16,7 @@
 //! * [`Points`]: one scenario with many values; [`search`]: the largest number of mailboxes that passes.
 //! * [`distance`]: the longest round trip between two sites that keeps every limit.
 //! * `replicas`: the newest replica of volumes, recovered after the test.
+//! * `writes`: writes of hosts under way, for `drill` and `replicas`, which keep their content elsewhere.
 //! * [`load`]: what is said of raw load on arrays, without mail servers.
 //! * [`drill()`]: failover rehearsals on a pair of arrays.
 //! * [`Headline`]: the figures that published tests print.
@@ -41,6 +42,7 @@ mod server;
 mod session_time;
 mod states;
 mod storage;
+mod writes;
 
 use std::rc::Rc;
 use std::thread;
@@ -91,8 +93,8 @@ impl Engine {
     }
 }
 
-/// The simulating program, as named in results.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The simulating program, as named in results; nothing by default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
     /// Its version.
     pub version: String,

@@ -16,11 +16,13 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use brunt_array::{PairListener, PairMove};
-use brunt_units::{LogPosition, Time, counted};
+use brunt_units::{Time, counted};
 use brunt_world::Class;
 use brunt_world::random::Stream;
 use brunt_world_virtual::journal::{Action, Content, NameChange};
 use brunt_world_virtual::{Follower, Inode, Request, SECTOR_BYTES, Store};
+
+use crate::writes::{Folders, HostWrite, LogState, Logs, Slots};
 
 /// What a pair has said, by group.
 type Queue = Rc<RefCell<VecDeque<(usize, PairMove)>>>;
@@ -34,83 +36,34 @@ impl PairListener for Ear {
     }
 }
 
-/// A write of a host.
+/// A write of a host, as far as the other side is concerned.
 struct Write {
-    file: Inode,
-    offset: u64,
-    content: Content,
-    class: Class,
-    mark: u64,
+    host: HostWrite,
     /// Bytes that the other side does not have.
     left: Cell<u64>,
     is_accepted: Cell<bool>,
 }
 
 impl Write {
-    fn put(&self, files: &mut Store) {
-        if files.length(self.file).is_none() {
-            // Its file was removed meanwhile.
-            return;
-        }
-        match &self.content {
-            Content::Bytes(bytes) => files.write(self.file, self.offset, bytes),
-            Content::Zeros(length) => files.write_zeros(self.file, self.offset, *length),
-        }
-    }
-}
-
-impl Write {
     /// Puts nothing, everything, or some sectors.
     fn put_torn(&self, files: &mut Store, draw: &mut Stream) {
-        match (draw.below(3), &self.content) {
+        match (draw.below(3), &self.host.content) {
             (0, _) => {}
-            (1, Content::Bytes(bytes)) if files.length(self.file).is_some() => {
-                for (at, sector) in (self.offset..).step_by(SECTOR).zip(bytes.chunks(SECTOR)) {
+            (1, Content::Bytes(bytes)) if files.length(self.host.file).is_some() => {
+                let start = self.host.offset;
+                for (at, sector) in (start..).step_by(SECTOR).zip(bytes.chunks(SECTOR)) {
                     if draw.percent(50) {
-                        files.write(self.file, at, sector);
+                        files.write(self.host.file, at, sector);
                     }
                 }
             }
-            _ => self.put(files),
+            _ => self.host.put(files),
         }
     }
 }
 
 /// Writes are torn between these.
 const SECTOR: usize = 512;
-
-/// What the marks of a log's writes say of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LogState {
-    /// The log ends here.
-    pub(crate) durable: LogPosition,
-    /// What its checkpoint file says.
-    pub(crate) checkpoint: LogPosition,
-    /// The file that was written last.
-    pub(crate) newest: Option<Inode>,
-}
-
-impl LogState {
-    fn see(&mut self, write: &Write) {
-        self.note(write.class, write.mark, write.file);
-    }
-
-    /// A write to `file` is there.
-    pub(crate) fn note(&mut self, class: Class, mark: u64, file: Inode) {
-        let position = LogPosition::from_mark(mark);
-        match class {
-            Class::Log => {
-                self.durable = position.max(self.durable);
-                self.newest = Some(file);
-            }
-            Class::Metadata if mark > 0 => self.checkpoint = position.max(self.checkpoint),
-            _ => {}
-        }
-    }
-}
-
-/// Logs by their folder.
-type Logs = BTreeMap<PathBuf, LogState>;
 
 /// A group of LUNs with one write order.
 #[derive(Default)]
@@ -143,9 +96,8 @@ pub(crate) struct Mirror {
     roots: Vec<Vec<PathBuf>>,
     groups: Vec<Group>,
     /// Writes that were submitted, by slot.
-    slots: Vec<Option<Rc<Write>>>,
-    /// The folder of each file.
-    folders: BTreeMap<Inode, PathBuf>,
+    slots: Slots<Rc<Write>>,
+    folders: Folders,
     broken: Option<String>,
 }
 
@@ -165,8 +117,8 @@ impl Mirror {
                 .collect(),
             roots,
             groups: (0..groups).map(|_| Group::default()).collect(),
-            slots: Vec::new(),
-            folders: BTreeMap::new(),
+            slots: Slots::default(),
+            folders: Folders::default(),
             broken: None,
         };
         (mirror, Ear(heard))
@@ -187,7 +139,7 @@ impl Mirror {
     pub(crate) fn log(&self, folder: &Path) -> LogState {
         let all = self.groups.iter();
         let found = all.filter_map(|group| group.logs.get(folder)).next();
-        found.copied().unwrap_or_default()
+        found.unwrap_or_default()
     }
 
     /// Where the other side has `file`.
@@ -203,14 +155,15 @@ impl Mirror {
     pub(crate) fn missing(&self) -> impl Iterator<Item = (Inode, u64, u64)> {
         let groups = self.groups.iter();
         let all = groups.flat_map(|group| group.pending.values().chain(group.given_up.values()));
-        all.filter(|(write, _)| write.class != Class::Log)
-            .map(|(write, _)| (write.file, write.offset, write.content.length()))
+        all.map(|(write, _)| &write.host)
+            .filter(|write| write.class != Class::Log)
+            .map(|write| (write.file, write.offset, write.content.length()))
     }
 
     /// The files of this side, if it stopped now with them: of each write in flight nothing arrives, all of it, or some sectors.
     pub(super) fn with_in_flight(&self, files: &Store, draw: &mut Stream) -> Store {
         let mut files = files.fork();
-        for write in self.slots.iter().flatten() {
+        for write in self.slots.iter() {
             write.put_torn(&mut files, draw);
         }
         files
@@ -245,11 +198,8 @@ impl Mirror {
     /// only when both are in step again, or at once if they are.
     pub(crate) fn turn(&mut self, files: &Store, serve: impl Fn(&Path) -> bool, is_in_step: bool) {
         self.heard.borrow_mut().clear();
-        self.slots.clear();
-        self.folders = files
-            .names()
-            .map(|(path, file)| (file, folder_of(path)))
-            .collect();
+        self.slots = Slots::default();
+        self.folders = Folders::of(files);
         for (number, roots) in self.roots.iter().enumerate() {
             let is_here =
                 |path: &Path| serve(path) && roots.iter().any(|root| path.starts_with(root));
@@ -287,18 +237,12 @@ impl Mirror {
     }
 
     fn accepted(&mut self, group: usize, tag: u64, bytes: u64, number: Option<u64>) {
-        let slot = usize::try_from(tag).expect("a slot");
-        let Some(write) = self.slots.get(slot).and_then(Option::clone) else {
+        let Some(write) = self.slots.of_tag(tag).cloned() else {
             return;
         };
         write.is_accepted.set(true);
         let own = &mut self.groups[group];
-        if let Some(folder) = self.folders.get(&write.file) {
-            own.accepted_logs
-                .entry(folder.clone())
-                .or_default()
-                .see(&write);
-        }
+        own.accepted_logs.see(&write.host, &self.folders);
         let Some(number) = number else { return };
         own.next = own.next.max(number + 1);
         if own.pending.insert(number, (write, bytes)).is_some() {
@@ -323,10 +267,8 @@ impl Mirror {
         if let Some((write, bytes)) = waiting.or_else(|| own.given_up.remove(&number)) {
             write.left.set(write.left.get().saturating_sub(bytes));
             if write.left.get() == 0 {
-                write.put(&mut own.files);
-                if let Some(folder) = self.folders.get(&write.file) {
-                    own.logs.entry(folder.clone()).or_default().see(&write);
-                }
+                write.host.put(&mut own.files);
+                own.logs.see(&write.host, &self.folders);
             }
         }
         own.rename_before(own.first_pending());
@@ -341,9 +283,9 @@ impl Mirror {
             .filter(|root| own.names().any(|(path, _)| path.starts_with(root)))
             .collect();
         let mut copy = files.part(|path| roots.iter().any(|root| path.starts_with(root)));
-        for write in self.slots.iter().flatten() {
+        for write in self.slots.iter() {
             if write.is_accepted.get() {
-                write.put(&mut copy);
+                write.host.put(&mut copy);
             }
         }
         let own = &mut self.groups[group];
@@ -355,10 +297,6 @@ impl Mirror {
         own.names.clear();
         own.is_copying = true;
     }
-}
-
-pub(crate) fn folder_of(path: &Path) -> PathBuf {
-    path.parent().unwrap_or(Path::new("")).to_path_buf()
 }
 
 impl Group {
@@ -409,50 +347,31 @@ fn change(files: &mut Store, action: &Action) {
 
 impl Follower for Mirror {
     fn submitted(&mut self, request: &Request, action: Action) {
-        let Action::Write {
-            file,
-            offset,
-            content,
-            ..
-        } = action
-        else {
+        let Some(host) = HostWrite::of(request, action) else {
             return;
         };
-        if !self.group_of.contains_key(&request.volume) {
+        if !self.group_of.contains_key(&host.volume) {
             return;
         }
-        let slot = request.id.slot();
-        if self.slots.len() <= slot {
-            self.slots.resize_with(slot + 1, || None);
-        }
-        debug_assert!(content.length().is_multiple_of(SECTOR_BYTES));
-        self.slots[slot] = Some(Rc::new(Write {
-            file,
-            offset,
-            class: request.class,
-            mark: request.tag,
-            left: Cell::new(content.length()),
-            content,
+        let length = host.content.length();
+        debug_assert!(length.is_multiple_of(SECTOR_BYTES));
+        let write = Write {
+            host,
+            left: Cell::new(length),
             is_accepted: Cell::new(false),
-        }));
+        };
+        self.slots.put(request.id.slot(), Rc::new(write));
     }
 
     fn ended(&mut self, slot: usize) {
-        if let Some(slot) = self.slots.get_mut(slot) {
-            *slot = None;
-        }
+        self.slots.take(slot);
     }
 
     fn changed(&mut self, volume: u32, action: &Action) {
         let Some(group) = self.group_of.get(&volume) else {
             return;
         };
-        if let Action::Name(
-            NameChange::Create { path, file } | NameChange::Rename { to: path, file, .. },
-        ) = action
-        {
-            self.folders.insert(*file, folder_of(path));
-        }
+        self.folders.note(action);
         let own = &mut self.groups[*group];
         if own.is_given_up {
             return;

@@ -37,7 +37,6 @@ pub use prove::{PairCoverage, PairProof, PairProven, PairViolation};
 use actor::Actor;
 pub(crate) use actor::{Cast, open_records};
 use conductor::{Conductor, Script};
-pub(crate) use mirror::{LogState, folder_of};
 use samples::Course;
 use stage::{Stage, pair_of, plan_at};
 

@@ -10,7 +10,7 @@
 //! promised.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -18,12 +18,13 @@ use brunt_array::{InReplica, ReplicaListener, ReplicaMove, SharedArray};
 use brunt_drill::{Ledger, Minutes};
 use brunt_scenario::ModelledScenario;
 use brunt_units::Time;
+#[cfg(test)]
 use brunt_world::Class;
-use brunt_world_virtual::journal::{Action, Content, NameChange};
-use brunt_world_virtual::{Follower, Inode, Request, SECTOR_BYTES, Store};
+use brunt_world_virtual::journal::Action;
+use brunt_world_virtual::{Follower, Request, SECTOR_BYTES, Store};
 
 use super::sets::{SetPlan, find, paths};
-use crate::drill::{LogState, folder_of};
+use crate::writes::{Folders, HostWrite, Logs, Slots};
 
 /// What pools have said: array, time, set, what.
 type Heard = Rc<RefCell<VecDeque<(usize, Time, usize, ReplicaMove)>>>;
@@ -52,7 +53,7 @@ pub(super) struct Image {
     /// The commits of every server until then; empty without content.
     pub(super) ledgers: Vec<Ledger>,
     /// Where each log ended, by folder.
-    pub(super) logs: BTreeMap<PathBuf, LogState>,
+    pub(super) logs: Logs,
 }
 
 /// The copies of a set.
@@ -65,16 +66,6 @@ struct Followed {
     streams: Vec<(usize, usize)>,
     under_way: Option<Image>,
     newest: Option<Rc<Image>>,
-}
-
-/// A write of a host.
-struct Write {
-    volume: u32,
-    file: Inode,
-    offset: u64,
-    content: Content,
-    class: Class,
-    mark: u64,
 }
 
 /// What there was when the load ended.
@@ -94,10 +85,9 @@ pub(super) struct Copies {
     paths: Vec<PathBuf>,
     ledgers: Vec<Minutes>,
     /// Writes that were submitted, by slot.
-    slots: Vec<Option<Write>>,
-    /// The folder of each file.
-    folders: BTreeMap<Inode, PathBuf>,
-    logs: BTreeMap<PathBuf, LogState>,
+    slots: Slots<HostWrite>,
+    folders: Folders,
+    logs: Logs,
     end: Option<End>,
     /// Takes the newest answered write of a log out of each copy.
     #[cfg(test)]
@@ -146,9 +136,9 @@ impl Copies {
             arrays: arrays.to_vec(),
             paths,
             ledgers,
-            slots: Vec::new(),
-            folders: BTreeMap::new(),
-            logs: BTreeMap::new(),
+            slots: Slots::default(),
+            folders: Folders::default(),
+            logs: Logs::default(),
             end: None,
             #[cfg(test)]
             sabotage: None,
@@ -223,15 +213,11 @@ impl Copies {
             logs: self.logs.clone(),
         };
         for one in unanswered {
-            let slot = usize::try_from(one.tag).expect("a slot");
-            let Some(Some(write)) = self.slots.get(slot) else {
+            let Some(write) = self.slots.of_tag(one.tag) else {
                 continue;
             };
             self.put(&mut copy.files, set.array, write, one);
-            if let Some(folder) = self.folders.get(&write.file) {
-                let log = copy.logs.entry(folder.clone()).or_default();
-                log.note(write.class, write.mark, write.file);
-            }
+            copy.logs.see(write, &self.folders);
         }
         #[cfg(test)]
         if let Some(sabotage) = &self.sabotage {
@@ -241,7 +227,7 @@ impl Copies {
     }
 
     /// Puts a part of `write` into `files`.
-    fn put(&self, files: &mut Store, array: usize, write: &Write, part: &InReplica) {
+    fn put(&self, files: &mut Store, array: usize, write: &HostWrite, part: &InReplica) {
         if files.length(write.file).is_none() {
             // Its file has lost its name.
             return;
@@ -252,15 +238,7 @@ impl Copies {
         for place in device.places(write.volume, write.file, write.offset, length) {
             if let Some(common) = place.overlap(part.extent) {
                 let start = from + (common.start - place.start) * SECTOR_BYTES;
-                let at = write.offset + start;
-                match &write.content {
-                    Content::Zeros(_) => files.write_zeros(write.file, at, common.bytes()),
-                    Content::Bytes(bytes) => {
-                        let index = |at: u64| usize::try_from(at).expect("in memory");
-                        let range = index(start)..index(start + common.bytes());
-                        files.write(write.file, at, &bytes[range]);
-                    }
-                }
+                write.put_part(files, start, common.bytes());
             }
             from += place.bytes();
         }
@@ -289,34 +267,18 @@ impl Copies {
 
 impl Follower for Copies {
     fn submitted(&mut self, request: &Request, action: Action) {
-        let Action::Write {
-            file,
-            offset,
-            content,
-            ..
-        } = action
-        else {
+        let Some(write) = HostWrite::of(request, action) else {
             return;
         };
-        if !self.is_followed(request.volume) {
+        if !self.is_followed(write.volume) {
             return;
         }
         let slot = request.id.slot();
-        if self.slots.len() <= slot {
-            self.slots.resize_with(slot + 1, || None);
-        }
-        self.slots[slot] = Some(Write {
-            volume: request.volume,
-            file,
-            offset,
-            content,
-            class: request.class,
-            mark: request.tag,
-        });
         #[cfg(test)]
-        if let (Some(sabotage), Class::Log) = (&mut self.sabotage, request.class) {
-            sabotage.submitted(slot, file, offset, request.length);
+        if let (Some(sabotage), Class::Log) = (&mut self.sabotage, write.class) {
+            sabotage.submitted(slot, write.file, write.offset, request.length);
         }
+        self.slots.put(slot, write);
     }
 
     fn ended(&mut self, slot: usize) {
@@ -324,22 +286,13 @@ impl Follower for Copies {
         if let Some(sabotage) = &mut self.sabotage {
             sabotage.ended(slot);
         }
-        let Some(write) = self.slots.get_mut(slot).and_then(Option::take) else {
-            return;
-        };
-        if let Some(folder) = self.folders.get(&write.file) {
-            let log = self.logs.entry(folder.clone()).or_default();
-            log.note(write.class, write.mark, write.file);
+        if let Some(write) = self.slots.take(slot) {
+            self.logs.see(&write, &self.folders);
         }
     }
 
     fn changed(&mut self, _: u32, action: &Action) {
-        if let Action::Name(
-            NameChange::Create { path, file } | NameChange::Rename { to: path, file, .. },
-        ) = action
-        {
-            self.folders.insert(*file, folder_of(path));
-        }
+        self.folders.note(action);
     }
 
     fn look(&mut self, files: &Store) {
