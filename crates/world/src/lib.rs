@@ -14,7 +14,7 @@
 //!
 //! * [`Disk`]: one verb, [`Disk::submit`], and the durability contract.
 //! * [`Volume`]: names, sizes and space.
-//! * [`Net`]: bytes between hosts.
+//! * [`Net`]: bytes between hosts; [`messages`]: whole messages over a connection.
 //! * [`Clock`]: now, sleeping, and the cost of computing.
 //! * [`Frames`]: the memory that I/O reads into and writes from.
 //! * [`Executor`]: one thread, one ready queue; [`Reactor`] is the part of a world underneath.
@@ -35,6 +35,7 @@ mod event;
 mod executor;
 pub mod fault;
 mod frame;
+pub mod messages;
 mod net;
 pub mod random;
 pub mod schedule;

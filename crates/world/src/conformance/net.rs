@@ -8,6 +8,7 @@
 //! ```
 
 mod closing;
+mod messages;
 mod opening;
 mod streams;
 
@@ -60,6 +61,8 @@ pub fn checks() -> Vec<Check> {
         closing: bytes_left_unread_reset writing_to_a_closed_side_is_reset
             closing_answers_what_is_in_flight closing_during_a_read_ends_the_stream
             closing_a_listener_resets_its_backlog;
+        messages: messages_arrive_whole_and_in_order messages_of_several_tasks_are_not_mixed
+            a_message_that_is_too_long_is_refused a_damaged_message_is_refused a_torn_message_is_refused;
     }
 }
 
