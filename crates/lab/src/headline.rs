@@ -47,12 +47,9 @@ impl LogFigures {
 impl Headline {
     /// The figures of `result`.
     pub fn of(result: &RunResult) -> Self {
-        let databases = || result.instances().flat_map(|i| &i.details.databases);
-        let reads = IoNumbers::together(databases().map(|database| &database.reads));
-        let writes = IoNumbers::together(databases().map(|database| &database.writes));
-        let logs = || result.instances().map(|instance| &instance.details.log);
-        let written = IoNumbers::together(logs().map(|log| &log.writes));
-        let volume = logs().flat_map(|log| [&log.writes, &log.format_writes]);
+        let [reads, writes, written] = result.primary_io();
+        let logs = result.instances().map(|instance| &instance.details.log);
+        let volume = logs.flat_map(|log| [&log.writes, &log.format_writes]);
         let volume = IoNumbers::together(volume);
         let model = result.storage.details.model.as_ref();
         let busiest = model.and_then(|model| {

@@ -3,7 +3,7 @@
 use brunt_units::Span;
 
 use crate::Run;
-use crate::result::{Drill, IoNumbers};
+use crate::result::Drill;
 use crate::table::{Cell, Column, Row, Table};
 
 /// A row for each of `runs`, each with its label.
@@ -25,10 +25,7 @@ fn row(name: &str, run: &Run) -> Row {
         .iter()
         .map(|s| s.name.as_str())
         .collect();
-    let databases = result.instances().flat_map(|i| &i.details.databases);
-    let reads = IoNumbers::together(databases.map(|database| &database.reads));
-    let logs = result.instances().map(|instance| &instance.details.log);
-    let logs = IoNumbers::together(logs.map(|log| &log.writes));
+    let [reads, _, logs] = result.primary_io();
     Row::new([
         name.into(),
         servers.join(", ").into(),

@@ -168,15 +168,13 @@ impl Prediction {
 
 /// The I/O of a set of instances.
 fn load(instances: &[&Instance], counters: Counters) -> Figures {
-    let databases = || instances.iter().flat_map(|i| &i.details.databases);
-    let reads = IoNumbers::together(databases().map(|database| &database.reads));
-    let writes = IoNumbers::together(databases().map(|database| &database.writes));
-    let logs = instances.iter().map(|instance| &instance.details.log);
-    let logs = logs.flat_map(|log| match counters {
-        Counters::Volumes => vec![&log.writes, &log.format_writes],
-        Counters::Engine => vec![&log.writes],
-    });
-    let logs = IoNumbers::together(logs);
+    let [reads, writes, written] = Instance::primary_io(instances.iter().copied());
+    let all = instances.iter().map(|instance| &instance.details.log);
+    let all = all.flat_map(|log| [&log.writes, &log.format_writes]);
+    let logs = match counters {
+        Counters::Volumes => IoNumbers::together(all),
+        Counters::Engine => written,
+    };
     Figures {
         io_per_s: Some(reads.per_s + writes.per_s),
         reads_per_s: Some(reads.per_s),

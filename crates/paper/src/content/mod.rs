@@ -8,7 +8,7 @@ mod load;
 mod normalised;
 mod reliability;
 
-use brunt_report::result::{IoNumbers, RunResult, Server, Verdict};
+use brunt_report::result::{Instance, IoNumbers, RunResult, Server, Verdict};
 use brunt_report::{Cell, Timestamp};
 
 use crate::block::Block;
@@ -98,13 +98,7 @@ fn verdict_of(kinds: &[Kind], word: &str) -> String {
 
 /// All databases of a server: reads, writes, and its log writes.
 fn io_of(servers: &[&Server]) -> [IoNumbers; 3] {
-    let instances = || servers.iter().flat_map(|server| &server.instances);
-    let databases = || instances().flat_map(|instance| &instance.details.databases);
-    [
-        IoNumbers::together(databases().map(|d| &d.reads)),
-        IoNumbers::together(databases().map(|d| &d.writes)),
-        IoNumbers::together(instances().map(|i| &i.details.log.writes)),
-    ]
+    Instance::primary_io(servers.iter().flat_map(|server| &server.instances))
 }
 
 /// `2026-11-24`.

@@ -260,10 +260,7 @@ fn figures(result: &RunResult) -> Vec<Figure> {
 }
 
 fn load_figures(result: &RunResult) -> Vec<Figure> {
-    let databases = || {
-        let instances = result.instances();
-        instances.flat_map(|instance| &instance.details.databases)
-    };
+    let [reads, writes, logs] = result.primary_io();
     let millis = |all: IoNumbers, label| Figure {
         number: all.latency_ms_mean.map_or("-".to_owned(), decimals),
         unit: "ms",
@@ -276,18 +273,9 @@ fn load_figures(result: &RunResult) -> Vec<Figure> {
             unit: "/s",
             label: "transactional I/Os",
         },
-        millis(
-            IoNumbers::together(databases().map(|d| &d.reads)),
-            "database read, mean",
-        ),
-        millis(
-            IoNumbers::together(databases().map(|d| &d.writes)),
-            "database write, mean",
-        ),
-        millis(
-            IoNumbers::together(result.instances().map(|i| &i.details.log.writes)),
-            "log write, mean",
-        ),
+        millis(reads, "database read, mean"),
+        millis(writes, "database write, mean"),
+        millis(logs, "log write, mean"),
     ]
 }
 

@@ -161,6 +161,16 @@ impl Instance {
         instance
     }
 
+    /// Reads and writes of all databases of `instances`, and their log writes: without maintenance, log shipping and formatting.
+    pub fn primary_io<'a>(instances: impl Iterator<Item = &'a Self> + Clone) -> [IoNumbers; 3] {
+        let databases = || instances.clone().flat_map(|one| &one.details.databases);
+        [
+            IoNumbers::together(databases().map(|database| &database.reads)),
+            IoNumbers::together(databases().map(|database| &database.writes)),
+            IoNumbers::together(instances.clone().map(|one| &one.details.log.writes)),
+        ]
+    }
+
     /// Computes the numbers of the instance from those of its streams.
     pub(crate) fn add_up(&mut self, collected: bool) {
         let InstanceDetails { log, databases } = &self.details;

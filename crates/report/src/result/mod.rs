@@ -179,6 +179,12 @@ impl RunResult {
         servers.flat_map(|server| &server.instances)
     }
 
+    /// As [`Instance::primary_io`], of all instances.
+    pub fn primary_io(&self) -> [IoNumbers; 3] {
+        let servers = self.storage.servers.iter();
+        Instance::primary_io(servers.flat_map(|server| &server.instances))
+    }
+
     /// Whether the run is complete; otherwise it is still running, or its host died.
     pub fn is_finished(&self) -> bool {
         self.times.ended.is_some()

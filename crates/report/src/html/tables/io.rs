@@ -35,10 +35,7 @@ pub(in crate::html) fn servers(result: &RunResult) -> Table {
 }
 
 fn server_row(name: &str, instances: &[&Instance]) -> Row {
-    let databases = || instances.iter().flat_map(|i| &i.details.databases);
-    let reads = IoNumbers::together(databases().map(|d| &d.reads));
-    let writes = IoNumbers::together(databases().map(|d| &d.writes));
-    let logs = IoNumbers::together(instances.iter().map(|i| &i.details.log.writes));
+    let [reads, writes, logs] = Instance::primary_io(instances.iter().copied());
     let rates = [
         reads.per_s + writes.per_s,
         reads.per_s,

@@ -5,7 +5,7 @@ use std::path::Path;
 use brunt_lab::Engine;
 use brunt_lab::load::{pages, pairs, replicas};
 use brunt_report::result::{
-    AskedNumbers, IoNumbers, Model, Outcome, RunResult, Server, states_table,
+    AskedNumbers, Instance, Model, Outcome, RunResult, Server, states_table,
 };
 use brunt_report::{Cell, Column, Row, Table, decimals, grouped};
 
@@ -111,11 +111,7 @@ fn several(result: &RunResult, report: &Path, output: &Output) -> String {
 }
 
 fn server_row(server: &Server) -> Row {
-    let databases = || server.instances.iter().flat_map(|i| &i.details.databases);
-    let reads = IoNumbers::together(databases().map(|database| &database.reads));
-    let writes = IoNumbers::together(databases().map(|database| &database.writes));
-    let logs = server.instances.iter().map(|i| &i.details.log.writes);
-    let logs = IoNumbers::together(logs);
+    let [reads, writes, logs] = Instance::primary_io(server.instances.iter());
     Row::new([
         Cell::from(server.name.as_str()),
         (reads.per_s + writes.per_s).into(),
