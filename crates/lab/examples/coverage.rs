@@ -88,11 +88,7 @@ fn known(document: &Document, sets: &[String]) -> Result<Precision, Box<dyn Erro
     let options = Options {
         engine: Engine::Twin,
         read_files: false,
-        program: Program {
-            version: String::new(),
-            commit: None,
-            command: String::new(),
-        },
+        program: Program::default(),
     };
     let result = predict(&scenario, options, &Stop::default())?;
     Ok(result.storage.precision.ok_or("it was too short")?)

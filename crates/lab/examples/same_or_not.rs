@@ -61,11 +61,7 @@ fn simulated(
     let options = Options {
         engine: Engine::Twin,
         read_files: false,
-        program: Program {
-            version: String::new(),
-            commit: None,
-            command: String::new(),
-        },
+        program: Program::default(),
     };
     let table = Rc::new(Table(RefCell::new(Counters::HEAD.to_owned())));
     let listeners = vec![Rc::clone(&table) as Rc<dyn Listener>];
