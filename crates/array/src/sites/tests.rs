@@ -509,3 +509,59 @@ fn a_replica_has_what_its_instant_says_whatever_becomes_of_the_link() {
     );
     assert!(counted.skipped > 50 && counted.given_up > 10, "{counted:?}");
 }
+
+/// Two writes to one grain of a new page, and a start `after` the first is submitted. Returns what is said to be in the replica, after
+/// checking that it is there, and when each write was answered.
+fn started(after: Span) -> (Vec<(u64, u64)>, Vec<Time>) {
+    let mut one = replica();
+    one.first = Time(1_000_000_000) + after;
+    let design = SitesDesign::new(pool(20), pool(20), slow_link(), vec![one]);
+    let mut sites = sites(&design);
+    let heard = Heard::default();
+    let hearing = Box::new(Hearing(Rc::clone(&heard)));
+    sites.listen_to_replicas(hearing).unwrap();
+    sites.advance(Time(1_000_000_000));
+    // The second waits for the first: that reads the rest of the grain, and writes it whole.
+    write(&mut sites, 0, 0, 2, 1);
+    write(&mut sites, 0, 4, 2, 2);
+    // Nobody takes an answer before the start.
+    let mut answered = Vec::new();
+    while let Some(next) = sites.next_at().filter(|next| *next <= Time(2_000_000_000)) {
+        sites.advance(next);
+        answered.extend(sites.finished().map(|one| one.at));
+    }
+    let heard = heard.take();
+    let Some(ReplicaMove::Started { unanswered, .. }) = heard.first() else {
+        panic!("{heard:?}");
+    };
+    let found = read_there(&mut sites, 2, 8);
+    for ((tag, start), at) in [(1, 0), (2, 4)].into_iter().zip(&answered) {
+        let is_in =
+            unanswered.iter().any(|one| one.tag == tag) || *at < Time(1_000_000_000) + after;
+        assert_eq!(
+            found[start] == tag,
+            is_in,
+            "{after}, write {tag}: {found:?}, {unanswered:?}"
+        );
+    }
+    let unanswered = unanswered.iter().map(|one| (one.tag, one.extent.start));
+    (unanswered.collect(), answered)
+}
+
+#[test]
+fn a_write_that_waits_for_its_turn_is_not_in_a_start() {
+    let (unanswered, answered) = started(Span::nanos(1));
+    assert_eq!(unanswered, [(1, 0)]);
+    let after = answered[0] - Time(1_000_000_000);
+    // The first has ended, and the second has found its place.
+    assert_eq!(started(after + Span::nanos(1)).0, [(2, 4)]);
+}
+
+#[test]
+fn a_write_that_ends_at_the_instant_is_in_the_start() {
+    let (_, answered) = started(Span::millis(500));
+    let after = answered[0] - Time(1_000_000_000);
+    let (unanswered, again) = started(after);
+    assert_eq!(again[0], answered[0], "it ends with the start");
+    assert!(unanswered.contains(&(1, 0)), "{unanswered:?}");
+}
