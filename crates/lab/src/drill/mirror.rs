@@ -94,6 +94,8 @@ pub(crate) struct Mirror {
     group_of: BTreeMap<u32, usize>,
     /// The paths of the volumes of each group, of both sides.
     roots: Vec<Vec<PathBuf>>,
+    /// Those of the side that serves. A volume is followed from its first file on.
+    followed: Vec<Vec<PathBuf>>,
     groups: Vec<Group>,
     /// Writes that were submitted, by slot.
     slots: Slots<Rc<Write>>,
@@ -102,8 +104,13 @@ pub(crate) struct Mirror {
 }
 
 impl Mirror {
-    /// The mirror of `groups` groups, over volumes `(number, path, group)`, and the ear that the pair needs.
-    pub(crate) fn new(groups: usize, volumes: &[(u32, PathBuf, usize)]) -> (Self, Ear) {
+    /// The mirror of `groups` groups, over volumes `(number, path, group)` of which those whose paths `serve` are followed, and the ear
+    /// that the pair needs.
+    pub(crate) fn new(
+        groups: usize,
+        volumes: &[(u32, PathBuf, usize)],
+        serve: impl Fn(&Path) -> bool,
+    ) -> (Self, Ear) {
         let heard = Queue::default();
         let mut roots = vec![Vec::new(); groups];
         for (_, path, group) in volumes {
@@ -115,6 +122,7 @@ impl Mirror {
                 .iter()
                 .map(|(number, _, group)| (*number, *group))
                 .collect(),
+            followed: followed(&roots, serve),
             roots,
             groups: (0..groups).map(|_| Group::default()).collect(),
             slots: Slots::default(),
@@ -200,11 +208,10 @@ impl Mirror {
         self.heard.borrow_mut().clear();
         self.slots = Slots::default();
         self.folders = Folders::of(files);
-        for (number, roots) in self.roots.iter().enumerate() {
-            let is_here =
-                |path: &Path| serve(path) && roots.iter().any(|root| path.starts_with(root));
-            self.groups[number] = Group {
-                files: files.part(is_here),
+        self.followed = followed(&self.roots, serve);
+        for (group, roots) in self.groups.iter_mut().zip(&self.followed) {
+            *group = Group {
+                files: files.part(|path| is_below(roots, path)),
                 is_copying: !is_in_step,
                 ..Group::default()
             };
@@ -276,13 +283,7 @@ impl Mirror {
 
     /// The files of this side take the place of those of the other one, with what is accepted and still under way.
     fn begin_copy(&mut self, group: usize, files: &Store) {
-        // Names say which side serves: those of the other one are not followed.
-        let own = &self.groups[group].files;
-        let roots = self.roots[group].iter();
-        let roots: Vec<&PathBuf> = roots
-            .filter(|root| own.names().any(|(path, _)| path.starts_with(root)))
-            .collect();
-        let mut copy = files.part(|path| roots.iter().any(|root| path.starts_with(root)));
+        let mut copy = files.part(|path| is_below(&self.followed[group], path));
         for write in self.slots.iter() {
             if write.is_accepted.get() {
                 write.host.put(&mut copy);
@@ -297,6 +298,16 @@ impl Mirror {
         own.names.clear();
         own.is_copying = true;
     }
+}
+
+fn followed(roots: &[Vec<PathBuf>], serve: impl Fn(&Path) -> bool) -> Vec<Vec<PathBuf>> {
+    let groups = roots.iter();
+    let groups = groups.map(|roots| roots.iter().filter(|root| serve(root)).cloned().collect());
+    groups.collect()
+}
+
+fn is_below(roots: &[PathBuf], path: &Path) -> bool {
+    roots.iter().any(|root| path.starts_with(root))
 }
 
 impl Group {
@@ -382,5 +393,31 @@ impl Follower for Mirror {
 
     fn look(&mut self, files: &Store) {
         self.settle(files);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file of which the other side has not even the name is in the next full copy.
+    #[test]
+    fn a_volume_that_is_empty_there_is_copied() {
+        let volumes = [
+            (0, PathBuf::from("/log"), 0),
+            (1, PathBuf::from("/there/log"), 0),
+        ];
+        let (mut mirror, mut ear) = Mirror::new(1, &volumes, |path| path.starts_with("/log"));
+        let mut files = Store::new();
+        for path in ["/log/edb.log", "/there/log/edb.log"] {
+            files.put(Path::new(path), &[7; SECTOR]);
+        }
+        for moved in [PairMove::GivenUp, PairMove::CopyBegins, PairMove::InStep] {
+            ear.hear(Time::ZERO, 0, moved);
+        }
+        mirror.look(&files);
+        let copied = mirror.files(0).expect("it is in step");
+        let names: Vec<&Path> = copied.names().map(|(path, _)| path).collect();
+        assert_eq!(names, [Path::new("/log/edb.log")]);
     }
 }

@@ -173,7 +173,9 @@ impl Round {
         let document = Document::new("prove.toml", SCENARIO, Path::new("/"));
         let document = document.expect("it is TOML");
         let seed = format!("test.seed={}", draw.bits() >> 2);
-        let overrides = [Override::of_set(&seed).expect("it has a key")];
+        // Up to what the link and the drives carry, and a little beyond.
+        let pace = format!("test.operations_per_s={}", 25 << draw.below(6));
+        let overrides = [seed, pace].map(|set| Override::of_set(&set).expect("it has a key"));
         let scenario = document.modelled_test(&overrides);
         let mut scenario = scenario.expect("it is a scenario");
         let SystemDesign::Pair(pair) = &mut scenario.arrays[0].design else {

@@ -138,7 +138,9 @@ impl Stage {
                 });
             }
         }
-        let (mirror, ear) = Mirror::new(design.groups.len(), &heard);
+        let (mirror, ear) = Mirror::new(design.groups.len(), &heard, |path| {
+            is_at(Site::Source, path)
+        });
         system.listen(Box::new(ear)).expect("it is a pair");
         let array = SharedArray::new(ArrayDevice::new(system, &luns));
         let made = VirtualWorld::new(VirtualOptions {
