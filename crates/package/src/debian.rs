@@ -105,7 +105,8 @@ Copyright: 2026 The brunt contributors
 License: MIT or Apache-2.0
  The licences are in the files LICENSE-MIT and LICENSE-APACHE beside this one.
  Liberation Sans and Liberation Mono, which are part of the program, have the
- licence in the file LICENSE-FONTS.
+ licence in the file LICENSE-FONTS. The crates that are part of the program,
+ and their licences, are in the file LICENSES-OF-CRATES.
 "
     .to_owned()
 }

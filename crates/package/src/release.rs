@@ -24,7 +24,13 @@ pub const LICENCES: [(&str, &str); 3] = [
 ];
 
 /// Texts and folders of texts of the repository that go with the program.
-pub const TEXTS: [&str; 4] = ["README.md", "CHANGELOG.md", "docs", "examples"];
+pub const TEXTS: [&str; 5] = [
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "docs",
+    "examples",
+];
 
 /// What is packed.
 #[derive(Debug)]
@@ -75,7 +81,7 @@ pub enum ReleaseError {
 impl Release {
     /// The release of `program`, whose command line is `command`. Every file in it was changed at `time`, in seconds since 1970.
     ///
-    /// `texts` are [`LICENCES`] and [`TEXTS`], by their paths in a release.
+    /// `texts` are [`LICENCES`], those of the crates in the program, and [`TEXTS`], by their paths in a release.
     ///
     /// # Errors
     /// [`ReleaseError`] when the program is for no known machine, or does not run on Debian 12.

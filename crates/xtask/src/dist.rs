@@ -15,7 +15,7 @@ use brunt_package::{Files, GlibcVersion, Release};
 use clap::{Args, CommandFactory};
 
 use crate::manual::{usual_folder, write_file};
-use crate::{TaskError, root, say};
+use crate::{TaskError, licences, root, say};
 
 /// The version of every crate of the workspace, the program among them.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -58,7 +58,9 @@ fn pack(program: &Path, time: u64, out: &Path) -> Result<(), TaskError> {
     };
     let bytes = read(program)?;
     let command = Arguments::command();
-    let release = Release::new(VERSION, bytes, &command, texts()?, time).map_err(refused)?;
+    let mut texts = texts()?;
+    texts.text("LICENSES-OF-CRATES", licences::of_crates()?);
+    let release = Release::new(VERSION, bytes, &command, texts, time).map_err(refused)?;
     for file in release.pack().map_err(refused)? {
         write_file(&out.join(&file.name), &file.bytes)?;
     }
@@ -102,7 +104,7 @@ fn add(path: &str, files: &mut Files) -> Result<(), TaskError> {
     Ok(())
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, TaskError> {
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, TaskError> {
     fs::read(path).map_err(|error| TaskError::File {
         path: path.to_owned(),
         error,
@@ -174,7 +176,7 @@ fn time() -> Result<u64, TaskError> {
 }
 
 /// What a program prints, without the last line's end.
-fn said(program: &str, arguments: &[&str]) -> Result<String, TaskError> {
+pub(crate) fn said(program: &str, arguments: &[&str]) -> Result<String, TaskError> {
     let output = Command::new(program).args(arguments).output();
     let output = output.map_err(|error| TaskError::File {
         path: program.into(),
@@ -236,6 +238,32 @@ mod tests {
             "examples/org.toml",
         ] {
             assert!(names.contains(&wanted), "{wanted}");
+        }
+    }
+
+    #[test]
+    fn links_between_texts_lead_somewhere() {
+        let texts = texts().unwrap();
+        let names: Vec<&str> = texts.iter().map(|(name, _)| name).collect();
+        for (name, file) in texts.iter().filter(|(name, _)| name.ends_with(".md")) {
+            let folder = Path::new(name).parent().unwrap();
+            let text = String::from_utf8_lossy(&file.bytes);
+            for link in text.split("](").skip(1) {
+                let to = link.split([')', '#']).next().unwrap();
+                if to.is_empty() || to.contains("://") {
+                    continue;
+                }
+                let to = folder.join(to);
+                let mut path = PathBuf::new();
+                for part in to.components() {
+                    match part {
+                        std::path::Component::ParentDir => drop(path.pop()),
+                        part => path.push(part),
+                    }
+                }
+                let is_there = |other: &&str| Path::new(other).starts_with(&path);
+                assert!(names.iter().any(is_there), "{name}: {}", to.display());
+            }
         }
     }
 

@@ -4,11 +4,13 @@
 //! * [`figures`]: what is compared; [`prediction`] and [`predictions`]: the same figures, simulated.
 //! * [`papers`]: `docs/papers.md`, every published figure beside its prediction.
 //! * [`calibrate`]: fits the few parameters that no paper prints, and reports how reliable the result is.
-//! * [`dist`]: builds and packs a release; [`manual`]: its man pages and completions alone.
+//! * [`dist`]: builds and packs a release; [`licences`]: those of the crates in it; [`manual`]: its man
+//!   pages and completions alone.
 
 mod calibrate;
 mod dist;
 mod figures;
+mod licences;
 mod manual;
 mod papers;
 mod prediction;
