@@ -1,34 +1,54 @@
 //! The log of a backup: kept while the backup runs, read at its end.
 
+use std::rc::Rc;
+
 use brunt_units::LogPosition;
 use brunt_world::{Class, VolumeError};
 
 use super::{Piece, Sink};
-use crate::content::Content;
+use crate::content::{Bytes, Content};
 use crate::error::EngineError;
-use crate::instance::Instance;
+use crate::instance::{Base, Instance, Replayer};
 use crate::log::FlushReason;
 use crate::small_file::read_whole;
 
 /// Keeps the log from the checkpoint on until dropped.
 pub struct LogHold<C: Content> {
-    instance: Instance<C>,
+    base: Rc<Base<C>>,
     checkpoint: LogPosition,
+    generation: u32,
 }
 
 impl<C: Content> Instance<C> {
     /// Keeps all log generations that recovery would need now, until the hold is dropped.
     pub fn hold_log(&self) -> LogHold<C> {
-        let checkpoint = self.checkpoint();
-        self.0.holds.borrow_mut().push(checkpoint.generation);
-        LogHold {
-            instance: self.clone(),
-            checkpoint,
-        }
+        self.hold_log_from(self.checkpoint().generation)
+    }
+
+    /// Keeps all log generations from `generation` on, as far as they are still there, until the hold is dropped.
+    pub fn hold_log_from(&self, generation: u32) -> LogHold<C> {
+        LogHold::new(&self.0.base, generation)
+    }
+}
+
+impl Replayer {
+    /// Keeps all log generations from `generation` on, as far as they are still there, until the hold is dropped: also while
+    /// [`Replayer::finish`] begins to write.
+    pub fn hold_log_from(&self, generation: u32) -> LogHold<Bytes> {
+        LogHold::new(&self.base, generation)
     }
 }
 
 impl<C: Content> LogHold<C> {
+    fn new(base: &Rc<Base<C>>, generation: u32) -> Self {
+        base.holds.borrow_mut().push(generation);
+        Self {
+            base: Rc::clone(base),
+            checkpoint: base.checkpoint.get(),
+            generation,
+        }
+    }
+
     /// The checkpoint when the hold began.
     pub fn checkpoint(&self) -> LogPosition {
         self.checkpoint
@@ -36,15 +56,20 @@ impl<C: Content> LogHold<C> {
 
     /// The first generation that is kept.
     pub fn generation(&self) -> u32 {
-        self.checkpoint.generation.max(1)
+        self.generation.max(1)
+    }
+
+    /// The checkpoint file for databases as they were when the hold began, or later.
+    pub fn checkpoint_file(&self) -> Vec<u8> {
+        let copy = self.base.checkpoint_copy(self.checkpoint);
+        [&copy[..], &copy[..]].concat()
     }
 }
 
 impl<C: Content> Drop for LogHold<C> {
     fn drop(&mut self) {
-        let mut holds = self.instance.0.holds.borrow_mut();
-        let generation = self.checkpoint.generation;
-        let at = holds.iter().position(|held| *held == generation);
+        let mut holds = self.base.holds.borrow_mut();
+        let at = holds.iter().position(|held| *held == self.generation);
         holds.swap_remove(at.expect("it is held until now"));
     }
 }

@@ -99,9 +99,7 @@ pub async fn read<C: Content>(
     let hold = instance.hold_log();
     pages::read(instance, database, reads, sink).await?;
     logs::read(instance, hold.generation(), sink).await?;
-    let copy = instance.0.checkpoint_copy(hold.checkpoint());
-    sink.take(Piece::Checkpoint(&[&copy[..], &copy[..]].concat()))
-        .await
+    sink.take(Piece::Checkpoint(&hold.checkpoint_file())).await
 }
 
 /// Reads a database as a backup does, without its log: the read load of a backup.

@@ -26,7 +26,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use jiff::civil::date;
+use jiff::civil::{Date, Time, date};
 
 use super::field::{array_at, put, put_u32, u32_at};
 
@@ -59,6 +59,19 @@ impl Stamp {
             byte((millis & 0x7F) << 1 | 1),
             byte((millis >> 7) << 1),
         ])
+    }
+
+    /// Milliseconds from the start of 1970; `None` for bytes that are no date since then.
+    pub fn to_unix_millis(self) -> Option<u64> {
+        let [second, minute, hour, day, month, year, low, high] = self.0;
+        let byte = |value: u8| i8::try_from(value).ok();
+        let day = Date::new(1900 + i16::from(year), byte(month)?, byte(day)?).ok()?;
+        let millis = i32::from(low >> 1) | i32::from(high >> 1 & 7) << 7;
+        let nanos = millis.checked_mul(1_000_000)?;
+        let time = Time::new(byte(hour)?, byte(minute)?, byte(second)?, nanos).ok()?;
+        let epoch = date(1970, 1, 1).at(0, 0, 0, 0);
+        let since = day.to_datetime(time).duration_since(epoch);
+        u64::try_from(since.as_millis()).ok()
     }
 
     /// The date in `bytes`; any bytes are a date.
@@ -189,6 +202,27 @@ mod tests {
             u16::from(bytes[6] >> 1) | u16::from(bytes[7] >> 1) << 7,
             999
         );
+    }
+
+    #[test]
+    fn a_date_gives_its_milliseconds_back() {
+        for millis in [
+            0,
+            999,
+            951_782_400_127,
+            1_795_284_903_128,
+            1_795_284_903_512,
+        ] {
+            let stamp = Stamp::from_unix_millis(millis);
+            assert_eq!(stamp.to_unix_millis(), Some(millis));
+        }
+        for bytes in [
+            [0; 8],
+            [0xFF; 8],
+            Stamp::from_bytes([61, 0, 0, 1, 1, 90, 1, 0]).to_bytes(),
+        ] {
+            assert_eq!(Stamp::from_bytes(bytes).to_unix_millis(), None);
+        }
     }
 
     #[test]

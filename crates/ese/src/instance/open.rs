@@ -29,7 +29,7 @@ use crate::content::{Bytes, Content};
 use crate::error::EngineError;
 use crate::format::attachment::Attachment;
 use crate::format::checkpoint_file::Checkpoint;
-use crate::format::header::DatabaseState;
+use crate::format::header::{DatabaseHeader, DatabaseState};
 use crate::format::log_file::LogHeaderError;
 use crate::format::stamp::Signature;
 use crate::log::LogFiles;
@@ -85,6 +85,31 @@ impl Replayer {
         cache: &Cache<Bytes>,
         options: InstanceOptions,
     ) -> Result<Self, EngineError> {
+        Self::open_up_to(world, cache, options, false).await
+    }
+
+    /// As [`Self::open`], for a copy: log files that have arrived and that no database has begun are left to
+    /// [`Replayer::feed`].
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    ///
+    /// # Panics
+    /// As [`Instance::open`].
+    pub async fn open_copy(
+        world: &World,
+        cache: &Cache<Bytes>,
+        options: InstanceOptions,
+    ) -> Result<Self, EngineError> {
+        Self::open_up_to(world, cache, options, true).await
+    }
+
+    async fn open_up_to(
+        world: &World,
+        cache: &Cache<Bytes>,
+        options: InstanceOptions,
+        only_begun: bool,
+    ) -> Result<Self, EngineError> {
         assert!(
             options.log.holds_changes_of(options.page_size),
             "log files too small for the page size"
@@ -100,7 +125,10 @@ impl Replayer {
         let closed = headers.map(|header| header.consistent.generation).max();
         let files = log_files(world, cache, &options, None);
         ours::check_files(world, &files, &options).await?;
-        let survey = survey(world, cache, &options).await?;
+        // A header names a generation before any of its changes reaches a page.
+        let begun = found.iter().map(|found| newest_begun(&found.header)).max();
+        let most = begun.filter(|_| only_begun).unwrap_or(u32::MAX);
+        let survey = survey(world, cache, &options, most).await?;
         let there = match clean {
             true => Vec::new(),
             false => survey.needed(),
@@ -141,6 +169,14 @@ impl Replayer {
             report: RecoveryReport::default(),
             base,
         })
+    }
+}
+
+/// The newest generation of which a database may have changes.
+fn newest_begun(header: &DatabaseHeader) -> u32 {
+    match header.state {
+        DatabaseState::Clean => header.consistent.generation,
+        _ => header.committed.max(header.required.highest),
     }
 }
 
@@ -239,14 +275,16 @@ impl Survey {
     }
 }
 
-/// Examines the log directory without changing it.
+/// Examines the log directory up to generation `most` without changing it.
 async fn survey(
     world: &World,
     cache: &Cache<Bytes>,
     options: &InstanceOptions,
+    most: u32,
 ) -> Result<Survey, EngineError> {
     let files = log_files(world, cache, options, None);
-    let archived = files.archived().await?;
+    let mut archived = files.archived().await?;
+    let later = archived.split_off(archived.partition_point(|generation| *generation <= most));
     let path = files.current_path();
     let mut survey = Survey {
         archived,
@@ -286,6 +324,11 @@ async fn survey(
         survey.signature = Some(log.header.signature);
         (survey.end, survey.damaged) = (log.end(), log.damaged);
         survey.current = is_current.then_some((log.header.generation, survey.end));
+    } else if let Some(generation) = later.first() {
+        let path = files.archived_path(*generation);
+        let bytes = read_whole(world, Class::Recovery, &path).await?;
+        let log = Generation::read(&bytes).map_err(header_error(&path))?;
+        survey.signature = Some(log.header.signature);
     }
     if let Some((found, stale_copy)) = read_checkpoint(world, options, survey.signature).await? {
         (survey.checkpoint, survey.stale_copy) = (found.position, stale_copy);

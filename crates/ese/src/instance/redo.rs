@@ -129,17 +129,12 @@ impl Replayer {
 
     /// A generation's first record must name the end of the previous generation, as it was read.
     pub(super) fn check_link(&self, log: &Generation) -> Result<(), EngineError> {
-        let (Some((before, end)), Some(first)) = (self.last, log.records().next()) else {
+        let Some((before, end)) = self.last else {
             return Ok(());
         };
-        let shape = self.base.options.log;
-        match first.record {
-            Some(LogRecord::Start { previous_end })
-                if shape.next_border(previous_end) == shape.next_border(end) =>
-            {
-                Ok(())
-            }
-            _ => Err(EngineError::LogCorrupt {
+        match log.continues(end) {
+            None | Some(true) => Ok(()),
+            Some(false) => Err(EngineError::LogCorrupt {
                 path: self.base.files.path_of(before),
                 at: end,
                 what: "it ends before the next generation begins",

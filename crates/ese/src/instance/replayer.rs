@@ -38,7 +38,7 @@ use crate::small_file::name_error;
 
 /// Databases that follow a log, generation by generation.
 pub struct Replayer {
-    pub(super) base: Rc<Base<Bytes>>,
+    pub(crate) base: Rc<Base<Bytes>>,
     pub(super) arrived: Rc<Arrived>,
     /// Where replaying begins.
     pub(super) from: LogPosition,

@@ -15,6 +15,7 @@ use super::record::{LogRecord, RECORD_HEAD, decode, head};
 use crate::format::log_file::{
     LOG_HEADER_BYTES, LogHeader, LogHeaderError, SEGMENT_HEADER_BYTES, SegmentHeader,
 };
+use crate::format::stamp::Stamp;
 
 /// The records of one generation.
 pub struct Generation {
@@ -27,6 +28,8 @@ pub struct Generation {
     segments: Vec<(u16, usize)>,
     /// Where reading stopped although valid log follows.
     pub damaged: Option<LogPosition>,
+    /// When its last valid segment was written; the date of the file when there is none.
+    pub written: Stamp,
 }
 
 /// A record and its position.
@@ -60,6 +63,7 @@ impl Generation {
         let numbered = (0_u16..header.segments).zip(file.chunks_exact(shape.segment_bytes()));
         let mut numbered = numbered.skip(header.segment_size.first_segment().into());
         let mut damaged = None;
+        let mut written = header.created;
         while let Some((number, bytes)) = numbered.next() {
             let Some(segment) = sound(number, bytes) else {
                 // A flush ended, and another one followed.
@@ -75,6 +79,7 @@ impl Generation {
                 });
                 break;
             };
+            written = segment.written;
             segments.push((number, payload.len()));
             let used = SEGMENT_HEADER_BYTES..SEGMENT_HEADER_BYTES + usize::from(segment.used);
             payload.extend_from_slice(&bytes[used]);
@@ -85,6 +90,18 @@ impl Generation {
             payload,
             segments,
             damaged,
+            written,
+        })
+    }
+
+    /// Whether it continues a generation that ended at `end`, as its first record says; `None` when it has no record.
+    pub fn continues(&self, end: LogPosition) -> Option<bool> {
+        let first = self.records().next()?;
+        Some(match first.record {
+            Some(LogRecord::Start { previous_end }) => {
+                self.shape.next_border(previous_end) == self.shape.next_border(end)
+            }
+            _ => false,
         })
     }
 
@@ -148,7 +165,7 @@ mod tests {
     use super::*;
     use crate::content::{Bytes, Content};
     use crate::format::log_file::FILL;
-    use crate::format::stamp::{RunId, Signature, Stamp};
+    use crate::format::stamp::{RunId, Signature};
     use crate::log::buffer::LogBuffer;
     use crate::log::{Role, record};
 
