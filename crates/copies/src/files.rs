@@ -1,0 +1,259 @@
+//! Log files: read in the pieces of log shipping, and put durably into a folder.
+//!
+//! A file arrives under a temporary name, which the engine ignores and `brunt` knows as its own. It gets its real name when its
+//! content is durable, and is acknowledged when the name is durable, too. A crash leaves the temporary file or the whole log.
+
+use std::path::{Path, PathBuf};
+
+use brunt_ese::content::{Bytes, Content};
+use brunt_ese::error::EngineError;
+use brunt_ese::format::log_file::{LOG_HEADER_BYTES, SIGNATURE_AT, log_file_name};
+use brunt_ese::format::stamp::Signature;
+use brunt_units::Span;
+use brunt_world::{Class, FileId, Io, IoError, Op, OpenMode, Segments, VolumeError, World};
+
+use crate::wire::PIECE_BYTES;
+
+/// Prefix of log names.
+const BASE: &str = "edb";
+/// The name of a log file that is arriving.
+const ARRIVING: &str = "edbcopy.log";
+
+/// The path of a closed generation.
+pub(crate) fn archived(directory: &Path, generation: u32) -> PathBuf {
+    directory.join(log_file_name(BASE, generation))
+}
+
+/// The path of the file that an active writes to.
+pub(crate) fn current(directory: &Path) -> PathBuf {
+    directory.join(format!("{BASE}.log"))
+}
+
+/// The path of a generation that is put aside for the `number`-th time.
+fn aside(directory: &Path, generation: u32, number: u32) -> PathBuf {
+    directory.join(format!("{BASE}{generation:05X}-aside{number}.log"))
+}
+
+pub(crate) fn volume_error(path: &Path) -> impl Fn(VolumeError) -> EngineError {
+    move |error| EngineError::Volume {
+        path: path.to_owned(),
+        error,
+    }
+}
+
+pub(crate) fn file_error(path: &Path) -> impl Fn(IoError) -> EngineError {
+    move |error| EngineError::File {
+        path: path.to_owned(),
+        error,
+    }
+}
+
+/// The generations of closed logs in a folder, ascending.
+pub(crate) async fn generations(world: &World, directory: &Path) -> Result<Vec<u32>, EngineError> {
+    let names = world.volume.list(directory).await;
+    let names = names.map_err(volume_error(directory))?;
+    let found = names.iter().filter_map(|name| {
+        let digits = name.strip_prefix(BASE)?.strip_suffix(".log")?;
+        let generation = u32::from_str_radix(digits, 16).ok()?;
+        (log_file_name(BASE, generation) == *name).then_some(generation)
+    });
+    let mut found: Vec<u32> = found.collect();
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// A log file, open for reading: a header of 4 KiB, then pieces of 256 KiB.
+///
+/// Source: published tests with copies; see `qualify`, log shipping.
+pub(crate) struct LogReader {
+    world: World,
+    class: Class,
+    path: PathBuf,
+    file: FileId,
+    length: u64,
+    at: u64,
+}
+
+impl LogReader {
+    /// Opens the file; `None` when there is none.
+    pub(crate) async fn open(
+        world: &World,
+        class: Class,
+        path: &Path,
+    ) -> Result<Option<Self>, EngineError> {
+        let file = match world.volume.open(path, OpenMode::Read).await {
+            Ok(file) => file,
+            Err(VolumeError::NotFound) => return Ok(None),
+            Err(error) => return Err(volume_error(path)(error)),
+        };
+        let length = match world.volume.length(file).await {
+            Ok(length) => length,
+            Err(error) => {
+                // The first error is the one that counts.
+                let _ = world.volume.close(file).await;
+                return Err(volume_error(path)(error));
+            }
+        };
+        Ok(Some(Self {
+            world: world.clone(),
+            class,
+            path: path.to_owned(),
+            file,
+            length: length - length.rem_euclid(LOG_HEADER_BYTES as u64),
+            at: 0,
+        }))
+    }
+
+    /// Bytes of the file, whole blocks.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// The next piece, and how long its read took; `None` at the end.
+    pub(crate) async fn next(&mut self) -> Result<Option<(Vec<u8>, Span)>, EngineError> {
+        let most = match self.at {
+            0 => LOG_HEADER_BYTES,
+            _ => PIECE_BYTES,
+        };
+        let piece = (most as u64).min(self.length - self.at);
+        if piece == 0 {
+            return Ok(None);
+        }
+        let frame = self
+            .world
+            .frames
+            .take(usize::try_from(piece).expect("a piece is small"));
+        let io = Io::read(self.class, self.file, self.at, frame);
+        let done = self.world.disk.submit(io).await;
+        let latency = done.latency();
+        done.result.map_err(file_error(&self.path))?;
+        self.at += piece;
+        Ok(Some((done.into_frame().to_vec(), latency)))
+    }
+
+    /// Closes the file.
+    pub(crate) async fn close(self) {
+        // It was only read, so a failed close does not matter.
+        let _ = self.world.volume.close(self.file).await;
+    }
+}
+
+/// Reads a whole log file; `None` when there is none, or when it has more than `most` bytes.
+pub(crate) async fn read_log(
+    world: &World,
+    class: Class,
+    path: &Path,
+    most: u64,
+) -> Result<Option<Vec<u8>>, EngineError> {
+    let Some(mut reader) = LogReader::open(world, class, path).await? else {
+        return Ok(None);
+    };
+    let is_small = reader.length() <= most;
+    let mut bytes = Vec::new();
+    let mut read = Ok(());
+    while is_small && read.is_ok() {
+        match reader.next().await {
+            Ok(Some((piece, _))) => bytes.extend_from_slice(&piece),
+            Ok(None) => break,
+            Err(error) => read = Err(error),
+        }
+    }
+    reader.close().await;
+    read?;
+    Ok(is_small.then_some(bytes))
+}
+
+/// Puts a closed log file into a folder, durably; see the [module](self).
+pub(crate) async fn put_log(
+    world: &World,
+    directory: &Path,
+    generation: u32,
+    bytes: &[u8],
+) -> Result<(), EngineError> {
+    let path = directory.join(ARRIVING);
+    let written = write_new(world, &path, bytes).await;
+    if let Err(error) = written {
+        // Nothing of it stays; if that fails as well, the next start removes it.
+        let _ = world.volume.remove(&path).await;
+        return Err(error);
+    }
+    let to = archived(directory, generation);
+    let renamed = world.volume.rename(&path, &to).await;
+    renamed.map_err(volume_error(&path))?;
+    let synced = world.volume.sync_directory(directory).await;
+    synced.map_err(volume_error(directory))
+}
+
+async fn write_new(world: &World, path: &Path, bytes: &[u8]) -> Result<(), EngineError> {
+    let volume = &world.volume;
+    let file = volume.open(path, OpenMode::CreateNew).await;
+    let file = file.map_err(volume_error(path))?;
+    let written = write_whole(world, file, path, bytes).await;
+    let closed = volume.close(file).await;
+    written?;
+    closed.map_err(volume_error(path))
+}
+
+async fn write_whole(
+    world: &World,
+    file: FileId,
+    path: &Path,
+    bytes: &[u8],
+) -> Result<(), EngineError> {
+    let allocated = world.volume.allocate(file, bytes.len() as u64).await;
+    allocated.map_err(volume_error(path))?;
+    for (number, piece) in (0_u64..).zip(bytes.chunks(PIECE_BYTES)) {
+        let segments = Segments::from_buf([Bytes::outgoing(&world.frames, piece)]);
+        let at = number * PIECE_BYTES as u64;
+        let io = Io::new(Class::Log, Op::Write, file, at, segments);
+        let done = world.disk.submit(io).await;
+        done.result.map_err(file_error(path))?;
+    }
+    let synced = world.disk.submit(Io::sync(Class::Log, file)).await;
+    synced.result.map_err(file_error(path))
+}
+
+/// Removes what a crash left of a log that was arriving.
+///
+/// # Errors
+/// [`EngineError::NotOurs`] when the file of that name is foreign. It was not touched.
+pub(crate) async fn remove_arriving(world: &World, directory: &Path) -> Result<(), EngineError> {
+    let path = directory.join(ARRIVING);
+    let Some(mut reader) = LogReader::open(world, Class::Recovery, &path).await? else {
+        return Ok(());
+    };
+    let header = reader.next().await;
+    reader.close().await;
+    let start = header?.map(|(bytes, _)| bytes).unwrap_or_default();
+    let is_blank = start.iter().take(512).all(|byte| *byte == 0);
+    let is_ours =
+        start.len() >= LOG_HEADER_BYTES && Signature::read(&start, SIGNATURE_AT).is_ours();
+    if !is_blank && !is_ours {
+        return Err(EngineError::NotOurs(path));
+    }
+    let removed = world.volume.remove(&path).await;
+    removed.map_err(volume_error(&path))
+}
+
+/// Renames the generations in `which`, newest first, so that a crash leaves consecutive ones; then syncs the folder.
+pub(crate) async fn put_aside(
+    world: &World,
+    directory: &Path,
+    which: impl DoubleEndedIterator<Item = u32>,
+) -> Result<(), EngineError> {
+    let names = world.volume.list(directory).await;
+    let names = names.map_err(volume_error(directory))?;
+    let is_free = |path: &PathBuf| {
+        let name = path.file_name().expect("it was joined").to_string_lossy();
+        !names.iter().any(|known| *known == name)
+    };
+    for generation in which.rev() {
+        let from = archived(directory, generation);
+        let mut places = (1..).map(|number| aside(directory, generation, number));
+        let to = places.find(is_free).expect("numbers do not end");
+        let renamed = world.volume.rename(&from, &to).await;
+        renamed.map_err(volume_error(&from))?;
+    }
+    let synced = world.volume.sync_directory(directory).await;
+    synced.map_err(volume_error(directory))
+}

@@ -1,0 +1,340 @@
+//! The active's side: sends closed logs to copies, and keeps those that they need.
+//!
+//! ```text
+//!   serve(copy, connection)    Hello -> same history? is the log there? -> Welcome
+//!                              next closed log, read as log replication reads -> Log, Piece, ...   at most 8 not acknowledged
+//!                              Stored, Replayed -> standing of the copy -> logs held (`truncation`)
+//! ```
+//!
+//! Each connection is one call; the caller accepts or makes it. Logs are kept for every copy from the beginning, also for one that has
+//! not come yet. A copy that stays away for too long is left out with an alarm. It may come back: as long as the logs that it needs
+//! are there, it continues, and else it is told to be reseeded.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use brunt_ese::backup::LogHold;
+use brunt_ese::content::Bytes;
+use brunt_ese::instance::Instance;
+use brunt_units::{Span, Time};
+use brunt_world::messages::{Receiver, Sender, messages};
+use brunt_world::sync::{Alarm, Event};
+use brunt_world::{Class, SocketId, World};
+
+use crate::error::CopyError;
+use crate::files::{self, LogReader, read_log};
+use crate::queues::Queues;
+use crate::truncation::{self, LeftOut, Limits, Standing};
+use crate::wire::{Hello, LOG_BYTES_MAX, LONGEST, Message, Refusal, Welcome};
+
+/// How often it looks for a closed log.
+const LOOK: Span = Span::millis(50);
+/// Logs sent and not acknowledged, at most.
+const WINDOW: u32 = 8;
+
+/// Ships the logs of an instance to its copies, which have numbers from 0. A clone is another handle.
+#[derive(Clone)]
+pub struct Shipper(Rc<Inner>);
+
+struct Inner {
+    world: World,
+    instance: Instance<Bytes>,
+    limits: Limits,
+    standings: RefCell<Vec<Standing>>,
+    left_out: RefCell<Vec<(usize, LeftOut)>>,
+    hold: RefCell<LogHold<Bytes>>,
+    connections: RefCell<Vec<SocketId>>,
+    stopping: Cell<bool>,
+    changed: Event,
+}
+
+/// What a connection's two tasks share.
+struct Heard {
+    stored: Cell<u32>,
+    ended: RefCell<Option<Result<(), CopyError>>>,
+}
+
+impl Shipper {
+    /// Begins to keep the logs of `instance` for `copies` copies.
+    pub fn new(world: &World, instance: &Instance<Bytes>, copies: usize, limits: Limits) -> Self {
+        let new = Standing {
+            stored: 0,
+            replayed: 0,
+            is_lagged: false,
+            heard: world.clock.now(),
+        };
+        Self(Rc::new(Inner {
+            world: world.clone(),
+            instance: instance.clone(),
+            limits,
+            standings: RefCell::new(vec![new; copies]),
+            left_out: RefCell::default(),
+            hold: RefCell::new(instance.hold_log_from(match copies {
+                0 => u32::MAX,
+                _ => 0,
+            })),
+            connections: RefCell::default(),
+            stopping: Cell::new(false),
+            changed: Event::new(world.spawner.tasks()),
+        }))
+    }
+
+    /// Notes that `copy` was seeded with databases that need the logs from `first` on.
+    ///
+    /// # Panics
+    /// When there is no copy of that number.
+    pub fn seeded(&self, copy: usize, first: u32) {
+        let before = first.saturating_sub(1);
+        self.stand(copy, |standing| {
+            (standing.stored, standing.replayed) = (before, before);
+        });
+    }
+
+    /// The newest closed generation; 0 for none.
+    pub fn closed(&self) -> u32 {
+        self.0.instance.log().durable().generation.saturating_sub(1)
+    }
+
+    /// How far a copy is, by what it said last.
+    ///
+    /// # Panics
+    /// When there is no copy of that number.
+    pub fn queues(&self, copy: usize) -> Queues {
+        let standing = self.0.standings.borrow()[copy];
+        Queues {
+            closed: self.closed(),
+            stored: standing.stored,
+            replayed: standing.replayed,
+        }
+    }
+
+    /// The copies that logs are not kept for any more, and why.
+    pub fn left_out(&self) -> Vec<(usize, LeftOut)> {
+        self.retain();
+        self.0.left_out.borrow().clone()
+    }
+
+    /// Ends all connections in order; logs are no longer kept.
+    pub fn stop(&self) {
+        self.0.stopping.set(true);
+        self.0.changed.notify();
+    }
+
+    /// Sends logs to a copy over a connection until it ends, the shipper stops or the instance fails, and closes it.
+    ///
+    /// # Errors
+    /// [`CopyError::Refused`] when the copy must be reseeded; [`CopyError::RefusedThere`]; when a log cannot be read, or the
+    /// connection breaks.
+    ///
+    /// # Panics
+    /// When there is no copy of that number.
+    pub async fn serve(&self, copy: usize, connection: SocketId) -> Result<(), CopyError> {
+        let (sender, receiver) = messages(&self.0.world, connection, LONGEST);
+        self.0.connections.borrow_mut().push(connection);
+        let result = self.exchange(copy, &sender, receiver).await;
+        if let Err(CopyError::Refused(refusal)) = &result {
+            // Only to let the copy name it.
+            let _ = sender.send(&Message::Refused(*refusal).to_bytes()).await;
+        }
+        let _ = sender.finish().await;
+        self.0.world.net.close(connection);
+        self.0
+            .connections
+            .borrow_mut()
+            .retain(|open| *open != connection);
+        result
+    }
+
+    async fn exchange(
+        &self,
+        copy: usize,
+        sender: &Sender,
+        mut receiver: Receiver,
+    ) -> Result<(), CopyError> {
+        let Some(first) = receiver.receive().await? else {
+            return Ok(());
+        };
+        let Message::Hello(hello) = Message::read(&first)? else {
+            return Err(Refusal::OutOfPlace.into());
+        };
+        let closed = self.closed();
+        self.meet(&hello, closed).await?;
+        self.stand(copy, |standing| {
+            standing.is_lagged = hello.is_lagged;
+            (standing.stored, standing.replayed) = (hello.next - 1, hello.replayed);
+        });
+        let stream = self.0.instance.log().files().place().signature;
+        let welcome = Message::Welcome(Welcome { stream, closed });
+        sender.send(&welcome.to_bytes()).await?;
+        let heard = Rc::new(Heard {
+            stored: Cell::new(hello.next - 1),
+            ended: RefCell::default(),
+        });
+        let listening = self.clone().listen(copy, receiver, Rc::clone(&heard));
+        drop(self.0.world.spawner.spawn(listening));
+        self.send_logs(sender, &heard, hello.next, closed).await
+    }
+
+    /// Whether a copy continues this history, and can.
+    async fn meet(&self, hello: &Hello, closed: u32) -> Result<(), CopyError> {
+        let files = self.0.instance.log().files();
+        let stream = files.place().signature;
+        if hello.stream.is_some_and(|theirs| theirs != stream) {
+            return Err(Refusal::OtherStream.into());
+        }
+        if hello.next > closed + 1 {
+            return Err(Refusal::Diverged(hello.next - 1).into());
+        }
+        let Some(last) = hello.last else {
+            return Ok(());
+        };
+        let path = files.archived_path(last.generation);
+        let most = u64::from(LOG_BYTES_MAX);
+        let (world, class) = (&self.0.world, Class::Replication);
+        let Some(bytes) = read_log(world, class, &path, most).await? else {
+            return Err(Refusal::Truncated(last.generation).into());
+        };
+        match crc32fast::hash(&bytes) == last.sum {
+            true => Ok(()),
+            false => Err(Refusal::Diverged(last.generation).into()),
+        }
+    }
+
+    async fn send_logs(
+        &self,
+        sender: &Sender,
+        heard: &Heard,
+        mut next: u32,
+        mut told: u32,
+    ) -> Result<(), CopyError> {
+        let alarm = Alarm::new(self.0.world.spawner.tasks());
+        let clock = Rc::clone(&self.0.world.clock);
+        loop {
+            if let Some(ended) = heard.ended.borrow_mut().take() {
+                return ended;
+            }
+            if let Some(error) = self.0.instance.failure() {
+                return Err(CopyError::ActiveFailed(error));
+            }
+            if self.0.stopping.get() {
+                return Ok(());
+            }
+            let closed = self.closed();
+            if closed > told {
+                told = closed;
+                sender.send(&Message::Closed(closed).to_bytes()).await?;
+            }
+            let may_send = next <= closed && next - heard.stored.get() <= WINDOW;
+            if may_send && self.send_log(sender, next).await? {
+                next += 1;
+                continue;
+            }
+            let stored = heard.stored.get();
+            let look = clock.now() + LOOK;
+            let waited = || {
+                let now = clock.now();
+                alarm.set(now, look);
+                let is_over = heard.ended.borrow().is_some() || self.0.stopping.get();
+                (is_over || now >= look || heard.stored.get() > stored).then_some(())
+            };
+            self.0.changed.wait(waited).await;
+            self.retain();
+        }
+    }
+
+    /// Sends a closed log; `false` when it still has the name of the current one.
+    async fn send_log(&self, sender: &Sender, generation: u32) -> Result<bool, CopyError> {
+        let (world, log) = (&self.0.world, self.0.instance.log());
+        let path = log.files().archived_path(generation);
+        let Some(mut reader) = LogReader::open(world, Class::Replication, &path).await? else {
+            let directory = &log.files().place().directory;
+            let there = files::generations(world, directory).await?;
+            // The current file is renamed before the next one is written, and the oldest ones go first.
+            return match there.iter().any(|other| *other >= generation) {
+                true => Err(Refusal::Truncated(generation).into()),
+                false => Ok(false),
+            };
+        };
+        let sent = self.send_pieces(sender, generation, &mut reader).await;
+        reader.close().await;
+        sent.map(|()| true)
+    }
+
+    async fn send_pieces(
+        &self,
+        sender: &Sender,
+        generation: u32,
+        reader: &mut LogReader,
+    ) -> Result<(), CopyError> {
+        let length = u32::try_from(reader.length()).unwrap_or(u32::MAX);
+        let begin = Message::Log { generation, length };
+        sender.send(&begin.to_bytes()).await?;
+        let (meters, number) = (
+            self.0.instance.cache().meters(),
+            self.0.instance.options().number,
+        );
+        let mut at = 0;
+        while let Some((bytes, latency)) = reader.next().await? {
+            let count = bytes.len() as u64;
+            meters.log(number, |log| &mut log.replication, count, latency);
+            let piece = Message::Piece { at, bytes };
+            sender.send(&piece.to_bytes()).await?;
+            at += u32::try_from(count).expect("a piece is small");
+        }
+        Ok(())
+    }
+
+    /// Notes what a copy says, until it ends the connection.
+    async fn listen(self, copy: usize, mut receiver: Receiver, heard: Rc<Heard>) {
+        let ended = loop {
+            let message = match receiver.receive().await {
+                Ok(Some(bytes)) => Message::read(&bytes),
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error.into()),
+            };
+            match message {
+                Ok(Message::Stored(generation)) => {
+                    heard.stored.set(generation.max(heard.stored.get()));
+                    self.stand(copy, |standing| {
+                        standing.stored = generation.max(standing.stored);
+                    });
+                }
+                Ok(Message::Replayed(generation)) => self.stand(copy, |standing| {
+                    standing.replayed = generation.min(standing.stored);
+                }),
+                Ok(Message::Refused(refusal)) => break Err(CopyError::RefusedThere(refusal)),
+                Ok(_) => break Err(Refusal::OutOfPlace.into()),
+                Err(refusal) => break Err(refusal.into()),
+            }
+        };
+        *heard.ended.borrow_mut() = Some(ended);
+        self.0.changed.notify();
+    }
+
+    /// Notes where a copy is, and that it lives.
+    fn stand(&self, copy: usize, change: impl FnOnce(&mut Standing)) {
+        let now: Time = self.0.world.clock.now();
+        {
+            let mut standings = self.0.standings.borrow_mut();
+            let standing = &mut standings[copy];
+            change(standing);
+            standing.heard = now;
+        }
+        self.retain();
+        self.0.changed.notify();
+    }
+
+    /// Keeps the logs that copies need from now on.
+    fn retain(&self) {
+        let standings = self.0.standings.borrow();
+        let now = self.0.world.clock.now();
+        // The engine keeps what its own checkpoint needs.
+        let decided = truncation::decide(now, u32::MAX, self.closed(), &standings, self.0.limits);
+        *self.0.left_out.borrow_mut() = decided.left_out;
+        if decided.keep_from != self.0.hold.borrow().generation() {
+            // The new hold begins before the former one ends.
+            let hold = self.0.instance.hold_log_from(decided.keep_from);
+            self.0.hold.replace(hold);
+        }
+    }
+}
