@@ -354,11 +354,12 @@ impl PassiveCopy {
         let alarm = Alarm::new(self.0.world.spawner.tasks());
         let clock = Rc::clone(&self.0.world.clock);
         while !self.0.stopping.get() {
+            // Logs may arrive during the step.
+            let stored = self.queues().stored;
             let step = self.step().await.inspect_err(|error| {
                 self.0.failure.borrow_mut().get_or_insert(error.clone());
             })?;
             let Step::Waits(until) = step else { continue };
-            let stored = self.queues().stored;
             let waited = || {
                 let now = clock.now();
                 let is_due = until.is_some_and(|until| now >= until);

@@ -6,15 +6,18 @@
 //!                              Stored, Replayed -> standing of the copy -> logs held (`truncation`)
 //! ```
 //!
-//! Each connection is one call; the caller accepts or makes it. Logs are kept for every copy from the beginning, also for one that has
+//! Each connection is one call; the caller accepts or makes it. The log that is being written is not sent, except the last one of an
+//! instance that was closed: so a planned change of sides loses nothing.
+//! Logs are kept for every copy from the beginning, also for one that has
 //! not come yet. A copy that stays away for too long is left out with an alarm. It may come back: as long as the logs that it needs
 //! are there, it continues, and else it is told to be reseeded.
 
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use brunt_ese::backup::LogHold;
 use brunt_ese::content::Bytes;
+use brunt_ese::format::log_file::LogHeader;
 use brunt_ese::instance::Instance;
 use brunt_units::{Span, Time};
 use brunt_world::messages::{Receiver, Sender, messages};
@@ -22,7 +25,7 @@ use brunt_world::sync::{Alarm, Event};
 use brunt_world::{Class, SocketId, World};
 
 use crate::error::CopyError;
-use crate::files::{self, LogReader, read_log};
+use crate::files::{LogReader, read_log};
 use crate::queues::Queues;
 use crate::truncation::{self, LeftOut, Limits, Standing};
 use crate::wire::{Hello, LOG_BYTES_MAX, LONGEST, Message, Refusal, Welcome};
@@ -31,6 +34,11 @@ use crate::wire::{Hello, LOG_BYTES_MAX, LONGEST, Message, Refusal, Welcome};
 const LOOK: Span = Span::millis(50);
 /// Logs sent and not acknowledged, at most.
 const WINDOW: u32 = 8;
+
+/// How often it looks for copies that are not heard of.
+const WATCH: Span = Span::seconds(1);
+/// How long it waits for a copy that it refused to close.
+const FAREWELL: Span = Span::seconds(5);
 
 /// Ships the logs of an instance to its copies, which have numbers from 0. A clone is another handle.
 #[derive(Clone)]
@@ -43,7 +51,8 @@ struct Inner {
     standings: RefCell<Vec<Standing>>,
     left_out: RefCell<Vec<(usize, LeftOut)>>,
     hold: RefCell<LogHold<Bytes>>,
-    connections: RefCell<Vec<SocketId>>,
+    /// Whether the instance was closed, and its last log with it.
+    is_final: Cell<bool>,
     stopping: Cell<bool>,
     changed: Event,
 }
@@ -63,7 +72,7 @@ impl Shipper {
             is_lagged: false,
             heard: world.clock.now(),
         };
-        Self(Rc::new(Inner {
+        let inner = Rc::new(Inner {
             world: world.clone(),
             instance: instance.clone(),
             limits,
@@ -73,10 +82,16 @@ impl Shipper {
                 0 => u32::MAX,
                 _ => 0,
             })),
-            connections: RefCell::default(),
+            is_final: Cell::new(false),
             stopping: Cell::new(false),
             changed: Event::new(world.spawner.tasks()),
-        }))
+        });
+        drop(
+            world
+                .spawner
+                .spawn(watch(world.clone(), Rc::downgrade(&inner))),
+        );
+        Self(inner)
     }
 
     /// Notes that `copy` was seeded with databases that need the logs from `first` on.
@@ -92,7 +107,13 @@ impl Shipper {
 
     /// The newest closed generation; 0 for none.
     pub fn closed(&self) -> u32 {
-        self.0.instance.log().durable().generation.saturating_sub(1)
+        self.0.closed()
+    }
+
+    /// Notes that the instance was closed cleanly: its last log is sent as well, and a copy that has it lacks nothing.
+    pub fn instance_closed(&self) {
+        self.0.is_final.set(true);
+        self.0.changed.notify();
     }
 
     /// How far a copy is, by what it said last.
@@ -110,11 +131,11 @@ impl Shipper {
 
     /// The copies that logs are not kept for any more, and why.
     pub fn left_out(&self) -> Vec<(usize, LeftOut)> {
-        self.retain();
+        self.0.retain();
         self.0.left_out.borrow().clone()
     }
 
-    /// Ends all connections in order; logs are no longer kept.
+    /// Ends all connections in order. Logs are kept until the last handle is dropped.
     pub fn stop(&self) {
         self.0.stopping.set(true);
         self.0.changed.notify();
@@ -130,18 +151,9 @@ impl Shipper {
     /// When there is no copy of that number.
     pub async fn serve(&self, copy: usize, connection: SocketId) -> Result<(), CopyError> {
         let (sender, receiver) = messages(&self.0.world, connection, LONGEST);
-        self.0.connections.borrow_mut().push(connection);
         let result = self.exchange(copy, &sender, receiver).await;
-        if let Err(CopyError::Refused(refusal)) = &result {
-            // Only to let the copy name it.
-            let _ = sender.send(&Message::Refused(*refusal).to_bytes()).await;
-        }
         let _ = sender.finish().await;
         self.0.world.net.close(connection);
-        self.0
-            .connections
-            .borrow_mut()
-            .retain(|open| *open != connection);
         result
     }
 
@@ -158,7 +170,10 @@ impl Shipper {
             return Err(Refusal::OutOfPlace.into());
         };
         let closed = self.closed();
-        self.meet(&hello, closed).await?;
+        if let Err(error) = self.meet(&hello, closed).await {
+            tell_refusal(sender, &error).await;
+            return Err(error);
+        }
         self.stand(copy, |standing| {
             standing.is_lagged = hello.is_lagged;
             (standing.stored, standing.replayed) = (hello.next - 1, hello.replayed);
@@ -172,7 +187,24 @@ impl Shipper {
         });
         let listening = self.clone().listen(copy, receiver, Rc::clone(&heard));
         drop(self.0.world.spawner.spawn(listening));
-        self.send_logs(sender, &heard, hello.next, closed).await
+        let sent = self.send_logs(sender, &heard, hello.next, closed).await;
+        if let Err(error) = &sent
+            && tell_refusal(sender, error).await
+        {
+            // A connection with unread bytes would be reset, and the copy would not hear it.
+            let (clock, until) = (
+                Rc::clone(&self.0.world.clock),
+                self.0.world.clock.now() + FAREWELL,
+            );
+            let alarm = Alarm::new(self.0.world.spawner.tasks());
+            let ended = || {
+                let now = clock.now();
+                alarm.set(now, until);
+                (heard.ended.borrow().is_some() || now >= until).then_some(())
+            };
+            self.0.changed.wait(ended).await;
+        }
+        sent
     }
 
     /// Whether a copy continues this history, and can.
@@ -238,26 +270,46 @@ impl Shipper {
                 (is_over || now >= look || heard.stored.get() > stored).then_some(())
             };
             self.0.changed.wait(waited).await;
-            self.retain();
+            self.0.retain();
         }
     }
 
     /// Sends a closed log; `false` when it still has the name of the current one.
     async fn send_log(&self, sender: &Sender, generation: u32) -> Result<bool, CopyError> {
         let (world, log) = (&self.0.world, self.0.instance.log());
-        let path = log.files().archived_path(generation);
-        let Some(mut reader) = LogReader::open(world, Class::Replication, &path).await? else {
-            let directory = &log.files().place().directory;
-            let there = files::generations(world, directory).await?;
-            // The current file is renamed before the next one is written, and the oldest ones go first.
-            return match there.iter().any(|other| *other >= generation) {
-                true => Err(Refusal::Truncated(generation).into()),
-                false => Ok(false),
-            };
+        let files = log.files();
+        let path = match self.0.is_final.get() && generation == self.closed() {
+            true => files.current_path(),
+            false => files.archived_path(generation),
+        };
+        let mut opened = LogReader::open(world, Class::Replication, &path).await?;
+        if opened.is_none() && generation == self.closed() {
+            // The roll that renames it may not have begun.
+            if self.is_current(generation).await? {
+                return Ok(false);
+            }
+            opened = LogReader::open(world, Class::Replication, &path).await?;
+        }
+        let Some(mut reader) = opened else {
+            return Err(Refusal::Truncated(generation).into());
         };
         let sent = self.send_pieces(sender, generation, &mut reader).await;
         reader.close().await;
         sent.map(|()| true)
+    }
+
+    /// Whether the file that is written to is still this generation.
+    async fn is_current(&self, generation: u32) -> Result<bool, CopyError> {
+        let path = self.0.instance.log().files().current_path();
+        let opened = LogReader::open(&self.0.world, Class::Replication, &path).await?;
+        let Some(mut reader) = opened else {
+            // Between the two renames of a roll.
+            return Ok(false);
+        };
+        let header = reader.next().await;
+        reader.close().await;
+        let header = header?.map(|(bytes, _)| LogHeader::read(&bytes));
+        Ok(matches!(header, Some(Ok(header)) if header.generation == generation))
     }
 
     async fn send_pieces(
@@ -320,21 +372,49 @@ impl Shipper {
             change(standing);
             standing.heard = now;
         }
-        self.retain();
+        self.0.retain();
         self.0.changed.notify();
+    }
+}
+
+impl Inner {
+    fn closed(&self) -> u32 {
+        let newest = self.instance.log().durable().generation;
+        match self.is_final.get() {
+            true => newest,
+            false => newest.saturating_sub(1),
+        }
     }
 
     /// Keeps the logs that copies need from now on.
     fn retain(&self) {
-        let standings = self.0.standings.borrow();
-        let now = self.0.world.clock.now();
+        let standings = self.standings.borrow();
+        let now = self.world.clock.now();
         // The engine keeps what its own checkpoint needs.
-        let decided = truncation::decide(now, u32::MAX, self.closed(), &standings, self.0.limits);
-        *self.0.left_out.borrow_mut() = decided.left_out;
-        if decided.keep_from != self.0.hold.borrow().generation() {
+        let decided = truncation::decide(now, u32::MAX, self.closed(), &standings, self.limits);
+        *self.left_out.borrow_mut() = decided.left_out;
+        if decided.keep_from.max(1) != self.hold.borrow().generation() {
             // The new hold begins before the former one ends.
-            let hold = self.0.instance.hold_log_from(decided.keep_from);
-            self.0.hold.replace(hold);
+            let hold = self.instance.hold_log_from(decided.keep_from);
+            self.hold.replace(hold);
         }
     }
+}
+
+/// Leaves out copies that are not heard of, while a shipper lives.
+async fn watch(world: World, inner: Weak<Inner>) {
+    loop {
+        world.sleep(WATCH).await;
+        let Some(inner) = inner.upgrade() else { return };
+        inner.retain();
+    }
+}
+
+/// Lets the copy name a refusal of this side; `true` when it was one and could be sent.
+async fn tell_refusal(sender: &Sender, error: &CopyError) -> bool {
+    let CopyError::Refused(refusal) = error else {
+        return false;
+    };
+    let told = sender.send(&Message::Refused(*refusal).to_bytes()).await;
+    told.is_ok() && sender.finish().await.is_ok()
 }

@@ -33,7 +33,7 @@ const KEYS: u32 = 24;
 /// Frames of either cache.
 const FRAMES: u32 = 24;
 /// Where an active listens.
-const PORT: u16 = 64327;
+pub(crate) const PORT: u16 = 64327;
 
 /// The version of each record.
 pub(crate) type State = BTreeMap<u32, u32>;
