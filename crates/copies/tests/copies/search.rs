@@ -250,7 +250,7 @@ impl Story {
         let (truth, outside) = (Rc::clone(&telling), made.world.clone());
         let (meets, works_on, chosen) = (draw.percent(80), draw.percent(50), draw.percent(30));
         let mut draw = Streams::new(draw.bits()).named("resume");
-        let judged = made.executor.block_on(async move {
+        made.executor.block_on(async move {
             let words = |error: &dyn std::fmt::Display| error.to_string();
             let options = copy_options(instance("/b", plan.segment, plan.circular));
             let inside = copy.world().clone();
@@ -331,8 +331,7 @@ impl Story {
                 }),
                 false => Err(format!("its database is damaged: {report:?}")),
             }
-        });
-        judged
+        })
     }
 }
 

@@ -229,10 +229,8 @@ pub(crate) async fn work(
         };
         transaction.commit(how).await?;
         let after = instance.log().tail().generation;
-        let mut truth = telling.borrow_mut();
-        truth.history.push(state);
-        truth.logged.push((before, after));
-        drop(truth);
+        telling.borrow_mut().history.push(state);
+        telling.borrow_mut().logged.push((before, after));
         if draw.percent(30) {
             world.sleep(Span::millis(draw.below(120))).await;
         }
