@@ -3,9 +3,12 @@
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
+use brunt_copies::Refusal;
+use brunt_copies::wire::{Held, Hello, Message, Welcome};
+use brunt_ese::format::stamp::{Signature, Stamp};
 use brunt_ese::instance::transaction::Commit;
 use brunt_scenario::{DEMO, TEMPLATE};
-use brunt_testkit::tiny::{SIZE, TABLE, open, options, tree_files};
+use brunt_testkit::tiny::{RUN, SIZE, TABLE, open, options, tree_files};
 use brunt_world::Frames;
 use brunt_world::random::Streams;
 use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
@@ -116,4 +119,37 @@ pub fn results() -> Vec<Vec<u8>> {
         include_bytes!("../../report/tests/report/result_v2.json"),
     ];
     texts.map(<[u8]>::to_vec).into()
+}
+
+/// Messages between an active and a passive copy.
+pub(crate) fn shipped() -> Vec<Vec<u8>> {
+    let stream = Signature::ours(1, Stamp::from_unix_millis(2), RUN);
+    let last = Held {
+        generation: 7,
+        sum: 9,
+    };
+    let hello = Hello {
+        stream: Some(stream),
+        last: Some(last),
+        next: 8,
+        replayed: 6,
+        is_lagged: true,
+    };
+    let messages = [
+        Message::Hello(hello),
+        Message::Welcome(Welcome { stream, closed: 9 }),
+        Message::Closed(10),
+        Message::Log {
+            generation: 8,
+            length: 64 << 10,
+        },
+        Message::Piece {
+            at: 4096,
+            bytes: vec![7; 100],
+        },
+        Message::Stored(8),
+        Message::Replayed(7),
+        Message::Refused(Refusal::Diverged(7)),
+    ];
+    messages.iter().map(Message::to_bytes).collect()
 }

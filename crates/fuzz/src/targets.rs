@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use brunt_copies::wire::Message;
 use brunt_ese::format::checkpoint_file::Checkpoint;
 use brunt_ese::format::checksum::{Diagnosis, diagnose};
 use brunt_ese::format::flush_map::{FlushMapHeader, MAP_PAGE_BYTES, flush_type, sound_map_page};
@@ -30,7 +31,7 @@ pub struct Target {
 }
 
 /// All targets except the canary.
-pub const ALL: [Target; 10] = [
+pub const ALL: [Target; 11] = [
     Target {
         name: "page",
         run: page,
@@ -83,6 +84,11 @@ pub const ALL: [Target; 10] = [
         name: "messages",
         run: messages::run,
         seeds: messages::seeds,
+    },
+    Target {
+        name: "shipping",
+        run: shipping,
+        seeds: seeds::shipped,
     },
 ];
 
@@ -256,6 +262,13 @@ pub fn any_file(bytes: &[u8]) {
         if let Ok(report) = judged {
             assert!(report.findings.len() as u64 <= report.pages_bad + report.pages_correctable);
         }
+    }
+}
+
+/// A message between an active and a passive copy. One that is read has these bytes and no others.
+pub fn shipping(bytes: &[u8]) {
+    if let Ok(message) = Message::read(bytes) {
+        assert_eq!(message.to_bytes(), bytes, "{message:?}");
     }
 }
 
