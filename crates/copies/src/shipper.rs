@@ -59,6 +59,8 @@ struct Inner {
 
 /// What a connection's two tasks share.
 struct Heard {
+    /// The newest log that was sent, or that the copy had.
+    sent: Cell<u32>,
     stored: Cell<u32>,
     ended: RefCell<Option<Result<(), CopyError>>>,
 }
@@ -182,6 +184,7 @@ impl Shipper {
         let welcome = Message::Welcome(Welcome { stream, closed });
         sender.send(&welcome.to_bytes()).await?;
         let heard = Rc::new(Heard {
+            sent: Cell::new(hello.next - 1),
             stored: Cell::new(hello.next - 1),
             ended: RefCell::default(),
         });
@@ -257,7 +260,7 @@ impl Shipper {
                 sender.send(&Message::Closed(closed).to_bytes()).await?;
             }
             let may_send = next <= closed && next - heard.stored.get() <= WINDOW;
-            if may_send && self.send_log(sender, next).await? {
+            if may_send && self.send_log(sender, heard, next).await? {
                 next += 1;
                 continue;
             }
@@ -275,7 +278,12 @@ impl Shipper {
     }
 
     /// Sends a closed log; `false` when it still has the name of the current one.
-    async fn send_log(&self, sender: &Sender, generation: u32) -> Result<bool, CopyError> {
+    async fn send_log(
+        &self,
+        sender: &Sender,
+        heard: &Heard,
+        generation: u32,
+    ) -> Result<bool, CopyError> {
         let (world, log) = (&self.0.world, self.0.instance.log());
         let files = log.files();
         let path = match self.0.is_final.get() && generation == self.closed() {
@@ -293,6 +301,7 @@ impl Shipper {
         let Some(mut reader) = opened else {
             return Err(Refusal::Truncated(generation).into());
         };
+        heard.sent.set(generation);
         let sent = self.send_pieces(sender, generation, &mut reader).await;
         reader.close().await;
         sent.map(|()| true)
@@ -345,7 +354,7 @@ impl Shipper {
                 Err(error) => break Err(error.into()),
             };
             match message {
-                Ok(Message::Stored(generation)) => {
+                Ok(Message::Stored(generation)) if generation <= heard.sent.get() => {
                     heard.stored.set(generation.max(heard.stored.get()));
                     self.stand(copy, |standing| {
                         standing.stored = generation.max(standing.stored);

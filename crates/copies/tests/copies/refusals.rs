@@ -252,24 +252,41 @@ fn a_log_that_does_not_belong_is_refused_by_name_and_nothing_of_it_stays() {
 
 /// The answer of an active with `store` to a hello.
 fn answered(store: &Store, hello: Hello) -> Option<Message> {
+    heard(store, vec![Message::Hello(hello)]).0
+}
+
+/// The first answer of an active with `store` to what a copy says, and how it ends the connection.
+fn heard(store: &Store, said: Vec<Message>) -> (Option<Message>, Option<Result<(), CopyError>>) {
     let (mut made, [active, copy]) = world(1, store.fork(), LinkOptions::default());
     made.executor.block_on(async move {
         let world: World = active.world().clone();
         let options = instance("/a", 512, Circular::Off);
         let (_, shipper) = open_active(&world, options).await.unwrap();
-        let acceptor = crate::stage::accept(world.clone(), move || shipper.clone(), |_| {});
+        let ends = Rc::new(RefCell::new(Vec::new()));
+        let note = Rc::clone(&ends);
+        let acceptor = crate::stage::accept(
+            world.clone(),
+            move || shipper.clone(),
+            move |end| note.borrow_mut().push(end),
+        );
         drop(world.spawner.spawn(acceptor));
         let inside = copy.world().clone();
         inside.sleep(Span::seconds(1)).await;
         let at = SocketAddr::new(address(1), crate::stage::PORT);
         let connection = inside.net.connect(at).await.unwrap();
         let (sender, mut receiver) = messages(&inside, connection, LONGEST);
-        sender
-            .send(&Message::Hello(hello).to_bytes())
-            .await
-            .unwrap();
-        let answer = receiver.receive().await.unwrap()?;
-        Some(Message::read(&answer).unwrap())
+        for message in said {
+            sender.send(&message.to_bytes()).await.unwrap();
+        }
+        let answer = receiver.receive().await.unwrap();
+        let answer = answer.map(|answer| Message::read(&answer).unwrap());
+        drop(
+            inside
+                .spawner
+                .spawn(async move { while let Ok(Some(_)) = receiver.receive().await {} }),
+        );
+        inside.sleep(Span::seconds(10)).await;
+        (answer, ends.take().pop())
     })
 }
 
@@ -316,6 +333,26 @@ fn an_active_refuses_copies_that_it_cannot_continue() {
         refused(&truncated, hello(held(1, &log(&one, 1)))),
         Some(Refusal::Truncated(1))
     );
+}
+
+/// What a copy says is believed only as far as it can be true.
+#[test]
+fn a_copy_cannot_have_what_was_not_sent() {
+    let store = worked(1, files(&["/a"]), 60);
+    let hello = Message::Hello(Hello {
+        stream: None,
+        last: None,
+        next: 1,
+        replayed: 0,
+        is_lagged: false,
+    });
+    for (said, end) in [
+        (Message::Stored(u32::MAX), Err(Refusal::OutOfPlace.into())),
+        (Message::Closed(1), Err(Refusal::OutOfPlace.into())),
+    ] {
+        let (_, ended) = heard(&store, vec![hello.clone(), said]);
+        assert_eq!(ended, Some(end));
+    }
 }
 
 #[test]
