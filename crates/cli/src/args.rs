@@ -15,6 +15,7 @@ use crate::commands::paper::PaperArgs;
 use crate::commands::prove::ProveArgs;
 use crate::commands::report::ReportArgs;
 use crate::commands::simulate::SimulateArgs;
+use crate::commands::site::SiteArgs;
 use crate::commands::size::SizeArgs;
 use crate::commands::verify::VerifyArgs;
 use crate::test_args::TestArgs;
@@ -47,8 +48,11 @@ pub enum Command {
     Run(TestArgs),
     /// Predict a test on a modelled array, in virtual time
     Simulate(SimulateArgs),
-    /// Rehearse a failover of replicated arrays: what is lost, and how long users wait
+    /// Rehearse a failover: what is lost, and how long users wait; without a scenario, kill a process on this machine
     Drill(DrillArgs),
+    /// Be one site of a drill
+    #[command(hide = true)]
+    Site(SiteArgs),
     /// Say how much storage an organisation needs, and write a scenario of it
     Size(SizeArgs),
     /// Judge a scenario, and the machine that it is for, by best-practice rules

@@ -47,10 +47,8 @@ pub fn main() -> ExitCode {
             brunt_world_real::huge_pages::ask();
             carry_out(args.quiet, |output| commands::simulate::run(args, output))
         }
-        Command::Drill(args) => {
-            brunt_world_real::huge_pages::ask();
-            carry_out(args.quiet, |output| commands::drill::run(args, output))
-        }
+        Command::Drill(args) => carry_out(args.quiet, |output| commands::drill::run(args, output)),
+        Command::Site(args) => carry_out(false, |output| commands::site::run(args, output)),
         Command::Report(args) => {
             carry_out(args.quiet, |output| commands::report::run(args, output))
         }

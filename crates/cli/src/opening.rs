@@ -194,7 +194,7 @@ fn volumes(scenario: &Scenario) -> Vec<(String, String)> {
 }
 
 /// Where the file system of `path` is mounted, and its type and device: `("/data", "ext4 on vda")`.
-fn volume(path: &Path) -> (String, String) {
+pub(crate) fn volume(path: &Path) -> (String, String) {
     let place = path.ancestors().find_map(|there| facts::place(there).ok());
     let Some(place) = place else {
         return (path.display().to_string(), "unknown file system".to_owned());

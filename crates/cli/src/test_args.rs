@@ -164,6 +164,10 @@ impl TestArgs {
         };
         let source = Source::read(path, working_folder).map_err(|error| unread(path, &error))?;
         let document = source.document()?;
+        if document.subject() == Subject::RealDrill {
+            let refusal = Place::file(&source.name).refuse("describes a drill");
+            return Err(refusal.hint(format!("that is for: brunt drill {}", path.display())));
+        }
         if document.subject() != Subject::Test {
             let refusal = Place::file(&source.name).refuse("describes modelled storage");
             return Err(refusal.hint(format!("that is for: brunt simulate {}", path.display())));

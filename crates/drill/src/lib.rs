@@ -11,12 +11,38 @@
 //!
 //! Nothing here reads a clock, a file or a disk: drills in virtual time and on this machine are judged by the same code.
 
+pub mod course;
 pub mod cut;
 pub mod judge;
 pub mod ledger;
 pub mod loss;
+pub mod outcome;
 
+pub use course::{Course, measured};
 pub use cut::{Broken, Cut, Found};
 pub use judge::{Checksum, Control, Evidence, Objectives, RULES, Said, Survival};
 pub use ledger::{Base, Commit, Key, Ledger, Minutes};
 pub use loss::Loss;
+pub use outcome::{FailoverDone, Rehearsed, Steps, Words};
+
+/// Hears of a drill while it runs.
+pub trait DrillListener {
+    /// `what` happened, `second` seconds after the beginning.
+    fn happened(&self, second: f64, what: &str);
+
+    /// The drill has come to `second`, which is this share of its longest course.
+    fn progress(&self, second: f64, share: f64);
+
+    /// The control called `name` begins.
+    fn control(&self, name: &str);
+}
+
+/// Hears nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Deaf;
+
+impl DrillListener for Deaf {
+    fn happened(&self, _: f64, _: &str) {}
+    fn progress(&self, _: f64, _: f64) {}
+    fn control(&self, _: &str) {}
+}

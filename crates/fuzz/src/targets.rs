@@ -210,6 +210,16 @@ pub fn scenario(bytes: &[u8]) {
             let is_read = document.modelled_test(&[]).is_ok();
             (is_read, document.check_modelled_test(&[]).mistakes)
         }
+        Subject::RealDrill => {
+            let drill = document.real_drill(&[]);
+            if let Ok(drill) = &drill {
+                let resolved = drill.to_toml();
+                let again = Document::new("again.toml", &resolved, Path::new("/"));
+                let again = again.and_then(|again| again.real_drill(&[]));
+                assert_eq!(again.as_ref(), Ok(drill), "{resolved}");
+            }
+            (drill.is_ok(), document.check_real_drill(&[]).mistakes)
+        }
         Subject::Load => (
             document.load(&[]).is_ok(),
             document.check_load(&[]).mistakes,

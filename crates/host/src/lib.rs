@@ -19,6 +19,7 @@
 //!   and `yardstick` how fast its processor is.
 //! * [`test_log`]: the words of the test log.
 //! * [`interrupted`]: a run that was interrupted, to be carried on.
+//! * [`drill`]: drills on two folders, with processes that are really killed.
 //! * [`witness`]: the journal of commits for a test that kills the program.
 //!
 //! It prints nothing: the program hands in a listener, and an agent would, too.
@@ -26,6 +27,7 @@
 pub mod advice;
 pub mod configuration;
 pub mod consent;
+pub mod drill;
 pub mod folders;
 pub mod handles;
 pub mod interrupted;

@@ -1,5 +1,6 @@
 //! The plan of a test on this machine.
 
+use std::path::Path;
 use std::process;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -18,7 +19,8 @@ use crate::consent::Consent;
 pub fn plan(scenario: &Scenario, consent: Consent, begun: SystemTime) -> Plan {
     let plan = scenario.plan();
     let since = begun.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let log_segment = log_segment(scenario);
+    let logs = scenario.instances.iter();
+    let log_segment = log_segment(logs.map(|instance| instance.log.value.as_path()));
     // The storage's own sectors are the smallest pieces that are torn.
     let sector = log_segment as u64;
     let faults = plan.faults.into_iter();
@@ -44,11 +46,7 @@ pub fn world_time(begun: SystemTime, at: Timestamp) -> Time {
 }
 
 /// 512 bytes, unless a log lies on a device with larger sectors: there a smaller write would be refused.
-fn log_segment(scenario: &Scenario) -> usize {
-    let logs = scenario
-        .instances
-        .iter()
-        .map(|instance| &instance.log.value);
+pub(crate) fn log_segment<'p>(logs: impl Iterator<Item = &'p Path>) -> usize {
     let sectors = logs.filter_map(|log| facts::place(log).ok()?.device?.logical_sector);
     if sectors.max().unwrap_or(512) > 512 {
         4096
@@ -66,8 +64,6 @@ fn run_id(begun: SystemTime) -> RunId {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use brunt_scenario::Document;
 
     use super::*;

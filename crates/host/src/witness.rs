@@ -36,35 +36,69 @@ pub fn hearing() -> io::Result<Hearing> {
 
 impl Pipe {
     fn write(&self, mark: char, change: &Change) {
-        let kind = match change.kind {
-            Kind::Insert => "insert",
-            Kind::Replace => "replace",
-            Kind::Delete => "delete",
-            Kind::Read => return,
-        };
-        let commit = match change.commit {
-            Commit::Hard => "hard",
-            Commit::Lazy => "lazy",
-        };
-        let Change {
-            instance,
-            database,
-            number,
-            version,
-            ..
-        } = change;
-        let line = format!("{mark} {instance} {database} {kind} {number} {version} {commit}\n");
         // Nobody may be there to hear any more; the run is not about that.
-        let _ = (&self.0).write_all(line.as_bytes());
+        let _ = (&self.0).write_all(line(mark, change).as_bytes());
     }
+}
+
+/// The marks of a commit that is asked for, and of one that is acknowledged.
+pub(crate) const ASKED: char = '?';
+pub(crate) const ACKNOWLEDGED: char = '!';
+
+const KINDS: [(&str, Kind); 3] = [
+    ("insert", Kind::Insert),
+    ("replace", Kind::Replace),
+    ("delete", Kind::Delete),
+];
+const COMMITS: [(&str, Commit); 2] = [("hard", Commit::Hard), ("lazy", Commit::Lazy)];
+
+/// The line of `change`, with its end; empty for one that changes nothing.
+pub(crate) fn line(mark: char, change: &Change) -> String {
+    let kind = KINDS.iter().find(|(_, kind)| *kind == change.kind);
+    let commit = COMMITS.iter().find(|(_, commit)| *commit == change.commit);
+    let (Some((kind, _)), Some((commit, _))) = (kind, commit) else {
+        return String::new();
+    };
+    let Change {
+        instance,
+        database,
+        number,
+        version,
+        ..
+    } = change;
+    format!("{mark} {instance} {database} {kind} {number} {version} {commit}\n")
+}
+
+/// The mark and the change of a line, without its end; `None` when it is none.
+pub(crate) fn parse(line: &str) -> Option<(char, Change)> {
+    let words: Vec<&str> = line.split(' ').collect();
+    let [mark, instance, database, kind, number, version, commit] = words.as_slice() else {
+        return None;
+    };
+    let mark = mark
+        .parse()
+        .ok()
+        .filter(|mark| [ASKED, ACKNOWLEDGED].contains(mark))?;
+    let kind = KINDS.iter().find(|(word, _)| word == kind)?.1;
+    let commit = COMMITS.iter().find(|(word, _)| word == commit)?.1;
+    let change = Change {
+        instance: instance.parse().ok()?,
+        database: database.parse().ok()?,
+        kind,
+        number: number.parse().ok()?,
+        version: version.parse().ok()?,
+        commit,
+        end: None,
+    };
+    Some((mark, change))
 }
 
 impl Witness for Pipe {
     fn asked(&self, _: Time, change: &Change) {
-        self.write('?', change);
+        self.write(ASKED, change);
     }
 
     fn acknowledged(&self, _: Time, change: &Change) {
-        self.write('!', change);
+        self.write(ACKNOWLEDGED, change);
     }
 }

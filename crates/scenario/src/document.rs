@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `[test]`, `[[instance]]` | a test on real storage |
 //! | the same, and `[array]` | a test on modelled arrays |
+//! | the same, and `[site.source]` | a drill on real storage |
 //! | `[[load]]` or `[simulate]`, and `[array]` | raw load on a modelled array |
 //! | `[org]`, `[[tier]]` | an organisation to be sized |
 //!
@@ -20,6 +21,7 @@ use super::modelled::ModelledScenario;
 use super::org::{FigureKey, Organisation};
 use super::overrides::Override;
 use super::place::{Cause, Place, Refusal};
+use super::real_drill::{self, RealDrill};
 use super::section::{self, Section};
 use super::solution::Solution;
 use super::tree::{self, Node, Value};
@@ -31,40 +33,42 @@ pub enum Subject {
     Test,
     /// A test on modelled arrays.
     ModelledTest,
+    /// A drill on real storage.
+    RealDrill,
     /// Raw load on a modelled array.
     Load,
     /// An organisation to be sized.
     Organisation,
 }
 
-use Subject::{Load, ModelledTest, Organisation as Org, Test};
+use Subject::{Load, ModelledTest, Organisation as Org, RealDrill as Real, Test};
 
 /// Every key at the top, and the subjects that have it.
 const SECTIONS: [(&str, &[Subject]); 34] = [
-    ("name", &[Test, ModelledTest, Load, Org]),
-    ("description", &[Test, ModelledTest, Load, Org]),
-    ("solution", &[Test, ModelledTest]),
+    ("name", &[Test, ModelledTest, Real, Load, Org]),
+    ("description", &[Test, ModelledTest, Real, Load, Org]),
+    ("solution", &[Test, ModelledTest, Real]),
     ("scratch", &[Test, ModelledTest]),
     ("servers", &[ModelledTest]),
-    ("test", &[Test, ModelledTest]),
-    ("profile", &[Test, ModelledTest, Org]),
-    ("limits", &[Test, ModelledTest]),
-    ("records", &[Test, ModelledTest]),
-    ("mailboxes", &[Test, ModelledTest, Org]),
+    ("test", &[Test, ModelledTest, Real]),
+    ("profile", &[Test, ModelledTest, Real, Org]),
+    ("limits", &[Test, ModelledTest, Real]),
+    ("records", &[Test, ModelledTest, Real]),
+    ("mailboxes", &[Test, ModelledTest, Real, Org]),
     ("throughput", &[Test, ModelledTest]),
-    ("storage", &[Test, ModelledTest, Org]),
-    ("site", &[Test, ModelledTest]),
-    ("engine", &[Test, ModelledTest]),
-    ("instance", &[Test, ModelledTest]),
-    ("event", &[Test, ModelledTest, Load]),
+    ("storage", &[Test, ModelledTest, Real, Org]),
+    ("site", &[Test, ModelledTest, Real]),
+    ("engine", &[Test, ModelledTest, Real]),
+    ("instance", &[Test, ModelledTest, Real]),
+    ("event", &[Test, ModelledTest, Real, Load]),
     ("faults", &[Test, ModelledTest]),
     ("twin", &[ModelledTest]),
     ("simulate", &[Load]),
     ("array", &[ModelledTest, Load, Org]),
-    ("link", &[ModelledTest, Load]),
-    ("replication", &[ModelledTest, Load]),
+    ("link", &[ModelledTest, Real, Load]),
+    ("replication", &[ModelledTest, Real, Load]),
     ("replica", &[ModelledTest, Load]),
-    ("drill", &[ModelledTest]),
+    ("drill", &[ModelledTest, Real]),
     ("replicate", &[ModelledTest, Load]),
     ("partner", &[ModelledTest, Load]),
     ("volumes", &[ModelledTest]),
@@ -82,10 +86,13 @@ impl Subject {
     fn of(root: &Node) -> Self {
         let has = |key| root.entries().iter().any(|(own, _)| own == key);
         let is_test = has("test") || has("instance");
+        let mut sites = root.entries().iter().filter(|(own, _)| own == "site");
+        let has_folders = sites.any(|(_, node)| real_drill::names_folders(node));
         match has("array") {
             _ if has("org") || has("tier") => Org,
             _ if has("load") => Load,
             true if is_test => ModelledTest,
+            false if has_folders => Real,
             is_array if !is_test && (is_array || has("simulate")) => Load,
             _ => Test,
         }
@@ -103,6 +110,7 @@ impl fmt::Display for Subject {
         f.write_str(match self {
             Test => "a test on real storage",
             ModelledTest => "a test on modelled arrays",
+            Real => "a drill on real storage",
             Load => "raw load on a modelled array",
             Org => "an organisation to be sized",
         })
@@ -189,6 +197,23 @@ impl Document {
 
     fn read_modelled(&self, top: Top) -> Result<ModelledScenario, Refusal> {
         ModelledScenario::read(top, &self.folder)
+    }
+
+    /// The drill on real storage that it describes, with `overrides` in their order. No file is looked at.
+    ///
+    /// # Errors
+    /// As [`Self::test`].
+    pub fn real_drill(&self, overrides: &[Override]) -> Result<RealDrill, Refusal> {
+        self.read(overrides, Real, Self::read_real)
+    }
+
+    /// The same with every mistake instead of the first. Call it for a document of that [`Subject`].
+    pub fn check_real_drill(&self, overrides: &[Override]) -> Checked<RealDrill> {
+        self.check(overrides, Real, Self::read_real)
+    }
+
+    fn read_real(&self, top: Top) -> Result<RealDrill, Refusal> {
+        RealDrill::read(top, &self.folder)
     }
 
     /// The raw load that it describes, with `overrides` in their order. Drive models and traces that it names are read.
@@ -299,6 +324,9 @@ impl Document {
             (Org, _) => place
                 .refuse("the scenario lacks `org`")
                 .hint("for example: [org] with servers = 4; examples/org.toml has every section"),
+            (wanted, Real) => place
+                .refuse(format!("describes a drill on real storage, not {wanted}"))
+                .hint(format!("that is for: brunt drill {}", self.file)),
             (_, subject) => place.refuse(format!("describes {subject}, not {wanted}")),
         }
     }
@@ -316,6 +344,7 @@ fn check_fit(root: &Node, subject: Subject) -> Result<(), Refusal> {
             .refuse(format!("`{key}` has no place in {subject}"));
         let refusal = refusal.because(Cause::Value);
         return Err(match subject {
+            Real => refusal.hint("a drill on real storage has [test], [[instance]], [site.source], [site.destination] and [[event]]"),
             Test if of.contains(&ModelledTest) => {
                 refusal.hint("modelled arrays are for `brunt simulate`, and need a table [array]")
             }
@@ -361,6 +390,9 @@ mod tests {
             ("[[instance]]", Test),
             ("[test]\n[array]", ModelledTest),
             ("[[instance]]\n[[array]]", ModelledTest),
+            ("[test]\n[site]\nneighbours = true", Test),
+            ("[test]\n[site.source]", Real),
+            ("[test]\n[site.source]\n[array]", ModelledTest),
             ("[array]", Load),
             ("[simulate]", Load),
             ("[[load]]", Load),
@@ -379,6 +411,7 @@ mod tests {
             let refusal = match document.subject() {
                 Test => document.test(&[]).err(),
                 ModelledTest => document.modelled_test(&[]).err(),
+                Real => document.real_drill(&[]).err(),
                 Load => document.load(&[]).err(),
                 Org => document.organisation(&[], &[]).err(),
             };

@@ -13,8 +13,11 @@
 //! controls = true                # also break the replica on purpose, and see whether that is found
 //! ```
 
+use std::fmt::{self, Write};
+
 use brunt_units::Span;
 
+use super::format::span;
 use super::place::Refusal;
 use super::section::{self, Section};
 use super::tree::Node;
@@ -25,6 +28,15 @@ const KEYS: [&str; 8] = [
     "storage_failover",
     "host_rescan",
     "merge_load_percent",
+    "sample",
+    "after",
+    "controls",
+];
+
+/// Those of a drill on real storage, where operators and hosts take the time that they take.
+const REAL_KEYS: [&str; 5] = [
+    "recovery_time",
+    "recovery_point",
     "sample",
     "after",
     "controls",
@@ -79,6 +91,7 @@ pub(super) fn read(node: Option<Node>, is_paced: bool) -> Result<Drill, Refusal>
         return Ok(usual);
     };
     let mut section = Section::new(node, "[drill]", &KEYS)?;
+    let common = read_common(&mut section)?;
     let share = section.read_or("merge_load_percent", 100, |node| {
         section::integer(node, 0..=100)
     })?;
@@ -86,6 +99,55 @@ pub(super) fn read(node: Option<Node>, is_paced: bool) -> Result<Drill, Refusal>
         let refusal = share.place.refuse("needs a load with a pace");
         return Err(refusal.hint("test.target_io_per_s, or 0 to suspend the load"));
     }
+    let mut span = |key, usual| {
+        section
+            .read_or(key, usual, section::span)
+            .map(|one| one.value)
+    };
+    Ok(Drill {
+        storage_failover: span("storage_failover", usual.storage_failover)?,
+        host_rescan: span("host_rescan", usual.host_rescan)?,
+        merge_load_percent: u32::try_from(share.value).expect("in range"),
+        ..common
+    })
+}
+
+/// Reads `[drill]` of a drill on real storage. Its failover takes no time of operators, and its samples are short.
+pub(super) fn read_real(node: Option<Node>) -> Result<Drill, Refusal> {
+    let usual = Drill {
+        storage_failover: Span::ZERO,
+        host_rescan: Span::ZERO,
+        ..Drill::default()
+    };
+    let Some(node) = node else {
+        return Ok(usual);
+    };
+    let mut section = Section::new(node, "[drill]", &REAL_KEYS)?;
+    Ok(Drill {
+        storage_failover: usual.storage_failover,
+        host_rescan: usual.host_rescan,
+        ..read_common(&mut section)?
+    })
+}
+
+/// Writes what [`read_real`] reads.
+pub(super) fn write_real(drill: &Drill, out: &mut String) -> fmt::Result {
+    writeln!(
+        out,
+        "\n[drill]\nrecovery_time = {}",
+        span(drill.recovery_time)
+    )?;
+    if let Some(point) = drill.recovery_point {
+        writeln!(out, "recovery_point = {}", span(point))?;
+    }
+    writeln!(out, "sample = {}", span(drill.sample))?;
+    writeln!(out, "after = {}", span(drill.after))?;
+    writeln!(out, "controls = {}", drill.controls)
+}
+
+/// The keys that every drill has.
+fn read_common(section: &mut Section) -> Result<Drill, Refusal> {
+    let usual = Drill::default();
     let point = section.read("recovery_point", section::span)?;
     let mut span = |key, usual| {
         section
@@ -95,10 +157,7 @@ pub(super) fn read(node: Option<Node>, is_paced: bool) -> Result<Drill, Refusal>
     Ok(Drill {
         recovery_time: span("recovery_time", usual.recovery_time)?,
         recovery_point: point.map(|point| point.value),
-        storage_failover: span("storage_failover", usual.storage_failover)?,
-        host_rescan: span("host_rescan", usual.host_rescan)?,
         after: span("after", usual.after)?,
-        merge_load_percent: u32::try_from(share.value).expect("in range"),
         sample: section
             .read_or("sample", usual.sample, |node| {
                 let sample = section::span(node)?;
@@ -111,5 +170,6 @@ pub(super) fn read(node: Option<Node>, is_paced: bool) -> Result<Drill, Refusal>
         controls: section
             .read_or("controls", usual.controls, section::switch)?
             .value,
+        ..usual
     })
 }

@@ -31,6 +31,7 @@ mod org;
 mod overrides;
 mod place;
 mod profile;
+mod real_drill;
 mod records;
 mod section;
 mod site;
@@ -55,12 +56,16 @@ pub use org::{
 pub use overrides::Override;
 pub use place::{Place, Placed, Refusal};
 pub use profile::Profile;
+pub use real_drill::{RealDrill, SiteEvent, SiteIncident};
 pub use site::Site;
 pub use solution::{Part, Solution};
 pub use test::Test;
 
 /// The demo: what is run when no scenario is named.
 pub const DEMO: &str = include_str!("../../../examples/demo.toml");
+
+/// The drill: what is rehearsed when no scenario is named.
+pub const DEMO_DRILL: &str = include_str!("../../../examples/two-folders.toml");
 
 /// What `brunt init --array` writes: a modelled array, every key with its default.
 pub const ARRAY_TEMPLATE: &str = include_str!("../../../examples/array.toml");

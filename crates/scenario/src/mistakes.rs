@@ -355,6 +355,7 @@ mod tests {
             Subject::Test => document.check_test(&set).mistakes,
             Subject::ModelledTest => document.check_modelled_test(&set).mistakes,
             Subject::Load => document.check_load(&set).mistakes,
+            Subject::RealDrill => document.check_real_drill(&set).mistakes,
             Subject::Organisation => document.check_organisation(&set, &[]).mistakes,
         };
         let line = |mistake: &Refusal| match mistake.place().number() {

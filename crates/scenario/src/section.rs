@@ -81,6 +81,11 @@ impl Section {
         Some(self.entries.remove(at).1)
     }
 
+    /// Puts a value in that was taken out before, or a part of it.
+    pub(super) fn put(&mut self, key: &str, node: Node) {
+        self.entries.push((key.to_owned(), node));
+    }
+
     /// The refusal of a table that lacks `key`.
     pub(super) fn lacks(&self, key: &str, example: &str) -> Refusal {
         let refusal = self.place.refuse(match self.place.shows(&self.name) {

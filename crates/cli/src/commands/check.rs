@@ -98,6 +98,11 @@ fn judged<T>(
 ) -> Result<T, CheckError> {
     let without_host = |what| Checked { what, host: None };
     Ok(match document.subject() {
+        Subject::RealDrill => {
+            let checked = document.check_real_drill(overrides);
+            let drill = Mistakes::none_or(&checked.mistakes, checked.value)?;
+            judge(&without_host(What::Test(&drill.scenario)))
+        }
         Subject::Test => {
             let checked = document.check_test(overrides);
             let mut test = Mistakes::none_or(&checked.mistakes, checked.value)?;

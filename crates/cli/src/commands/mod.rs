@@ -14,5 +14,6 @@ pub mod prove;
 pub mod report;
 pub mod run;
 pub mod simulate;
+pub mod site;
 pub mod size;
 pub mod verify;

@@ -6,14 +6,12 @@ use std::rc::Rc;
 
 use brunt_array::Site;
 use brunt_drill::{Base, Checksum, Found, Key, Ledger, Minutes};
-use brunt_ese::error::EngineError;
 use brunt_ese::twin::Elsewhere;
 use brunt_ese::verify::verify;
-use brunt_qualify::phases::serving::{Serving, create, serve_one};
+use brunt_qualify::phases::serving::{Serving, create, serve_one, version_of};
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::{Silence, Stop};
 use brunt_qualify::server::{Records, Server, Table, Twin};
-use brunt_qualify::truth::records::{Compared, Contents, StoredFields};
 use brunt_qualify::truth::survey::survey;
 use brunt_qualify::truth::witness::Hearing;
 use brunt_units::{LogPosition, PageNumber, Span};
@@ -96,7 +94,7 @@ impl Cast for Records {
     async fn found(server: Rc<Server<Self>>, keys: Vec<Key>) -> Result<Found, String> {
         let mut found = Found::new();
         for key in keys {
-            let version = version(&server, key).await.map_err(said)?;
+            let version = version_of(&server, key).await.map_err(said)?;
             found.insert(key, version);
         }
         Ok(found)
@@ -109,25 +107,6 @@ impl Cast for Records {
     ) -> Result<Vec<Population>, String> {
         survey(&world, &server, &Silence).await.map_err(said)
     }
-}
-
-/// The version of a record; that of no record when its bytes are no version's.
-async fn version(server: &Server, key: Key) -> Result<Option<u32>, EngineError> {
-    let (stream, database, number) = key;
-    let mut tables = server.tables().iter();
-    let table = tables.find(|one| one.instance_number() == stream && one.database() == database);
-    let table = table.expect("the ledger names databases of the plan");
-    let record = table.contents().mixer().record(number);
-    let instance = server.instance_of(table);
-    let id = Contents::id(record);
-    let Some(message) = instance.read_message(table.messages(), id, true).await? else {
-        return Ok(None);
-    };
-    let stored = StoredFields::from(&message);
-    Ok(Some(match table.contents().compare(record, &stored) {
-        Compared::Version(version) => version,
-        Compared::Wrong => u32::MAX,
-    }))
 }
 
 impl Cast for Twin {

@@ -7,17 +7,16 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use brunt_array::{NoteKind, Scheduled, Site};
-use brunt_drill::{Evidence, Said};
+use brunt_drill::{Course, DrillListener, Evidence, FailoverDone, Said, measured};
 use brunt_qualify::phases::serving::TICK;
 use brunt_qualify::progress::Stop;
+use brunt_report::result::DrillSample;
 use brunt_scenario::Drill;
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world::Task;
 
 use super::actor::{Actor, Cast};
-use super::samples::Course;
 use super::stage::Scene;
-use super::{DrillListener, FailoverDone};
 
 /// What is asked of a drill.
 pub(super) struct Script {
@@ -195,7 +194,7 @@ impl<T: Cast> Conductor<T> {
                 let _ = serving.interval();
             }
         }
-        self.course.samples.borrow_mut().clear();
+        self.course.drop_samples();
     }
 
     pub(super) fn close_sample(&self) {
@@ -205,8 +204,18 @@ impl<T: Cast> Conductor<T> {
             .iter()
             .filter_map(|actor| Some(actor.serving.borrow().as_ref()?.interval()))
             .collect();
-        self.course
-            .close(now, &intervals, &self.scene.replication());
+        let groups = self.scene.replication().groups;
+        let at_risk = groups
+            .iter()
+            .map(|group| group.at_risk.map(|risk| risk.writes));
+        let full = groups.iter().filter_map(|group| group.log.full_in);
+        let sample = DrillSample {
+            log_bytes: groups.iter().map(|group| group.log.used.get()).sum(),
+            at_risk_writes: at_risk.sum(),
+            full_in_s: full.min().map(Span::as_seconds),
+            ..measured(&intervals)
+        };
+        self.course.close(now, sample);
         self.hear_pair();
         self.forget();
         let second = self.course.second(now);

@@ -13,7 +13,7 @@
 use std::rc::Rc;
 
 use brunt_array::{Control as Fault, Incident, Mode, PairIncident, Scheduled, SystemDesign};
-use brunt_drill::{Control, Objectives, Said};
+use brunt_drill::{Control, Deaf, DrillListener, Objectives, Said};
 use brunt_qualify::progress::Stop;
 use brunt_report::result::Outcome;
 use brunt_scenario::{Drill, ModelledScenario};
@@ -21,7 +21,7 @@ use brunt_units::{Span, Time};
 
 use super::conductor::Script;
 use super::roles;
-use super::{Deaf, DrillError, DrillListener, Engine, rehearse};
+use super::{DrillError, Engine, rehearse};
 
 /// When the link is lost, and for how long.
 const LOST: Span = Span::seconds(10);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   stage      two sites: hosts, volumes, the pair            mirror    the files of the side that does not serve
-//!   actor      a mail server, at one site or the other        samples   what is seen over time
+//!   actor      a mail server, at one site or the other
 //!   conductor  lets time pass and tends everything            procedure the steps of a failover
 //!   controls   the same on a replica that is broken           roles     which side serves
 //!   prove      both sites stop at one instant, by seed
@@ -19,25 +19,24 @@ mod outcome;
 mod procedure;
 mod prove;
 mod roles;
-mod samples;
 mod stage;
 
 use std::rc::Rc;
 
 use brunt_array::{Control, Site, SystemError};
-use brunt_drill::Evidence;
+pub use brunt_drill::DrillListener;
+use brunt_drill::Rehearsed;
 use brunt_qualify::progress::Stop;
 use brunt_qualify::server::{Records, Twin};
-use brunt_report::result::{DrillLoss, DrillStep, RunResult};
+use brunt_report::result::{DrillReplication, RunResult};
 use brunt_scenario::ModelledScenario;
-use brunt_units::{ByteSize, Span, Time};
+use brunt_units::{ByteSize, Span};
 
 pub use prove::{PairCoverage, PairProof, PairProven, PairViolation};
 
 use actor::Actor;
 pub(crate) use actor::{Cast, open_records};
 use conductor::{Conductor, Script};
-use samples::Course;
 use stage::{Stage, pair_of, plan_at};
 
 use crate::{Engine, Program};
@@ -67,47 +66,6 @@ pub enum DrillError {
     /// It could not be carried through.
     #[error("{0}")]
     Broken(String),
-}
-
-/// Hears of a drill while it runs.
-pub trait DrillListener {
-    /// `what` happened, `second` seconds after the beginning.
-    fn happened(&self, second: f64, what: &str);
-
-    /// The drill has come to `second`, which is this share of its longest course.
-    fn progress(&self, second: f64, share: f64);
-
-    /// The control called `name` begins.
-    fn control(&self, name: &str);
-}
-
-/// Hears nothing.
-struct Deaf;
-
-impl DrillListener for Deaf {
-    fn happened(&self, _: f64, _: &str) {}
-    fn progress(&self, _: f64, _: f64) {}
-    fn control(&self, _: &str) {}
-}
-
-/// A failover that was carried through.
-#[derive(Clone, Debug)]
-struct FailoverDone {
-    kind: String,
-    at: Time,
-    loss: DrillLoss,
-    took: Span,
-    steps: Vec<DrillStep>,
-}
-
-/// What a course of a drill led to.
-struct Rehearsed {
-    evidence: Evidence,
-    failovers: Vec<FailoverDone>,
-    course: Course,
-    replication: brunt_array::ReplicationState,
-    /// Whether the control has broken something.
-    struck: bool,
 }
 
 /// Databases up to this size, all together, are rehearsed with every byte.
@@ -190,10 +148,18 @@ fn course<T: Cast>(
         conductor.run().await.map(|()| Rehearsed {
             evidence: conductor.evidence.take(),
             failovers: conductor.failovers.take(),
-            replication: conductor.scene.replication(),
+            replication: written(&conductor.scene.replication()),
             struck: conductor.scene.struck(),
             course: conductor.course,
         })
     });
     rehearsed.map_err(DrillError::Broken)
+}
+
+fn written(replication: &brunt_array::ReplicationState) -> DrillReplication {
+    DrillReplication {
+        whl_peak_bytes: replication.log_peak.get(),
+        merge_s: replication.longest_resumption.map(Span::as_seconds),
+        link_bytes: replication.link_bytes,
+    }
 }

@@ -12,14 +12,12 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use brunt_array::{Failover, Scheduled, Site};
-use brunt_drill::{Broken, Checksum, Cut, Loss, Said, Survival};
+use brunt_drill::{Broken, Checksum, Cut, FailoverDone, Loss, Said, Steps, Survival};
 use brunt_ese::twin::Elsewhere;
 use brunt_qualify::server::Server;
-use brunt_report::result::{DrillLoss, DrillStep};
 use brunt_units::{Span, Time};
 use brunt_world::World;
 
-use super::FailoverDone;
 use super::actor::{Actor, Cast, Opened, checksum};
 use super::conductor::Conductor;
 use super::roles::Cue;
@@ -29,36 +27,6 @@ const NO_SERVICE: &str = "no service";
 
 /// How long a pair may take to change sides: a planned failover drains its logs.
 const PATIENCE: Span = Span::seconds(24 * 3600);
-
-/// Steps so far, each with its end.
-struct Steps {
-    begun: Time,
-    all: Vec<(&'static str, Time)>,
-}
-
-impl Steps {
-    fn new(begun: Time) -> Self {
-        Self {
-            begun,
-            all: Vec::new(),
-        }
-    }
-
-    fn ended(&mut self, name: &'static str, at: Time) {
-        self.all.push((name, at));
-    }
-
-    fn lengths(&self) -> Vec<DrillStep> {
-        let begins = std::iter::once(self.begun).chain(self.all.iter().map(|(_, end)| *end));
-        let steps = self.all.iter().zip(begins);
-        steps
-            .map(|((name, end), begin)| DrillStep {
-                name: (*name).to_owned(),
-                seconds: end.since(begin).as_seconds(),
-            })
-            .collect()
-    }
-}
 
 impl<T: Cast> Conductor<T> {
     /// Lets an event of the timeline happen.
@@ -195,7 +163,7 @@ impl<T: Cast> Conductor<T> {
         mut steps: Steps,
         (formers, sites): (Vec<Opened<T>>, Vec<Vec<Elsewhere>>),
     ) -> Result<(), String> {
-        let failed_at = steps.begun;
+        let failed_at = steps.begun();
         self.pass(self.scene.now() + self.script.drill.host_rescan)
             .await;
         steps.ended("host rescan", self.scene.now());
@@ -257,20 +225,8 @@ impl<T: Cast> Conductor<T> {
 
         let loss = self.loss(&opened, &sites, failed_at).await?;
         let told = *loss.as_ref().unwrap_or(&Loss::default());
-        self.failovers.borrow_mut().push(FailoverDone {
-            kind: name.to_owned(),
-            at: failed_at,
-            loss: DrillLoss {
-                records: told.records,
-                transactions: told.transactions,
-                bytes: said.bytes.get(),
-                seconds: told.age.as_seconds(),
-                lazy: told.lazy,
-                kept: told.kept,
-            },
-            took,
-            steps: steps.lengths(),
-        });
+        let done = FailoverDone::new(name, &steps, failed_at + took, &told, said);
+        self.failovers.borrow_mut().push(done);
         self.evidence.borrow_mut().survivals.push(Survival {
             loss,
             said,

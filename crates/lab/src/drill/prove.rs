@@ -16,7 +16,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use brunt_array::{Control as Fault, Mode, PairIncident, ResumePolicy, Site, SystemDesign};
-use brunt_drill::{Cut, Ledger, Loss};
+use brunt_drill::{Cut, Deaf, Ledger, Loss};
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::Stop;
 use brunt_qualify::server::Records;
@@ -25,10 +25,10 @@ use brunt_units::{ByteSize, Span, Time};
 use brunt_world::random::{Stream, Streams};
 use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
 
+use super::DrillError;
 use super::actor::{Actor, Cast, open_records};
 use super::conductor::{Conductor, Script};
 use super::stage::{Stage, plan_at};
-use super::{Deaf, DrillError};
 
 const SCENARIO: &str = include_str!("prove.toml");
 

@@ -25,6 +25,7 @@ use crate::plan::Plan;
 use crate::progress::{Listener, Stop};
 use crate::server::{Records, Server, Table};
 use crate::truth::oracle::Oracle;
+use crate::truth::records::{Compared, Contents, StoredFields};
 use crate::truth::survey::survey;
 
 /// Creates the databases of `plan` and opens them.
@@ -195,6 +196,33 @@ pub async fn serve_one<T: Table>(
         commit: Commit::Lazy,
     };
     server.perform(&operation).await.map(drop)
+}
+
+/// The version of record `number` of database `database` of log stream `stream`; that of no record when its bytes are no version's.
+///
+/// # Errors
+/// When it cannot be read.
+///
+/// # Panics
+/// When the plan has no such database.
+pub async fn version_of(
+    server: &Server,
+    (stream, database, number): (usize, u8, u64),
+) -> Result<Option<u32>, EngineError> {
+    let mut tables = server.tables().iter();
+    let table = tables.find(|one| one.instance_number() == stream && one.database() == database);
+    let table = table.expect("a database of the plan");
+    let record = table.contents().mixer().record(number);
+    let instance = server.instance_of(table);
+    let id = Contents::id(record);
+    let Some(message) = instance.read_message(table.messages(), id, true).await? else {
+        return Ok(None);
+    };
+    let stored = StoredFields::from(&message);
+    Ok(Some(match table.contents().compare(record, &stored) {
+        Compared::Version(version) => version,
+        Compared::Wrong => u32::MAX,
+    }))
 }
 
 /// How often a serving server is to be tended.

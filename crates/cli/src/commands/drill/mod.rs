@@ -1,50 +1,55 @@
 //! `brunt drill`: what is lost when a site is lost, and how long do users wait?
 //!
-//! A scenario with `[replication]` and a timeline of `[[event]]`s is rehearsed in virtual time. The lab does the work; here is what is said
-//! and kept.
+//! A scenario of replicated arrays is rehearsed in virtual time (`modelled`), one of two folders on this machine, with processes that are
+//! really killed (`real`). The lab and the host do the work; here is what is said and kept.
 
+mod modelled;
+mod real;
+
+use std::env;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
-use std::time::SystemTime;
 
-use brunt_lab::{DrillError, DrillListener, DrillOptions, drill, engine_of};
-use brunt_qualify::progress::Stop;
+use brunt_host::drill::RealDrillError;
+use brunt_lab::{DrillError, DrillListener};
 use brunt_report::result::{Drill, DrillEvent, Outcome, RunResult};
 use brunt_report::{
     Cell, Column, Event, FolderError, Row, Run, RunFolder, Table, counted, decimals, report_html,
 };
-use brunt_scenario::{Document, ModelledScenario, Override, Refusal};
+use brunt_scenario::{DEMO_DRILL, Document, Override, Refusal, Subject};
 use brunt_units::{ByteSize, Span};
 use clap::Args;
 
 use crate::closing::{failure, rules, verdict_again, verdict_line};
-use crate::commands::run::timestamp;
-use crate::commands::simulate::test::words;
 use crate::commands::simulate::{Engine, SimulateError, source};
 use crate::exit::Exit;
-use crate::interrupt::Interrupt;
 use crate::mistakes::Mistakes;
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::version;
 
 /// Arguments of `drill`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
-  brunt drill examples/two-sites.toml
+  brunt drill                                  two folders on this machine, a process that is killed
+  brunt drill examples/two-folders.toml --set event.0.what='source frozen'
+  brunt drill examples/two-sites.toml          modelled arrays, in virtual time
   brunt drill examples/two-sites.toml --asynchronous
   brunt drill my-pair.toml --set link.rtt=5ms --json | jq .drill.rpo")]
 pub struct DrillArgs {
-    /// Scenario file (TOML), or - for stdin: mail servers on a replicated array, and a timeline of events
+    /// Scenario file (TOML), or - for stdin: a mail server and two folders, or mail servers on a replicated array, and a timeline of
+    /// events [default: a small drill in two folders of the working folder, which are removed again]
     #[arg(value_name = "SCENARIO")]
-    pub scenario: PathBuf,
+    pub scenario: Option<PathBuf>,
 
     /// Replicate asynchronously, whatever the scenario says: writes do not wait for the other site
     #[arg(long)]
     pub asynchronous: bool,
 
-    /// What drives the storage; by default every byte where databases are small, else the twin
+    /// Replace what a drill that did not end has left in the folders of its sites
+    #[arg(long)]
+    pub new: bool,
+
+    /// What drives modelled storage; by default every byte where databases are small, else the twin
     #[arg(long, value_enum)]
     pub engine: Option<Engine>,
 
@@ -77,88 +82,78 @@ pub struct DrillArgs {
     pub quiet: bool,
 }
 
+/// Why there was no drill.
+#[derive(Debug, thiserror::Error)]
+pub enum DrillCommandError {
+    /// Modelled arrays were not rehearsed, or the scenario cannot be read.
+    #[error(transparent)]
+    Modelled(#[from] SimulateError),
+    /// Two folders were not rehearsed.
+    #[error(transparent)]
+    Real(#[from] RealDrillError),
+    /// The scenario is wrong.
+    #[error(transparent)]
+    Mistakes(#[from] Mistakes),
+    /// A value on the command line is wrong.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// A flag is for drills of the other kind.
+    #[error("{flag} is for drills {on}")]
+    Flag {
+        /// The flag.
+        flag: &'static str,
+        /// What they are on.
+        on: &'static str,
+    },
+    /// The drill's folder cannot be made or filled.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// The working folder or a signal cannot be had.
+    #[error("{0}")]
+    System(#[from] std::io::Error),
+}
+
 /// Rehearses, and says what came of it.
 ///
 /// # Errors
-/// [`SimulateError`] when nothing was rehearsed.
-pub fn run(args: &DrillArgs, output: &Output) -> Result<Exit, SimulateError> {
-    let source = source(&args.scenario)?;
-    let document = source.document()?;
-    let overrides = overrides(args)?;
-    let options = DrillOptions {
-        engine: args.engine.map(Into::into),
-        controls: !args.no_controls,
-        program: version::program(),
+/// [`DrillCommandError`] when nothing was rehearsed.
+pub fn run(args: &DrillArgs, output: &Output) -> Result<Exit, DrillCommandError> {
+    let document = match &args.scenario {
+        Some(path) => {
+            // Starts the program again, so before stdin is read.
+            brunt_world_real::huge_pages::ask();
+            source(path)?.document()?
+        }
+        None => Document::new(
+            "two-folders.toml (built in)",
+            DEMO_DRILL,
+            &env::current_dir()?,
+        )?,
     };
-    if args.check {
-        return check(&document, &overrides, &options, output);
+    let overrides = overrides(args)?;
+    match document.subject() {
+        Subject::RealDrill => {
+            if args.engine.is_some() {
+                let (flag, on) = ("--engine", "on modelled arrays");
+                return Err(DrillCommandError::Flag { flag, on });
+            }
+            real::run(args, &document, &overrides, output)
+        }
+        _ if args.new => {
+            let (flag, on) = ("--new", "on folders of this machine");
+            Err(DrillCommandError::Flag { flag, on })
+        }
+        _ => Ok(modelled::run(args, &document, &overrides, output)?),
     }
-    let scenario = document.modelled_test(&overrides)?;
-    let interrupt = Interrupt::listen()?;
-    let stop = Stop::from(interrupt.flag());
-    output.talk(&opening(&scenario, &options));
-    let screen: Rc<dyn DrillListener> = Rc::new(Screen::new(output));
-    let result = drill(&scenario, &options, &screen, &stop)?;
-    let begun = timestamp(SystemTime::now());
-    let folder = RunFolder::create(&args.out, begun, &scenario.scenario.name)?;
-    keep(&folder, &scenario, &result)?;
-    if args.json {
-        output.data(result.to_json().trim_end());
-    } else {
-        output.talk("");
-        let paths = ["report.html", "scenario.toml"].map(|name| folder.file(name));
-        let drill = result.drill.iter();
-        let text = drill.map(|drill| {
-            closing(
-                &result,
-                drill,
-                paths.each_ref().map(PathBuf::as_path),
-                output,
-            )
-        });
-        output.show(&text.collect::<String>());
-    }
-    Ok(result.verdict.into())
 }
 
 fn overrides(args: &DrillArgs) -> Result<Vec<Override>, Refusal> {
     let mode = args.asynchronous.then(|| "asynchronous".to_owned());
-    // Failsafe is for writes that wait for the other site.
-    let failsafe = args.asynchronous.then(|| "false".to_owned());
     let flags = [
         ("--seed", "test.seed", &args.seed),
         ("--asynchronous", "replication.mode", &mode),
-        ("--asynchronous", "replication.failsafe", &failsafe),
     ];
     Override::all(&args.set, &flags)
-}
-
-fn check(
-    document: &Document,
-    overrides: &[Override],
-    options: &DrillOptions,
-    output: &Output,
-) -> Result<Exit, SimulateError> {
-    let checked = document.check_modelled_test(overrides);
-    let scenario = Mistakes::none_or(&checked.mistakes, checked.value)?;
-    output.show(opening(&scenario, options).trim_end());
-    Ok(Exit::Passed)
-}
-
-/// What is rehearsed, on what, and the timeline.
-fn opening(scenario: &ModelledScenario, options: &DrillOptions) -> String {
-    let first = words::opening(scenario, engine_of(scenario, options));
-    let events = scenario.timeline().into_iter();
-    let lines = events.map(|(at, what)| format!("{:14}{at:>8}  {what}", ""));
-    let lines: Vec<String> = lines.collect();
-    let timeline = match lines.is_empty() {
-        true => format!(
-            "{:14}no [[event]]: nothing is lost, and nothing fails over",
-            "timeline"
-        ),
-        false => format!("timeline{}", &lines.join("\n")["timeline".len()..]),
-    };
-    format!("{}\n{timeline}\n", first.trim_end())
 }
 
 /// Tells what happens while it is rehearsed.
@@ -199,12 +194,21 @@ impl DrillListener for Screen {
     }
 }
 
+/// The last lines, or the result as JSON.
+fn tell(args: &DrillArgs, result: &RunResult, folder: &RunFolder, output: &Output) {
+    if args.json {
+        return output.data(result.to_json().trim_end());
+    }
+    output.talk("");
+    let paths = ["report.html", "scenario.toml"].map(|name| folder.file(name));
+    let paths = paths.each_ref().map(PathBuf::as_path);
+    let drill = result.drill.iter();
+    let text = drill.map(|drill| closing(result, drill, paths, output));
+    output.show(&text.collect::<String>());
+}
+
 /// Writes the files of the drill. Nothing stays of a folder that cannot be filled; `result.json` is the last, so where it is, all are.
-fn keep(
-    folder: &RunFolder,
-    scenario: &ModelledScenario,
-    result: &RunResult,
-) -> Result<(), FolderError> {
+fn keep(folder: &RunFolder, scenario: String, result: &RunResult) -> Result<(), FolderError> {
     let run = run_of(scenario, result);
     let events: String = run
         .events
@@ -228,7 +232,7 @@ fn keep(
 }
 
 /// What its folder says of a drill.
-fn run_of(scenario: &ModelledScenario, result: &RunResult) -> Run {
+fn run_of(scenario: String, result: &RunResult) -> Run {
     let events = result.drill.iter().flat_map(|drill| &drill.events);
     let begun = result.times.started;
     let event = |event: &DrillEvent| Event {
@@ -237,7 +241,7 @@ fn run_of(scenario: &ModelledScenario, result: &RunResult) -> Run {
     };
     Run {
         result: result.clone(),
-        scenario: scenario.to_toml(),
+        scenario,
         events: events.map(event).collect(),
         samples: Vec::new(),
     }
@@ -319,10 +323,12 @@ fn steps(drill: &Drill) -> String {
 
 fn phases(drill: &Drill) -> String {
     let columns = ["I/O /s", "read ms", "write ms", "log ms", "log worst ms"];
+    // Folders have no write history logs.
+    let has_history = drill.phases.iter().any(|phase| phase.log_bytes > 0);
     let figure = |value: Option<f64>| value.map_or("-".to_owned(), decimals);
     let rows = drill.phases.iter().map(|phase| {
         let from = Span::from_seconds(phase.from_s).to_string();
-        Row::new([
+        let cells = [
             phase.name.clone(),
             from,
             decimals(phase.io_per_s),
@@ -330,14 +336,15 @@ fn phases(drill: &Drill) -> String {
             figure(phase.write_ms),
             figure(phase.log_ms),
             figure(phase.log_worst_ms),
-            ByteSize::bytes(phase.log_bytes).to_string(),
-        ])
+        ];
+        let history = ByteSize::bytes(phase.log_bytes).to_string();
+        Row::new(cells.into_iter().chain(has_history.then_some(history)))
     });
     let columns = columns.into_iter().map(Column::numbers);
     let all = [Column::words("load"), Column::numbers("from")]
         .into_iter()
         .chain(columns)
-        .chain([Column::numbers("history log")]);
+        .chain(has_history.then(|| Column::numbers("history log")));
     Table::new(all, rows).to_text()
 }
 

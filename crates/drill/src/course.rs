@@ -2,7 +2,6 @@
 
 use std::cell::{Cell, RefCell};
 
-use brunt_array::ReplicationState;
 use brunt_qualify::phases::serving::Interval;
 use brunt_report::result::{DrillEvent, DrillPhase, DrillSample};
 use brunt_stats::Reading;
@@ -10,10 +9,10 @@ use brunt_units::{Span, Time};
 
 /// Samples and events of a drill.
 #[derive(Default)]
-pub(crate) struct Course {
+pub struct Course {
     begun: Cell<Time>,
     closed_at: Cell<Time>,
-    pub(crate) samples: RefCell<Vec<DrillSample>>,
+    samples: RefCell<Vec<DrillSample>>,
     events: RefCell<Vec<DrillEvent>>,
     /// Where phases begin, with their names.
     borders: RefCell<Vec<(f64, String)>>,
@@ -21,72 +20,67 @@ pub(crate) struct Course {
 
 impl Course {
     /// Begins at `now`.
-    pub(crate) fn begin(&self, now: Time) {
+    pub fn begin(&self, now: Time) {
         self.begun.set(now);
         self.closed_at.set(now);
         self.borders.borrow_mut().push((0.0, "before".to_owned()));
     }
 
     /// Seconds from the beginning to `at`.
-    pub(crate) fn second(&self, at: Time) -> f64 {
+    pub fn second(&self, at: Time) -> f64 {
         at.since(self.begun.get()).as_seconds()
     }
 
-    pub(crate) fn closed_at(&self) -> Time {
+    /// When the newest sample was closed.
+    pub fn closed_at(&self) -> Time {
         self.closed_at.get()
     }
 
     /// Notes that `what` happened at `at`.
-    pub(crate) fn happened(&self, at: Time, what: String) {
+    pub fn happened(&self, at: Time, what: String) {
         let at_s = self.second(at);
         self.events.borrow_mut().push(DrillEvent { at_s, what });
     }
 
     /// A phase called `name` begins at `at`.
-    pub(crate) fn phase(&self, at: Time, name: &str) {
+    pub fn phase(&self, at: Time, name: &str) {
         let at = self.second(at);
         self.borders.borrow_mut().push((at, name.to_owned()));
     }
 
-    /// Closes a sample at `now`.
-    pub(crate) fn close(&self, now: Time, load: &[Interval], replication: &ReplicationState) {
+    /// Closes a sample at `now`: `measured`, without its time.
+    pub fn close(&self, now: Time, measured: DrillSample) {
         let length = now.since(self.closed_at.get());
         if length == Span::ZERO {
             return;
         }
         self.closed_at.set(now);
-        let (reads, read_ms) = sum(load.iter().map(|one| &one.reads));
-        let (writes, write_ms) = sum(load.iter().map(|one| &one.writes));
-        let (log_writes, log_ms) = sum(load.iter().map(|one| &one.log_writes));
-        let groups = &replication.groups;
-        let at_risk = groups
-            .iter()
-            .map(|group| group.at_risk.map(|risk| risk.writes));
-        let full = groups.iter().filter_map(|group| group.log.full_in);
         self.samples.borrow_mut().push(DrillSample {
             at_s: self.second(now),
             length_s: length.as_seconds(),
-            reads,
-            read_ms,
-            writes,
-            write_ms,
-            log_writes,
-            log_ms,
-            log_bytes: groups.iter().map(|group| group.log.used.get()).sum(),
-            at_risk_writes: at_risk.sum(),
-            full_in_s: full.min().map(Span::as_seconds),
+            ..measured
         });
     }
 
+    /// Forgets the samples so far.
+    pub fn drop_samples(&self) {
+        self.samples.borrow_mut().clear();
+    }
+
+    /// The samples, in order.
+    pub fn samples(&self) -> Vec<DrillSample> {
+        self.samples.borrow().clone()
+    }
+
     /// What happened, in order.
-    pub(crate) fn events(&self) -> Vec<DrillEvent> {
+    pub fn events(&self) -> Vec<DrillEvent> {
         let mut events = self.events.borrow().clone();
         events.sort_by(|one, other| one.at_s.total_cmp(&other.at_s));
         events
     }
 
     /// The load in each phase: of the samples that lie in it.
-    pub(crate) fn phases(&self) -> Vec<DrillPhase> {
+    pub fn phases(&self) -> Vec<DrillPhase> {
         let samples = self.samples.borrow();
         let borders = self.borders.borrow();
         // What is over at once is no phase.
@@ -109,6 +103,22 @@ impl Course {
             phase(name, *from, samples.iter().filter(inside))
         });
         phases.flatten().collect()
+    }
+}
+
+/// What servers have measured in an interval, as a sample without its time.
+pub fn measured(load: &[Interval]) -> DrillSample {
+    let (reads, read_ms) = sum(load.iter().map(|one| &one.reads));
+    let (writes, write_ms) = sum(load.iter().map(|one| &one.writes));
+    let (log_writes, log_ms) = sum(load.iter().map(|one| &one.log_writes));
+    DrillSample {
+        reads,
+        read_ms,
+        writes,
+        write_ms,
+        log_writes,
+        log_ms,
+        ..DrillSample::default()
     }
 }
 

@@ -1,0 +1,81 @@
+//! Drills on modelled arrays, in virtual time.
+
+use std::rc::Rc;
+use std::time::SystemTime;
+
+use brunt_lab::{DrillListener, DrillOptions, drill, engine_of};
+use brunt_qualify::progress::Stop;
+use brunt_report::RunFolder;
+use brunt_scenario::{Document, ModelledScenario, Override};
+
+use super::{DrillArgs, Screen, keep, tell};
+use crate::commands::run::timestamp;
+use crate::commands::simulate::SimulateError;
+use crate::commands::simulate::test::words;
+use crate::exit::Exit;
+use crate::interrupt::Interrupt;
+use crate::mistakes::Mistakes;
+use crate::output::Output;
+use crate::version;
+
+/// Rehearses the arrays of `document`.
+pub(super) fn run(
+    args: &DrillArgs,
+    document: &Document,
+    overrides: &[Override],
+    output: &Output,
+) -> Result<Exit, SimulateError> {
+    let mut overrides = overrides.to_vec();
+    if args.asynchronous {
+        // Failsafe is for writes that wait for the other site.
+        let failsafe = Override::of_flag("--asynchronous", "replication.failsafe", "false");
+        overrides.push(failsafe);
+    }
+    let options = DrillOptions {
+        engine: args.engine.map(Into::into),
+        controls: !args.no_controls,
+        program: version::program(),
+    };
+    if args.check {
+        return check(document, &overrides, &options, output);
+    }
+    let scenario = document.modelled_test(&overrides)?;
+    let interrupt = Interrupt::listen()?;
+    let stop = Stop::from(interrupt.flag());
+    output.talk(&opening(&scenario, &options));
+    let screen: Rc<dyn DrillListener> = Rc::new(Screen::new(output));
+    let result = drill(&scenario, &options, &screen, &stop)?;
+    let begun = timestamp(SystemTime::now());
+    let folder = RunFolder::create(&args.out, begun, &scenario.scenario.name)?;
+    keep(&folder, scenario.to_toml(), &result)?;
+    tell(args, &result, &folder, output);
+    Ok(result.verdict.into())
+}
+
+fn check(
+    document: &Document,
+    overrides: &[Override],
+    options: &DrillOptions,
+    output: &Output,
+) -> Result<Exit, SimulateError> {
+    let checked = document.check_modelled_test(overrides);
+    let scenario = Mistakes::none_or(&checked.mistakes, checked.value)?;
+    output.show(opening(&scenario, options).trim_end());
+    Ok(Exit::Passed)
+}
+
+/// What is rehearsed, on what, and the timeline.
+fn opening(scenario: &ModelledScenario, options: &DrillOptions) -> String {
+    let first = words::opening(scenario, engine_of(scenario, options));
+    let events = scenario.timeline().into_iter();
+    let lines = events.map(|(at, what)| format!("{:14}{at:>8}  {what}", ""));
+    let lines: Vec<String> = lines.collect();
+    let timeline = match lines.is_empty() {
+        true => format!(
+            "{:14}no [[event]]: nothing is lost, and nothing fails over",
+            "timeline"
+        ),
+        false => format!("timeline{}", &lines.join("\n")["timeline".len()..]),
+    };
+    format!("{}\n{timeline}\n", first.trim_end())
+}

@@ -1,0 +1,311 @@
+//! `brunt drill` on two folders: processes that are really killed, frozen and cut off, and what is found afterwards.
+//!
+//! The long form, which kills at random moments: `BRUNT_DRILLS=100 cargo test --release -p brunt-cli --test real_drill -- --nocapture random`.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use brunt_world::random::Streams;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A drill of a second or two.
+const SCENARIO: &str = r#"
+name = "short"
+[test]
+duration = "20s"
+sessions = 4
+target_io_per_s = 200
+min_warmup = "200ms"
+[profile]
+version = "exchange-2003"
+cache_max = "4 MiB"
+cache_min = "4 MiB"
+[[instance]]
+log = "log1"
+databases = ["db1/1.edb"]
+database_size = "8 MiB"
+[site.source]
+folder = "a"
+[site.destination]
+folder = "b"
+[drill]
+sample = "1s"
+after = "2s"
+[[event]]
+at = "1s"
+what = "source lost"
+[[event]]
+at = "1s"
+what = "failover"
+"#;
+
+/// Not below /tmp, which may be a file system in memory.
+fn home() -> TempDir {
+    let home = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    fs::write(home.path().join("short.toml"), SCENARIO).unwrap();
+    home
+}
+
+fn command(home: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
+    command
+        .args(["drill", "short.toml", "--json"])
+        .args(arguments)
+        .current_dir(home)
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null());
+    command
+}
+
+fn drill(home: &Path, arguments: &[&str]) -> (Output, Value) {
+    let output = command(home, arguments).output().unwrap();
+    let result = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+    (output, result)
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The outcome of rule `id`.
+fn rule(result: &Value, id: &str) -> String {
+    let rules = result["rules"].as_array().unwrap().iter();
+    let mut found = rules.filter(|rule| rule["id"] == id);
+    found
+        .next()
+        .map_or("missing", |rule| rule["outcome"].as_str().unwrap())
+        .to_owned()
+}
+
+fn is_clean(home: &Path) -> bool {
+    ["a", "b"].iter().all(|name| !home.join(name).exists())
+}
+
+/// Waits for a folder to appear, for at most a minute.
+fn wait_for(path: &Path) {
+    for _ in 0..600 {
+        if path.exists() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    panic!("{} did not appear", path.display());
+}
+
+#[test]
+fn a_killed_source_loses_nothing_and_controls_are_red() {
+    let home = home();
+    let (output, result) = drill(home.path(), &[]);
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let drill = &result["drill"];
+    assert_eq!(drill["rpo"]["transactions"], 0, "{drill}");
+    assert!(drill["rpo"]["kept"].as_u64() > Some(10), "{drill}");
+    assert!(drill["rto_s"].as_f64() > Some(0.0), "{drill}");
+    let steps = drill["steps"].as_array().unwrap();
+    let names: Vec<&str> = steps
+        .iter()
+        .map(|step| step["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "decision",
+            "fencing",
+            "log replay",
+            "mount",
+            "first operation"
+        ]
+    );
+    let controls = drill["controls"].as_array().unwrap();
+    assert_eq!(controls.len(), 4);
+    assert!(
+        controls.iter().all(|control| control["red"] == true),
+        "{drill}"
+    );
+    for id in [
+        "drill-order",
+        "drill-recovery-point",
+        "drill-records",
+        "drill-remote-checksum",
+        "drill-one-side",
+    ] {
+        assert_eq!(rule(&result, id), "ok", "{id}: {result}");
+    }
+    assert!(is_clean(home.path()), "{said}");
+    let run = fs::read_dir(home.path().join("runs"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    assert!(
+        fs::read_to_string(run.join("report.html"))
+            .unwrap()
+            .contains("RPO")
+    );
+    assert!(run.join("scenario.toml").exists() && run.join("events.log").exists());
+}
+
+#[test]
+fn a_source_that_wakes_up_is_fenced() {
+    for loss in ["source frozen", "link lost"] {
+        let home = home();
+        let set = format!("--set=event.0.what={loss}");
+        let (output, result) = drill(home.path(), &["--no-controls", &set]);
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        let events = result["drill"]["events"].to_string();
+        assert!(
+            events.contains("the source learns that it is fenced by epoch 2"),
+            "{events}"
+        );
+        assert_eq!(result["drill"]["rpo"]["transactions"], 0);
+        assert_eq!(rule(&result, "drill-one-side"), "ok");
+    }
+}
+
+#[test]
+fn a_planned_failover_shuts_down_first() {
+    let home = home();
+    let text = SCENARIO.replace("[[event]]\nat = \"1s\"\nwhat = \"source lost\"\n", "")
+        + "planned = true\n";
+    fs::write(home.path().join("short.toml"), text).unwrap();
+    let (output, result) = drill(home.path(), &["--no-controls"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_eq!(result["drill"]["steps"][0]["name"], "shutdown");
+    assert_eq!(result["drill"]["rpo"]["transactions"], 0);
+}
+
+#[test]
+fn kills_at_random_moments_lose_nothing() {
+    let drills = std::env::var("BRUNT_DRILLS").map_or(2, |text| text.parse().unwrap());
+    let seed = std::env::var("BRUNT_SEED").map_or(1, |text| text.parse().unwrap());
+    let mut draw = Streams::new(seed).named("drills");
+    let (mut kept, mut longest) = (0, 0.0_f64);
+    for number in 0..drills {
+        let home = home();
+        let at = format!("{}ms", 1 + draw.below(1_500));
+        let seed = draw.below(1 << 40).to_string();
+        let sets = [0, 1].map(|event| format!("--set=event.{event}.at={at}"));
+        let arguments = ["--no-controls", "--seed", &seed, &sets[0], &sets[1]];
+        let (output, result) = drill(home.path(), &arguments);
+        let words = format!(
+            "drill {number}, killed after {at}, --seed {seed}: {}",
+            said(&output)
+        );
+        assert_eq!(output.status.code(), Some(0), "{words}");
+        assert_eq!(result["drill"]["rpo"]["transactions"], 0, "{words}");
+        kept += result["drill"]["rpo"]["kept"].as_u64().unwrap();
+        longest = longest.max(result["drill"]["rto_s"].as_f64().unwrap());
+    }
+    println!(
+        "{drills} kills: {kept} acknowledged commits, none lost; the longest RTO was {longest:.3} s"
+    );
+    assert!(kept > 0);
+}
+
+/// The processes that `parent` has started.
+fn children_of(parent: u32) -> Vec<u32> {
+    let path = format!("/proc/{parent}/task/{parent}/children");
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.split_whitespace()
+        .filter_map(|pid| pid.parse().ok())
+        .collect()
+}
+
+/// A drill that is under way, with both of its processes.
+fn under_way(home: &Path) -> (Child, Vec<u32>) {
+    let child = command(
+        home,
+        &[
+            "--no-controls",
+            "--set=event.0.at=60s",
+            "--set=event.1.at=61s",
+        ],
+    )
+    .stdout(Stdio::piped())
+    .stderr(Stdio::piped())
+    .spawn()
+    .unwrap();
+    wait_for(&home.join("b/files/db1/1.edb"));
+    let sites = children_of(child.id());
+    assert_eq!(sites.len(), 2);
+    (child, sites)
+}
+
+fn is_gone(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = status.rsplit(") ").next().unwrap_or_default();
+    status.is_empty() || state.starts_with('Z')
+}
+
+fn wait_until_gone(pids: &[u32]) {
+    for _ in 0..300 {
+        if pids.iter().all(|pid| is_gone(*pid)) {
+            return;
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    panic!("{pids:?} are still there");
+}
+
+#[test]
+fn a_stop_leaves_nothing_and_a_death_no_process() {
+    let home = home();
+    let (drill, sites) = under_way(home.path());
+    let number = rustix::process::Pid::from_child(&drill);
+    rustix::process::kill_process(number, rustix::process::Signal::INT).unwrap();
+    let output = drill.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", said(&output));
+    wait_until_gone(&sites);
+    assert!(is_clean(home.path()), "{}", said(&output));
+    // A drill that is killed cannot clean up, but its processes die with it.
+    let (mut drill, sites) = under_way(home.path());
+    drill.kill().unwrap();
+    drill.wait().unwrap();
+    wait_until_gone(&sites);
+    let (output, _) = self::drill(home.path(), &["--check"]);
+    let refused = said(&output);
+    assert!(
+        refused.contains("holds what a drill has left that did not end\n  to replace it: --new"),
+        "{refused}"
+    );
+    let (output, _) = self::drill(home.path(), &["--no-controls", "--new"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(is_clean(home.path()));
+}
+
+#[test]
+fn a_site_that_dies_by_itself_is_reported() {
+    let home = home();
+    let (drill, sites) = under_way(home.path());
+    let number = rustix::process::Pid::from_raw(sites[1].try_into().unwrap()).unwrap();
+    rustix::process::kill_process(number, rustix::process::Signal::KILL).unwrap();
+    let output = drill.wait_with_output().unwrap();
+    let words = said(&output);
+    assert_eq!(output.status.code(), Some(2), "{words}");
+    assert!(
+        words.contains("the destination ended: it ended without a word: signal: 9"),
+        "{words}"
+    );
+    assert!(is_clean(home.path()), "{words}");
+}
+
+#[test]
+fn foreign_files_are_left_alone() {
+    let home = home();
+    fs::create_dir(home.path().join("a")).unwrap();
+    fs::write(home.path().join("a/thesis.doc"), "x").unwrap();
+    let (output, _) = drill(home.path(), &["--new"]);
+    assert_eq!(output.status.code(), Some(2));
+    let words = said(&output);
+    assert!(
+        words.contains("short.toml:18: `folder = \"a\"`: is not empty, and brunt did not make it"),
+        "{words}"
+    );
+    assert!(home.path().join("a/thesis.doc").exists() && !home.path().join("b").exists());
+}

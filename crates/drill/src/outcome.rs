@@ -1,0 +1,210 @@
+//! The result of a drill in its written form.
+
+use brunt_report::result::{
+    Drill, DrillControl, DrillFailover, DrillLoss, DrillReplication, DrillStep, RunResult, Verdict,
+};
+use brunt_report::{Timestamp, counted};
+use brunt_units::{Span, Time};
+
+use crate::course::Course;
+use crate::judge::{Evidence, Objectives, Said};
+use crate::loss::Loss;
+
+/// Steps of a failover so far, each with its end.
+#[derive(Clone, Debug)]
+pub struct Steps {
+    begun: Time,
+    all: Vec<(&'static str, Time)>,
+}
+
+impl Steps {
+    /// Those of a failover after a failure at `begun`.
+    pub fn new(begun: Time) -> Self {
+        Self {
+            begun,
+            all: Vec::new(),
+        }
+    }
+
+    /// When users lost service.
+    pub fn begun(&self) -> Time {
+        self.begun
+    }
+
+    /// The step called `name` ended at `at`.
+    pub fn ended(&mut self, name: &'static str, at: Time) {
+        self.all.push((name, at));
+    }
+
+    /// How long each took.
+    pub fn lengths(&self) -> Vec<DrillStep> {
+        let begins = std::iter::once(self.begun).chain(self.all.iter().map(|(_, end)| *end));
+        let steps = self.all.iter().zip(begins);
+        steps
+            .map(|((name, end), begin)| DrillStep {
+                name: (*name).to_owned(),
+                seconds: end.since(begin).as_seconds(),
+            })
+            .collect()
+    }
+}
+
+/// A failover that was carried through.
+#[derive(Clone, Debug)]
+pub struct FailoverDone {
+    /// Its name.
+    pub kind: String,
+    /// When users lost service.
+    pub at: Time,
+    /// What it lost.
+    pub loss: DrillLoss,
+    /// How long users waited.
+    pub took: Span,
+    /// Its steps.
+    pub steps: Vec<DrillStep>,
+}
+
+impl FailoverDone {
+    /// The failover called `kind` with `steps`, which ended with the first operation at `served`.
+    pub fn new(kind: &str, steps: &Steps, served: Time, loss: &Loss, said: Said) -> Self {
+        Self {
+            kind: kind.to_owned(),
+            at: steps.begun(),
+            loss: DrillLoss {
+                records: loss.records,
+                transactions: loss.transactions,
+                bytes: said.bytes.get(),
+                seconds: loss.age.as_seconds(),
+                lazy: loss.lazy,
+                kept: loss.kept,
+            },
+            took: served.since(steps.begun()),
+            steps: steps.lengths(),
+        }
+    }
+}
+
+/// What a course of a drill led to.
+pub struct Rehearsed {
+    /// What was found.
+    pub evidence: Evidence,
+    /// Every failover.
+    pub failovers: Vec<FailoverDone>,
+    /// What was seen over time.
+    pub course: Course,
+    /// The replication.
+    pub replication: DrillReplication,
+    /// Whether the control has broken something.
+    pub struck: bool,
+}
+
+/// What a result says of a drill besides its figures.
+pub struct Words<'a> {
+    /// How the loss was found.
+    pub by: &'a str,
+    /// Why the drill is no qualification.
+    pub remark: &'a str,
+}
+
+impl Rehearsed {
+    /// Puts the drill into `result`, judged by `wanted`.
+    pub fn put_into(self, result: &mut RunResult, wanted: &Objectives, words: &Words<'_>) {
+        let rules = self.evidence.rules(wanted);
+        let (outcome, why) = self.evidence.outcome(&rules);
+        let drill = self.written(outcome);
+        let begun = result.times.started;
+        let length = drill.samples.last().map_or(0.0, |sample| sample.at_s);
+        result.times.collection_started = Some(begun);
+        result.times.collection_ended = Some(later(begun, length));
+        result.times.ended = Some(later(begun, length));
+        result.times.collection_s = length;
+        result.verdict = outcome;
+        result.qualifies = false;
+        result.reasons = std::iter::once(words.remark.to_owned())
+            .chain(why.clone())
+            .collect();
+        result.rules = rules;
+        result.storage.test = "drill".to_owned();
+        result.storage.details.sentence = sentence(&drill, words.by, &why);
+        result.drill = Some(drill);
+    }
+
+    fn written(self, outcome: Verdict) -> Drill {
+        let course = &self.course;
+        let failovers = self.failovers.into_iter().map(|one| DrillFailover {
+            kind: one.kind,
+            at_s: course.second(one.at),
+            rpo: one.loss,
+            rto_s: one.took.as_seconds(),
+            steps: one.steps,
+        });
+        let failovers: Vec<DrillFailover> = failovers.collect();
+        let last = failovers.last();
+        let controls = self.evidence.controls.iter().map(|control| DrillControl {
+            name: control.name.to_owned(),
+            red: control.found.is_some(),
+            found: match (&control.found, control.struck) {
+                (Some(found), _) => found.clone(),
+                (None, true) => "nothing: the checks are blind to it".to_owned(),
+                (None, false) => "there was nothing to break".to_owned(),
+            },
+        });
+        Drill {
+            outcome,
+            rpo: last.map(|one| one.rpo),
+            rto_s: last.map(|one| one.rto_s),
+            steps: last.map(|one| one.steps.clone()).unwrap_or_default(),
+            controls: controls.collect(),
+            replication: self.replication,
+            events: course.events(),
+            phases: course.phases(),
+            samples: course.samples(),
+            failovers,
+        }
+    }
+}
+
+fn later(begun: Timestamp, seconds: f64) -> Timestamp {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a float cast saturates, and a drill is shorter"
+    )]
+    begun.after(seconds as u64)
+}
+
+/// What the drill showed, in one sentence.
+fn sentence(drill: &Drill, by: &str, why: &[String]) -> String {
+    let red = drill.controls.iter().filter(|control| control.red).count();
+    let controls = match drill.controls.len() {
+        0 => "no control was run".to_owned(),
+        all => format!("{red} of {all} controls were found"),
+    };
+    let told = match (&drill.rpo, drill.rto_s) {
+        (Some(rpo), Some(rto)) => {
+            let lost = match rpo.transactions {
+                0 => "Nothing that was acknowledged is lost".to_owned(),
+                some => format!("{} lost", counted(some, "acknowledged commit")),
+            };
+            format!(
+                "{lost} ({by}); users waited {}; {controls}.",
+                Span::from_seconds(rto)
+            )
+        }
+        _ => match drill.replication.merge_s {
+            Some(seconds) => format!(
+                "Both sides were in step {} after the return; {controls}.",
+                Span::from_seconds(seconds)
+            ),
+            None => format!("Service was never lost; {controls}."),
+        },
+    };
+    match drill.outcome {
+        Verdict::Pass => told,
+        _ => format!(
+            "{} {told}",
+            why.first()
+                .map_or(String::new(), |first| format!("{first}."))
+        ),
+    }
+}

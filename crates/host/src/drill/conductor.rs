@@ -1,0 +1,408 @@
+//! Takes a drill on two folders through its timeline.
+//!
+//! Time passes in [`Conductor::pass`] and [`Conductor::ask`] alone; both hear what the sites say. A commit counts as acknowledged when
+//! its line is heard, at most a few milliseconds after it was written.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::rc::Rc;
+
+use brunt_drill::{Base, Course, DrillListener, Evidence, FailoverDone, Ledger, Rehearsed};
+use brunt_qualify::progress::Stop;
+use brunt_report::result::DrillReplication;
+use brunt_scenario::{SiteEvent, SiteIncident};
+use brunt_units::{Span, Time};
+use brunt_workload::mix::Commit;
+use brunt_world::World;
+
+use super::child::Child;
+use super::relay::Relay;
+use super::said::{Answer, Command, How, Said, line};
+use super::{RealDrillError, Stage};
+
+/// How often it hears what sites say.
+const STEP: Span = Span::millis(1);
+/// A site that does not answer for so long hangs.
+const PATIENCE: Span = Span::seconds(15 * 60);
+/// A pipe from which nothing has come for so long is empty.
+const SILENCE: Span = Span::millis(50);
+
+/// The end of a process is noticed within this time.
+const DEATH: Span = Span::millis(500);
+
+/// The phase in which users have no service.
+pub(super) const NO_SERVICE: &str = "no service";
+
+/// What is asked of a course.
+pub(super) struct Script {
+    /// In order of their times.
+    pub(super) timeline: Vec<SiteEvent>,
+    /// The load before the timeline begins.
+    pub(super) warm_up: Span,
+    /// The load after the failover; none for a control.
+    pub(super) after: Span,
+    /// How the mirror is broken, when the timeline begins.
+    pub(super) how: Option<How>,
+}
+
+/// Why a course did not come to its end.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// Somebody asked it to stop.
+    Stopped,
+    /// A site failed, in words.
+    Said(String),
+}
+
+impl From<String> for Trouble {
+    fn from(why: String) -> Self {
+        Self::Said(why)
+    }
+}
+
+/// The two sites.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Source,
+    Destination,
+}
+
+/// A site: its process, and answers that were heard.
+pub(super) struct Site {
+    pub(super) child: RefCell<Child>,
+    answers: RefCell<VecDeque<Answer>>,
+    /// Whether its end is no surprise.
+    pub(super) may_end: Cell<bool>,
+}
+
+/// A course of a drill.
+pub(super) struct Conductor {
+    pub(super) world: World,
+    pub(super) stage: Rc<Stage>,
+    pub(super) script: Script,
+    listener: Rc<dyn DrillListener>,
+    stop: Stop,
+    pub(super) sites: [Site; 2],
+    pub(super) relay: RefCell<Option<Relay>>,
+    pub(super) course: Course,
+    pub(super) ledger: RefCell<Ledger>,
+    pub(super) evidence: RefCell<Evidence>,
+    pub(super) failovers: RefCell<Vec<FailoverDone>>,
+    /// Whose commits are in the ledger.
+    pub(super) serving: Cell<Side>,
+    /// When users lost service; nothing while they have it.
+    pub(super) lost: Cell<Option<Time>>,
+    pub(super) struck: Cell<bool>,
+    /// Durable commits that the former side acknowledged after it was fenced.
+    pub(super) stale: Cell<u64>,
+    /// Whether the former side has learnt that it is fenced.
+    pub(super) is_fenced: Cell<bool>,
+    /// The beginning of the timeline, once it has begun.
+    began: Cell<Option<Time>>,
+    sent: Cell<u64>,
+    heard_at: Cell<Time>,
+    /// When the mirror broke without a failover, and why.
+    broken: RefCell<Option<(Time, String)>>,
+}
+
+impl Conductor {
+    /// A course on `stage`; both processes are started.
+    pub(super) fn new(
+        world: &World,
+        stage: &Rc<Stage>,
+        script: Script,
+        listener: &Rc<dyn DrillListener>,
+        stop: &Stop,
+    ) -> Result<Self, RealDrillError> {
+        let start = |name| -> Result<Site, RealDrillError> {
+            let child = Child::start(name, &stage.program).map_err(RealDrillError::Process)?;
+            Ok(Site {
+                child: RefCell::new(child),
+                answers: RefCell::default(),
+                may_end: Cell::new(false),
+            })
+        };
+        Ok(Self {
+            world: world.clone(),
+            stage: Rc::clone(stage),
+            script,
+            listener: Rc::clone(listener),
+            stop: stop.clone(),
+            sites: [start("source")?, start("destination")?],
+            relay: RefCell::default(),
+            course: Course::default(),
+            ledger: RefCell::default(),
+            evidence: RefCell::default(),
+            failovers: RefCell::default(),
+            serving: Cell::new(Side::Source),
+            lost: Cell::default(),
+            struck: Cell::new(false),
+            stale: Cell::new(0),
+            is_fenced: Cell::new(false),
+            began: Cell::default(),
+            sent: Cell::new(0),
+            heard_at: Cell::default(),
+            broken: RefCell::default(),
+        })
+    }
+
+    pub(super) fn now(&self) -> Time {
+        self.world.clock.now()
+    }
+
+    pub(super) fn site(&self, side: Side) -> &Site {
+        &self.sites[match side {
+            Side::Source => 0,
+            Side::Destination => 1,
+        }]
+    }
+
+    /// Runs the course.
+    ///
+    /// # Errors
+    /// [`Trouble`] when it did not come to its end.
+    pub(super) async fn run(&self) -> Result<(), Trouble> {
+        self.open().await?;
+        self.pass(self.now() + self.script.warm_up).await?;
+        self.course.drop_samples();
+        let begun = self.now();
+        self.course.begin(begun);
+        self.began.set(Some(begun));
+        if let Some(how) = self.script.how {
+            self.ask(Side::Destination, &Command::Break { how }).await?;
+        }
+        for event in &self.script.timeline {
+            self.pass(begun + event.at).await?;
+            self.perform(*event).await?;
+        }
+        Ok(())
+    }
+
+    /// Starts both sites, connects them, creates the databases and lets sessions work.
+    async fn open(&self) -> Result<(), Trouble> {
+        let scenario = self.stage.drill.to_toml();
+        let log_segment = self.stage.log_segment();
+        for (side, folder) in [Side::Source, Side::Destination]
+            .into_iter()
+            .zip(&self.stage.folders)
+        {
+            let begin = Command::Begin {
+                scenario: scenario.clone(),
+                folder: folder.path().to_owned(),
+                log_segment,
+            };
+            self.ask(side, &begin).await?;
+        }
+        let Answer::Listening { port } = self.ask(Side::Destination, &Command::Receive).await?
+        else {
+            return Err(unexpected(Side::Destination));
+        };
+        let to = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port);
+        let rtt = self.stage.drill.rtt.unwrap_or_default();
+        let relay = Relay::open(&self.world, to, rtt).await;
+        let (relay, port) = relay.map_err(|error| format!("the link: {error}"))?;
+        *self.relay.borrow_mut() = Some(relay);
+        let mirror = Command::Mirror { port, epoch: 1 };
+        self.ask(Side::Source, &mirror).await?;
+        let Answer::Created { records } = self.ask(Side::Source, &Command::Create).await? else {
+            return Err(unexpected(Side::Source));
+        };
+        let instances = self.stage.drill.scenario.instances.iter().enumerate();
+        let names = instances.flat_map(|(stream, instance)| {
+            let databases = (0_u8..).zip(&instance.databases);
+            databases.map(move |(number, _)| (stream, number))
+        });
+        *self.ledger.borrow_mut() = Ledger::new(Base::created(names.zip(records)));
+        self.ask(Side::Source, &Command::Work).await?;
+        Ok(())
+    }
+
+    async fn perform(&self, event: SiteEvent) -> Result<(), Trouble> {
+        let now = self.now();
+        match event.what {
+            SiteIncident::SourceLost => {
+                let source = self.site(Side::Source);
+                source.may_end.set(true);
+                source.child.borrow_mut().kill();
+                self.lose_service(now);
+                self.tell(now, "the processes of the source are killed");
+                Ok(())
+            }
+            SiteIncident::SourceFrozen => {
+                self.site(Side::Source).child.borrow().freeze();
+                self.lose_service(now);
+                self.tell(now, "the processes of the source are frozen");
+                Ok(())
+            }
+            SiteIncident::LinkLost => {
+                if let Some(relay) = &*self.relay.borrow() {
+                    relay.cut();
+                }
+                self.lose_service(now);
+                self.tell(now, "the link is lost");
+                Ok(())
+            }
+            SiteIncident::FailOver { planned } => self.fail_over(planned).await,
+        }
+    }
+
+    /// Users lose service, if they had it.
+    pub(super) fn lose_service(&self, at: Time) {
+        if self.lost.get().is_none() {
+            self.lost.set(Some(at));
+            self.course.phase(at, NO_SERVICE);
+        }
+    }
+
+    /// Lets time pass until `until`.
+    pub(super) async fn pass(&self, until: Time) -> Result<(), Trouble> {
+        while self.now() < until {
+            self.listen()?;
+            self.world.sleep_until(until.min(self.now() + STEP)).await;
+        }
+        self.listen()
+    }
+
+    /// Asks a site, and waits for its answer.
+    pub(super) async fn ask(&self, side: Side, command: &Command) -> Result<Answer, Trouble> {
+        let site = self.site(side);
+        site.child.borrow_mut().tell(&line(command));
+        let until = self.now() + PATIENCE;
+        while self.now() < until {
+            self.listen()?;
+            let answer = site.answers.borrow_mut().pop_front();
+            match answer {
+                Some(Answer::Failed { why }) => {
+                    return Err(Trouble::Said(format!("the {}: {why}", self.name(side))));
+                }
+                Some(answer) => return Ok(answer),
+                None => self.world.sleep(STEP).await,
+            }
+        }
+        let (name, patience) = (self.name(side), PATIENCE);
+        Err(Trouble::Said(format!(
+            "the {name} has not answered for {patience}"
+        )))
+    }
+
+    fn name(&self, side: Side) -> &'static str {
+        self.site(side).child.borrow().name()
+    }
+
+    /// Hears everything that a site says until its pipe is empty; what it said before it was killed or frozen is in there.
+    pub(super) async fn hear_out(&self, side: Side) -> Result<(), Trouble> {
+        self.heard_at.set(self.now());
+        while !self.site(side).child.borrow().has_ended()
+            && self.now() < self.heard_at.get() + SILENCE
+        {
+            self.listen()?;
+            self.world.sleep(STEP).await;
+        }
+        self.listen()
+    }
+
+    /// Hears what was said since the last time.
+    fn listen(&self) -> Result<(), Trouble> {
+        for side in [Side::Source, Side::Destination] {
+            loop {
+                let line = self.site(side).child.borrow().next_line();
+                let Some(line) = line else { break };
+                self.heard_at.set(self.now());
+                match Said::parse(&line) {
+                    Some(said) => self.hear(side, said)?,
+                    None => {
+                        let name = self.name(side);
+                        return Err(Trouble::Said(format!("the {name} says \"{line}\"")));
+                    }
+                }
+            }
+            let site = self.site(side);
+            let has_ended = site.child.borrow().has_ended();
+            if has_ended && !site.may_end.get() {
+                let mut child = site.child.borrow_mut();
+                let why = format!("the {} ended: {}", child.name(), child.last_words());
+                return Err(Trouble::Said(why));
+            }
+        }
+        // A site that has ended says so itself.
+        if let Some((at, why)) = &*self.broken.borrow()
+            && self.lost.get().is_none()
+            && self.now() > *at + DEATH
+        {
+            return Err(Trouble::Said(format!("the mirror is broken: {why}")));
+        }
+        match self.stop.is_asked() {
+            true => Err(Trouble::Stopped),
+            false => Ok(()),
+        }
+    }
+
+    fn hear(&self, side: Side, said: Said) -> Result<(), Trouble> {
+        let now = self.now();
+        let is_current = side == self.serving.get();
+        match said {
+            Said::Asked(change) if is_current => self.ledger.borrow_mut().asked(&change),
+            Said::Acknowledged(change) if is_current => {
+                self.ledger.borrow_mut().acknowledged(now, &change);
+            }
+            Said::Acknowledged(change) if change.commit == Commit::Hard => {
+                self.stale.set(self.stale.get() + 1);
+            }
+            Said::Asked(_) | Said::Acknowledged(_) => {}
+            Said::Answer(answer) => self.site(side).answers.borrow_mut().push_back(answer),
+            Said::News(Answer::Sample { load, sent }) => {
+                self.sent.set(self.sent.get().max(sent));
+                if is_current && let Some(begun) = self.began.get() {
+                    self.course.close(now, load);
+                    let last = self
+                        .script
+                        .timeline
+                        .last()
+                        .map_or(Span::ZERO, |event| event.at);
+                    let whole = (last + self.script.after).as_seconds().max(1.0);
+                    let second = now.since(begun).as_seconds();
+                    self.listener.progress(second, (second / whole).min(1.0));
+                }
+            }
+            // After a loss, the failover shows what comes of it.
+            Said::News(Answer::Broken { why }) if self.lost.get().is_none() && is_current => {
+                self.broken.borrow_mut().get_or_insert((now, why));
+            }
+            Said::News(Answer::Fenced { epoch }) => {
+                self.is_fenced.set(true);
+                self.site(side).may_end.set(true);
+                self.tell(
+                    now,
+                    format!("the source learns that it is fenced by epoch {epoch}, and ends"),
+                );
+            }
+            Said::News(_) => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn tell(&self, at: Time, what: impl Into<String>) {
+        let what = what.into();
+        self.listener.happened(self.course.second(at), &what);
+        self.course.happened(at, what);
+    }
+
+    /// What the course led to. Both processes end.
+    pub(super) fn into_rehearsed(self) -> Rehearsed {
+        Rehearsed {
+            evidence: self.evidence.into_inner(),
+            failovers: self.failovers.into_inner(),
+            course: self.course,
+            replication: DrillReplication {
+                link_bytes: self.sent.get(),
+                ..DrillReplication::default()
+            },
+            struck: self.struck.get(),
+        }
+    }
+}
+
+pub(super) fn unexpected(side: Side) -> Trouble {
+    Trouble::Said(format!("the {side:?} gave an unexpected answer").to_lowercase())
+}

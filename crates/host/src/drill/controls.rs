@@ -1,0 +1,75 @@
+//! Negative controls: the same checks on a mirror that is broken on purpose must turn red.
+//!
+//! ```text
+//!   load -> the receiver breaks its word, and acknowledges all the same -> load -> the source is killed -> failover
+//! ```
+
+use std::rc::Rc;
+
+use brunt_drill::{Control, Deaf, DrillListener, Objectives};
+use brunt_qualify::progress::Stop;
+use brunt_report::result::Outcome;
+use brunt_scenario::{SiteEvent, SiteIncident};
+use brunt_units::Span;
+
+use super::conductor::Script;
+use super::said::How;
+use super::{RealDrillError, Stage, course};
+
+/// What is broken: names are those of drills on modelled arrays.
+const CONTROLS: [(&str, How); 4] = [
+    ("drop one acknowledged write", How::Drop),
+    ("swap two writes", How::Swap),
+    ("promote the stale side", How::Stale),
+    ("lose the tail of the log", How::Tail),
+];
+/// The load before the mirror is broken, and after that.
+const BEFORE: Span = Span::seconds(1);
+const BROKEN: Span = Span::seconds(2);
+
+/// Runs all controls.
+pub(super) fn all(
+    stage: &Rc<Stage>,
+    listener: &Rc<dyn DrillListener>,
+    stop: &Stop,
+) -> Result<Vec<Control>, RealDrillError> {
+    let mut controls = Vec::new();
+    for (name, how) in CONTROLS {
+        if stop.is_asked() {
+            break;
+        }
+        listener.control(name);
+        controls.push(one(stage, name, how, stop)?);
+    }
+    Ok(controls)
+}
+
+fn one(
+    stage: &Rc<Stage>,
+    name: &'static str,
+    how: How,
+    stop: &Stop,
+) -> Result<Control, RealDrillError> {
+    let event = |what| SiteEvent { at: BROKEN, what };
+    let script = Script {
+        timeline: vec![
+            event(SiteIncident::SourceLost),
+            event(SiteIncident::FailOver { planned: false }),
+        ],
+        warm_up: BEFORE,
+        after: Span::ZERO,
+        how: Some(how),
+    };
+    let deaf: Rc<dyn DrillListener> = Rc::new(Deaf);
+    let rehearsed = course(stage, script, &deaf, stop)?;
+    let rules = rehearsed.evidence.rules(&Objectives::usual(true));
+    let failed = rules.iter().find(|rule| rule.outcome == Outcome::Failed);
+    Ok(Control {
+        name,
+        struck: rehearsed.struck,
+        found: failed.map(|rule| match rule.remark.as_str() {
+            "" => rule.against_limit(),
+            remark => format!("{}: {remark}", rule.title),
+        }),
+    })
+}

@@ -1,0 +1,207 @@
+//! The steps of a failover between two folders, and what is found afterwards.
+//!
+//! ```text
+//!   failure -> decision -> fencing -> log replay -> mount -> first operation -> every changed record is read
+//!              (shutdown)  epoch                              users have service   -> load -> the former side is let go on
+//! ```
+
+use brunt_drill::{Broken, Checksum, Cut, FailoverDone, Found, Key, Loss, Said, Steps, Survival};
+use brunt_units::Span;
+
+use super::conductor::{Conductor, Side, Trouble, unexpected};
+use super::said::{Answer, Command};
+
+/// The epoch of a site that took over.
+const EPOCH: u64 = 2;
+/// Records that are asked for at once.
+const KEYS_AT_ONCE: usize = 500;
+/// How long the load goes on before a former side is let go on.
+const BEFORE_WAKING: Span = Span::seconds(1);
+/// How long a former side may take to learn that it is fenced.
+const FENCED_WITHIN: Span = Span::seconds(20);
+
+impl Conductor {
+    /// The destination takes over.
+    pub(super) async fn fail_over(&self, planned: bool) -> Result<(), Trouble> {
+        let now = self.now();
+        let name = match planned {
+            true => "planned failover",
+            false => "unplanned failover",
+        };
+        self.lose_service(now);
+        let failed_at = self.lost.get().unwrap_or(now);
+        self.tell(now, format!("{name} to the destination begins"));
+        let mut steps = Steps::new(failed_at);
+        if planned {
+            self.ask(Side::Source, &Command::Close).await?;
+            let source = self.site(Side::Source);
+            source.may_end.set(true);
+            source.child.borrow_mut().kill();
+            steps.ended("shutdown", self.now());
+        } else {
+            steps.ended("decision", now);
+        }
+        let promote = Command::Promote { epoch: EPOCH };
+        let Answer::Promoted { struck } = self.ask(Side::Destination, &promote).await? else {
+            return Err(unexpected(Side::Destination));
+        };
+        self.struck.set(struck);
+        steps.ended("fencing", self.now());
+        let begun = self.now();
+        let replay = match self.ask(Side::Destination, &Command::Open).await {
+            Ok(Answer::Opened { replay_s, .. }) => Span::from_seconds(replay_s),
+            Ok(_) => return Err(unexpected(Side::Destination)),
+            Err(Trouble::Said(why)) => return Ok(self.unusable(name, why)),
+            Err(Trouble::Stopped) => return Err(Trouble::Stopped),
+        };
+        let mounted = self.now();
+        steps.ended("log replay", (begun + replay).min(mounted));
+        steps.ended("mount", mounted);
+        let record = self.untouched();
+        match self
+            .ask(Side::Destination, &Command::First { record })
+            .await
+        {
+            Ok(_) => {}
+            Err(Trouble::Said(why)) => return Ok(self.unusable(name, why)),
+            Err(Trouble::Stopped) => return Err(Trouble::Stopped),
+        }
+        let served = self.now();
+        steps.ended("first operation", served);
+        self.lost.set(None);
+        let took = served.since(failed_at);
+        self.tell(served, format!("the destination serves, after {took}"));
+        self.course.phase(served, &format!("after the {name}"));
+
+        // What the former side said before it was lost has been written to its pipe before it was promoted here.
+        self.hear_out(Side::Source).await?;
+        let loss = self.loss(failed_at).await?;
+        self.serving.set(Side::Destination);
+        let told = *loss.as_ref().unwrap_or(&Loss::default());
+        let done = FailoverDone::new(name, &steps, served, &told, Said::default());
+        self.failovers.borrow_mut().push(done);
+        let is_usable = loss.is_ok();
+        self.evidence.borrow_mut().survivals.push(Survival {
+            loss,
+            said: Said::default(),
+            recovery_time: Some(took),
+            refused: None,
+        });
+        match is_usable && self.script.after > Span::ZERO {
+            true => self.go_on().await,
+            false => Ok(()),
+        }
+    }
+
+    fn unusable(&self, name: &str, why: String) {
+        self.tell(self.now(), format!("{name}: {why}"));
+        self.evidence.borrow_mut().survivals.push(Survival {
+            loss: Err(Broken::Unusable(why)),
+            said: Said::default(),
+            recovery_time: None,
+            refused: None,
+        });
+    }
+
+    /// A record of the first database that nobody has changed.
+    fn untouched(&self) -> u64 {
+        let ledger = self.ledger.borrow();
+        let changed: Vec<u64> = ledger
+            .keys()
+            .into_iter()
+            .filter(|(stream, database, _)| (*stream, *database) == (0, 0))
+            .map(|(.., number)| number)
+            .collect();
+        (0..)
+            .find(|number| changed.binary_search(number).is_err())
+            .unwrap_or(0)
+    }
+
+    /// What is lost. The ledger goes on from what is kept.
+    async fn loss(&self, failed_at: brunt_units::Time) -> Result<Result<Loss, Broken>, Trouble> {
+        let keys = self.ledger.borrow().keys();
+        let found = match self.found(keys).await {
+            Ok(found) => found,
+            Err(Trouble::Said(why)) => return Ok(Err(Broken::Unusable(why))),
+            Err(Trouble::Stopped) => return Err(Trouble::Stopped),
+        };
+        let mut ledger = self.ledger.borrow_mut();
+        Ok(Cut::of(&ledger, &found).map(|cut| {
+            let loss = Loss::of(&ledger, &cut, failed_at);
+            ledger.settle(&cut.kept);
+            loss
+        }))
+    }
+
+    /// The records with `keys` as they are at the destination.
+    async fn found(&self, keys: Vec<Key>) -> Result<Found, Trouble> {
+        let mut found = Found::new();
+        for keys in keys.chunks(KEYS_AT_ONCE) {
+            let look = Command::Look {
+                keys: keys.to_vec(),
+            };
+            let Answer::Found { versions } = self.ask(Side::Destination, &look).await? else {
+                return Err(unexpected(Side::Destination));
+            };
+            found.extend(versions);
+        }
+        Ok(found)
+    }
+
+    /// The load after a failover, the return of the former side, and the end.
+    async fn go_on(&self) -> Result<(), Trouble> {
+        self.ask(Side::Destination, &Command::Work).await?;
+        let until = self.now() + self.script.after;
+        self.pass(until.min(self.now() + BEFORE_WAKING)).await?;
+        self.wake_former().await?;
+        self.pass(until).await?;
+        self.ask(Side::Destination, &Command::Rest).await?;
+        let keys = self.ledger.borrow().keys();
+        let found = self.found(keys).await?;
+        let newest = self.ledger.borrow().newest();
+        let wrong = found
+            .iter()
+            .filter(|(key, version)| newest.get(*key) != Some(*version));
+        let wrong = wrong.count() as u64;
+        self.ask(Side::Destination, &Command::Close).await?;
+        let verified = self.ask(Side::Destination, &Command::Verify).await;
+        let mut evidence = self.evidence.borrow_mut();
+        evidence.wrong_records = Some(wrong);
+        match verified {
+            Ok(Answer::Verified { pages, bad }) => {
+                evidence.checksum = Some(Checksum { pages, bad });
+            }
+            Ok(_) => return Err(unexpected(Side::Destination)),
+            Err(Trouble::Said(why)) => evidence.unreadable = Some(why),
+            Err(Trouble::Stopped) => return Err(Trouble::Stopped),
+        }
+        evidence.both_served |= self.stale.get() > 0;
+        evidence.kept_apart = Some("the source does not come back in this drill".to_owned());
+        Ok(())
+    }
+
+    /// Lets a former side go on that was frozen or cut off. It has to learn that it is fenced.
+    async fn wake_former(&self) -> Result<(), Trouble> {
+        let source = self.site(Side::Source);
+        if source.may_end.get() {
+            return Ok(());
+        }
+        self.tell(self.now(), "the source is let go on");
+        source.child.borrow().thaw();
+        if let Some(relay) = &*self.relay.borrow() {
+            relay.mend();
+        }
+        let until = self.now() + FENCED_WITHIN;
+        while !self.is_fenced.get() && self.now() < until {
+            self.pass(self.now() + Span::millis(5)).await?;
+        }
+        if !self.is_fenced.get() {
+            self.tell(
+                self.now(),
+                format!("the source has not learnt within {FENCED_WITHIN} that it is fenced"),
+            );
+            self.evidence.borrow_mut().both_served = true;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,280 @@
+//! The folders of sites: made and marked by brunt, used by one drill at a time, and emptied afterwards.
+//!
+//! ```text
+//!   /srv/a/                 made if its parent is there; if it is there, it is empty or marked
+//!     |-- brunt-site        the mark
+//!     |-- brunt.lock        while a drill runs
+//!     |-- epoch             of the site
+//!     `-- files/            databases and logs
+//! ```
+//!
+//! Without the mark nothing in a folder is written or removed. What an earlier drill left is replaced only with consent.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use brunt_scenario::{Placed, RealDrill, Refusal};
+use brunt_world_real::{FolderLock, LockError, Roots};
+
+use crate::consent::Consent;
+
+/// The name of the mark, and what it says.
+const MARK: &str = "brunt-site";
+const MARK_TEXT: &str = "A site of brunt drill. It empties this folder: everything here but what somebody else has put beside `files`.\n";
+/// The epoch of a site, and the name under which a new one is written.
+const EPOCHS: [&str; 2] = ["epoch", "epoch.new"];
+
+/// Why the folders of sites cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SiteFolderError {
+    /// A folder is not for a drill.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// Another drill works in a folder.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// A folder cannot be made, read or emptied.
+    #[error("{}: {error}", path.display())]
+    System {
+        /// The folder.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+}
+
+/// Looks whether the folders of `drill` may be used. Nothing is written.
+///
+/// # Errors
+/// [`SiteFolderError`] for the first one that may not.
+pub fn check(drill: &RealDrill, consent: Consent) -> Result<(), SiteFolderError> {
+    for folder in [&drill.source, &drill.destination] {
+        check_one(folder, consent)?;
+    }
+    Ok(())
+}
+
+fn check_one(folder: &Placed<PathBuf>, consent: Consent) -> Result<(), SiteFolderError> {
+    let (path, place) = (&folder.value, &folder.place);
+    let refuse = |what: &str, hint: &str| Err(place.refuse(what).hint(hint).into());
+    let kind = match fs::symlink_metadata(path) {
+        Ok(status) => status.file_type(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let parent = path.parent().unwrap_or(Path::new("/"));
+            return match parent.is_dir() {
+                true => Ok(()),
+                false => refuse(
+                    &format!("is in a folder that does not exist: {}", parent.display()),
+                    "brunt makes the last folder of the path alone; is a volume not mounted?",
+                ),
+            };
+        }
+        Err(error) => return Err(system(path)(error)),
+    };
+    if !kind.is_dir() {
+        return refuse(
+            "is not a folder",
+            "name one that does not exist yet, or an empty one",
+        );
+    }
+    let entries = names(path)?;
+    let is_marked = entries.iter().any(|name| name == MARK) && has_mark(path);
+    match is_marked {
+        true if entries.iter().any(|name| name == "files") && !consent.replace => refuse(
+            "holds what a drill has left that did not end",
+            "to replace it: --new",
+        ),
+        true => Ok(()),
+        false if entries.is_empty() => Ok(()),
+        false => refuse(
+            "is not empty, and brunt did not make it",
+            "name a folder that does not exist yet, or an empty one",
+        ),
+    }
+}
+
+fn names(path: &Path) -> Result<Vec<String>, SiteFolderError> {
+    let entries = fs::read_dir(path).map_err(system(path))?;
+    let names = entries.map(|entry| entry.map(|entry| entry.file_name()));
+    let names: Result<Vec<_>, _> = names.collect();
+    let names = names.map_err(system(path))?.into_iter();
+    Ok(names
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect())
+}
+
+fn has_mark(path: &Path) -> bool {
+    let mark = path.join(MARK);
+    let is_file = fs::symlink_metadata(&mark).is_ok_and(|status| status.is_file());
+    is_file && fs::read(&mark).is_ok_and(|bytes| bytes == MARK_TEXT.as_bytes())
+}
+
+/// The folder of a site, locked. Dropping it empties the folder, and removes it if brunt made it.
+pub(super) struct SiteFolder {
+    path: PathBuf,
+    was_made: bool,
+    lock: Option<FolderLock>,
+}
+
+impl SiteFolder {
+    /// Makes, marks and locks the folder, and empties it.
+    pub(super) fn take(
+        folder: &Placed<PathBuf>,
+        consent: Consent,
+    ) -> Result<Self, SiteFolderError> {
+        check_one(folder, consent)?;
+        let path = folder.value.clone();
+        let was_made = match fs::create_dir(&path) {
+            Ok(()) => true,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+            Err(error) => return Err(system(&path)(error)),
+        };
+        let mut roots = Roots::default();
+        roots.add(&path).map_err(system(&path))?;
+        let lock = FolderLock::take(&roots, &path)?;
+        if !has_mark(&path) {
+            let mark = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .open(path.join(MARK));
+            let written = mark.and_then(|mut mark| mark.write_all(MARK_TEXT.as_bytes()));
+            written.map_err(system(&path))?;
+        }
+        let taken = Self {
+            path,
+            was_made,
+            lock: Some(lock),
+        };
+        taken.empty()?;
+        Ok(taken)
+    }
+
+    /// Its path.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes everything that sites have made in it.
+    pub(super) fn empty(&self) -> Result<(), SiteFolderError> {
+        // Links in it are removed, not followed.
+        let gone = |result: io::Result<()>| match result {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        };
+        gone(fs::remove_dir_all(RealDrill::files(&self.path))).map_err(system(&self.path))?;
+        for name in EPOCHS {
+            gone(fs::remove_file(self.path.join(name))).map_err(system(&self.path))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for SiteFolder {
+    fn drop(&mut self) {
+        // What cannot be removed now is named by the next drill.
+        if self.empty().is_err() {
+            return;
+        }
+        self.lock = None;
+        let _ = fs::remove_file(self.path.join(MARK));
+        if self.was_made {
+            let _ = fs::remove_dir(&self.path);
+        }
+    }
+}
+
+fn system(path: &Path) -> impl Fn(io::Error) -> SiteFolderError {
+    move |error| SiteFolderError::System {
+        path: path.to_owned(),
+        error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_scenario::Place;
+    use brunt_world_real::LOCK_FILE;
+
+    use super::*;
+
+    fn placed(path: PathBuf) -> Placed<PathBuf> {
+        let place = Place::flag("--set site.source.folder=x");
+        Placed { value: path, place }
+    }
+
+    fn taken(path: &Path, replace: bool) -> Result<SiteFolder, String> {
+        let taken = SiteFolder::take(&placed(path.to_owned()), Consent { replace });
+        taken.map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_folder_is_made_marked_and_removed_again() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("a");
+        let site = taken(&path, false).unwrap();
+        assert!(has_mark(&path) && path.join(LOCK_FILE).exists());
+        let held = taken(&path, false).err().unwrap();
+        assert!(held.contains("is in use by"), "{held}");
+        fs::create_dir_all(path.join("files/log1")).unwrap();
+        fs::write(path.join("files/log1/edb.log"), "x").unwrap();
+        drop(site);
+        assert!(!path.exists());
+        // One that was there stays.
+        fs::create_dir(&path).unwrap();
+        drop(taken(&path, false).unwrap());
+        assert_eq!(names(&path).unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn foreign_files_are_left_alone_and_remains_need_consent() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("a");
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("thesis.doc"), "x").unwrap();
+        for replace in [false, true] {
+            let refused = taken(&path, replace).err().unwrap();
+            assert!(refused.contains("brunt did not make it"), "{refused}");
+        }
+        // A mark that says something else is none.
+        fs::write(path.join(MARK), "x").unwrap();
+        assert!(taken(&path, true).is_err());
+        fs::remove_file(path.join("thesis.doc")).unwrap();
+        fs::write(path.join(MARK), MARK_TEXT).unwrap();
+        fs::create_dir(path.join("files")).unwrap();
+        let refused = taken(&path, false).err().unwrap();
+        assert!(refused.ends_with("to replace it: --new"), "{refused}");
+        drop(taken(&path, true).unwrap());
+        assert_eq!(names(&path).unwrap(), Vec::<String>::new());
+        let deep = taken(&home.path().join("no/such"), false).err().unwrap();
+        assert!(deep.contains("does not exist"), "{deep}");
+        let file = home.path().join("file");
+        fs::write(&file, "").unwrap();
+        assert!(
+            taken(&file, true)
+                .err()
+                .unwrap()
+                .contains("is not a folder")
+        );
+    }
+
+    #[test]
+    fn links_are_not_followed_when_a_folder_is_emptied() {
+        let home = tempfile::tempdir().unwrap();
+        let (path, other) = (home.path().join("a"), home.path().join("other"));
+        fs::create_dir(&other).unwrap();
+        fs::write(other.join("kept"), "x").unwrap();
+        let site = taken(&path, false).unwrap();
+        fs::create_dir(path.join("files")).unwrap();
+        std::os::unix::fs::symlink(&other, path.join("files/link")).unwrap();
+        drop(site);
+        assert!(other.join("kept").exists() && !path.exists());
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        assert!(
+            taken(&path, true)
+                .err()
+                .unwrap()
+                .contains("is not a folder")
+        );
+    }
+}

@@ -1,0 +1,184 @@
+//! The link between two sites on one machine: a relay of TCP connections that holds back what is sent, and can be cut.
+//!
+//! ```text
+//!   source --> read --> queue, each piece due after half a round trip --> write --> destination
+//!                         | cut: nothing leaves, in both directions; nothing is lost, as TCP would send it again
+//! ```
+//!
+//! It adds delay to bytes. Jitter, loss, reordering and bandwidth are those of the machine itself.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::rc::Rc;
+
+use brunt_units::{Span, Time};
+use brunt_world::sync::Event;
+use brunt_world::{NetError, SocketId, World};
+
+/// Bytes of one read.
+const READ: usize = 256 << 10;
+/// Bytes that wait in one direction; beyond that it does not read on.
+const QUEUE_MAX: usize = 64 << 20;
+
+/// A relay. A clone is another handle.
+#[derive(Clone)]
+pub(super) struct Relay(Rc<Shared>);
+
+struct Shared {
+    world: World,
+    to: SocketAddr,
+    delay: Span,
+    is_cut: Cell<bool>,
+    mended: Event,
+}
+
+/// What waits in one direction.
+struct Queue {
+    pieces: RefCell<VecDeque<(Time, Vec<u8>)>>,
+    bytes: Cell<usize>,
+    changed: Event,
+}
+
+impl Relay {
+    /// A relay to `to` with a round trip of `rtt`, and the port at which it listens.
+    pub(super) async fn open(
+        world: &World,
+        to: SocketAddr,
+        rtt: Span,
+    ) -> Result<(Self, u16), NetError> {
+        let at = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
+        let (listener, at) = world.net.listen(at).await?;
+        let relay = Self(Rc::new(Shared {
+            world: world.clone(),
+            to,
+            delay: Span(rtt.0.div_euclid(2)),
+            is_cut: Cell::new(false),
+            mended: Event::new(world.spawner.tasks()),
+        }));
+        drop(world.spawner.spawn(Rc::clone(&relay.0).accept(listener)));
+        Ok((relay, at.port()))
+    }
+
+    /// Lets nothing through from now on.
+    pub(super) fn cut(&self) {
+        self.0.is_cut.set(true);
+    }
+
+    /// Lets everything through again, also what was held back.
+    pub(super) fn mend(&self) {
+        self.0.is_cut.set(false);
+        self.0.mended.notify();
+    }
+}
+
+impl Shared {
+    async fn accept(self: Rc<Self>, listener: SocketId) {
+        while let Ok((near, _)) = self.world.net.accept(listener).await {
+            match self.world.net.connect(self.to).await {
+                Ok(far) => {
+                    for (from, to) in [(near, far), (far, near)] {
+                        self.pump(from, to);
+                    }
+                }
+                Err(_) => self.world.net.close(near),
+            }
+        }
+    }
+
+    fn pump(self: &Rc<Self>, from: SocketId, to: SocketId) {
+        let queue = Rc::new(Queue {
+            pieces: RefCell::default(),
+            bytes: Cell::new(0),
+            changed: Event::new(self.world.spawner.tasks()),
+        });
+        let spawner = &self.world.spawner;
+        drop(spawner.spawn(Rc::clone(self).read_all(from, Rc::clone(&queue))));
+        drop(spawner.spawn(Rc::clone(self).write_all(to, from, queue)));
+    }
+
+    /// Queues what arrives; an empty piece is the end.
+    async fn read_all(self: Rc<Self>, from: SocketId, queue: Rc<Queue>) {
+        loop {
+            let has_room = || (queue.bytes.get() < QUEUE_MAX).then_some(());
+            queue.changed.wait(has_room).await;
+            let read = self.world.net.read(from, READ).await.unwrap_or_default();
+            let (due, length) = (self.world.clock.now() + self.delay, read.len());
+            queue.bytes.set(queue.bytes.get() + length);
+            queue.pieces.borrow_mut().push_back((due, read));
+            queue.changed.notify();
+            if length == 0 {
+                return;
+            }
+        }
+    }
+
+    async fn write_all(self: Rc<Self>, to: SocketId, from: SocketId, queue: Rc<Queue>) {
+        loop {
+            let next = || queue.pieces.borrow_mut().pop_front();
+            let (due, piece) = queue.changed.wait(next).await;
+            self.world.sleep_until(due).await;
+            let is_whole = || (!self.is_cut.get()).then_some(());
+            self.mended.wait(is_whole).await;
+            queue.bytes.set(queue.bytes.get() - piece.len());
+            queue.changed.notify();
+            let written = match piece.is_empty() {
+                true => break,
+                false => self.world.net.write(to, piece).await,
+            };
+            if written.is_err() {
+                self.world.net.close(from);
+                break;
+            }
+        }
+        // Whoever is gone needs no end.
+        let _ = self.world.net.finish(to).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_world_virtual::{VirtualOptions, VirtualWorld};
+
+    use super::*;
+
+    #[test]
+    fn bytes_arrive_late_in_order_and_not_while_it_is_cut() {
+        let mut made = VirtualWorld::new(VirtualOptions::default());
+        let world = made.world.clone();
+        made.executor.block_on(async move {
+            let at = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
+            let (listener, to) = world.net.listen(at).await.unwrap();
+            let (relay, port) = Relay::open(&world, to, Span::millis(10)).await.unwrap();
+            let at = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port);
+            let near = world.net.connect(at).await.unwrap();
+            let (far, _) = world.net.accept(listener).await.unwrap();
+            let begun = world.clock.now();
+            world.net.write(near, b"one".to_vec()).await.unwrap();
+            assert_eq!(world.net.read(far, 100).await.unwrap(), b"one");
+            assert_eq!(world.clock.now() - begun, Span::millis(5));
+            world.net.write(far, b"back".to_vec()).await.unwrap();
+            assert_eq!(world.net.read(near, 100).await.unwrap(), b"back");
+            assert_eq!(world.clock.now() - begun, Span::millis(10));
+            relay.cut();
+            for word in ["two", "three"] {
+                world.net.write(near, word.into()).await.unwrap();
+            }
+            let read = world.spawner.spawn(world.net.read(far, 3));
+            world.sleep(Span::seconds(60)).await;
+            assert!(!read.is_done());
+            relay.mend();
+            assert_eq!(read.await.unwrap(), b"two");
+            world.net.finish(near).await.unwrap();
+            let mut rest = Vec::new();
+            loop {
+                let more = world.net.read(far, 100).await.unwrap();
+                if more.is_empty() {
+                    break;
+                }
+                rest.extend(more);
+            }
+            assert_eq!(rest, b"three");
+        });
+    }
+}

@@ -1,0 +1,184 @@
+//! What a drill and the processes of its sites say to each other, line by line.
+//!
+//! ```text
+//!   stdin of a site    {"promote":{"epoch":2}}              one command at a time, in JSON
+//!   its stdout         {"promoted":{"struck":false}}        an answer to each
+//!                      {"sample":{...}}                     unasked: load, state of the mirror
+//!                      ? 0 0 replace 1234 7 hard            the journal of commits (see [`crate::witness`])
+//!                      ! 0 0 replace 1234 7 hard
+//! ```
+//!
+//! A line that has not ended when its process is killed was never said.
+
+use std::path::PathBuf;
+
+use brunt_drill::Key;
+use brunt_mirror::Breakage;
+use brunt_qualify::truth::witness::Change;
+use brunt_report::result::DrillSample;
+use serde::{Deserialize, Serialize};
+
+use crate::witness;
+
+/// What a site is asked to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Command {
+    /// Works below `folder` from now on, on what `scenario` describes. Comes first.
+    Begin {
+        scenario: String,
+        folder: PathBuf,
+        /// Bytes in a log segment: those of the site with the larger sectors.
+        log_segment: usize,
+    },
+    /// Receives the changes of the other site.
+    Receive,
+    /// Sends all changes to the receiver at this port of this machine.
+    Mirror { port: u16, epoch: u64 },
+    /// Creates the databases.
+    Create,
+    /// Lets sessions work.
+    Work,
+    /// Lets them rest.
+    Rest,
+    /// Breaks the receiver on purpose.
+    Break { how: How },
+    /// Fences the other site.
+    Promote { epoch: u64 },
+    /// Opens the databases, recovering them.
+    Open,
+    /// Serves a read of this record of the first database.
+    First { record: u64 },
+    /// Reads records.
+    Look { keys: Vec<Key> },
+    /// Closes the databases.
+    Close,
+    /// Reads every page.
+    Verify,
+}
+
+/// What a site says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Answer {
+    /// It was done.
+    Done,
+    /// It could not be done.
+    Failed { why: String },
+    /// Listens at this port.
+    Listening { port: u16 },
+    /// Databases with so many records, in the order of the scenario.
+    Created { records: Vec<u64> },
+    /// Whether the broken receiver has broken anything.
+    Promoted { struck: bool },
+    /// What recovery took, and the log files that it read.
+    Opened { replay_s: f64, logs: u32 },
+    /// The version of each record.
+    Found { versions: Vec<(Key, Option<u32>)> },
+    /// Pages read, and bad ones.
+    Verified { pages: u64, bad: u64 },
+    /// Unasked: the load since the last one, and what the mirror has sent so far.
+    Sample { load: DrillSample, sent: u64 },
+    /// Unasked: the other site does not have everything any more.
+    Broken { why: String },
+    /// Unasked: the other site has been promoted, and this one ends.
+    Fenced { epoch: u64 },
+}
+
+/// How a receiver is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum How {
+    Drop,
+    Swap,
+    Stale,
+    Tail,
+}
+
+impl From<How> for Breakage {
+    fn from(how: How) -> Self {
+        match how {
+            How::Drop => Self::DropOne,
+            How::Swap => Self::SwapTwo,
+            How::Stale => Self::Stale,
+            How::Tail => Self::LoseTail,
+        }
+    }
+}
+
+/// A line of a site.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Said {
+    /// A commit is asked for.
+    Asked(Change),
+    /// A commit is acknowledged.
+    Acknowledged(Change),
+    /// An answer to a command.
+    Answer(Answer),
+    /// Something unasked.
+    News(Answer),
+}
+
+impl Said {
+    /// The meaning of `line`, which has ended; `None` when it has none.
+    pub(super) fn parse(line: &str) -> Option<Self> {
+        if let Some((mark, change)) = witness::parse(line) {
+            return Some(match mark {
+                witness::ASKED => Self::Asked(change),
+                _ => Self::Acknowledged(change),
+            });
+        }
+        let answer = serde_json::from_str(line).ok()?;
+        Some(match answer {
+            Answer::Sample { .. } | Answer::Broken { .. } | Answer::Fenced { .. } => {
+                Self::News(answer)
+            }
+            answer => Self::Answer(answer),
+        })
+    }
+}
+
+/// `what` as a line.
+pub(super) fn line(what: &impl Serialize) -> String {
+    let mut line = serde_json::to_string(what).expect("it has no maps with odd keys");
+    line.push('\n');
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_as_they_were_said() {
+        let look = Command::Look {
+            keys: vec![(1, 0, 77)],
+        };
+        assert_eq!(line(&look), "{\"look\":{\"keys\":[[1,0,77]]}}\n");
+        assert_eq!(
+            serde_json::from_str::<Command>(&line(&look)).ok(),
+            Some(look)
+        );
+        let found = Answer::Found {
+            versions: vec![((1, 0, 77), None), ((1, 0, 78), Some(3))],
+        };
+        let said = Said::parse(line(&found).trim_end());
+        assert_eq!(said, Some(Said::Answer(found)));
+        let fenced = Said::parse("{\"fenced\":{\"epoch\":2}}");
+        assert_eq!(fenced, Some(Said::News(Answer::Fenced { epoch: 2 })));
+        let Some(Said::Acknowledged(change)) = Said::parse("! 0 1 delete 12 7 hard") else {
+            panic!("it is a line of the journal");
+        };
+        assert_eq!((change.database, change.number), (1, 12));
+        for nonsense in [
+            "",
+            "?",
+            "! 0 0 replace 1234 7",
+            "{\"fenced\":",
+            "\"what\"",
+            "? 0 0 read 1 1 hard",
+        ] {
+            assert_eq!(Said::parse(nonsense), None, "{nonsense}");
+        }
+    }
+}

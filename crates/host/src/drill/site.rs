@@ -1,0 +1,394 @@
+//! `brunt site --stdio`: one site of a drill, as a process. It does what it is asked on stdin, and tells on stdout.
+//!
+//! ```text
+//!   source        begin, mirror, create, work ... killed, frozen, cut off, or closed
+//!   destination   begin, receive ... promote, open, first, look, work ... look, close, verify
+//! ```
+//!
+//! It listens on loopback alone. It ends when its stdin does, when the process that started it dies, and when it learns that it is
+//! fenced: a site that woke up must not go on.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::SystemTime;
+
+use brunt_drill::{Key, measured};
+use brunt_ese::verify::verify;
+use brunt_mirror::{Mirror, MirrorState, Receiver, mirrored};
+use brunt_qualify::phases::serving::{Serving, TICK, create, serve_one, version_of};
+use brunt_qualify::plan::Plan;
+use brunt_qualify::progress::{Silence, Stop};
+use brunt_qualify::server::Server;
+use brunt_qualify::truth::survey::survey;
+use brunt_qualify::truth::witness::{Change, Hearing, Witness};
+use brunt_report::result::DrillSample;
+use brunt_scenario::{Document, RealDrill};
+use brunt_units::{Span, Time};
+use brunt_workload::keys::Population;
+use brunt_world::World;
+use brunt_world_real::{Options, RealWorld};
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+use super::said::{Answer, Command, line};
+use crate::consent::Consent;
+use crate::folders::{self, Prepared};
+use crate::{plan, witness};
+
+/// Where the epoch of a site is, in its folder.
+const EPOCH: &str = "epoch";
+/// How often it looks for a command.
+const LOOK: Span = Span::millis(1);
+/// Bytes of a command.
+const LINE_MAX: u64 = 1 << 20;
+
+/// Stdout, which takes whole lines.
+#[derive(Clone)]
+struct Voice(Arc<Mutex<File>>);
+
+impl Voice {
+    fn new() -> io::Result<Self> {
+        let copy = rustix::io::dup(io::stdout().as_fd())?;
+        Ok(Self(Arc::new(Mutex::new(copy.into()))))
+    }
+
+    /// Says `line`. With nobody to hear there is nothing to do.
+    fn say(&self, line: &str) {
+        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if file.write_all(line.as_bytes()).is_err() {
+            process::exit(1);
+        }
+    }
+}
+
+impl Witness for Voice {
+    fn asked(&self, _: Time, change: &Change) {
+        self.say(&witness::line(witness::ASKED, change));
+    }
+
+    fn acknowledged(&self, _: Time, change: &Change) {
+        self.say(&witness::line(witness::ACKNOWLEDGED, change));
+    }
+}
+
+/// Commands that have arrived.
+#[derive(Clone, Default)]
+struct Inbox(Arc<Mutex<VecDeque<Command>>>);
+
+impl Inbox {
+    fn put(&self, command: Command) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push_back(command);
+    }
+
+    fn take(&self) -> Option<Command> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.pop_front()
+    }
+}
+
+/// Reads a command; `None` at the end of stdin, or after something that is none.
+fn read(input: &mut impl BufRead) -> Option<Command> {
+    let mut line = String::new();
+    let mut bounded = io::Read::take(input, LINE_MAX);
+    bounded.read_line(&mut line).ok()?;
+    serde_json::from_str(&line).ok()
+}
+
+/// Serves as a site until stdin ends.
+///
+/// # Errors
+/// In words, when it could not begin.
+pub fn serve() -> Result<(), String> {
+    let signal = set_parent_process_death_signal(Some(Signal::KILL));
+    signal.map_err(|error| error.to_string())?;
+    let voice = Voice::new().map_err(|error| error.to_string())?;
+    let mut input = BufReader::new(io::stdin());
+    let Some(begin) = read(&mut input) else {
+        return Err(
+            "this command is for brunt drill, which starts it and tells it what to do".to_owned(),
+        );
+    };
+    let (mut real, site) = match Site::begin(begin, &voice) {
+        Ok(begun) => begun,
+        Err(why) => {
+            voice.say(&line(&Answer::Failed { why: why.clone() }));
+            return Err(why);
+        }
+    };
+    voice.say(&line(&Answer::Done));
+    let inbox = site.inbox.clone();
+    let hearing = thread::Builder::new().name("stdin".to_owned());
+    let hearing = hearing.spawn(move || {
+        while let Some(command) = read(&mut input) {
+            inbox.put(command);
+        }
+        // The drill is over, or gone: nothing is left to be done in order.
+        process::exit(0);
+    });
+    hearing.map_err(|error| error.to_string())?;
+    real.executor.block_on(site.run())
+}
+
+/// A site at work.
+struct Site {
+    world: World,
+    /// The world of the engine: mirrored at the side that serves first.
+    engine: World,
+    folder: PathBuf,
+    plan: Plan,
+    sample: Span,
+    voice: Voice,
+    inbox: Inbox,
+    receiver: Option<Receiver>,
+    mirror: Option<Mirror>,
+    opened: Option<(Rc<Server>, Vec<Population>)>,
+    serving: Option<Serving>,
+    /// When it was last tended, and when the last sample was closed.
+    tended: Time,
+    sampled: Time,
+    is_broken: bool,
+    _prepared: Prepared,
+}
+
+impl Site {
+    fn begin(command: Command, voice: &Voice) -> Result<(RealWorld, Self), String> {
+        let Command::Begin {
+            scenario,
+            folder,
+            log_segment,
+        } = command
+        else {
+            return Err("it was not told to begin".to_owned());
+        };
+        let document =
+            Document::new("the drill's scenario", &scenario, Path::new("/")).map_err(said)?;
+        let drill = document.real_drill(&[]).map_err(said)?;
+        let scenario = drill.at(&folder);
+        let prepared = folders::prepare(&scenario).map_err(said)?;
+        let real = RealWorld::new(&Options {
+            backend: scenario.backend,
+            seed: scenario.test.seed,
+            roots: prepared.roots.clone(),
+            ..Options::default()
+        });
+        let real = real.map_err(said)?;
+        let mut plan = plan::plan(&scenario, Consent::default(), SystemTime::now());
+        plan.engine.log_segment = log_segment;
+        plan.hearing = Hearing::of(Arc::new(voice.clone()));
+        let site = Self {
+            world: real.world.clone(),
+            engine: real.world.clone(),
+            folder,
+            plan,
+            sample: drill.drill.sample,
+            voice: voice.clone(),
+            inbox: Inbox::default(),
+            receiver: None,
+            mirror: None,
+            opened: None,
+            serving: None,
+            tended: Time::ZERO,
+            sampled: Time::ZERO,
+            is_broken: false,
+            _prepared: prepared,
+        };
+        Ok((real, site))
+    }
+
+    async fn run(mut self) -> Result<(), String> {
+        loop {
+            match self.inbox.take() {
+                Some(command) => {
+                    let answer = self.perform(command).await;
+                    let answer = answer.unwrap_or_else(|why| Answer::Failed { why });
+                    self.voice.say(&line(&answer));
+                }
+                None => self.world.sleep(LOOK).await,
+            }
+            self.look();
+        }
+    }
+
+    /// Tends the sessions, and tells what is new.
+    fn look(&mut self) {
+        if let Some(mirror) = &self.mirror {
+            match mirror.state() {
+                MirrorState::InStep => {}
+                MirrorState::Broken(why) if !self.is_broken => {
+                    self.is_broken = true;
+                    self.voice.say(&line(&Answer::Broken { why }));
+                }
+                MirrorState::Broken(_) => {}
+                MirrorState::Fenced { epoch } => {
+                    self.voice.say(&line(&Answer::Fenced { epoch }));
+                    process::exit(0);
+                }
+            }
+        }
+        let now = self.world.clock.now();
+        let Some(serving) = self.serving.as_mut().filter(|_| now >= self.tended + TICK) else {
+            return;
+        };
+        self.tended = now;
+        // A database that is full ends no drill: its sessions go on with other operations.
+        let _ = serving.tend();
+        if now >= self.sampled + self.sample && !serving.is_suspended() {
+            self.sampled = now;
+            let load = DrillSample {
+                at_risk_writes: Some(0),
+                ..measured(&[serving.interval()])
+            };
+            let sent = self.mirror.as_ref().map_or(0, Mirror::sent_bytes);
+            self.voice.say(&line(&Answer::Sample { load, sent }));
+        }
+    }
+
+    async fn perform(&mut self, command: Command) -> Result<Answer, String> {
+        match command {
+            Command::Begin { .. } => return Err("it has begun already".to_owned()),
+            Command::Receive => return self.receive().await,
+            Command::Mirror { port, epoch } => self.send_to(port, epoch).await?,
+            Command::Create => {
+                let created = create(&self.engine, &self.plan, &Silence, &Stop::default()).await;
+                let (server, populations) = created.map_err(said)?;
+                let records = populations.iter().map(Population::len).collect();
+                self.opened = Some((server, populations));
+                return Ok(Answer::Created { records });
+            }
+            Command::Work => {
+                let (server, populations) = self.opened.take().ok_or(NOT_OPEN)?;
+                let populations = match populations.is_empty() {
+                    true => survey(&self.engine, &server, &Silence)
+                        .await
+                        .map_err(said)?,
+                    false => populations,
+                };
+                let serving = Serving::begin(&self.engine, &self.plan, &server, populations);
+                self.sampled = self.world.clock.now();
+                self.serving = Some(serving);
+            }
+            Command::Rest => {
+                let serving = self.serving.take().ok_or(NOT_OPEN)?;
+                serving.suspend().await;
+                let populations = serving.populations();
+                self.opened = Some((serving.into_server(), populations));
+            }
+            Command::Break { how } => {
+                let receiver = self.receiver.as_ref().ok_or("it does not receive")?;
+                receiver.break_by(how.into());
+            }
+            Command::Promote { epoch } => {
+                let receiver = self.receiver.as_ref().ok_or("it does not receive")?;
+                receiver.promote(epoch).await.map_err(said)?;
+                let struck = receiver.has_broken();
+                return Ok(Answer::Promoted { struck });
+            }
+            Command::Open => {
+                let opened = Server::open(&self.engine, &self.plan, &Silence, None).await;
+                let server = opened.map_err(said)?;
+                let replayed = || server.recoveries().iter().filter(|one| one.logs > 0);
+                let longest = replayed().map(|one| one.took).max().unwrap_or_default();
+                let logs = replayed().map(|one| one.logs).sum();
+                self.opened = Some((Rc::new(server), Vec::new()));
+                return Ok(Answer::Opened {
+                    replay_s: longest.as_seconds(),
+                    logs,
+                });
+            }
+            Command::First { record } => {
+                let server = self.server()?;
+                let table = server.tables().first().ok_or(NOT_OPEN)?;
+                let record = table.contents().mixer().record(record);
+                serve_one(&server, &self.plan, 0, record)
+                    .await
+                    .map_err(said)?;
+            }
+            Command::Look { keys } => return self.found(keys).await,
+            Command::Close => {
+                self.server()?;
+                if let Some(serving) = self.serving.take() {
+                    serving.stop().await.map_err(said)?;
+                } else if let Some((server, _)) = self.opened.take() {
+                    server.close().await.map_err(said)?;
+                }
+            }
+            Command::Verify => return self.verified().await,
+        }
+        Ok(Answer::Done)
+    }
+
+    fn server(&self) -> Result<Rc<Server>, String> {
+        let serving = self.serving.as_ref().map(|serving| serving.server());
+        let server = serving.or(self.opened.as_ref().map(|(server, _)| server));
+        Ok(Rc::clone(server.ok_or(NOT_OPEN)?))
+    }
+
+    async fn receive(&mut self) -> Result<Answer, String> {
+        let (files, record) = (RealDrill::files(&self.folder), self.folder.join(EPOCH));
+        let receiver = Receiver::open(&self.world, &files, &record)
+            .await
+            .map_err(said)?;
+        let at = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
+        let (listener, at) = self.world.net.listen(at).await.map_err(said)?;
+        let serving = receiver.clone();
+        drop(
+            self.world
+                .spawner
+                .spawn(async move { serving.serve(listener).await }),
+        );
+        self.receiver = Some(receiver);
+        Ok(Answer::Listening { port: at.port() })
+    }
+
+    async fn send_to(&mut self, port: u16, epoch: u64) -> Result<(), String> {
+        let at = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port);
+        let connection = self.world.net.connect(at).await.map_err(said)?;
+        let files = RealDrill::files(&self.folder);
+        let mirrored = mirrored(&self.world, &files, connection, epoch).await;
+        let (engine, mirror) = mirrored.map_err(said)?;
+        (self.engine, self.mirror) = (engine, Some(mirror));
+        Ok(())
+    }
+
+    async fn found(&self, keys: Vec<Key>) -> Result<Answer, String> {
+        let server = self.server()?;
+        let databases = |(stream, database, _): &Key| {
+            let instances = self.plan.instances.get(*stream);
+            instances.is_some_and(|one| usize::from(*database) < one.databases.len())
+        };
+        if !keys.iter().all(databases) {
+            return Err("it has no such database".to_owned());
+        }
+        let mut versions = Vec::new();
+        for key in keys {
+            versions.push((key, version_of(&server, key).await.map_err(said)?));
+        }
+        Ok(Answer::Found { versions })
+    }
+
+    async fn verified(&self) -> Result<Answer, String> {
+        let (mut pages, mut bad) = (0, 0);
+        for database in self.plan.databases() {
+            let verified = verify(&self.world, &database.path).await;
+            let report =
+                verified.map_err(|error| format!("{}: {error}", database.path.display()))?;
+            pages += report.pages_seen;
+            bad += report.pages_bad;
+        }
+        Ok(Answer::Verified { pages, bad })
+    }
+}
+
+const NOT_OPEN: &str = "no database is open";
+
+fn said(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}

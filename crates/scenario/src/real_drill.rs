@@ -1,0 +1,431 @@
+//! A drill on real storage: a mail server at one of two sites, each a folder, and what happens to them.
+//!
+//! ```toml
+//! [test] [profile] [[instance]] ...   as for `brunt run`; paths of instances are the same at both sites, below their folders
+//! [site.source]                       the side that serves first
+//! folder = "/srv/a"
+//! [site.destination]                  the side that takes over
+//! folder = "/srv/b"
+//! [link]
+//! rtt = "2ms"                         a round trip between the sites, made by a relay; without it that of the machine itself
+//! [replication]
+//! mode = "synchronous"                or "asynchronous": closed logs are shipped
+//! [drill]
+//! recovery_time = "15min"             these five as for modelled arrays
+//! [[event]]
+//! at = "20s"
+//! what = "source lost"                or "source frozen", "link lost", "failover"
+//! ```
+//!
+//! Events end with a failover. Times count from the moment when sessions have worked for `min_warmup`.
+
+use std::fmt::Write;
+use std::path::{Component, Path, PathBuf};
+
+use brunt_units::Span;
+
+use super::document::Top;
+use super::drill::{self, Drill};
+use super::format::{path, quoted, span, word};
+use super::model::Scenario;
+use super::place::{Cause, Place, Placed, Refusal};
+use super::section::{self, Section};
+use super::tree::{Node, Value};
+
+/// Sides, as tables of `[site]`.
+pub(super) const SIDES: [&str; 2] = ["source", "destination"];
+/// Modes of replication, and whether they wait for the other site.
+const MODES: [(&str, bool); 2] = [("synchronous", true), ("asynchronous", false)];
+/// What can happen.
+const WORDS: [(&str, SiteIncident); 4] = [
+    ("source lost", SiteIncident::SourceLost),
+    ("source frozen", SiteIncident::SourceFrozen),
+    ("link lost", SiteIncident::LinkLost),
+    ("failover", SiteIncident::FailOver { planned: false }),
+];
+/// A longer round trip is none of this earth.
+const RTT_MAX: Span = Span::seconds(1);
+/// Where files lie in the folder of a site.
+const FILES: &str = "files";
+
+/// What happens to one of two sites.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SiteIncident {
+    /// The processes of the source are killed.
+    SourceLost,
+    /// The processes of the source are stopped, and go on after the failover.
+    SourceFrozen,
+    /// Nothing gets from one site to the other any more.
+    LinkLost,
+    /// The destination takes over.
+    FailOver {
+        /// Whether the source is closed before.
+        planned: bool,
+    },
+}
+
+impl SiteIncident {
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        let kind = std::mem::discriminant(&self);
+        let own = WORDS
+            .iter()
+            .find(|(_, one)| std::mem::discriminant(one) == kind);
+        own.expect("every incident has a word").0
+    }
+}
+
+/// Something that happens at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SiteEvent {
+    /// When, from the beginning of the timeline.
+    pub at: Span,
+    /// What.
+    pub what: SiteIncident,
+}
+
+/// A drill on two folders, with every default filled in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RealDrill {
+    /// What the server does; its paths begin at the folder of a site.
+    pub scenario: Scenario,
+    /// The folder of the side that serves first.
+    pub source: Placed<PathBuf>,
+    /// The folder of the side that takes over.
+    pub destination: Placed<PathBuf>,
+    /// A round trip over the link, if it is to be longer than the machine's own.
+    pub rtt: Option<Span>,
+    /// Whether writes wait for the other site.
+    pub is_synchronous: bool,
+    /// What it has to reach.
+    pub drill: Drill,
+    /// What happens, in order.
+    pub timeline: Vec<SiteEvent>,
+}
+
+impl RealDrill {
+    /// Reads the sections of a test and of the sites below it. Relative folders of sites are relative to `folder`.
+    ///
+    /// # Errors
+    /// [`Refusal`] for the first thing that is wrong.
+    pub(super) fn read(mut top: Top, folder: &Path) -> Result<Self, Refusal> {
+        let own = top.sections.place().clone();
+        let [source, destination] = read_sites(&mut top.sections, folder)?;
+        let mut link = top.sections.section("link", &["rtt"])?;
+        let rtt = link.read("rtt", read_rtt)?.map(|rtt| rtt.value);
+        let mut replication = top.sections.section("replication", &["mode"])?;
+        let mode = replication.read_or("mode", true, |node| section::choice(node, &MODES))?;
+        let (events, drill) = (top.sections.take("event"), top.sections.take("drill"));
+        let timeline = read_timeline(events, &own)?;
+        let scenario = Scenario::read(top, Vec::new(), Path::new("/"))?;
+        check_paths(&scenario)?;
+        if scenario.shards.value > 1 {
+            let refusal = scenario
+                .shards
+                .place
+                .refuse("shares a server among threads");
+            return Err(refusal.hint("a drill on real storage has one: leave `shards` out"));
+        }
+        Ok(Self {
+            scenario,
+            source,
+            destination,
+            rtt,
+            is_synchronous: mode.value,
+            drill: drill::read_real(drill)?,
+            timeline,
+        })
+    }
+
+    /// The scenario of the server in the site's folder `site`. That folder may be made.
+    pub fn at(&self, site: &Path) -> Scenario {
+        let files = site.join(FILES);
+        let moved = |path: &Path| files.join(path.strip_prefix("/").unwrap_or(path));
+        let mut scenario = self.scenario.clone();
+        scenario.scratch = Some(Placed {
+            value: site.to_owned(),
+            place: self.source.place.clone(),
+        });
+        for instance in &mut scenario.instances {
+            instance.log.value = moved(&instance.log.value);
+            for database in &mut instance.databases {
+                database.path.value = moved(&database.path.value);
+            }
+        }
+        scenario
+    }
+
+    /// Where files lie in the folder of a site.
+    pub fn files(site: &Path) -> PathBuf {
+        site.join(FILES)
+    }
+
+    /// The drill, resolved. Reading it gives this drill again.
+    pub fn to_toml(&self) -> String {
+        let mut text = self.scenario.to_toml();
+        self.write(&mut text).expect("a string takes all");
+        text
+    }
+
+    fn write(&self, out: &mut String) -> std::fmt::Result {
+        for (side, folder) in SIDES.iter().zip([&self.source, &self.destination]) {
+            writeln!(out, "\n[site.{side}]\nfolder = {}", path(&folder.value))?;
+        }
+        if let Some(rtt) = self.rtt {
+            writeln!(out, "\n[link]\nrtt = {}", span(rtt))?;
+        }
+        writeln!(
+            out,
+            "\n[replication]\nmode = {}",
+            word(&MODES, self.is_synchronous)
+        )?;
+        drill::write_real(&self.drill, out)?;
+        for event in &self.timeline {
+            let (at, what) = (span(event.at), quoted(event.what.word()));
+            writeln!(out, "\n[[event]]\nat = {at}\nwhat = {what}")?;
+            if event.what == (SiteIncident::FailOver { planned: true }) {
+                writeln!(out, "planned = true")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether `node`, the value of `site`, names folders.
+pub(super) fn names_folders(node: &Node) -> bool {
+    let Value::Table(entries) = &node.value else {
+        return false;
+    };
+    entries.iter().any(|(key, _)| SIDES.contains(&key.as_str()))
+}
+
+/// The folders of the two sites. What else `[site]` says stays there.
+fn read_sites(top: &mut Section, folder: &Path) -> Result<[Placed<PathBuf>; 2], Refusal> {
+    let mut site = top.split(|key| key == "site");
+    let node = site.take("site").expect("it names folders");
+    let place = node.place.clone();
+    let Value::Table(entries) = node.value else {
+        unreachable!("it names folders");
+    };
+    let (sides, rest): (Vec<_>, Vec<_>) = entries
+        .into_iter()
+        .partition(|(key, _)| SIDES.contains(&key.as_str()));
+    if !rest.is_empty() {
+        let value = Value::Table(rest);
+        top.put(
+            "site",
+            Node {
+                value,
+                place: place.clone(),
+            },
+        );
+    }
+    let mut sides = Section::new(
+        Node {
+            value: Value::Table(sides),
+            place,
+        },
+        "[site]",
+        &SIDES,
+    )?;
+    let mut one = |side: &str| {
+        let example = format!("[site.{side}] with folder = \"/srv/{side}\"");
+        let node = sides
+            .take(side)
+            .ok_or_else(|| sides.lacks(side, &example))?;
+        let mut section = Section::new(node, &format!("[site.{side}]"), &["folder"])?;
+        let found = section.read("folder", |node| section::absolute(node, folder))?;
+        found.ok_or_else(|| section.lacks("folder", &format!("folder = \"/srv/{side}\"")))
+    };
+    let [source, destination] = [one(SIDES[0])?, one(SIDES[1])?];
+    let (first, second) = (&source.value, &destination.value);
+    if first.starts_with(second) || second.starts_with(first) {
+        let refusal = destination
+            .place
+            .refuse("lies in the folder of the other site");
+        return Err(refusal.hint("two folders beside each other, better on two volumes"));
+    }
+    Ok([source, destination])
+}
+
+fn read_rtt(node: &Node) -> Result<Span, Refusal> {
+    match section::some_time(node)? {
+        rtt if rtt <= RTT_MAX => Ok(rtt),
+        _ => Err(node
+            .place
+            .refuse(format!("is longer than {RTT_MAX}"))
+            .hint("1ms is 100 km of fibre")),
+    }
+}
+
+/// The events, which must be able to follow each other.
+fn read_timeline(node: Option<Node>, whole: &Place) -> Result<Vec<SiteEvent>, Refusal> {
+    const EXAMPLE: &str = "[[event]] with at = \"10s\" and what = \"source lost\", and one with what = \"failover\" after it";
+    let nodes = node.map_or(Ok(Vec::new()), |node| section::tables(node, "event"))?;
+    let mut events: Vec<(SiteEvent, Place)> = Vec::new();
+    for node in nodes {
+        events.push(read_event(node)?);
+    }
+    events.sort_by_key(|(event, _)| event.at);
+    let is_failover =
+        |(event, _): &(SiteEvent, Place)| matches!(event.what, SiteIncident::FailOver { .. });
+    let Some(at) = events.iter().position(is_failover) else {
+        let place = events.last().map_or(whole, |(_, place)| place);
+        let refusal = place.refuse("nothing fails over");
+        return Err(refusal.hint(format!("for example: {EXAMPLE}")));
+    };
+    if let Some((_, place)) = events.get(at + 1) {
+        let refusal = place.refuse("comes after the failover");
+        return Err(refusal.hint("a drill on real storage ends with it"));
+    }
+    let lost = &events[..at];
+    if let Some((_, place)) = lost.get(1) {
+        let refusal = place.refuse("something is lost before");
+        return Err(refusal.hint("one loss for each drill, so that it is known what it cost"));
+    }
+    let (failover, place) = &events[at];
+    if failover.what == (SiteIncident::FailOver { planned: true })
+        && let Some((loss, _)) = lost.first()
+    {
+        let refusal = place.refuse(format!(
+            "is planned, and comes after \"{}\"",
+            loss.what.word()
+        ));
+        return Err(
+            refusal.hint("a planned failover needs both sites and the link: leave `planned` out")
+        );
+    }
+    Ok(events.into_iter().map(|(event, _)| event).collect())
+}
+
+fn read_event(node: Node) -> Result<(SiteEvent, Place), Refusal> {
+    let mut section = Section::new(node, "[[event]]", &["at", "what", "planned"])?;
+    let what = section.read("what", |node| section::choice(node, &WORDS))?;
+    let what = what.ok_or_else(|| section.lacks("what", "what = \"source lost\""))?;
+    let at = section.read("at", section::span)?;
+    let at = at.ok_or_else(|| section.lacks("at", "at = \"10s\""))?.value;
+    let planned = section.read("planned", section::switch)?;
+    let incident = match (what.value, planned) {
+        (SiteIncident::FailOver { .. }, planned) => SiteIncident::FailOver {
+            planned: planned.is_some_and(|planned| planned.value),
+        },
+        (_, Some(planned)) => {
+            let refusal = planned.place.refuse("`planned` is for a failover alone");
+            return Err(refusal.because(Cause::Value));
+        }
+        (incident, None) => incident,
+    };
+    Ok((SiteEvent { at, what: incident }, what.place))
+}
+
+/// Paths of instances lead nowhere else.
+fn check_paths(scenario: &Scenario) -> Result<(), Refusal> {
+    let logs = scenario.instances.iter().map(|instance| &instance.log);
+    let databases = scenario.databases().map(|database| &database.path);
+    for path in logs.chain(databases) {
+        let is_plain = |part| matches!(part, Component::RootDir | Component::Normal(_));
+        if !path.value.components().all(is_plain) {
+            let refusal = path.place.refuse("leads out of the folder of the site");
+            return Err(refusal.hint("for example \"log1\", which is the same at both sites"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Document, Subject};
+
+    const TEST: &str = "[test]\nduration = \"1min\"\nsessions = 2\n[[instance]]\nlog = \"log1\"\n\
+                        databases = [\"db1/1.edb\"]\ndatabase_size = \"16 MiB\"\n";
+    const SITES: &str = "[site.source]\nfolder = \"a\"\n[site.destination]\nfolder = \"/srv/b\"\n";
+    const EVENTS: &str = "[[event]]\nat = \"20s\"\nwhat = \"failover\"\n[[event]]\nat = \"10s\"\nwhat = \"source frozen\"\n";
+
+    fn read(text: &str) -> Result<RealDrill, String> {
+        let document = Document::new("t.toml", text, Path::new("/work")).unwrap();
+        assert_eq!(document.subject(), Subject::RealDrill);
+        document
+            .real_drill(&[])
+            .map_err(|refusal| refusal.to_string())
+    }
+
+    #[test]
+    fn a_drill_is_read_and_written_again() {
+        let more = "[link]\nrtt = \"2ms\"\n[drill]\nafter = \"3s\"\nsample = \"1s\"\nrecovery_point = \"0s\"\n[site]\nneighbours = true\n";
+        let drill = read(&format!("{TEST}{SITES}{EVENTS}{more}")).unwrap();
+        assert_eq!(drill.source.value, Path::new("/work/a"));
+        assert_eq!(drill.rtt, Some(Span::millis(2)));
+        assert_eq!(drill.drill.after, Span::seconds(3));
+        assert_eq!(drill.scenario.site.has_neighbours, Some(true));
+        let words: Vec<_> = drill.timeline.iter().map(|one| one.what.word()).collect();
+        assert_eq!(words, ["source frozen", "failover"]);
+        let at = drill.at(&drill.destination.value);
+        assert_eq!(at.instances[0].log.value, Path::new("/srv/b/files/log1"));
+        assert_eq!(read(&drill.to_toml()).unwrap(), drill);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_a_way_out() {
+        let refused = |text: String, said: &str| {
+            let whole = read(&text).unwrap_err();
+            assert!(whole.contains(said) && whole.contains("\n  "), "{whole}");
+        };
+        let event = |at: &str, what: &str| format!("[[event]]\nat = \"{at}\"\nwhat = \"{what}\"\n");
+        let whole = |sites: &str, events: &str| format!("{TEST}{sites}{events}");
+        refused(
+            whole("[site.source]\nfolder = \"a\"\n", EVENTS),
+            "lacks `destination`",
+        );
+        refused(
+            whole(
+                "[site.source]\n[site.destination]\nfolder = \"b\"\n",
+                EVENTS,
+            ),
+            "lacks `folder`",
+        );
+        let nested = "[site.source]\nfolder = \"a\"\n[site.destination]\nfolder = \"a/b\"\n";
+        refused(whole(nested, EVENTS), "in the folder of the other site");
+        refused(whole(SITES, ""), "nothing fails over");
+        refused(
+            whole(SITES, &event("1s", "link lost")),
+            "nothing fails over",
+        );
+        refused(
+            whole(SITES, &event("1s", "sauce lost")),
+            "did you mean \"source lost\"?",
+        );
+        refused(
+            whole(SITES, &format!("{EVENTS}{}", event("30s", "link lost"))),
+            "comes after the failover",
+        );
+        refused(
+            whole(SITES, &format!("{EVENTS}{}", event("15s", "link lost"))),
+            "something is lost before",
+        );
+        refused(
+            whole(
+                SITES,
+                &format!(
+                    "{}planned = true\n{}",
+                    event("20s", "failover"),
+                    event("1s", "link lost")
+                ),
+            ),
+            "is planned, and comes after \"link lost\"",
+        );
+        refused(
+            whole(SITES, &format!("{EVENTS}[link]\nrtt = \"2 m\"\n")),
+            "is longer than 1s",
+        );
+        refused(
+            format!("{}{SITES}{EVENTS}", TEST.replace("log1", "../log1")),
+            "leads out of the folder of the site",
+        );
+        refused(
+            whole(SITES, &format!("{EVENTS}[drill]\nhost_rescan = \"2min\"\n")),
+            "unknown key `host_rescan` in [drill]",
+        );
+        refused(whole(SITES, &format!("{EVENTS}[engine]\nshards = 2\n")), "");
+    }
+}
