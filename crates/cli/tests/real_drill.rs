@@ -268,7 +268,7 @@ fn a_stop_leaves_nothing_and_a_death_no_process() {
     drill.kill().unwrap();
     drill.wait().unwrap();
     wait_until_gone(&sites);
-    let (output, _) = self::drill(home.path(), &["--check"]);
+    let (output, _) = self::drill(home.path(), &[]);
     let refused = said(&output);
     assert!(
         refused.contains("holds what a drill has left that did not end\n  to replace it: --new"),
@@ -304,7 +304,7 @@ fn foreign_files_are_left_alone() {
     assert_eq!(output.status.code(), Some(2));
     let words = said(&output);
     assert!(
-        words.contains("short.toml:18: `folder = \"a\"`: is not empty, and brunt did not make it"),
+        words.contains("short.toml:17: `folder = \"a\"`: is not empty, and brunt did not make it"),
         "{words}"
     );
     assert!(home.path().join("a/thesis.doc").exists() && !home.path().join("b").exists());
