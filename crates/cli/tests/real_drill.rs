@@ -169,6 +169,33 @@ fn a_source_that_wakes_up_is_fenced() {
 }
 
 #[test]
+fn what_asynchronous_replication_loses_is_said_exactly() {
+    for loss in ["source lost", "link lost"] {
+        let home = home();
+        let set = format!("--set=event.0.what={loss}");
+        let arguments = ["--no-controls", "--asynchronous", &set];
+        let (output, result) = drill(home.path(), &arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        let rpo = &result["drill"]["rpo"];
+        // The log that is being written exists at the source alone.
+        assert!(
+            rpo["transactions"].as_u64() > Some(0) && rpo["bytes"].as_u64() > Some(0),
+            "{rpo}"
+        );
+        assert!(rpo["seconds"].as_f64() > Some(0.0), "{rpo}");
+        for id in [
+            "drill-order",
+            "drill-as-reported",
+            "drill-records",
+            "drill-one-side",
+        ] {
+            assert_eq!(rule(&result, id), "ok", "{id}: {result}");
+        }
+        assert!(is_clean(home.path()));
+    }
+}
+
+#[test]
 fn a_planned_failover_shuts_down_first() {
     let home = home();
     let text = SCENARIO.replace("[[event]]\nat = \"1s\"\nwhat = \"source lost\"\n", "")

@@ -51,13 +51,23 @@ impl Course {
     /// Closes a sample at `now`: `measured`, without its time.
     pub fn close(&self, now: Time, measured: DrillSample) {
         let length = now.since(self.closed_at.get());
-        if length == Span::ZERO {
-            return;
+        if length > Span::ZERO {
+            self.push(now, length.as_seconds(), measured);
         }
+    }
+
+    /// Closes a sample at `now` that knows its own length. One that began before the course is left out.
+    pub fn close_own(&self, now: Time, measured: DrillSample) {
+        if measured.length_s <= self.second(now) {
+            self.push(now, measured.length_s, measured);
+        }
+    }
+
+    fn push(&self, now: Time, length_s: f64, measured: DrillSample) {
         self.closed_at.set(now);
         self.samples.borrow_mut().push(DrillSample {
             at_s: self.second(now),
-            length_s: length.as_seconds(),
+            length_s,
             ..measured
         });
     }

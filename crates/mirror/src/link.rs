@@ -40,6 +40,11 @@ impl Mirror {
         self.0.sent.get()
     }
 
+    /// The last error of the other site: an error that the caller of a change got may have been its own or this one.
+    pub fn refusal(&self) -> Option<String> {
+        self.0.refusal.borrow().clone()
+    }
+
     /// Changes that the other site has not answered.
     pub fn unanswered(&self) -> usize {
         self.0.waiting.borrow().len()
@@ -64,6 +69,7 @@ pub(crate) struct Link {
     outbox: RefCell<VecDeque<Vec<u8>>>,
     filled: Event,
     sent: Cell<u64>,
+    refusal: RefCell<Option<String>>,
 }
 
 impl Link {
@@ -94,6 +100,7 @@ impl Link {
             outbox: RefCell::default(),
             filled: Event::new(world.spawner.tasks()),
             sent: Cell::new(0),
+            refusal: RefCell::default(),
         });
         drop(world.spawner.spawn(Rc::clone(&link).send_all(sender)));
         let receiving = Rc::clone(&link).receive_all(receiver, connection);
@@ -178,6 +185,14 @@ impl Link {
 
     fn answered(&self, number: u64, outcome: Outcome) -> Result<(), String> {
         let waiting = self.waiting.borrow_mut().remove(&number);
+        let refusal = match &outcome {
+            Outcome::Io(error) => Some(error.to_string()),
+            Outcome::Volume(error) => Some(error.to_string()),
+            _ => None,
+        };
+        if refusal.is_some() {
+            *self.refusal.borrow_mut() = refusal;
+        }
         match (waiting, outcome) {
             (Some(Waiting::Io(answering)), Outcome::Done) => answering.give(Ok(())),
             (Some(Waiting::Io(answering)), Outcome::Io(error)) => answering.give(Err(error)),

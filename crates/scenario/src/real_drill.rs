@@ -117,6 +117,13 @@ impl RealDrill {
         let mode = replication.read_or("mode", true, |node| section::choice(node, &MODES))?;
         let (events, drill) = (top.sections.take("event"), top.sections.take("drill"));
         let timeline = read_timeline(events, &own)?;
+        let is_planned = |one: &SiteEvent| one.what == (SiteIncident::FailOver { planned: true });
+        if !mode.value && timeline.iter().any(is_planned) {
+            let refusal = mode
+                .place
+                .refuse("ships closed logs, and a planned failover loses nothing");
+            return Err(refusal.hint("synchronous, or a failover without `planned`"));
+        }
         let scenario = Scenario::read(top, Vec::new(), Path::new("/"))?;
         check_paths(&scenario)?;
         if scenario.shards.value > 1 {

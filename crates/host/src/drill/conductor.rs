@@ -19,6 +19,7 @@ use brunt_world::World;
 use super::child::Child;
 use super::relay::Relay;
 use super::said::{Answer, Command, How, Said, line};
+use super::shipping::Shipping;
 use super::{RealDrillError, Stage};
 
 /// How often it hears what sites say.
@@ -42,6 +43,8 @@ pub(super) struct Script {
     pub(super) warm_up: Span,
     /// The load after the failover; none for a control.
     pub(super) after: Span,
+    /// Whether commits wait for the destination.
+    pub(super) is_synchronous: bool,
     /// How the mirror is broken, when the timeline begins.
     pub(super) how: Option<How>,
 }
@@ -84,7 +87,7 @@ pub(super) struct Conductor {
     listener: Rc<dyn DrillListener>,
     stop: Stop,
     pub(super) sites: [Site; 2],
-    pub(super) relay: RefCell<Option<Relay>>,
+    pub(super) relays: RefCell<Vec<Relay>>,
     pub(super) course: Course,
     pub(super) ledger: RefCell<Ledger>,
     pub(super) evidence: RefCell<Evidence>,
@@ -102,6 +105,8 @@ pub(super) struct Conductor {
     began: Cell<Option<Time>>,
     sent: Cell<u64>,
     heard_at: Cell<Time>,
+    /// Where the logs of the source end.
+    pub(super) shipping: RefCell<Shipping>,
     /// When the mirror broke without a failover, and why.
     broken: RefCell<Option<(Time, String)>>,
 }
@@ -130,7 +135,7 @@ impl Conductor {
             listener: Rc::clone(listener),
             stop: stop.clone(),
             sites: [start("source")?, start("destination")?],
-            relay: RefCell::default(),
+            relays: RefCell::default(),
             course: Course::default(),
             ledger: RefCell::default(),
             evidence: RefCell::default(),
@@ -143,6 +148,7 @@ impl Conductor {
             began: Cell::default(),
             sent: Cell::new(0),
             heard_at: Cell::default(),
+            shipping: RefCell::default(),
             broken: RefCell::default(),
         })
     }
@@ -198,11 +204,7 @@ impl Conductor {
         else {
             return Err(unexpected(Side::Destination));
         };
-        let to = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port);
-        let rtt = self.stage.drill.rtt.unwrap_or_default();
-        let relay = Relay::open(&self.world, to, rtt).await;
-        let (relay, port) = relay.map_err(|error| format!("the link: {error}"))?;
-        *self.relay.borrow_mut() = Some(relay);
+        let port = self.relay_to(port).await?;
         let mirror = Command::Mirror { port, epoch: 1 };
         self.ask(Side::Source, &mirror).await?;
         let Answer::Created { records } = self.ask(Side::Source, &Command::Create).await? else {
@@ -214,8 +216,35 @@ impl Conductor {
             databases.map(move |(number, _)| (stream, number))
         });
         *self.ledger.borrow_mut() = Ledger::new(Base::created(names.zip(records)));
+        if !self.script.is_synchronous {
+            self.ship().await?;
+        }
         self.ask(Side::Source, &Command::Work).await?;
         Ok(())
+    }
+
+    /// Both sites have the same databases; from now on only closed logs go to the destination.
+    async fn ship(&self) -> Result<(), Trouble> {
+        self.ask(Side::Source, &Command::Close).await?;
+        let Answer::Copying { ports } = self.ask(Side::Destination, &Command::Copy).await? else {
+            return Err(unexpected(Side::Destination));
+        };
+        let mut relayed = Vec::new();
+        for port in ports {
+            relayed.push(self.relay_to(port).await?);
+        }
+        let ship = Command::Ship { ports: relayed };
+        self.ask(Side::Source, &ship).await.map(drop)
+    }
+
+    /// The port of a relay to `port` of the destination.
+    async fn relay_to(&self, port: u16) -> Result<u16, Trouble> {
+        let to = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port);
+        let rtt = self.stage.drill.rtt.unwrap_or_default();
+        let relay = Relay::open(&self.world, to, rtt).await;
+        let (relay, port) = relay.map_err(|error| format!("the link: {error}"))?;
+        self.relays.borrow_mut().push(relay);
+        Ok(port)
     }
 
     async fn perform(&self, event: SiteEvent) -> Result<(), Trouble> {
@@ -236,10 +265,12 @@ impl Conductor {
                 Ok(())
             }
             SiteIncident::LinkLost => {
-                if let Some(relay) = &*self.relay.borrow() {
-                    relay.cut();
+                self.relays.borrow().iter().for_each(Relay::cut);
+                match self.script.is_synchronous {
+                    true => self.lose_service(now),
+                    // Nobody waits for the other site.
+                    false => self.course.phase(now, "link lost"),
                 }
-                self.lose_service(now);
                 self.tell(now, "the link is lost");
                 Ok(())
             }
@@ -354,7 +385,7 @@ impl Conductor {
             Said::News(Answer::Sample { load, sent }) => {
                 self.sent.set(self.sent.get().max(sent));
                 if is_current && let Some(begun) = self.began.get() {
-                    self.course.close(now, load);
+                    self.course.close_own(now, load);
                     let last = self
                         .script
                         .timeline
@@ -364,6 +395,9 @@ impl Conductor {
                     let second = now.since(begun).as_seconds();
                     self.listener.progress(second, (second / whole).min(1.0));
                 }
+            }
+            Said::News(Answer::Logs { ends }) if side == Side::Source => {
+                self.shipping.borrow_mut().seen(now, ends);
             }
             // After a loss, the failover shows what comes of it.
             Said::News(Answer::Broken { why }) if self.lost.get().is_none() && is_current => {

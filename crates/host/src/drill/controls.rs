@@ -58,6 +58,8 @@ fn one(
         ],
         warm_up: BEFORE,
         after: Span::ZERO,
+        // What is shipped later may be lost; a mirror that keeps its word loses nothing.
+        is_synchronous: true,
         how: Some(how),
     };
     let deaf: Rc<dyn DrillListener> = Rc::new(Deaf);

@@ -6,9 +6,10 @@
 //! ```
 
 use brunt_drill::{Broken, Checksum, Cut, FailoverDone, Found, Key, Loss, Said, Steps, Survival};
-use brunt_units::Span;
+use brunt_units::{Span, Time};
 
 use super::conductor::{Conductor, Side, Trouble, unexpected};
+use super::relay::Relay;
 use super::said::{Answer, Command};
 
 /// The epoch of a site that took over.
@@ -41,21 +42,21 @@ impl Conductor {
         } else {
             steps.ended("decision", now);
         }
-        let promote = Command::Promote { epoch: EPOCH };
-        let Answer::Promoted { struck } = self.ask(Side::Destination, &promote).await? else {
-            return Err(unexpected(Side::Destination));
+        let (said, replay) = match self.take_over(&mut steps).await {
+            Ok(taken) => taken,
+            Err(Trouble::Said(why)) => return Ok(self.unusable(name, why)),
+            Err(Trouble::Stopped) => return Err(Trouble::Stopped),
         };
-        self.struck.set(struck);
-        steps.ended("fencing", self.now());
         let begun = self.now();
-        let replay = match self.ask(Side::Destination, &Command::Open).await {
+        let replayed = match self.ask(Side::Destination, &Command::Open).await {
             Ok(Answer::Opened { replay_s, .. }) => Span::from_seconds(replay_s),
             Ok(_) => return Err(unexpected(Side::Destination)),
             Err(Trouble::Said(why)) => return Ok(self.unusable(name, why)),
             Err(Trouble::Stopped) => return Err(Trouble::Stopped),
         };
         let mounted = self.now();
-        steps.ended("log replay", (begun + replay).min(mounted));
+        let replayed_at = replay.unwrap_or((begun + replayed).min(mounted));
+        steps.ended("log replay", replayed_at);
         steps.ended("mount", mounted);
         let record = self.untouched();
         match self
@@ -78,12 +79,12 @@ impl Conductor {
         let loss = self.loss(failed_at).await?;
         self.serving.set(Side::Destination);
         let told = *loss.as_ref().unwrap_or(&Loss::default());
-        let done = FailoverDone::new(name, &steps, served, &told, Said::default());
+        let done = FailoverDone::new(name, &steps, served, &told, said);
         self.failovers.borrow_mut().push(done);
         let is_usable = loss.is_ok();
         self.evidence.borrow_mut().survivals.push(Survival {
             loss,
-            said: Said::default(),
+            said,
             recovery_time: Some(took),
             refused: None,
         });
@@ -91,6 +92,36 @@ impl Conductor {
             true => self.go_on().await,
             false => Ok(()),
         }
+    }
+
+    /// Fences the source, and lets the destination have everything that arrived. What replication says is at risk, and when logs were
+    /// replayed, if they are.
+    async fn take_over(&self, steps: &mut Steps) -> Result<(Said, Option<Time>), Trouble> {
+        if self.script.is_synchronous {
+            let promote = Command::Promote { epoch: EPOCH };
+            let Answer::Promoted { struck } = self.ask(Side::Destination, &promote).await? else {
+                return Err(unexpected(Side::Destination));
+            };
+            self.struck.set(struck);
+            steps.ended("fencing", self.now());
+            return Ok((Said::default(), None));
+        }
+        // Log shipping knows no epochs: the source is switched off, as a cluster does.
+        let source = self.site(Side::Source);
+        if !source.may_end.replace(true) {
+            source.child.borrow_mut().kill();
+            self.tell(self.now(), "the source is switched off");
+        }
+        steps.ended("fencing", self.now());
+        let Answer::Activated { stored } = self.ask(Side::Destination, &Command::Activate).await?
+        else {
+            return Err(unexpected(Side::Destination));
+        };
+        let replayed = self.now();
+        self.hear_out(Side::Source).await?;
+        let log_file = self.stage.drill.scenario.profile.engine.log_file.get();
+        let said = self.shipping.borrow().at_risk(&stored, log_file);
+        Ok((said, Some(replayed)))
     }
 
     fn unusable(&self, name: &str, why: String) {
@@ -118,7 +149,7 @@ impl Conductor {
     }
 
     /// What is lost. The ledger goes on from what is kept.
-    async fn loss(&self, failed_at: brunt_units::Time) -> Result<Result<Loss, Broken>, Trouble> {
+    async fn loss(&self, failed_at: Time) -> Result<Result<Loss, Broken>, Trouble> {
         let keys = self.ledger.borrow().keys();
         let found = match self.found(keys).await {
             Ok(found) => found,
@@ -188,9 +219,7 @@ impl Conductor {
         }
         self.tell(self.now(), "the source is let go on");
         source.child.borrow().thaw();
-        if let Some(relay) = &*self.relay.borrow() {
-            relay.mend();
-        }
+        self.relays.borrow().iter().for_each(Relay::mend);
         let until = self.now() + FENCED_WITHIN;
         while !self.is_fenced.get() && self.now() < until {
             self.pass(self.now() + Span::millis(5)).await?;

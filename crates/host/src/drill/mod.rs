@@ -11,7 +11,7 @@
 //! The ledger, the cut and the judge are those of drills in virtual time (crate `drill`).
 //!
 //! * [`folders`]: of the sites; [`site`]: what a site does; `said`: what is said between processes; `child`: the processes.
-//! * `relay`: the link; `conductor`: takes a drill through its timeline; `failover`: its steps; `controls`: on a broken mirror.
+//! * `relay`: the link; `shipping`: what asynchronous replication leaves at risk; `conductor`: takes a drill through its timeline; `failover`: its steps; `controls`: on a broken mirror.
 
 mod child;
 mod conductor;
@@ -20,6 +20,7 @@ mod failover;
 pub mod folders;
 mod relay;
 mod said;
+mod shipping;
 pub mod site;
 
 use std::path::PathBuf;
@@ -68,11 +69,6 @@ pub enum RealDrillError {
     /// A process cannot be started.
     #[error("the process of a site cannot be started: {0}")]
     Process(std::io::Error),
-    /// Writes are to wait for nobody.
-    #[error(
-        "asynchronous drills on real storage are not there yet\n  on modelled arrays they are: brunt drill examples/two-sites.toml --asynchronous"
-    )]
-    Asynchronous,
     /// It could not be carried through.
     #[error("{0}")]
     Broken(String),
@@ -89,9 +85,6 @@ pub fn rehearse(
     listener: &Rc<dyn DrillListener>,
     stop: &Stop,
 ) -> Result<RunResult, RealDrillError> {
-    if !drill.is_synchronous {
-        return Err(RealDrillError::Asynchronous);
-    }
     let begun = SystemTime::now();
     let program = options.program.clone().map_or_else(child::own_program, Ok);
     let program = program.map_err(RealDrillError::Process)?;
@@ -107,6 +100,7 @@ pub fn rehearse(
         timeline: drill.timeline.clone(),
         warm_up: plan.warm_up_min,
         after: drill.drill.after,
+        is_synchronous: drill.is_synchronous,
         how: None,
     };
     let mut rehearsed = course(&stage, script, listener, stop)?;

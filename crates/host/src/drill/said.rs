@@ -37,6 +37,10 @@ pub(super) enum Command {
     Mirror { port: u16, epoch: u64 },
     /// Creates the databases.
     Create,
+    /// Receives closed logs of the other site from now on, instead of every change.
+    Copy,
+    /// Ships closed logs to these ports of this machine, one for each log stream, instead of every change.
+    Ship { ports: Vec<u16> },
     /// Lets sessions work.
     Work,
     /// Lets them rest.
@@ -45,6 +49,8 @@ pub(super) enum Command {
     Break { how: How },
     /// Fences the other site.
     Promote { epoch: u64 },
+    /// Replays the logs that were shipped, and ends as a copy.
+    Activate,
     /// Opens the databases, recovering them.
     Open,
     /// Serves a read of this record of the first database.
@@ -67,6 +73,10 @@ pub(super) enum Answer {
     Failed { why: String },
     /// Listens at this port.
     Listening { port: u16 },
+    /// Receives logs at these ports, one for each log stream.
+    Copying { ports: Vec<u16> },
+    /// The newest log of each stream that it has.
+    Activated { stored: Vec<u32> },
     /// Databases with so many records, in the order of the scenario.
     Created { records: Vec<u64> },
     /// Whether the broken receiver has broken anything.
@@ -79,6 +89,8 @@ pub(super) enum Answer {
     Verified { pages: u64, bad: u64 },
     /// Unasked: the load since the last one, and what the mirror has sent so far.
     Sample { load: DrillSample, sent: u64 },
+    /// Unasked: where each log ends, in bytes from the beginning of its first file.
+    Logs { ends: Vec<u64> },
     /// Unasked: the other site does not have everything any more.
     Broken { why: String },
     /// Unasked: the other site has been promoted, and this one ends.
@@ -130,9 +142,10 @@ impl Said {
         }
         let answer = serde_json::from_str(line).ok()?;
         Some(match answer {
-            Answer::Sample { .. } | Answer::Broken { .. } | Answer::Fenced { .. } => {
-                Self::News(answer)
-            }
+            Answer::Sample { .. }
+            | Answer::Logs { .. }
+            | Answer::Broken { .. }
+            | Answer::Fenced { .. } => Self::News(answer),
             answer => Self::Answer(answer),
         })
     }

@@ -5,6 +5,9 @@
 //!   destination   begin, receive ... promote, open, first, look, work ... look, close, verify
 //! ```
 //!
+//! Asynchronous replication begins in the same way, so that both sites have the same databases. Then these are closed, and opened
+//! again without the mirror: `copy` at the destination, `ship` at the source, and `activate` instead of `promote`.
+//!
 //! It listens on loopback alone. It ends when its stdin does, when the process that started it dies, and when it learns that it is
 //! fenced: a site that woke up must not go on.
 
@@ -20,6 +23,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::SystemTime;
 
+use brunt_copies::truncation::Limits;
+use brunt_copies::{CopyOptions, PassiveCopy, Shipper};
 use brunt_drill::{Key, measured};
 use brunt_ese::verify::verify;
 use brunt_mirror::{Mirror, MirrorState, Receiver, mirrored};
@@ -31,7 +36,7 @@ use brunt_qualify::truth::survey::survey;
 use brunt_qualify::truth::witness::{Change, Hearing, Witness};
 use brunt_report::result::DrillSample;
 use brunt_scenario::{Document, RealDrill};
-use brunt_units::{Span, Time};
+use brunt_units::{LogPosition, Span, Time};
 use brunt_workload::keys::Population;
 use brunt_world::World;
 use brunt_world_real::{Options, RealWorld};
@@ -149,6 +154,9 @@ struct Site {
     inbox: Inbox,
     receiver: Option<Receiver>,
     mirror: Option<Mirror>,
+    copies: Vec<PassiveCopy>,
+    /// Whether it ships closed logs.
+    ships: bool,
     opened: Option<(Rc<Server>, Vec<Population>)>,
     serving: Option<Serving>,
     /// When it was last tended, and when the last sample was closed.
@@ -193,6 +201,8 @@ impl Site {
             inbox: Inbox::default(),
             receiver: None,
             mirror: None,
+            copies: Vec::new(),
+            ships: false,
             opened: None,
             serving: None,
             tended: Time::ZERO,
@@ -208,13 +218,23 @@ impl Site {
             match self.inbox.take() {
                 Some(command) => {
                     let answer = self.perform(command).await;
-                    let answer = answer.unwrap_or_else(|why| Answer::Failed { why });
+                    let answer = answer.unwrap_or_else(|why| self.failed(why));
                     self.voice.say(&line(&answer));
                 }
                 None => self.world.sleep(LOOK).await,
             }
             self.look();
         }
+    }
+
+    /// Says why a command failed, and at which site.
+    fn failed(&self, why: String) -> Answer {
+        let there = self.mirror.as_ref().and_then(Mirror::refusal);
+        let why = match there {
+            Some(there) => format!("{why} (the destination says: {there})"),
+            None => why,
+        };
+        Answer::Failed { why }
     }
 
     /// Tends the sessions, and tells what is new.
@@ -238,12 +258,21 @@ impl Site {
             return;
         };
         self.tended = now;
+        if self.ships {
+            let instances = serving.server().instances().iter();
+            let ends = instances.map(|one| log_end(&self.plan, one.log().tail()));
+            let ends = ends.collect();
+            self.voice.say(&line(&Answer::Logs { ends }));
+        }
         // A database that is full ends no drill: its sessions go on with other operations.
         let _ = serving.tend();
         if now >= self.sampled + self.sample && !serving.is_suspended() {
+            let length = now - self.sampled;
             self.sampled = now;
             let load = DrillSample {
-                at_risk_writes: Some(0),
+                length_s: length.as_seconds(),
+                // What is in a log that was not shipped is counted in bytes alone.
+                at_risk_writes: (!self.ships).then_some(0),
                 ..measured(&[serving.interval()])
             };
             let sent = self.mirror.as_ref().map_or(0, Mirror::sent_bytes);
@@ -263,6 +292,18 @@ impl Site {
                 self.opened = Some((server, populations));
                 return Ok(Answer::Created { records });
             }
+            Command::Copy => return self.copy().await,
+            Command::Ship { ports } => self.ship(ports).await?,
+            Command::Activate => {
+                let mut stored = Vec::new();
+                for copy in std::mem::take(&mut self.copies) {
+                    copy.stop();
+                    let (instance, _) = copy.clone().activate(None).await.map_err(said)?;
+                    stored.push(copy.queues().stored);
+                    instance.close().await.map_err(said)?;
+                }
+                return Ok(Answer::Activated { stored });
+            }
             Command::Work => {
                 let (server, populations) = self.opened.take().ok_or(NOT_OPEN)?;
                 let populations = match populations.is_empty() {
@@ -272,6 +313,8 @@ impl Site {
                     false => populations,
                 };
                 let serving = Serving::begin(&self.engine, &self.plan, &server, populations);
+                // What opening and surveying have read is no load.
+                let _ = serving.interval();
                 self.sampled = self.world.clock.now();
                 self.serving = Some(serving);
             }
@@ -358,6 +401,62 @@ impl Site {
         Ok(())
     }
 
+    /// Becomes a passive copy of each log stream.
+    async fn copy(&mut self) -> Result<Answer, String> {
+        self.receiver = None;
+        let mut ports = Vec::new();
+        for stream in 0..self.plan.instances.len() {
+            let options = CopyOptions {
+                instance: self.plan.instance_options(stream),
+                cache: self.plan.cache_options(),
+                lag: Span::ZERO,
+            };
+            let copy = PassiveCopy::open(&self.world, options)
+                .await
+                .map_err(said)?;
+            let at = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
+            let (listener, at) = self.world.net.listen(at).await.map_err(said)?;
+            ports.push(at.port());
+            let (following, receiving) = (copy.clone(), copy.clone());
+            // Why a copy ended is said by its activation.
+            drop(
+                self.world
+                    .spawner
+                    .spawn(async move { following.follow().await }),
+            );
+            let world = self.world.clone();
+            drop(self.world.spawner.spawn(async move {
+                while let Ok((connection, _)) = world.net.accept(listener).await {
+                    let _ = receiving.receive(connection).await;
+                }
+            }));
+            self.copies.push(copy);
+        }
+        Ok(Answer::Copying { ports })
+    }
+
+    /// Opens the databases without the mirror, and ships the logs that are closed from now on.
+    async fn ship(&mut self, ports: Vec<u16>) -> Result<(), String> {
+        self.mirror = None;
+        self.engine = self.world.clone();
+        let opened = Server::open(&self.world, &self.plan, &Silence, None).await;
+        let server = opened.map_err(said)?;
+        for (instance, port) in server.instances().iter().zip(ports) {
+            let shipper = Shipper::new(&self.world, instance, 1, Limits::default());
+            let at = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port);
+            let connection = self.world.net.connect(at).await.map_err(said)?;
+            // A copy that cannot be reached lacks logs, which the failover shows.
+            drop(
+                self.world
+                    .spawner
+                    .spawn(async move { shipper.serve(0, connection).await }),
+            );
+        }
+        self.ships = true;
+        self.opened = Some((Rc::new(server), Vec::new()));
+        Ok(())
+    }
+
     async fn found(&self, keys: Vec<Key>) -> Result<Answer, String> {
         let server = self.server()?;
         let databases = |(stream, database, _): &Key| {
@@ -385,6 +484,12 @@ impl Site {
         }
         Ok(Answer::Verified { pages, bad })
     }
+}
+
+/// Where a log ends, in bytes from the beginning of its first file.
+fn log_end(plan: &Plan, end: LogPosition) -> u64 {
+    let files = u64::from(end.generation.saturating_sub(1)) * plan.engine.log_file.get();
+    files + u64::from(end.segment) * plan.engine.log_segment as u64 + u64::from(end.byte)
 }
 
 const NOT_OPEN: &str = "no database is open";

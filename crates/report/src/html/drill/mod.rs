@@ -55,7 +55,8 @@ struct Figure {
 /// The report on `run`, whose results are those of `drill`.
 pub(super) fn drill_html(run: &Run, drill: &Drill) -> String {
     let result = &run.result;
-    let panels = picture::panels(drill);
+    let has_history = result.world == World::Virtual;
+    let panels = picture::panels(drill, has_history);
     let moments = picture::moments(&drill.events);
     let page = Page {
         name: &result.scenario,
@@ -76,10 +77,14 @@ pub(super) fn drill_html(run: &Run, drill: &Drill) -> String {
         why: sentences::why_no_pass(result, drill),
         steps: steps::all(result, drill),
         is_numbered: panels.as_ref().is_some_and(|panels| panels.is_numbered()),
-        picture_note: note(drill),
+        picture_note: note(drill, has_history),
         picture: panels.map_or(String::new(), |panels| panels.to_html()),
         script: page::SCRIPT,
-        tables: vec![phases(drill), failovers(drill), replication(drill)],
+        tables: vec![
+            phases(drill, has_history),
+            failovers(drill),
+            replication(drill, has_history),
+        ],
         controls: controls(drill),
         rules: tables::rules(result),
         events: events(drill, &moments),
@@ -204,24 +209,30 @@ fn figures(result: &RunResult, drill: &Drill) -> Vec<Figure> {
         number: span(seconds),
         remark: "after link or site returned".to_owned(),
     });
-    [point, time, controls, log]
+    let log = (result.world == World::Virtual).then_some(log);
+    [point, time, controls]
         .into_iter()
+        .chain(log)
         .chain(merge)
         .collect()
 }
 
-fn note(drill: &Drill) -> String {
+fn note(drill: &Drill, has_history: bool) -> String {
     let hatched = match picture::outages(drill).is_empty() {
         true => "",
         false => " Hatched in red: users have no service.",
     };
+    let at_risk = match has_history {
+        true => " At risk are writes that were acknowledged.",
+        false => "",
+    };
     format!(
-        "Letters are phases, as in the table of load; numbers are events.{hatched} A gap in a curve: no such I/O. At risk are writes that were acknowledged. Point at the picture, or use \
+        "Letters are phases, as in the table of load; numbers are events.{hatched} A gap in a curve: no such I/O.{at_risk} Point at the picture, or use \
          the arrow keys, to read its values."
     )
 }
 
-fn phases(drill: &Drill) -> Table {
+fn phases(drill: &Drill, has_history: bool) -> Table {
     let words = ["", "Phase"].map(Column::words);
     let numbers = [
         "From",
@@ -231,10 +242,12 @@ fn phases(drill: &Drill) -> Table {
         "Database write (ms)",
         "Log write (ms)",
         "Log write, worst sample (ms)",
-        "History logs, at most",
     ];
+    let numbers = numbers
+        .into_iter()
+        .chain(has_history.then_some("History logs, at most"));
     let rows = drill.phases.iter().enumerate().map(|(number, phase)| {
-        Row::new([
+        let cells = [
             Cell::from(letter(number)),
             phase.name.as_str().into(),
             clock(phase.from_s).into(),
@@ -244,8 +257,9 @@ fn phases(drill: &Drill) -> Table {
             phase.write_ms.into(),
             phase.log_ms.into(),
             phase.log_worst_ms.into(),
-            Cell::Bytes(phase.log_bytes),
-        ])
+        ];
+        let history = has_history.then_some(Cell::Bytes(phase.log_bytes));
+        Row::new(cells.into_iter().chain(history))
     });
     Table::new(words.into_iter().chain(numbers.map(Column::numbers)), rows)
         .titled("Load by phase")
@@ -286,7 +300,7 @@ fn failovers(drill: &Drill) -> Table {
     )
 }
 
-fn replication(drill: &Drill) -> Table {
+fn replication(drill: &Drill, has_history: bool) -> Table {
     let replication = &drill.replication;
     let fulls = drill
         .samples
@@ -310,7 +324,8 @@ fn replication(drill: &Drill) -> Table {
         ),
         ("Sent over the link", Cell::Bytes(replication.link_bytes)),
     ];
-    Table::pairs("Replication", rows)
+    let skipped = if has_history { 0 } else { 3 };
+    Table::pairs("Replication", rows.into_iter().skip(skipped).collect())
 }
 
 fn controls(drill: &Drill) -> Table {

@@ -12,8 +12,8 @@ const TALL: f64 = 4.0;
 /// The name that drills give to the time between a failure and the first operation.
 const NO_SERVICE: &str = "no service";
 
-/// The picture; none without samples.
-pub(super) fn panels(drill: &Drill) -> Option<Panels> {
+/// The picture; none without samples. Drills on folders have no write history logs, and know only at the failure what is at risk.
+pub(super) fn panels(drill: &Drill, has_history: bool) -> Option<Panels> {
     let end = drill.samples.last()?.at_s;
     let each = drill.samples.len().div_ceil(POINTS_MAX);
     let points = drill.samples.chunks(each);
@@ -23,12 +23,15 @@ pub(super) fn panels(drill: &Drill) -> Option<Panels> {
     Some(Panels {
         title: "Timeline of the drill",
         x: Axis::time(end).of("the drill"),
-        panels: vec![
-            load(&points),
-            latency(&points),
-            log(&points),
-            at_risk(&points),
-        ],
+        panels: [load(&points), latency(&points)]
+            .into_iter()
+            .chain(
+                has_history
+                    .then(|| [log(&points), at_risk(&points)])
+                    .into_iter()
+                    .flatten(),
+            )
+            .collect(),
         phases: phases(drill, end),
         outages: outages(drill),
         events: moments(&drill.events)
