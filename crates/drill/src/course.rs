@@ -56,11 +56,19 @@ impl Course {
         }
     }
 
-    /// Closes a sample at `now` that knows its own length. One that began before the course is left out.
+    /// Closes a sample at `now` that knows its own length. One that began before the course is left out; when nothing was measured for
+    /// a while before it began, there were no I/Os.
     pub fn close_own(&self, now: Time, measured: DrillSample) {
-        if measured.length_s <= self.second(now) {
-            self.push(now, measured.length_s, measured);
+        let length = Span::from_seconds(measured.length_s);
+        let begun = Time(now.0.saturating_sub(length.0));
+        if begun < self.begun.get() {
+            return;
         }
+        let silence = begun.since(self.closed_at.get());
+        if silence > length {
+            self.push(begun, silence.as_seconds(), DrillSample::default());
+        }
+        self.push(now, measured.length_s, measured);
     }
 
     fn push(&self, now: Time, length_s: f64, measured: DrillSample) {
@@ -185,6 +193,35 @@ fn phase<'s>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_without_samples_has_no_load() {
+        let course = Course::default();
+        let at = |seconds| Time::ZERO + Span::seconds(seconds);
+        course.begin(at(100));
+        let sample = DrillSample {
+            length_s: 2.0,
+            reads: 10,
+            ..DrillSample::default()
+        };
+        for second in [101, 103, 105, 110] {
+            course.close_own(at(second), sample);
+        }
+        let told = course.samples();
+        let told: Vec<_> = told
+            .iter()
+            .map(|one| (one.at_s, one.length_s, one.reads))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (3.0, 2.0, 10),
+                (5.0, 2.0, 10),
+                (8.0, 3.0, 0),
+                (10.0, 2.0, 10)
+            ]
+        );
+    }
 
     #[test]
     fn phases_hold_whole_samples_only() {

@@ -103,7 +103,8 @@ pub(super) struct Conductor {
     pub(super) is_fenced: Cell<bool>,
     /// The beginning of the timeline, once it has begun.
     began: Cell<Option<Time>>,
-    sent: Cell<u64>,
+    /// Bytes that were sent before the timeline.
+    sent_before: Cell<u64>,
     heard_at: Cell<Time>,
     /// Where the logs of the source end.
     pub(super) shipping: RefCell<Shipping>,
@@ -146,7 +147,7 @@ impl Conductor {
             stale: Cell::new(0),
             is_fenced: Cell::new(false),
             began: Cell::default(),
-            sent: Cell::new(0),
+            sent_before: Cell::new(0),
             heard_at: Cell::default(),
             shipping: RefCell::default(),
             broken: RefCell::default(),
@@ -155,6 +156,11 @@ impl Conductor {
 
     pub(super) fn now(&self) -> Time {
         self.world.clock.now()
+    }
+
+    /// Bytes that have gone to the destination.
+    fn sent(&self) -> u64 {
+        self.relays.borrow().iter().map(Relay::sent).sum()
     }
 
     pub(super) fn site(&self, side: Side) -> &Site {
@@ -175,6 +181,7 @@ impl Conductor {
         let begun = self.now();
         self.course.begin(begun);
         self.began.set(Some(begun));
+        self.sent_before.set(self.sent());
         if let Some(how) = self.script.how {
             self.ask(Side::Destination, &Command::Break { how }).await?;
         }
@@ -382,8 +389,7 @@ impl Conductor {
             }
             Said::Asked(_) | Said::Acknowledged(_) => {}
             Said::Answer(answer) => self.site(side).answers.borrow_mut().push_back(answer),
-            Said::News(Answer::Sample { load, sent }) => {
-                self.sent.set(self.sent.get().max(sent));
+            Said::News(Answer::Sample { load }) => {
                 if is_current && let Some(begun) = self.began.get() {
                     self.course.close_own(now, load);
                     let last = self
@@ -424,12 +430,13 @@ impl Conductor {
 
     /// What the course led to. Both processes end.
     pub(super) fn into_rehearsed(self) -> Rehearsed {
+        let link_bytes = self.sent().saturating_sub(self.sent_before.get());
         Rehearsed {
             evidence: self.evidence.into_inner(),
             failovers: self.failovers.into_inner(),
             course: self.course,
             replication: DrillReplication {
-                link_bytes: self.sent.get(),
+                link_bytes,
                 ..DrillReplication::default()
             },
             struck: self.struck.get(),

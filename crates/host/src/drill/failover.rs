@@ -44,14 +44,14 @@ impl Conductor {
         }
         let (said, replay) = match self.take_over(&mut steps).await {
             Ok(taken) => taken,
-            Err(Trouble::Said(why)) => return Ok(self.unusable(name, why)),
+            Err(Trouble::Said(why)) => return self.unusable(name, why),
             Err(Trouble::Stopped) => return Err(Trouble::Stopped),
         };
         let begun = self.now();
         let replayed = match self.ask(Side::Destination, &Command::Open).await {
             Ok(Answer::Opened { replay_s, .. }) => Span::from_seconds(replay_s),
             Ok(_) => return Err(unexpected(Side::Destination)),
-            Err(Trouble::Said(why)) => return Ok(self.unusable(name, why)),
+            Err(Trouble::Said(why)) => return self.unusable(name, why),
             Err(Trouble::Stopped) => return Err(Trouble::Stopped),
         };
         let mounted = self.now();
@@ -64,7 +64,7 @@ impl Conductor {
             .await
         {
             Ok(_) => {}
-            Err(Trouble::Said(why)) => return Ok(self.unusable(name, why)),
+            Err(Trouble::Said(why)) => return self.unusable(name, why),
             Err(Trouble::Stopped) => return Err(Trouble::Stopped),
         }
         let served = self.now();
@@ -124,7 +124,8 @@ impl Conductor {
         Ok((said, Some(replayed)))
     }
 
-    fn unusable(&self, name: &str, why: String) {
+    /// The destination cannot be used, which is a result as well.
+    fn unusable(&self, name: &str, why: String) -> Result<(), Trouble> {
         self.tell(self.now(), format!("{name}: {why}"));
         self.evidence.borrow_mut().survivals.push(Survival {
             loss: Err(Broken::Unusable(why)),
@@ -132,6 +133,7 @@ impl Conductor {
             recovery_time: None,
             refused: None,
         });
+        Ok(())
     }
 
     /// A record of the first database that nobody has changed.

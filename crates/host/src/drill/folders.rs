@@ -21,7 +21,16 @@ use crate::consent::Consent;
 
 /// The name of the mark, and what it says.
 const MARK: &str = "brunt-site";
-const MARK_TEXT: &str = "A site of brunt drill. It empties this folder: everything here but what somebody else has put beside `files`.\n";
+const MARKS: [(&str, bool); 2] = [
+    (
+        "A site of brunt drill, which made this folder, empties `files` in it, and removes it.\n",
+        true,
+    ),
+    (
+        "A site of brunt drill, which empties `files` in this folder.\n",
+        false,
+    ),
+];
 /// The epoch of a site, and the name under which a new one is written.
 const EPOCHS: [&str; 2] = ["epoch", "epoch.new"];
 
@@ -79,8 +88,7 @@ fn check_one(folder: &Placed<PathBuf>, consent: Consent) -> Result<(), SiteFolde
         );
     }
     let entries = names(path)?;
-    let is_marked = entries.iter().any(|name| name == MARK) && has_mark(path);
-    match is_marked {
+    match mark_of(path).is_some() {
         true if entries.iter().any(|name| name == "files") && !consent.replace => refuse(
             "holds what a drill has left that did not end",
             "to replace it: --new",
@@ -104,10 +112,13 @@ fn names(path: &Path) -> Result<Vec<String>, SiteFolderError> {
         .collect())
 }
 
-fn has_mark(path: &Path) -> bool {
+/// Whether brunt made the folder `path`, if it bears a mark.
+fn mark_of(path: &Path) -> Option<bool> {
     let mark = path.join(MARK);
-    let is_file = fs::symlink_metadata(&mark).is_ok_and(|status| status.is_file());
-    is_file && fs::read(&mark).is_ok_and(|bytes| bytes == MARK_TEXT.as_bytes())
+    let status = fs::symlink_metadata(&mark).ok()?;
+    let text = fs::read(&mark).ok().filter(|_| status.is_file())?;
+    let found = MARKS.iter().find(|(own, _)| own.as_bytes() == text);
+    found.map(|(_, was_made)| *was_made)
 }
 
 /// The folder of a site, locked. Dropping it empties the folder, and removes it if brunt made it.
@@ -125,7 +136,7 @@ impl SiteFolder {
     ) -> Result<Self, SiteFolderError> {
         check_one(folder, consent)?;
         let path = folder.value.clone();
-        let was_made = match fs::create_dir(&path) {
+        let is_new = match fs::create_dir(&path) {
             Ok(()) => true,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
             Err(error) => return Err(system(&path)(error)),
@@ -133,14 +144,17 @@ impl SiteFolder {
         let mut roots = Roots::default();
         roots.add(&path).map_err(system(&path))?;
         let lock = FolderLock::take(&roots, &path)?;
-        if !has_mark(&path) {
+        let was_made = mark_of(&path);
+        if was_made.is_none() {
+            let (text, _) = MARKS[usize::from(!is_new)];
             let mark = OpenOptions::new()
                 .write(true)
                 .create_new(true)
                 .open(path.join(MARK));
-            let written = mark.and_then(|mut mark| mark.write_all(MARK_TEXT.as_bytes()));
+            let written = mark.and_then(|mut mark| mark.write_all(text.as_bytes()));
             written.map_err(system(&path))?;
         }
+        let was_made = was_made.unwrap_or(is_new);
         let taken = Self {
             path,
             was_made,
@@ -213,7 +227,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("a");
         let site = taken(&path, false).unwrap();
-        assert!(has_mark(&path) && path.join(LOCK_FILE).exists());
+        assert!(mark_of(&path) == Some(true) && path.join(LOCK_FILE).exists());
         let held = taken(&path, false).err().unwrap();
         assert!(held.contains("is in use by"), "{held}");
         fs::create_dir_all(path.join("files/log1")).unwrap();
@@ -240,12 +254,16 @@ mod tests {
         fs::write(path.join(MARK), "x").unwrap();
         assert!(taken(&path, true).is_err());
         fs::remove_file(path.join("thesis.doc")).unwrap();
-        fs::write(path.join(MARK), MARK_TEXT).unwrap();
+        fs::write(path.join(MARK), MARKS[1].0).unwrap();
         fs::create_dir(path.join("files")).unwrap();
         let refused = taken(&path, false).err().unwrap();
         assert!(refused.ends_with("to replace it: --new"), "{refused}");
         drop(taken(&path, true).unwrap());
         assert_eq!(names(&path).unwrap(), Vec::<String>::new());
+        // One that brunt made goes with what was left in it.
+        fs::write(path.join(MARK), MARKS[0].0).unwrap();
+        drop(taken(&path, false).unwrap());
+        assert!(!path.exists());
         let deep = taken(&home.path().join("no/such"), false).err().unwrap();
         assert!(deep.contains("does not exist"), "{deep}");
         let file = home.path().join("file");

@@ -31,6 +31,8 @@ struct Shared {
     delay: Span,
     is_cut: Cell<bool>,
     mended: Event,
+    /// Bytes that have gone to the listener behind it.
+    sent: Cell<u64>,
 }
 
 /// What waits in one direction.
@@ -55,9 +57,15 @@ impl Relay {
             delay: Span(rtt.0.div_euclid(2)),
             is_cut: Cell::new(false),
             mended: Event::new(world.spawner.tasks()),
+            sent: Cell::new(0),
         }));
         drop(world.spawner.spawn(Rc::clone(&relay.0).accept(listener)));
         Ok((relay, at.port()))
+    }
+
+    /// Bytes that have gone to the listener behind it.
+    pub(super) fn sent(&self) -> u64 {
+        self.0.sent.get()
     }
 
     /// Lets nothing through from now on.
@@ -77,16 +85,15 @@ impl Shared {
         while let Ok((near, _)) = self.world.net.accept(listener).await {
             match self.world.net.connect(self.to).await {
                 Ok(far) => {
-                    for (from, to) in [(near, far), (far, near)] {
-                        self.pump(from, to);
-                    }
+                    self.pump(near, far, true);
+                    self.pump(far, near, false);
                 }
                 Err(_) => self.world.net.close(near),
             }
         }
     }
 
-    fn pump(self: &Rc<Self>, from: SocketId, to: SocketId) {
+    fn pump(self: &Rc<Self>, from: SocketId, to: SocketId, counts: bool) {
         let queue = Rc::new(Queue {
             pieces: RefCell::default(),
             bytes: Cell::new(0),
@@ -94,7 +101,7 @@ impl Shared {
         });
         let spawner = &self.world.spawner;
         drop(spawner.spawn(Rc::clone(self).read_all(from, Rc::clone(&queue))));
-        drop(spawner.spawn(Rc::clone(self).write_all(to, from, queue)));
+        drop(spawner.spawn(Rc::clone(self).write_all(to, from, queue, counts)));
     }
 
     /// Queues what arrives; an empty piece is the end.
@@ -113,7 +120,13 @@ impl Shared {
         }
     }
 
-    async fn write_all(self: Rc<Self>, to: SocketId, from: SocketId, queue: Rc<Queue>) {
+    async fn write_all(
+        self: Rc<Self>,
+        to: SocketId,
+        from: SocketId,
+        queue: Rc<Queue>,
+        counts: bool,
+    ) {
         loop {
             let next = || queue.pieces.borrow_mut().pop_front();
             let (due, piece) = queue.changed.wait(next).await;
@@ -121,6 +134,9 @@ impl Shared {
             let is_whole = || (!self.is_cut.get()).then_some(());
             self.mended.wait(is_whole).await;
             queue.bytes.set(queue.bytes.get() - piece.len());
+            if counts {
+                self.sent.set(self.sent.get() + piece.len() as u64);
+            }
             queue.changed.notify();
             let written = match piece.is_empty() {
                 true => break,
@@ -160,6 +176,7 @@ mod tests {
             world.net.write(far, b"back".to_vec()).await.unwrap();
             assert_eq!(world.net.read(near, 100).await.unwrap(), b"back");
             assert_eq!(world.clock.now() - begun, Span::millis(10));
+            assert_eq!(relay.sent(), 3);
             relay.cut();
             for word in ["two", "three"] {
                 world.net.write(near, word.into()).await.unwrap();

@@ -87,8 +87,8 @@ pub(super) enum Answer {
     Found { versions: Vec<(Key, Option<u32>)> },
     /// Pages read, and bad ones.
     Verified { pages: u64, bad: u64 },
-    /// Unasked: the load since the last one, and what the mirror has sent so far.
-    Sample { load: DrillSample, sent: u64 },
+    /// Unasked: the load since the last one.
+    Sample { load: DrillSample },
     /// Unasked: where each log ends, in bytes from the beginning of its first file.
     Logs { ends: Vec<u64> },
     /// Unasked: the other site does not have everything any more.

@@ -275,8 +275,7 @@ impl Site {
                 at_risk_writes: (!self.ships).then_some(0),
                 ..measured(&[serving.interval()])
             };
-            let sent = self.mirror.as_ref().map_or(0, Mirror::sent_bytes);
-            self.voice.say(&line(&Answer::Sample { load, sent }));
+            self.voice.say(&line(&Answer::Sample { load }));
         }
     }
 
