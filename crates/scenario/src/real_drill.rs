@@ -423,7 +423,7 @@ mod tests {
         );
         refused(
             whole(SITES, &format!("{EVENTS}[link]\nrtt = \"2 m\"\n")),
-            "is longer than 1s",
+            "is longer than 1.0 s",
         );
         refused(
             format!("{}{SITES}{EVENTS}", TEST.replace("log1", "../log1")),
