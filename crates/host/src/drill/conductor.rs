@@ -4,16 +4,16 @@
 //! its line is heard, at most a few milliseconds after it was written.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 
-use brunt_drill::{Base, Course, DrillListener, Evidence, FailoverDone, Ledger, Rehearsed};
+use brunt_drill::{Base, Course, DrillListener, Evidence, FailoverDone, Key, Ledger, Rehearsed};
 use brunt_qualify::progress::Stop;
 use brunt_report::result::DrillReplication;
 use brunt_scenario::{SiteEvent, SiteIncident};
 use brunt_units::{Span, Time};
-use brunt_workload::mix::Commit;
+use brunt_workload::mix::{Commit, Kind};
 use brunt_world::World;
 
 use super::child::Child;
@@ -97,7 +97,9 @@ pub(super) struct Conductor {
     /// When users lost service; nothing while they have it.
     pub(super) lost: Cell<Option<Time>>,
     pub(super) struck: Cell<bool>,
-    /// Durable commits that the former side acknowledged after it was fenced.
+    /// Commits that the survivor kept and nobody had acknowledged: their acknowledgements were on the way to a frozen source.
+    pub(super) kept: RefCell<BTreeSet<(Key, Option<u32>)>>,
+    /// Durable commits that the former side acknowledged after it was fenced, and the survivor lacks.
     pub(super) stale: Cell<u64>,
     /// Whether the former side has learnt that it is fenced.
     pub(super) is_fenced: Cell<bool>,
@@ -144,6 +146,7 @@ impl Conductor {
             serving: Cell::new(Side::Source),
             lost: Cell::default(),
             struck: Cell::new(false),
+            kept: RefCell::default(),
             stale: Cell::new(0),
             is_fenced: Cell::new(false),
             began: Cell::default(),
@@ -385,7 +388,11 @@ impl Conductor {
                 self.ledger.borrow_mut().acknowledged(now, &change);
             }
             Said::Acknowledged(change) if change.commit == Commit::Hard => {
-                self.stale.set(self.stale.get() + 1);
+                let key = (change.instance, change.database, change.number);
+                let after = (change.kind != Kind::Delete).then_some(change.version);
+                if !self.kept.borrow().contains(&(key, after)) {
+                    self.stale.set(self.stale.get() + 1);
+                }
             }
             Said::Asked(_) | Said::Acknowledged(_) => {}
             Said::Answer(answer) => self.site(side).answers.borrow_mut().push_back(answer),

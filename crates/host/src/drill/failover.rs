@@ -5,7 +5,11 @@
 //!              (shutdown)  epoch                              users have service   -> load -> the former side is let go on
 //! ```
 
-use brunt_drill::{Broken, Checksum, Cut, FailoverDone, Found, Key, Loss, Said, Steps, Survival};
+use std::collections::BTreeSet;
+
+use brunt_drill::{
+    Broken, Checksum, Cut, FailoverDone, Found, Key, Ledger, Loss, Said, Steps, Survival,
+};
 use brunt_units::{Span, Time};
 
 use super::conductor::{Conductor, Side, Trouble, unexpected};
@@ -161,6 +165,7 @@ impl Conductor {
         let mut ledger = self.ledger.borrow_mut();
         Ok(Cut::of(&ledger, &found).map(|cut| {
             let loss = Loss::of(&ledger, &cut, failed_at);
+            *self.kept.borrow_mut() = unacknowledged(&ledger, &cut);
             ledger.settle(&cut.kept);
             loss
         }))
@@ -235,4 +240,14 @@ impl Conductor {
         }
         Ok(())
     }
+}
+
+/// The commits that are kept and that nobody has acknowledged.
+fn unacknowledged(ledger: &Ledger, cut: &Cut) -> BTreeSet<(Key, Option<u32>)> {
+    let kept = ledger.streams().flat_map(|stream| {
+        let kept = cut.kept.get(&stream).copied().unwrap_or(0);
+        ledger.commits(stream).iter().take(kept)
+    });
+    let open = kept.filter(|one| one.acknowledged_at.is_none());
+    open.map(|one| (one.key, one.after)).collect()
 }
