@@ -2,13 +2,13 @@
 //!
 //! A process number may belong to somebody else by the time a signal is sent; a pidfd never does.
 
-use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::cell::RefCell;
+use std::io::{ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child as Process, ChildStdin, Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::process::{Child as Process, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::{env, io};
 
@@ -17,12 +17,11 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 /// Bytes that are kept of what a process says on stderr.
 const WORDS_MAX: usize = 4 << 10;
 
-/// What has been heard of a process.
-#[derive(Default)]
-struct Heard {
-    lines: VecDeque<String>,
-    words: Vec<u8>,
-    /// Whether its stdout has ended.
+/// The stdout of a process, read without waiting: when it has nothing more, all that was said until then has been heard.
+struct Speech {
+    pipe: ChildStdout,
+    /// Bytes that make no whole line yet.
+    begun: Vec<u8>,
     has_ended: bool,
 }
 
@@ -33,8 +32,10 @@ pub(super) struct Child {
     /// The process itself, whatever becomes of its number.
     handle: OwnedFd,
     stdin: Option<ChildStdin>,
-    heard: Arc<Mutex<Heard>>,
-    hearing: Vec<JoinHandle<()>>,
+    speech: RefCell<Speech>,
+    /// The first words on stderr.
+    words: Arc<Mutex<Vec<u8>>>,
+    hearing: Option<JoinHandle<()>>,
 }
 
 impl Child {
@@ -57,24 +58,23 @@ impl Child {
             // It was started a moment ago, and nobody has waited for it: the number is its own.
             let _ = process.kill();
         })?;
-        let heard = Arc::new(Mutex::new(Heard::default()));
-        let (stdout, stderr) = (process.stdout.take(), process.stderr.take());
-        let (lines, words) = (Arc::clone(&heard), Arc::clone(&heard));
-        let hearing = [
-            thread::Builder::new()
-                .name(format!("{name} says"))
-                .spawn(move || hear_lines(stdout, &lines))?,
-            thread::Builder::new()
-                .name(format!("{name} complains"))
-                .spawn(move || hear_words(stderr, &words))?,
-        ];
+        let pipe = process.stdout.take().expect("it is piped");
+        rustix::io::ioctl_fionbio(&pipe, true)?;
+        let words = Arc::new(Mutex::new(Vec::new()));
+        let (stderr, kept) = (process.stderr.take(), Arc::clone(&words));
+        let hearing = thread::Builder::new().name(format!("{name} complains"));
         Ok(Self {
             name,
             stdin: process.stdin.take(),
             process,
             handle,
-            heard,
-            hearing: hearing.into(),
+            speech: RefCell::new(Speech {
+                pipe,
+                begun: Vec::new(),
+                has_ended: false,
+            }),
+            words,
+            hearing: Some(hearing.spawn(move || hear_words(stderr, &kept))?),
         })
     }
 
@@ -90,25 +90,22 @@ impl Child {
         }
     }
 
-    /// The next line that it said.
-    pub(super) fn next_line(&self) -> Option<String> {
-        self.heard().lines.pop_front()
+    /// The lines that it has said since the last time.
+    pub(super) fn new_lines(&self) -> Vec<String> {
+        self.speech.borrow_mut().new_lines()
     }
 
-    /// Whether it has ended and everything it said was taken.
+    /// Whether it has ended and everything it said was heard.
     pub(super) fn has_ended(&self) -> bool {
-        let heard = self.heard();
-        heard.has_ended && heard.lines.is_empty()
+        self.speech.borrow().has_ended
     }
 
     /// What it said on stderr, in one line; how it ended if it said nothing. Waits for its end.
     pub(super) fn last_words(&mut self) -> String {
         let how = self.process.wait().ok();
-        for one in self.hearing.drain(..) {
-            let _ = one.join();
-        }
-        let heard = self.heard();
-        let words = String::from_utf8_lossy(&heard.words);
+        self.stop_hearing();
+        let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        let words = String::from_utf8_lossy(&words);
         let lines: Vec<&str> = words
             .lines()
             .map(str::trim)
@@ -142,49 +139,54 @@ impl Child {
         let _ = pidfd_send_signal(&self.handle, signal);
     }
 
-    fn heard(&self) -> MutexGuard<'_, Heard> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    fn stop_hearing(&mut self) {
+        if let Some(hearing) = self.hearing.take() {
+            let _ = hearing.join();
+        }
     }
 }
 
 impl Drop for Child {
     fn drop(&mut self) {
         self.kill();
-        for one in self.hearing.drain(..) {
-            let _ = one.join();
-        }
+        self.stop_hearing();
     }
 }
 
-/// Keeps whole lines. One that does not end was never said.
-fn hear_lines(from: Option<impl Read>, heard: &Mutex<Heard>) {
-    let mut from = from.map(BufReader::new);
-    let mut line = String::new();
-    while let Some(from) = &mut from
-        && matches!(from.read_line(&mut line), Ok(1..))
-    {
-        let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(whole) = line.strip_suffix('\n') {
-            heard.lines.push_back(whole.to_owned());
+impl Speech {
+    /// Whole lines. One that does not end was never said.
+    fn new_lines(&mut self) -> Vec<String> {
+        let mut piece = [0; 8 << 10];
+        loop {
+            match self.pipe.read(&mut piece) {
+                Ok(0) => self.has_ended = true,
+                Ok(length) => {
+                    self.begun.extend_from_slice(&piece[..length]);
+                    continue;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => self.has_ended |= error.kind() != ErrorKind::WouldBlock,
+            }
+            break;
         }
-        line.clear();
+        let whole = self.begun.iter().rposition(|byte| *byte == b'\n');
+        let rest = self.begun.split_off(whole.map_or(0, |last| last + 1));
+        let lines = std::mem::replace(&mut self.begun, rest);
+        let lines = String::from_utf8_lossy(&lines);
+        lines.lines().map(str::to_owned).collect()
     }
-    heard
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .has_ended = true;
 }
 
 /// Keeps the first words: what follows a first error is mostly its echo.
-fn hear_words(from: Option<impl Read>, heard: &Mutex<Heard>) {
+fn hear_words(from: Option<impl Read>, words: &Mutex<Vec<u8>>) {
     let mut piece = [0; 1024];
     let mut from = from;
     while let Some(from) = &mut from
         && let Ok(length @ 1..) = from.read(&mut piece)
     {
-        let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
-        let room = WORDS_MAX.saturating_sub(heard.words.len());
-        heard.words.extend_from_slice(&piece[..length.min(room)]);
+        let mut words = words.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = WORDS_MAX.saturating_sub(words.len());
+        words.extend_from_slice(&piece[..length.min(room)]);
     }
 }
 

@@ -26,9 +26,6 @@ use super::{RealDrillError, Stage};
 const STEP: Span = Span::millis(1);
 /// A site that does not answer for so long hangs.
 const PATIENCE: Span = Span::seconds(15 * 60);
-/// A pipe from which nothing has come for so long is empty.
-const SILENCE: Span = Span::millis(50);
-
 /// The end of a process is noticed within this time.
 const DEATH: Span = Span::millis(500);
 
@@ -107,7 +104,6 @@ pub(super) struct Conductor {
     began: Cell<Option<Time>>,
     /// Bytes that were sent before the timeline.
     sent_before: Cell<u64>,
-    heard_at: Cell<Time>,
     /// Where the logs of the source end.
     pub(super) shipping: RefCell<Shipping>,
     /// When the mirror broke without a failover, and why.
@@ -151,7 +147,6 @@ impl Conductor {
             is_fenced: Cell::new(false),
             began: Cell::default(),
             sent_before: Cell::new(0),
-            heard_at: Cell::default(),
             shipping: RefCell::default(),
             broken: RefCell::default(),
         })
@@ -331,25 +326,11 @@ impl Conductor {
         self.site(side).child.borrow().name()
     }
 
-    /// Hears everything that a site says until its pipe is empty; what it said before it was killed or frozen is in there.
-    pub(super) async fn hear_out(&self, side: Side) -> Result<(), Trouble> {
-        self.heard_at.set(self.now());
-        while !self.site(side).child.borrow().has_ended()
-            && self.now() < self.heard_at.get() + SILENCE
-        {
-            self.listen()?;
-            self.world.sleep(STEP).await;
-        }
-        self.listen()
-    }
-
     /// Hears what was said since the last time.
-    fn listen(&self) -> Result<(), Trouble> {
+    pub(super) fn listen(&self) -> Result<(), Trouble> {
         for side in [Side::Source, Side::Destination] {
-            loop {
-                let line = self.site(side).child.borrow().next_line();
-                let Some(line) = line else { break };
-                self.heard_at.set(self.now());
+            let lines = self.site(side).child.borrow().new_lines();
+            for line in lines {
                 match Said::parse(&line) {
                     Some(said) => self.hear(side, said)?,
                     None => {

@@ -79,7 +79,7 @@ impl Conductor {
         self.course.phase(served, &format!("after the {name}"));
 
         // What the former side said before it was lost has been written to its pipe before it was promoted here.
-        self.hear_out(Side::Source).await?;
+        self.listen()?;
         let loss = self.loss(failed_at).await?;
         self.serving.set(Side::Destination);
         let told = *loss.as_ref().unwrap_or(&Loss::default());
@@ -122,7 +122,7 @@ impl Conductor {
             return Err(unexpected(Side::Destination));
         };
         let replayed = self.now();
-        self.hear_out(Side::Source).await?;
+        self.listen()?;
         let log_file = self.stage.drill.scenario.profile.engine.log_file.get();
         let said = self.shipping.borrow().at_risk(&stored, log_file);
         Ok((said, Some(replayed)))
