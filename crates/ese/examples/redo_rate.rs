@@ -18,13 +18,11 @@ use std::rc::Rc;
 
 use brunt_ese::error::EngineError;
 use brunt_ese::instance::Circular;
-use brunt_ese::instance::transaction::Commit;
-use brunt_ese::log::FlushReason;
 use brunt_units::ByteSize;
 use brunt_world::World;
 use brunt_world_real::facts::process_use;
 use brunt_world_real::{Options, RealWorld};
-use mailbox::{Mailbox, Opening, Pads};
+use mailbox::Opening;
 
 /// Size of the database; the whole database is changed.
 const DATABASE_BYTES: u64 = 32 << 20;
@@ -36,23 +34,7 @@ async fn work(
     logs: u32,
     written: bool,
 ) -> Result<(), EngineError> {
-    let mailbox = Mailbox::new(DATABASE_BYTES);
-    mailbox::create(&world, &opening.database(), &mailbox, DATABASE_BYTES).await?;
-    let (instance, _) = opening.open(&world).await?;
-    let table = instance.messages(0).await?;
-    let (mut pads, mut draw) = (Pads::default(), world.random.named("replaced"));
-    let mut version = 0;
-    while instance.log().tail().generation <= logs {
-        version += 1;
-        let record = mailbox.mixer().record(draw.below(mailbox.messages()));
-        let message = mailbox.message(record, version, &mut pads);
-        let transaction = instance.begin();
-        transaction.replace_message(&table, &message).await?;
-        transaction.commit(Commit::Lazy).await?;
-        world.clock.spend(brunt_units::Span::micros(10)).await;
-    }
-    let log = instance.log();
-    log.flushed(log.tail(), FlushReason::Drain).await?;
+    let instance = mailbox::fill_logs(&world, &opening, DATABASE_BYTES, logs).await?;
     if written {
         instance.cache().write_all(0).await?;
         instance.cache().sync(0).await?;

@@ -14,8 +14,9 @@ use brunt_ese::error::EngineError;
 use brunt_ese::format::stamp::{RunId, Signature, Stamp};
 use brunt_ese::instance::messages::NewContent;
 use brunt_ese::instance::recovery::RecoveryReport;
+use brunt_ese::instance::transaction::Commit;
 use brunt_ese::instance::{Circular, Instance, InstanceOptions};
-use brunt_ese::log::{Durability, LogShape};
+use brunt_ese::log::{Durability, FlushReason, LogShape};
 use brunt_ese::meter::MeterBoard;
 use brunt_ese::policy::checkpoint::Pacing;
 use brunt_units::{ByteSize, PageSize, Span};
@@ -180,17 +181,18 @@ impl Opening {
         self.directory.join("db.edb")
     }
 
-    /// Opens the instance with the log of Exchange 2013: files of 1 MiB and a buffer of that size.
-    pub(crate) async fn open(
-        &self,
-        world: &World,
-    ) -> Result<(Instance<Bytes>, RecoveryReport), EngineError> {
+    /// The cache, which does not shrink.
+    pub(crate) fn cache_options(&self) -> CacheOptions {
         let frames = PAGE.pages_in(self.cache);
         let frames = u32::try_from(frames).expect("frames have 32-bit numbers");
         let mut cache = CacheOptions::new(PAGE, frames);
         cache.frames_min = frames;
-        let cache = Cache::new(world, cache, Rc::new(MeterBoard::new(1, 1)));
-        let options = InstanceOptions {
+        cache
+    }
+
+    /// An instance with the log of Exchange 2013: files of 1 MiB and a buffer of that size.
+    pub(crate) fn instance_options(&self) -> InstanceOptions {
+        InstanceOptions {
             number: 0,
             log_directory: self.directory.clone(),
             databases: vec![self.database()],
@@ -206,7 +208,43 @@ impl Opening {
             growth_pages: 256,
             run: RUN,
             epoch_ms: 1_700_000_000_000,
-        };
-        Instance::open(world, &cache, options).await
+        }
     }
+
+    /// Opens the instance.
+    pub(crate) async fn open(
+        &self,
+        world: &World,
+    ) -> Result<(Instance<Bytes>, RecoveryReport), EngineError> {
+        let meters = Rc::new(MeterBoard::new(1, 1));
+        let cache = Cache::new(world, self.cache_options(), meters);
+        Instance::open(world, &cache, self.instance_options()).await
+    }
+}
+
+/// Replaces messages of a new database with lazy commits until `logs` log files are full, and flushes the log. The instance stays open.
+pub(crate) async fn fill_logs(
+    world: &World,
+    opening: &Opening,
+    database_bytes: u64,
+    logs: u32,
+) -> Result<Instance<Bytes>, EngineError> {
+    let mailbox = Mailbox::new(database_bytes);
+    create(world, &opening.database(), &mailbox, database_bytes).await?;
+    let (instance, _) = opening.open(world).await?;
+    let table = instance.messages(0).await?;
+    let (mut pads, mut draw) = (Pads::default(), world.random.named("replaced"));
+    let mut version = 0;
+    while instance.log().tail().generation <= logs {
+        version += 1;
+        let record = mailbox.mixer().record(draw.below(mailbox.messages()));
+        let message = mailbox.message(record, version, &mut pads);
+        let transaction = instance.begin();
+        transaction.replace_message(&table, &message).await?;
+        transaction.commit(Commit::Lazy).await?;
+        world.clock.spend(Span::micros(10)).await;
+    }
+    let log = instance.log();
+    log.flushed(log.tail(), FlushReason::Drain).await?;
+    Ok(instance)
 }
