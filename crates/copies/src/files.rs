@@ -253,7 +253,9 @@ pub(crate) async fn put_aside(
         let to = places.find(is_free).expect("numbers do not end");
         let renamed = world.volume.rename(&from, &to).await;
         renamed.map_err(volume_error(&from))?;
+        // One after the other: whatever survives a crash has no gap.
+        let synced = world.volume.sync_directory(directory).await;
+        synced.map_err(volume_error(directory))?;
     }
-    let synced = world.volume.sync_directory(directory).await;
-    synced.map_err(volume_error(directory))
+    Ok(())
 }

@@ -39,6 +39,8 @@ use crate::intake::Intake;
 use crate::queues::Queues;
 use crate::wire::{Hello, LONGEST, Message, Refusal};
 
+/// Logs that a copy without a lag begins at once.
+const AHEAD: u32 = 16;
 /// Longest silence of a copy towards its active.
 const BEAT: Span = Span::seconds(5);
 
@@ -71,6 +73,8 @@ struct Inner {
     /// The newest generation that databases need to be consistent.
     needed: u32,
     queues: Cell<Queues>,
+    /// The newest generation that databases are said to need.
+    begun: Cell<u32>,
     /// The checkpoint moves when this generation is replayed.
     checkpoint_at: Cell<u32>,
     /// A stored generation, and when it is old enough.
@@ -159,6 +163,7 @@ impl PassiveCopy {
             replayer: RefCell::default(),
             needed: wants.highest,
             queues: Cell::new(queues),
+            begun: Cell::new(0),
             checkpoint_at: Cell::new(0),
             due: Cell::new(None),
             connection: Cell::new(None),
@@ -393,6 +398,14 @@ impl PassiveCopy {
                 return Ok(Step::Waits(Some(due)));
             }
         }
+        // A lagged copy begins none before it is due.
+        let ahead = match self.0.options.lag {
+            Span::ZERO => stored.min(self.queues().replayed.saturating_add(AHEAD)),
+            _ => next,
+        };
+        if next > self.0.begun.get() {
+            self.begin(ahead).await?;
+        }
         self.feed(next).await?;
         Ok(Step::Replayed)
     }
@@ -409,13 +422,25 @@ impl PassiveCopy {
         Ok(())
     }
 
+    /// Takes note in the databases that logs up to `newest` are being replayed: in one write for all of them.
+    async fn begin(&self, newest: u32) -> Result<(), CopyError> {
+        let mut replayer = self.take_replayer();
+        let begun = replayer.begin(newest).await;
+        *self.0.replayer.borrow_mut() = Some(replayer);
+        self.0.begun.set(newest);
+        Ok(begun?)
+    }
+
     async fn feed(&self, generation: u32) -> Result<(), CopyError> {
-        let taken = self.0.replayer.borrow_mut().take();
-        let mut replayer = taken.expect("it is open, and has one user");
+        let mut replayer = self.take_replayer();
         let fed = self.feed_to(&mut replayer, generation).await;
         *self.0.replayer.borrow_mut() = Some(replayer);
-        fed?;
-        Ok(())
+        Ok(fed?)
+    }
+
+    fn take_replayer(&self) -> Replayer {
+        let taken = self.0.replayer.borrow_mut().take();
+        taken.expect("it is open, and has one user")
     }
 
     async fn feed_to(&self, replayer: &mut Replayer, generation: u32) -> Result<(), EngineError> {
@@ -486,6 +511,8 @@ impl PassiveCopy {
         if self.0.replayer.borrow().is_none() {
             self.open_replayer().await?;
         }
+        // Those that were begun and are not wanted must not be needed when they are put aside.
+        self.begin(wanted).await?;
         while self.queues().replayed < wanted {
             self.feed(self.queues().replayed + 1).await?;
         }

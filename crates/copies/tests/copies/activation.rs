@@ -1,6 +1,6 @@
 //! Activation: at the end, at a chosen log, of a lagged copy, planned; and the way back of a former active.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -245,4 +245,88 @@ fn a_former_active_with_log_of_its_own_has_diverged_and_one_without_follows() {
             }
         });
     }
+}
+
+/// Logs that were begun together need not all be replayed: an activation in the middle takes that back, wherever it is interrupted.
+#[test]
+fn an_activation_before_logs_that_were_begun_may_be_interrupted_anywhere() {
+    let mut was_begun = false;
+    for cut in 0.. {
+        let done = interrupted_activation(cut);
+        was_begun |= done.begun_beyond;
+        if done.has_ended {
+            assert!(was_begun && cut > 10, "{cut} requests");
+            return;
+        }
+    }
+}
+
+struct Interrupted {
+    /// Whether the activation came to its end before its storage was cut off.
+    has_ended: bool,
+    /// Whether more logs were begun than it wanted.
+    begun_beyond: bool,
+}
+
+/// Activates a copy that replays, at its next log; its storage is cut off after `cut` requests. What is left is opened again.
+fn interrupted_activation(cut: u64) -> Interrupted {
+    let (mut made, [active, copy]) = world(1, files(&["/a", "/b"]), LinkOptions::default());
+    let outside = made.world.clone();
+    made.executor.block_on(async move {
+        let world = active.world().clone();
+        let options = instance("/a", 512, Circular::Off);
+        let (opened, shipper) = open_active(&world, options).await.unwrap();
+        drop(
+            world
+                .spawner
+                .spawn(accept(world.clone(), move || shipper.clone(), |_| {})),
+        );
+        let truth = Truth::begin();
+        let mut draw = Streams::new(1).named("work");
+        work(&world, &opened, &truth, 120, &mut draw).await.unwrap();
+        let inside = copy.world().clone();
+        let passive = PassiveCopy::open(&inside, options_of("/b")).await.unwrap();
+        drop(
+            inside
+                .spawner
+                .spawn(receive(inside.clone(), passive.clone())),
+        );
+        outside.sleep(Span::seconds(2)).await;
+        let following = passive.clone();
+        let following = inside
+            .spawner
+            .spawn(async move { following.follow().await });
+        while passive.queues().replayed == 0 {
+            outside.sleep(Span::micros(100)).await;
+        }
+        passive.stop();
+        following.await.unwrap();
+        let Queues {
+            stored, replayed, ..
+        } = passive.queues();
+        let wanted = (replayed + 1).min(stored);
+        copy.cut_storage_after(cut);
+        let has_ended = Rc::new(Cell::new(false));
+        let ended = Rc::clone(&has_ended);
+        drop(inside.spawner.spawn(async move {
+            let activated = passive.activate(Some(wanted)).await;
+            ended.set(activated.is_ok());
+        }));
+        outside.sleep(Span::seconds(5)).await;
+        copy.kill();
+        outside.sleep(Span::seconds(1)).await;
+        let world = copy.restart().world().clone();
+        let again = PassiveCopy::open(&world, options_of("/b")).await.unwrap();
+        let (instance, _) = again.activate(None).await.unwrap_or_else(|error| {
+            panic!("cut after {cut} requests, wanted {wanted} of {stored}: {error}")
+        });
+        let state = read(&instance).await.unwrap();
+        let truth = truth.borrow();
+        let is_right = (wanted..=stored).any(|last| truth.judge(last, &state).is_ok());
+        assert!(is_right, "cut after {cut} requests");
+        Interrupted {
+            has_ended: has_ended.get(),
+            begun_beyond: wanted < stored,
+        }
+    })
 }

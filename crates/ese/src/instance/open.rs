@@ -158,6 +158,7 @@ impl Replayer {
                 false => Trust::Recovering,
             },
             next: 1 + there.last().copied().or(closed).unwrap_or(0),
+            named: None,
             there,
             end: (survey.newest(), survey.end),
             last: None,

@@ -48,6 +48,8 @@ pub struct Replayer {
     pub(super) trust: Trust,
     /// The first generation to be fed after those.
     pub(super) next: u32,
+    /// The newest generation that was named in the headers to be fed.
+    pub(super) named: Option<u32>,
     /// The newest generation and its end, where the log continues.
     pub(super) end: (u32, LogPosition),
     /// The generation replayed last, and where it ended.
@@ -115,19 +117,47 @@ impl Replayer {
         let log = self.read_generation(generation).await?;
         self.check_fed(&log, generation)?;
         self.check_link(&log)?;
+        if self.named.is_none_or(|named| named < generation) {
+            self.name_up_to(generation).await?;
+        }
+        self.replay_generation(generation, &log).await?;
+        (self.next, self.end) = (generation + 1, (generation, log.end()));
+        Ok(())
+    }
+
+    /// Names generations up to `newest` in the headers at once, so that feeding them does not write headers for each. Their files are
+    /// durable and have their names. The next open replays them all, fed or not; a generation before the newest one that was named takes
+    /// that back, as long as none after it was fed.
+    ///
+    /// # Errors
+    /// When the log that existed at opening cannot be replayed, or a header cannot be written.
+    pub async fn begin(&mut self, newest: u32) -> Result<(), EngineError> {
+        self.catch_up().await?;
+        let newest = newest.max(self.next.saturating_sub(1));
+        let is_other = match self.named {
+            Some(named) => named != newest,
+            None => newest >= self.next,
+        };
+        if is_other {
+            self.name_up_to(newest).await?;
+        }
+        Ok(())
+    }
+
+    /// Databases are in use from the next generation on, and need the log up to `newest`.
+    async fn name_up_to(&mut self, newest: u32) -> Result<(), EngineError> {
         for entry in &self.base.databases {
             let mut header = entry.header.borrow_mut();
             if header.state == DatabaseState::Clean {
                 header.state = DatabaseState::Dirty;
-                header.attached = LogPosition::start_of(generation);
+                header.attached = LogPosition::start_of(self.next);
                 header.attached_on = self.base.files.stamp();
                 header.detached = LogPosition::default();
-                header.log_signature = log.header.signature;
+                header.log_signature = self.base.files.place().signature;
             }
         }
-        self.base.name_generation(generation).await?;
-        self.replay_generation(generation, &log).await?;
-        (self.next, self.end) = (generation + 1, (generation, log.end()));
+        self.base.name_generation(newest).await?;
+        self.named = Some(newest);
         Ok(())
     }
 
