@@ -48,7 +48,7 @@ pub enum Command {
     Run(TestArgs),
     /// Predict a test on a modelled array, in virtual time
     Simulate(SimulateArgs),
-    /// Rehearse a failover: what is lost, and how long users wait; without a scenario, kill a process on this machine
+    /// Rehearse a failover: what is lost, and how long users wait; without a scenario, with two processes on this machine
     Drill(DrillArgs),
     /// Be one site of a drill
     #[command(hide = true)]
