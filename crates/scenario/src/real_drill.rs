@@ -350,7 +350,7 @@ mod tests {
     const EVENTS: &str = "[[event]]\nat = \"20s\"\nwhat = \"failover\"\n[[event]]\nat = \"10s\"\nwhat = \"source frozen\"\n";
 
     fn read(text: &str) -> Result<RealDrill, String> {
-        let document = Document::new("t.toml", text, Path::new("/work")).unwrap();
+        let document = Document::new("t.toml", text, Path::new("/srv")).unwrap();
         assert_eq!(document.subject(), Subject::RealDrill);
         document
             .real_drill(&[])
@@ -361,7 +361,7 @@ mod tests {
     fn a_drill_is_read_and_written_again() {
         let more = "[link]\nrtt = \"2ms\"\n[drill]\nafter = \"3s\"\nsample = \"1s\"\nrecovery_point = \"0s\"\n[site]\nneighbours = true\n";
         let drill = read(&format!("{TEST}{SITES}{EVENTS}{more}")).unwrap();
-        assert_eq!(drill.source.value, Path::new("/work/a"));
+        assert_eq!(drill.source.value, Path::new("/srv/a"));
         assert_eq!(drill.rtt, Some(Span::millis(2)));
         assert_eq!(drill.drill.after, Span::seconds(3));
         assert_eq!(drill.scenario.site.has_neighbours, Some(true));
