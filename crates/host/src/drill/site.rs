@@ -336,9 +336,8 @@ impl Site {
             Command::Open => {
                 let opened = Server::open(&self.engine, &self.plan, &Silence, None).await;
                 let server = opened.map_err(said)?;
-                let replayed = || server.recoveries().iter().filter(|one| one.logs > 0);
-                let longest = replayed().map(|one| one.took).max().unwrap_or_default();
-                let logs = replayed().map(|one| one.logs).sum();
+                let longest = server.longest_replay();
+                let logs = server.recoveries().iter().map(|one| one.logs).sum();
                 self.opened = Some((Rc::new(server), Vec::new()));
                 return Ok(Answer::Opened {
                     replay_s: longest.as_seconds(),

@@ -59,11 +59,6 @@ fn said(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-fn longest<T: Table>(server: &Server<T>) -> Span {
-    let replayed = server.recoveries().iter().filter(|one| one.logs > 0);
-    replayed.map(|one| one.took).max().unwrap_or_default()
-}
-
 /// Opens the databases of `plan`, recovering them if needed.
 pub(crate) async fn open_records(world: &World, plan: &Plan) -> Result<Rc<Server>, String> {
     let opened = Server::open(world, plan, &Silence, None).await;
@@ -85,7 +80,7 @@ impl Cast for Records {
         _: Vec<Elsewhere>,
     ) -> Result<(Opened<Self>, Span), String> {
         let server = open_records(&world, &plan).await?;
-        let took = longest(&server);
+        let took = server.longest_replay();
         Ok(((server, former.1), took))
     }
 
@@ -128,7 +123,7 @@ impl Cast for Twin {
         };
         let taken = former.take_over(&world, &plan, &Silence, sites).await;
         let server = Rc::new(taken.map_err(said)?);
-        let took = longest(&server);
+        let took = server.longest_replay();
         Ok(((server, populations), took))
     }
 

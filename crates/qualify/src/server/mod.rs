@@ -177,6 +177,12 @@ impl<T: Table> Server<T> {
         &self.recoveries
     }
 
+    /// The longest time of those instances that had log to replay.
+    pub fn longest_replay(&self) -> Span {
+        let replayed = self.recoveries.iter().filter(|one| one.logs > 0);
+        replayed.map(|one| one.took).max().unwrap_or_default()
+    }
+
     /// The instances.
     pub fn instances(&self) -> &[Instance<T::Content>] {
         &self.instances
