@@ -6,11 +6,11 @@
 use std::path::{Path, PathBuf};
 
 use brunt_ese::content::{Bytes, Content};
-use brunt_ese::error::EngineError;
-use brunt_ese::format::log_file::{LOG_HEADER_BYTES, SIGNATURE_AT, log_file_name};
+use brunt_ese::error::{EngineError, file_error, name_error};
+use brunt_ese::format::log_file::{LOG_HEADER_BYTES, SIGNATURE_AT, generation_of, log_file_name};
 use brunt_ese::format::stamp::Signature;
 use brunt_units::Span;
-use brunt_world::{Class, FileId, Io, IoError, Op, OpenMode, Segments, VolumeError, World};
+use brunt_world::{Class, FileId, Io, Op, OpenMode, Segments, VolumeError, World};
 
 use crate::wire::PIECE_BYTES;
 
@@ -34,29 +34,11 @@ fn aside(directory: &Path, generation: u32, number: u32) -> PathBuf {
     directory.join(format!("{BASE}{generation:05X}-aside{number}.log"))
 }
 
-pub(crate) fn volume_error(path: &Path) -> impl Fn(VolumeError) -> EngineError {
-    move |error| EngineError::Volume {
-        path: path.to_owned(),
-        error,
-    }
-}
-
-pub(crate) fn file_error(path: &Path) -> impl Fn(IoError) -> EngineError {
-    move |error| EngineError::File {
-        path: path.to_owned(),
-        error,
-    }
-}
-
 /// The generations of closed logs in a folder, ascending.
 pub(crate) async fn generations(world: &World, directory: &Path) -> Result<Vec<u32>, EngineError> {
     let names = world.volume.list(directory).await;
-    let names = names.map_err(volume_error(directory))?;
-    let found = names.iter().filter_map(|name| {
-        let digits = name.strip_prefix(BASE)?.strip_suffix(".log")?;
-        let generation = u32::from_str_radix(digits, 16).ok()?;
-        (log_file_name(BASE, generation) == *name).then_some(generation)
-    });
+    let names = names.map_err(name_error(directory))?;
+    let found = names.iter().filter_map(|name| generation_of(BASE, name));
     let mut found: Vec<u32> = found.collect();
     found.sort_unstable();
     Ok(found)
@@ -84,14 +66,14 @@ impl LogReader {
         let file = match world.volume.open(path, OpenMode::Read).await {
             Ok(file) => file,
             Err(VolumeError::NotFound) => return Ok(None),
-            Err(error) => return Err(volume_error(path)(error)),
+            Err(error) => return Err(name_error(path)(error)),
         };
         let length = match world.volume.length(file).await {
             Ok(length) => length,
             Err(error) => {
                 // The first error is the one that counts.
                 let _ = world.volume.close(file).await;
-                return Err(volume_error(path)(error));
+                return Err(name_error(path)(error));
             }
         };
         Ok(Some(Self {
@@ -179,19 +161,19 @@ pub(crate) async fn put_log(
     }
     let to = archived(directory, generation);
     let renamed = world.volume.rename(&path, &to).await;
-    renamed.map_err(volume_error(&path))?;
+    renamed.map_err(name_error(&path))?;
     let synced = world.volume.sync_directory(directory).await;
-    synced.map_err(volume_error(directory))
+    synced.map_err(name_error(directory))
 }
 
 async fn write_new(world: &World, path: &Path, bytes: &[u8]) -> Result<(), EngineError> {
     let volume = &world.volume;
     let file = volume.open(path, OpenMode::CreateNew).await;
-    let file = file.map_err(volume_error(path))?;
+    let file = file.map_err(name_error(path))?;
     let written = write_whole(world, file, path, bytes).await;
     let closed = volume.close(file).await;
     written?;
-    closed.map_err(volume_error(path))
+    closed.map_err(name_error(path))
 }
 
 async fn write_whole(
@@ -201,7 +183,7 @@ async fn write_whole(
     bytes: &[u8],
 ) -> Result<(), EngineError> {
     let allocated = world.volume.allocate(file, bytes.len() as u64).await;
-    allocated.map_err(volume_error(path))?;
+    allocated.map_err(name_error(path))?;
     for (number, piece) in (0_u64..).zip(bytes.chunks(PIECE_BYTES)) {
         let segments = Segments::from_buf([Bytes::outgoing(&world.frames, piece)]);
         let at = number * PIECE_BYTES as u64;
@@ -232,17 +214,17 @@ pub(crate) async fn remove_arriving(world: &World, directory: &Path) -> Result<(
         return Err(EngineError::NotOurs(path));
     }
     let removed = world.volume.remove(&path).await;
-    removed.map_err(volume_error(&path))
+    removed.map_err(name_error(&path))
 }
 
-/// Renames the generations in `which`, newest first, so that a crash leaves consecutive ones; then syncs the folder.
+/// Renames the generations in `which`, newest first and each durably, so that a crash leaves consecutive ones.
 pub(crate) async fn put_aside(
     world: &World,
     directory: &Path,
     which: impl DoubleEndedIterator<Item = u32>,
 ) -> Result<(), EngineError> {
     let names = world.volume.list(directory).await;
-    let names = names.map_err(volume_error(directory))?;
+    let names = names.map_err(name_error(directory))?;
     let is_free = |path: &PathBuf| {
         let name = path.file_name().expect("it was joined").to_string_lossy();
         !names.iter().any(|known| *known == name)
@@ -252,10 +234,9 @@ pub(crate) async fn put_aside(
         let mut places = (1..).map(|number| aside(directory, generation, number));
         let to = places.find(is_free).expect("numbers do not end");
         let renamed = world.volume.rename(&from, &to).await;
-        renamed.map_err(volume_error(&from))?;
-        // One after the other: whatever survives a crash has no gap.
+        renamed.map_err(name_error(&from))?;
         let synced = world.volume.sync_directory(directory).await;
-        synced.map_err(volume_error(directory))?;
+        synced.map_err(name_error(directory))?;
     }
     Ok(())
 }

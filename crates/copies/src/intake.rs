@@ -14,7 +14,7 @@
 
 use std::path::{Path, PathBuf};
 
-use brunt_ese::error::EngineError;
+use brunt_ese::error::{EngineError, name_error};
 use brunt_ese::format::log_file::LogHeaderError;
 use brunt_ese::format::stamp::{Signature, Stamp};
 use brunt_ese::log::LogShape;
@@ -89,10 +89,10 @@ impl Intake {
             Some(tail) => {
                 let to = files::archived(directory, tail.held.generation);
                 if archived.contains(&tail.held.generation) {
-                    return Err(files::volume_error(&to)(VolumeError::Exists).into());
+                    return Err(name_error(&to)(VolumeError::Exists).into());
                 }
                 let renamed = world.volume.rename(&current, &to).await;
-                renamed.map_err(files::volume_error(&current))?;
+                renamed.map_err(name_error(&current))?;
                 Some(tail)
             }
             None => match archived.last() {
@@ -105,7 +105,7 @@ impl Intake {
         };
         // A process that was killed may have left names that are not durable, and the hello acknowledges them.
         let synced = world.volume.sync_directory(directory).await;
-        synced.map_err(files::volume_error(directory))?;
+        synced.map_err(name_error(directory))?;
         // Older logs than the databases need say nothing about the next one.
         if let Some(tail) = newest.filter(|tail| tail.held.generation + 1 >= first) {
             intake.stored(tail);

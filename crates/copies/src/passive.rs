@@ -21,7 +21,7 @@ use std::rc::Rc;
 
 use brunt_ese::cache::{Cache, CacheOptions};
 use brunt_ese::content::Bytes;
-use brunt_ese::error::EngineError;
+use brunt_ese::error::{EngineError, name_error};
 use brunt_ese::format::header::{DatabaseHeader, DatabaseState};
 use brunt_ese::format::stamp::Signature;
 use brunt_ese::instance::recovery::RecoveryReport;
@@ -73,8 +73,6 @@ struct Inner {
     /// The newest generation that databases need to be consistent.
     needed: u32,
     queues: Cell<Queues>,
-    /// The newest generation that databases are said to need.
-    begun: Cell<u32>,
     /// The checkpoint moves when this generation is replayed.
     checkpoint_at: Cell<u32>,
     /// A stored generation, and when it is old enough.
@@ -141,7 +139,7 @@ impl PassiveCopy {
             let found = database::open(world, path, page).await?;
             wants.add(&found.header);
             let closed = world.volume.close(found.file).await;
-            closed.map_err(files::volume_error(path))?;
+            closed.map_err(name_error(path))?;
         }
         let (directory, shape) = (&options.instance.log_directory, options.instance.log);
         let intake = Intake::open(world, directory, shape, wants.stream, wants.first).await?;
@@ -163,7 +161,6 @@ impl PassiveCopy {
             replayer: RefCell::default(),
             needed: wants.highest,
             queues: Cell::new(queues),
-            begun: Cell::new(0),
             checkpoint_at: Cell::new(0),
             due: Cell::new(None),
             connection: Cell::new(None),
@@ -398,13 +395,11 @@ impl PassiveCopy {
                 return Ok(Step::Waits(Some(due)));
             }
         }
+        let begun = self.0.replayer.borrow().as_ref().map_or(0, Replayer::begun);
         // A lagged copy begins none before it is due.
-        let ahead = match self.0.options.lag {
-            Span::ZERO => stored.min(self.queues().replayed.saturating_add(AHEAD)),
-            _ => next,
-        };
-        if next > self.0.begun.get() {
-            self.begin(ahead).await?;
+        if begun < next && self.0.options.lag == Span::ZERO {
+            let ahead = self.queues().replayed.saturating_add(AHEAD);
+            self.begin(stored.min(ahead)).await?;
         }
         self.feed(next).await?;
         Ok(Step::Replayed)
@@ -427,7 +422,6 @@ impl PassiveCopy {
         let mut replayer = self.take_replayer();
         let begun = replayer.begin(newest).await;
         *self.0.replayer.borrow_mut() = Some(replayer);
-        self.0.begun.set(newest);
         Ok(begun?)
     }
 

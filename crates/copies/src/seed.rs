@@ -19,14 +19,13 @@ use std::path::{Path, PathBuf};
 
 use brunt_ese::backup::{LogHold, Piece, Reads, Sink, read_pages};
 use brunt_ese::content::{Bytes, Content};
-use brunt_ese::error::EngineError;
+use brunt_ese::error::{EngineError, file_error, name_error};
 use brunt_ese::format::header::{DatabaseHeader, DatabaseState, LogsRequired};
 use brunt_ese::instance::{Instance, InstanceOptions};
 use brunt_units::PageSize;
 use brunt_world::{Class, FileId, Io, Op, OpenMode, Segment, Segments, VolumeError, World};
 
 use crate::error::CopyError;
-use crate::files::{file_error, volume_error};
 
 /// A new copy's databases, and the logs that are kept for it.
 pub struct Seed {
@@ -146,20 +145,20 @@ fn seeding(path: &Path) -> PathBuf {
 async fn create(world: &World, path: &Path) -> Result<FileId, EngineError> {
     match world.volume.open(path, OpenMode::Read).await {
         Err(VolumeError::NotFound) => {}
-        Err(error) => return Err(volume_error(path)(error)),
+        Err(error) => return Err(name_error(path)(error)),
         Ok(file) => {
             let closed = world.volume.close(file).await;
-            closed.map_err(volume_error(path))?;
-            return Err(volume_error(path)(VolumeError::Exists));
+            closed.map_err(name_error(path))?;
+            return Err(name_error(path)(VolumeError::Exists));
         }
     }
     let path = seeding(path);
     match world.volume.remove(&path).await {
         Ok(()) | Err(VolumeError::NotFound) => {}
-        Err(error) => return Err(volume_error(&path)(error)),
+        Err(error) => return Err(name_error(&path)(error)),
     }
     let opened = world.volume.open(&path, OpenMode::CreateNew).await;
-    opened.map_err(volume_error(&path))
+    opened.map_err(name_error(&path))
 }
 
 async fn write(
@@ -191,12 +190,12 @@ async fn finish(
     let closed = world.volume.close(file).await;
     written?;
     synced.result.map_err(file_error(path))?;
-    closed.map_err(volume_error(path))?;
+    closed.map_err(name_error(path))?;
     let renamed = world.volume.rename(&seeding(path), path).await;
-    renamed.map_err(volume_error(path))?;
+    renamed.map_err(name_error(path))?;
     let Some(directory) = path.parent() else {
         return Ok(());
     };
     let synced = world.volume.sync_directory(directory).await;
-    synced.map_err(volume_error(directory))
+    synced.map_err(name_error(directory))
 }

@@ -11,6 +11,8 @@ use std::path::PathBuf;
 use brunt_units::{LogPosition, PageNumber};
 use brunt_world::{IoError, VolumeError};
 
+pub use crate::small_file::{file_error, name_error};
+
 use crate::format::log_file::LogHeaderError;
 
 /// Errors of engine calls.

@@ -10,7 +10,7 @@ use crate::error::EngineError;
 const CHUNK: u64 = 256 << 10;
 
 /// Wraps the I/O error of the file at `path`.
-pub(crate) fn file_error(path: &Path) -> impl Fn(IoError) -> EngineError {
+pub fn file_error(path: &Path) -> impl Fn(IoError) -> EngineError {
     move |error| EngineError::File {
         path: path.to_owned(),
         error,
@@ -18,7 +18,7 @@ pub(crate) fn file_error(path: &Path) -> impl Fn(IoError) -> EngineError {
 }
 
 /// Wraps the volume error for `path`.
-pub(crate) fn name_error(path: &Path) -> impl Fn(brunt_world::VolumeError) -> EngineError {
+pub fn name_error(path: &Path) -> impl Fn(brunt_world::VolumeError) -> EngineError {
     move |error| EngineError::Volume {
         path: path.to_owned(),
         error,

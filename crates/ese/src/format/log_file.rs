@@ -323,6 +323,14 @@ pub fn log_file_name(base: &str, generation: u32) -> String {
     }
 }
 
+/// The generation that `name` stands for, if it names an older one.
+pub fn generation_of(base: &str, name: &str) -> Option<u32> {
+    let digits = name.strip_prefix(base)?.strip_suffix(".log")?;
+    let generation = u32::from_str_radix(digits, 16).ok()?;
+    // Accept only our own spelling: any other is a foreign file.
+    (log_file_name(base, generation) == name).then_some(generation)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -430,5 +438,21 @@ mod tests {
     fn names_are_as_long_as_they_must_be() {
         assert_eq!(log_file_name("edb", 0x1F), "edb0001F.log");
         assert_eq!(log_file_name("E00", 0x10_0000), "E0000100000.log");
+    }
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        assert_eq!(generation_of("edb", "edb0001F.log"), Some(0x1F));
+        assert_eq!(generation_of("edb", "edb00100000.log"), Some(0x10_0000));
+        for other in [
+            "edb.log",
+            "edbtmp.log",
+            "edb0001f.log",
+            "edb1F.log",
+            "E000001F.log",
+            "edb0001F.txt",
+        ] {
+            assert_eq!(generation_of("edb", other), None, "{other}");
+        }
     }
 }

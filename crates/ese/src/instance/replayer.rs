@@ -125,6 +125,12 @@ impl Replayer {
         Ok(())
     }
 
+    /// The newest generation that was fed or named by [`Replayer::begin`].
+    pub fn begun(&self) -> u32 {
+        let fed = self.next.saturating_sub(1);
+        self.named.map_or(fed, |named| named.max(fed))
+    }
+
     /// Names generations up to `newest` in the headers at once, so that feeding them does not write headers for each. Their files are
     /// durable and have their names. The next open replays them all, fed or not; a generation before the newest one that was named takes
     /// that back, as long as none after it was fed.

@@ -35,7 +35,7 @@ use super::LogShape;
 use super::reserve::Reserves;
 use crate::content::Content;
 use crate::error::EngineError;
-use crate::format::log_file::{FILL, LOG_HEADER_BYTES, LogHeader, log_file_name};
+use crate::format::log_file::{FILL, LOG_HEADER_BYTES, LogHeader, generation_of, log_file_name};
 use crate::format::stamp::{Signature, Stamp};
 use crate::meter::MeterBoard;
 use crate::policy::log_format::format_now;
@@ -529,35 +529,6 @@ impl<C: Content> LogFiles<C> {
             signature: place.signature,
             checkpoint: LogPosition::default(),
             attachments: Vec::new(),
-        }
-    }
-}
-
-/// The generation that `name` stands for, if it names an older one.
-fn generation_of(base: &str, name: &str) -> Option<u32> {
-    let digits = name.strip_prefix(base)?.strip_suffix(".log")?;
-    let generation = u32::from_str_radix(digits, 16).ok()?;
-    // Accept only our own spelling: any other is a foreign file.
-    (log_file_name(base, generation) == name).then_some(generation)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_read_as_they_are_written() {
-        assert_eq!(generation_of("edb", "edb0001F.log"), Some(0x1F));
-        assert_eq!(generation_of("edb", "edb00100000.log"), Some(0x10_0000));
-        for other in [
-            "edb.log",
-            "edbtmp.log",
-            "edb0001f.log",
-            "edb1F.log",
-            "E000001F.log",
-            "edb0001F.txt",
-        ] {
-            assert_eq!(generation_of("edb", other), None, "{other}");
         }
     }
 }
