@@ -27,6 +27,7 @@
 pub mod advice;
 pub mod configuration;
 pub mod consent;
+pub mod distance;
 pub mod drill;
 pub mod folders;
 pub mod handles;

@@ -12,7 +12,8 @@
 //! ```
 //!
 //! Beside the world there are utilities for runs: the folder lock ([`FolderLock`]), and [`facts`]: devices, the counters of the
-//! kernel and of this process, and the machine. Predictions request [`huge_pages`] before they start.
+//! kernel and of this process, and the machine. Predictions request [`huge_pages`] before they start. A real drill puts its sites into
+//! networks of their own, joined by [`tun`] devices.
 //!
 //! Invariant: I/O memory is never unmapped and an I/O in flight is never freed, so dropping anything at any time is sound and never
 //! blocks.
@@ -35,6 +36,7 @@ mod reactor;
 mod ring;
 mod roots;
 mod shortage;
+pub mod tun;
 mod volume;
 mod watches;
 mod world;
