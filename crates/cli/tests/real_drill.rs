@@ -2,7 +2,8 @@
 //!
 //! The long form, which kills at random moments: `BRUNT_DRILLS=100 cargo test --release -p brunt-cli --test real_drill -- --nocapture random`.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
@@ -69,6 +70,18 @@ fn drill(home: &Path, arguments: &[&str]) -> (Output, Value) {
 
 fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Notes that something could not be tried.
+fn skipped(what: &str) {
+    if let Some(list) = std::env::var_os("BRUNT_SKIPPED") {
+        let mut list = File::options()
+            .append(true)
+            .create(true)
+            .open(list)
+            .unwrap();
+        writeln!(list, "{what}").unwrap();
+    }
 }
 
 /// The outcome of rule `id`.
@@ -166,6 +179,28 @@ fn a_source_that_wakes_up_is_fenced() {
         assert_eq!(result["drill"]["rpo"]["transactions"], 0);
         assert_eq!(rule(&result, "drill-one-side"), "ok");
     }
+}
+
+#[test]
+fn packets_are_lost_and_commits_are_not() {
+    let home = home();
+    let link = ["--set=link.rtt=2ms", "--set=link.loss_per_million=5000"];
+    let incident = ["--set=event.0.what=link lost", "--no-controls"];
+    let (output, result) = drill(home.path(), &[link, incident].concat());
+    if said(&output).contains("this system refuses") {
+        skipped("a link of packets: no networks of its own here");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let events = result["drill"]["events"].as_array().unwrap().iter();
+    let mut told = events.filter_map(|event| event["what"].as_str());
+    let words = told
+        .rfind(|what| what.starts_with("packets over the link"))
+        .unwrap();
+    assert!(!words.contains(" 0 were lost"), "{words}");
+    assert_eq!(result["drill"]["rpo"]["transactions"], 0);
+    assert_eq!(rule(&result, "drill-one-side"), "ok");
+    assert!(is_clean(home.path()));
 }
 
 #[test]

@@ -7,7 +7,7 @@
 //! [site.destination]                  the side that takes over
 //! folder = "/srv/b"
 //! [link]
-//! rtt = "2ms"                         a round trip between the sites, made by a relay; without it that of the machine itself
+//! rtt = "2ms"                         a round trip between the sites, and more; without it that of the machine itself
 //! [replication]
 //! mode = "synchronous"                or "asynchronous": closed logs are shipped
 //! [drill]
@@ -29,6 +29,7 @@ use super::drill::{self, Drill};
 use super::format::{path, quoted, span, word};
 use super::model::Scenario;
 use super::place::{Cause, Place, Placed, Refusal};
+use super::real_link::RealLink;
 use super::section::{self, Section};
 use super::tree::{Node, Value};
 
@@ -43,8 +44,6 @@ const WORDS: [(&str, SiteIncident); 4] = [
     ("link lost", SiteIncident::LinkLost),
     ("failover", SiteIncident::FailOver { planned: false }),
 ];
-/// A longer round trip is none of this earth.
-const RTT_MAX: Span = Span::seconds(1);
 /// Where files lie in the folder of a site.
 const FILES: &str = "files";
 
@@ -93,8 +92,8 @@ pub struct RealDrill {
     pub source: Placed<PathBuf>,
     /// The folder of the side that takes over.
     pub destination: Placed<PathBuf>,
-    /// A round trip over the link, if it is to be longer than the machine's own.
-    pub rtt: Option<Span>,
+    /// What is between the sites, if it is more than this machine.
+    pub link: Option<RealLink>,
     /// Whether writes wait for the other site.
     pub is_synchronous: bool,
     /// What it has to reach.
@@ -111,8 +110,7 @@ impl RealDrill {
     pub(super) fn read(mut top: Top, folder: &Path) -> Result<Self, Refusal> {
         let own = top.sections.place().clone();
         let [source, destination] = read_sites(&mut top.sections, folder)?;
-        let mut link = top.sections.section("link", &["rtt"])?;
-        let rtt = link.read("rtt", read_rtt)?.map(|rtt| rtt.value);
+        let link = top.sections.take("link").map(RealLink::read).transpose()?;
         let mut replication = top.sections.section("replication", &["mode"])?;
         let mode = replication.read_or("mode", true, |node| section::choice(node, &MODES))?;
         let (events, drill) = (top.sections.take("event"), top.sections.take("drill"));
@@ -137,7 +135,7 @@ impl RealDrill {
             scenario,
             source,
             destination,
-            rtt,
+            link,
             is_synchronous: mode.value,
             drill: drill::read_real(drill)?,
             timeline,
@@ -178,8 +176,8 @@ impl RealDrill {
         for (side, folder) in SIDES.iter().zip([&self.source, &self.destination]) {
             writeln!(out, "\n[site.{side}]\nfolder = {}", path(&folder.value))?;
         }
-        if let Some(rtt) = self.rtt {
-            writeln!(out, "\n[link]\nrtt = {}", span(rtt))?;
+        if let Some(link) = &self.link {
+            link.write(out)?;
         }
         writeln!(
             out,
@@ -253,16 +251,6 @@ fn read_sites(top: &mut Section, folder: &Path) -> Result<[Placed<PathBuf>; 2], 
         return Err(refusal.hint("two folders beside each other, better on two volumes"));
     }
     Ok([source, destination])
-}
-
-fn read_rtt(node: &Node) -> Result<Span, Refusal> {
-    match section::some_time(node)? {
-        rtt if rtt <= RTT_MAX => Ok(rtt),
-        _ => Err(node
-            .place
-            .refuse(format!("is longer than {RTT_MAX}"))
-            .hint("1ms is 100 km of fibre")),
-    }
 }
 
 /// The events, which must be able to follow each other.
@@ -362,13 +350,29 @@ mod tests {
         let more = "[link]\nrtt = \"2ms\"\n[drill]\nafter = \"3s\"\nsample = \"1s\"\nrecovery_point = \"0s\"\n[site]\nneighbours = true\n";
         let drill = read(&format!("{TEST}{SITES}{EVENTS}{more}")).unwrap();
         assert_eq!(drill.source.value, Path::new("/srv/a"));
-        assert_eq!(drill.rtt, Some(Span::millis(2)));
+        assert_eq!(
+            drill.link.map(|link| link.round_trip),
+            Some(Span::millis(2))
+        );
         assert_eq!(drill.drill.after, Span::seconds(3));
         assert_eq!(drill.scenario.site.has_neighbours, Some(true));
         let words: Vec<_> = drill.timeline.iter().map(|one| one.what.word()).collect();
         assert_eq!(words, ["source frozen", "failover"]);
         let at = drill.at(&drill.destination.value);
         assert_eq!(at.instances[0].log.value, Path::new("/srv/b/files/log1"));
+        assert_eq!(read(&drill.to_toml()).unwrap(), drill);
+        let link =
+            "[link]\nkm = 30.5\njitter = \"150us\"\nbandwidth = \"T3\"\nloss_per_million = 7\n";
+        let drill = read(&format!("{TEST}{SITES}{EVENTS}{link}")).unwrap();
+        let link = drill.link.unwrap();
+        assert_eq!(
+            (link.round_trip, link.jitter),
+            (Span::micros(305), Span::micros(150))
+        );
+        assert_eq!(
+            link.beyond_delay(),
+            ["jitter", "bandwidth", "loss_per_million"]
+        );
         assert_eq!(read(&drill.to_toml()).unwrap(), drill);
     }
 
@@ -423,7 +427,14 @@ mod tests {
         );
         refused(
             whole(SITES, &format!("{EVENTS}[link]\nrtt = \"2 m\"\n")),
-            "is longer than 1.0 s",
+            "is a round trip of more than 1.0 s",
+        );
+        refused(
+            whole(
+                SITES,
+                &format!("{EVENTS}[link]\nrtt = \"2ms\"\ngateway = \"1ms\"\n"),
+            ),
+            "unknown key `gateway` in [link]",
         );
         refused(
             format!("{}{SITES}{EVENTS}", TEST.replace("log1", "../log1")),

@@ -1,5 +1,7 @@
 //! `brunt site --stdio`: one site of a drill. `brunt drill` starts it; nobody else needs to.
 
+use std::net::Ipv4Addr;
+
 use brunt_host::drill::site;
 use clap::Args;
 
@@ -12,12 +14,16 @@ pub struct SiteArgs {
     /// Take commands on stdin and answer on stdout
     #[arg(long, required = true)]
     pub stdio: bool,
+
+    /// Move into a network of its own, with this address
+    #[arg(long, value_name = "ADDRESS")]
+    pub address: Option<Ipv4Addr>,
 }
 
 /// Serves until stdin ends.
 ///
 /// # Errors
 /// Why it could not begin.
-pub fn run(_: &SiteArgs, _: &Output) -> Result<Exit, String> {
-    site::serve().map(|()| Exit::Passed)
+pub fn run(arguments: &SiteArgs, _: &Output) -> Result<Exit, String> {
+    site::serve(arguments.address).map(|()| Exit::Passed)
 }

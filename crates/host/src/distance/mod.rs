@@ -49,13 +49,16 @@ pub fn leave(address: Ipv4Addr, to: impl AsFd) -> io::Result<()> {
 /// The file of the device that the process at the other end of `from` has sent.
 ///
 /// # Errors
-/// When it has sent none.
+/// `UnexpectedEof` when that process has ended before, and what the system says.
 pub fn receive(from: impl AsFd) -> io::Result<OwnedFd> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];
     let mut into = [IoSliceMut::new(&mut byte)];
-    recvmsg(from, &mut into, &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let received = recvmsg(from, &mut into, &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    if received.bytes == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
     let mut files = control.drain().filter_map(|message| match message {
         RecvAncillaryMessage::ScmRights(files) => Some(files),
         _ => None,

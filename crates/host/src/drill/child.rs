@@ -4,18 +4,24 @@
 
 use std::cell::RefCell;
 use std::io::{ErrorKind, Read, Write};
+use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child as Process, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child as Process, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 use std::{env, io};
 
+use crate::distance;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 /// Bytes that are kept of what a process says on stderr.
 const WORDS_MAX: usize = 4 << 10;
+/// A process that leaves its network has done so within this time, or hangs.
+const LEAVES_WITHIN: Duration = Duration::from_secs(30);
 
 /// The stdout of a process, read without waiting: when it has nothing more, all that was said until then has been heard.
 struct Speech {
@@ -31,7 +37,8 @@ pub(super) struct Child {
     process: Process,
     /// The process itself, whatever becomes of its number.
     handle: OwnedFd,
-    stdin: Option<ChildStdin>,
+    /// Its stdin is a socket: the file of a network device comes back over it.
+    stdin: UnixStream,
     speech: RefCell<Speech>,
     /// The first words on stderr.
     words: Arc<Mutex<Vec<u8>>>,
@@ -39,15 +46,21 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// Starts `program` as a site.
+    /// Starts `program` as a site, with `address` in a network of its own.
     ///
     /// # Errors
     /// What the system says.
-    pub(super) fn start(name: &'static str, program: &Path) -> io::Result<Self> {
+    pub(super) fn start(
+        name: &'static str,
+        program: &Path,
+        address: Option<Ipv4Addr>,
+    ) -> io::Result<Self> {
+        let (stdin, theirs) = UnixStream::pair()?;
         let mut process = Command::new(program)
             .args(["site", "--stdio"])
+            .args(address.map(|address| format!("--address={address}")))
             .env_remove("BRUNT_WITNESS")
-            .stdin(Stdio::piped())
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             // Ctrl-C is for the drill, which ends its sites.
@@ -65,7 +78,7 @@ impl Child {
         let hearing = thread::Builder::new().name(format!("{name} complains"));
         Ok(Self {
             name,
-            stdin: process.stdin.take(),
+            stdin,
             process,
             handle,
             speech: RefCell::new(Speech {
@@ -83,11 +96,21 @@ impl Child {
         self.name
     }
 
+    /// The network device of a site that was started with an address.
+    ///
+    /// # Errors
+    /// Why it has none, in the words of the process.
+    pub(super) fn device(&mut self) -> io::Result<OwnedFd> {
+        self.stdin.set_read_timeout(Some(LEAVES_WITHIN))?;
+        distance::receive(&self.stdin).map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => io::Error::other(self.last_words()),
+            _ => error,
+        })
+    }
+
     /// Tells it `line`. A process that is gone hears nothing, which its end will show.
     pub(super) fn tell(&mut self, line: &str) {
-        if let Some(stdin) = &mut self.stdin {
-            let _ = stdin.write_all(line.as_bytes());
-        }
+        let _ = self.stdin.write_all(line.as_bytes());
     }
 
     /// The lines that it has said since the last time.

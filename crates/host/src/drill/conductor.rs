@@ -5,7 +5,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::rc::Rc;
 
 use brunt_drill::{Base, Course, DrillListener, Evidence, FailoverDone, Key, Ledger, Rehearsed};
@@ -17,7 +17,7 @@ use brunt_workload::mix::{Commit, Kind};
 use brunt_world::World;
 
 use super::child::Child;
-use super::relay::Relay;
+use super::link::Link;
 use super::said::{Answer, Command, How, Said, line};
 use super::shipping::Shipping;
 use super::{RealDrillError, Stage};
@@ -84,7 +84,7 @@ pub(super) struct Conductor {
     listener: Rc<dyn DrillListener>,
     stop: Stop,
     pub(super) sites: [Site; 2],
-    pub(super) relays: RefCell<Vec<Relay>>,
+    pub(super) link: Link,
     pub(super) course: Course,
     pub(super) ledger: RefCell<Ledger>,
     pub(super) evidence: RefCell<Evidence>,
@@ -119,22 +119,26 @@ impl Conductor {
         listener: &Rc<dyn DrillListener>,
         stop: &Stop,
     ) -> Result<Self, RealDrillError> {
-        let start = |name| -> Result<Site, RealDrillError> {
-            let child = Child::start(name, &stage.program).map_err(RealDrillError::Process)?;
-            Ok(Site {
-                child: RefCell::new(child),
-                answers: RefCell::default(),
-                may_end: Cell::new(false),
-            })
+        let start = |name, number| {
+            let address = stage.link.address(number);
+            Child::start(name, &stage.program, address).map_err(RealDrillError::Process)
         };
+        let mut children = [start("source", 0)?, start("destination", 1)?];
+        let seed = stage.drill.scenario.test.seed;
+        let link = Link::between(&stage.link, children.each_mut(), seed);
+        let link = link.map_err(RealDrillError::Process)?;
         Ok(Self {
             world: world.clone(),
             stage: Rc::clone(stage),
             script,
             listener: Rc::clone(listener),
             stop: stop.clone(),
-            sites: [start("source")?, start("destination")?],
-            relays: RefCell::default(),
+            sites: children.map(|child| Site {
+                child: RefCell::new(child),
+                answers: RefCell::default(),
+                may_end: Cell::new(false),
+            }),
+            link,
             course: Course::default(),
             ledger: RefCell::default(),
             evidence: RefCell::default(),
@@ -156,11 +160,6 @@ impl Conductor {
         self.world.clock.now()
     }
 
-    /// Bytes that have gone to the destination.
-    fn sent(&self) -> u64 {
-        self.relays.borrow().iter().map(Relay::sent).sum()
-    }
-
     pub(super) fn site(&self, side: Side) -> &Site {
         &self.sites[match side {
             Side::Source => 0,
@@ -179,13 +178,19 @@ impl Conductor {
         let begun = self.now();
         self.course.begin(begun);
         self.began.set(Some(begun));
-        self.sent_before.set(self.sent());
+        self.sent_before.set(self.link.sent());
+        if let Some(told) = self.stage.link.told() {
+            self.tell(begun, told);
+        }
         if let Some(how) = self.script.how {
             self.ask(Side::Destination, &Command::Break { how }).await?;
         }
         for event in &self.script.timeline {
             self.pass(begun + event.at).await?;
             self.perform(*event).await?;
+        }
+        if let Some(told) = self.link.told() {
+            self.tell(self.now(), told);
         }
         Ok(())
     }
@@ -205,12 +210,11 @@ impl Conductor {
             };
             self.ask(side, &begin).await?;
         }
-        let Answer::Listening { port } = self.ask(Side::Destination, &Command::Receive).await?
-        else {
+        let Answer::Listening { at } = self.ask(Side::Destination, &Command::Receive).await? else {
             return Err(unexpected(Side::Destination));
         };
-        let port = self.relay_to(port).await?;
-        let mirror = Command::Mirror { port, epoch: 1 };
+        let to = self.link.way_to(&self.world, at).await?;
+        let mirror = Command::Mirror { to, epoch: 1 };
         self.ask(Side::Source, &mirror).await?;
         let Answer::Created { records } = self.ask(Side::Source, &Command::Create).await? else {
             return Err(unexpected(Side::Source));
@@ -231,25 +235,15 @@ impl Conductor {
     /// Both sites have the same databases; from now on only closed logs go to the destination.
     async fn ship(&self) -> Result<(), Trouble> {
         self.ask(Side::Source, &Command::Close).await?;
-        let Answer::Copying { ports } = self.ask(Side::Destination, &Command::Copy).await? else {
+        let Answer::Copying { at } = self.ask(Side::Destination, &Command::Copy).await? else {
             return Err(unexpected(Side::Destination));
         };
-        let mut relayed = Vec::new();
-        for port in ports {
-            relayed.push(self.relay_to(port).await?);
+        let mut to: Vec<SocketAddr> = Vec::new();
+        for at in at {
+            to.push(self.link.way_to(&self.world, at).await?);
         }
-        let ship = Command::Ship { ports: relayed };
+        let ship = Command::Ship { to };
         self.ask(Side::Source, &ship).await.map(drop)
-    }
-
-    /// The port of a relay to `port` of the destination.
-    async fn relay_to(&self, port: u16) -> Result<u16, Trouble> {
-        let to = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port);
-        let rtt = self.stage.drill.rtt.unwrap_or_default();
-        let relay = Relay::open(&self.world, to, rtt).await;
-        let (relay, port) = relay.map_err(|error| format!("the link: {error}"))?;
-        self.relays.borrow_mut().push(relay);
-        Ok(port)
     }
 
     async fn perform(&self, event: SiteEvent) -> Result<(), Trouble> {
@@ -270,7 +264,7 @@ impl Conductor {
                 Ok(())
             }
             SiteIncident::LinkLost => {
-                self.relays.borrow().iter().for_each(Relay::cut);
+                self.link.cut();
                 match self.script.is_synchronous {
                     true => self.lose_service(now),
                     // Nobody waits for the other site.
@@ -418,7 +412,7 @@ impl Conductor {
 
     /// What the course led to. Both processes end.
     pub(super) fn into_rehearsed(self) -> Rehearsed {
-        let link_bytes = self.sent().saturating_sub(self.sent_before.get());
+        let link_bytes = self.link.sent().saturating_sub(self.sent_before.get());
         Rehearsed {
             evidence: self.evidence.into_inner(),
             failovers: self.failovers.into_inner(),

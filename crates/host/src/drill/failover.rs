@@ -13,7 +13,6 @@ use brunt_drill::{
 use brunt_units::{Span, Time};
 
 use super::conductor::{Conductor, Side, Trouble, unexpected};
-use super::relay::Relay;
 use super::said::{Answer, Command};
 
 /// The epoch of a site that took over.
@@ -22,8 +21,9 @@ const EPOCH: u64 = 2;
 const KEYS_AT_ONCE: usize = 500;
 /// How long the load goes on before a former side is let go on.
 const BEFORE_WAKING: Span = Span::seconds(1);
-/// How long a former side may take to learn that it is fenced.
-const FENCED_WITHIN: Span = Span::seconds(20);
+/// How long a former side may take to learn that it is fenced: TCP waits twice as long after each packet that is not acknowledged, so
+/// that it may try again only after as long as the link was away.
+const FENCED_WITHIN: Span = Span::seconds(60);
 
 impl Conductor {
     /// The destination takes over.
@@ -226,7 +226,7 @@ impl Conductor {
         }
         self.tell(self.now(), "the source is let go on");
         source.child.borrow().thaw();
-        self.relays.borrow().iter().for_each(Relay::mend);
+        self.link.mend();
         let until = self.now() + FENCED_WITHIN;
         while !self.is_fenced.get() && self.now() < until {
             self.pass(self.now() + Span::millis(5)).await?;

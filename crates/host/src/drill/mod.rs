@@ -4,20 +4,21 @@
 //!   brunt drill: conductor, ledger, judge
 //!      | stdin, stdout: commands, answers, a line before and after each commit (the pipe survives a kill)
 //!      +--> brunt site: source       engine -> mirror --\
-//!      |                                                 relay (in the drill: delay, cut)
+//!      |                                                 link (in the drill: delay, cut)
 //!      '--> brunt site: destination  receiver  <--------/     promoted: fences, recovers, serves
 //! ```
 //!
 //! The ledger, the cut and the judge are those of drills in virtual time (crate `drill`).
 //!
 //! * [`folders`]: of the sites; [`site`]: what a site does; `said`: what is said between processes; `child`: the processes.
-//! * `relay`: the link; `shipping`: what asynchronous replication leaves at risk; `conductor`: takes a drill through its timeline; `failover`: its steps; `controls`: on a broken mirror.
+//! * `link`: packets of [`crate::distance`], or a `relay`; `shipping`: what asynchronous replication leaves at risk; `conductor`: takes a drill through its timeline; `failover`: its steps; `controls`: on a broken mirror.
 
 mod child;
 mod conductor;
 mod controls;
 mod failover;
 pub mod folders;
+mod link;
 mod relay;
 mod said;
 mod shipping;
@@ -43,6 +44,7 @@ use crate::plan;
 use crate::surroundings::{DeviceCounts, places, surroundings};
 use conductor::{Conductor, Script, Trouble};
 use folders::{SiteFolder, SiteFolderError};
+use link::LinkKind;
 
 /// Memory for I/O of the drill itself, which does none.
 const SLAB_BYTES: usize = 1 << 20;
@@ -88,12 +90,14 @@ pub fn rehearse(
     let begun = SystemTime::now();
     let program = options.program.clone().map_or_else(child::own_program, Ok);
     let program = program.map_err(RealDrillError::Process)?;
+    let link = LinkKind::possible(drill, &program).map_err(RealDrillError::Broken)?;
     let folders = [&drill.source, &drill.destination];
     let [source, destination] = folders.map(|folder| SiteFolder::take(folder, options.consent));
     let stage = Rc::new(Stage {
         drill: drill.clone(),
         program,
         folders: [source?, destination?],
+        link,
     });
     let plan = stage.plan(begun);
     let script = Script {
@@ -137,6 +141,7 @@ struct Stage {
     program: PathBuf,
     /// Of the source and of the destination.
     folders: [SiteFolder; 2],
+    link: LinkKind,
 }
 
 impl Stage {

@@ -5,7 +5,7 @@
 //!                         | cut: nothing leaves, in both directions; nothing is lost, as TCP would send it again
 //! ```
 //!
-//! It adds delay to bytes. Jitter, loss, reordering and bandwidth are those of the machine itself.
+//! It adds delay to bytes, and knows nothing of packets: jitter, loss, reordering and bandwidth are those of the machine itself.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -43,12 +43,12 @@ struct Queue {
 }
 
 impl Relay {
-    /// A relay to `to` with a round trip of `rtt`, and the port at which it listens.
+    /// A relay to `to` with a round trip of `rtt`, and where it listens.
     pub(super) async fn open(
         world: &World,
         to: SocketAddr,
         rtt: Span,
-    ) -> Result<(Self, u16), NetError> {
+    ) -> Result<(Self, SocketAddr), NetError> {
         let at = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
         let (listener, at) = world.net.listen(at).await?;
         let relay = Self(Rc::new(Shared {
@@ -60,7 +60,7 @@ impl Relay {
             sent: Cell::new(0),
         }));
         drop(world.spawner.spawn(Rc::clone(&relay.0).accept(listener)));
-        Ok((relay, at.port()))
+        Ok((relay, at))
     }
 
     /// Bytes that have gone to the listener behind it.
@@ -165,8 +165,7 @@ mod tests {
         made.executor.block_on(async move {
             let at = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
             let (listener, to) = world.net.listen(at).await.unwrap();
-            let (relay, port) = Relay::open(&world, to, Span::millis(10)).await.unwrap();
-            let at = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port);
+            let (relay, at) = Relay::open(&world, to, Span::millis(10)).await.unwrap();
             let near = world.net.connect(at).await.unwrap();
             let (far, _) = world.net.accept(listener).await.unwrap();
             let begun = world.clock.now();

@@ -10,6 +10,7 @@
 //!
 //! A line that has not ended when its process is killed was never said.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use brunt_drill::Key;
@@ -33,14 +34,14 @@ pub(super) enum Command {
     },
     /// Receives the changes of the other site.
     Receive,
-    /// Sends all changes to the receiver at this port of this machine.
-    Mirror { port: u16, epoch: u64 },
+    /// Sends all changes to the receiver there.
+    Mirror { to: SocketAddr, epoch: u64 },
     /// Creates the databases.
     Create,
     /// Receives closed logs of the other site from now on, instead of every change.
     Copy,
-    /// Ships closed logs to these ports of this machine, one for each log stream, instead of every change.
-    Ship { ports: Vec<u16> },
+    /// Ships closed logs there, one address for each log stream, instead of every change.
+    Ship { to: Vec<SocketAddr> },
     /// Lets sessions work.
     Work,
     /// Lets them rest.
@@ -71,10 +72,10 @@ pub(super) enum Answer {
     Done,
     /// It could not be done.
     Failed { why: String },
-    /// Listens at this port.
-    Listening { port: u16 },
-    /// Receives logs at these ports, one for each log stream.
-    Copying { ports: Vec<u16> },
+    /// Listens there.
+    Listening { at: SocketAddr },
+    /// Receives logs at these addresses, one for each log stream.
+    Copying { at: Vec<SocketAddr> },
     /// The newest log of each stream that it has.
     Activated { stored: Vec<u32> },
     /// Databases with so many records, in the order of the scenario.

@@ -8,7 +8,7 @@
 //! Asynchronous replication begins in the same way, so that both sites have the same databases. Then these are closed, and opened
 //! again without the mirror: `copy` at the destination, `ship` at the source, and `activate` instead of `promote`.
 //!
-//! It listens on loopback alone. It ends when its stdin does, when the process that started it dies, and when it learns that it is
+//! It listens on loopback alone, or in a network of its own (`--address`) that nothing but the drill reaches. It ends when its stdin does, when the process that started it dies, and when it learns that it is
 //! fenced: a site that woke up must not go on.
 
 use std::collections::VecDeque;
@@ -45,7 +45,7 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use super::said::{Answer, Command, line};
 use crate::consent::Consent;
 use crate::folders::{self, Prepared};
-use crate::{plan, witness};
+use crate::{distance, plan, witness};
 
 /// Where the epoch of a site is, in its folder.
 const EPOCH: &str = "epoch";
@@ -107,11 +107,14 @@ fn read(input: &mut impl BufRead) -> Option<Command> {
     serde_json::from_str(&line).ok()
 }
 
-/// Serves as a site until stdin ends.
+/// Serves as a site until stdin ends: with `address` in a network of its own, otherwise on loopback.
 ///
 /// # Errors
 /// In words, when it could not begin.
-pub fn serve() -> Result<(), String> {
+pub fn serve(address: Option<Ipv4Addr>) -> Result<(), String> {
+    if let Some(address) = address {
+        distance::leave(address, io::stdin()).map_err(said)?;
+    }
     let signal = set_parent_process_death_signal(Some(Signal::KILL));
     signal.map_err(|error| error.to_string())?;
     let voice = Voice::new().map_err(|error| error.to_string())?;
@@ -121,7 +124,7 @@ pub fn serve() -> Result<(), String> {
             "this command is for brunt drill, which starts it and tells it what to do".to_owned(),
         );
     };
-    let (mut real, site) = match Site::begin(begin, &voice) {
+    let (mut real, site) = match Site::begin(begin, address, &voice) {
         Ok(begun) => begun,
         Err(why) => {
             voice.say(&line(&Answer::Failed { why: why.clone() }));
@@ -148,6 +151,8 @@ struct Site {
     /// The world of the engine: mirrored at the side that serves first.
     engine: World,
     folder: PathBuf,
+    /// Where it listens.
+    address: Ipv4Addr,
     plan: Plan,
     sample: Span,
     voice: Voice,
@@ -167,7 +172,11 @@ struct Site {
 }
 
 impl Site {
-    fn begin(command: Command, voice: &Voice) -> Result<(RealWorld, Self), String> {
+    fn begin(
+        command: Command,
+        address: Option<Ipv4Addr>,
+        voice: &Voice,
+    ) -> Result<(RealWorld, Self), String> {
         let Command::Begin {
             scenario,
             folder,
@@ -195,6 +204,7 @@ impl Site {
             world: real.world.clone(),
             engine: real.world.clone(),
             folder,
+            address: address.unwrap_or(Ipv4Addr::LOCALHOST),
             plan,
             sample: drill.drill.sample,
             voice: voice.clone(),
@@ -283,7 +293,7 @@ impl Site {
         match command {
             Command::Begin { .. } => return Err("it has begun already".to_owned()),
             Command::Receive => return self.receive().await,
-            Command::Mirror { port, epoch } => self.send_to(port, epoch).await?,
+            Command::Mirror { to, epoch } => self.send_to(to, epoch).await?,
             Command::Create => {
                 let created = create(&self.engine, &self.plan, &Silence, &Stop::default()).await;
                 let (server, populations) = created.map_err(said)?;
@@ -292,7 +302,7 @@ impl Site {
                 return Ok(Answer::Created { records });
             }
             Command::Copy => return self.copy().await,
-            Command::Ship { ports } => self.ship(ports).await?,
+            Command::Ship { to } => self.ship(to).await?,
             Command::Activate => {
                 let mut stored = Vec::new();
                 for copy in std::mem::take(&mut self.copies) {
@@ -377,7 +387,7 @@ impl Site {
         let receiver = Receiver::open(&self.world, &files, &record)
             .await
             .map_err(said)?;
-        let at = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
+        let at = SocketAddr::new(self.address.into(), 0);
         let (listener, at) = self.world.net.listen(at).await.map_err(said)?;
         let serving = receiver.clone();
         drop(
@@ -386,12 +396,11 @@ impl Site {
                 .spawn(async move { serving.serve(listener).await }),
         );
         self.receiver = Some(receiver);
-        Ok(Answer::Listening { port: at.port() })
+        Ok(Answer::Listening { at })
     }
 
-    async fn send_to(&mut self, port: u16, epoch: u64) -> Result<(), String> {
-        let at = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port);
-        let connection = self.world.net.connect(at).await.map_err(said)?;
+    async fn send_to(&mut self, to: SocketAddr, epoch: u64) -> Result<(), String> {
+        let connection = self.world.net.connect(to).await.map_err(said)?;
         let files = RealDrill::files(&self.folder);
         let mirrored = mirrored(&self.world, &files, connection, epoch).await;
         let (engine, mirror) = mirrored.map_err(said)?;
@@ -402,7 +411,7 @@ impl Site {
     /// Becomes a passive copy of each log stream.
     async fn copy(&mut self) -> Result<Answer, String> {
         self.receiver = None;
-        let mut ports = Vec::new();
+        let mut all = Vec::new();
         for stream in 0..self.plan.instances.len() {
             let options = CopyOptions {
                 instance: self.plan.instance_options(stream),
@@ -412,9 +421,9 @@ impl Site {
             let copy = PassiveCopy::open(&self.world, options)
                 .await
                 .map_err(said)?;
-            let at = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
+            let at = SocketAddr::new(self.address.into(), 0);
             let (listener, at) = self.world.net.listen(at).await.map_err(said)?;
-            ports.push(at.port());
+            all.push(at);
             let (following, receiving) = (copy.clone(), copy.clone());
             // Why a copy ended is said by its activation.
             drop(
@@ -430,19 +439,18 @@ impl Site {
             }));
             self.copies.push(copy);
         }
-        Ok(Answer::Copying { ports })
+        Ok(Answer::Copying { at: all })
     }
 
     /// Opens the databases without the mirror, and ships the logs that are closed from now on.
-    async fn ship(&mut self, ports: Vec<u16>) -> Result<(), String> {
+    async fn ship(&mut self, to: Vec<SocketAddr>) -> Result<(), String> {
         self.mirror = None;
         self.engine = self.world.clone();
         let opened = Server::open(&self.world, &self.plan, &Silence, None).await;
         let server = opened.map_err(said)?;
-        for (instance, port) in server.instances().iter().zip(ports) {
+        for (instance, to) in server.instances().iter().zip(to) {
             let shipper = Shipper::new(&self.world, instance, 1, Limits::default());
-            let at = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port);
-            let connection = self.world.net.connect(at).await.map_err(said)?;
+            let connection = self.world.net.connect(to).await.map_err(said)?;
             // A copy that cannot be reached lacks logs, which the failover shows.
             drop(
                 self.world

@@ -109,7 +109,7 @@ fn rate(section: &mut Section, key: &str, usual: u64) -> Result<u64, Refusal> {
 }
 
 /// A length of time; costs may be less than a millisecond.
-pub(super) fn cost(node: &Node) -> Result<Span, Refusal> {
+pub(crate) fn cost(node: &Node) -> Result<Span, Refusal> {
     if let Ok(text) = section::text(node)
         && let Some(number) = text.trim().strip_suffix("us")
         && let Ok(micros) = number.trim().parse::<f64>()

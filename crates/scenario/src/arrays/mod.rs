@@ -38,7 +38,9 @@ use super::tree::Node;
 
 /// What a scenario without an array lacks.
 pub(super) const EXAMPLE: &str = "[array] with [[array.drives]] and [[array.group]]";
+pub(super) use front::cost as read_short_time;
 pub(super) use groups::find;
+pub(super) use pair::{read_bandwidth, read_per_million, read_round_trip};
 pub(super) use replicas::read_luns;
 
 const SIMULATE_KEYS: [&str; 4] = ["duration", "warm_up", "interval", "seed"];

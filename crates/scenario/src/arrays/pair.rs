@@ -23,7 +23,7 @@ use brunt_array::{
     HistoryDesign, Mode, Pair, PairDesign, PairError, PairGroupDesign, PairLinkDesign,
     ResumePolicy, SystemDesign,
 };
-use brunt_units::{Line, Span, Time};
+use brunt_units::{ByteSize, Line, Span, Time};
 use brunt_world::random::Streams;
 
 use super::super::place::{Place, Placed, Refusal};
@@ -126,42 +126,58 @@ pub(crate) fn read(
 pub(super) fn read_link(node: Node) -> Result<PairLinkDesign, Refusal> {
     let mut section = Section::new(node, "[link]", &LINK_KEYS)?;
     let usual = PairLinkDesign::default();
-    let rtt = section.read("rtt", cost)?;
-    let km = section.read("km", section::not_negative)?;
-    let round_trip = match (rtt, km) {
-        (Some(rtt), None) => rtt.value,
-        (None, Some(km)) if km.value <= KILOMETRES_MAX => PairLinkDesign::round_trip_over(km.value),
-        (None, Some(km)) => {
-            return Err(km.place.refuse(format!("is more than {KILOMETRES_MAX}")));
-        }
-        (Some(_), Some(km)) => {
-            return Err(km.place.refuse("says what `rtt` says, or something else"));
-        }
-        (None, None) => return Err(section.lacks("rtt", "rtt = \"1ms\", or km = 100")),
-    };
-    let lines = Line::ALL.map(|line| (line.name, line.bytes_per_s));
-    let bandwidth = section.read("bandwidth", |node| match section::text(node) {
-        Ok(text) if lines.iter().any(|(word, _)| *word == text) => section::choice(node, &lines),
-        _ => {
-            let size = section::size(node);
-            let size = size.map_err(|refusal| refusal.hint("or \"T3\", \"OC3\""))?;
-            Ok(size.get())
-        }
-    })?;
-    let loss = section.read_or("loss_per_million", 0, |node| {
-        section::integer(node, 0..=999_999)
-    })?;
+    let round_trip = read_round_trip(&mut section)?.value;
+    let bandwidth = read_bandwidth(&mut section)?;
+    let lost_per_million = read_per_million(&mut section, "loss_per_million")?;
     let paths = count(&mut section, "paths", 1, 64)?;
     Ok(PairLinkDesign {
         round_trip,
         jitter: section.read_or("jitter", Span::ZERO, cost)?.value,
-        bytes_per_second: bandwidth.map_or(0, |rate| rate.value),
-        lost_per_million: u32::try_from(loss.value).expect("in range"),
+        bytes_per_second: bandwidth.map_or(0, ByteSize::get),
+        lost_per_million,
         round_trips_per_write: count(&mut section, "round_trips", usual.round_trips_per_write, 16)?,
         gateway: section.read_or("gateway", Span::ZERO, cost)?.value,
         paths: usize::try_from(paths).expect("in range"),
         outages: Vec::new(),
     })
+}
+
+/// The round trip of a link, given as such or as kilometres of fibre.
+pub(crate) fn read_round_trip(section: &mut Section) -> Result<Placed<Span>, Refusal> {
+    let rtt = section.read("rtt", cost)?;
+    let km = section.read("km", section::not_negative)?;
+    match (rtt, km) {
+        (Some(rtt), None) => Ok(rtt),
+        (None, Some(km)) if km.value <= KILOMETRES_MAX => {
+            let value = PairLinkDesign::round_trip_over(km.value);
+            Ok(Placed {
+                value,
+                place: km.place,
+            })
+        }
+        (None, Some(km)) => Err(km.place.refuse(format!("is more than {KILOMETRES_MAX}"))),
+        (Some(_), Some(km)) => Err(km.place.refuse("says what `rtt` says, or something else")),
+        (None, None) => Err(section.lacks("rtt", "rtt = \"1ms\", or km = 100")),
+    }
+}
+
+/// Bytes a second of one direction, also as the name of a line; `None` for no limit.
+pub(crate) fn read_bandwidth(section: &mut Section) -> Result<Option<ByteSize>, Refusal> {
+    let lines = Line::ALL.map(|line| (line.name, ByteSize::bytes(line.bytes_per_s)));
+    let bandwidth = section.read("bandwidth", |node| match section::text(node) {
+        Ok(text) if lines.iter().any(|(word, _)| *word == text) => section::choice(node, &lines),
+        _ => {
+            let size = section::size(node);
+            size.map_err(|refusal| refusal.hint("or \"T3\", \"OC3\""))
+        }
+    })?;
+    Ok(bandwidth.map(|rate| rate.value))
+}
+
+/// Packets of a million that something happens to.
+pub(crate) fn read_per_million(section: &mut Section, key: &str) -> Result<u32, Refusal> {
+    let number = section.read_or(key, 0, |node| section::integer(node, 0..=999_999))?;
+    Ok(u32::try_from(number.value).expect("in range"))
 }
 
 fn read_resume(section: &mut Section) -> Result<ResumePolicy, Refusal> {

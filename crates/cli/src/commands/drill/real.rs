@@ -84,13 +84,7 @@ fn opening(drill: &RealDrill) -> String {
         false => "asynchronous: closed logs are shipped",
     };
     lines.push(format!("{:14}{mode}", "replication"));
-    lines.push(match drill.rtt {
-        Some(rtt) => format!(
-            "{:14}round trip of {rtt}, made by a relay: no jitter, no loss, no limit of bandwidth",
-            "link"
-        ),
-        None => format!("{:14}loopback, through a relay that adds no delay", "link"),
-    });
+    lines.push(format!("{:14}{}", "link", link(drill)));
     lines.push(format!("{:14}{}", "seed", drill.scenario.test.seed));
     let events = drill.timeline.iter().map(|event| {
         let at = Span(event.at.0).to_string();
@@ -98,6 +92,27 @@ fn opening(drill: &RealDrill) -> String {
     });
     lines.extend(labelled("timeline", events));
     format!("{}\n", lines.join("\n"))
+}
+
+/// What is between the sites.
+fn link(drill: &RealDrill) -> String {
+    let Some(link) = drill.link else {
+        return "loopback, through a relay that adds no delay".to_owned();
+    };
+    let mut words = vec![format!("round trip of {}", link.round_trip)];
+    if link.jitter > Span::ZERO {
+        words.push(format!("jitter up to {}", link.jitter));
+    }
+    words.extend(link.bandwidth.map(|rate| format!("{rate}/s")));
+    for (count, what) in [
+        (link.lost_per_million, "lost"),
+        (link.reordered_per_million, "reordered"),
+    ] {
+        if count > 0 {
+            words.push(format!("{count} of a million packets {what}"));
+        }
+    }
+    words.join(", ")
 }
 
 impl From<SiteFolderError> for DrillCommandError {

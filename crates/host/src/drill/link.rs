@@ -1,0 +1,192 @@
+//! What is between the two sites of a drill: packets over an emulated line, or a relay of connections.
+//!
+//! ```text
+//!   [link], and the system allows networks of one's own   packets: delay, jitter, loss, reordering, bandwidth (crate::distance)
+//!   otherwise                                             a relay: delay alone
+//! ```
+//!
+//! Whether packets are possible is tried, not guessed: namespaces and TUN devices may be missing, or forbidden, in many ways.
+
+use std::cell::RefCell;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+
+use brunt_scenario::{RealDrill, RealLink};
+use brunt_units::{ByteSize, Span};
+use brunt_world::World;
+
+use super::child::Child;
+use super::relay::Relay;
+use crate::distance::{ENDS, Emulator, LinkConditions};
+
+/// How sites are connected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum LinkKind {
+    /// Packets between networks of their own.
+    Packets(RealLink),
+    /// A relay on loopback, with this round trip; and why no packets, if the scenario has a link.
+    Relay(Span, Option<String>),
+}
+
+impl LinkKind {
+    /// The best that this machine can do for `drill`, whose sites are processes of `program`.
+    ///
+    /// # Errors
+    /// In words, when its link asks for what only packets have.
+    pub(super) fn possible(drill: &RealDrill, program: &Path) -> Result<Self, String> {
+        let Some(link) = drill.link else {
+            return Ok(Self::Relay(Span::ZERO, None));
+        };
+        let tried = Child::start("source", program, Some(ENDS[0]));
+        let Err(why) = tried.and_then(|mut child| child.device()) else {
+            return Ok(Self::Packets(link));
+        };
+        let why = why.to_string();
+        let why = why.strip_prefix("error: ").unwrap_or(&why).to_owned();
+        match link.beyond_delay()[..] {
+            [] => Ok(Self::Relay(link.round_trip, Some(why))),
+            ref keys => Err(format!(
+                "[link] asks for {}, which takes networks of its own for both sites, and this system refuses: {why}\n  run it \
+                 as root, or leave these keys out: a relay adds the round trip alone",
+                keys.join(", "),
+            )),
+        }
+    }
+
+    /// The address of a site in a network of its own.
+    pub(super) fn address(&self, site: usize) -> Option<Ipv4Addr> {
+        match self {
+            Self::Packets(_) => Some(ENDS[site]),
+            Self::Relay(..) => None,
+        }
+    }
+
+    /// Why it is less than the scenario's link, in words.
+    pub(super) fn told(&self) -> Option<String> {
+        let Self::Relay(round_trip, Some(why)) = self else {
+            return None;
+        };
+        Some(format!(
+            "the link is a relay: a round trip of {round_trip}, without the windows and retransmissions of a line ({why})"
+        ))
+    }
+}
+
+/// The link of one course.
+pub(super) enum Link {
+    Packets(Emulator),
+    Relays(Span, RefCell<Vec<Relay>>),
+}
+
+impl Link {
+    /// Connects the sites `children`.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(super) fn between(
+        kind: &LinkKind,
+        children: [&mut Child; 2],
+        seed: u64,
+    ) -> io::Result<Self> {
+        let link = match kind {
+            LinkKind::Relay(round_trip, _) => {
+                return Ok(Self::Relays(*round_trip, RefCell::default()));
+            }
+            LinkKind::Packets(link) => link,
+        };
+        let conditions = LinkConditions {
+            round_trip: link.round_trip,
+            jitter: link.jitter,
+            bytes_per_second: link.bandwidth.map_or(0, ByteSize::get),
+            lost_per_million: link.lost_per_million,
+            reordered_per_million: link.reordered_per_million,
+        };
+        let [source, destination] = children;
+        let ends = [source.device()?, destination.device()?];
+        Emulator::start(ends, conditions, seed).map(Self::Packets)
+    }
+
+    /// Where the source finds what listens at `to`.
+    ///
+    /// # Errors
+    /// In words, when there can be no relay.
+    pub(super) async fn way_to(&self, world: &World, to: SocketAddr) -> Result<SocketAddr, String> {
+        let Self::Relays(round_trip, relays) = self else {
+            return Ok(to);
+        };
+        let relay = Relay::open(world, to, *round_trip).await;
+        let (relay, at) = relay.map_err(|error| format!("the link: {error}"))?;
+        relays.borrow_mut().push(relay);
+        Ok(at)
+    }
+
+    /// Bytes that have gone to the destination; those of packets with their headers.
+    pub(super) fn sent(&self) -> u64 {
+        match self {
+            Self::Packets(emulator) => emulator.carried().bytes_forth,
+            Self::Relays(_, relays) => relays.borrow().iter().map(Relay::sent).sum(),
+        }
+    }
+
+    /// Lets nothing through from now on.
+    pub(super) fn cut(&self) {
+        match self {
+            Self::Packets(emulator) => emulator.cut(),
+            Self::Relays(_, relays) => relays.borrow().iter().for_each(Relay::cut),
+        }
+    }
+
+    /// Lets everything through again.
+    pub(super) fn mend(&self) {
+        match self {
+            Self::Packets(emulator) => emulator.mend(),
+            Self::Relays(_, relays) => relays.borrow().iter().for_each(Relay::mend),
+        }
+    }
+
+    /// What became of its packets, if it has any, in words.
+    pub(super) fn told(&self) -> Option<String> {
+        let Self::Packets(emulator) = self else {
+            return None;
+        };
+        let carried = emulator.carried();
+        Some(format!(
+            "packets over the link: {} arrived, {} were lost, {} found its queue full",
+            carried.arrived, carried.lost, carried.dropped
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_scenario::Document;
+
+    use super::*;
+
+    /// What is possible with a program that ends at once, as one that may not leave its network.
+    fn possible(link: &str) -> Result<LinkKind, String> {
+        let text = format!(
+            "[test]\nduration = \"1min\"\nsessions = 2\n[[instance]]\nlog = \"log1\"\ndatabases = [\"db1/1.edb\"]\n\
+             database_size = \"16 MiB\"\n[site.source]\nfolder = \"a\"\n[site.destination]\nfolder = \"b\"\n\
+             [[event]]\nat = \"1s\"\nwhat = \"failover\"\n{link}"
+        );
+        let document = Document::new("t.toml", &text, Path::new("/srv")).unwrap();
+        let drill = document.real_drill(&[]).unwrap();
+        LinkKind::possible(&drill, Path::new("/bin/false"))
+    }
+
+    #[test]
+    fn without_networks_a_relay_stands_in_for_a_round_trip_and_nothing_else() {
+        assert_eq!(possible("").unwrap().told(), None);
+        let relay = possible("[link]\nrtt = \"2ms\"\n").unwrap();
+        assert_eq!(relay.address(0), None);
+        let told = relay.told().unwrap();
+        assert!(
+            told.contains("2.00 ms") && told.contains("exit status: 1"),
+            "{told}"
+        );
+        let refused = possible("[link]\nkm = 10\nloss_per_million = 5\n").unwrap_err();
+        assert!(refused.contains("loss_per_million"), "{refused}");
+    }
+}
