@@ -12,10 +12,12 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use brunt_array::Level;
+use brunt_array::drive::library;
 use brunt_report::{counted, grouped};
-use brunt_scenario::{BlockPlan, LogPlace};
+use brunt_scenario::{BlockPlan, GroupPlan, LogPlace};
 use brunt_units::ByteSize;
-use brunt_workload::profile::SessionScope;
+use brunt_workload::profile::{SessionScope, Version};
 use toml::{Table, Value};
 
 use crate::Sizing;
@@ -238,20 +240,16 @@ impl Layout<'_> {
         let (blocks, groups) = (count("blocks_per_server"), count("groups"));
         let mut all = Vec::new();
         for at in 1..=blocks * groups {
-            all.push(self.group(
-                &format!("databases {at}"),
-                self.block.group.word(),
-                self.block.group.drives.into(),
-            ));
+            all.push(self.group(&format!("databases {at}"), self.block.group));
         }
         if let LogPlace::Own(group) = self.block.logs {
             for at in 1..=blocks * count("log_groups") {
-                all.push(self.group(&format!("logs {at}"), group.word(), group.drives.into()));
+                all.push(self.group(&format!("logs {at}"), group));
             }
         }
         if let Some(group) = org.storage.backup {
             for at in 1..=count("backup_groups") {
-                all.push(self.group(&format!("backups {at}"), group.word(), group.drives.into()));
+                all.push(self.group(&format!("backups {at}"), group));
             }
         }
         array.insert("group".to_owned(), Value::Array(all));
@@ -280,10 +278,22 @@ impl Layout<'_> {
         }
     }
 
-    fn group(&self, name: &str, level: &str, drives: u64) -> Value {
+    /// A group as `brunt check` wants it.
+    fn group(&self, name: &str, plan: GroupPlan) -> Value {
         let mut group = self.named(name);
-        group.insert("level".to_owned(), level.into());
-        group.insert("drives".to_owned(), integer(drives));
+        group.insert("level".to_owned(), plan.word().into());
+        group.insert("drives".to_owned(), integer(plan.drives.into()));
+        let is_striped = !matches!(plan.level, Level::Raid1 | Level::Pool { .. });
+        if is_striped && self.sizing.org.version >= Version::Exchange2013 {
+            group.insert("strip".to_owned(), "256 KiB".into());
+        }
+        let drive = library::find(self.block.drive.value);
+        if drive
+            .and_then(|drive| drive.rpm())
+            .is_some_and(|rpm| rpm <= 7_200)
+        {
+            group.insert("rebuild_priority".to_owned(), "medium".into());
+        }
         if let Some(size) = &self.block.drive_size {
             group.insert("drive_size".to_owned(), bytes(size.value).into());
         }
