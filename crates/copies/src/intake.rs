@@ -164,19 +164,16 @@ impl Intake {
         }
     }
 
-    /// Whether a log of `generation` with `length` bytes may begin to arrive.
+    /// Whether a log of `generation` with `length` bytes may begin to arrive where `wanted` is to come next.
     ///
     /// # Errors
     /// [`Refusal`]: it has no place here.
-    pub fn announced(&self, generation: u32, length: u32) -> Result<(), Refusal> {
-        if generation < self.next {
+    pub fn announced(&self, wanted: u32, generation: u32, length: u32) -> Result<(), Refusal> {
+        if generation < wanted {
             return Err(Refusal::Again(generation));
         }
-        if generation > self.next {
-            return Err(Refusal::OutOfOrder {
-                generation,
-                wanted: self.next,
-            });
+        if generation > wanted {
+            return Err(Refusal::OutOfOrder { generation, wanted });
         }
         let is_that_size = u64::from(length) == self.shape.file_bytes() as u64;
         match is_that_size && length <= LOG_BYTES_MAX {
@@ -191,7 +188,7 @@ impl Intake {
     /// [`Refusal`], by its name.
     pub fn check(&self, generation: u32, bytes: &[u8]) -> Result<Tail, Refusal> {
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        self.announced(generation, length)?;
+        self.announced(self.next, generation, length)?;
         let log = Generation::read(bytes).map_err(|error| match error {
             LogHeaderError::Checksum => Refusal::Torn(generation),
             _ => Refusal::NotThatLog(generation),

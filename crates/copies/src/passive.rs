@@ -31,7 +31,7 @@ use brunt_ese::meter::MeterBoard;
 use brunt_units::{Span, Time};
 use brunt_world::messages::{Receiver, Sender, messages};
 use brunt_world::sync::{Alarm, Event};
-use brunt_world::{Class, SocketId, World};
+use brunt_world::{Class, SocketId, Task, World};
 
 use crate::error::CopyError;
 use crate::files;
@@ -263,12 +263,33 @@ impl PassiveCopy {
         }
         let reporter = self.clone().report(sender.clone(), Rc::clone(over));
         drop(self.0.world.spawner.spawn(reporter));
+        let mut storing = None;
+        let received = self.take_logs(sender, receiver, &mut storing).await;
+        let stored = match storing {
+            Some(storing) => storing.await,
+            None => Ok(()),
+        };
+        // What could not be stored is why nothing more was received, if both failed.
+        stored.and(received)
+    }
+
+    /// Receives logs. While one is made durable, the next one arrives.
+    async fn take_logs(
+        &self,
+        sender: &Sender,
+        receiver: &mut Receiver,
+        storing: &mut Option<Task<Result<(), CopyError>>>,
+    ) -> Result<(), CopyError> {
+        let mut wanted = self.0.intake.borrow().next();
         let mut arriving: Option<(u32, u32, Vec<u8>)> = None;
         while let Some(message) = self.next_message(receiver).await? {
             match (message, &mut arriving) {
                 (Message::Closed(closed), _) => self.note(|queues| queues.closed = closed),
                 (Message::Log { generation, length }, None) => {
-                    self.0.intake.borrow().announced(generation, length)?;
+                    self.0
+                        .intake
+                        .borrow()
+                        .announced(wanted, generation, length)?;
                     arriving = Some((generation, length, Vec::new()));
                 }
                 (Message::Log { .. }, Some((torn, ..))) => return Err(Refusal::Torn(*torn).into()),
@@ -285,8 +306,12 @@ impl PassiveCopy {
             let whole =
                 |(_, length, bytes): &mut (u32, u32, Vec<u8>)| bytes.len() == *length as usize;
             if let Some((generation, _, bytes)) = arriving.take_if(whole) {
-                self.store(generation, &bytes).await?;
-                sender.send(&Message::Stored(generation).to_bytes()).await?;
+                if let Some(former) = storing.take() {
+                    former.await?;
+                }
+                let store = self.clone().store(sender.clone(), generation, bytes);
+                *storing = Some(self.0.world.spawner.spawn(store));
+                wanted = generation + 1;
             }
         }
         match arriving {
@@ -303,21 +328,22 @@ impl PassiveCopy {
         }
     }
 
-    /// Checks a log and makes it durable.
-    async fn store(&self, generation: u32, bytes: &[u8]) -> Result<(), CopyError> {
+    /// Checks a log, makes it durable and acknowledges it.
+    async fn store(self, sender: Sender, generation: u32, bytes: Vec<u8>) -> Result<(), CopyError> {
         let (tail, directory) = {
             let intake = self.0.intake.borrow();
             (
-                intake.check(generation, bytes)?,
+                intake.check(generation, &bytes)?,
                 intake.directory().to_owned(),
             )
         };
-        files::put_log(&self.0.world, &directory, generation, bytes).await?;
+        files::put_log(&self.0.world, &directory, generation, &bytes).await?;
         self.0.intake.borrow_mut().stored(tail);
         self.note(|queues| {
             queues.stored = generation;
             queues.closed = queues.closed.max(generation);
         });
+        sender.send(&Message::Stored(generation).to_bytes()).await?;
         Ok(())
     }
 
