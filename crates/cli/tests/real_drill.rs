@@ -2,8 +2,9 @@
 //!
 //! The long form, which kills at random moments: `BRUNT_DRILLS=100 cargo test --release -p brunt-cli --test real_drill -- --nocapture random`.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
@@ -201,6 +202,63 @@ fn packets_are_lost_and_commits_are_not() {
     assert_eq!(result["drill"]["rpo"]["transactions"], 0);
     assert_eq!(rule(&result, "drill-one-side"), "ok");
     assert!(is_clean(home.path()));
+}
+
+/// Stands in for ssh: the other host is this one.
+const SSH: &str = r#"#!/bin/bash
+while [ $# -gt 0 ]; do
+  case "$1" in
+    -o) shift 2 ;;
+    -T) shift ;;
+    -W) way=$2; shift 2 ;;
+    --) host=$2; shift 2; break ;;
+    *) echo "ssh: what is $1?" >&2; exit 255 ;;
+  esac
+done
+[ "$host" = elsewhere ] || { echo "ssh: no host $host" >&2; exit 255; }
+if [ -n "$way" ]; then
+  exec 3<>"/dev/tcp/${way%:*}/${way##*:}"
+  cat <&3 &
+  exec cat >&3
+fi
+cd / && exec sh -c "$*"
+"#;
+
+#[test]
+fn a_destination_on_another_host_takes_over_and_leaves_nothing() {
+    let home = home();
+    let (bin, there) = (home.path().join("bin"), home.path().join("there"));
+    fs::create_dir(&bin).unwrap();
+    fs::write(bin.join("ssh"), SSH).unwrap();
+    fs::set_permissions(bin.join("ssh"), Permissions::from_mode(0o755)).unwrap();
+    let usual = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{usual}", bin.display());
+    let site = |key: &str, value: &str| format!("--set=site.destination.{key}={value}");
+    let program = site("program", env!("CARGO_BIN_EXE_brunt"));
+    let folder = site("folder", there.to_str().unwrap());
+    let drill = |host: &str, more: &str| {
+        let host = site("host", host);
+        let arguments = ["--no-controls", &program, &folder, &host, more];
+        let output = command(home.path(), &arguments).env("PATH", &path).output();
+        output.unwrap()
+    };
+    for more in ["--set=event.0.what=link lost", "--asynchronous"] {
+        let output = drill("elsewhere", more);
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let lost = result["drill"]["rpo"]["transactions"].as_u64().unwrap();
+        assert_eq!(lost > 0, more == "--asynchronous");
+        assert!(!there.exists() && is_clean(home.path()));
+    }
+    // What is there and not of a drill is left alone, and a host that cannot be reached is named.
+    fs::create_dir(&there).unwrap();
+    fs::write(there.join("mine"), "").unwrap();
+    let output = drill("elsewhere", "--new");
+    assert!(said(&output).contains("is not empty, and brunt did not make it"));
+    assert!(there.join("mine").exists());
+    let output = drill("nowhere", "--new");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("the destination ended: ssh: no host nowhere"));
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! [site.source]                       the side that serves first
 //! folder = "/srv/a"
 //! [site.destination]                  the side that takes over
-//! folder = "/srv/b"
+//! folder = "/srv/b"                   and `host`, if it is another one (see `remote`)
 //! [link]
 //! rtt = "2ms"                         a round trip between the sites, and more; without it that of the machine itself
 //! [replication]
@@ -30,6 +30,7 @@ use super::format::{path, quoted, span, word};
 use super::model::Scenario;
 use super::place::{Cause, Place, Placed, Refusal};
 use super::real_link::RealLink;
+use super::remote::{self, RemoteHost};
 use super::section::{self, Section};
 use super::tree::{Node, Value};
 
@@ -92,6 +93,8 @@ pub struct RealDrill {
     pub source: Placed<PathBuf>,
     /// The folder of the side that takes over.
     pub destination: Placed<PathBuf>,
+    /// Where that folder is, if it is not on this host.
+    pub remote: Option<RemoteHost>,
     /// What is between the sites, if it is more than this machine.
     pub link: Option<RealLink>,
     /// Whether writes wait for the other site.
@@ -109,8 +112,15 @@ impl RealDrill {
     /// [`Refusal`] for the first thing that is wrong.
     pub(super) fn read(mut top: Top, folder: &Path) -> Result<Self, Refusal> {
         let own = top.sections.place().clone();
-        let [source, destination] = read_sites(&mut top.sections, folder)?;
-        let link = top.sections.take("link").map(RealLink::read).transpose()?;
+        let ([source, destination], remote) = read_sites(&mut top.sections, folder)?;
+        let link = top.sections.take("link");
+        if let (Some(link), Some(_)) = (&link, &remote) {
+            let refusal = link.place.refuse("is for two sites on one host");
+            return Err(
+                refusal.hint("between two hosts it is the network itself: leave [link] out")
+            );
+        }
+        let link = link.map(RealLink::read).transpose()?;
         let mut replication = top.sections.section("replication", &["mode"])?;
         let mode = replication.read_or("mode", true, |node| section::choice(node, &MODES))?;
         let (events, drill) = (top.sections.take("event"), top.sections.take("drill"));
@@ -135,6 +145,7 @@ impl RealDrill {
             scenario,
             source,
             destination,
+            remote,
             link,
             is_synchronous: mode.value,
             drill: drill::read_real(drill)?,
@@ -176,6 +187,9 @@ impl RealDrill {
         for (side, folder) in SIDES.iter().zip([&self.source, &self.destination]) {
             writeln!(out, "\n[site.{side}]\nfolder = {}", path(&folder.value))?;
         }
+        if let Some(remote) = &self.remote {
+            remote.write(out)?;
+        }
         if let Some(link) = &self.link {
             link.write(out)?;
         }
@@ -204,8 +218,11 @@ pub(super) fn names_folders(node: &Node) -> bool {
     entries.iter().any(|(key, _)| SIDES.contains(&key.as_str()))
 }
 
-/// The folders of the two sites. What else `[site]` says stays there.
-fn read_sites(top: &mut Section, folder: &Path) -> Result<[Placed<PathBuf>; 2], Refusal> {
+/// The folders of the two sites, and where the second one is. What else `[site]` says stays there.
+fn read_sites(
+    top: &mut Section,
+    folder: &Path,
+) -> Result<([Placed<PathBuf>; 2], Option<RemoteHost>), Refusal> {
     let mut site = top.split(|key| key == "site");
     let node = site.take("site").expect("it names folders");
     let place = node.place.clone();
@@ -233,24 +250,27 @@ fn read_sites(top: &mut Section, folder: &Path) -> Result<[Placed<PathBuf>; 2], 
         "[site]",
         &SIDES,
     )?;
-    let mut one = |side: &str| {
+    let mut one = |side: &str, keys: &[&str]| {
         let example = format!("[site.{side}] with folder = \"/srv/{side}\"");
         let node = sides
             .take(side)
             .ok_or_else(|| sides.lacks(side, &example))?;
-        let mut section = Section::new(node, &format!("[site.{side}]"), &["folder"])?;
+        let mut section = Section::new(node, &format!("[site.{side}]"), keys)?;
         let found = section.read("folder", |node| section::absolute(node, folder))?;
-        found.ok_or_else(|| section.lacks("folder", &format!("folder = \"/srv/{side}\"")))
+        let lacking = || section.lacks("folder", &format!("folder = \"/srv/{side}\""));
+        let found = found.ok_or_else(lacking)?;
+        Ok((found, RemoteHost::read(&mut section)?))
     };
-    let [source, destination] = [one(SIDES[0])?, one(SIDES[1])?];
+    let (source, _) = one(SIDES[0], &["folder"])?;
+    let (destination, remote) = one(SIDES[1], &remote::KEYS)?;
     let (first, second) = (&source.value, &destination.value);
-    if first.starts_with(second) || second.starts_with(first) {
+    if remote.is_none() && (first.starts_with(second) || second.starts_with(first)) {
         let refusal = destination
             .place
             .refuse("lies in the folder of the other site");
         return Err(refusal.hint("two folders beside each other, better on two volumes"));
     }
-    Ok([source, destination])
+    Ok(([source, destination], remote))
 }
 
 /// The events, which must be able to follow each other.
@@ -374,6 +394,12 @@ mod tests {
             ["jitter", "bandwidth", "loss_per_million"]
         );
         assert_eq!(read(&drill.to_toml()).unwrap(), drill);
+        // Equal folders of two hosts are two folders.
+        let sites =
+            "[site.source]\nfolder = \"a\"\n[site.destination]\nfolder = \"a\"\nhost = \"b\"\n";
+        let drill = read(&format!("{TEST}{sites}{EVENTS}")).unwrap();
+        assert_eq!(drill.remote.as_ref().unwrap().program, "brunt");
+        assert_eq!(read(&drill.to_toml()).unwrap(), drill);
     }
 
     #[test]
@@ -397,6 +423,19 @@ mod tests {
         );
         let nested = "[site.source]\nfolder = \"a\"\n[site.destination]\nfolder = \"a/b\"\n";
         refused(whole(nested, EVENTS), "in the folder of the other site");
+        let there = |keys: &str| format!("{SITES}{keys}\n");
+        refused(
+            whole(&there("host = \"-oProxyCommand=x\""), EVENTS),
+            "is no host of ssh",
+        );
+        refused(
+            whole(&there("program = \"brunt\""), EVENTS),
+            "is for another host",
+        );
+        refused(
+            whole(&there("host = \"b\"\n[link]\nrtt = \"1ms\""), EVENTS),
+            "is for two sites on one host",
+        );
         refused(whole(SITES, ""), "nothing fails over");
         refused(
             whole(SITES, &event("1s", "link lost")),

@@ -1,10 +1,10 @@
-//! The processes of sites: started in groups of their own, known by file descriptors of their own, and killed by these.
+//! The processes of sites, here or behind ssh: started in groups of their own, known by file descriptors of their own, and killed by these.
 //!
 //! A process number may belong to somebody else by the time a signal is sent; a pidfd never does.
 
 use std::cell::RefCell;
 use std::io::{ErrorKind, Read, Write};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Shutdown};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -15,8 +15,11 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use std::{env, io};
 
-use crate::distance;
+use brunt_scenario::RemoteHost;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use super::tunnel;
+use crate::distance;
 
 /// Bytes that are kept of what a process says on stderr.
 const WORDS_MAX: usize = 4 << 10;
@@ -29,6 +32,39 @@ struct Speech {
     /// Bytes that make no whole line yet.
     begun: Vec<u8>,
     has_ended: bool,
+}
+
+/// Where a site runs.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum SitePlace<'p> {
+    /// On this host, as a process of this program; with an address in a network of its own.
+    Here(&'p Path, Option<Ipv4Addr>),
+    /// On another one. What is killed is ssh, and the site there ends with its stdin.
+    There(&'p RemoteHost),
+}
+
+impl SitePlace<'_> {
+    fn command(&self) -> Command {
+        match self {
+            Self::Here(program, address) => {
+                let mut command = Command::new(program);
+                command.args(["site", "--stdio"]);
+                command.args(address.map(|address| format!("--address={address}")));
+                command
+            }
+            Self::There(remote) => {
+                let mut command = tunnel::ssh();
+                let program = quoted(&remote.program);
+                command.args(["-T", "--", &remote.host, &program, "site", "--stdio"]);
+                command
+            }
+        }
+    }
+}
+
+/// `word` as one word of the shell that sshd starts.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// A process of ours. It is killed when this is dropped.
@@ -46,19 +82,14 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// Starts `program` as a site, with `address` in a network of its own.
+    /// Starts a site.
     ///
     /// # Errors
     /// What the system says.
-    pub(super) fn start(
-        name: &'static str,
-        program: &Path,
-        address: Option<Ipv4Addr>,
-    ) -> io::Result<Self> {
+    pub(super) fn start(name: &'static str, place: &SitePlace<'_>) -> io::Result<Self> {
         let (stdin, theirs) = UnixStream::pair()?;
-        let mut process = Command::new(program)
-            .args(["site", "--stdio"])
-            .args(address.map(|address| format!("--address={address}")))
+        let mut process = place
+            .command()
             .env_remove("BRUNT_WITNESS")
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::piped())
@@ -111,6 +142,11 @@ impl Child {
     /// Tells it `line`. A process that is gone hears nothing, which its end will show.
     pub(super) fn tell(&mut self, line: &str) {
         let _ = self.stdin.write_all(line.as_bytes());
+    }
+
+    /// Ends its stdin: it ends by itself, and empties its folder if it took one.
+    pub(super) fn dismiss(&self) {
+        let _ = self.stdin.shutdown(Shutdown::Write);
     }
 
     /// The lines that it has said since the last time.
@@ -219,4 +255,15 @@ fn hear_words(from: Option<impl Read>, words: &Mutex<Vec<u8>>) {
 /// When the system does not say.
 pub(super) fn own_program() -> io::Result<std::path::PathBuf> {
     env::current_exe()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_of_another_host_is_one_word_of_its_shell() {
+        assert_eq!(quoted("/opt/my brunt"), "'/opt/my brunt'");
+        assert_eq!(quoted("a'; rm -r b"), r"'a'\''; rm -r b'");
+    }
 }

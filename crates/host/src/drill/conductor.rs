@@ -20,12 +20,15 @@ use super::child::Child;
 use super::link::Link;
 use super::said::{Answer, Command, How, Said, line};
 use super::shipping::Shipping;
+use super::site;
 use super::{RealDrillError, Stage};
 
 /// How often it hears what sites say.
 const STEP: Span = Span::millis(1);
 /// A site that does not answer for so long hangs.
 const PATIENCE: Span = Span::seconds(15 * 60);
+/// How long a destination on another host may take to empty its folder. What stays is named by the next drill.
+const PARTING: Span = Span::seconds(20);
 /// The end of a process is noticed within this time.
 const DEATH: Span = Span::millis(500);
 
@@ -119,11 +122,9 @@ impl Conductor {
         listener: &Rc<dyn DrillListener>,
         stop: &Stop,
     ) -> Result<Self, RealDrillError> {
-        let start = |name, number| {
-            let address = stage.link.address(number);
-            Child::start(name, &stage.program, address).map_err(RealDrillError::Process)
-        };
-        let mut children = [start("source", 0)?, start("destination", 1)?];
+        let [here, there] = stage.link.places(&stage.program);
+        let start = |name, place| Child::start(name, &place).map_err(RealDrillError::Process);
+        let mut children = [start("source", here)?, start("destination", there)?];
         let seed = stage.drill.scenario.test.seed;
         let link = Link::between(&stage.link, children.each_mut(), seed);
         let link = link.map_err(RealDrillError::Process)?;
@@ -198,14 +199,18 @@ impl Conductor {
     /// Starts both sites, connects them, creates the databases and lets sessions work.
     async fn open(&self) -> Result<(), Trouble> {
         let scenario = self.stage.drill.to_toml();
-        let log_segment = self.stage.log_segment();
-        for (side, folder) in [Side::Source, Side::Destination]
-            .into_iter()
-            .zip(&self.stage.folders)
-        {
+        let mut log_segment = self.stage.log_segment();
+        if self.stage.drill.remote.is_some() {
+            log_segment = log_segment.max(self.take_there().await?);
+        }
+        let drill = &self.stage.drill;
+        for (side, folder) in [
+            (Side::Source, &drill.source),
+            (Side::Destination, &drill.destination),
+        ] {
             let begin = Command::Begin {
                 scenario: scenario.clone(),
-                folder: folder.path().to_owned(),
+                folder: folder.value.clone(),
                 log_segment,
             };
             self.ask(side, &begin).await?;
@@ -230,6 +235,28 @@ impl Conductor {
         }
         self.ask(Side::Source, &Command::Work).await?;
         Ok(())
+    }
+
+    /// Lets the destination take its folder on another host. The bytes of its log segments.
+    async fn take_there(&self) -> Result<usize, Trouble> {
+        let take = Command::Take {
+            folder: self.stage.drill.destination.value.clone(),
+            replace: self.stage.consent.replace,
+        };
+        let Answer::Taken {
+            log_segment,
+            version,
+        } = self.ask(Side::Destination, &take).await?
+        else {
+            return Err(unexpected(Side::Destination));
+        };
+        match version == site::VERSION {
+            true => Ok(log_segment),
+            false => Err(Trouble::Said(format!(
+                "the destination is brunt {version}, and this is {}: install the same there",
+                site::VERSION
+            ))),
+        }
     }
 
     /// Both sites have the same databases; from now on only closed logs go to the destination.
@@ -408,6 +435,20 @@ impl Conductor {
         let what = what.into();
         self.listener.happened(self.course.second(at), &what);
         self.course.happened(at, what);
+    }
+
+    /// Lets a destination on another host empty its folder.
+    pub(super) async fn part(&self) {
+        if self.stage.drill.remote.is_none() {
+            return;
+        }
+        let destination = &self.site(Side::Destination).child;
+        destination.borrow().dismiss();
+        let until = self.now() + PARTING;
+        while !destination.borrow().has_ended() && self.now() < until {
+            let _ = destination.borrow().new_lines();
+            self.world.sleep(STEP).await;
+        }
     }
 
     /// What the course led to. Both processes end.

@@ -58,10 +58,12 @@ pub enum SiteFolderError {
 /// # Errors
 /// [`SiteFolderError`] for the first one that may not.
 pub fn check(drill: &RealDrill, consent: Consent) -> Result<(), SiteFolderError> {
-    for folder in [&drill.source, &drill.destination] {
-        check_one(folder, consent)?;
+    check_one(&drill.source, consent)?;
+    match drill.remote {
+        // It is looked at where it is.
+        Some(_) => Ok(()),
+        None => check_one(&drill.destination, consent),
     }
-    Ok(())
 }
 
 fn check_one(folder: &Placed<PathBuf>, consent: Consent) -> Result<(), SiteFolderError> {

@@ -3,21 +3,23 @@
 //! ```text
 //!   [link], and the system allows networks of one's own   packets: delay, jitter, loss, reordering, bandwidth (crate::distance)
 //!   otherwise                                             a relay: delay alone
+//!   the destination is another host                       a tunnel of ssh, and whatever is between the two
 //! ```
 //!
 //! Whether packets are possible is tried, not guessed: namespaces and TUN devices may be missing, or forbidden, in many ways.
 
 use std::cell::RefCell;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 
-use brunt_scenario::{RealDrill, RealLink};
+use brunt_scenario::{RealDrill, RealLink, RemoteHost};
 use brunt_units::{ByteSize, Span};
 use brunt_world::World;
 
-use super::child::Child;
+use super::child::{Child, SitePlace};
 use super::relay::Relay;
+use super::tunnel::Tunnel;
 use crate::distance::{ENDS, Emulator, LinkConditions};
 
 /// How sites are connected.
@@ -27,6 +29,8 @@ pub(super) enum LinkKind {
     Packets(RealLink),
     /// A relay on loopback, with this round trip; and why no packets, if the scenario has a link.
     Relay(Span, Option<String>),
+    /// The network to another host.
+    Tunnel(RemoteHost),
 }
 
 impl LinkKind {
@@ -35,10 +39,13 @@ impl LinkKind {
     /// # Errors
     /// In words, when its link asks for what only packets have.
     pub(super) fn possible(drill: &RealDrill, program: &Path) -> Result<Self, String> {
+        if let Some(remote) = &drill.remote {
+            return Ok(Self::Tunnel(remote.clone()));
+        }
         let Some(link) = drill.link else {
             return Ok(Self::Relay(Span::ZERO, None));
         };
-        let tried = Child::start("source", program, Some(ENDS[0]));
+        let tried = Child::start("source", &SitePlace::Here(program, Some(ENDS[0])));
         let Err(why) = tried.and_then(|mut child| child.device()) else {
             return Ok(Self::Packets(link));
         };
@@ -54,11 +61,13 @@ impl LinkKind {
         }
     }
 
-    /// The address of a site in a network of its own.
-    pub(super) fn address(&self, site: usize) -> Option<Ipv4Addr> {
+    /// Where the source and the destination run, as processes of `program` here.
+    pub(super) fn places<'p>(&'p self, program: &'p Path) -> [SitePlace<'p>; 2] {
+        let here = SitePlace::Here(program, None);
         match self {
-            Self::Packets(_) => Some(ENDS[site]),
-            Self::Relay(..) => None,
+            Self::Packets(_) => ENDS.map(|address| SitePlace::Here(program, Some(address))),
+            Self::Relay(..) => [here, here],
+            Self::Tunnel(remote) => [here, SitePlace::There(remote)],
         }
     }
 
@@ -77,6 +86,7 @@ impl LinkKind {
 pub(super) enum Link {
     Packets(Emulator),
     Relays(Span, RefCell<Vec<Relay>>),
+    Tunnels(RemoteHost, RefCell<Vec<Tunnel>>),
 }
 
 impl Link {
@@ -92,6 +102,9 @@ impl Link {
         let link = match kind {
             LinkKind::Relay(round_trip, _) => {
                 return Ok(Self::Relays(*round_trip, RefCell::default()));
+            }
+            LinkKind::Tunnel(remote) => {
+                return Ok(Self::Tunnels(remote.clone(), RefCell::default()));
             }
             LinkKind::Packets(link) => link,
         };
@@ -112,13 +125,22 @@ impl Link {
     /// # Errors
     /// In words, when there can be no relay.
     pub(super) async fn way_to(&self, world: &World, to: SocketAddr) -> Result<SocketAddr, String> {
-        let Self::Relays(round_trip, relays) = self else {
-            return Ok(to);
-        };
-        let relay = Relay::open(world, to, *round_trip).await;
-        let (relay, at) = relay.map_err(|error| format!("the link: {error}"))?;
-        relays.borrow_mut().push(relay);
-        Ok(at)
+        match self {
+            Self::Packets(_) => Ok(to),
+            Self::Relays(round_trip, relays) => {
+                let relay = Relay::open(world, to, *round_trip).await;
+                let (relay, at) = relay.map_err(|error| format!("the link: {error}"))?;
+                relays.borrow_mut().push(relay);
+                Ok(at)
+            }
+            Self::Tunnels(remote, tunnels) => {
+                let tunnel = Tunnel::open(remote, to);
+                let tunnel = tunnel.map_err(|error| format!("the link: {error}"))?;
+                let at = tunnel.at();
+                tunnels.borrow_mut().push(tunnel);
+                Ok(at)
+            }
+        }
     }
 
     /// Bytes that have gone to the destination; those of packets with their headers.
@@ -126,6 +148,7 @@ impl Link {
         match self {
             Self::Packets(emulator) => emulator.carried().bytes_forth,
             Self::Relays(_, relays) => relays.borrow().iter().map(Relay::sent).sum(),
+            Self::Tunnels(_, tunnels) => tunnels.borrow().iter().map(Tunnel::sent).sum(),
         }
     }
 
@@ -134,6 +157,7 @@ impl Link {
         match self {
             Self::Packets(emulator) => emulator.cut(),
             Self::Relays(_, relays) => relays.borrow().iter().for_each(Relay::cut),
+            Self::Tunnels(_, tunnels) => tunnels.borrow().iter().for_each(|one| one.cut(true)),
         }
     }
 
@@ -142,6 +166,7 @@ impl Link {
         match self {
             Self::Packets(emulator) => emulator.mend(),
             Self::Relays(_, relays) => relays.borrow().iter().for_each(Relay::mend),
+            Self::Tunnels(_, tunnels) => tunnels.borrow().iter().for_each(|one| one.cut(false)),
         }
     }
 
@@ -180,7 +205,6 @@ mod tests {
     fn without_networks_a_relay_stands_in_for_a_round_trip_and_nothing_else() {
         assert_eq!(possible("").unwrap().told(), None);
         let relay = possible("[link]\nrtt = \"2ms\"\n").unwrap();
-        assert_eq!(relay.address(0), None);
         let told = relay.told().unwrap();
         assert!(
             told.contains("2.00 ms") && told.contains("exit status: 1"),

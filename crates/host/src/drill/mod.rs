@@ -11,7 +11,7 @@
 //! The ledger, the cut and the judge are those of drills in virtual time (crate `drill`).
 //!
 //! * [`folders`]: of the sites; [`site`]: what a site does; `said`: what is said between processes; `child`: the processes.
-//! * `link`: packets of [`crate::distance`], or a `relay`; `shipping`: what asynchronous replication leaves at risk; `conductor`: takes a drill through its timeline; `failover`: its steps; `controls`: on a broken mirror.
+//! * `link`: packets of [`crate::distance`], a `relay`, or a `tunnel` to another host; `shipping`: what asynchronous replication leaves at risk; `conductor`: takes a drill through its timeline; `failover`: its steps; `controls`: on a broken mirror.
 
 mod child;
 mod conductor;
@@ -23,6 +23,7 @@ mod relay;
 mod said;
 mod shipping;
 pub mod site;
+mod tunnel;
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -91,12 +92,17 @@ pub fn rehearse(
     let program = options.program.clone().map_or_else(child::own_program, Ok);
     let program = program.map_err(RealDrillError::Process)?;
     let link = LinkKind::possible(drill, &program).map_err(RealDrillError::Broken)?;
-    let folders = [&drill.source, &drill.destination];
-    let [source, destination] = folders.map(|folder| SiteFolder::take(folder, options.consent));
+    let here = match drill.remote {
+        Some(_) => vec![&drill.source],
+        None => vec![&drill.source, &drill.destination],
+    };
+    let take = |folder| SiteFolder::take(folder, options.consent);
+    let folders: Result<Vec<_>, _> = here.into_iter().map(take).collect();
     let stage = Rc::new(Stage {
         drill: drill.clone(),
         program,
-        folders: [source?, destination?],
+        folders: folders?,
+        consent: options.consent,
         link,
     });
     let plan = stage.plan(begun);
@@ -117,15 +123,20 @@ pub fn rehearse(
     let around = surroundings(&plan, &places, &DeviceCounts::new(), &backend, origin);
     let nothing = TestRun::unfinished(&plan, Time::ZERO);
     let mut result = result(&plan, &nothing, &around);
-    rehearsed.put_into(&mut result, &objectives(drill), &WORDS);
+    let words = Words {
+        by: "every changed record was read at the survivor",
+        remark: match drill.remote {
+            Some(_) => {
+                "a rehearsal: the processes of a site end, and its host, kernel and caches live on"
+            }
+            None => {
+                "a rehearsal of two processes on one machine, which share its processors, memory and kernel"
+            }
+        },
+    };
+    rehearsed.put_into(&mut result, &objectives(drill), &words);
     Ok(result)
 }
-
-/// How a drill on two folders is described.
-const WORDS: Words<'_> = Words {
-    by: "every changed record was read at the survivor",
-    remark: "a rehearsal of two processes on one machine, which share its processors, memory and kernel",
-};
 
 fn objectives(drill: &RealDrill) -> Objectives {
     let usual = Objectives::usual(drill.is_synchronous);
@@ -139,19 +150,20 @@ fn objectives(drill: &RealDrill) -> Objectives {
 struct Stage {
     drill: RealDrill,
     program: PathBuf,
-    /// Of the source and of the destination.
-    folders: [SiteFolder; 2],
+    /// Of the source, and of the destination if it is on this host.
+    folders: Vec<SiteFolder>,
+    consent: Consent,
     link: LinkKind,
 }
 
 impl Stage {
     /// The plan of the server at the source.
     fn plan(&self, begun: SystemTime) -> Plan {
-        let scenario = self.drill.at(self.folders[0].path());
+        let scenario = self.drill.at(&self.drill.source.value);
         plan::plan(&scenario, Consent::default(), begun)
     }
 
-    /// Bytes in a log segment: the larger ones of the two sites, whose logs are the same.
+    /// Bytes in a log segment: the larger ones of the sites on this host. Logs of both sites are the same.
     fn log_segment(&self) -> usize {
         plan::log_segment(self.folders.iter().map(SiteFolder::path))
     }
@@ -178,7 +190,9 @@ fn course(
     let mut real = world(&stage.drill)?;
     let conductor = Conductor::new(&real.world, stage, script, listener, stop)?;
     let rehearsed = real.executor.block_on(async move {
-        let unfinished = match conductor.run().await {
+        let ended = conductor.run().await;
+        conductor.part().await;
+        let unfinished = match ended {
             Ok(()) => None,
             Err(Trouble::Stopped) => Some("stopped before its end".to_owned()),
             Err(Trouble::Said(why)) => return Err(why),

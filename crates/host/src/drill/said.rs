@@ -25,7 +25,9 @@ use crate::witness;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Command {
-    /// Works below `folder` from now on, on what `scenario` describes. Comes first.
+    /// Takes `folder` for itself, on another host than the drill's, and empties it at the end. Comes before all others.
+    Take { folder: PathBuf, replace: bool },
+    /// Works below `folder` from now on, on what `scenario` describes. Comes first, or after `take`.
     Begin {
         scenario: String,
         folder: PathBuf,
@@ -70,6 +72,8 @@ pub(super) enum Command {
 pub(super) enum Answer {
     /// It was done.
     Done,
+    /// Has its folder, for log segments of this size; and which brunt it is.
+    Taken { log_segment: usize, version: String },
     /// It could not be done.
     Failed { why: String },
     /// Listens there.

@@ -35,18 +35,21 @@ use brunt_qualify::server::Server;
 use brunt_qualify::truth::survey::survey;
 use brunt_qualify::truth::witness::{Change, Hearing, Witness};
 use brunt_report::result::DrillSample;
-use brunt_scenario::{Document, RealDrill};
+use brunt_scenario::{Document, Place, Placed, RealDrill};
 use brunt_units::{LogPosition, Span, Time};
 use brunt_workload::keys::Population;
 use brunt_world::World;
 use brunt_world_real::{Options, RealWorld};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
+use super::folders::SiteFolder;
 use super::said::{Answer, Command, line};
 use crate::consent::Consent;
 use crate::folders::{self, Prepared};
-use crate::{distance, plan, witness};
+use crate::{distance, handles, plan, witness};
 
+/// Of this program; that of the other site is the same.
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Where the epoch of a site is, in its folder.
 const EPOCH: &str = "epoch";
 /// How often it looks for a command.
@@ -119,18 +122,24 @@ pub fn serve(address: Option<Ipv4Addr>) -> Result<(), String> {
     signal.map_err(|error| error.to_string())?;
     let voice = Voice::new().map_err(|error| error.to_string())?;
     let mut input = BufReader::new(io::stdin());
-    let Some(begin) = read(&mut input) else {
+    let mut first = read(&mut input);
+    let mut taken = None;
+    if let Some(Command::Take { folder, replace }) = &first {
+        let (folder, log_segment) = answered(take(folder, *replace), &voice)?;
+        taken = Some(folder);
+        let version = VERSION.to_owned();
+        voice.say(&line(&Answer::Taken {
+            log_segment,
+            version,
+        }));
+        first = read(&mut input);
+    }
+    let Some(begin) = first else {
         return Err(
             "this command is for brunt drill, which starts it and tells it what to do".to_owned(),
         );
     };
-    let (mut real, site) = match Site::begin(begin, address, &voice) {
-        Ok(begun) => begun,
-        Err(why) => {
-            voice.say(&line(&Answer::Failed { why: why.clone() }));
-            return Err(why);
-        }
-    };
+    let (mut real, site) = answered(Site::begin(begin, address, &voice), &voice)?;
     voice.say(&line(&Answer::Done));
     let inbox = site.inbox.clone();
     let hearing = thread::Builder::new().name("stdin".to_owned());
@@ -138,11 +147,28 @@ pub fn serve(address: Option<Ipv4Addr>) -> Result<(), String> {
         while let Some(command) = read(&mut input) {
             inbox.put(command);
         }
-        // The drill is over, or gone: nothing is left to be done in order.
+        // The drill is over, or gone: nothing is left to be done in order, but for a folder that nobody else empties.
+        drop(taken);
         process::exit(0);
     });
     hearing.map_err(|error| error.to_string())?;
     real.executor.block_on(site.run())
+}
+
+/// `result`, and its error said as the answer to a command.
+fn answered<T>(result: Result<T, String>, voice: &Voice) -> Result<T, String> {
+    result.inspect_err(|why| voice.say(&line(&Answer::Failed { why: why.clone() })))
+}
+
+/// Takes `folder` on a host where the drill does not run.
+fn take(folder: &Path, replace: bool) -> Result<(SiteFolder, usize), String> {
+    let placed = Placed {
+        value: folder.to_owned(),
+        place: Place::file(&folder.display().to_string()),
+    };
+    let folder = SiteFolder::take(&placed, Consent { replace }).map_err(said)?;
+    let log_segment = plan::log_segment([folder.path()].into_iter());
+    Ok((folder, log_segment))
 }
 
 /// A site at work.
@@ -189,6 +215,8 @@ impl Site {
             Document::new("the drill's scenario", &scenario, Path::new("/")).map_err(said)?;
         let drill = document.real_drill(&[]).map_err(said)?;
         let scenario = drill.at(&folder);
+        // As the drill has done where it runs.
+        handles::provide(&scenario).map_err(said)?;
         let prepared = folders::prepare(&scenario).map_err(said)?;
         let real = RealWorld::new(&Options {
             backend: scenario.backend,
@@ -291,7 +319,9 @@ impl Site {
 
     async fn perform(&mut self, command: Command) -> Result<Answer, String> {
         match command {
-            Command::Begin { .. } => return Err("it has begun already".to_owned()),
+            Command::Take { .. } | Command::Begin { .. } => {
+                return Err("it has begun already".to_owned());
+            }
             Command::Receive => return self.receive().await,
             Command::Mirror { to, epoch } => self.send_to(to, epoch).await?,
             Command::Create => {

@@ -76,7 +76,10 @@ fn opening(drill: &RealDrill) -> String {
         ("destination", &drill.destination),
     ] {
         let path = folder.value.display().to_string();
-        let (_, on) = volume(&folder.value);
+        let on = match &drill.remote {
+            Some(remote) if label == "destination" => format!("on {}", one_line(&remote.host)),
+            _ => volume(&folder.value).1,
+        };
         lines.push(format!("{label:14}{}   {on}", one_line(&path)));
     }
     let mode = match drill.is_synchronous {
@@ -96,6 +99,9 @@ fn opening(drill: &RealDrill) -> String {
 
 /// What is between the sites.
 fn link(drill: &RealDrill) -> String {
+    if let Some(remote) = &drill.remote {
+        return format!("the network to {}, through ssh", one_line(&remote.host));
+    }
     let Some(link) = drill.link else {
         return "loopback, through a relay that adds no delay".to_owned();
     };
