@@ -48,8 +48,8 @@ pub struct Said {
 pub struct Survival {
     /// What is lost, or why what was found is no beginning of what was committed.
     pub loss: Result<Loss, Broken>,
-    /// What replication said.
-    pub said: Said,
+    /// What replication said; `None` where it is asked nothing.
+    pub said: Option<Said>,
     /// From the failure to the first operation; `None` if there was none.
     pub recovery_time: Option<Span>,
     /// Why service could not be resumed.
@@ -301,13 +301,18 @@ impl Survival {
 
     /// Nothing that is lost was acknowledged before the oldest write that replication said to be at risk.
     fn as_reported(&self, loss: &Loss) -> Rule {
-        let older = match (loss.first_at, self.said.since) {
+        let Some(said) = self.said else {
+            return Rule {
+                remark: "replication is not brunt's, and says nothing".to_owned(),
+                ..Rule::not_measured(named("drill-as-reported"))
+            };
+        };
+        let older = match (loss.first_at, said.since) {
             (None, _) => false,
             (Some(_), None) => true,
             // A commit is acknowledged after the write that carries it.
             (Some(lost), Some(said)) => lost < said,
         };
-        let said = self.said;
         let remark = match older {
             false => String::new(),
             true => format!(
@@ -339,7 +344,7 @@ mod tests {
                 kept: 10,
                 ..Loss::default()
             }),
-            said: Said::default(),
+            said: Some(Said::default()),
             recovery_time: Some(Span::seconds(400)),
             refused: None,
         }
@@ -373,11 +378,11 @@ mod tests {
                 first_at: Some(at(7)),
                 ..Loss::default()
             }),
-            said: Said {
+            said: Some(Said {
                 writes: 5,
                 since: said.map(at),
                 ..Said::default()
-            },
+            }),
             ..survived()
         }
     }

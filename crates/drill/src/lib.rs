@@ -35,6 +35,9 @@ pub trait DrillListener {
 
     /// The control called `name` begins.
     fn control(&self, name: &str);
+
+    /// The user's step called `name` begins, outside of the course; `when` is the word for its time.
+    fn step(&self, when: &str, name: &str);
 }
 
 /// Hears nothing.
@@ -45,4 +48,5 @@ impl DrillListener for Deaf {
     fn happened(&self, _: f64, _: &str) {}
     fn progress(&self, _: f64, _: f64) {}
     fn control(&self, _: &str) {}
+    fn step(&self, _: &str, _: &str) {}
 }

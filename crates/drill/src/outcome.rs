@@ -14,7 +14,7 @@ use crate::loss::Loss;
 #[derive(Clone, Debug)]
 pub struct Steps {
     begun: Time,
-    all: Vec<(&'static str, Time)>,
+    all: Vec<(String, Time)>,
 }
 
 impl Steps {
@@ -32,8 +32,8 @@ impl Steps {
     }
 
     /// The step called `name` ended at `at`.
-    pub fn ended(&mut self, name: &'static str, at: Time) {
-        self.all.push((name, at));
+    pub fn ended(&mut self, name: impl Into<String>, at: Time) {
+        self.all.push((name.into(), at));
     }
 
     /// How long each took.
@@ -42,7 +42,7 @@ impl Steps {
         let steps = self.all.iter().zip(begins);
         steps
             .map(|((name, end), begin)| DrillStep {
-                name: (*name).to_owned(),
+                name: name.clone(),
                 seconds: end.since(begin).as_seconds(),
             })
             .collect()

@@ -28,6 +28,7 @@ struct Deaf;
 impl DrillListener for Deaf {
     fn happened(&self, _: f64, _: &str) {}
     fn progress(&self, _: f64, _: f64) {}
+    fn step(&self, _: &str, _: &str) {}
     fn control(&self, _: &str) {}
 }
 

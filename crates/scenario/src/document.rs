@@ -21,8 +21,9 @@ use super::modelled::ModelledScenario;
 use super::org::{FigureKey, Organisation};
 use super::overrides::Override;
 use super::place::{Cause, Place, Refusal};
-use super::real_drill::{self, RealDrill};
+use super::real_drill::RealDrill;
 use super::section::{self, Section};
+use super::sites::names_folders;
 use super::solution::Solution;
 use super::tree::{self, Node, Value};
 
@@ -44,7 +45,7 @@ pub enum Subject {
 use Subject::{Load, ModelledTest, Organisation as Org, RealDrill as Real, Test};
 
 /// Every key at the top, and the subjects that have it.
-const SECTIONS: [(&str, &[Subject]); 34] = [
+const SECTIONS: [(&str, &[Subject]); 35] = [
     ("name", &[Test, ModelledTest, Real, Load, Org]),
     ("description", &[Test, ModelledTest, Real, Load, Org]),
     ("solution", &[Test, ModelledTest, Real]),
@@ -69,6 +70,7 @@ const SECTIONS: [(&str, &[Subject]); 34] = [
     ("replication", &[ModelledTest, Real, Load]),
     ("replica", &[ModelledTest, Load]),
     ("drill", &[ModelledTest, Real]),
+    ("step", &[Real]),
     ("replicate", &[ModelledTest, Load]),
     ("partner", &[ModelledTest, Load]),
     ("volumes", &[ModelledTest]),
@@ -87,7 +89,7 @@ impl Subject {
         let has = |key| root.entries().iter().any(|(own, _)| own == key);
         let is_test = has("test") || has("instance");
         let mut sites = root.entries().iter().filter(|(own, _)| own == "site");
-        let has_folders = sites.any(|(_, node)| real_drill::names_folders(node));
+        let has_folders = sites.any(|(_, node)| names_folders(node));
         match has("array") {
             _ if has("org") || has("tier") => Org,
             _ if has("load") => Load,

@@ -29,14 +29,15 @@ mod modelled;
 mod nearest;
 mod org;
 mod overrides;
+mod pair_steps;
 mod place;
 mod profile;
 mod real_drill;
 mod real_link;
 mod records;
-mod remote;
 mod section;
 mod site;
+mod sites;
 mod solution;
 mod storage;
 mod test;
@@ -56,12 +57,13 @@ pub use org::{
     StoragePlan, Tier,
 };
 pub use overrides::Override;
+pub use pair_steps::{Exec, PairStep, StepTime};
 pub use place::{Place, Placed, Refusal};
 pub use profile::Profile;
-pub use real_drill::{RealDrill, SiteEvent, SiteIncident};
+pub use real_drill::{RealDrill, SiteEvent, SiteIncident, SiteReplication};
 pub use real_link::RealLink;
-pub use remote::RemoteHost;
 pub use site::Site;
+pub use sites::RemoteHost;
 pub use solution::{Part, Solution};
 pub use test::Test;
 

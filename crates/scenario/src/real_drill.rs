@@ -5,16 +5,18 @@
 //! [site.source]                       the side that serves first
 //! folder = "/srv/a"
 //! [site.destination]                  the side that takes over
-//! folder = "/srv/b"                   and `host`, if it is another one (see `remote`)
+//! folder = "/srv/b"                   and `host`, if it is another one (see `sites`)
+//! device = "/dev/sdb"                 only where replication is external: named to commands
 //! [link]
 //! rtt = "2ms"                         a round trip between the sites, and more; without it that of the machine itself
 //! [replication]
-//! mode = "synchronous"                or "asynchronous": closed logs are shipped
+//! mode = "synchronous"                or "asynchronous": closed logs are shipped; or "external": the user's storage replicates,
+//!                                     and `[[step]]`s drive it ([`super::pair_steps`])
 //! [drill]
 //! recovery_time = "15min"             these five as for modelled arrays
 //! [[event]]
 //! at = "20s"
-//! what = "source lost"                or "source frozen", "link lost", "failover"
+//! what = "source lost"                or "source frozen", "link lost", "failover", "exec"
 //! ```
 //!
 //! Events end with a failover. Times count from the moment when sessions have worked for `min_warmup`.
@@ -28,28 +30,43 @@ use super::document::Top;
 use super::drill::{self, Drill};
 use super::format::{path, quoted, span, word};
 use super::model::Scenario;
+use super::pair_steps::{self, Exec, PairStep};
 use super::place::{Cause, Place, Placed, Refusal};
 use super::real_link::RealLink;
-use super::remote::{self, RemoteHost};
 use super::section::{self, Section};
-use super::tree::{Node, Value};
+use super::sites::{RemoteHost, SIDES, Sites};
+use super::tree::Node;
 
-/// Sides, as tables of `[site]`.
-pub(super) const SIDES: [&str; 2] = ["source", "destination"];
-/// Modes of replication, and whether they wait for the other site.
-const MODES: [(&str, bool); 2] = [("synchronous", true), ("asynchronous", false)];
+/// Modes of replication.
+const MODES: [(&str, SiteReplication); 3] = [
+    ("synchronous", SiteReplication::Synchronous),
+    ("asynchronous", SiteReplication::Asynchronous),
+    ("external", SiteReplication::External),
+];
 /// What can happen.
-const WORDS: [(&str, SiteIncident); 4] = [
-    ("source lost", SiteIncident::SourceLost),
-    ("source frozen", SiteIncident::SourceFrozen),
-    ("link lost", SiteIncident::LinkLost),
-    ("failover", SiteIncident::FailOver { planned: false }),
+const WORDS: [&str; 5] = [
+    "source lost",
+    "source frozen",
+    "link lost",
+    "failover",
+    "exec",
 ];
 /// Where files lie in the folder of a site.
 const FILES: &str = "files";
 
-/// What happens to one of two sites.
+/// What replicates one site to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SiteReplication {
+    /// brunt's mirror: writes wait for the other site.
+    Synchronous,
+    /// brunt ships closed logs.
+    Asynchronous,
+    /// Something else, which the user's commands drive.
+    External,
+}
+
+/// What happens to one of two sites.
+#[derive(Clone, Debug, PartialEq)]
 pub enum SiteIncident {
     /// The processes of the source are killed.
     SourceLost,
@@ -62,21 +79,25 @@ pub enum SiteIncident {
         /// Whether the source is closed before.
         planned: bool,
     },
+    /// A command of the user is run.
+    Exec(Exec),
 }
 
 impl SiteIncident {
     /// Its word.
-    pub fn word(self) -> &'static str {
-        let kind = std::mem::discriminant(&self);
-        let own = WORDS
-            .iter()
-            .find(|(_, one)| std::mem::discriminant(one) == kind);
-        own.expect("every incident has a word").0
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::SourceLost => WORDS[0],
+            Self::SourceFrozen => WORDS[1],
+            Self::LinkLost => WORDS[2],
+            Self::FailOver { .. } => WORDS[3],
+            Self::Exec(_) => WORDS[4],
+        }
     }
 }
 
 /// Something that happens at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SiteEvent {
     /// When, from the beginning of the timeline.
     pub at: Span,
@@ -95,14 +116,18 @@ pub struct RealDrill {
     pub destination: Placed<PathBuf>,
     /// Where that folder is, if it is not on this host.
     pub remote: Option<RemoteHost>,
+    /// The devices below them, of the source and of the destination, where the scenario names them.
+    pub devices: [Option<Placed<PathBuf>>; 2],
     /// What is between the sites, if it is more than this machine.
     pub link: Option<RealLink>,
-    /// Whether writes wait for the other site.
-    pub is_synchronous: bool,
+    /// What replicates.
+    pub replication: SiteReplication,
     /// What it has to reach.
     pub drill: Drill,
     /// What happens, in order.
     pub timeline: Vec<SiteEvent>,
+    /// The user's commands around it.
+    pub steps: Vec<PairStep>,
 }
 
 impl RealDrill {
@@ -112,21 +137,21 @@ impl RealDrill {
     /// [`Refusal`] for the first thing that is wrong.
     pub(super) fn read(mut top: Top, folder: &Path) -> Result<Self, Refusal> {
         let own = top.sections.place().clone();
-        let ([source, destination], remote) = read_sites(&mut top.sections, folder)?;
+        let sites = Sites::read(&mut top.sections, folder)?;
         let link = top.sections.take("link");
-        if let (Some(link), Some(_)) = (&link, &remote) {
-            let refusal = link.place.refuse("is for two sites on one host");
-            return Err(
-                refusal.hint("between two hosts it is the network itself: leave [link] out")
-            );
-        }
+        let link_place = link.as_ref().map(|link| link.place.clone());
         let link = link.map(RealLink::read).transpose()?;
         let mut replication = top.sections.section("replication", &["mode"])?;
-        let mode = replication.read_or("mode", true, |node| section::choice(node, &MODES))?;
+        let mode = replication.read_or("mode", SiteReplication::Synchronous, |node| {
+            section::choice(node, &MODES)
+        })?;
         let (events, drill) = (top.sections.take("event"), top.sections.take("drill"));
-        let timeline = read_timeline(events, &own)?;
+        let steps = pair_steps::read(top.sections.take("step"), folder)?;
+        let timeline = read_timeline(events, &own, folder)?;
+        check_mode(&mode, &sites, link_place.as_ref(), &steps, &timeline)?;
+        let timeline: Vec<SiteEvent> = timeline.into_iter().map(|(event, _)| event).collect();
         let is_planned = |one: &SiteEvent| one.what == (SiteIncident::FailOver { planned: true });
-        if !mode.value && timeline.iter().any(is_planned) {
+        if mode.value == SiteReplication::Asynchronous && timeline.iter().any(is_planned) {
             let refusal = mode
                 .place
                 .refuse("ships closed logs, and a planned failover loses nothing");
@@ -143,13 +168,15 @@ impl RealDrill {
         }
         Ok(Self {
             scenario,
-            source,
-            destination,
-            remote,
+            source: sites.source,
+            destination: sites.destination,
+            remote: sites.remote,
+            devices: sites.devices,
             link,
-            is_synchronous: mode.value,
+            replication: mode.value,
             drill: drill::read_real(drill)?,
             timeline,
+            steps,
         })
     }
 
@@ -184,8 +211,12 @@ impl RealDrill {
     }
 
     fn write(&self, out: &mut String) -> std::fmt::Result {
-        for (side, folder) in SIDES.iter().zip([&self.source, &self.destination]) {
+        let folders = [&self.source, &self.destination];
+        for ((side, folder), device) in SIDES.iter().zip(folders).zip(&self.devices) {
             writeln!(out, "\n[site.{side}]\nfolder = {}", path(&folder.value))?;
+            if let Some(device) = device {
+                writeln!(out, "device = {}", path(&device.value))?;
+            }
         }
         if let Some(remote) = &self.remote {
             remote.write(out)?;
@@ -196,7 +227,7 @@ impl RealDrill {
         writeln!(
             out,
             "\n[replication]\nmode = {}",
-            word(&MODES, self.is_synchronous)
+            word(&MODES, self.replication)
         )?;
         drill::write_real(&self.drill, out)?;
         for event in &self.timeline {
@@ -205,81 +236,81 @@ impl RealDrill {
             if event.what == (SiteIncident::FailOver { planned: true }) {
                 writeln!(out, "planned = true")?;
             }
+            if let SiteIncident::Exec(exec) = &event.what {
+                pair_steps::write_exec(exec, out)?;
+            }
         }
-        Ok(())
+        pair_steps::write(&self.steps, out)
     }
 }
 
-/// Whether `node`, the value of `site`, names folders.
-pub(super) fn names_folders(node: &Node) -> bool {
-    let Value::Table(entries) = &node.value else {
-        return false;
-    };
-    entries.iter().any(|(key, _)| SIDES.contains(&key.as_str()))
-}
-
-/// The folders of the two sites, and where the second one is. What else `[site]` says stays there.
-fn read_sites(
-    top: &mut Section,
-    folder: &Path,
-) -> Result<([Placed<PathBuf>; 2], Option<RemoteHost>), Refusal> {
-    let mut site = top.split(|key| key == "site");
-    let node = site.take("site").expect("it names folders");
-    let place = node.place.clone();
-    let Value::Table(entries) = node.value else {
-        unreachable!("it names folders");
-    };
-    let (sides, rest): (Vec<_>, Vec<_>) = entries
-        .into_iter()
-        .partition(|(key, _)| SIDES.contains(&key.as_str()));
-    if !rest.is_empty() {
-        let value = Value::Table(rest);
-        top.put(
-            "site",
-            Node {
-                value,
-                place: place.clone(),
-            },
-        );
+/// What only brunt's own link has, and what only a pair of the user has.
+fn check_mode(
+    mode: &Placed<SiteReplication>,
+    sites: &Sites,
+    link: Option<&Place>,
+    steps: &[PairStep],
+    events: &[(SiteEvent, Place)],
+) -> Result<(), Refusal> {
+    if mode.value == SiteReplication::External {
+        const OWN: &str = "needs brunt's own link, and the replication is external";
+        if let Some(link) = link {
+            let refusal = link.refuse(OWN);
+            return Err(refusal.hint("leave it out: the link is that of your storage"));
+        }
+        if sites.remote.is_some() {
+            let refusal = sites
+                .destination
+                .place
+                .refuse("is on another host, and the replication is external");
+            return Err(refusal.hint("commands bring the copy to this host: leave `host` out"));
+        }
+        let lost = events
+            .iter()
+            .find(|(one, _)| one.what == SiteIncident::LinkLost);
+        return match lost {
+            Some((_, place)) => Err(place
+                .refuse(OWN)
+                .hint("what = \"exec\", with a command that cuts the link of your storage")),
+            None => Ok(()),
+        };
     }
-    let mut sides = Section::new(
-        Node {
-            value: Value::Table(sides),
-            place,
-        },
-        "[site]",
-        &SIDES,
-    )?;
-    let mut one = |side: &str, keys: &[&str]| {
-        let example = format!("[site.{side}] with folder = \"/srv/{side}\"");
-        let node = sides
-            .take(side)
-            .ok_or_else(|| sides.lacks(side, &example))?;
-        let mut section = Section::new(node, &format!("[site.{side}]"), keys)?;
-        let found = section.read("folder", |node| section::absolute(node, folder))?;
-        let lacking = || section.lacks("folder", &format!("folder = \"/srv/{side}\""));
-        let found = found.ok_or_else(lacking)?;
-        Ok((found, RemoteHost::read(&mut section)?))
-    };
-    let (source, _) = one(SIDES[0], &["folder"])?;
-    let (destination, remote) = one(SIDES[1], &remote::KEYS)?;
-    let (first, second) = (&source.value, &destination.value);
-    if remote.is_none() && (first.starts_with(second) || second.starts_with(first)) {
-        let refusal = destination
-            .place
-            .refuse("lies in the folder of the other site");
-        return Err(refusal.hint("two folders beside each other, better on two volumes"));
+    if let (Some(link), Some(_)) = (link, &sites.remote) {
+        let refusal = link.refuse("is for two sites on one host");
+        return Err(refusal.hint("between two hosts it is the network itself: leave [link] out"));
     }
-    Ok(([source, destination], remote))
+    let runs = |(one, place): &(SiteEvent, Place)| match one.what {
+        SiteIncident::Exec(_) => Some(place.clone()),
+        _ => None,
+    };
+    let step = steps.iter().map(|step| step.exec.run.place.clone()).next();
+    let device = sites
+        .devices
+        .iter()
+        .flatten()
+        .map(|device| device.place.clone());
+    let first = step
+        .or_else(|| events.iter().find_map(runs))
+        .or_else(|| device.into_iter().next());
+    match first {
+        Some(place) => Err(place
+            .refuse("is for a pair of your own, and brunt itself replicates here")
+            .hint("[replication] with mode = \"external\"")),
+        None => Ok(()),
+    }
 }
 
 /// The events, which must be able to follow each other.
-fn read_timeline(node: Option<Node>, whole: &Place) -> Result<Vec<SiteEvent>, Refusal> {
+fn read_timeline(
+    node: Option<Node>,
+    whole: &Place,
+    folder: &Path,
+) -> Result<Vec<(SiteEvent, Place)>, Refusal> {
     const EXAMPLE: &str = "[[event]] with at = \"10s\" and what = \"source lost\", and one with what = \"failover\" after it";
     let nodes = node.map_or(Ok(Vec::new()), |node| section::tables(node, "event"))?;
     let mut events: Vec<(SiteEvent, Place)> = Vec::new();
     for node in nodes {
-        events.push(read_event(node)?);
+        events.push(read_event(node, folder)?);
     }
     events.sort_by_key(|(event, _)| event.at);
     let is_failover =
@@ -293,7 +324,8 @@ fn read_timeline(node: Option<Node>, whole: &Place) -> Result<Vec<SiteEvent>, Re
         let refusal = place.refuse("comes after the failover");
         return Err(refusal.hint("a drill on real storage ends with it"));
     }
-    let lost = &events[..at];
+    let is_loss = |(event, _): &&(SiteEvent, Place)| !matches!(event.what, SiteIncident::Exec(_));
+    let lost: Vec<_> = events[..at].iter().filter(is_loss).collect();
     if let Some((_, place)) = lost.get(1) {
         let refusal = place.refuse("something is lost before");
         return Err(refusal.hint("one loss for each drill, so that it is known what it cost"));
@@ -310,25 +342,34 @@ fn read_timeline(node: Option<Node>, whole: &Place) -> Result<Vec<SiteEvent>, Re
             refusal.hint("a planned failover needs both sites and the link: leave `planned` out")
         );
     }
-    Ok(events.into_iter().map(|(event, _)| event).collect())
+    Ok(events)
 }
 
-fn read_event(node: Node) -> Result<(SiteEvent, Place), Refusal> {
-    let mut section = Section::new(node, "[[event]]", &["at", "what", "planned"])?;
-    let what = section.read("what", |node| section::choice(node, &WORDS))?;
+fn read_event(node: Node, folder: &Path) -> Result<(SiteEvent, Place), Refusal> {
+    let [name, run, timeout] = pair_steps::KEYS;
+    let keys = ["at", "what", "planned", name, run, timeout];
+    let mut section = Section::new(node, "[[event]]", &keys)?;
+    let what = section.read("what", |node| section::word(node, &WORDS))?;
     let what = what.ok_or_else(|| section.lacks("what", "what = \"source lost\""))?;
     let at = section.read("at", section::span)?;
     let at = at.ok_or_else(|| section.lacks("at", "at = \"10s\""))?.value;
     let planned = section.read("planned", section::switch)?;
-    let incident = match (what.value, planned) {
-        (SiteIncident::FailOver { .. }, planned) => SiteIncident::FailOver {
+    let word = WORDS[what.value];
+    if word != "exec" {
+        pair_steps::refuse_in(&mut section, word)?;
+    }
+    let incident = match (word, planned) {
+        ("failover", planned) => SiteIncident::FailOver {
             planned: planned.is_some_and(|planned| planned.value),
         },
         (_, Some(planned)) => {
             let refusal = planned.place.refuse("`planned` is for a failover alone");
             return Err(refusal.because(Cause::Value));
         }
-        (incident, None) => incident,
+        ("source lost", None) => SiteIncident::SourceLost,
+        ("source frozen", None) => SiteIncident::SourceFrozen,
+        ("link lost", None) => SiteIncident::LinkLost,
+        _ => SiteIncident::Exec(pair_steps::read_exec(&mut section, folder)?),
     };
     Ok((SiteEvent { at, what: incident }, what.place))
 }
@@ -400,6 +441,80 @@ mod tests {
         let drill = read(&format!("{TEST}{sites}{EVENTS}")).unwrap();
         assert_eq!(drill.remote.as_ref().unwrap().program, "brunt");
         assert_eq!(read(&drill.to_toml()).unwrap(), drill);
+    }
+
+    const EXTERNAL: &str = "[replication]\nmode = \"external\"\n";
+    const STEP: &str =
+        "[[step]]\nwhen = \"failover\"\nname = \"mount\"\nrun = [\"./pair.sh\", \"a b\"]\n";
+    const EXEC: &str = "[[event]]\nat = \"5s\"\nwhat = \"exec\"\nname = \"snap\"\nrun = [\"zfs\"]\ntimeout = \"2min\"\n";
+
+    #[test]
+    fn a_pair_of_the_user_is_read_and_written_again() {
+        let sites = SITES.replace("\"a\"\n", "\"a\"\ndevice = \"/dev/sdb\"\n");
+        let drill = read(&format!("{TEST}{sites}{EVENTS}{EXEC}{EXTERNAL}{STEP}")).unwrap();
+        assert_eq!(drill.replication, SiteReplication::External);
+        let device = drill.devices[0].as_ref().unwrap();
+        assert_eq!(device.value, Path::new("/dev/sdb"));
+        // A program with a slash is relative to the scenario; its arguments are its own business.
+        let step = &drill.steps[0];
+        assert_eq!(step.exec.run.value, ["/srv/pair.sh", "a b"]);
+        assert_eq!(step.exec.timeout, Span::seconds(60));
+        let SiteIncident::Exec(exec) = &drill.timeline[0].what else {
+            panic!("{:?}", drill.timeline);
+        };
+        assert_eq!(
+            (exec.name.as_str(), exec.timeout),
+            ("snap", Span::seconds(120))
+        );
+        assert_eq!(read(&drill.to_toml()).unwrap(), drill);
+    }
+
+    #[test]
+    fn commands_that_cannot_be_are_refused_with_a_way_out() {
+        let refused = |text: &str, said: &str| {
+            let whole = read(&format!("{TEST}{SITES}{EVENTS}{text}")).unwrap_err();
+            assert!(whole.contains(said) && whole.contains("\n  "), "{whole}");
+            assert!(whole.starts_with("t.toml:"), "{whole}");
+        };
+        let step = |from: &str, to: &str| format!("{EXTERNAL}{}", STEP.replace(from, to));
+        for own in [STEP, EXEC] {
+            refused(own, "brunt itself replicates here");
+        }
+        refused(&step("failover", "fail over"), "did you mean \"failover\"?");
+        refused(&step("when = \"failover\"\n", ""), "lacks `when`");
+        refused(&step("name = \"mount\"\n", ""), "lacks `name`");
+        refused(&step("\"mount\"", "\" \""), "is empty");
+        refused(&step("run", "rum"), "did you mean `run`?");
+        refused(&step("[\"./pair.sh\", \"a b\"]", "[]"), "names no program");
+        refused(
+            &step("[\"./pair.sh\", \"a b\"]", "\"sh -c\""),
+            "is not a list of texts",
+        );
+        refused(&step("\"a b\"", "7"), "is not a list of texts");
+        refused(
+            &format!("{EXTERNAL}{STEP}timeout = \"2days\"\n"),
+            "not a length of time",
+        );
+        refused(
+            &format!("{EXTERNAL}{STEP}timeout = \"25h\"\n"),
+            "is longer than a day",
+        );
+        refused(
+            &format!("{EXTERNAL}[link]\nrtt = \"1ms\"\n"),
+            "needs brunt's own link",
+        );
+        let lost = "[[event]]\nat = \"9s\"\nwhat = \"link lost\"\n";
+        let whole =
+            format!("{TEST}{SITES}[[event]]\nat = \"20s\"\nwhat = \"failover\"\n{lost}{EXTERNAL}");
+        let whole = read(&whole).unwrap_err();
+        assert!(
+            whole.contains("needs brunt's own link") && whole.contains("\"exec\""),
+            "{whole}"
+        );
+        refused(
+            &format!("{EXTERNAL}[[event]]\nat = \"9s\"\nwhat = \"source lost\"\nrun = [\"x\"]\n"),
+            "`run` is for \"exec\", and this is \"source lost\"",
+        );
     }
 
     #[test]

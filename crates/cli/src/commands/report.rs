@@ -118,6 +118,7 @@ pub fn run(args: &ReportArgs, output: &Output) -> Result<Exit, ReportError> {
             &run.result,
             drill,
             [&path, &scenario],
+            "",
             output,
         ));
     } else {

@@ -6,17 +6,19 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::rc::Rc;
 
 use brunt_drill::{Base, Course, DrillListener, Evidence, FailoverDone, Key, Ledger, Rehearsed};
 use brunt_qualify::progress::Stop;
 use brunt_report::result::DrillReplication;
-use brunt_scenario::{SiteEvent, SiteIncident};
+use brunt_scenario::{Exec, SiteEvent, SiteIncident, SiteReplication};
 use brunt_units::{Span, Time};
 use brunt_workload::mix::{Commit, Kind};
 use brunt_world::World;
 
 use super::child::Child;
+use super::exec;
 use super::link::Link;
 use super::said::{Answer, Command, How, Said, line};
 use super::shipping::Shipping;
@@ -43,8 +45,8 @@ pub(super) struct Script {
     pub(super) warm_up: Span,
     /// The load after the failover; none for a control.
     pub(super) after: Span,
-    /// Whether commits wait for the destination.
-    pub(super) is_synchronous: bool,
+    /// What replicates.
+    pub(super) replication: SiteReplication,
     /// How the mirror is broken, when the timeline begins.
     pub(super) how: Option<How>,
 }
@@ -105,6 +107,8 @@ pub(super) struct Conductor {
     pub(super) is_fenced: Cell<bool>,
     /// The beginning of the timeline, once it has begun.
     began: Cell<Option<Time>>,
+    /// Bytes in a log segment: the larger ones of the two sites, whose logs are the same.
+    log_segment: Cell<usize>,
     /// Bytes that were sent before the timeline.
     sent_before: Cell<u64>,
     /// Where the logs of the source end.
@@ -151,6 +155,7 @@ impl Conductor {
             stale: Cell::new(0),
             is_fenced: Cell::new(false),
             began: Cell::default(),
+            log_segment: Cell::new(stage.log_segment()),
             sent_before: Cell::new(0),
             shipping: RefCell::default(),
             broken: RefCell::default(),
@@ -188,7 +193,7 @@ impl Conductor {
         }
         for event in &self.script.timeline {
             self.pass(begun + event.at).await?;
-            self.perform(*event).await?;
+            self.perform(event).await?;
         }
         if let Some(told) = self.link.told() {
             self.tell(self.now(), told);
@@ -198,29 +203,18 @@ impl Conductor {
 
     /// Starts both sites, connects them, creates the databases and lets sessions work.
     async fn open(&self) -> Result<(), Trouble> {
-        let scenario = self.stage.drill.to_toml();
-        let mut log_segment = self.stage.log_segment();
         if self.stage.drill.remote.is_some() {
-            log_segment = log_segment.max(self.take_there().await?);
+            let there = self.take_there().await?;
+            self.log_segment.set(self.log_segment.get().max(there));
         }
         let drill = &self.stage.drill;
-        for (side, folder) in [
-            (Side::Source, &drill.source),
-            (Side::Destination, &drill.destination),
-        ] {
-            let begin = Command::Begin {
-                scenario: scenario.clone(),
-                folder: folder.value.clone(),
-                log_segment,
-            };
-            self.ask(side, &begin).await?;
+        self.begin(Side::Source, &drill.source.value).await?;
+        // What replicates elsewhere brings the folder of the destination later.
+        if self.script.replication != SiteReplication::External {
+            self.begin(Side::Destination, &drill.destination.value)
+                .await?;
+            self.mirror().await?;
         }
-        let Answer::Listening { at } = self.ask(Side::Destination, &Command::Receive).await? else {
-            return Err(unexpected(Side::Destination));
-        };
-        let to = self.link.way_to(&self.world, at).await?;
-        let mirror = Command::Mirror { to, epoch: 1 };
-        self.ask(Side::Source, &mirror).await?;
         let Answer::Created { records } = self.ask(Side::Source, &Command::Create).await? else {
             return Err(unexpected(Side::Source));
         };
@@ -230,7 +224,7 @@ impl Conductor {
             databases.map(move |(number, _)| (stream, number))
         });
         *self.ledger.borrow_mut() = Ledger::new(Base::created(names.zip(records)));
-        if !self.script.is_synchronous {
+        if self.script.replication == SiteReplication::Asynchronous {
             self.ship().await?;
         }
         self.ask(Side::Source, &Command::Work).await?;
@@ -259,6 +253,26 @@ impl Conductor {
         }
     }
 
+    /// Lets the process of `side` begin in `folder`.
+    pub(super) async fn begin(&self, side: Side, folder: &Path) -> Result<(), Trouble> {
+        let begin = Command::Begin {
+            scenario: self.stage.drill.to_toml(),
+            folder: folder.to_owned(),
+            log_segment: self.log_segment.get(),
+        };
+        self.ask(side, &begin).await.map(drop)
+    }
+
+    /// Everything that the source writes goes to the destination from now on.
+    async fn mirror(&self) -> Result<(), Trouble> {
+        let Answer::Listening { at } = self.ask(Side::Destination, &Command::Receive).await? else {
+            return Err(unexpected(Side::Destination));
+        };
+        let to = self.link.way_to(&self.world, at).await?;
+        let mirror = Command::Mirror { to, epoch: 1 };
+        self.ask(Side::Source, &mirror).await.map(drop)
+    }
+
     /// Both sites have the same databases; from now on only closed logs go to the destination.
     async fn ship(&self) -> Result<(), Trouble> {
         self.ask(Side::Source, &Command::Close).await?;
@@ -273,9 +287,9 @@ impl Conductor {
         self.ask(Side::Source, &ship).await.map(drop)
     }
 
-    async fn perform(&self, event: SiteEvent) -> Result<(), Trouble> {
+    async fn perform(&self, event: &SiteEvent) -> Result<(), Trouble> {
         let now = self.now();
-        match event.what {
+        match &event.what {
             SiteIncident::SourceLost => {
                 let source = self.site(Side::Source);
                 source.may_end.set(true);
@@ -292,7 +306,7 @@ impl Conductor {
             }
             SiteIncident::LinkLost => {
                 self.link.cut();
-                match self.script.is_synchronous {
+                match self.script.replication == SiteReplication::Synchronous {
                     true => self.lose_service(now),
                     // Nobody waits for the other site.
                     false => self.course.phase(now, "link lost"),
@@ -300,8 +314,23 @@ impl Conductor {
                 self.tell(now, "the link is lost");
                 Ok(())
             }
-            SiteIncident::FailOver { planned } => self.fail_over(planned).await,
+            SiteIncident::FailOver { planned } => self.fail_over(*planned).await,
+            SiteIncident::Exec(exec) => self.exec(exec).await,
         }
+    }
+
+    /// Runs a command of the user, while the sites go on.
+    pub(super) async fn exec(&self, exec: &Exec) -> Result<(), Trouble> {
+        let (begun, name) = (self.now(), &exec.name);
+        self.tell(begun, format!("\"{name}\" begins"));
+        let environment = exec::environment(&self.stage.drill);
+        exec::run(&self.world, exec, &environment, || self.listen()).await?;
+        let now = self.now();
+        self.tell(
+            now,
+            format!("\"{name}\" has ended, after {}", now.since(begun)),
+        );
+        Ok(())
     }
 
     /// Users lose service, if they had it.

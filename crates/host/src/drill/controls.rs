@@ -9,7 +9,7 @@ use std::rc::Rc;
 use brunt_drill::{Control, Deaf, DrillListener, Objectives};
 use brunt_qualify::progress::Stop;
 use brunt_report::result::Outcome;
-use brunt_scenario::{SiteEvent, SiteIncident};
+use brunt_scenario::{SiteEvent, SiteIncident, SiteReplication};
 use brunt_units::Span;
 
 use super::conductor::Script;
@@ -44,22 +44,27 @@ pub(super) fn all(
     Ok(controls)
 }
 
+/// What happens in each.
+pub(super) fn timeline() -> Vec<SiteEvent> {
+    let event = |what| SiteEvent { at: BROKEN, what };
+    vec![
+        event(SiteIncident::SourceLost),
+        event(SiteIncident::FailOver { planned: false }),
+    ]
+}
+
 fn one(
     stage: &Rc<Stage>,
     name: &'static str,
     how: How,
     stop: &Stop,
 ) -> Result<Control, RealDrillError> {
-    let event = |what| SiteEvent { at: BROKEN, what };
     let script = Script {
-        timeline: vec![
-            event(SiteIncident::SourceLost),
-            event(SiteIncident::FailOver { planned: false }),
-        ],
+        timeline: timeline(),
         warm_up: BEFORE,
         after: Span::ZERO,
         // What is shipped later may be lost; a mirror that keeps its word loses nothing.
-        is_synchronous: true,
+        replication: SiteReplication::Synchronous,
         how: Some(how),
     };
     let deaf: Rc<dyn DrillListener> = Rc::new(Deaf);

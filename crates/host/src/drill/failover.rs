@@ -10,9 +10,12 @@ use std::collections::BTreeSet;
 use brunt_drill::{
     Broken, Checksum, Cut, FailoverDone, Found, Key, Ledger, Loss, Said, Steps, Survival,
 };
+use brunt_scenario::{SiteReplication, StepTime};
 use brunt_units::{Span, Time};
 
 use super::conductor::{Conductor, Side, Trouble, unexpected};
+use super::external;
+use super::folders::SiteFolder;
 use super::said::{Answer, Command};
 
 /// The epoch of a site that took over.
@@ -83,7 +86,7 @@ impl Conductor {
         let loss = self.loss(failed_at).await?;
         self.serving.set(Side::Destination);
         let told = *loss.as_ref().unwrap_or(&Loss::default());
-        let done = FailoverDone::new(name, &steps, served, &told, said);
+        let done = FailoverDone::new(name, &steps, served, &told, said.unwrap_or_default());
         self.failovers.borrow_mut().push(done);
         let is_usable = loss.is_ok();
         self.evidence.borrow_mut().survivals.push(Survival {
@@ -100,23 +103,27 @@ impl Conductor {
 
     /// Fences the source, and lets the destination have everything that arrived. What replication says is at risk, and when logs were
     /// replayed, if they are.
-    async fn take_over(&self, steps: &mut Steps) -> Result<(Said, Option<Time>), Trouble> {
-        if self.script.is_synchronous {
+    async fn take_over(&self, steps: &mut Steps) -> Result<(Option<Said>, Option<Time>), Trouble> {
+        if self.script.replication == SiteReplication::Synchronous {
             let promote = Command::Promote { epoch: EPOCH };
             let Answer::Promoted { struck } = self.ask(Side::Destination, &promote).await? else {
                 return Err(unexpected(Side::Destination));
             };
             self.struck.set(struck);
             steps.ended("fencing", self.now());
-            return Ok((Said::default(), None));
+            return Ok((Some(Said::default()), None));
         }
-        // Log shipping knows no epochs: the source is switched off, as a cluster does.
+        // Other replication knows no epochs: the source is switched off, as a cluster does.
         let source = self.site(Side::Source);
         if !source.may_end.replace(true) {
             source.child.borrow_mut().kill();
             self.tell(self.now(), "the source is switched off");
         }
         steps.ended("fencing", self.now());
+        if self.script.replication == SiteReplication::External {
+            self.arrive(steps).await?;
+            return Ok((None, None));
+        }
         let Answer::Activated { stored } = self.ask(Side::Destination, &Command::Activate).await?
         else {
             return Err(unexpected(Side::Destination));
@@ -125,7 +132,20 @@ impl Conductor {
         self.listen()?;
         let log_file = self.stage.drill.scenario.profile.engine.log_file.get();
         let said = self.shipping.borrow().at_risk(&stored, log_file);
-        Ok((said, Some(replayed)))
+        Ok((Some(said), Some(replayed)))
+    }
+
+    /// Lets the user's storage fail over, and takes what has arrived at the destination.
+    async fn arrive(&self, steps: &mut Steps) -> Result<(), Trouble> {
+        self.stage.folders.iter().for_each(SiteFolder::release);
+        for step in external::of(&self.stage.drill, StepTime::Failover) {
+            self.exec(&step.exec).await?;
+            steps.ended(step.exec.name.as_str(), self.now());
+        }
+        let destination = &self.stage.drill.destination.value;
+        let arrived = SiteFolder::arrived(destination, &self.stage.run)?;
+        *self.stage.arrived.borrow_mut() = Some(arrived);
+        self.begin(Side::Destination, destination).await
     }
 
     /// The destination cannot be used, which is a result as well.
@@ -133,7 +153,7 @@ impl Conductor {
         self.tell(self.now(), format!("{name}: {why}"));
         self.evidence.borrow_mut().survivals.push(Survival {
             loss: Err(Broken::Unusable(why)),
-            said: Said::default(),
+            said: Some(Said::default()),
             recovery_time: None,
             refused: None,
         });

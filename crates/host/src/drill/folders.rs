@@ -4,13 +4,16 @@
 //!   /srv/a/                 made if its parent is there; if it is there, it is empty or marked
 //!     |-- brunt-site        the mark
 //!     |-- brunt.lock        while a drill runs
+//!     |-- brunt-run         which drill works in it, where the user's storage replicates
 //!     |-- epoch             of the site
 //!     `-- files/            databases and logs
 //! ```
 //!
-//! Without the mark nothing in a folder is written or removed. What an earlier drill left is replaced only with consent.
+//! Without the mark nothing in a folder is written or removed. What an earlier drill left is replaced only with consent. The folder of a
+//! replica bears the marks that were replicated; those of this run say that it is ours.
 
-use std::fs::{self, OpenOptions};
+use std::cell::RefCell;
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -31,6 +34,8 @@ const MARKS: [(&str, bool); 2] = [
         false,
     ),
 ];
+/// The name of the file that says which drill works in a folder.
+const RUN: &str = "brunt-run";
 /// The epoch of a site, and the name under which a new one is written.
 const EPOCHS: [&str; 2] = ["epoch", "epoch.new"];
 
@@ -127,7 +132,9 @@ fn mark_of(path: &Path) -> Option<bool> {
 pub(super) struct SiteFolder {
     path: PathBuf,
     was_made: bool,
-    lock: Option<FolderLock>,
+    lock: RefCell<Option<FolderLock>>,
+    /// The run whose mark it bears, where the user's storage replicates.
+    run: Option<String>,
 }
 
 impl SiteFolder {
@@ -143,9 +150,7 @@ impl SiteFolder {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
             Err(error) => return Err(system(&path)(error)),
         };
-        let mut roots = Roots::default();
-        roots.add(&path).map_err(system(&path))?;
-        let lock = FolderLock::take(&roots, &path)?;
+        let lock = locked(&path)?;
         let was_made = mark_of(&path);
         if was_made.is_none() {
             let (text, _) = MARKS[usize::from(!is_new)];
@@ -160,10 +165,54 @@ impl SiteFolder {
         let taken = Self {
             path,
             was_made,
-            lock: Some(lock),
+            lock: Some(lock).into(),
+            run: None,
         };
         taken.empty()?;
         Ok(taken)
+    }
+
+    /// Marks it durably with `run`, so that a replica of it can be told.
+    pub(super) fn mark(&mut self, run: &str) -> Result<(), SiteFolderError> {
+        let written = || -> io::Result<()> {
+            let mut mark = File::create(self.path.join(RUN))?;
+            mark.write_all(run.as_bytes())?;
+            mark.sync_all()?;
+            File::open(&self.path)?.sync_all()
+        };
+        written().map_err(system(&self.path))?;
+        self.run = Some(run.to_owned());
+        Ok(())
+    }
+
+    /// The folder `path`, to which a folder was replicated that is marked with `run`.
+    ///
+    /// # Errors
+    /// In words, when nothing of that run is there.
+    pub(super) fn arrived(path: &Path, run: &str) -> Result<Self, String> {
+        if !fs::symlink_metadata(path).is_ok_and(|status| status.is_dir()) {
+            return Err(format!(
+                "nothing has arrived: {} is not a folder",
+                path.display()
+            ));
+        }
+        if mark_of(path).is_none() || !bears(path, run) {
+            return Err(format!(
+                "nothing of this drill has arrived: {} lacks the file {RUN} of this run",
+                path.display()
+            ));
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            was_made: false,
+            lock: Some(locked(path).map_err(|error| error.to_string())?).into(),
+            run: Some(run.to_owned()),
+        })
+    }
+
+    /// Holds nothing of it open any more, so that its volume can be unmounted.
+    pub(super) fn release(&self) {
+        self.lock.take();
     }
 
     /// Its path.
@@ -188,16 +237,42 @@ impl SiteFolder {
 
 impl Drop for SiteFolder {
     fn drop(&mut self) {
+        // Where the user's commands were at work, the path may lead to something else by now.
+        if let Some(run) = &self.run {
+            if !bears(&self.path, run) {
+                return;
+            }
+            if self.lock.borrow().is_none() {
+                let Ok(lock) = locked(&self.path) else {
+                    return;
+                };
+                self.lock = Some(lock).into();
+            }
+        }
         // What cannot be removed now is named by the next drill.
         if self.empty().is_err() {
             return;
         }
-        self.lock = None;
+        self.release();
+        let _ = fs::remove_file(self.path.join(RUN));
         let _ = fs::remove_file(self.path.join(MARK));
         if self.was_made {
             let _ = fs::remove_dir(&self.path);
         }
     }
+}
+
+fn locked(path: &Path) -> Result<FolderLock, SiteFolderError> {
+    let mut roots = Roots::default();
+    roots.add(path).map_err(system(path))?;
+    Ok(FolderLock::take(&roots, path)?)
+}
+
+/// Whether the folder `path` bears the mark of `run`. A link is none.
+fn bears(path: &Path, run: &str) -> bool {
+    let mark = path.join(RUN);
+    let is_file = fs::symlink_metadata(&mark).is_ok_and(|status| status.is_file());
+    is_file && fs::read(&mark).is_ok_and(|text| text == run.as_bytes())
 }
 
 fn system(path: &Path) -> impl Fn(io::Error) -> SiteFolderError {
@@ -276,6 +351,35 @@ mod tests {
                 .unwrap()
                 .contains("is not a folder")
         );
+    }
+
+    #[test]
+    fn a_replica_is_known_by_the_mark_of_its_run() {
+        let home = tempfile::tempdir().unwrap();
+        let [a, b] = ["a", "b"].map(|name| home.path().join(name));
+        let mut source = taken(&a, false).unwrap();
+        source.mark("run 1").unwrap();
+        let replica = |run: &str| SiteFolder::arrived(&b, run).map_err(|why| why.to_owned());
+        let why = replica("run 1").err().unwrap();
+        assert!(why.contains("is not a folder"), "{why}");
+        fs::create_dir(&b).unwrap();
+        fs::write(b.join("kept"), "x").unwrap();
+        for name in [MARK, RUN] {
+            let why = replica("run 1").err().unwrap();
+            assert!(why.contains("of this run"), "{why}");
+            fs::copy(a.join(name), b.join(name)).unwrap();
+        }
+        assert!(replica("run 2").is_err());
+        let arrived = replica("run 1").unwrap();
+        fs::create_dir_all(b.join("files/log1")).unwrap();
+        drop(arrived);
+        assert_eq!(names(&b).unwrap(), ["kept"]);
+        // A path that leads to something else by now is left alone, whether or not it is locked.
+        source.release();
+        fs::remove_file(a.join(RUN)).unwrap();
+        fs::create_dir(a.join("files")).unwrap();
+        drop(source);
+        assert!(a.join("files").exists() && a.join(MARK).exists());
     }
 
     #[test]

@@ -10,12 +10,17 @@
 //!
 //! The ledger, the cut and the judge are those of drills in virtual time (crate `drill`).
 //!
+//! Where the user's own storage replicates, there is neither mirror nor relay: `external` says what runs instead.
+//!
 //! * [`folders`]: of the sites; [`site`]: what a site does; `said`: what is said between processes; `child`: the processes.
-//! * `link`: packets of [`crate::distance`], a `relay`, or a `tunnel` to another host; `shipping`: what asynchronous replication leaves at risk; `conductor`: takes a drill through its timeline; `failover`: its steps; `controls`: on a broken mirror.
+//! * `link`: packets of [`crate::distance`], a `relay`, or a `tunnel` to another host; `shipping`: what asynchronous replication leaves at risk; `conductor`: takes a drill through its timeline; `failover`: its steps; `controls`: on a broken mirror;
+//!   [`external`]: a pair of the user's own; `exec`: its commands.
 
 mod child;
 mod conductor;
 mod controls;
+mod exec;
+pub mod external;
 mod failover;
 pub mod folders;
 mod link;
@@ -25,9 +30,10 @@ mod shipping;
 pub mod site;
 mod tunnel;
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::time::SystemTime;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use brunt_drill::{DrillListener, Objectives, Rehearsed, Words};
 use brunt_qualify::phases::test_run::TestRun;
@@ -36,13 +42,13 @@ use brunt_qualify::progress::Stop;
 use brunt_qualify::result::result;
 use brunt_report::RunResult;
 use brunt_report::result::Origin;
-use brunt_scenario::RealDrill;
+use brunt_scenario::{RealDrill, SiteReplication};
 use brunt_units::Time;
-use brunt_world_real::{Options, RealWorld, StartError};
+use brunt_world_real::{Backend, Options, RealWorld, StartError};
 
 use crate::consent::Consent;
 use crate::plan;
-use crate::surroundings::{DeviceCounts, places, surroundings};
+use crate::surroundings::{DeviceCounts, Used, places, surroundings};
 use conductor::{Conductor, Script, Trouble};
 use folders::{SiteFolder, SiteFolderError};
 use link::LinkKind;
@@ -75,6 +81,9 @@ pub enum RealDrillError {
     /// It could not be carried through.
     #[error("{0}")]
     Broken(String),
+    /// Somebody asked it to stop before there was anything to say.
+    #[error("stopped before its end")]
+    Stopped,
 }
 
 /// Rehearses `drill` on this machine, for a program called as `origin` says.
@@ -89,36 +98,30 @@ pub fn rehearse(
     stop: &Stop,
 ) -> Result<RunResult, RealDrillError> {
     let begun = SystemTime::now();
-    let program = options.program.clone().map_or_else(child::own_program, Ok);
-    let program = program.map_err(RealDrillError::Process)?;
-    let link = LinkKind::possible(drill, &program).map_err(RealDrillError::Broken)?;
-    let here = match drill.remote {
-        Some(_) => vec![&drill.source],
-        None => vec![&drill.source, &drill.destination],
+    let steps = external::Steps::new(drill, listener);
+    let performed = steps
+        .prepare(stop)
+        .and_then(|()| perform(drill, options, begun, listener, stop));
+    let cleaned = steps.clean_up();
+    let mut performed = match (performed, &cleaned) {
+        (Err(RealDrillError::Stopped), Err(why)) => {
+            return Err(RealDrillError::Broken(why.clone()));
+        }
+        (Err(error), Err(why)) => return Err(RealDrillError::Broken(format!("{error}\n{why}"))),
+        (performed, _) => performed?,
     };
-    let take = |folder| SiteFolder::take(folder, options.consent);
-    let folders: Result<Vec<_>, _> = here.into_iter().map(take).collect();
-    let stage = Rc::new(Stage {
-        drill: drill.clone(),
-        program,
-        folders: folders?,
-        consent: options.consent,
-        link,
-    });
-    let plan = stage.plan(begun);
-    let script = Script {
-        timeline: drill.timeline.clone(),
-        warm_up: plan.warm_up_min,
-        after: drill.drill.after,
-        is_synchronous: drill.is_synchronous,
-        how: None,
-    };
-    let mut rehearsed = course(&stage, script, listener, stop)?;
-    let backend = world(drill)?.backend();
-    let places = places(&plan);
-    if options.controls && drill.drill.controls && !stop.is_asked() {
-        rehearsed.evidence.controls = controls::all(&stage, listener, stop)?;
+    if let Err(why) = cleaned {
+        if stop.is_asked() {
+            return Err(RealDrillError::Broken(why));
+        }
+        performed.rehearsed.evidence.unfinished.get_or_insert(why);
     }
+    let Performed {
+        rehearsed,
+        plan,
+        places,
+        backend,
+    } = performed;
     let origin = origin(plan.seed, plan.run.to_string());
     let around = surroundings(&plan, &places, &DeviceCounts::new(), &backend, origin);
     let nothing = TestRun::unfinished(&plan, Time::ZERO);
@@ -138,8 +141,75 @@ pub fn rehearse(
     Ok(result)
 }
 
+/// What came of a drill, and where it took place.
+struct Performed {
+    rehearsed: Rehearsed,
+    plan: Plan,
+    places: Vec<Used>,
+    backend: Backend,
+}
+
+/// Takes the folders, and lets the drill and its controls take their course. The folders are empty afterwards.
+fn perform(
+    drill: &RealDrill,
+    options: &RealDrillOptions,
+    begun: SystemTime,
+    listener: &Rc<dyn DrillListener>,
+    stop: &Stop,
+) -> Result<Performed, RealDrillError> {
+    let program = options.program.clone().map_or_else(child::own_program, Ok);
+    let program = program.map_err(RealDrillError::Process)?;
+    let link = LinkKind::possible(drill, &program).map_err(RealDrillError::Broken)?;
+    let mut folders = vec![SiteFolder::take(&drill.source, options.consent)?];
+    let is_external = drill.replication == SiteReplication::External;
+    let run = run_name(begun);
+    if is_external {
+        folders[0].mark(&run)?;
+    } else if drill.remote.is_none() {
+        folders.push(SiteFolder::take(&drill.destination, options.consent)?);
+    }
+    let stage = Rc::new(Stage {
+        drill: drill.clone(),
+        program,
+        folders,
+        consent: options.consent,
+        link,
+        run,
+        arrived: RefCell::default(),
+    });
+    let plan = stage.plan(begun);
+    let places = places(&plan);
+    let script = Script {
+        timeline: drill.timeline.clone(),
+        warm_up: plan.warm_up_min,
+        after: drill.drill.after,
+        replication: drill.replication,
+        how: None,
+    };
+    let mut rehearsed = course(&stage, script, listener, stop)?;
+    let backend = world(drill)?.backend();
+    if options.controls && drill.drill.controls && !stop.is_asked() {
+        rehearsed.evidence.controls = match is_external {
+            true => external::controls(&stage, listener, stop)?,
+            false => controls::all(&stage, listener, stop)?,
+        };
+    }
+    Ok(Performed {
+        rehearsed,
+        plan,
+        places,
+        backend,
+    })
+}
+
+/// The name of a run that began then: no other drill of this machine has it.
+fn run_name(begun: SystemTime) -> String {
+    let since = begun.duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("{}-{}\n", since.as_nanos(), std::process::id())
+}
+
 fn objectives(drill: &RealDrill) -> Objectives {
-    let usual = Objectives::usual(drill.is_synchronous);
+    let usual = Objectives::usual(drill.replication == SiteReplication::Synchronous);
     Objectives {
         recovery_time: drill.drill.recovery_time,
         recovery_point: drill.drill.recovery_point.or(usual.recovery_point),
@@ -150,10 +220,14 @@ fn objectives(drill: &RealDrill) -> Objectives {
 struct Stage {
     drill: RealDrill,
     program: PathBuf,
-    /// Of the source, and of the destination if it is on this host.
+    /// Of the source, and of the destination where brunt replicates to it on this host.
     folders: Vec<SiteFolder>,
     consent: Consent,
     link: LinkKind,
+    /// The name of this run.
+    run: String,
+    /// The folder to which external replication has brought this run.
+    arrived: RefCell<Option<SiteFolder>>,
 }
 
 impl Stage {

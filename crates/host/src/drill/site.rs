@@ -35,7 +35,7 @@ use brunt_qualify::server::Server;
 use brunt_qualify::truth::survey::survey;
 use brunt_qualify::truth::witness::{Change, Hearing, Witness};
 use brunt_report::result::DrillSample;
-use brunt_scenario::{Document, Place, Placed, RealDrill};
+use brunt_scenario::{Document, Place, Placed, RealDrill, SiteReplication};
 use brunt_units::{LogPosition, Span, Time};
 use brunt_workload::keys::Population;
 use brunt_world::World;
@@ -181,6 +181,8 @@ struct Site {
     address: Ipv4Addr,
     plan: Plan,
     sample: Span,
+    /// Whether the user's storage replicates, and nobody counts what is at risk.
+    is_external: bool,
     voice: Voice,
     inbox: Inbox,
     receiver: Option<Receiver>,
@@ -235,6 +237,7 @@ impl Site {
             address: address.unwrap_or(Ipv4Addr::LOCALHOST),
             plan,
             sample: drill.drill.sample,
+            is_external: drill.replication == SiteReplication::External,
             voice: voice.clone(),
             inbox: Inbox::default(),
             receiver: None,
@@ -310,7 +313,7 @@ impl Site {
             let load = DrillSample {
                 length_s: length.as_seconds(),
                 // What is in a log that was not shipped is counted in bytes alone.
-                at_risk_writes: (!self.ships).then_some(0),
+                at_risk_writes: (!self.ships && !self.is_external).then_some(0),
                 ..measured(&[serving.interval()])
             };
             self.voice.say(&line(&Answer::Sample { load }));

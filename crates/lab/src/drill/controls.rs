@@ -106,7 +106,7 @@ fn one(
     let mut rehearsed = rehearse(scenario, engine, script, fault, &deaf, stop)?;
     // An operator believes that both sides are in step.
     for survival in &mut rehearsed.evidence.survivals {
-        survival.said = Said::default();
+        survival.said = Some(Said::default());
     }
     let rules = rehearsed.evidence.rules(&Objectives::usual(true));
     let failed = rules.iter().find(|rule| rule.outcome == Outcome::Failed);

@@ -146,7 +146,7 @@ impl<T: Cast> Conductor<T> {
         self.tell(self.scene.now(), text.clone());
         self.evidence.borrow_mut().survivals.push(Survival {
             loss: Ok(Loss::default()),
-            said,
+            said: Some(said),
             recovery_time: None,
             refused: Some(text),
         });
@@ -229,7 +229,7 @@ impl<T: Cast> Conductor<T> {
         self.failovers.borrow_mut().push(done);
         self.evidence.borrow_mut().survivals.push(Survival {
             loss,
-            said,
+            said: Some(said),
             recovery_time: Some(took),
             refused: None,
         });
@@ -247,7 +247,7 @@ impl<T: Cast> Conductor<T> {
         self.tell(self.scene.now(), format!("{name}: {why}"));
         self.evidence.borrow_mut().survivals.push(Survival {
             loss: Err(Broken::Unusable(why)),
-            said,
+            said: Some(said),
             recovery_time: None,
             refused: None,
         });

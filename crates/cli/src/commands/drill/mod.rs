@@ -34,7 +34,8 @@ Examples:
   brunt drill examples/two-folders.toml --set event.0.what='source frozen'
   brunt drill examples/two-sites.toml          modelled arrays, in virtual time
   brunt drill examples/two-sites.toml --asynchronous
-  brunt drill my-pair.toml --set link.rtt=5ms --json | jq .drill.rpo")]
+  brunt drill my-pair.toml --set link.rtt=5ms --json | jq .drill.rpo
+  brunt drill examples/loop-pair.toml --check  a pair that is not brunt's, driven by commands of yours")]
 pub struct DrillArgs {
     /// Scenario file (TOML), or - for stdin: a mail server and two folders, or mail servers on a replicated array, and a timeline of
     /// events [default: a small drill in two folders of the working folder, which are removed again]
@@ -48,6 +49,14 @@ pub struct DrillArgs {
     /// Replace what a drill that did not end has left in the folders of its sites
     #[arg(long)]
     pub new: bool,
+
+    /// Run the commands of the scenario, which drive storage that replicates by itself: read them first (--check shows them)
+    #[arg(long)]
+    pub allow_exec: bool,
+
+    /// A folder or device in which such a drill may write; may be repeated, and has to cover every one that it names
+    #[arg(long, value_name = "PATH")]
+    pub allow: Vec<PathBuf>,
 
     /// What drives modelled storage; by default every byte where databases are small, else the twin
     #[arg(long, value_enum)]
@@ -143,6 +152,7 @@ pub fn run(args: &DrillArgs, output: &Output) -> Result<Exit, DrillCommandError>
             let (flag, on) = ("--new", "on folders of this machine");
             Err(DrillCommandError::Flag { flag, on })
         }
+        _ if args.allow_exec || !args.allow.is_empty() => Err(real::not_external(args)),
         _ => Ok(modelled::run(args, &document, &overrides, output)?),
     }
 }
@@ -187,10 +197,14 @@ impl DrillListener for Screen {
     }
 
     fn control(&self, name: &str) {
+        self.step("control", name);
+    }
+
+    fn step(&self, when: &str, name: &str) {
         if let Some(mut progress) = self.progress.borrow_mut().take() {
             progress.vanish();
         }
-        self.output.talk(&format!("{:14}{name}", "control"));
+        self.output.talk(&format!("{when:14}{name}"));
     }
 }
 
@@ -203,8 +217,16 @@ fn tell(args: &DrillArgs, result: &RunResult, folder: &RunFolder, output: &Outpu
     let paths = ["report.html", "scenario.toml"].map(|name| folder.file(name));
     let paths = paths.each_ref().map(PathBuf::as_path);
     let drill = result.drill.iter();
-    let text = drill.map(|drill| closing(result, drill, paths, output));
+    let text = drill.map(|drill| closing(result, drill, paths, &consent(args), output));
     output.show(&text.collect::<String>());
+}
+
+/// What was allowed, as flags.
+fn consent(args: &DrillArgs) -> String {
+    let exec = if args.allow_exec { " --allow-exec" } else { "" };
+    let paths = args.allow.iter();
+    let paths = paths.map(|path| format!(" --allow {}", path.display()));
+    std::iter::once(exec.to_owned()).chain(paths).collect()
 }
 
 /// Writes the files of the drill. Nothing stays of a folder that cannot be filled; `result.json` is the last, so where it is, all are.
@@ -252,6 +274,7 @@ pub(super) fn closing(
     result: &RunResult,
     drill: &Drill,
     [report, scenario]: [&Path; 2],
+    consent: &str,
     output: &Output,
 ) -> String {
     let parts = [
@@ -262,7 +285,7 @@ pub(super) fn closing(
         controls(drill),
         rules(&result.rules, output, output.width()),
         format!(
-            "{:14}{}\n{:14}brunt drill {}{}",
+            "{:14}{}\n{:14}brunt drill {}{consent}{}",
             "report",
             report.display(),
             "again",

@@ -10,14 +10,16 @@
 use std::rc::Rc;
 use std::time::SystemTime;
 
-use brunt_host::consent::Consent;
+use std::path;
+
+use brunt_host::consent::{Consent, PairConsent};
 use brunt_host::drill::folders::{SiteFolderError, check as check_folders};
-use brunt_host::drill::{RealDrillError, RealDrillOptions, rehearse};
+use brunt_host::drill::{RealDrillError, RealDrillOptions, external, rehearse};
 use brunt_host::handles;
 use brunt_lab::DrillListener;
 use brunt_qualify::progress::Stop;
 use brunt_report::{RunFolder, one_line};
-use brunt_scenario::{Document, Override, RealDrill};
+use brunt_scenario::{Document, Override, RealDrill, SiteIncident, SiteReplication};
 use brunt_units::Span;
 
 use super::{DrillArgs, DrillCommandError, Screen, keep, tell};
@@ -39,10 +41,27 @@ pub(super) fn run(
     let checked = document.check_real_drill(overrides);
     let drill = Mistakes::none_or(&checked.mistakes, checked.value)?;
     let consent = Consent { replace: args.new };
-    check_folders(&drill, consent).map_err(RealDrillError::from)?;
+    let is_external = drill.replication == SiteReplication::External;
+    if !is_external {
+        if args.allow_exec || !args.allow.is_empty() {
+            return Err(not_external(args));
+        }
+        check_folders(&drill, consent).map_err(RealDrillError::from)?;
+    }
     if args.check {
         output.show(opening(&drill).trim_end());
         return Ok(Exit::Passed);
+    }
+    if is_external {
+        let consent = PairConsent {
+            exec: args.allow_exec,
+            paths: args
+                .allow
+                .iter()
+                .map(path::absolute)
+                .collect::<Result<_, _>>()?,
+        };
+        external::check(&drill, &consent)?;
     }
     handles::provide(&drill.scenario).map_err(|error| RealDrillError::Broken(error.to_string()))?;
     let interrupt = Interrupt::listen()?;
@@ -55,12 +74,18 @@ pub(super) fn run(
         program: None,
     };
     let begun = timestamp(SystemTime::now());
-    let result = rehearse(&drill, &options, version::origin, &screen, &stop)?;
+    let result = match rehearse(&drill, &options, version::origin, &screen, &stop) {
+        Err(RealDrillError::Stopped) => None,
+        other => Some(other?),
+    };
     drop(screen);
-    if stop.is_asked() {
-        output.talk("stopped: both processes have ended, and their folders are empty");
+    let Some(result) = result.filter(|_| !stop.is_asked()) else {
+        output.talk(match is_external {
+            true => "stopped: both processes have ended, and the clean-up steps were run",
+            false => "stopped: both processes have ended, and their folders are empty",
+        });
         return Ok(Exit::Interrupted);
-    }
+    };
     let folder = RunFolder::create(&args.out, begun, &drill.scenario.name)?;
     keep(&folder, drill.to_toml(), &result)?;
     tell(args, &result, &folder, output);
@@ -82,18 +107,28 @@ fn opening(drill: &RealDrill) -> String {
         };
         lines.push(format!("{label:14}{}   {on}", one_line(&path)));
     }
-    let mode = match drill.is_synchronous {
-        true => "synchronous: commits wait for both sites",
-        false => "asynchronous: closed logs are shipped",
+    let mode = match drill.replication {
+        SiteReplication::Synchronous => "synchronous: commits wait for both sites",
+        SiteReplication::Asynchronous => "asynchronous: closed logs are shipped",
+        SiteReplication::External => "external: by your storage; brunt runs the commands below",
     };
     lines.push(format!("{:14}{mode}", "replication"));
-    lines.push(format!("{:14}{}", "link", link(drill)));
+    if drill.replication != SiteReplication::External {
+        lines.push(format!("{:14}{}", "link", link(drill)));
+    }
     lines.push(format!("{:14}{}", "seed", drill.scenario.test.seed));
     let events = drill.timeline.iter().map(|event| {
         let at = Span(event.at.0).to_string();
-        format!("{at:>8}  {}", event.what.word())
+        let what = match &event.what {
+            SiteIncident::Exec(exec) => one_line(&exec.name).into_owned(),
+            other => other.word().to_owned(),
+        };
+        format!("{at:>8}  {what}")
     });
     lines.extend(labelled("timeline", events));
+    let commands = external::commands(drill).into_iter();
+    let commands = commands.map(|(when, exec)| format!("{when:>8}  {}", external::shown(exec)));
+    lines.extend(labelled("commands", commands));
     format!("{}\n", lines.join("\n"))
 }
 
@@ -119,6 +154,16 @@ fn link(drill: &RealDrill) -> String {
         }
     }
     words.join(", ")
+}
+
+/// The flag for a pair of the user's own, where there is none.
+pub(super) fn not_external(args: &DrillArgs) -> DrillCommandError {
+    let flag = match args.allow_exec {
+        true => "--allow-exec",
+        false => "--allow",
+    };
+    let on = "on storage that replicates by itself: [replication] mode = \"external\"";
+    DrillCommandError::Flag { flag, on }
 }
 
 impl From<SiteFolderError> for DrillCommandError {

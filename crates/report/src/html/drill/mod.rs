@@ -80,11 +80,10 @@ pub(super) fn drill_html(run: &Run, drill: &Drill) -> String {
         picture_note: note(drill, has_history),
         picture: panels.map_or(String::new(), |panels| panels.to_html()),
         script: page::SCRIPT,
-        tables: vec![
-            phases(drill, has_history),
-            failovers(drill),
-            replication(drill, has_history),
-        ],
+        tables: [phases(drill, has_history), failovers(drill)]
+            .into_iter()
+            .chain(replication(drill, has_history))
+            .collect(),
         controls: controls(drill),
         rules: tables::rules(result),
         events: events(drill, &moments),
@@ -300,8 +299,12 @@ fn failovers(drill: &Drill) -> Table {
     )
 }
 
-fn replication(drill: &Drill, has_history: bool) -> Table {
+/// Nothing where the replication is not brunt's.
+fn replication(drill: &Drill, has_history: bool) -> Option<Table> {
     let replication = &drill.replication;
+    if !has_history && replication.link_bytes == 0 {
+        return None;
+    }
     let fulls = drill
         .samples
         .iter()
@@ -325,7 +328,8 @@ fn replication(drill: &Drill, has_history: bool) -> Table {
         ("Sent over the link", Cell::Bytes(replication.link_bytes)),
     ];
     let skipped = if has_history { 0 } else { 3 };
-    Table::pairs("Replication", rows.into_iter().skip(skipped).collect())
+    let rows = rows.into_iter().skip(skipped).collect();
+    Some(Table::pairs("Replication", rows))
 }
 
 fn controls(drill: &Drill) -> Table {

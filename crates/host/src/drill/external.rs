@@ -1,0 +1,232 @@
+//! A pair that is not brunt's own: consent, the steps around a drill, and what has arrived at the other site.
+//!
+//! ```text
+//!   prepare steps -> the source is taken, and marked with this run -> load, events -> the source is killed
+//!     -> failover steps -> the destination must bear the mark of this run -> recovery, comparison
+//!     -> both folders are emptied -> clean-up steps, whatever happened before
+//! ```
+
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
+
+use brunt_drill::{Control, DrillListener};
+use brunt_qualify::progress::Stop;
+use brunt_scenario::StepTime;
+use brunt_scenario::{Exec, PairStep, Placed, RealDrill, Refusal, SiteIncident, SiteReplication};
+
+use super::conductor::Trouble;
+use super::folders::SiteFolder;
+use super::{RealDrillError, Stage, controls, exec, world};
+use crate::consent::{Consent, PairConsent};
+
+/// Where controls mirror, in the folder of the destination.
+const CONTROLS: [&str; 2] = ["control-source", "control-destination"];
+
+/// Looks whether the commands of `drill` may be run and its folders and devices used. Nothing is run.
+///
+/// # Errors
+/// [`Refusal`] for the first thing that is not allowed, or not there.
+pub fn check(drill: &RealDrill, consent: &PairConsent) -> Result<(), Refusal> {
+    let commands = commands(drill);
+    if let Some((_, first)) = commands.first()
+        && !consent.exec
+    {
+        let refusal = first
+            .run
+            .place
+            .refuse("runs a command, and nobody has allowed that");
+        let refusal = refusal.hint("read what would be run, and add --allow-exec:");
+        return Err(commands.iter().fold(refusal, |refusal, (when, one)| {
+            refusal.hint(format!("{when}: {}", shown(one)))
+        }));
+    }
+    let named = [&drill.source, &drill.destination].into_iter();
+    for named in named.chain(drill.devices.iter().flatten()) {
+        if !consent.paths.iter().any(|path| covers(path, &named.value)) {
+            let refusal = named.place.refuse("nobody has allowed to write there");
+            return Err(refusal.hint(format!("to allow it: --allow {}", named.value.display())));
+        }
+    }
+    let is_missing = |(_, one): &&(&str, &Exec)| {
+        let program = one.run.value.first();
+        program.is_none_or(|program| exec::found(program).is_none())
+    };
+    match commands.iter().find(is_missing) {
+        Some((_, one)) => Err(one
+            .run
+            .place
+            .refuse("there is no such program")
+            .hint(format!(
+                "a program with a slash is relative to the scenario; others are looked for in {}",
+                exec::PATH
+            ))),
+        None => Ok(()),
+    }
+}
+
+/// Every command, with the word for its time, in the order in which they are run.
+pub fn commands(drill: &RealDrill) -> Vec<(&'static str, &Exec)> {
+    let steps = |when: StepTime| {
+        let steps = drill.steps.iter().filter(move |step| step.when == when);
+        steps.map(move |step| (when.word(), &step.exec))
+    };
+    let events = drill.timeline.iter().filter_map(|event| match &event.what {
+        SiteIncident::Exec(exec) => Some((event.what.word(), exec)),
+        _ => None,
+    });
+    let before = steps(StepTime::Prepare).chain(events);
+    let after = steps(StepTime::Failover).chain(steps(StepTime::CleanUp));
+    before.chain(after).collect()
+}
+
+/// A command as it is shown: nothing is quoted, as nothing reads it again.
+pub fn shown(exec: &Exec) -> String {
+    brunt_report::one_line(&exec.run.value.join(" ")).into_owned()
+}
+
+/// Whether `named` lies in `allowed`. Links are followed as far as there is something; what is not there yet is plain.
+fn covers(allowed: &Path, named: &Path) -> bool {
+    match (resolved(allowed), resolved(named)) {
+        (Some(allowed), Some(named)) => named.starts_with(allowed),
+        _ => false,
+    }
+}
+
+fn resolved(path: &Path) -> Option<PathBuf> {
+    let there = path
+        .ancestors()
+        .find_map(|at| Some((at, at.canonicalize().ok()?)));
+    let (there, real) = there?;
+    let rest = path.strip_prefix(there).ok()?;
+    let is_plain = |part| matches!(part, Component::Normal(_));
+    rest.components().all(is_plain).then(|| real.join(rest))
+}
+
+/// The steps around a drill.
+pub(super) struct Steps<'a> {
+    drill: &'a RealDrill,
+    environment: Vec<(&'static str, OsString)>,
+    listener: &'a Rc<dyn DrillListener>,
+}
+
+impl<'a> Steps<'a> {
+    pub(super) fn new(drill: &'a RealDrill, listener: &'a Rc<dyn DrillListener>) -> Self {
+        Self {
+            drill,
+            environment: exec::environment(drill),
+            listener,
+        }
+    }
+
+    /// Runs the steps before the drill.
+    ///
+    /// # Errors
+    /// The first one that fails.
+    pub(super) fn prepare(&self, stop: &Stop) -> Result<(), RealDrillError> {
+        for step in of(self.drill, StepTime::Prepare) {
+            let stop = stop.clone();
+            let heed = move || match stop.is_asked() {
+                true => Err(Trouble::Stopped),
+                false => Ok(()),
+            };
+            self.run(step, heed)?;
+        }
+        Ok(())
+    }
+
+    /// Runs all steps after the drill, whether or not somebody asks to stop.
+    ///
+    /// # Errors
+    /// All that failed, in words.
+    pub(super) fn clean_up(&self) -> Result<(), String> {
+        let steps = of(self.drill, StepTime::CleanUp);
+        let failed = steps.filter_map(|step| self.run(step, || Ok(())).err());
+        let failed: Vec<String> = failed.map(|error| error.to_string()).collect();
+        match failed.is_empty() {
+            true => Ok(()),
+            false => Err(failed.join("; ")),
+        }
+    }
+
+    fn run(
+        &self,
+        step: &PairStep,
+        heed: impl FnMut() -> Result<(), Trouble> + 'static,
+    ) -> Result<(), RealDrillError> {
+        self.listener.step(step.when.word(), &step.exec.name);
+        let mut real = world(self.drill)?;
+        let (world, exec) = (real.world.clone(), step.exec.clone());
+        let environment = self.environment.clone();
+        let ran = real
+            .executor
+            .block_on(async move { exec::run(&world, &exec, &environment, heed).await });
+        ran.map_err(|trouble| match trouble {
+            Trouble::Stopped => RealDrillError::Stopped,
+            Trouble::Said(why) => RealDrillError::Broken(format!("{}: {why}", step.when.word())),
+        })
+    }
+}
+
+/// The steps of `drill` at this time.
+pub(super) fn of(drill: &RealDrill, when: StepTime) -> impl Iterator<Item = &PairStep> {
+    drill.steps.iter().filter(move |step| step.when == when)
+}
+
+/// Runs all controls on brunt's own mirror, in two folders of the destination; none where nothing has arrived.
+pub(super) fn controls(
+    stage: &Stage,
+    listener: &Rc<dyn DrillListener>,
+    stop: &Stop,
+) -> Result<Vec<Control>, RealDrillError> {
+    let arrived = stage.arrived.borrow();
+    let Some(destination) = &*arrived else {
+        return Ok(Vec::new());
+    };
+    destination.empty()?;
+    let folder = |name: &str| Placed {
+        value: destination.path().join(name),
+        place: stage.drill.destination.place.clone(),
+    };
+    let drill = RealDrill {
+        source: folder(CONTROLS[0]),
+        destination: folder(CONTROLS[1]),
+        devices: [None, None],
+        replication: SiteReplication::Synchronous,
+        timeline: controls::timeline(),
+        steps: Vec::new(),
+        ..stage.drill.clone()
+    };
+    let take = |folder: &Placed<PathBuf>| SiteFolder::take(folder, Consent::default());
+    let folders = vec![take(&drill.source)?, take(&drill.destination)?];
+    let own = Rc::new(Stage {
+        drill,
+        program: stage.program.clone(),
+        folders,
+        consent: stage.consent,
+        link: stage.link.clone(),
+        run: String::new(),
+        arrived: None.into(),
+    });
+    controls::all(&own, listener, stop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_allowed_covers_what_lies_in_it() {
+        let home = tempfile::tempdir().unwrap();
+        let real = home.path().join("real");
+        std::fs::create_dir(&real).unwrap();
+        std::os::unix::fs::symlink("/", home.path().join("link")).unwrap();
+        assert!(covers(&real, &real.join("a/b")));
+        assert!(covers(home.path(), &real));
+        assert!(!covers(&real, home.path()));
+        assert!(!covers(&real, &home.path().join("real2")));
+        assert!(!covers(&real, &real.join("no/../../other")));
+        // A link is what it leads to.
+        assert!(!covers(home.path(), &home.path().join("link/etc")));
+    }
+}

@@ -1,0 +1,192 @@
+//! The user's own commands in a drill on storage that is replicated by something else than brunt.
+//!
+//! ```toml
+//! [[step]]
+//! when = "prepare"                    or "failover", "clean up"
+//! name = "mount the source"
+//! run = ["./pair.sh", "mount"]        no shell; a program with a slash is relative to the folder of the scenario
+//! timeout = "1min"                    60 s by default
+//! ```
+//!
+//! An event `what = "exec"` has `name`, `run` and `timeout` as well. Nothing is run without consent on the command line.
+
+use std::fmt::{self, Write};
+use std::path::Path;
+
+use brunt_units::Span;
+
+use super::format::{quoted, span, word};
+use super::place::{Cause, Place, Placed, Refusal};
+use super::section::{self, Section};
+use super::tree::{Node, Value};
+
+/// The keys of a command.
+pub(super) const KEYS: [&str; 3] = ["name", "run", "timeout"];
+const STEP_KEYS: [&str; 4] = ["when", "name", "run", "timeout"];
+const WHEN: [(&str, StepTime); 3] = [
+    ("prepare", StepTime::Prepare),
+    ("failover", StepTime::Failover),
+    ("clean up", StepTime::CleanUp),
+];
+const TIMEOUT: Span = Span::seconds(60);
+/// A longer step is forgotten rather than waited for.
+const TIMEOUT_MAX: Span = Span::seconds(24 * 3600);
+/// Characters of a name, which stands in tables.
+const NAME_MAX: usize = 60;
+
+/// A command of the user.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exec {
+    /// What it does, in the user's words.
+    pub name: String,
+    /// The program and its arguments.
+    pub run: Placed<Vec<String>>,
+    /// How long it may take.
+    pub timeout: Span,
+}
+
+/// When a step is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepTime {
+    /// Before anything is written.
+    Prepare,
+    /// After the source was killed; what it takes is a part of the recovery time.
+    Failover,
+    /// At the end, however the drill ends.
+    CleanUp,
+}
+
+impl StepTime {
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        let own = WHEN.iter().find(|(_, when)| *when == self);
+        own.expect("every time has a word").0
+    }
+}
+
+/// A command that is run at a fixed point of a drill.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairStep {
+    /// When.
+    pub when: StepTime,
+    /// What.
+    pub exec: Exec,
+}
+
+/// Reads all `[[step]]`s, in their order.
+pub(super) fn read(node: Option<Node>, folder: &Path) -> Result<Vec<PairStep>, Refusal> {
+    let nodes = node.map_or(Ok(Vec::new()), |node| section::tables(node, "step"))?;
+    let steps = nodes.into_iter().map(|node| {
+        let mut section = Section::new(node, "[[step]]", &STEP_KEYS)?;
+        let when = section.read("when", |node| section::choice(node, &WHEN))?;
+        let when = when.ok_or_else(|| section.lacks("when", "when = \"prepare\""))?;
+        Ok(PairStep {
+            when: when.value,
+            exec: read_exec(&mut section, folder)?,
+        })
+    });
+    steps.collect()
+}
+
+/// Reads the keys of a command.
+pub(super) fn read_exec(section: &mut Section, folder: &Path) -> Result<Exec, Refusal> {
+    let name = section.read("name", read_name)?;
+    let name = name.ok_or_else(|| section.lacks("name", "name = \"take a snapshot\""))?;
+    let run = section.read("run", |node| read_run(node, folder))?;
+    let run = run.ok_or_else(|| section.lacks("run", "run = [\"./pair.sh\", \"snapshot\"]"))?;
+    let timeout = section.read_or("timeout", TIMEOUT, |node| match section::some_time(node)? {
+        timeout if timeout <= TIMEOUT_MAX => Ok(timeout),
+        _ => Err(node
+            .place
+            .refuse("is longer than a day")
+            .hint("for example \"10min\"")),
+    })?;
+    Ok(Exec {
+        name: name.value,
+        run,
+        timeout: timeout.value,
+    })
+}
+
+fn read_name(node: &Node) -> Result<String, Refusal> {
+    let name = section::text(node)?;
+    let refuse = |what: &str| {
+        Err(node
+            .place
+            .refuse(what)
+            .hint("for example \"take a snapshot\""))
+    };
+    if name.trim().is_empty() {
+        return refuse("is empty, and tables and messages call the command by it");
+    }
+    if name.chars().count() > NAME_MAX || name.chars().any(char::is_control) {
+        return refuse("is not one line of up to 60 characters");
+    }
+    Ok(name)
+}
+
+fn read_run(node: &Node, folder: &Path) -> Result<Vec<String>, Refusal> {
+    const EXAMPLE: &str =
+        "a program and its arguments, without a shell: for example [\"./pair.sh\", \"mount\"]";
+    let refuse = |place: &Place, what: &str| Err(place.refuse(what).hint(EXAMPLE));
+    let Value::List(nodes) = &node.value else {
+        return refuse(&node.place, "is not a list of texts");
+    };
+    let mut words = Vec::new();
+    for one in nodes {
+        match &one.value {
+            Value::Text(text) if text.contains('\0') => {
+                return refuse(&one.place, "no argument has a zero byte");
+            }
+            Value::Text(text) => words.push(text.clone()),
+            _ => return refuse(&one.place, "is not a list of texts"),
+        }
+    }
+    match words.first_mut() {
+        None => return refuse(&node.place, "names no program"),
+        Some(program) if program.is_empty() => return refuse(&node.place, "names no program"),
+        Some(program) if program.contains('/') => {
+            let path: std::path::PathBuf = folder.join(&*program).components().collect();
+            *program = path.to_string_lossy().into_owned();
+        }
+        // It is looked for where programs are.
+        Some(_) => {}
+    }
+    Ok(words)
+}
+
+/// Refuses `exec` keys in an event that runs nothing.
+pub(super) fn refuse_in(section: &mut Section, what: &str) -> Result<(), Refusal> {
+    for key in KEYS {
+        if let Some(node) = section.take(key) {
+            let refusal = node
+                .place
+                .refuse(format!("`{key}` is for \"exec\", and this is \"{what}\""));
+            return Err(refusal
+                .because(Cause::Value)
+                .hint("what = \"exec\", or leave it out"));
+        }
+    }
+    Ok(())
+}
+
+/// Writes what [`read`] reads.
+pub(super) fn write(steps: &[PairStep], out: &mut String) -> fmt::Result {
+    for step in steps {
+        writeln!(out, "\n[[step]]\nwhen = {}", word(&WHEN, step.when))?;
+        write_exec(&step.exec, out)?;
+    }
+    Ok(())
+}
+
+/// Writes the keys of a command.
+pub(super) fn write_exec(exec: &Exec, out: &mut String) -> fmt::Result {
+    let words: Vec<String> = exec.run.value.iter().map(|word| quoted(word)).collect();
+    writeln!(
+        out,
+        "name = {}\nrun = [{}]",
+        quoted(&exec.name),
+        words.join(", ")
+    )?;
+    writeln!(out, "timeout = {}", span(exec.timeout))
+}

@@ -1,0 +1,137 @@
+//! `[site.source]` and `[site.destination]`: where the two sites of a drill on real storage are.
+//!
+//! ```toml
+//! [site.destination]
+//! folder = "/srv/b"                   on its host
+//! host = "backup"                     another host than the drill's, as for ssh: a name, user@name, or a Host of ~/.ssh/config
+//! program = "/usr/local/bin/brunt"    there; default "brunt", as the path of that user finds it
+//! device = "/dev/sdb"                 of either site, only where replication is external: named to commands
+//! ```
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use super::format::quoted;
+use super::place::{Placed, Refusal};
+use super::section::{self, Section};
+use super::tree::{Node, Value};
+
+/// Sides, as tables of `[site]`.
+pub(super) const SIDES: [&str; 2] = ["source", "destination"];
+/// Keys of the source and of the destination.
+const KEYS: [&[&str]; 2] = [
+    &["folder", "device"],
+    &["folder", "device", "host", "program"],
+];
+
+/// What `[site]` says about the two sites.
+pub(super) struct Sites {
+    pub(super) source: Placed<PathBuf>,
+    pub(super) destination: Placed<PathBuf>,
+    pub(super) devices: [Option<Placed<PathBuf>>; 2],
+    pub(super) remote: Option<RemoteHost>,
+}
+
+/// Whether `node`, the value of `site`, names folders.
+pub(super) fn names_folders(node: &Node) -> bool {
+    let Value::Table(entries) = &node.value else {
+        return false;
+    };
+    entries.iter().any(|(key, _)| SIDES.contains(&key.as_str()))
+}
+
+impl Sites {
+    /// Reads both sides. What else `[site]` says stays in `top`.
+    pub(super) fn read(top: &mut Section, folder: &Path) -> Result<Self, Refusal> {
+        let mut site = top.split(|key| key == "site");
+        let node = site.take("site").expect("it names folders");
+        let place = node.place.clone();
+        let Value::Table(entries) = node.value else {
+            unreachable!("it names folders");
+        };
+        let (sides, rest): (Vec<_>, Vec<_>) = entries
+            .into_iter()
+            .partition(|(key, _)| SIDES.contains(&key.as_str()));
+        if !rest.is_empty() {
+            let value = Value::Table(rest);
+            let place = place.clone();
+            top.put("site", Node { value, place });
+        }
+        let value = Value::Table(sides);
+        let mut sides = Section::new(Node { value, place }, "[site]", &SIDES)?;
+        let mut one = |number: usize| {
+            let side = SIDES[number];
+            let example = format!("[site.{side}] with folder = \"/srv/{side}\"");
+            let node = sides
+                .take(side)
+                .ok_or_else(|| sides.lacks(side, &example))?;
+            let mut section = Section::new(node, &format!("[site.{side}]"), KEYS[number])?;
+            let found = section.read("folder", |node| section::absolute(node, folder))?;
+            let device = section.read("device", |node| section::absolute(node, folder))?;
+            let example = format!("folder = \"/srv/{side}\"");
+            let found = found.ok_or_else(|| section.lacks("folder", &example))?;
+            let remote = RemoteHost::read(&mut section)?;
+            Ok::<_, Refusal>((found, device, remote))
+        };
+        let (source, of_source, _) = one(0)?;
+        let (destination, of_destination, remote) = one(1)?;
+        let (first, second) = (&source.value, &destination.value);
+        if remote.is_none() && (first.starts_with(second) || second.starts_with(first)) {
+            let refusal = destination
+                .place
+                .refuse("lies in the folder of the other site");
+            return Err(refusal.hint("two folders beside each other, better on two volumes"));
+        }
+        Ok(Self {
+            source,
+            destination,
+            devices: [of_source, of_destination],
+            remote,
+        })
+    }
+}
+
+/// A host, and brunt on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoteHost {
+    /// The host as ssh is given it.
+    pub host: String,
+    /// The program there.
+    pub program: String,
+}
+
+impl RemoteHost {
+    pub(super) fn read(section: &mut Section) -> Result<Option<Self>, Refusal> {
+        let host = section.read("host", destination)?;
+        let program = section.read("program", section::text)?;
+        match (host, program) {
+            (Some(host), program) => Ok(Some(Self {
+                host: host.value,
+                program: program.map_or_else(|| "brunt".to_owned(), |program| program.value),
+            })),
+            (None, Some(program)) => {
+                let refusal = program.place.refuse("is for another host");
+                Err(refusal.hint("name it: host = \"backup\""))
+            }
+            (None, None) => Ok(None),
+        }
+    }
+
+    pub(super) fn write(&self, out: &mut String) -> std::fmt::Result {
+        let (host, program) = (quoted(&self.host), quoted(&self.program));
+        writeln!(out, "host = {host}\nprogram = {program}")
+    }
+}
+
+/// A destination of ssh, which must not read like one of its options.
+fn destination(node: &Node) -> Result<String, Refusal> {
+    let host = section::text(node)?;
+    let is_plain = |c: char| !c.is_whitespace() && !c.is_control();
+    if host.is_empty() || host.starts_with('-') || !host.chars().all(is_plain) {
+        let refusal = node.place.refuse("is no host of ssh");
+        return Err(refusal.hint(
+            "for example \"backup\", \"mail@backup.example.org\", or a Host of ~/.ssh/config",
+        ));
+    }
+    Ok(host)
+}
