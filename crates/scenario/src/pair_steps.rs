@@ -190,3 +190,94 @@ pub(super) fn write_exec(exec: &Exec, out: &mut String) -> fmt::Result {
     )?;
     writeln!(out, "timeout = {}", span(exec.timeout))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Document, RealDrill, SiteIncident, SiteReplication};
+
+    const TEST: &str = "[test]\nduration = \"1min\"\nsessions = 2\n[[instance]]\nlog = \"log1\"\n\
+                        databases = [\"db1/1.edb\"]\ndatabase_size = \"16 MiB\"\n";
+    const SITES: &str = "[site.source]\nfolder = \"a\"\n[site.destination]\nfolder = \"/srv/b\"\n";
+    const EVENTS: &str = "[[event]]\nat = \"20s\"\nwhat = \"failover\"\n[[event]]\nat = \"10s\"\nwhat = \"source frozen\"\n";
+
+    fn read(text: &str) -> Result<RealDrill, String> {
+        let document = Document::new("t.toml", text, Path::new("/srv")).unwrap();
+        let drill = document.real_drill(&[]);
+        drill.map_err(|refusal| refusal.to_string())
+    }
+
+    const EXTERNAL: &str = "[replication]\nmode = \"external\"\n";
+    const STEP: &str =
+        "[[step]]\nwhen = \"failover\"\nname = \"mount\"\nrun = [\"./pair.sh\", \"a b\"]\n";
+    const EXEC: &str = "[[event]]\nat = \"5s\"\nwhat = \"exec\"\nname = \"snap\"\nrun = [\"zfs\"]\ntimeout = \"2min\"\n";
+
+    #[test]
+    fn a_pair_of_the_user_is_read_and_written_again() {
+        let sites = SITES.replace("\"a\"\n", "\"a\"\ndevice = \"/dev/sdb\"\n");
+        let drill = read(&format!("{TEST}{sites}{EVENTS}{EXEC}{EXTERNAL}{STEP}")).unwrap();
+        assert_eq!(drill.replication, SiteReplication::External);
+        let device = drill.devices[0].as_ref().unwrap();
+        assert_eq!(device.value, Path::new("/dev/sdb"));
+        // A program with a slash is relative to the scenario; its arguments are its own business.
+        let step = &drill.steps[0];
+        assert_eq!(step.exec.run.value, ["/srv/pair.sh", "a b"]);
+        assert_eq!(step.exec.timeout, Span::seconds(60));
+        let SiteIncident::Exec(exec) = &drill.timeline[0].what else {
+            panic!("{:?}", drill.timeline);
+        };
+        assert_eq!(
+            (exec.name.as_str(), exec.timeout),
+            ("snap", Span::seconds(120))
+        );
+        assert_eq!(read(&drill.to_toml()).unwrap(), drill);
+    }
+
+    #[test]
+    fn commands_that_cannot_be_are_refused_with_a_way_out() {
+        let refused = |text: &str, said: &str| {
+            let whole = read(&format!("{TEST}{SITES}{EVENTS}{text}")).unwrap_err();
+            assert!(whole.contains(said) && whole.contains("\n  "), "{whole}");
+            assert!(whole.starts_with("t.toml:"), "{whole}");
+        };
+        let step = |from: &str, to: &str| format!("{EXTERNAL}{}", STEP.replace(from, to));
+        for own in [STEP, EXEC] {
+            refused(own, "brunt itself replicates here");
+        }
+        refused(&step("failover", "fail over"), "did you mean \"failover\"?");
+        refused(&step("when = \"failover\"\n", ""), "lacks `when`");
+        refused(&step("name = \"mount\"\n", ""), "lacks `name`");
+        refused(&step("\"mount\"", "\" \""), "is empty");
+        refused(&step("run", "rum"), "did you mean `run`?");
+        refused(&step("[\"./pair.sh\", \"a b\"]", "[]"), "names no program");
+        refused(
+            &step("[\"./pair.sh\", \"a b\"]", "\"sh -c\""),
+            "is not a list of texts",
+        );
+        refused(&step("\"a b\"", "7"), "is not a list of texts");
+        refused(
+            &format!("{EXTERNAL}{STEP}timeout = \"2days\"\n"),
+            "not a length of time",
+        );
+        refused(
+            &format!("{EXTERNAL}{STEP}timeout = \"25h\"\n"),
+            "is longer than a day",
+        );
+        refused(
+            &format!("{EXTERNAL}[link]\nrtt = \"1ms\"\n"),
+            "needs brunt's own link",
+        );
+        let lost = "[[event]]\nat = \"9s\"\nwhat = \"link lost\"\n";
+        let whole =
+            format!("{TEST}{SITES}[[event]]\nat = \"20s\"\nwhat = \"failover\"\n{lost}{EXTERNAL}");
+        let whole = read(&whole).unwrap_err();
+        assert!(
+            whole.contains("needs brunt's own link") && whole.contains("\"exec\""),
+            "{whole}"
+        );
+        refused(
+            &format!("{EXTERNAL}[[event]]\nat = \"9s\"\nwhat = \"source lost\"\nrun = [\"x\"]\n"),
+            "`run` is for \"exec\", and this is \"source lost\"",
+        );
+    }
+}

@@ -24,32 +24,22 @@
 use std::fmt::Write;
 use std::path::{Component, Path, PathBuf};
 
-use brunt_units::Span;
-
 use super::document::Top;
 use super::drill::{self, Drill};
-use super::format::{path, quoted, span, word};
+use super::format::{path, word};
 use super::model::Scenario;
-use super::pair_steps::{self, Exec, PairStep};
-use super::place::{Cause, Place, Placed, Refusal};
+use super::pair_steps::{self, PairStep};
+use super::place::{Place, Placed, Refusal};
 use super::real_link::RealLink;
-use super::section::{self, Section};
+use super::section;
+use super::site_events::{self, SiteEvent, SiteIncident};
 use super::sites::{RemoteHost, SIDES, Sites};
-use super::tree::Node;
 
 /// Modes of replication.
 const MODES: [(&str, SiteReplication); 3] = [
     ("synchronous", SiteReplication::Synchronous),
     ("asynchronous", SiteReplication::Asynchronous),
     ("external", SiteReplication::External),
-];
-/// What can happen.
-const WORDS: [&str; 5] = [
-    "source lost",
-    "source frozen",
-    "link lost",
-    "failover",
-    "exec",
 ];
 /// Where files lie in the folder of a site.
 const FILES: &str = "files";
@@ -63,46 +53,6 @@ pub enum SiteReplication {
     Asynchronous,
     /// Something else, which the user's commands drive.
     External,
-}
-
-/// What happens to one of two sites.
-#[derive(Clone, Debug, PartialEq)]
-pub enum SiteIncident {
-    /// The processes of the source are killed.
-    SourceLost,
-    /// The processes of the source are stopped, and go on after the failover.
-    SourceFrozen,
-    /// Nothing gets from one site to the other any more.
-    LinkLost,
-    /// The destination takes over.
-    FailOver {
-        /// Whether the source is closed before.
-        planned: bool,
-    },
-    /// A command of the user is run.
-    Exec(Exec),
-}
-
-impl SiteIncident {
-    /// Its word.
-    pub fn word(&self) -> &'static str {
-        match self {
-            Self::SourceLost => WORDS[0],
-            Self::SourceFrozen => WORDS[1],
-            Self::LinkLost => WORDS[2],
-            Self::FailOver { .. } => WORDS[3],
-            Self::Exec(_) => WORDS[4],
-        }
-    }
-}
-
-/// Something that happens at a time.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SiteEvent {
-    /// When, from the beginning of the timeline.
-    pub at: Span,
-    /// What.
-    pub what: SiteIncident,
 }
 
 /// A drill on two folders, with every default filled in.
@@ -147,7 +97,7 @@ impl RealDrill {
         })?;
         let (events, drill) = (top.sections.take("event"), top.sections.take("drill"));
         let steps = pair_steps::read(top.sections.take("step"), folder)?;
-        let timeline = read_timeline(events, &own, folder)?;
+        let timeline = site_events::read(events, &own, folder)?;
         check_mode(&mode, &sites, link_place.as_ref(), &steps, &timeline)?;
         let timeline: Vec<SiteEvent> = timeline.into_iter().map(|(event, _)| event).collect();
         let is_planned = |one: &SiteEvent| one.what == (SiteIncident::FailOver { planned: true });
@@ -230,16 +180,7 @@ impl RealDrill {
             word(&MODES, self.replication)
         )?;
         drill::write_real(&self.drill, out)?;
-        for event in &self.timeline {
-            let (at, what) = (span(event.at), quoted(event.what.word()));
-            writeln!(out, "\n[[event]]\nat = {at}\nwhat = {what}")?;
-            if event.what == (SiteIncident::FailOver { planned: true }) {
-                writeln!(out, "planned = true")?;
-            }
-            if let SiteIncident::Exec(exec) = &event.what {
-                pair_steps::write_exec(exec, out)?;
-            }
-        }
+        site_events::write(&self.timeline, out)?;
         pair_steps::write(&self.steps, out)
     }
 }
@@ -300,80 +241,6 @@ fn check_mode(
     }
 }
 
-/// The events, which must be able to follow each other.
-fn read_timeline(
-    node: Option<Node>,
-    whole: &Place,
-    folder: &Path,
-) -> Result<Vec<(SiteEvent, Place)>, Refusal> {
-    const EXAMPLE: &str = "[[event]] with at = \"10s\" and what = \"source lost\", and one with what = \"failover\" after it";
-    let nodes = node.map_or(Ok(Vec::new()), |node| section::tables(node, "event"))?;
-    let mut events: Vec<(SiteEvent, Place)> = Vec::new();
-    for node in nodes {
-        events.push(read_event(node, folder)?);
-    }
-    events.sort_by_key(|(event, _)| event.at);
-    let is_failover =
-        |(event, _): &(SiteEvent, Place)| matches!(event.what, SiteIncident::FailOver { .. });
-    let Some(at) = events.iter().position(is_failover) else {
-        let place = events.last().map_or(whole, |(_, place)| place);
-        let refusal = place.refuse("nothing fails over");
-        return Err(refusal.hint(format!("for example: {EXAMPLE}")));
-    };
-    if let Some((_, place)) = events.get(at + 1) {
-        let refusal = place.refuse("comes after the failover");
-        return Err(refusal.hint("a drill on real storage ends with it"));
-    }
-    let is_loss = |(event, _): &&(SiteEvent, Place)| !matches!(event.what, SiteIncident::Exec(_));
-    let lost: Vec<_> = events[..at].iter().filter(is_loss).collect();
-    if let Some((_, place)) = lost.get(1) {
-        let refusal = place.refuse("something is lost before");
-        return Err(refusal.hint("one loss for each drill, so that it is known what it cost"));
-    }
-    let (failover, place) = &events[at];
-    if failover.what == (SiteIncident::FailOver { planned: true })
-        && let Some((loss, _)) = lost.first()
-    {
-        let refusal = place.refuse(format!(
-            "is planned, and comes after \"{}\"",
-            loss.what.word()
-        ));
-        return Err(
-            refusal.hint("a planned failover needs both sites and the link: leave `planned` out")
-        );
-    }
-    Ok(events)
-}
-
-fn read_event(node: Node, folder: &Path) -> Result<(SiteEvent, Place), Refusal> {
-    let [name, run, timeout] = pair_steps::KEYS;
-    let keys = ["at", "what", "planned", name, run, timeout];
-    let mut section = Section::new(node, "[[event]]", &keys)?;
-    let what = section.read("what", |node| section::word(node, &WORDS))?;
-    let what = what.ok_or_else(|| section.lacks("what", "what = \"source lost\""))?;
-    let at = section.read("at", section::span)?;
-    let at = at.ok_or_else(|| section.lacks("at", "at = \"10s\""))?.value;
-    let planned = section.read("planned", section::switch)?;
-    let word = WORDS[what.value];
-    if word != "exec" {
-        pair_steps::refuse_in(&mut section, word)?;
-    }
-    let incident = match (word, planned) {
-        ("failover", planned) => SiteIncident::FailOver {
-            planned: planned.is_some_and(|planned| planned.value),
-        },
-        (_, Some(planned)) => {
-            let refusal = planned.place.refuse("`planned` is for a failover alone");
-            return Err(refusal.because(Cause::Value));
-        }
-        ("source lost", None) => SiteIncident::SourceLost,
-        ("source frozen", None) => SiteIncident::SourceFrozen,
-        ("link lost", None) => SiteIncident::LinkLost,
-        _ => SiteIncident::Exec(pair_steps::read_exec(&mut section, folder)?),
-    };
-    Ok((SiteEvent { at, what: incident }, what.place))
-}
-
 /// Paths of instances lead nowhere else.
 fn check_paths(scenario: &Scenario) -> Result<(), Refusal> {
     let logs = scenario.instances.iter().map(|instance| &instance.log);
@@ -390,6 +257,8 @@ fn check_paths(scenario: &Scenario) -> Result<(), Refusal> {
 
 #[cfg(test)]
 mod tests {
+    use brunt_units::Span;
+
     use super::*;
     use crate::{Document, Subject};
 
@@ -441,80 +310,6 @@ mod tests {
         let drill = read(&format!("{TEST}{sites}{EVENTS}")).unwrap();
         assert_eq!(drill.remote.as_ref().unwrap().program, "brunt");
         assert_eq!(read(&drill.to_toml()).unwrap(), drill);
-    }
-
-    const EXTERNAL: &str = "[replication]\nmode = \"external\"\n";
-    const STEP: &str =
-        "[[step]]\nwhen = \"failover\"\nname = \"mount\"\nrun = [\"./pair.sh\", \"a b\"]\n";
-    const EXEC: &str = "[[event]]\nat = \"5s\"\nwhat = \"exec\"\nname = \"snap\"\nrun = [\"zfs\"]\ntimeout = \"2min\"\n";
-
-    #[test]
-    fn a_pair_of_the_user_is_read_and_written_again() {
-        let sites = SITES.replace("\"a\"\n", "\"a\"\ndevice = \"/dev/sdb\"\n");
-        let drill = read(&format!("{TEST}{sites}{EVENTS}{EXEC}{EXTERNAL}{STEP}")).unwrap();
-        assert_eq!(drill.replication, SiteReplication::External);
-        let device = drill.devices[0].as_ref().unwrap();
-        assert_eq!(device.value, Path::new("/dev/sdb"));
-        // A program with a slash is relative to the scenario; its arguments are its own business.
-        let step = &drill.steps[0];
-        assert_eq!(step.exec.run.value, ["/srv/pair.sh", "a b"]);
-        assert_eq!(step.exec.timeout, Span::seconds(60));
-        let SiteIncident::Exec(exec) = &drill.timeline[0].what else {
-            panic!("{:?}", drill.timeline);
-        };
-        assert_eq!(
-            (exec.name.as_str(), exec.timeout),
-            ("snap", Span::seconds(120))
-        );
-        assert_eq!(read(&drill.to_toml()).unwrap(), drill);
-    }
-
-    #[test]
-    fn commands_that_cannot_be_are_refused_with_a_way_out() {
-        let refused = |text: &str, said: &str| {
-            let whole = read(&format!("{TEST}{SITES}{EVENTS}{text}")).unwrap_err();
-            assert!(whole.contains(said) && whole.contains("\n  "), "{whole}");
-            assert!(whole.starts_with("t.toml:"), "{whole}");
-        };
-        let step = |from: &str, to: &str| format!("{EXTERNAL}{}", STEP.replace(from, to));
-        for own in [STEP, EXEC] {
-            refused(own, "brunt itself replicates here");
-        }
-        refused(&step("failover", "fail over"), "did you mean \"failover\"?");
-        refused(&step("when = \"failover\"\n", ""), "lacks `when`");
-        refused(&step("name = \"mount\"\n", ""), "lacks `name`");
-        refused(&step("\"mount\"", "\" \""), "is empty");
-        refused(&step("run", "rum"), "did you mean `run`?");
-        refused(&step("[\"./pair.sh\", \"a b\"]", "[]"), "names no program");
-        refused(
-            &step("[\"./pair.sh\", \"a b\"]", "\"sh -c\""),
-            "is not a list of texts",
-        );
-        refused(&step("\"a b\"", "7"), "is not a list of texts");
-        refused(
-            &format!("{EXTERNAL}{STEP}timeout = \"2days\"\n"),
-            "not a length of time",
-        );
-        refused(
-            &format!("{EXTERNAL}{STEP}timeout = \"25h\"\n"),
-            "is longer than a day",
-        );
-        refused(
-            &format!("{EXTERNAL}[link]\nrtt = \"1ms\"\n"),
-            "needs brunt's own link",
-        );
-        let lost = "[[event]]\nat = \"9s\"\nwhat = \"link lost\"\n";
-        let whole =
-            format!("{TEST}{SITES}[[event]]\nat = \"20s\"\nwhat = \"failover\"\n{lost}{EXTERNAL}");
-        let whole = read(&whole).unwrap_err();
-        assert!(
-            whole.contains("needs brunt's own link") && whole.contains("\"exec\""),
-            "{whole}"
-        );
-        refused(
-            &format!("{EXTERNAL}[[event]]\nat = \"9s\"\nwhat = \"source lost\"\nrun = [\"x\"]\n"),
-            "`run` is for \"exec\", and this is \"source lost\"",
-        );
     }
 
     #[test]

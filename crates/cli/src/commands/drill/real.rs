@@ -65,6 +65,9 @@ pub(super) fn run(
     }
     handles::provide(&drill.scenario).map_err(|error| RealDrillError::Broken(error.to_string()))?;
     let interrupt = Interrupt::listen()?;
+    if is_external {
+        interrupt.set_farewell("ended at once: the clean-up steps are left to you\n".to_owned());
+    }
     let stop = Stop::from(interrupt.flag());
     output.talk(&opening(&drill));
     let screen: Rc<dyn DrillListener> = Rc::new(Screen::new(output));

@@ -1,0 +1,467 @@
+//! `brunt drill` on pairs that are not brunt's: folders that a script copies, and the example of two loop devices, which needs root.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+const SCENARIO: &str = r#"
+name = "pair"
+[test]
+duration = "20s"
+sessions = 4
+target_io_per_s = 200
+min_warmup = "200ms"
+[profile]
+version = "exchange-2003"
+cache_max = "4 MiB"
+cache_min = "4 MiB"
+[[instance]]
+log = "log1"
+databases = ["db1/1.edb"]
+database_size = "8 MiB"
+[site.source]
+folder = "a"
+[site.destination]
+folder = "b"
+[replication]
+mode = "external"
+[drill]
+recovery_point = "0s"
+sample = "1s"
+after = "1s"
+[[event]]
+at = "1s"
+what = "source lost"
+[[event]]
+at = "1s"
+what = "failover"
+[[step]]
+when = "clean up"
+name = "remove the copy"
+run = ["./pair.sh", "clean"]
+"#;
+
+/// The replication, and what goes wrong with it.
+const SCRIPT: &str = r#"#!/bin/sh
+cd "$(dirname "$BRUNT_SOURCE")" || exit 1
+case $1 in
+  copy) cp -a "$BRUNT_SOURCE" "$BRUNT_DESTINATION" ;;
+  nothing) ;;
+  environment) env >environment; pwd >>environment; cat >>environment ;;
+  fail) echo "array 7 is asleep" >&2; exit 3 ;;
+  hang) sleep 600 & echo $! >pid.new; mv pid.new pid; trap 'touch undone; exit 1' TERM; wait ;;
+  clean) rm -rf "$BRUNT_DESTINATION"; touch cleaned ;;
+esac
+"#;
+
+/// Not below /tmp, which may be a file system in memory.
+fn home(more: &[(&str, &str)]) -> TempDir {
+    let home = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let steps = more.iter().map(|(when, verb)| {
+        let when = match *when {
+            "exec" => "[[event]]\nat = \"500ms\"\nwhat = \"exec\"".to_owned(),
+            when => format!("[[step]]\nwhen = \"{when}\""),
+        };
+        format!("{when}\nname = \"do {verb}\"\nrun = [\"./pair.sh\", \"{verb}\"]\n")
+    });
+    let text = SCENARIO.to_owned() + &steps.collect::<String>();
+    fs::write(home.path().join("pair.toml"), text).unwrap();
+    let script = home.path().join("pair.sh");
+    fs::write(&script, SCRIPT).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    home
+}
+
+fn command(home: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
+    command
+        .args(["drill", "pair.toml", "--json"])
+        .args(arguments)
+        .current_dir(home)
+        .env("NO_COLOR", "1")
+        .env("SECRET", "swordfish")
+        .stdin(Stdio::null());
+    command
+}
+
+const ALLOWED: [&str; 4] = ["--allow-exec", "--allow", ".", "--no-controls"];
+
+fn drill(home: &Path, arguments: &[&str]) -> (Output, Value) {
+    let output = command(home, arguments).output().unwrap();
+    let result = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+    (output, result)
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Whether the clean-up step was run and neither folder is left.
+fn is_clean(home: &Path) -> bool {
+    home.join("cleaned").exists() && ["a", "b"].iter().all(|name| !home.join(name).exists())
+}
+
+fn names_of_steps(result: &Value) -> Vec<&str> {
+    let steps = result["drill"]["steps"].as_array().unwrap().iter();
+    steps.map(|step| step["name"].as_str().unwrap()).collect()
+}
+
+fn rule(result: &Value, id: &str) -> String {
+    let rules = result["rules"].as_array().unwrap().iter();
+    let mut found = rules.filter(|rule| rule["id"] == id);
+    let found = found.next().map(|rule| rule["outcome"].as_str().unwrap());
+    found.unwrap_or("missing").to_owned()
+}
+
+fn is_gone(pid: &str) -> bool {
+    let status = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    let state = status.rsplit(") ").next().unwrap_or_default();
+    status.is_empty() || state.starts_with('Z')
+}
+
+#[test]
+fn a_copy_of_a_folder_is_recovered_and_compared() {
+    let home = home(&[("failover", "copy"), ("prepare", "environment")]);
+    let (output, result) = drill(home.path(), &ALLOWED[..3]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_eq!(result["drill"]["rpo"]["transactions"], 0);
+    assert!(result["drill"]["rpo"]["kept"].as_u64() > Some(10));
+    let steps = [
+        "decision",
+        "fencing",
+        "do copy",
+        "log replay",
+        "mount",
+        "first operation",
+    ];
+    assert_eq!(names_of_steps(&result), steps);
+    let controls = result["drill"]["controls"].as_array().unwrap();
+    assert_eq!(controls.len(), 4);
+    assert!(controls.iter().all(|control| control["red"] == true));
+    assert_eq!(rule(&result, "drill-records"), "ok");
+    // What is not brunt's says nothing of what is at risk.
+    assert_eq!(rule(&result, "drill-as-reported"), "not measured");
+    assert!(is_clean(home.path()));
+    let runs = home.path().join("runs");
+    let run = fs::read_dir(runs).unwrap().next().unwrap().unwrap().path();
+    let kept = fs::read_to_string(run.join("scenario.toml")).unwrap();
+    assert!(
+        kept.contains("when = \"failover\"\nname = \"do copy\""),
+        "{kept}"
+    );
+    // Nothing of the user's environment reaches a command; it works in / and has nothing on stdin.
+    let seen = fs::read_to_string(home.path().join("environment")).unwrap();
+    assert!(
+        !seen.contains("swordfish") && !seen.contains("HOME="),
+        "{seen}"
+    );
+    for own in [
+        "LC_ALL=C\n",
+        "BRUNT_DESTINATION_DEVICE=\n",
+        "PATH=/usr/local/sbin:",
+    ] {
+        assert!(seen.contains(own), "{own}: {seen}");
+    }
+    assert!(
+        seen.contains(&format!("BRUNT_SOURCE={}/a\n", home.path().display())),
+        "{seen}"
+    );
+}
+
+#[test]
+fn a_copy_under_load_loses_what_came_later_or_is_none() {
+    // Nothing stops the server meanwhile: whatever a copy of files in use is, the drill says it.
+    let home = home(&[("exec", "copy")]);
+    let later = ["--set=event.0.at=3s", "--set=event.1.at=3s"];
+    let (output, result) = drill(home.path(), &[&ALLOWED[..], &later].concat());
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    let failed = ["drill-order", "drill-recovery-point"];
+    assert!(
+        failed.iter().any(|id| rule(&result, id) == "failed"),
+        "{result}"
+    );
+    assert!(is_clean(home.path()));
+}
+
+#[test]
+fn a_destination_without_this_run_is_no_survivor() {
+    let home = home(&[("failover", "nothing")]);
+    let (output, result) = drill(home.path(), &ALLOWED);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    let rules = result["rules"].to_string();
+    assert!(rules.contains("nothing has arrived: "), "{rules}");
+    assert!(is_clean(home.path()));
+    // A foreign folder is none either, and is left alone. The clean-up of this pair removes it.
+    fs::create_dir(home.path().join("b")).unwrap();
+    fs::write(home.path().join("b/thesis.doc"), "x").unwrap();
+    let (output, result) = drill(home.path(), &ALLOWED);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    let rules = result["rules"].to_string();
+    assert!(
+        rules.contains("nothing of this drill has arrived"),
+        "{rules}"
+    );
+}
+
+#[test]
+fn nothing_is_run_without_consent() {
+    let home = home(&[("prepare", "fail")]);
+    let refused = |arguments: &[&str], words: &[&str]| {
+        let (output, _) = drill(home.path(), arguments);
+        assert_eq!(output.status.code(), Some(2));
+        for word in words {
+            assert!(said(&output).contains(word), "{word}: {}", said(&output));
+        }
+    };
+    refused(
+        &[],
+        &[
+            "nobody has allowed that",
+            "add --allow-exec:\n  prepare: /",
+            "pair.sh clean",
+        ],
+    );
+    refused(
+        &["--allow-exec"],
+        &["nobody has allowed to write there\n  to allow it: --allow /"],
+    );
+    refused(
+        &["--allow-exec", "--allow=a"],
+        &["pair.toml:19: `folder = \"b\"`", "--allow /"],
+    );
+    let device = "--set=site.source.device=/dev/sdb";
+    refused(
+        &[&ALLOWED[..], &[device]].concat(),
+        &["to allow it: --allow /dev/sdb"],
+    );
+    // A typing error is found before anything is run.
+    let text = fs::read_to_string(home.path().join("pair.toml")).unwrap();
+    let typo = text.replace("\"./pair.sh\", \"clean\"", "\"./pear.sh\", \"clean\"");
+    fs::write(home.path().join("pair.toml"), typo).unwrap();
+    refused(
+        &ALLOWED,
+        &["there is no such program\n  a program with a slash"],
+    );
+    assert!(!home.path().join("cleaned").exists());
+}
+
+#[test]
+fn a_step_that_fails_ends_the_drill_by_its_name() {
+    let home = home(&[("prepare", "fail")]);
+    let (output, _) = drill(home.path(), &ALLOWED);
+    assert_eq!(output.status.code(), Some(2));
+    let words = said(&output);
+    assert!(
+        words.contains("\"do fail\" failed: exit status: 3: array 7 is asleep"),
+        "{words}"
+    );
+    assert!(is_clean(home.path()), "{words}");
+    // At a failover the destination is what has failed.
+    let home = self::home(&[("failover", "fail")]);
+    let (output, result) = drill(home.path(), &ALLOWED);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(
+        result["rules"].to_string().contains("array 7 is asleep"),
+        "{result}"
+    );
+    assert!(is_clean(home.path()));
+    // A clean-up that fails does not go unsaid.
+    let home = self::home(&[("failover", "copy"), ("clean up", "fail")]);
+    let (output, result) = drill(home.path(), &ALLOWED);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    let reasons = result["reasons"].to_string();
+    assert!(
+        reasons.contains("clean up: \\\"do fail\\\" failed"),
+        "{reasons}"
+    );
+    assert!(is_clean(home.path()));
+}
+
+#[test]
+fn a_step_that_hangs_is_ended_with_its_group() {
+    let home = home(&[("prepare", "hang")]);
+    let timeout = "--set=step.1.timeout=400ms";
+    let (output, _) = drill(home.path(), &[&ALLOWED[..], &[timeout]].concat());
+    let words = said(&output);
+    assert_eq!(output.status.code(), Some(2), "{words}");
+    assert!(
+        words.contains("\"do hang\" took longer than 400.00 ms"),
+        "{words}"
+    );
+    let pid = fs::read_to_string(home.path().join("pid")).unwrap();
+    assert!(is_gone(&pid) && is_clean(home.path()), "{words}");
+    assert!(
+        home.path().join("undone").exists(),
+        "it had no time to undo what it did"
+    );
+}
+
+#[test]
+fn a_stop_ends_commands_and_cleans_up() {
+    for when in ["exec", "prepare"] {
+        let home = home(&[(when, "hang")]);
+        let mut drill = command(home.path(), &ALLOWED);
+        let drill = drill
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let pid = home.path().join("pid");
+        for _ in 0..600 {
+            if pid.exists() {
+                break;
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+        let number = rustix::process::Pid::from_child(&drill);
+        rustix::process::kill_process(number, rustix::process::Signal::INT).unwrap();
+        let output = drill.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{}", said(&output));
+        assert!(is_gone(&fs::read_to_string(&pid).unwrap()));
+        assert!(
+            home.path().join("undone").exists() && is_clean(home.path()),
+            "{when}"
+        );
+    }
+}
+
+/// The test called `name` cannot run here, and why.
+fn skip(name: &str, why: &str) {
+    eprintln!("skipped: {why}");
+    if let Some(list) = std::env::var_os("BRUNT_SKIPPED") {
+        let list = OpenOptions::new().create(true).append(true).open(list);
+        writeln!(list.unwrap(), "{name}: {why}").unwrap();
+    }
+}
+
+/// Whether loop devices can be made and file systems mounted.
+fn has_loop_devices() -> bool {
+    let is_there = |program: &str| {
+        let found = Command::new("sh")
+            .args(["-c", &format!("command -v {program}")])
+            .output();
+        found.is_ok_and(|found| found.status.success())
+    };
+    let tools = ["losetup", "mkfs.ext4", "e2fsck", "fsfreeze", "mountpoint"];
+    let free = Command::new("losetup").arg("--find").output();
+    rustix::process::geteuid().is_root()
+        && tools.iter().all(|tool| is_there(tool))
+        && free.is_ok_and(|free| free.status.success())
+}
+
+/// What is attached or mounted below `home`.
+fn left_in(home: &Path) -> String {
+    let loops = Command::new("losetup").arg("--all").output().unwrap();
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    let all = String::from_utf8_lossy(&loops.stdout).into_owned() + &mounts;
+    let home = home.display().to_string();
+    let left: Vec<&str> = all.lines().filter(|line| line.contains(&home)).collect();
+    left.join("\n")
+}
+
+#[test]
+fn the_example_of_two_loop_devices() {
+    if !has_loop_devices() {
+        return skip(
+            "pair_drill::the_example_of_two_loop_devices",
+            "no root, or no loop devices",
+        );
+    }
+    let home = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = |name: &str| home.path().join(name).display().to_string();
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/loop-pair.toml");
+    let drill = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
+        command
+            .arg("drill")
+            .arg(&example)
+            .args(["--json", "--allow-exec", "--allow"])
+            .arg(home.path());
+        for (key, name) in [
+            ("source.folder", "a"),
+            ("source.device", "a.img"),
+            ("destination.folder", "b"),
+            ("destination.device", "b.img"),
+        ] {
+            command.arg(format!("--set=site.{key}={}", path(name)));
+        }
+        command
+            .args(more)
+            .current_dir(home.path())
+            .env("NO_COLOR", "1");
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    };
+    let output = drill(&[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rpo = &result["drill"]["rpo"];
+    // The server went on after the snapshot: that much is lost, and no more.
+    assert!(
+        rpo["transactions"].as_u64() > Some(0) && rpo["kept"].as_u64() > Some(0),
+        "{rpo}"
+    );
+    assert!(rpo["seconds"].as_f64() < Some(4.0), "{rpo}");
+    assert!(names_of_steps(&result).contains(&"mount the snapshot"));
+    for id in [
+        "drill-order",
+        "drill-records",
+        "drill-remote-checksum",
+        "drill-controls",
+    ] {
+        assert_eq!(rule(&result, id), "ok", "{id}: {result}");
+    }
+    assert_eq!(left_in(home.path()), "");
+    // Stopped under load, and while the file system is frozen.
+    for mark in ["a/files/db1/DB1.edb", "frozen"] {
+        let child = drill(&["--no-controls"]).spawn().unwrap();
+        let is_time = || match mark {
+            "frozen" => is_frozen(&home.path().join("a")),
+            mark => home.path().join(mark).exists(),
+        };
+        for _ in 0..30_000 {
+            if is_time() {
+                break;
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+        let number = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(number, rustix::process::Signal::INT).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{mark}: {}", said(&output));
+        assert_eq!(left_in(home.path()), "", "{mark}");
+        assert_eq!(
+            fs::read_dir(home.path()).unwrap().count(),
+            1,
+            "{mark}: only runs"
+        );
+    }
+}
+
+/// Whether a process copies the device of the pair, which it does while the file system is frozen.
+fn is_frozen(mounted: &Path) -> bool {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let own: Vec<PathBuf> = processes.map(|one| one.path().join("cmdline")).collect();
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    let source = mounts
+        .lines()
+        .find(|line| line.contains(&mounted.display().to_string()));
+    let Some(device) = source.and_then(|line| line.split(' ').next()) else {
+        return false;
+    };
+    let copies = format!("if={device}\0");
+    own.iter().any(|path| {
+        let words = fs::read(path).unwrap_or_default();
+        String::from_utf8_lossy(&words).contains(&copies)
+    })
+}
