@@ -7,7 +7,7 @@ use std::path::Path;
 
 use brunt_qualify::kinds::TestKind;
 use brunt_report::result::{Outcome, Rule, RuleGroup, RunResult, Verdict, World};
-use brunt_report::{Column, Row, Table, decimals, grouped, one_line};
+use brunt_report::{Column, Row, Table, counted, decimals, grouped, one_line};
 
 use crate::output::{Output, Tone};
 use crate::wrap::cells;
@@ -69,6 +69,9 @@ pub fn summary(result: &RunResult, report: &Path, output: &Output) -> String {
     if !result.storage.faults.is_empty() {
         text.push_str(&format!("\n{}", faults(result, output)));
     }
+    if let Some(copies) = copies(result) {
+        text.push_str(&format!("\n{:14}{}", "copies", one_line(&copies)));
+    }
     let rules = rules(&result.rules, output, output.width());
     text.push_str(&format!("\n\n{rules}"));
     if !rules.is_empty() {
@@ -76,6 +79,33 @@ pub fn summary(result: &RunResult, report: &Path, output: &Output) -> String {
     }
     text.push_str(&format!("{:14}{}", "report", report.display()));
     text
+}
+
+/// How far passive copies were behind, and how many equal their actives; `None` without copies.
+fn copies(result: &RunResult) -> Option<String> {
+    let servers = result.storage.servers.iter();
+    let copies: Vec<_> = servers.flat_map(|server| &server.copies).collect();
+    let fine = copies.iter().filter(|copy| copy.is_wrong == Some(false));
+    let longest = |which: usize, lagged: bool| {
+        let of = copies.iter().filter(|copy| (copy.lag_s > 0.0) == lagged);
+        of.filter_map(|copy| copy.longest()[which]).max()
+    };
+    let queue = |what: &str, logs: Option<u32>| {
+        logs.map(|logs| format!("{what} at most {}", counted(logs.into(), "log")))
+    };
+    let of = match copies.len() {
+        0 => return None,
+        1 => "its active".to_owned(),
+        _ => "their actives".to_owned(),
+    };
+    let stored = longest(0, false).max(longest(0, true));
+    let words = [
+        Some(format!("{} of {} as {of}", fine.count(), copies.len())),
+        queue("copy queue", stored),
+        queue("replay queue", longest(1, false)),
+        queue("replay queue of lagged copies", longest(1, true)),
+    ];
+    Some(words.into_iter().flatten().collect::<Vec<_>>().join("; "))
 }
 
 /// What was put in the way on purpose, and what became of it.
@@ -200,9 +230,35 @@ fn tone(outcome: Outcome) -> Tone {
 
 #[cfg(test)]
 mod tests {
+    use brunt_report::result::PassiveCopy;
+
     use super::*;
 
     const RESULT: &str = include_str!("../../report/tests/report/result_v2.json");
+
+    #[test]
+    fn copies_have_a_line_of_their_own() {
+        let mut result = RunResult::from_json(RESULT).unwrap();
+        assert_eq!(copies(&result), None);
+        let copy = |lag_s, stored, replayed, is_wrong| PassiveCopy {
+            lag_s,
+            copy_queue_logs: vec![0, stored],
+            replay_queue_logs: vec![replayed, 0],
+            is_wrong,
+            ..PassiveCopy::default()
+        };
+        let server = &mut result.storage.servers[0];
+        server.copies = vec![copy(0.0, 1, 2, Some(false))];
+        let line = "1 of 1 as its active; copy queue at most 1 log; replay queue at most 2 logs";
+        assert_eq!(copies(&result).unwrap(), line);
+        let more = [copy(60.0, 3, 40, Some(true)), copy(0.0, 0, 5, None)];
+        result.storage.servers[0].copies.extend(more);
+        assert_eq!(
+            copies(&result).unwrap(),
+            "1 of 3 as their actives; copy queue at most 3 logs; replay queue at most 5 logs; \
+             replay queue of lagged copies at most 40 logs"
+        );
+    }
 
     #[test]
     fn a_failure_says_which_rule_and_where() {

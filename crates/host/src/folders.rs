@@ -103,7 +103,13 @@ fn worked_in(scenario: &Scenario) -> impl Iterator<Item = &Path> {
     let databases = scenario.databases().filter_map(|d| d.path.value.parent());
     let copies = scenario.test.copy_to.iter();
     let copies = copies.map(|copy| copy.value.as_path());
-    logs.chain(databases).chain(copies)
+    let passive = scenario.copies.iter().map(|copy| copy.log.value.as_path());
+    let passive = passive.chain(
+        scenario
+            .copied_databases()
+            .filter_map(|(path, _)| path.value.parent()),
+    );
+    logs.chain(databases).chain(copies).chain(passive)
 }
 
 fn make(path: &Path) -> impl Fn(io::Error) -> PrepareError {

@@ -10,7 +10,7 @@ use brunt_qualify::error::RunError;
 use brunt_qualify::phases::run::run;
 use brunt_qualify::phases::simulation::simulate;
 use brunt_qualify::phases::test_run::TestRun;
-use brunt_qualify::plan::{DatabasePlan, InstancePlan, Plan};
+use brunt_qualify::plan::{CopyPlan, DatabasePlan, InstancePlan, Plan};
 use brunt_qualify::progress::{Listener, News, Stop};
 use brunt_qualify::result::{Surroundings, VolumeUse, result};
 use brunt_qualify::sampling::Recorded;
@@ -214,7 +214,7 @@ pub(crate) fn plan_of(scenario: &ModelledScenario, number: usize, seed: u64) -> 
     let mut plan = scenario.scenario.plan();
     plan.engine.recovery_reads.get_or_insert(IN_FLIGHT_RECOVERY);
     let path = |path: &Path| scenario.path_of(number, path);
-    let instances = plan.instances.iter().map(|instance| InstancePlan {
+    let at_home = |instance: &InstancePlan| InstancePlan {
         name: instance.name.clone(),
         log: path(&instance.log),
         databases: instance
@@ -225,10 +225,16 @@ pub(crate) fn plan_of(scenario: &ModelledScenario, number: usize, seed: u64) -> 
                 ..database.clone()
             })
             .collect(),
+    };
+    let instances = plan.instances.iter().map(at_home);
+    let passive = plan.passive.iter().map(|copy| CopyPlan {
+        files: at_home(&copy.files),
+        ..copy.clone()
     });
     let copy_to = plan.copy_to.as_deref().map(path);
     Plan {
         instances: instances.collect(),
+        passive: passive.collect(),
         // A modelled server has no cores to divide.
         shards: 1,
         twin: scenario.twin,

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use brunt_copies::CopyError;
 use brunt_ese::error::EngineError;
 use brunt_units::{ByteSize, PageSize};
 use brunt_world::{IoError, VolumeError};
@@ -44,6 +45,17 @@ pub enum RunError {
         wanted: ByteSize,
         /// How much it may grow, in percent.
         percent: u32,
+    },
+    /// An earlier run has left a passive copy here. Nothing has been written.
+    #[error("{}: is of a copy that an earlier run has left\n  `--new` makes the databases anew and seeds their copies, `brunt clean` removes them all", .0.display())]
+    CopyThere(PathBuf),
+    /// A passive copy cannot be seeded.
+    #[error("{copy} cannot be seeded: {error}")]
+    Copy {
+        /// The copy.
+        copy: String,
+        /// Why.
+        error: CopyError,
     },
     /// One database of an instance is missing, and another needs the log to recover. Nothing has been written.
     #[error("{}: is missing, and {} was not closed properly\n  `--new` makes both anew", missing.display(), dirty.display())]

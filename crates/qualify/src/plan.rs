@@ -25,6 +25,7 @@ use brunt_workload::profile::{
 use brunt_workload::session::Scheduling;
 use brunt_world::fault::Fault;
 
+pub use crate::copies::CopyPlan;
 use crate::goal::{Growth, Target, Tune};
 use crate::kinds::TestKind;
 use crate::precision::Precision;
@@ -71,8 +72,10 @@ pub struct Plan {
     pub logs: u32,
     /// The folder for a backup that will be restored; it exists. `None`: a backup test only reads.
     pub copy_to: Option<PathBuf>,
-    /// Copies of each database, including its own; the logs are read once for each of the others.
+    /// Copies of each database, including its own; the logs are read once for each of the others that is not in [`Self::passive`].
     pub copies: u32,
+    /// Passive copies of instances, which follow them during the test.
+    pub passive: Vec<CopyPlan>,
     /// Sizes and settings of the engine.
     pub engine: EnginePlan,
     /// The work of the sessions.
@@ -348,6 +351,7 @@ impl Plan {
             logs: LOGS,
             copy_to: None,
             copies: 1,
+            passive: Vec::new(),
             engine: EnginePlan::of(profile, instances.len() as u64),
             load: LoadPlan::of(profile),
             limits: Limits::of(profile, TestKind::Performance),

@@ -15,8 +15,8 @@ use brunt_ese::meter::{DatabaseMeters, LogMeters, MeterBoard, Meters};
 use brunt_report::Counters;
 use brunt_report::result::{Distribution, Flow, Sample};
 use brunt_report::streams::{
-    CACHE, DATABASE_READ, DATABASE_WRITE, LOG_WRITE, OPERATION, OPERATION_SERVICE,
-    PAGE_FAULT_STALLS, tag,
+    CACHE, COPY_QUEUE, DATABASE_READ, DATABASE_WRITE, LOG_WRITE, OPERATION, OPERATION_SERVICE,
+    PAGE_FAULT_STALLS, REPLAY_QUEUE, tag,
 };
 use brunt_stats::{Latencies, LatencyLog, Meter, OperationLatencies, Reading, Series};
 use brunt_units::{Span, Time};
@@ -226,6 +226,18 @@ impl Sampler {
             counters: self.counters.take(),
             latency_log: self.latency_log.take(),
             whole: Arc::new(latencies),
+        }
+    }
+
+    /// Adds the queues of passive copies, by name, at the end of the interval that is closed at `now`.
+    pub fn note_queues(&mut self, now: Time, queues: &[(String, [u32; 2])]) {
+        let (begin, length) = self.interval(now);
+        for (name, logs) in queues {
+            for (what, logs) in [COPY_QUEUE, REPLAY_QUEUE].into_iter().zip(logs) {
+                let stream = format!("{}.{what}", tag(name));
+                let counters = &mut self.counters;
+                counters.add_value(begin, length, &stream, f64::from(*logs));
+            }
         }
     }
 

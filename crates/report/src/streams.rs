@@ -16,6 +16,10 @@ pub const OPERATION_SERVICE: &str = "operation-service";
 pub const PAGE_FAULT_STALLS: &str = "page_fault_stalls";
 /// Bytes of pages in memory.
 pub const CACHE: &str = "cache";
+/// Kind of a passive copy's stream: closed logs that it has not stored, at the end of the sample.
+pub const COPY_QUEUE: &str = "copy-queue";
+/// Likewise, stored logs that it has not replayed.
+pub const REPLAY_QUEUE: &str = "replay-queue";
 /// Prefix of the machine's streams; the name of a [`crate::result::HostCounter`] follows.
 pub const HOST: &str = "host: ";
 

@@ -45,7 +45,7 @@ pub enum Subject {
 use Subject::{Load, ModelledTest, Organisation as Org, RealDrill as Real, Test};
 
 /// Every key at the top, and the subjects that have it.
-const SECTIONS: [(&str, &[Subject]); 35] = [
+const SECTIONS: [(&str, &[Subject]); 36] = [
     ("name", &[Test, ModelledTest, Real, Load, Org]),
     ("description", &[Test, ModelledTest, Real, Load, Org]),
     ("solution", &[Test, ModelledTest, Real]),
@@ -61,6 +61,7 @@ const SECTIONS: [(&str, &[Subject]); 35] = [
     ("site", &[Test, ModelledTest, Real]),
     ("engine", &[Test, ModelledTest, Real]),
     ("instance", &[Test, ModelledTest, Real]),
+    ("copy", &[Test, ModelledTest]),
     ("event", &[Test, ModelledTest, Real, Load]),
     ("faults", &[Test, ModelledTest]),
     ("twin", &[ModelledTest]),

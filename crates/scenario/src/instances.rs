@@ -243,7 +243,8 @@ fn read_instance(
     Ok((instance, size))
 }
 
-fn database_paths(node: &Node, folder: &Path) -> Result<Vec<PathBuf>, Refusal> {
+/// Paths of databases, at least one.
+pub(super) fn database_paths(node: &Node, folder: &Path) -> Result<Vec<PathBuf>, Refusal> {
     let Value::List(nodes) = &node.value else {
         let what = format!("is {}, not a list of paths", node.value.kind());
         return Err(node.place.refuse(what));

@@ -15,6 +15,7 @@
 
 mod arrays;
 mod capacity;
+mod copies;
 mod document;
 mod drill;
 mod engine;
@@ -46,6 +47,7 @@ mod throughput;
 mod tree;
 
 pub use arrays::ArrayScenario;
+pub use copies::CopyPlan;
 pub use document::{Document, Subject};
 pub use drill::Drill;
 pub use instances::{DatabasePlan, InstancePlan};

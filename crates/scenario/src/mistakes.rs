@@ -30,11 +30,12 @@ pub struct Checked<T> {
 const READS_MAX: usize = 200;
 
 /// Sections that are compared with other sections.
-const COMPARED: [&str; 10] = [
+const COMPARED: [&str; 11] = [
     "engine",
     "mailboxes",
     "throughput",
     "instance",
+    "copy",
     "event",
     "faults",
     "incident",

@@ -10,6 +10,7 @@ use brunt_workload::profile::SessionScope;
 use brunt_world::fault::Fault;
 use brunt_world_real::Choice;
 
+use super::copies::{self, CopyPlan};
 use super::document::Top;
 use super::events::{Entry, read_faults, write_faults};
 use super::format::{path, quoted};
@@ -59,6 +60,8 @@ pub struct Scenario {
     pub shards: Placed<u32>,
     /// The log streams and their databases, at least one.
     pub instances: Vec<InstancePlan>,
+    /// Passive copies that follow them.
+    pub copies: Vec<CopyPlan>,
     /// What is to go wrong on purpose.
     pub faults: Vec<Fault>,
 }
@@ -108,11 +111,13 @@ impl Scenario {
             backend,
             shards,
             instances: Vec::new(),
+            copies: Vec::new(),
             faults: Vec::new(),
         };
         let has_capacity = shares.is_some_and(|shares| shares.has_capacity);
         scenario.read_instances(nodes, folder, has_capacity)?;
         engine::check_shards(&scenario)?;
+        scenario.read_copies(&mut top, folder)?;
         let page = scenario.profile.engine.page;
         scenario.faults = read_faults(faults, &scenario.instances, page)?;
         Ok(scenario)
@@ -146,6 +151,7 @@ impl Scenario {
         self.site.write(out)?;
         self.solution.write(out)?;
         instances::write(&self.instances, out)?;
+        copies::write(self, out)?;
         write_faults(&self.faults, out)
     }
 
@@ -153,6 +159,8 @@ impl Scenario {
     /// began, is that of [`Plan::new`].
     pub fn plan(&self) -> Plan {
         let instances = self.instances.iter().map(InstancePlan::planned).collect();
+        let copies = self.copies.iter();
+        let passive = copies.map(|copy| copy.planned(&self.instances[copy.of]));
         self.test.planned(Plan {
             name: self.name.clone(),
             description: self.description.clone(),
@@ -167,6 +175,7 @@ impl Scenario {
             limits: self.limits,
             array_cache: self.array_cache,
             shards: self.shards.value,
+            passive: passive.collect(),
             faults: self.faults.clone(),
             ..Plan::new(self.profile.version, instances)
         })

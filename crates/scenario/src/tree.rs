@@ -8,8 +8,9 @@ use toml::de::{DeTable, DeValue};
 use super::place::{Place, Refusal};
 
 /// Tables that there may be several of.
-pub(super) const LISTS: [&str; 9] = [
+pub(super) const LISTS: [&str; 10] = [
     "instance",
+    "copy",
     "event",
     "faults",
     "incident",

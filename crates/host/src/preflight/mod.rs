@@ -53,11 +53,13 @@ fn refused_places(scenario: &Scenario) -> Vec<Refusal> {
     let written = |path: &&Placed<PathBuf>| path.place.is_written();
     let logs = || {
         let logs = scenario.instances.iter().map(|instance| &instance.log);
-        logs.filter(written)
+        let copies = scenario.copies.iter().map(|copy| &copy.log);
+        logs.chain(copies).filter(written)
     };
     let databases = || {
         let paths = scenario.databases().map(|database| &database.path);
-        paths.filter(written)
+        let copies = scenario.copied_databases().map(|(path, _)| path);
+        paths.chain(copies).filter(written)
     };
     let copies = || scenario.test.copy_to.iter();
     let scratch = scenario.scratch.as_ref();
@@ -68,7 +70,7 @@ fn refused_places(scenario: &Scenario) -> Vec<Refusal> {
     }));
     let looks = looks.chain(databases().map(|path| look_at_database(path, scratch)));
     let mut refusals = Vec::new();
-    refusals.extend(refuse_twins(logs(), "two instances log to one folder").err());
+    refusals.extend(refuse_twins(logs(), "two log streams have one folder").err());
     refusals.extend(refuse_twins(databases(), "two databases are one file").err());
     refusals.extend(looks.filter_map(Result::err));
     // Databases of one list may miss the same folder.
@@ -219,7 +221,7 @@ mod tests {
             "{said}"
         );
         let said = bench.said(["log1", "log1"], ["db/1.edb", "db/3.edb"], "8 MiB");
-        assert!(said.contains("two instances log to one folder"), "{said}");
+        assert!(said.contains("two log streams have one folder"), "{said}");
     }
 
     #[test]

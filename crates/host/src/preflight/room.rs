@@ -53,6 +53,18 @@ pub fn demands(scenario: &Scenario) -> Vec<Demand> {
             }
         }
     }
+    for copy in &scenario.copies {
+        let logs = scenario
+            .log_bytes()
+            .saturating_sub(logs_there(&copy.log.value));
+        add(&copy.log.value, &copy.log.place, logs);
+    }
+    for (path, size) in scenario.copied_databases() {
+        let grown = size.get().div_euclid(100).saturating_mul(percent);
+        let wanted = size.get().saturating_add(grown);
+        let there = bytes_there(&path.value);
+        add(&path.value, &path.place, wanted.saturating_sub(there));
+    }
     if let Some(folder) = &scenario.test.copy_to {
         let databases = scenario
             .databases()
@@ -87,9 +99,9 @@ fn no_room(scenario: &Scenario, demand: &Demand) -> Refusal {
     );
     let key = scenario.sized_by();
     let percent = scenario.limits.reserve_percent;
-    let copies = match scenario.test.copy_to {
-        Some(_) => ", their copies",
-        None => "",
+    let copies = match scenario.test.copy_to.is_some() || !scenario.copies.is_empty() {
+        true => ", their copies",
+        false => "",
     };
     let hint = format!(
         "that is all its databases with {percent} % for growth{copies}, and logs; make {key} smaller, or use another volume"

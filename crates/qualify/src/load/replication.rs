@@ -1,4 +1,5 @@
-//! Log shipping: each log file is read once for every copy of the databases elsewhere, as soon as it is complete.
+//! The reads of log shipping to copies that are not modelled: each log file is read once for every copy of the databases elsewhere, as
+//! soon as it is complete. Copies that a scenario names are followed in [`crate::copies`].
 //!
 //! A server with copies ships its log, which adds reads to its log volume. A file is read as a header of 4 KiB and then in pieces
 //! of 256 KiB: four large reads and one small read for a file of 1 MiB.
@@ -15,6 +16,7 @@ use brunt_ese::instance::Instance;
 use brunt_units::Span;
 use brunt_world::{Class, FileId, Io, Op, OpenMode, Segments, VolumeError, World};
 
+use crate::plan::{CopyPlan, Plan};
 use crate::server::{Server, Table};
 
 /// Bytes of the header of a log file.
@@ -24,10 +26,14 @@ const PIECE: u64 = 256 << 10;
 /// How often a reader checks whether the next log file is complete.
 const LOOK: Span = Span::millis(50);
 
-/// Starts reading the logs of all instances for `copies` copies beyond the server's own. A reader ends with its instance.
-pub(crate) fn ship_logs<T: Table>(world: &World, server: &Rc<Server<T>>, copies: u32) {
-    for (number, instance) in (0..).zip(server.instances()) {
-        for _ in 0..copies {
+/// Starts reading the logs of all instances for the copies of `plan` beyond the server's own that are not there as passive copies. A
+/// reader ends with its instance.
+pub(crate) fn ship_logs<T: Table>(world: &World, plan: &Plan, server: &Rc<Server<T>>) {
+    for (number, instance) in (0_u8..).zip(server.instances()) {
+        let is_own = |copy: &&CopyPlan| copy.of == usize::from(number);
+        let passive = plan.passive.iter().filter(is_own).count();
+        let others = (plan.copies as usize).saturating_sub(1 + passive);
+        for _ in 0..others {
             let (world, server) = (world.clone(), Rc::clone(server));
             let instance = instance.clone();
             drop(world.clone().spawner.spawn(async move {

@@ -92,6 +92,13 @@ impl Director<'_> {
                         delays: punctuality.so_far(),
                     });
                 }
+                if let Some(followers) = server.followers() {
+                    sampler.note_queues(now, &followers.sample());
+                    followers
+                        .news()
+                        .into_iter()
+                        .for_each(|news| self.note(news));
+                }
                 let recorded = sampler.close(now, board, &operations, resident());
                 self.listener.recorded(&recorded);
             }

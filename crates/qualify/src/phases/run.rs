@@ -20,6 +20,7 @@ use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::keys::{Extent, Population};
 use brunt_world::World;
 
+use crate::copies::{self, Followers};
 use crate::error::RunError;
 use crate::hanging::{FlightRecorder, HUNG};
 use crate::injection::Injection;
@@ -49,6 +50,11 @@ pub(crate) const LOOK: Span = Span::seconds(1);
 
 /// Records are compared for a tenth of the test's duration at most, but at least for this long.
 const RECORDS_TIME_MIN: Span = Span::seconds(30);
+
+/// How long records are compared, at most.
+pub(crate) fn records_time(plan: &Plan) -> Span {
+    RECORDS_TIME_MIN.max(Span(plan.duration.0.div_euclid(10)))
+}
 
 /// Runs `plan` in `world`.
 ///
@@ -146,6 +152,7 @@ impl Director<'_> {
                 as_before.then_some(extents)
             }
         };
+        self.end_copies(&mut run, &server, extents.as_deref()).await;
         self.verify(&mut run, &server, extents).await;
         run.hung = self.recorder.hung();
         run.injected = self.injection.outcome();
@@ -157,6 +164,7 @@ impl Director<'_> {
     async fn open(&self) -> Result<(Rc<Server>, Vec<Population>), RunError> {
         let (world, plan) = (self.world, self.plan);
         let decisions = places::decide(world, plan).await?;
+        let copies_there = copies::there(world, plan).await?;
         if plan.carried.is_some()
             && let Some(path) = places::missing(plan, &decisions)
         {
@@ -167,6 +175,7 @@ impl Director<'_> {
             return Err(RunError::Stopped);
         }
         self.put_in_order(&decisions).await?;
+        places::remove_all(world, &copies_there).await?;
         creation::create(world, plan, &decisions, self.listener, self.stop).await?;
         if self.stop.is_asked() {
             return Err(RunError::Stopped);
@@ -185,13 +194,45 @@ impl Director<'_> {
         let server = Server::open(world, plan, self.listener, Some(oracles)).await?;
         let server = Rc::new(server);
         server.name_files(|file, path| self.recorder.name(file, path));
-        match survey(world, &server, self.listener).await {
+        let surveyed = survey(world, &server, self.listener).await;
+        let followed = match surveyed {
+            Ok(populations) => self.follow(&server).await.map(|()| populations),
+            Err(error) => Err(error),
+        };
+        match followed {
             Ok(populations) => Ok((server, populations)),
             Err(error) => {
                 // The first error is the one to report; databases are recoverable anyway.
                 let _ = server.close().await;
                 Err(error)
             }
+        }
+    }
+
+    /// Seeds the copies of the plan, and ships logs to them from now on.
+    async fn follow(&self, server: &Rc<Server>) -> Result<(), RunError> {
+        let (world, plan) = (self.world, self.plan);
+        let begun = Followers::begin(world, plan, server, self.listener, self.stop).await;
+        if begun.is_err() {
+            // What was seeded is worthless.
+            let there = copies::all(world, plan).await?;
+            places::remove_all(world, &there).await?;
+        }
+        begun.map(|followers| server.follow(followers))
+    }
+
+    /// Lets the copies catch up, and verifies them.
+    async fn end_copies(&self, run: &mut TestRun, server: &Server, extents: Option<&[Extent]>) {
+        let Some(followers) = server.followers() else {
+            return;
+        };
+        let (world, plan) = (self.world, self.plan);
+        let is_whole = extents.is_some() && !self.stop.is_asked();
+        let extents = extents.filter(|_| is_whole && plan.read_files);
+        let ended = followers.end(world, plan, server, extents, self.listener, self.stop);
+        match self.unless_hung(ended).await {
+            Ok(copies) => run.copies = copies,
+            Err(GaveUp) => run.ending = Ending::Broken(self.hung()),
         }
     }
 
@@ -257,7 +298,7 @@ impl Director<'_> {
             .map(|throttle| server.maintain(throttle));
         let sessions = self.plan.sessions;
         let mut load = Load::start(self.world, self.plan, server, populations, sessions);
-        ship_logs(self.world, server, self.plan.copies.saturating_sub(1));
+        ship_logs(self.world, self.plan, server);
         self.warm_up(server, &mut load).await;
         let mut refused = None;
         if !self.is_over(&load) {
@@ -362,8 +403,7 @@ impl Director<'_> {
         let (world, listener, stop) = (self.world, self.listener, self.stop);
         let server = Server::open(world, self.plan, listener, Some(oracles)).await?;
         let server = Rc::new(server);
-        let time = RECORDS_TIME_MIN.max(Span(self.plan.duration.0.div_euclid(10)));
-        let until = world.clock.now() + time;
+        let until = world.clock.now() + records_time(self.plan);
         let found = integrity::records(world, &server, extents, until, listener, stop).await;
         let closed = server.close().await;
         let found = found?;

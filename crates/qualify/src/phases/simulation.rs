@@ -59,6 +59,9 @@ impl Director<'_> {
         if !self.plan.faults.is_empty() {
             return Err(RunError::NotModelled("a fault"));
         }
+        if !self.plan.passive.is_empty() {
+            return Err(RunError::NotModelled("a passive copy"));
+        }
         let started = self.now();
         let (server, populations) = Server::make(self.world, self.plan).await?;
         assume();

@@ -14,6 +14,7 @@ use brunt_stats::{Latencies, OperationLatencies};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::mix::Kind;
 
+pub use crate::copies::Followed;
 use crate::goal::Target;
 use crate::hanging::Hung;
 use crate::injection::Injected;
@@ -112,6 +113,8 @@ pub struct TestRun {
     pub files: Option<Files>,
     /// Results of verifying records.
     pub records: Option<RecordsVerified>,
+    /// The passive copies that followed it.
+    pub copies: Vec<Followed>,
     /// When it ended.
     pub ended: Time,
 }
@@ -147,6 +150,7 @@ impl TestRun {
             delays: Latencies::new(),
             files: None,
             records: None,
+            copies: Vec::new(),
             ended: started,
         }
     }

@@ -7,6 +7,7 @@ use brunt_stats::{Meter, Percentile};
 use brunt_units::{ByteSize, Span};
 
 use super::{Assembly, Surroundings};
+use crate::copies::Followed;
 use crate::progress::SoFar;
 use crate::rules::device::VolumeReads;
 use crate::rules::tester::Tester;
@@ -80,6 +81,7 @@ impl Assembly<'_> {
             logs: judged.map(|files| files.logs),
             records: run.records,
             findings: run.log.findings,
+            copies: run.copies.iter().map(Followed::outcome).collect(),
             io_errors: run.errors.0,
             first_error: run.errors.1.clone(),
             hung: run.hung.clone(),

@@ -182,6 +182,8 @@ pub struct Evidence {
     pub system_log: Option<SystemLog>,
     /// The newest replicas of its volumes; empty without.
     pub replicas: Vec<ReplicaOutcome>,
+    /// Passive copies that followed it; empty without.
+    pub copies: Vec<ReplicaOutcome>,
     /// Work of a test without load, such as a backup.
     pub done: Vec<Done>,
     /// What was read, by volume.

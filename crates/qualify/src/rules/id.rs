@@ -44,6 +44,8 @@ listed! {
         HungIo,
         /// The newest complete replica of volumes can be recovered; only in predictions with `[[replicate]]` ([`super::replicas`]).
         ReplicasRecovered,
+        /// Every passive copy caught up and equals the active; only with `[[copy]]` ([`super::replicas`]).
+        CopiesVerified,
         /// The kernel reported no error of the tested devices; only on real storage ([`super::system_log`]).
         SystemLog,
         /// The I/O rate stays steady (`stationary`).
@@ -97,6 +99,7 @@ impl RuleId {
             Self::IoErrors => ("io-errors", Integrity, "I/O errors"),
             Self::HungIo => ("hung-io", Integrity, "hung I/O"),
             Self::ReplicasRecovered => ("replicas-recovered", Integrity, "replicas recovered"),
+            Self::CopiesVerified => ("copies-verified", Integrity, "copies verified"),
             Self::SystemLog => ("system-log", Integrity, "system event log"),
             Self::StationaryIoRate => ("stationary-io-rate", Steadiness, "stationary, I/O rate"),
             Self::StationaryDatabaseRead => (
@@ -204,6 +207,12 @@ mod tests {
             RuleId::RecordsVerified => e.findings.add(Finding::Stale),
             RuleId::ReplicasRecovered => {
                 e.replicas = vec![ReplicaOutcome {
+                    is_wrong: Some(true),
+                    ..ReplicaOutcome::default()
+                }];
+            }
+            RuleId::CopiesVerified => {
+                e.copies = vec![ReplicaOutcome {
                     is_wrong: Some(true),
                     ..ReplicaOutcome::default()
                 }];

@@ -47,7 +47,11 @@ pub fn judge(kind: TestKind, evidence: &Evidence, limits: &Limits) -> Vec<Rule> 
     };
     rules.extend(evidence.tuning.as_ref().map(limits::tuned));
     rules.extend(integrity::rules(evidence));
-    rules.extend(replicas::rule(&evidence.replicas));
+    rules.extend(replicas::rule(
+        RuleId::ReplicasRecovered,
+        &evidence.replicas,
+    ));
+    rules.extend(replicas::rule(RuleId::CopiesVerified, &evidence.copies));
     rules.extend(evidence.system_log.as_ref().map(system_log::rule));
     if kind.has_limits() {
         rules.extend(stationary::rules(&evidence.samples, kind));

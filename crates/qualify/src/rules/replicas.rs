@@ -1,13 +1,14 @@
 //! Can a server go on from the newest complete replica of its volumes?
 //!
 //! A flag that says "replicating" is no answer. The replica is recovered as an operator would do with a clone of it at the other site: log
-//! replay, then every page is verified, and every record is compared with what had been acknowledged at its instant.
+//! replay, then every page is verified, and every record is compared with what had been acknowledged at its instant. Passive copies
+//! are judged in the same way.
 
 use brunt_report::result::Rule;
 
 use super::RuleId;
 
-/// What became of the newest complete replica of a set of volumes with databases of this server.
+/// What became of the newest complete replica of a set of volumes with databases of this server, or of a passive copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplicaOutcome {
     /// Whether nobody could go on from it; `None` when that was not measured.
@@ -16,7 +17,8 @@ pub struct ReplicaOutcome {
     pub remark: String,
 }
 
-pub(super) fn rule(replicas: &[ReplicaOutcome]) -> Option<Rule> {
+/// The rule `id` about `replicas`; none without any.
+pub(super) fn rule(id: RuleId, replicas: &[ReplicaOutcome]) -> Option<Rule> {
     // The first that is wrong, else the first that was not measured, else the first.
     let told = replicas.iter().max_by_key(|one| match one.is_wrong {
         Some(true) => 2,
@@ -25,7 +27,7 @@ pub(super) fn rule(replicas: &[ReplicaOutcome]) -> Option<Rule> {
     })?;
     let wrong = replicas.iter().filter(|one| one.is_wrong == Some(true));
     let measured = told.is_wrong.map(|_| wrong.count() as f64);
-    let rule = Rule::at_most(RuleId::ReplicasRecovered, "wrong", 0.0, measured);
+    let rule = Rule::at_most(id, "wrong", 0.0, measured);
     let of = match replicas.len() {
         1 => String::new(),
         many => format!("of {many}; "),
@@ -46,7 +48,7 @@ mod tests {
                 is_wrong: *is_wrong,
                 remark: format!("{is_wrong:?}"),
             });
-            let rule = rule(&replicas.collect::<Vec<_>>()).unwrap();
+            let rule = rule(RuleId::ReplicasRecovered, &replicas.collect::<Vec<_>>()).unwrap();
             (rule.outcome, rule.remark)
         };
         let (fine, bad, unknown) = (Some(false), Some(true), None);
@@ -56,6 +58,6 @@ mod tests {
             judged(&[fine, bad, unknown]),
             (Outcome::Failed, "of 3; Some(true)".to_owned())
         );
-        assert_eq!(rule(&[]), None);
+        assert_eq!(rule(RuleId::CopiesVerified, &[]), None);
     }
 }

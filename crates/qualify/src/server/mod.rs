@@ -26,6 +26,7 @@ use brunt_workload::mix::Kind;
 use brunt_workload::operations::{Operation, Outcome};
 use brunt_world::{FileId, World};
 
+use crate::copies::Followers;
 use crate::load::sessions::{Performed, Target};
 use crate::phases::test_run::Recovered;
 use crate::plan::Plan;
@@ -108,6 +109,8 @@ pub struct Server<T: Table = Records> {
     closing: Cell<bool>,
     /// The first error of log shipping.
     replication_error: RefCell<Option<EngineError>>,
+    /// Its passive copies, if there are any.
+    followers: RefCell<Option<Rc<Followers>>>,
 }
 
 impl<T: Table> Server<T> {
@@ -124,6 +127,7 @@ impl<T: Table> Server<T> {
             recoveries: Vec::new(),
             closing: Cell::new(false),
             replication_error: RefCell::default(),
+            followers: RefCell::default(),
         }
     }
 
@@ -204,6 +208,16 @@ impl<T: Table> Server<T> {
     /// Why a log could not be read for a copy.
     pub(crate) fn replication_error(&self) -> Option<EngineError> {
         self.replication_error.borrow().clone()
+    }
+
+    /// Notes that `followers` follow it.
+    pub(crate) fn follow(&self, followers: Followers) {
+        *self.followers.borrow_mut() = Some(Rc::new(followers));
+    }
+
+    /// Its passive copies, if there are any.
+    pub(crate) fn followers(&self) -> Option<Rc<Followers>> {
+        self.followers.borrow().clone()
     }
 
     /// The counters.

@@ -26,6 +26,8 @@ impl Plan {
         };
         Self {
             shards: 1,
+            // The scenario refuses them with more shards than one.
+            passive: Vec::new(),
             instances: self.instances[first..first + each].to_vec(),
             sessions: u32::try_from(part(self.sessions.into(), number, of)).expect("a part"),
             target: self.target.map(|target| Target {

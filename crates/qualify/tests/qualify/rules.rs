@@ -41,6 +41,7 @@ fn judged() -> BTreeSet<String> {
         tuning: Some(Tuning::default()),
         system_log: Some(SystemLog::default()),
         replicas: vec![ReplicaOutcome::default()],
+        copies: vec![ReplicaOutcome::default()],
         ..Evidence::default()
     };
     let done = [

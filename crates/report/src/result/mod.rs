@@ -9,7 +9,7 @@
 //!   `-- storage               a test of storage
 //!       |-- servers[]         one for each host
 //!       |   |-- instances[]   I/O of one log stream and its databases
-//!       |   |-- host[] checksum[] backup[] recovery[]
+//!       |   |-- host[] checksum[] backup[] recovery[] copies[]
 //!       |   `-- details       machine, backend, durability
 //!       `-- details           parameters, distributions: what else the report shows
 //! ```
@@ -21,6 +21,7 @@
 //! empty list.
 
 mod bottleneck;
+mod copies;
 mod demand;
 mod details;
 mod drill;
@@ -45,6 +46,7 @@ mod verdict;
 mod verification;
 
 pub use bottleneck::{Bottleneck, BusyPart, Limiting};
+pub use copies::PassiveCopy;
 pub use details::Details;
 pub use drill::{
     Drill, DrillControl, DrillEvent, DrillFailover, DrillLoss, DrillPhase, DrillReplication,

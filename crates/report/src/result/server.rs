@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Backend, Durability, Instance, Machine, VerifiedFile};
+use super::{Backend, Durability, Instance, Machine, PassiveCopy, VerifiedFile};
 
 /// One host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,6 +20,9 @@ pub struct Server {
     pub backup: Vec<Backup>,
     /// Replay times of the logs in a recovery; empty in other tests.
     pub recovery: Vec<Recovery>,
+    /// Passive copies that followed it; empty without.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub copies: Vec<PassiveCopy>,
     /// Everything else that report.html shows. No promise: it may change without a new version.
     #[cfg_attr(test, schemars(with = "serde_json::Map<String, serde_json::Value>"))]
     pub details: ServerDetails,

@@ -128,22 +128,27 @@ fn volume_of<'v>(volumes: &'v [VolumePlan], server: usize, path: &Path) -> Optio
         .max_by_key(|volume| volume.path.components().count())
 }
 
-/// Every database with the paths of its files: a backup and its restore need another one each.
+/// Every database with the paths of its files: a backup and its restore need another one each, and so does every passive copy.
 fn files(scenario: &Scenario) -> impl Iterator<Item = (&DatabasePlan, &Placed<PathBuf>)> {
     let folder = scenario.test.copy_to.as_ref();
-    scenario.databases().flat_map(move |database| {
+    let all = scenario.databases().flat_map(move |database| {
         let own = std::iter::once(&database.path);
         let copies = folder
             .into_iter()
             .flat_map(|folder| [folder, &database.path]);
         own.chain(copies).map(move |path| (database, path))
-    })
+    });
+    let passive = scenario.copies.iter().flat_map(|copy| {
+        let databases = scenario.instances[copy.of].databases.iter();
+        databases.zip(&copy.databases)
+    });
+    all.chain(passive)
 }
 
 fn what_lies_there(scenario: &Scenario) -> &'static str {
-    match scenario.test.copy_to {
-        Some(_) => "databases and their copies",
-        None => "databases",
+    match scenario.test.copy_to.is_some() || !scenario.copies.is_empty() {
+        true => "databases and their copies",
+        false => "databases",
     }
 }
 
@@ -158,6 +163,9 @@ fn check(
     for server in 0..servers {
         for instance in &scenario.instances {
             place(volumes, server, &instance.log)?;
+        }
+        for copy in &scenario.copies {
+            place(volumes, server, &copy.log)?;
         }
         for (database, path) in files(scenario) {
             let volume = place(volumes, server, path)?;

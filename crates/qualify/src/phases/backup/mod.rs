@@ -42,7 +42,7 @@ use crate::server::{Server, Table};
 use copying::CopySink;
 
 /// How a version reads for a backup.
-fn reads(version: Version) -> Reads {
+pub(crate) fn reads(version: Version) -> Reads {
     match version {
         Version::Exchange2003 | Version::Exchange2007Early | Version::Exchange2007 => {
             Reads::STREAMING

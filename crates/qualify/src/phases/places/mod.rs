@@ -41,6 +41,7 @@ use brunt_units::ByteSize;
 use brunt_world::{VolumeError, World};
 use serde::{Deserialize, Serialize};
 
+use crate::copies;
 use crate::error::RunError;
 use crate::phases::backup::copying;
 use crate::phases::backup::journal::{Journal, copy_beside};
@@ -206,6 +207,16 @@ pub async fn remove(world: &World, decisions: &[Decision]) -> Result<(), RunErro
 /// # Errors
 /// [`RunError`] with the first file that is in the way.
 pub async fn leftovers(world: &World, plan: &Plan) -> Result<Vec<PathBuf>, RunError> {
+    let mut files = of_instances(world, plan).await?;
+    files.extend(copies::all(world, plan).await?);
+    if let Some(folder) = &plan.copy_to {
+        files.extend(copying::earlier(world, folder).await?);
+    }
+    Ok(files)
+}
+
+/// The same for the instances of `plan` alone.
+pub(crate) async fn of_instances(world: &World, plan: &Plan) -> Result<Vec<PathBuf>, RunError> {
     let renewed = Plan {
         renew: true,
         ..plan.clone()
@@ -214,9 +225,6 @@ pub async fn leftovers(world: &World, plan: &Plan) -> Result<Vec<PathBuf>, RunEr
     for decision in decide(world, &renewed).await? {
         files.extend(decision.remove);
         files.extend(decision.remove_logs);
-    }
-    if let Some(folder) = &plan.copy_to {
-        files.extend(copying::earlier(world, folder).await?);
     }
     Ok(files)
 }

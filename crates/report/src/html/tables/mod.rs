@@ -1,6 +1,7 @@
-//! Tables that Jetstress does not have: rules, I/O by file with percentiles, verification, durability, volumes, devices, origin.
+//! Tables that Jetstress does not have: rules, passive copies, I/O by file with percentiles, verification, durability, volumes, devices, origin.
 
 mod checksum;
+mod copies;
 mod devices;
 mod io;
 mod model;
@@ -120,6 +121,7 @@ pub(super) fn further(result: &RunResult) -> Vec<Table> {
     let mut tables = model::model(result);
     tables.extend(result.storage.details.tuning.as_ref().map(tuning));
     tables.extend([
+        copies::copies(result),
         checksum::checksum(result),
         io::spread(result),
         io::by_file(result),

@@ -195,6 +195,7 @@ impl Load {
             host: host(),
             checksum: (1..=2).map(verified).collect(),
             backup: Vec::new(),
+            copies: Vec::new(),
             recovery: Vec::new(),
             details: ServerDetails {
                 machine: machine(),

@@ -1,0 +1,55 @@
+//! Passive copies: how far they were behind, and what they were worth.
+
+use crate::result::{PassiveCopy, RunResult};
+use crate::table::{Cell, Column, Row, Table};
+
+/// A row for each copy.
+pub(super) fn copies(result: &RunResult) -> Table {
+    let copies = result.storage.servers.iter();
+    let copies = copies.flat_map(|server| &server.copies);
+    let words = ["Copy", "Of"];
+    let numbers = [
+        "Lag (s)",
+        "Seed (s)",
+        "Logs",
+        "Copy queue, longest",
+        "Replay queue, longest",
+        "Replay queue, last",
+        "Catching up (s)",
+        "Records compared",
+        "Pages verified",
+    ];
+    let columns = Column::of(&words, &numbers);
+    let columns = columns.into_iter().chain(["Outcome"].map(Column::words));
+    Table::new(columns, copies.map(row))
+        .titled("Passive copies")
+        .noted("Queues are in logs, at the end of each sample. The replay queue of a lagged copy is wanted.")
+}
+
+fn row(copy: &PassiveCopy) -> Row {
+    let [stored, replayed] = copy.longest();
+    let last = copy.replay_queue_logs.last().copied();
+    let logs =
+        |logs: Option<u32>| logs.map_or(Cell::from("not measured"), |logs| u64::from(logs).into());
+    let count = |count: Option<u64>| count.map_or(Cell::from("not measured"), Cell::from);
+    let outcome = match copy.is_wrong {
+        Some(false) => "as its active".to_owned(),
+        Some(true) => copy.remark.clone(),
+        None => format!("not verified: {}", copy.remark),
+    };
+    Row::new([
+        Cell::from(copy.name.as_str()),
+        copy.instance.as_str().into(),
+        copy.lag_s.into(),
+        copy.seed_s.into(),
+        copy.logs.into(),
+        logs(stored),
+        logs(replayed),
+        logs(last),
+        copy.catch_up_s
+            .map_or(Cell::from("not measured"), Cell::from),
+        count(copy.records_checked),
+        count(copy.pages_seen),
+        outcome.into(),
+    ])
+}

@@ -1,0 +1,40 @@
+//! Passive copies that followed a server.
+
+use serde::{Deserialize, Serialize};
+
+/// A passive copy of an instance, fed by log shipping during the test, and compared with its active afterwards.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PassiveCopy {
+    /// Its name.
+    pub name: String,
+    /// The instance that it follows.
+    pub instance: String,
+    /// How old a log is before the copy replays it, in seconds; 0 for a copy that replays at once.
+    pub lag_s: f64,
+    /// Closed logs that it had not stored, at the end of each sample.
+    pub copy_queue_logs: Vec<u32>,
+    /// Stored logs that it had not replayed, at the end of each sample.
+    pub replay_queue_logs: Vec<u32>,
+    /// Logs that it received.
+    pub logs: u64,
+    /// Duration of its seed, in seconds.
+    pub seed_s: f64,
+    /// Time after the test until it had replayed every log, in seconds; null when it did not come to that.
+    pub catch_up_s: Option<f64>,
+    /// Records compared with those of its active.
+    pub records_checked: Option<u64>,
+    /// Pages verified.
+    pub pages_seen: Option<u64>,
+    /// Whether it was not what its active is; null when that was not looked at.
+    pub is_wrong: Option<bool>,
+    /// What was found.
+    pub remark: String,
+}
+
+impl PassiveCopy {
+    /// The longest copy queue and the longest replay queue.
+    pub fn longest(&self) -> [Option<u32>; 2] {
+        [&self.copy_queue_logs, &self.replay_queue_logs].map(|queue| queue.iter().copied().max())
+    }
+}

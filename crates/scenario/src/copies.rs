@@ -1,0 +1,324 @@
+//! `[[copy]]`: passive copies that follow an instance during the test.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+use std::path::{Path, PathBuf};
+
+use brunt_qualify::kinds::Work;
+use brunt_qualify::plan;
+use brunt_units::{ByteSize, Span, counted};
+
+use super::format::{path, quoted, span};
+use super::instances::{InstancePlan, database_paths};
+use super::model::Scenario;
+use super::nearest::nearest;
+use super::place::{Cause, Placed, Refusal};
+use super::section::{self, Section};
+use super::tree::Node;
+
+/// A passive copy of an instance.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CopyPlan {
+    /// What it is called in reports.
+    pub name: String,
+    /// The number of its instance, from zero.
+    pub of: usize,
+    /// Folder of its logs and its checkpoint file.
+    pub log: Placed<PathBuf>,
+    /// Its databases, as many as the instance has.
+    pub databases: Vec<Placed<PathBuf>>,
+    /// How old a log is before the copy replays it.
+    pub lag: Span,
+}
+
+const KEYS: [&str; 5] = ["name", "of", "log", "databases", "lag"];
+
+/// As many as an availability group has.
+const COPIES_MAX: usize = 16;
+/// What Exchange allows: `ReplayLagTime` of 14 days.
+const LAG_MAX: Span = Span::seconds(14 * 24 * 3600);
+
+impl CopyPlan {
+    /// The same for a plan, with the sizes of `instance`.
+    pub(super) fn planned(&self, instance: &InstancePlan) -> plan::CopyPlan {
+        let databases = instance.databases.iter().zip(&self.databases);
+        plan::CopyPlan {
+            of: self.of,
+            lag: self.lag,
+            files: plan::InstancePlan {
+                name: self.name.clone(),
+                log: self.log.value.clone(),
+                databases: databases
+                    .map(|(own, path)| plan::DatabasePlan {
+                        name: own.name.clone(),
+                        path: path.value.clone(),
+                        size: own.size.value,
+                    })
+                    .collect(),
+            },
+        }
+    }
+}
+
+impl Scenario {
+    /// Reads `[[copy]]`, after the instances.
+    pub(super) fn read_copies(&mut self, top: &mut Section, folder: &Path) -> Result<(), Refusal> {
+        let Some(node) = top.take("copy") else {
+            return Ok(());
+        };
+        for (number, node) in (1..).zip(section::tables(node, "copy")?) {
+            let place = node.place.clone();
+            let copy = self.read_copy(node, number, folder)?;
+            let others = self.copies.iter().filter(|other| other.of == copy.of);
+            if others.count() == COPIES_MAX {
+                let of = &self.instances[copy.of].name;
+                let what = format!("is copy number {} of \"{of}\"", COPIES_MAX + 1);
+                let refusal = place.refuse(what);
+                return Err(refusal.hint(format!("an instance has up to {COPIES_MAX} copies")));
+            }
+            if self.copies.iter().any(|other| other.name == copy.name) {
+                let what = format!("another copy is called \"{}\", too", copy.name);
+                return Err(place.refuse(what).hint("give each its own `name`"));
+            }
+            self.check_copy_fits(&place)?;
+            self.copies.push(copy);
+        }
+        self.refuse_shared_files()
+    }
+
+    fn read_copy(&self, node: Node, number: usize, folder: &Path) -> Result<CopyPlan, Refusal> {
+        let mut section = Section::new(node, "[[copy]]", &KEYS)?;
+        let name = section.read_or("name", format!("Copy {number}"), section::name)?;
+        let of = section.read_beside("of", |node| self.instance_called(node))?;
+        let of = match (of, self.instances.len()) {
+            (Some(of), _) => of.value,
+            (None, 1) => 0,
+            (None, _) => {
+                let example = format!("of = \"{}\"", self.instances[0].name);
+                return Err(section.lacks("of", &example));
+            }
+        };
+        let log = section.read("log", |node| section::absolute(node, folder))?;
+        let log = log.ok_or_else(|| section.lacks("log", "log = \"/copy/log1\""))?;
+        let paths = section.read("databases", |node| database_paths(node, folder))?;
+        let paths = paths
+            .ok_or_else(|| section.lacks("databases", "databases = [\"/copy/db1/one.edb\"]"))?;
+        let lag = section.read_or("lag", Span::ZERO, |node| match section::span(node)? {
+            lag if lag > LAG_MAX => Err(node
+                .place
+                .refuse("is longer than 14 days")
+                .hint("for example \"15min\"")),
+            lag => Ok(lag),
+        })?;
+        let instance = &self.instances[of];
+        let (own, wanted) = (paths.value.len(), instance.databases.len());
+        if own != wanted {
+            let own = counted(own as u64, "database");
+            let what = format!("{own} here, and {wanted} in \"{}\"", instance.name);
+            let refusal = paths.place.refuse(what);
+            return Err(refusal.hint("name one for each, in the same order"));
+        }
+        let placed = |value| Placed {
+            value,
+            place: paths.place.clone(),
+        };
+        Ok(CopyPlan {
+            name: name.value,
+            of,
+            log,
+            databases: paths.value.clone().into_iter().map(placed).collect(),
+            lag: lag.value,
+        })
+    }
+
+    fn instance_called(&self, node: &Node) -> Result<usize, Refusal> {
+        let name = section::text(node).map_err(|refusal| refusal.because(Cause::Value))?;
+        let names: Vec<&str> = self.instances.iter().map(|one| one.name.as_str()).collect();
+        if let Some(at) = names.iter().position(|known| *known == name) {
+            return Ok(at);
+        }
+        let refusal = node
+            .place
+            .refuse(format!("there is no instance called \"{name}\""));
+        Err(refusal.hint(match nearest(&name, &names) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None => format!("there is {}", names.join(", ")),
+        }))
+    }
+
+    /// Whether a test like this one can have copies.
+    fn check_copy_fits(&self, place: &super::place::Place) -> Result<(), Refusal> {
+        if self.test.kind.work() != Work::Load {
+            let kind = self.test.kind.word();
+            let refusal = place.refuse(format!("a {kind} test has no copies that follow it"));
+            return Err(refusal.hint("only performance and stress tests have"));
+        }
+        if self.shards.value > 1 {
+            let refusal = place.refuse(format!(
+                "copies follow a test of one shard, and this one has {}",
+                self.shards.value
+            ));
+            return Err(refusal.hint("shards = 1, or no [[copy]]"));
+        }
+        Ok(())
+    }
+
+    /// Every log folder and every database belongs to one instance or one copy.
+    fn refuse_shared_files(&self) -> Result<(), Refusal> {
+        let logs = self.instances.iter().map(|one| (&one.name, &one.log));
+        let logs = logs.chain(self.copies.iter().map(|copy| (&copy.name, &copy.log)));
+        refuse_twins(logs, "the logs")?;
+        let databases = self.instances.iter().flat_map(|one| {
+            let own = one.databases.iter();
+            own.map(|database| (&one.name, &database.path))
+        });
+        let copied = self.copies.iter().flat_map(|copy| {
+            let own = copy.databases.iter();
+            own.map(|path| (&copy.name, path))
+        });
+        refuse_twins(databases.chain(copied), "a database")
+    }
+}
+
+fn refuse_twins<'s>(
+    paths: impl Iterator<Item = (&'s String, &'s Placed<PathBuf>)>,
+    what: &str,
+) -> Result<(), Refusal> {
+    let mut seen = BTreeMap::new();
+    for (owner, path) in paths {
+        if let Some(other) = seen.insert(&path.value, owner) {
+            let refusal = path
+                .place
+                .refuse(format!("{what} of \"{other}\" will be there"));
+            return Err(refusal.hint("a copy has files of its own, best on another volume"));
+        }
+    }
+    Ok(())
+}
+
+/// Writes `[[copy]]` for each.
+pub(super) fn write(scenario: &Scenario, out: &mut String) -> fmt::Result {
+    for copy in &scenario.copies {
+        writeln!(out, "\n[[copy]]\nname = {}", quoted(&copy.name))?;
+        let of = &scenario.instances[copy.of].name;
+        writeln!(out, "of = {}\nlog = {}", quoted(of), path(&copy.log.value))?;
+        let paths: Vec<_> = copy.databases.iter().map(|one| path(&one.value)).collect();
+        writeln!(out, "databases = [{}]", paths.join(", "))?;
+        writeln!(out, "lag = {}", span(copy.lag))?;
+    }
+    Ok(())
+}
+
+impl Scenario {
+    /// Every database of a copy, with its size.
+    pub fn copied_databases(&self) -> impl Iterator<Item = (&Placed<PathBuf>, ByteSize)> {
+        self.copies.iter().flat_map(|copy| {
+            let own = self.instances[copy.of].databases.iter();
+            let sizes = own.map(|database| database.size.value);
+            copy.databases.iter().zip(sizes)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::document::Document;
+    use super::*;
+
+    const TEST: &str = "[test]\nduration = \"1s\"\nsessions = 1\n\
+        [[instance]]\nname = \"SG1\"\nlog = \"log1\"\ndatabases = [\"1.edb\"]\ndatabase_size = \"8 MiB\"\n\
+        [[instance]]\nname = \"SG2\"\nlog = \"log2\"\ndatabases = [\"2.edb\"]\ndatabase_size = \"8 MiB\"\n";
+
+    fn read(rest: &str) -> Result<Scenario, String> {
+        let text = format!("{TEST}{rest}").replace("sessions = 1", "sessions = 2");
+        let document = Document::new("t.toml", &text, Path::new("/t"));
+        let read = document.and_then(|document| document.test(&[]));
+        read.map_err(|refusal| refusal.to_string())
+    }
+
+    fn copy(of: &str, number: usize) -> String {
+        format!("[[copy]]\nof = \"{of}\"\nlog = \"c{number}\"\ndatabases = [\"c{number}.edb\"]\n")
+    }
+
+    #[test]
+    fn copies_come_back_as_they_were_written() {
+        let lagged = format!("{}lag = \"15min\"\n", copy("SG2", 2));
+        let scenario = read(&format!("{}{lagged}", copy("SG1", 1))).unwrap();
+        let [prompt, lagged] = &scenario.copies[..] else {
+            panic!("{:?}", scenario.copies)
+        };
+        assert_eq!(
+            (prompt.of, prompt.lag, prompt.name.as_str()),
+            (0, Span::ZERO, "Copy 1")
+        );
+        assert_eq!((lagged.of, lagged.lag), (1, Span::seconds(900)));
+        let planned = &scenario.plan().passive[1];
+        assert_eq!(planned.files.log, Path::new("/t/c2"));
+        assert_eq!(planned.files.databases[0].size, ByteSize::mib(8));
+        let text = scenario.to_toml();
+        let again = Document::new("r.toml", &text, Path::new("/x")).unwrap();
+        assert_eq!(again.test(&[]).unwrap(), scenario);
+        // What is not written is not there.
+        assert!(!read("").unwrap().to_toml().contains("[[copy]]"));
+    }
+
+    #[test]
+    fn what_cannot_be_a_copy_is_refused_with_a_way_out() {
+        let seventeen: String = (1..=17).map(|number| copy("SG1", number)).collect();
+        let one = copy("SG1", 1);
+        for (text, said) in [
+            (
+                copy("SG3", 1),
+                "t.toml:15: `of = \"SG3\"`: there is no instance called \"SG3\"\n  did you mean",
+            ),
+            (
+                one.replace("of = \"SG1\"\n", ""),
+                "lacks `of`\n  for example: of = \"SG1\"",
+            ),
+            (
+                one.replace("c1\"", "log1\""),
+                "t.toml:16: `log = \"log1\"`: the logs of \"SG1\" will be there\n  a copy has",
+            ),
+            (
+                one.replace("c1.edb", "2.edb"),
+                "t.toml:17: `databases = [\"2.edb\"]`: a database of \"SG2\" will be there",
+            ),
+            (
+                one.replace("[\"c1.edb\"]", "[\"c1.edb\", \"c2.edb\"]"),
+                "2 databases here, and 1 in \"SG1\"",
+            ),
+            (one.replace("log = \"c1\"\n", ""), "lacks `log`"),
+            (format!("{one}lag = \"15d\"\n"), "longer than 14 days"),
+            (
+                format!("{one}lags = \"1s\"\n"),
+                "unknown key `lags` in [[copy]]\n  did you mean `lag`?",
+            ),
+            (
+                seventeen,
+                "is copy number 17 of \"SG1\"\n  an instance has up to 16 copies",
+            ),
+            (
+                format!("{one}[engine]\nshards = 2\n"),
+                "copies follow a test of one shard",
+            ),
+            (
+                format!("{one}{}name = \"Copy 1\"\n", copy("SG1", 2)),
+                "another copy is called \"Copy 1\", too",
+            ),
+            (
+                "[copy]\nlog = \"x\"\n".to_owned(),
+                "write [[copy]] with two brackets",
+            ),
+        ] {
+            let refused = read(&text).unwrap_err();
+            assert!(refused.contains(said), "{refused}\nis not\n{said}");
+        }
+        let backup = TEST.replace("[test]\n", "[test]\nkind = \"database-backup\"\n");
+        let document = Document::new("t.toml", &format!("{backup}{one}"), Path::new("/t"));
+        let refused = document.unwrap().test(&[]).unwrap_err().to_string();
+        assert!(
+            refused.contains("a database-backup test has no copies that follow it"),
+            "{refused}"
+        );
+    }
+}
