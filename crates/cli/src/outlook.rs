@@ -7,6 +7,7 @@ use brunt_host::consent::Consent;
 use brunt_host::preflight::demands;
 use brunt_host::surroundings::{self, DeviceCounts};
 use brunt_host::{advice, folders, plan};
+use brunt_qualify::copies::{self, CopyPlan};
 use brunt_qualify::error::RunError;
 use brunt_qualify::kinds::Work;
 use brunt_qualify::phases::places::{self, Decision};
@@ -72,6 +73,7 @@ pub fn outlook(scenario: &Scenario, consent: Consent, out: &Path) -> Result<Outl
     advice.extend(surroundings::shared_with(&absolute(out), &plan));
     let mut lines = vec![opening(scenario, &backend.kind.to_string())];
     lines.extend(labelled("databases", databases(&plan, &decisions)));
+    lines.extend(labelled("copies", seeds(&plan)));
     lines.extend(labelled("room", room(scenario)));
     lines.extend(labelled("time", time(&plan, &decisions)));
     lines.push(qualifies(&obstacles));
@@ -97,6 +99,18 @@ fn decisions(real: &mut RealWorld, plan: &Plan) -> Result<Vec<Decision>, Mistake
             Err(error) => in_the_way.push(error.to_string()),
         }
     }
+    let world = real.world.clone();
+    // The run makes a missing folder, so nothing is in it.
+    let is_there = |copy: &CopyPlan| copy.files.log.exists();
+    let passive = plan.passive.iter().filter(|copy| is_there(copy));
+    let there = Plan {
+        passive: passive.cloned().collect(),
+        ..plan.clone()
+    };
+    let there = real
+        .executor
+        .block_on(async move { copies::there(&world, &there).await });
+    in_the_way.extend(there.err().map(|error| error.to_string()));
     match in_the_way.is_empty() {
         true => Ok(decisions),
         false => Err(Mistakes::of(in_the_way)),
@@ -151,6 +165,23 @@ fn databases(plan: &Plan, decisions: &[Decision]) -> Vec<String> {
     lines
 }
 
+/// One line for each database of a passive copy.
+fn seeds(plan: &Plan) -> Vec<String> {
+    let databases = plan.passive.iter().flat_map(|copy| {
+        let own = copy.files.databases.iter();
+        own.map(|database| (&copy.files.name, database))
+    });
+    let line = databases.map(|(name, database)| {
+        let path = database.path.display().to_string();
+        let (name, path) = (one_line(name), one_line(&path));
+        format!(
+            "seed {name}, {} of {}   {path}",
+            database.size, database.name
+        )
+    });
+    line.collect()
+}
+
 /// One line for each file system.
 fn room(scenario: &Scenario) -> Vec<String> {
     let demands = demands(scenario).into_iter();
@@ -181,6 +212,15 @@ fn time(plan: &Plan, decisions: &[Decision]) -> Vec<String> {
             about(moved(created))
         ));
     }
+    let copied = plan.passive.iter().flat_map(|copy| &copy.files.databases);
+    let copied = sum(copied.map(|database| database.size));
+    if copied.get() > 0 {
+        lines.push(format!(
+            "seed copies of {copied}: {} at {ASSUMED_MB_PER_S} MB/s (assumed)",
+            about(moved(copied))
+        ));
+    }
+    let all = sum([all, copied].into_iter());
     lines.extend(phases(plan));
     lines.push(format!(
         "verify {all}: {} at {ASSUMED_MB_PER_S} MB/s (assumed)",

@@ -76,6 +76,38 @@ fn both_copies_of_the_example_follow_and_equal_their_active() {
 }
 
 #[test]
+fn a_look_ahead_says_where_copies_go_and_what_is_in_their_way() {
+    let home = home();
+    fs::write(home.path().join("copies.toml"), EXAMPLE).unwrap();
+    let check = || {
+        let output = Command::new(env!("CARGO_BIN_EXE_brunt"))
+            .args(["run", "--check", "copies.toml"])
+            .current_dir(home.path())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let said = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        (output.status.code(), said.concat())
+    };
+    let (code, said) = check();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains("seed MBX1 lagged, 128 MiB of DB1   "),
+        "{said}"
+    );
+    assert!(said.contains("seed copies of 256 MiB: "), "{said}");
+    let folder = home.path().join("brunt-copies/lagged");
+    fs::create_dir_all(folder.join("log")).unwrap();
+    fs::write(folder.join("mbx1.edb-seeding"), "a thesis").unwrap();
+    let (code, said) = check();
+    assert_eq!(code, Some(2), "{said}");
+    assert!(
+        said.contains("mbx1.edb-seeding: this is not a file of brunt"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_copy_on_the_active_and_a_foreign_copy_are_refused() {
     let home = home();
     let same = EXAMPLE.replace("\"copy/log\"", "\"active/log\"");

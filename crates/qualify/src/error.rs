@@ -47,7 +47,7 @@ pub enum RunError {
         percent: u32,
     },
     /// An earlier run has left a passive copy here. Nothing has been written.
-    #[error("{}: is of a copy that an earlier run has left\n  `--new` makes the databases anew and seeds their copies, `brunt clean` removes them all", .0.display())]
+    #[error("{}: is of a passive copy that an earlier run has left\n  to keep the databases, remove the copy's files; `--new` makes everything anew", .0.display())]
     CopyThere(PathBuf),
     /// A passive copy cannot be seeded.
     #[error("{copy} cannot be seeded: {error}")]

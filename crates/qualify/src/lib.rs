@@ -21,7 +21,7 @@
 //! Beside them: [`plan`] and [`goal`], the inputs; [`precision`], when a prediction knows enough; [`progress`], [`live`] and [`sampling`], the progress; `hanging`, [`injection`]
 //! and `naming`, layers between engine and world; [`error`], why a test cannot run.
 
-mod copies;
+pub mod copies;
 pub mod error;
 pub mod goal;
 pub mod hanging;

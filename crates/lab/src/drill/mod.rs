@@ -60,6 +60,11 @@ pub enum DrillError {
         "there is nothing to rehearse: the scenario has no [replication]\n  examples/two-sites.toml has one, with its [link] and a timeline"
     )]
     NoPair,
+    /// Its servers have passive copies, and a drill moves them without.
+    #[error(
+        "a drill follows no [[copy]]\n  `brunt simulate --engine bytes` does; take these tables out to rehearse"
+    )]
+    Copies,
     /// An array cannot be built.
     #[error(transparent)]
     Arrays(#[from] SystemError),
@@ -94,6 +99,9 @@ pub fn drill(
     stop: &Stop,
 ) -> Result<RunResult, DrillError> {
     pair_of(scenario)?;
+    if !scenario.scenario.copies.is_empty() {
+        return Err(DrillError::Copies);
+    }
     let engine = engine_of(scenario, options);
     let script = Script {
         drill: scenario.drill,

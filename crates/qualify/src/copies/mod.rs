@@ -106,7 +106,7 @@ fn seeding(path: &Path) -> PathBuf {
 ///
 /// # Errors
 /// [`RunError::CopyThere`] when the plan may not replace it; a foreign file.
-pub(crate) async fn there(world: &World, plan: &Plan) -> Result<Vec<PathBuf>, RunError> {
+pub async fn there(world: &World, plan: &Plan) -> Result<Vec<PathBuf>, RunError> {
     let files = all(world, plan).await?;
     // The run that is carried on has left its own.
     let may_replace = plan.renew || plan.carried.is_some();
