@@ -5,11 +5,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
-use std::net::SocketAddr;
-use std::path::Path;
 use std::rc::Rc;
 
-use brunt_drill::{Base, Course, DrillListener, Evidence, FailoverDone, Key, Ledger, Rehearsed};
+use brunt_drill::{Course, DrillListener, Evidence, FailoverDone, Key, Ledger, Rehearsed};
 use brunt_qualify::progress::Stop;
 use brunt_report::result::DrillReplication;
 use brunt_scenario::{Exec, SiteEvent, SiteIncident, SiteReplication};
@@ -22,7 +20,6 @@ use super::exec;
 use super::link::Link;
 use super::said::{Answer, Command, How, Said, line};
 use super::shipping::Shipping;
-use super::site;
 use super::{RealDrillError, Stage};
 
 /// How often it hears what sites say.
@@ -108,7 +105,7 @@ pub(super) struct Conductor {
     /// The beginning of the timeline, once it has begun.
     began: Cell<Option<Time>>,
     /// Bytes in a log segment: the larger ones of the two sites, whose logs are the same.
-    log_segment: Cell<usize>,
+    pub(super) log_segment: Cell<usize>,
     /// Bytes that were sent before the timeline.
     sent_before: Cell<u64>,
     /// Where the logs of the source end.
@@ -199,92 +196,6 @@ impl Conductor {
             self.tell(self.now(), told);
         }
         Ok(())
-    }
-
-    /// Starts both sites, connects them, creates the databases and lets sessions work.
-    async fn open(&self) -> Result<(), Trouble> {
-        if self.stage.drill.remote.is_some() {
-            let there = self.take_there().await?;
-            self.log_segment.set(self.log_segment.get().max(there));
-        }
-        let drill = &self.stage.drill;
-        self.begin(Side::Source, &drill.source.value).await?;
-        // What replicates elsewhere brings the folder of the destination later.
-        if self.script.replication != SiteReplication::External {
-            self.begin(Side::Destination, &drill.destination.value)
-                .await?;
-            self.mirror().await?;
-        }
-        let Answer::Created { records } = self.ask(Side::Source, &Command::Create).await? else {
-            return Err(unexpected(Side::Source));
-        };
-        let instances = self.stage.drill.scenario.instances.iter().enumerate();
-        let names = instances.flat_map(|(stream, instance)| {
-            let databases = (0_u8..).zip(&instance.databases);
-            databases.map(move |(number, _)| (stream, number))
-        });
-        *self.ledger.borrow_mut() = Ledger::new(Base::created(names.zip(records)));
-        if self.script.replication == SiteReplication::Asynchronous {
-            self.ship().await?;
-        }
-        self.ask(Side::Source, &Command::Work).await?;
-        Ok(())
-    }
-
-    /// Lets the destination take its folder on another host. The bytes of its log segments.
-    async fn take_there(&self) -> Result<usize, Trouble> {
-        let take = Command::Take {
-            folder: self.stage.drill.destination.value.clone(),
-            replace: self.stage.consent.replace,
-        };
-        let Answer::Taken {
-            log_segment,
-            version,
-        } = self.ask(Side::Destination, &take).await?
-        else {
-            return Err(unexpected(Side::Destination));
-        };
-        match version == site::VERSION {
-            true => Ok(log_segment),
-            false => Err(Trouble::Said(format!(
-                "the destination is brunt {version}, and this is {}: install the same there",
-                site::VERSION
-            ))),
-        }
-    }
-
-    /// Lets the process of `side` begin in `folder`.
-    pub(super) async fn begin(&self, side: Side, folder: &Path) -> Result<(), Trouble> {
-        let begin = Command::Begin {
-            scenario: self.stage.drill.to_toml(),
-            folder: folder.to_owned(),
-            log_segment: self.log_segment.get(),
-        };
-        self.ask(side, &begin).await.map(drop)
-    }
-
-    /// Everything that the source writes goes to the destination from now on.
-    async fn mirror(&self) -> Result<(), Trouble> {
-        let Answer::Listening { at } = self.ask(Side::Destination, &Command::Receive).await? else {
-            return Err(unexpected(Side::Destination));
-        };
-        let to = self.link.way_to(&self.world, at).await?;
-        let mirror = Command::Mirror { to, epoch: 1 };
-        self.ask(Side::Source, &mirror).await.map(drop)
-    }
-
-    /// Both sites have the same databases; from now on only closed logs go to the destination.
-    async fn ship(&self) -> Result<(), Trouble> {
-        self.ask(Side::Source, &Command::Close).await?;
-        let Answer::Copying { at } = self.ask(Side::Destination, &Command::Copy).await? else {
-            return Err(unexpected(Side::Destination));
-        };
-        let mut to: Vec<SocketAddr> = Vec::new();
-        for at in at {
-            to.push(self.link.way_to(&self.world, at).await?);
-        }
-        let ship = Command::Ship { to };
-        self.ask(Side::Source, &ship).await.map(drop)
     }
 
     async fn perform(&self, event: &SiteEvent) -> Result<(), Trouble> {

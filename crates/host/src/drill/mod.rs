@@ -12,9 +12,11 @@
 //!
 //! Where the user's own storage replicates, there is neither mirror nor relay: `external` says what runs instead.
 //!
-//! * [`folders`]: of the sites; [`site`]: what a site does; `said`: what is said between processes; `child`: the processes.
-//! * `link`: packets of [`crate::distance`], a `relay`, or a `tunnel` to another host; `shipping`: what asynchronous replication leaves at risk; `conductor`: takes a drill through its timeline; `failover`: its steps; `controls`: on a broken mirror;
-//!   [`external`]: a pair of the user's own; `exec`: its commands.
+//! * The course: `conductor` takes it through its timeline; `opening`: before that; `failover`: its steps; `controls`: on a broken mirror.
+//! * The sites: [`folders`]; `child`: their processes; [`site`]: what such a process does; `said`: what both say.
+//! * Between them: `link`: packets of [`crate::distance`], a `relay`, or a `tunnel` to another host; `shipping`: what asynchronous
+//!   replication leaves at risk.
+//! * A pair of the user's own: [`external`]; `exec`: its commands.
 
 mod child;
 mod conductor;
@@ -24,6 +26,7 @@ pub mod external;
 mod failover;
 pub mod folders;
 mod link;
+mod opening;
 mod relay;
 mod said;
 mod shipping;

@@ -8,34 +8,35 @@
 //! Asynchronous replication begins in the same way, so that both sites have the same databases. Then these are closed, and opened
 //! again without the mirror: `copy` at the destination, `ship` at the source, and `activate` instead of `promote`.
 //!
-//! It listens on loopback alone, or in a network of its own (`--address`) that nothing but the drill reaches. It ends when its stdin does, when the process that started it dies, and when it learns that it is
-//! fenced: a site that woke up must not go on.
+//! It listens on loopback alone, or in a network of its own (`--address`) that nothing but the drill reaches. It ends when its stdin
+//! does, when the process that started it dies, and when it learns that it is fenced: a site that woke up must not go on.
+//!
+//! * `voice`: commands and answers; `replication`: what goes to the other site.
 
-use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
-use std::net::{Ipv4Addr, SocketAddr};
-use std::os::fd::AsFd;
+mod replication;
+mod voice;
+
+use std::io::{self, BufReader};
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::SystemTime;
 
-use brunt_copies::truncation::Limits;
-use brunt_copies::{CopyOptions, PassiveCopy, Shipper};
+use brunt_copies::PassiveCopy;
 use brunt_drill::{Key, measured};
 use brunt_ese::verify::verify;
-use brunt_mirror::{Mirror, MirrorState, Receiver, mirrored};
+use brunt_mirror::{Mirror, MirrorState, Receiver};
 use brunt_qualify::phases::serving::{Serving, TICK, create, serve_one, version_of};
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::{Silence, Stop};
 use brunt_qualify::server::Server;
 use brunt_qualify::truth::survey::survey;
-use brunt_qualify::truth::witness::{Change, Hearing, Witness};
+use brunt_qualify::truth::witness::Hearing;
 use brunt_report::result::DrillSample;
-use brunt_scenario::{Document, Place, Placed, RealDrill, SiteReplication};
+use brunt_scenario::{Document, Place, Placed, SiteReplication};
 use brunt_units::{LogPosition, Span, Time};
 use brunt_workload::keys::Population;
 use brunt_world::World;
@@ -46,7 +47,8 @@ use super::folders::SiteFolder;
 use super::said::{Answer, Command, line};
 use crate::consent::Consent;
 use crate::folders::{self, Prepared};
-use crate::{distance, handles, plan, witness};
+use crate::{distance, handles, plan};
+use voice::{Inbox, Voice, read};
 
 /// Of this program; that of the other site is the same.
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -54,61 +56,6 @@ pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 const EPOCH: &str = "epoch";
 /// How often it looks for a command.
 const LOOK: Span = Span::millis(1);
-/// Bytes of a command.
-const LINE_MAX: u64 = 1 << 20;
-
-/// Stdout, which takes whole lines.
-#[derive(Clone)]
-struct Voice(Arc<Mutex<File>>);
-
-impl Voice {
-    fn new() -> io::Result<Self> {
-        let copy = rustix::io::dup(io::stdout().as_fd())?;
-        Ok(Self(Arc::new(Mutex::new(copy.into()))))
-    }
-
-    /// Says `line`. With nobody to hear there is nothing to do.
-    fn say(&self, line: &str) {
-        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if file.write_all(line.as_bytes()).is_err() {
-            process::exit(1);
-        }
-    }
-}
-
-impl Witness for Voice {
-    fn asked(&self, _: Time, change: &Change) {
-        self.say(&witness::line(witness::ASKED, change));
-    }
-
-    fn acknowledged(&self, _: Time, change: &Change) {
-        self.say(&witness::line(witness::ACKNOWLEDGED, change));
-    }
-}
-
-/// Commands that have arrived.
-#[derive(Clone, Default)]
-struct Inbox(Arc<Mutex<VecDeque<Command>>>);
-
-impl Inbox {
-    fn put(&self, command: Command) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.push_back(command);
-    }
-
-    fn take(&self) -> Option<Command> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.pop_front()
-    }
-}
-
-/// Reads a command; `None` at the end of stdin, or after something that is none.
-fn read(input: &mut impl BufRead) -> Option<Command> {
-    let mut line = String::new();
-    let mut bounded = io::Read::take(input, LINE_MAX);
-    bounded.read_line(&mut line).ok()?;
-    serde_json::from_str(&line).ok()
-}
 
 /// Serves as a site until stdin ends: with `address` in a network of its own, otherwise on loopback.
 ///
@@ -413,87 +360,6 @@ impl Site {
         let serving = self.serving.as_ref().map(|serving| serving.server());
         let server = serving.or(self.opened.as_ref().map(|(server, _)| server));
         Ok(Rc::clone(server.ok_or(NOT_OPEN)?))
-    }
-
-    async fn receive(&mut self) -> Result<Answer, String> {
-        let (files, record) = (RealDrill::files(&self.folder), self.folder.join(EPOCH));
-        let receiver = Receiver::open(&self.world, &files, &record)
-            .await
-            .map_err(said)?;
-        let at = SocketAddr::new(self.address.into(), 0);
-        let (listener, at) = self.world.net.listen(at).await.map_err(said)?;
-        let serving = receiver.clone();
-        drop(
-            self.world
-                .spawner
-                .spawn(async move { serving.serve(listener).await }),
-        );
-        self.receiver = Some(receiver);
-        Ok(Answer::Listening { at })
-    }
-
-    async fn send_to(&mut self, to: SocketAddr, epoch: u64) -> Result<(), String> {
-        let connection = self.world.net.connect(to).await.map_err(said)?;
-        let files = RealDrill::files(&self.folder);
-        let mirrored = mirrored(&self.world, &files, connection, epoch).await;
-        let (engine, mirror) = mirrored.map_err(said)?;
-        (self.engine, self.mirror) = (engine, Some(mirror));
-        Ok(())
-    }
-
-    /// Becomes a passive copy of each log stream.
-    async fn copy(&mut self) -> Result<Answer, String> {
-        self.receiver = None;
-        let mut all = Vec::new();
-        for stream in 0..self.plan.instances.len() {
-            let options = CopyOptions {
-                instance: self.plan.instance_options(stream),
-                cache: self.plan.cache_options(),
-                lag: Span::ZERO,
-            };
-            let copy = PassiveCopy::open(&self.world, options)
-                .await
-                .map_err(said)?;
-            let at = SocketAddr::new(self.address.into(), 0);
-            let (listener, at) = self.world.net.listen(at).await.map_err(said)?;
-            all.push(at);
-            let (following, receiving) = (copy.clone(), copy.clone());
-            // Why a copy ended is said by its activation.
-            drop(
-                self.world
-                    .spawner
-                    .spawn(async move { following.follow().await }),
-            );
-            let world = self.world.clone();
-            drop(self.world.spawner.spawn(async move {
-                while let Ok((connection, _)) = world.net.accept(listener).await {
-                    let _ = receiving.receive(connection).await;
-                }
-            }));
-            self.copies.push(copy);
-        }
-        Ok(Answer::Copying { at: all })
-    }
-
-    /// Opens the databases without the mirror, and ships the logs that are closed from now on.
-    async fn ship(&mut self, to: Vec<SocketAddr>) -> Result<(), String> {
-        self.mirror = None;
-        self.engine = self.world.clone();
-        let opened = Server::open(&self.world, &self.plan, &Silence, None).await;
-        let server = opened.map_err(said)?;
-        for (instance, to) in server.instances().iter().zip(to) {
-            let shipper = Shipper::new(&self.world, instance, 1, Limits::default());
-            let connection = self.world.net.connect(to).await.map_err(said)?;
-            // A copy that cannot be reached lacks logs, which the failover shows.
-            drop(
-                self.world
-                    .spawner
-                    .spawn(async move { shipper.serve(0, connection).await }),
-            );
-        }
-        self.ships = true;
-        self.opened = Some((Rc::new(server), Vec::new()));
-        Ok(())
     }
 
     async fn found(&self, keys: Vec<Key>) -> Result<Answer, String> {

@@ -1,0 +1,99 @@
+//! The beginning of a course: both sites begin, the source creates the databases, and replication starts.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use brunt_drill::{Base, Ledger};
+use brunt_scenario::SiteReplication;
+
+use super::conductor::{Conductor, Side, Trouble, unexpected};
+use super::said::{Answer, Command};
+use super::site;
+
+impl Conductor {
+    /// Starts both sites, connects them, creates the databases and lets sessions work.
+    pub(super) async fn open(&self) -> Result<(), Trouble> {
+        if self.stage.drill.remote.is_some() {
+            let there = self.take_there().await?;
+            self.log_segment.set(self.log_segment.get().max(there));
+        }
+        let drill = &self.stage.drill;
+        self.begin(Side::Source, &drill.source.value).await?;
+        // What replicates elsewhere brings the folder of the destination later.
+        if self.script.replication != SiteReplication::External {
+            self.begin(Side::Destination, &drill.destination.value)
+                .await?;
+            self.mirror().await?;
+        }
+        let Answer::Created { records } = self.ask(Side::Source, &Command::Create).await? else {
+            return Err(unexpected(Side::Source));
+        };
+        let instances = self.stage.drill.scenario.instances.iter().enumerate();
+        let names = instances.flat_map(|(stream, instance)| {
+            let databases = (0_u8..).zip(&instance.databases);
+            databases.map(move |(number, _)| (stream, number))
+        });
+        *self.ledger.borrow_mut() = Ledger::new(Base::created(names.zip(records)));
+        if self.script.replication == SiteReplication::Asynchronous {
+            self.ship().await?;
+        }
+        self.ask(Side::Source, &Command::Work).await?;
+        Ok(())
+    }
+
+    /// Lets the destination take its folder on another host. The bytes of its log segments.
+    async fn take_there(&self) -> Result<usize, Trouble> {
+        let take = Command::Take {
+            folder: self.stage.drill.destination.value.clone(),
+            replace: self.stage.consent.replace,
+        };
+        let Answer::Taken {
+            log_segment,
+            version,
+        } = self.ask(Side::Destination, &take).await?
+        else {
+            return Err(unexpected(Side::Destination));
+        };
+        match version == site::VERSION {
+            true => Ok(log_segment),
+            false => Err(Trouble::Said(format!(
+                "the destination is brunt {version}, and this is {}: install the same there",
+                site::VERSION
+            ))),
+        }
+    }
+
+    /// Lets the process of `side` begin in `folder`.
+    pub(super) async fn begin(&self, side: Side, folder: &Path) -> Result<(), Trouble> {
+        let begin = Command::Begin {
+            scenario: self.stage.drill.to_toml(),
+            folder: folder.to_owned(),
+            log_segment: self.log_segment.get(),
+        };
+        self.ask(side, &begin).await.map(drop)
+    }
+
+    /// Everything that the source writes goes to the destination from now on.
+    async fn mirror(&self) -> Result<(), Trouble> {
+        let Answer::Listening { at } = self.ask(Side::Destination, &Command::Receive).await? else {
+            return Err(unexpected(Side::Destination));
+        };
+        let to = self.link.way_to(&self.world, at).await?;
+        let mirror = Command::Mirror { to, epoch: 1 };
+        self.ask(Side::Source, &mirror).await.map(drop)
+    }
+
+    /// Both sites have the same databases; from now on only closed logs go to the destination.
+    async fn ship(&self) -> Result<(), Trouble> {
+        self.ask(Side::Source, &Command::Close).await?;
+        let Answer::Copying { at } = self.ask(Side::Destination, &Command::Copy).await? else {
+            return Err(unexpected(Side::Destination));
+        };
+        let mut to: Vec<SocketAddr> = Vec::new();
+        for at in at {
+            to.push(self.link.way_to(&self.world, at).await?);
+        }
+        let ship = Command::Ship { to };
+        self.ask(Side::Source, &ship).await.map(drop)
+    }
+}

@@ -1,0 +1,98 @@
+//! What goes from the source to the destination: every change through the mirror, or closed logs to passive copies.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use brunt_copies::truncation::Limits;
+use brunt_copies::{CopyOptions, PassiveCopy, Shipper};
+use brunt_mirror::{Receiver, mirrored};
+use brunt_qualify::progress::Silence;
+use brunt_qualify::server::Server;
+use brunt_scenario::RealDrill;
+use brunt_units::Span;
+
+use super::super::said::Answer;
+use super::{EPOCH, Site, said};
+
+impl Site {
+    pub(super) async fn receive(&mut self) -> Result<Answer, String> {
+        let (files, record) = (RealDrill::files(&self.folder), self.folder.join(EPOCH));
+        let receiver = Receiver::open(&self.world, &files, &record)
+            .await
+            .map_err(said)?;
+        let at = SocketAddr::new(self.address.into(), 0);
+        let (listener, at) = self.world.net.listen(at).await.map_err(said)?;
+        let serving = receiver.clone();
+        drop(
+            self.world
+                .spawner
+                .spawn(async move { serving.serve(listener).await }),
+        );
+        self.receiver = Some(receiver);
+        Ok(Answer::Listening { at })
+    }
+
+    pub(super) async fn send_to(&mut self, to: SocketAddr, epoch: u64) -> Result<(), String> {
+        let connection = self.world.net.connect(to).await.map_err(said)?;
+        let files = RealDrill::files(&self.folder);
+        let mirrored = mirrored(&self.world, &files, connection, epoch).await;
+        let (engine, mirror) = mirrored.map_err(said)?;
+        (self.engine, self.mirror) = (engine, Some(mirror));
+        Ok(())
+    }
+
+    /// Becomes a passive copy of each log stream.
+    pub(super) async fn copy(&mut self) -> Result<Answer, String> {
+        self.receiver = None;
+        let mut all = Vec::new();
+        for stream in 0..self.plan.instances.len() {
+            let options = CopyOptions {
+                instance: self.plan.instance_options(stream),
+                cache: self.plan.cache_options(),
+                lag: Span::ZERO,
+            };
+            let copy = PassiveCopy::open(&self.world, options)
+                .await
+                .map_err(said)?;
+            let at = SocketAddr::new(self.address.into(), 0);
+            let (listener, at) = self.world.net.listen(at).await.map_err(said)?;
+            all.push(at);
+            let (following, receiving) = (copy.clone(), copy.clone());
+            // Why a copy ended is said by its activation.
+            drop(
+                self.world
+                    .spawner
+                    .spawn(async move { following.follow().await }),
+            );
+            let world = self.world.clone();
+            drop(self.world.spawner.spawn(async move {
+                while let Ok((connection, _)) = world.net.accept(listener).await {
+                    let _ = receiving.receive(connection).await;
+                }
+            }));
+            self.copies.push(copy);
+        }
+        Ok(Answer::Copying { at: all })
+    }
+
+    /// Opens the databases without the mirror, and ships the logs that are closed from now on.
+    pub(super) async fn ship(&mut self, to: Vec<SocketAddr>) -> Result<(), String> {
+        self.mirror = None;
+        self.engine = self.world.clone();
+        let opened = Server::open(&self.world, &self.plan, &Silence, None).await;
+        let server = opened.map_err(said)?;
+        for (instance, to) in server.instances().iter().zip(to) {
+            let shipper = Shipper::new(&self.world, instance, 1, Limits::default());
+            let connection = self.world.net.connect(to).await.map_err(said)?;
+            // A copy that cannot be reached lacks logs, which the failover shows.
+            drop(
+                self.world
+                    .spawner
+                    .spawn(async move { shipper.serve(0, connection).await }),
+            );
+        }
+        self.ships = true;
+        self.opened = Some((Rc::new(server), Vec::new()));
+        Ok(())
+    }
+}
