@@ -287,7 +287,11 @@ fn failovers(drill: &Drill) -> Table {
                 span(rpo.seconds).into(),
                 rpo.kept.into(),
                 rpo.lazy.into(),
-                Cell::Bytes(rpo.bytes),
+                // Something is lost, and nobody has counted what was at risk.
+                match rpo.bytes == 0 && rpo.transactions > 0 {
+                    true => "-".into(),
+                    false => Cell::Bytes(rpo.bytes),
+                },
                 span(one.rto_s).into(),
             ],
             if rpo.transactions > 0 { "failed" } else { "" },
