@@ -26,12 +26,13 @@ pub struct FolderError {
 }
 
 /// The files of a run (see the top of the crate) or of a sweep.
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     "scenario.toml",
     "result.json",
     "counters.csv",
     "latency.hlog",
     "events.log",
+    "news.jsonl",
     "report.html",
     "points.json",
 ];
@@ -158,7 +159,9 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let folder = || RunFolder::create(parent.path(), Timestamp::default(), "x").unwrap();
         let (ours, theirs) = (folder(), folder());
-        ours.write("result.json", b"{}").unwrap();
+        for name in ["result.json", "news.jsonl"] {
+            ours.write(name, b"{}").unwrap();
+        }
         theirs.write("notes.txt", b"mine").unwrap();
         let paths = [&ours, &theirs].map(|folder| folder.path().to_owned());
         ours.discard();
