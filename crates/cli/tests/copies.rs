@@ -45,6 +45,8 @@ fn both_copies_of_the_example_follow_and_equal_their_active() {
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
     jsonschema::validate(&schema, &result).unwrap();
     assert_eq!(rule(&result, "copies-verified")["outcome"], "ok", "{said}");
+    // With the active, as Jetstress counts.
+    assert_eq!(result["storage"]["details"]["setup"]["copies"], 3);
     let copies = &result["storage"]["servers"][0]["copies"];
     for (number, name) in ["MBX1 on HOST2", "MBX1 lagged"].into_iter().enumerate() {
         let copy = &copies[number];

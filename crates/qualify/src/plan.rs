@@ -326,6 +326,14 @@ impl Limits {
 }
 
 impl Plan {
+    /// Copies of each database, its own among them: those that `copies` counts, or that follow an instance, if these are more.
+    pub fn copies_of_each(&self) -> u32 {
+        let follow = |of| self.passive.iter().filter(|copy| copy.of == of).count();
+        let most = (0..self.instances.len()).map(follow).max().unwrap_or(0);
+        self.copies
+            .max(1 + u32::try_from(most).expect("few copies"))
+    }
+
     /// A one-hour performance test with the defaults of `version`, in a closed loop of one session over `instances`. Every field
     /// can be changed.
     pub fn new(version: Version, instances: Vec<InstancePlan>) -> Self {

@@ -62,7 +62,7 @@ impl Assembly<'_> {
             lazy_commit_percent: mix.lazy_percent(),
             shards: plan.shards,
             background_maintenance: engine.background_maintenance,
-            copies: plan.copies,
+            copies: plan.copies_of_each(),
             circular_logging: engine.circular != Circular::Off,
             limits: Limits {
                 database_read_ms_mean: latency.read_mean.as_millis(),
