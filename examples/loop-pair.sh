@@ -43,7 +43,7 @@ prepare() {
     # `clean` removes only what `prepare` made: the mark says so.
     [ ! -e "$path" ] || [ -e "$BRUNT_SOURCE_DEVICE.made" ] || fail "$path is there already, and this pair did not make it"
   done
-  [ ! -e "$BRUNT_SOURCE_DEVICE.made" ] || fail "an earlier drill was killed: run this script with \"clean\" first"
+  [ ! -e "$BRUNT_SOURCE_DEVICE.made" ] || fail "an earlier drill was killed: what it left is removed now, and the next drill works again"
   : >"$BRUNT_SOURCE_DEVICE.made"
   mkdir "$BRUNT_SOURCE" "$BRUNT_DESTINATION"
   truncate -s "$size" "$BRUNT_SOURCE_DEVICE" "$BRUNT_DESTINATION_DEVICE"

@@ -53,10 +53,11 @@ const SCRIPT: &str = r#"#!/bin/sh
 cd "$(dirname "$BRUNT_SOURCE")" || exit 1
 case $1 in
   copy) cp -a "$BRUNT_SOURCE" "$BRUNT_DESTINATION" ;;
+  copy-in-use) cp -a "$BRUNT_SOURCE" "$BRUNT_DESTINATION" || true ;;
   nothing) ;;
   environment) env >environment; pwd >>environment; cat >>environment ;;
   fail) echo "array 7 is asleep" >&2; exit 3 ;;
-  hang) sleep 600 & echo $! >pid.new; mv pid.new pid; trap 'touch undone; exit 1' TERM; wait ;;
+  hang) trap 'touch undone; exit 1' TERM; sleep 600 & echo $! >pid.new; mv pid.new pid; wait ;;
   clean) rm -rf "$BRUNT_DESTINATION"; touch cleaned ;;
 esac
 "#;
@@ -178,7 +179,7 @@ fn a_copy_of_a_folder_is_recovered_and_compared() {
 #[test]
 fn a_copy_under_load_loses_what_came_later_or_is_none() {
     // Nothing stops the server meanwhile: whatever a copy of files in use is, the drill says it.
-    let home = home(&[("exec", "copy")]);
+    let home = home(&[("exec", "copy-in-use")]);
     let later = ["--set=event.0.at=3s", "--set=event.1.at=3s"];
     let (output, result) = drill(home.path(), &[&ALLOWED[..], &later].concat());
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
@@ -287,12 +288,12 @@ fn a_step_that_fails_ends_the_drill_by_its_name() {
 #[test]
 fn a_step_that_hangs_is_ended_with_its_group() {
     let home = home(&[("prepare", "hang")]);
-    let timeout = "--set=step.1.timeout=400ms";
+    let timeout = "--set=step.1.timeout=5s";
     let (output, _) = drill(home.path(), &[&ALLOWED[..], &[timeout]].concat());
     let words = said(&output);
     assert_eq!(output.status.code(), Some(2), "{words}");
     assert!(
-        words.contains("\"do hang\" took longer than 400.00 ms"),
+        words.contains("\"do hang\" took longer than 5.0 s"),
         "{words}"
     );
     let pid = fs::read_to_string(home.path().join("pid")).unwrap();

@@ -213,15 +213,9 @@ impl PassiveCopy {
         over.set(true);
         self.0.changed.notify();
         if let Err(CopyError::Refused(refusal)) = &result {
-            // Only to let the active name it; this side ends in any case.
-            if sender
-                .send(&Message::Refused(*refusal).to_bytes())
-                .await
-                .is_ok()
-            {
-                let _ = sender.finish().await;
-                while let Ok(Some(_)) = receiver.receive().await {}
-            }
+            self.refuse(&sender, *refusal).await;
+            // A connection with unread bytes would be reset, and the active would not hear it.
+            while let Ok(Some(_)) = receiver.receive().await {}
         }
         self.0.connection.set(None);
         self.0.world.net.close(connection);
@@ -328,22 +322,43 @@ impl PassiveCopy {
         }
     }
 
-    /// Checks a log, makes it durable and acknowledges it.
+    /// Lets the active name a refusal; this side ends in any case.
+    async fn refuse(&self, sender: &Sender, refusal: Refusal) {
+        if sender
+            .send(&Message::Refused(refusal).to_bytes())
+            .await
+            .is_ok()
+        {
+            let _ = sender.finish().await;
+        }
+    }
+
+    /// Stores a log and acknowledges it. What cannot be stored ends the connection, also when nothing more comes over it.
     async fn store(self, sender: Sender, generation: u32, bytes: Vec<u8>) -> Result<(), CopyError> {
+        let stored = self.put(generation, &bytes).await;
+        match &stored {
+            Ok(()) => sender.send(&Message::Stored(generation).to_bytes()).await?,
+            Err(CopyError::Refused(refusal)) => self.refuse(&sender, *refusal).await,
+            Err(_) => drop(sender.finish().await),
+        }
+        stored
+    }
+
+    /// Checks a log and makes it durable.
+    async fn put(&self, generation: u32, bytes: &[u8]) -> Result<(), CopyError> {
         let (tail, directory) = {
             let intake = self.0.intake.borrow();
             (
-                intake.check(generation, &bytes)?,
+                intake.check(generation, bytes)?,
                 intake.directory().to_owned(),
             )
         };
-        files::put_log(&self.0.world, &directory, generation, &bytes).await?;
+        files::put_log(&self.0.world, &directory, generation, bytes).await?;
         self.0.intake.borrow_mut().stored(tail);
         self.note(|queues| {
             queues.stored = generation;
             queues.closed = queues.closed.max(generation);
         });
-        sender.send(&Message::Stored(generation).to_bytes()).await?;
         Ok(())
     }
 

@@ -164,8 +164,14 @@ pub fn shared_with(folder: &Path, plan: &Plan) -> Option<String> {
     let databases = plan
         .databases()
         .filter_map(|database| database.path.parent());
+    let copies = plan.passive.iter().flat_map(|copy| {
+        let databases = copy.files.databases.iter();
+        let folders = databases.filter_map(|database| database.path.parent());
+        folders.chain([copy.files.log.as_path()])
+    });
     let tested = logs
         .chain(databases)
+        .chain(copies)
         .find(|path| device(path) == Some(own))?;
     Some(format!(
         "the run folder is on the tested volume of {}: its writes are measured, too; --out names another place",

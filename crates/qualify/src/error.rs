@@ -47,7 +47,7 @@ pub enum RunError {
         percent: u32,
     },
     /// An earlier run has left a passive copy here. Nothing has been written.
-    #[error("{}: is of a passive copy that an earlier run has left\n  to keep the databases, remove the copy's files; `--new` makes everything anew", .0.display())]
+    #[error("{}: a file of brunt is where a passive copy is to be\n  `--new` makes everything anew; to keep the databases of the instances, move it away", .0.display())]
     CopyThere(PathBuf),
     /// A passive copy cannot be seeded.
     #[error("{copy} cannot be seeded: {error}")]

@@ -126,7 +126,8 @@ impl RemoteHost {
 /// A destination of ssh, which must not read like one of its options.
 fn destination(node: &Node) -> Result<String, Refusal> {
     let host = section::text(node)?;
-    let is_plain = |c: char| !c.is_whitespace() && !c.is_control();
+    // No character that a shell of somebody's ssh configuration could read.
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-@:%[]".contains(c);
     if host.is_empty() || host.starts_with('-') || !host.chars().all(is_plain) {
         let refusal = node.place.refuse("is no host of ssh");
         return Err(refusal.hint(

@@ -66,6 +66,15 @@ fn sent(generation: u32, bytes: &[u8]) -> Vec<Message> {
 
 /// What a copy with the first logs of `given` says to an active that sends `messages` and finishes; and the names in its log folder.
 fn told(given: &[Vec<u8>], messages_sent: Vec<Message>) -> (Result<(), CopyError>, Vec<String>) {
+    told_by(given, messages_sent, false)
+}
+
+/// The same; an active that is patient finishes when it is refused.
+fn told_by(
+    given: &[Vec<u8>],
+    messages_sent: Vec<Message>,
+    is_patient: bool,
+) -> (Result<(), CopyError>, Vec<String>) {
     let mut store = files(&["/b"]);
     for (generation, bytes) in (1..).zip(given) {
         let path = Path::new("/b/log").join(log_file_name("edb", generation));
@@ -86,6 +95,11 @@ fn told(given: &[Vec<u8>], messages_sent: Vec<Message>) -> (Result<(), CopyError
                     break;
                 }
             }
+            let is_refusal = |said: &[u8]| matches!(Message::read(said), Ok(Message::Refused(_)));
+            while is_patient
+                && let Ok(Some(said)) = receiver.receive().await
+                && !is_refusal(&said)
+            {}
             let _ = sender.finish().await;
             while let Ok(Some(_)) = receiver.receive().await {}
             world.net.close(connection);
@@ -100,6 +114,22 @@ fn told(given: &[Vec<u8>], messages_sent: Vec<Message>) -> (Result<(), CopyError
     let names = store.list(Path::new("/b/log"));
     let names = names.iter().map(|name| name.to_string_lossy().into_owned());
     (result, names.collect())
+}
+
+#[test]
+fn a_log_is_refused_when_nothing_follows_it() {
+    let one = worked(2, files(&["/a"]), 60);
+    let (first, mut second) = (log(&one, 1), log(&one, 2));
+    let welcome = Message::Welcome(Welcome {
+        stream: stream_of(&first),
+        closed: 2,
+    });
+    // All of it arrives before that is known.
+    let middle = second.len().div_euclid(2);
+    second[middle] ^= 1;
+    let (found, names) = told_by(&[first], [vec![welcome], sent(2, &second)].concat(), true);
+    assert_eq!(found, Err(CopyError::Refused(Refusal::Torn(2))));
+    assert_eq!(names, [log_file_name("edb", 1)]);
 }
 
 #[test]

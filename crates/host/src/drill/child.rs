@@ -25,6 +25,9 @@ use crate::distance;
 const WORDS_MAX: usize = 4 << 10;
 /// A process that leaves its network has done so within this time, or hangs.
 const LEAVES_WITHIN: Duration = Duration::from_secs(30);
+/// How often it is looked whether a killed process is gone: for twenty seconds.
+const DIES_LOOK: Duration = Duration::from_millis(2);
+const DIES_LOOKS: u32 = 10_000;
 
 /// The stdout of a process, read without waiting: when it has nothing more, all that was said until then has been heard.
 struct Speech {
@@ -54,17 +57,25 @@ impl SitePlace<'_> {
             }
             Self::There(remote) => {
                 let mut command = tunnel::ssh();
-                let program = quoted(&remote.program);
-                command.args(["-T", "--", &remote.host, &program, "site", "--stdio"]);
+                command.args(["-T", "--", &remote.host, &remote_command(remote)]);
                 command
             }
         }
     }
 }
 
-/// `word` as one word of the shell that sshd starts.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
+/// What the shell on `remote` is given.
+pub(super) fn remote_command(remote: &RemoteHost) -> String {
+    format!("{} site --stdio", quoted(&remote.program))
+}
+
+/// `word` as one word of a shell.
+pub(super) fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
 }
 
 /// A process of ours. It is killed when this is dropped.
@@ -180,7 +191,13 @@ impl Child {
     /// Kills it, and waits for its end.
     pub(super) fn kill(&mut self) {
         self.signal(Signal::KILL);
-        let _ = self.process.wait();
+        // One that hangs in the kernel, on a frozen file system for instance, is left to it: clean-up comes after this.
+        for _ in 0..DIES_LOOKS {
+            if !matches!(self.process.try_wait(), Ok(None)) {
+                return;
+            }
+            thread::sleep(DIES_LOOK);
+        }
     }
 
     /// Stops it where it is.
@@ -208,7 +225,10 @@ impl Child {
 impl Drop for Child {
     fn drop(&mut self) {
         self.kill();
-        self.stop_hearing();
+        // Its stderr ends with it.
+        if !matches!(self.process.try_wait(), Ok(None)) {
+            self.stop_hearing();
+        }
     }
 }
 
@@ -264,6 +284,8 @@ mod tests {
     #[test]
     fn a_program_of_another_host_is_one_word_of_its_shell() {
         assert_eq!(quoted("/opt/my brunt"), "'/opt/my brunt'");
+        assert_eq!(quoted("brunt"), "brunt");
+        assert_eq!(quoted(""), "''");
         assert_eq!(quoted("a'; rm -r b"), r"'a'\''; rm -r b'");
     }
 }

@@ -27,7 +27,7 @@ const STEP: Span = Span::millis(1);
 /// A site that does not answer for so long hangs.
 const PATIENCE: Span = Span::seconds(15 * 60);
 /// How long a destination on another host may take to empty its folder. What stays is named by the next drill.
-const PARTING: Span = Span::seconds(20);
+const PARTING: Span = Span::seconds(120);
 /// The end of a process is noticed within this time.
 const DEATH: Span = Span::millis(500);
 
@@ -382,6 +382,10 @@ impl Conductor {
         if self.stage.drill.remote.is_none() {
             return;
         }
+        // Nothing comes any more that could make files anew.
+        let source = self.site(Side::Source);
+        source.may_end.set(true);
+        source.child.borrow_mut().kill();
         let destination = &self.site(Side::Destination).child;
         destination.borrow().dismiss();
         let until = self.now() + PARTING;

@@ -3,10 +3,13 @@
 //! ```text
 //!   prepare steps -> the source is taken, and marked with this run -> load, events -> the source is killed
 //!     -> failover steps -> the destination must bear the mark of this run -> recovery, comparison
-//!     -> both folders are emptied -> clean-up steps, whatever happened before
+//!     -> folders that are still mounted are emptied -> clean-up steps, whatever happened before
 //! ```
 
 use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
@@ -15,6 +18,7 @@ use brunt_qualify::progress::Stop;
 use brunt_scenario::StepTime;
 use brunt_scenario::{Exec, PairStep, Placed, RealDrill, Refusal, SiteIncident, SiteReplication};
 
+use super::child::{quoted, remote_command};
 use super::conductor::Trouble;
 use super::folders::SiteFolder;
 use super::{RealDrillError, Stage, controls, exec, world};
@@ -80,9 +84,51 @@ pub fn commands(drill: &RealDrill) -> Vec<(&'static str, &Exec)> {
     before.chain(after).collect()
 }
 
-/// A command as it is shown: nothing is quoted, as nothing reads it again.
+/// A command as it is shown, quoted as for a shell.
 pub fn shown(exec: &Exec) -> String {
-    brunt_report::one_line(&exec.run.value.join(" ")).into_owned()
+    let words: Vec<String> = exec.run.value.iter().map(|word| quoted(word)).collect();
+    brunt_report::one_line(&words.join(" ")).into_owned()
+}
+
+/// What is run on the host of the destination, as it is shown; `None` if that is this one.
+pub fn shown_remote(drill: &RealDrill) -> Option<String> {
+    let remote = drill.remote.as_ref()?;
+    let words = format!("ssh {} {}", quoted(&remote.host), remote_command(remote));
+    Some(brunt_report::one_line(&words).into_owned())
+}
+
+/// Looks whether a program may be run on another host.
+///
+/// # Errors
+/// [`Refusal`] when `drill` names one, and nobody has allowed that.
+pub fn check_remote(drill: &RealDrill, exec: bool) -> Result<(), Refusal> {
+    match shown_remote(drill).filter(|_| !exec) {
+        Some(shown) => {
+            let place = &drill.destination.place;
+            let refusal =
+                place.refuse("is on another host, and nobody has allowed to run a program there");
+            Err(refusal.hint(format!("to allow it, add --allow-exec: {shown}")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Holds the pair of `drill` until it is dropped: commands of a second drill would tear down the first one's.
+///
+/// # Errors
+/// In words, when another drill holds it.
+pub(super) fn hold(drill: &RealDrill) -> Result<UnixListener, RealDrillError> {
+    let source = resolved(&drill.source.value).unwrap_or_else(|| drill.source.value.clone());
+    let name = format!("brunt-pair:{}", source.display());
+    let name = SocketAddr::from_abstract_name(name.as_bytes());
+    let held = name.and_then(|name| UnixListener::bind_addr(&name));
+    held.map_err(|error| {
+        let source = source.display();
+        RealDrillError::Broken(match error.kind() {
+            ErrorKind::AddrInUse => format!("another drill works on the pair of {source}"),
+            _ => format!("the pair of {source} cannot be held: {error}"),
+        })
+    })
 }
 
 /// Whether `named` lies in `allowed`. Links are followed as far as there is something; what is not there yet is plain.
@@ -94,10 +140,10 @@ fn covers(allowed: &Path, named: &Path) -> bool {
 }
 
 fn resolved(path: &Path) -> Option<PathBuf> {
-    let there = path
-        .ancestors()
-        .find_map(|at| Some((at, at.canonicalize().ok()?)));
-    let (there, real) = there?;
+    let is_there = |at: &&Path| at.symlink_metadata().is_ok();
+    let there = path.ancestors().find(is_there)?;
+    // A link that leads nowhere yet may lead anywhere later.
+    let real = there.canonicalize().ok()?;
     let rest = path.strip_prefix(there).ok()?;
     let is_plain = |part| matches!(part, Component::Normal(_));
     rest.components().all(is_plain).then(|| real.join(rest))
@@ -228,5 +274,7 @@ mod tests {
         assert!(!covers(&real, &real.join("no/../../other")));
         // A link is what it leads to.
         assert!(!covers(home.path(), &home.path().join("link/etc")));
+        std::os::unix::fs::symlink("/nowhere", home.path().join("dangling")).unwrap();
+        assert!(!covers(home.path(), &home.path().join("dangling/a")));
     }
 }

@@ -16,6 +16,8 @@ use std::cell::RefCell;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use brunt_scenario::{Placed, RealDrill, Refusal};
 use brunt_world_real::{FolderLock, LockError, Roots};
@@ -36,6 +38,8 @@ const MARKS: [(&str, bool); 2] = [
 ];
 /// The name of the file that says which drill works in a folder.
 const RUN: &str = "brunt-run";
+/// How often a folder is emptied in which files are still made.
+const EMPTIED_LOOKS: u32 = 50;
 /// The epoch of a site, and the name under which a new one is written.
 const EPOCHS: [&str; 2] = ["epoch", "epoch.new"];
 
@@ -175,7 +179,13 @@ impl SiteFolder {
     /// Marks it durably with `run`, so that a replica of it can be told.
     pub(super) fn mark(&mut self, run: &str) -> Result<(), SiteFolderError> {
         let written = || -> io::Result<()> {
-            let mut mark = File::create(self.path.join(RUN))?;
+            // A link of that name is removed, not followed.
+            gone(fs::remove_file(self.path.join(RUN)))?;
+            let mark = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .open(self.path.join(RUN));
+            let mut mark = mark?;
             mark.write_all(run.as_bytes())?;
             mark.sync_all()?;
             File::open(&self.path)?.sync_all()
@@ -220,18 +230,32 @@ impl SiteFolder {
         &self.path
     }
 
+    /// Empties and leaves the folder while files may still be made in it, by what is about to end.
+    pub(super) fn empty_at_last(self) {
+        for _ in 0..EMPTIED_LOOKS {
+            if self.empty().is_ok() {
+                break;
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+
     /// Removes everything that sites have made in it.
     pub(super) fn empty(&self) -> Result<(), SiteFolderError> {
         // Links in it are removed, not followed.
-        let gone = |result: io::Result<()>| match result {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            other => other,
-        };
         gone(fs::remove_dir_all(RealDrill::files(&self.path))).map_err(system(&self.path))?;
         for name in EPOCHS {
             gone(fs::remove_file(self.path.join(name))).map_err(system(&self.path))?;
         }
         Ok(())
+    }
+}
+
+/// Success also for what was not there.
+fn gone(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
     }
 }
 

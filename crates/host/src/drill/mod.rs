@@ -101,6 +101,10 @@ pub fn rehearse(
     stop: &Stop,
 ) -> Result<RunResult, RealDrillError> {
     let begun = SystemTime::now();
+    let _held = match drill.replication {
+        SiteReplication::External => Some(external::hold(drill)?),
+        _ => None,
+    };
     let steps = external::Steps::new(drill, listener);
     let performed = steps
         .prepare(stop)

@@ -9,6 +9,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -19,9 +20,16 @@ use brunt_scenario::RemoteHost;
 /// Bytes of one read.
 const READ: usize = 256 << 10;
 /// Never a question, and an end when the other host is gone for a minute.
-const OPTIONS: [&str; 6] = [
+const OPTIONS: [&str; 12] = [
     "-o",
     "BatchMode=yes",
+    "-o",
+    "ConnectTimeout=20",
+    // Each connection is the drill's own, and ends with it.
+    "-o",
+    "ControlMaster=no",
+    "-o",
+    "ControlPath=none",
     "-o",
     "ServerAliveInterval=15",
     "-o",
@@ -133,6 +141,8 @@ fn carry(listener: &TcpListener, host: &str, to: SocketAddr, shared: &Shared) ->
         .args(["-W", &to.to_string(), "--", host])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
+        // Ctrl-C is for the drill.
+        .process_group(0)
         .spawn()?;
     let (mut there, mut back) = (process.stdin.take(), process.stdout.take());
     let mut returning = near.try_clone()?;

@@ -11,7 +11,7 @@ use super::{Followed, Follower, Followers, of};
 use crate::phases::places;
 use crate::phases::run::records_time;
 use crate::plan::Plan;
-use crate::progress::{Listener, Stop};
+use crate::progress::{Listener, News, Stop};
 use crate::server::Server;
 use crate::truth::oracle::Oracle;
 use crate::truth::{integrity, verification};
@@ -33,6 +33,11 @@ struct Truth<'a> {
 }
 
 impl Followers {
+    /// What is known of all copies before they are compared.
+    pub(crate) fn known(&self, plan: &Plan) -> Vec<Followed> {
+        self.0.iter().map(|one| one.followed(plan)).collect()
+    }
+
     /// Lets the copies of `server`, which is closed, catch up, and compares each with `extents`, what all databases must hold; without
     /// them, copies end where they are. Removes those that nothing is wrong with.
     pub(crate) async fn end(
@@ -45,11 +50,19 @@ impl Followers {
         stop: &Stop,
     ) -> Vec<Followed> {
         let begun = world.clock.now();
-        let mut all: Vec<Followed> = self.0.iter().map(|one| one.followed(plan)).collect();
+        let mut all = self.known(plan);
+        for (follower, followed) in self.0.iter().zip(&mut all) {
+            if let Some(error) = follower.copy.failure() {
+                (followed.is_wrong, followed.remark) = (Some(true), error.to_string());
+            }
+        }
         if extents.is_some() {
             self.0.iter().for_each(|one| one.shipper.instance_closed());
             for (follower, followed) in self.0.iter().zip(&mut all) {
-                if let Err(why) = follower.catch_up(world).await {
+                let left = counted(u64::from(follower.queues()[1]), "log");
+                let text = format!("{}: to catch up, it replays {left}", followed.name);
+                listener.tell(world.clock.now(), &News::Note { text });
+                if let Err(why) = follower.catch_up(world, stop).await {
                     (followed.is_wrong, followed.remark) = (Some(true), why);
                 }
             }
@@ -59,7 +72,8 @@ impl Followers {
         for (follower, followed) in self.0.iter().zip(&mut all) {
             let stored = follower.copy.queues().stored;
             followed.logs = stored.saturating_sub(follower.seeded_to);
-            let Some(extents) = extents.filter(|_| followed.is_wrong.is_none()) else {
+            let is_asked = |_: &&[Extent]| followed.is_wrong.is_none() && !stop.is_asked();
+            let Some(extents) = extents.filter(is_asked) else {
                 // What is wrong with it is known, or nobody asks.
                 let _ = follower.copy.clone().close().await;
                 continue;
@@ -111,20 +125,20 @@ impl Follower {
             lag: self.plan.lag,
             samples: self.samples.borrow().clone(),
             seeding_took: self.seeding_took,
-            remark: "the test ended before".to_owned(),
+            remark: "it was not compared".to_owned(),
             ..Followed::default()
         }
     }
 
-    /// Waits until it holds every log. A lagged one does not replay them yet.
+    /// Waits until it holds every log, or somebody asks to stop. A lagged one does not replay them yet.
     ///
     /// # Errors
     /// Why it will not, in words.
-    async fn catch_up(&self, world: &World) -> Result<(), String> {
+    async fn catch_up(&self, world: &World, stop: &Stop) -> Result<(), String> {
         let (mut seen, mut moved) = (self.copy.queues(), world.clock.now());
         loop {
             let (now, queues) = (world.clock.now(), self.copy.queues());
-            if queues.stored >= self.shipper.closed() {
+            if queues.stored >= self.shipper.closed() || stop.is_asked() {
                 return Ok(());
             }
             if let Some(why) = self.failure() {
@@ -174,11 +188,21 @@ impl Truth<'_> {
         let closed = server.close().await;
         let records = records?;
         closed?;
+        let wrong = records.findings.total();
+        if wrong > 0 {
+            // Known, even if nobody waits for its pages.
+            followed.is_wrong = Some(true);
+            followed.remark = format!(
+                "{} of {} records are not those of {}",
+                grouped(wrong),
+                grouped(records.checked),
+                followed.instance
+            );
+        }
         let files = verification::files(world, plan, listener, stop).await;
         let Some(files) = files.filter(|_| !stop.is_asked()) else {
             return Ok(());
         };
-        let wrong = records.findings.total();
         let bad = files.databases.bad + files.logs.bad;
         followed.checked = Some((records.checked, files.databases.seen));
         followed.is_wrong = Some(wrong + bad > 0);

@@ -21,6 +21,8 @@ use std::rc::Rc;
 use brunt_copies::seed::seed;
 use brunt_copies::truncation::Limits;
 use brunt_copies::{CopyError, CopyOptions, PassiveCopy, Shipper};
+use brunt_ese::format::stamp::Signature;
+use brunt_ese::instance::database;
 use brunt_report::result::PassiveCopy as InResult;
 use brunt_units::{ByteSize, Span};
 use brunt_world::World;
@@ -107,13 +109,39 @@ fn seeding(path: &Path) -> PathBuf {
 /// # Errors
 /// [`RunError::CopyThere`] when the plan may not replace it; a foreign file.
 pub async fn there(world: &World, plan: &Plan) -> Result<Vec<PathBuf>, RunError> {
-    let files = all(world, plan).await?;
-    // The run that is carried on has left its own.
-    let may_replace = plan.renew || plan.carried.is_some();
-    match files.first().filter(|_| !may_replace) {
-        Some(first) => Err(RunError::CopyThere(first.clone())),
-        None => Ok(files),
+    let mut files = Vec::new();
+    for copy in &plan.passive {
+        let own = of(world, plan, copy).await?;
+        if let Some(first) = own.first()
+            && !plan.renew
+            && !(plan.carried.is_some() && is_left(world, plan, copy).await)
+        {
+            return Err(RunError::CopyThere(first.clone()));
+        }
+        files.extend(own);
     }
+    Ok(files)
+}
+
+/// Whether the run that is carried on has left `copy`: its databases are seeds of those of its instance, whose signature they have.
+async fn is_left(world: &World, plan: &Plan, copy: &CopyPlan) -> bool {
+    let mut is_left = false;
+    let actives = &plan.instances[copy.of].databases;
+    for (active, database) in actives.iter().zip(&copy.files.databases) {
+        let begun = places::length(world, &seeding(&database.path)).await;
+        match signature(world, plan, &database.path).await {
+            None => is_left |= matches!(begun, Ok(Some(_))),
+            own if own == signature(world, plan, &active.path).await => is_left = true,
+            _ => return false,
+        }
+    }
+    is_left
+}
+
+async fn signature(world: &World, plan: &Plan, path: &Path) -> Option<Signature> {
+    let found = database::open(world, path, plan.engine.page).await.ok()?;
+    let closed = world.volume.close(found.file).await;
+    closed.is_ok().then_some(found.header.signature)
 }
 
 /// A passive copy at work.

@@ -215,8 +215,10 @@ impl Director<'_> {
         let begun = Followers::begin(world, plan, server, self.listener, self.stop).await;
         if begun.is_err() {
             // What was seeded is worthless.
-            let there = copies::all(world, plan).await?;
-            places::remove_all(world, &there).await?;
+            if let Ok(there) = copies::all(world, plan).await {
+                // The first error is the one to report.
+                let _ = places::remove_all(world, &there).await;
+            }
         }
         begun.map(|followers| server.follow(followers))
     }
@@ -229,10 +231,14 @@ impl Director<'_> {
         let (world, plan) = (self.world, self.plan);
         let is_whole = extents.is_some() && !self.stop.is_asked();
         let extents = extents.filter(|_| is_whole && plan.read_files);
+        run.copies = followers.known(plan);
         let ended = followers.end(world, plan, server, extents, self.listener, self.stop);
         match self.unless_hung(ended).await {
             Ok(copies) => run.copies = copies,
             Err(GaveUp) => run.ending = Ending::Broken(self.hung()),
+        }
+        if self.stop.is_asked() && matches!(run.ending, Ending::Complete) {
+            run.ending = Ending::Stopped;
         }
     }
 

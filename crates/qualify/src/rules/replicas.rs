@@ -20,7 +20,7 @@ pub struct ReplicaOutcome {
 /// The rule `id` about `replicas`; none without any.
 pub(super) fn rule(id: RuleId, replicas: &[ReplicaOutcome]) -> Option<Rule> {
     // The first that is wrong, else the first that was not measured, else the first.
-    let told = replicas.iter().max_by_key(|one| match one.is_wrong {
+    let told = replicas.iter().rev().max_by_key(|one| match one.is_wrong {
         Some(true) => 2,
         None => 1,
         Some(false) => 0,

@@ -225,7 +225,12 @@ fn tell(args: &DrillArgs, result: &RunResult, folder: &RunFolder, output: &Outpu
 fn consent(args: &DrillArgs) -> String {
     let exec = if args.allow_exec { " --allow-exec" } else { "" };
     let paths = args.allow.iter();
-    let paths = paths.map(|path| format!(" --allow {}", path.display()));
+    let paths = paths.map(|path| {
+        format!(
+            " --allow {}",
+            crate::version::quoted(&path.display().to_string())
+        )
+    });
     std::iter::once(exec.to_owned()).chain(paths).collect()
 }
 

@@ -43,7 +43,7 @@ pub(super) fn run(
     let consent = Consent { replace: args.new };
     let is_external = drill.replication == SiteReplication::External;
     if !is_external {
-        if args.allow_exec || !args.allow.is_empty() {
+        if (args.allow_exec && drill.remote.is_none()) || !args.allow.is_empty() {
             return Err(not_external(args));
         }
         check_folders(&drill, consent).map_err(RealDrillError::from)?;
@@ -63,6 +63,7 @@ pub(super) fn run(
         };
         external::check(&drill, &consent)?;
     }
+    external::check_remote(&drill, args.allow_exec)?;
     handles::provide(&drill.scenario).map_err(|error| RealDrillError::Broken(error.to_string()))?;
     let interrupt = Interrupt::listen()?;
     if is_external {
@@ -138,7 +139,9 @@ fn opening(drill: &RealDrill) -> String {
 /// What is between the sites.
 fn link(drill: &RealDrill) -> String {
     if let Some(remote) = &drill.remote {
-        return format!("the network to {}, through ssh", one_line(&remote.host));
+        let host = one_line(&remote.host);
+        let command = external::shown_remote(drill).unwrap_or_default();
+        return format!("the network to {host}: {command}");
     }
     let Some(link) = drill.link else {
         return "loopback, through a relay that adds no delay".to_owned();

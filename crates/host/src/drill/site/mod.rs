@@ -74,6 +74,9 @@ pub fn serve(address: Option<Ipv4Addr>) -> Result<(), String> {
     if let Some(Command::Take { folder, replace }) = &first {
         let (folder, log_segment) = answered(take(folder, *replace), &voice)?;
         taken = Some(folder);
+        // It ends with its stdin, and not with the connection: first its folder is emptied.
+        set_parent_process_death_signal(None).map_err(said)?;
+        voice.is_outlived();
         let version = VERSION.to_owned();
         voice.say(&line(&Answer::Taken {
             log_segment,
@@ -95,7 +98,9 @@ pub fn serve(address: Option<Ipv4Addr>) -> Result<(), String> {
             inbox.put(command);
         }
         // The drill is over, or gone: nothing is left to be done in order, but for a folder that nobody else empties.
-        drop(taken);
+        if let Some(folder) = taken {
+            folder.empty_at_last();
+        }
         process::exit(0);
     });
     hearing.map_err(|error| error.to_string())?;

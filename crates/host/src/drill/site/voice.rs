@@ -5,7 +5,10 @@ use std::fs::File;
 use std::io::{self, BufRead, Write};
 use std::os::fd::AsFd;
 use std::process;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use brunt_qualify::truth::witness::{Change, Witness};
 use brunt_units::Time;
@@ -15,21 +18,38 @@ use crate::witness;
 
 /// Bytes of a command.
 const LINE_MAX: u64 = 1 << 20;
+/// How long a site that nobody hears waits for the end of its stdin.
+const OUTLIVED: Duration = Duration::from_secs(120);
 
 /// Stdout, which takes whole lines.
 #[derive(Clone)]
-pub(super) struct Voice(Arc<Mutex<File>>);
+pub(super) struct Voice {
+    stdout: Arc<Mutex<File>>,
+    /// Whether the end of stdin has more to do than to end the process.
+    is_outlived: Arc<AtomicBool>,
+}
 
 impl Voice {
     pub(super) fn new() -> io::Result<Self> {
         let copy = rustix::io::dup(io::stdout().as_fd())?;
-        Ok(Self(Arc::new(Mutex::new(copy.into()))))
+        Ok(Self {
+            stdout: Arc::new(Mutex::new(copy.into())),
+            is_outlived: Arc::default(),
+        })
+    }
+
+    /// From now on the end of stdin ends the process, and nothing else.
+    pub(super) fn is_outlived(&self) {
+        self.is_outlived.store(true, Ordering::Relaxed);
     }
 
     /// Says `line`. With nobody to hear there is nothing to do.
     pub(super) fn say(&self, line: &str) {
-        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = self.stdout.lock().unwrap_or_else(PoisonError::into_inner);
         if file.write_all(line.as_bytes()).is_err() {
+            if self.is_outlived.load(Ordering::Relaxed) {
+                thread::sleep(OUTLIVED);
+            }
             process::exit(1);
         }
     }
