@@ -3,6 +3,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
+use brunt_host::shell::quoted;
 use brunt_lab::Program;
 use brunt_report::result::Origin;
 
@@ -38,15 +39,6 @@ pub(crate) fn command() -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// A word as a shell takes it.
-pub fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "_-./=:,@%+".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
-}
-
 /// How a result of this program came to be.
 pub(crate) fn origin(seed: u64, run_id: String) -> Origin {
     let Program {
@@ -78,12 +70,6 @@ mod tests {
             .output();
         let output = output.ok().filter(|output| output.status.success())?;
         String::from_utf8(output.stdout).ok()
-    }
-
-    #[test]
-    fn a_shell_takes_a_command_as_it_was_given() {
-        let words = ["--set=a.b=1,2", "x=1 GiB", "it's", ""].map(quoted);
-        assert_eq!(words, ["--set=a.b=1,2", "'x=1 GiB'", "'it'\\''s'", "''"]);
     }
 
     #[test]

@@ -19,7 +19,8 @@
 //!   and `yardstick` how fast its processor is.
 //! * [`test_log`]: the words of the test log.
 //! * [`interrupted`]: a run that was interrupted, to be carried on.
-//! * [`drill`]: drills on two folders, with processes that are really killed.
+//! * [`drill`]: drills on two folders or two hosts, with processes that are really killed; [`distance`]: a link of packets between them.
+//! * [`shell`]: words of command lines.
 //! * [`witness`]: the journal of commits for a test that kills the program.
 //!
 //! It prints nothing: the program hands in a listener, and an agent would, too.
@@ -37,6 +38,7 @@ pub mod plan;
 pub mod preflight;
 pub mod recorder;
 pub mod shards;
+pub mod shell;
 pub mod surroundings;
 pub mod system_log;
 pub mod test_log;

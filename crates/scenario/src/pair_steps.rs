@@ -194,18 +194,8 @@ pub(super) fn write_exec(exec: &Exec, out: &mut String) -> fmt::Result {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Document, RealDrill, SiteIncident, SiteReplication};
-
-    const TEST: &str = "[test]\nduration = \"1min\"\nsessions = 2\n[[instance]]\nlog = \"log1\"\n\
-                        databases = [\"db1/1.edb\"]\ndatabase_size = \"16 MiB\"\n";
-    const SITES: &str = "[site.source]\nfolder = \"a\"\n[site.destination]\nfolder = \"/srv/b\"\n";
-    const EVENTS: &str = "[[event]]\nat = \"20s\"\nwhat = \"failover\"\n[[event]]\nat = \"10s\"\nwhat = \"source frozen\"\n";
-
-    fn read(text: &str) -> Result<RealDrill, String> {
-        let document = Document::new("t.toml", text, Path::new("/srv")).unwrap();
-        let drill = document.real_drill(&[]);
-        drill.map_err(|refusal| refusal.to_string())
-    }
+    use crate::real_drill::tests::{EVENTS, SITES, TEST, read};
+    use crate::{SiteIncident, SiteReplication};
 
     const EXTERNAL: &str = "[replication]\nmode = \"external\"\n";
     const STEP: &str =

@@ -256,18 +256,19 @@ fn check_paths(scenario: &Scenario) -> Result<(), Refusal> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use brunt_units::Span;
 
     use super::*;
     use crate::{Document, Subject};
 
-    const TEST: &str = "[test]\nduration = \"1min\"\nsessions = 2\n[[instance]]\nlog = \"log1\"\n\
+    pub(crate) const TEST: &str = "[test]\nduration = \"1min\"\nsessions = 2\n[[instance]]\nlog = \"log1\"\n\
                         databases = [\"db1/1.edb\"]\ndatabase_size = \"16 MiB\"\n";
-    const SITES: &str = "[site.source]\nfolder = \"a\"\n[site.destination]\nfolder = \"/srv/b\"\n";
-    const EVENTS: &str = "[[event]]\nat = \"20s\"\nwhat = \"failover\"\n[[event]]\nat = \"10s\"\nwhat = \"source frozen\"\n";
+    pub(crate) const SITES: &str =
+        "[site.source]\nfolder = \"a\"\n[site.destination]\nfolder = \"/srv/b\"\n";
+    pub(crate) const EVENTS: &str = "[[event]]\nat = \"20s\"\nwhat = \"failover\"\n[[event]]\nat = \"10s\"\nwhat = \"source frozen\"\n";
 
-    fn read(text: &str) -> Result<RealDrill, String> {
+    pub(crate) fn read(text: &str) -> Result<RealDrill, String> {
         let document = Document::new("t.toml", text, Path::new("/srv")).unwrap();
         assert_eq!(document.subject(), Subject::RealDrill);
         document

@@ -20,6 +20,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::tunnel;
 use crate::distance;
+use crate::shell::quoted;
 
 /// Bytes that are kept of what a process says on stderr.
 const WORDS_MAX: usize = 4 << 10;
@@ -67,15 +68,6 @@ impl SitePlace<'_> {
 /// What the shell on `remote` is given.
 pub(super) fn remote_command(remote: &RemoteHost) -> String {
     format!("{} site --stdio", quoted(&remote.program))
-}
-
-/// `word` as one word of a shell.
-pub(super) fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
 }
 
 /// A process of ours. It is killed when this is dropped.
@@ -275,17 +267,4 @@ fn hear_words(from: Option<impl Read>, words: &Mutex<Vec<u8>>) {
 /// When the system does not say.
 pub(super) fn own_program() -> io::Result<std::path::PathBuf> {
     env::current_exe()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_program_of_another_host_is_one_word_of_its_shell() {
-        assert_eq!(quoted("/opt/my brunt"), "'/opt/my brunt'");
-        assert_eq!(quoted("brunt"), "brunt");
-        assert_eq!(quoted(""), "''");
-        assert_eq!(quoted("a'; rm -r b"), r"'a'\''; rm -r b'");
-    }
 }

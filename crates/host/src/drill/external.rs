@@ -15,14 +15,16 @@ use std::rc::Rc;
 
 use brunt_drill::{Control, DrillListener};
 use brunt_qualify::progress::Stop;
-use brunt_scenario::StepTime;
-use brunt_scenario::{Exec, PairStep, Placed, RealDrill, Refusal, SiteIncident, SiteReplication};
+use brunt_scenario::{
+    Exec, PairStep, Placed, RealDrill, Refusal, SiteIncident, SiteReplication, StepTime,
+};
 
-use super::child::{quoted, remote_command};
+use super::child::remote_command;
 use super::conductor::Trouble;
 use super::folders::SiteFolder;
 use super::{RealDrillError, Stage, controls, exec, world};
 use crate::consent::{Consent, PairConsent};
+use crate::shell::quoted;
 
 /// Where controls mirror, in the folder of the destination.
 const CONTROLS: [&str; 2] = ["control-source", "control-destination"];

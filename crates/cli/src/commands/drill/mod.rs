@@ -10,6 +10,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use brunt_host::drill::RealDrillError;
+use brunt_host::shell::quoted;
 use brunt_lab::{DrillError, DrillListener};
 use brunt_report::result::{Drill, DrillEvent, Outcome, RunResult};
 use brunt_report::{
@@ -225,12 +226,7 @@ fn tell(args: &DrillArgs, result: &RunResult, folder: &RunFolder, output: &Outpu
 fn consent(args: &DrillArgs) -> String {
     let exec = if args.allow_exec { " --allow-exec" } else { "" };
     let paths = args.allow.iter();
-    let paths = paths.map(|path| {
-        format!(
-            " --allow {}",
-            crate::version::quoted(&path.display().to_string())
-        )
-    });
+    let paths = paths.map(|path| format!(" --allow {}", quoted(&path.display().to_string())));
     std::iter::once(exec.to_owned()).chain(paths).collect()
 }
 

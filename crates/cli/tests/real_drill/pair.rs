@@ -1,7 +1,6 @@
 //! `brunt drill` on pairs that are not brunt's: folders that a script copies, and the example of two loop devices, which needs root.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -11,25 +10,9 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::{SERVER, is_gone, outcome, rule, said, skip};
+
 const SCENARIO: &str = r#"
-name = "pair"
-[test]
-duration = "20s"
-sessions = 4
-target_io_per_s = 200
-min_warmup = "200ms"
-[profile]
-version = "exchange-2003"
-cache_max = "4 MiB"
-cache_min = "4 MiB"
-[[instance]]
-log = "log1"
-databases = ["db1/1.edb"]
-database_size = "8 MiB"
-[site.source]
-folder = "a"
-[site.destination]
-folder = "b"
 [replication]
 mode = "external"
 [drill]
@@ -72,7 +55,7 @@ fn home(more: &[(&str, &str)]) -> TempDir {
         };
         format!("{when}\nname = \"do {verb}\"\nrun = [\"./pair.sh\", \"{verb}\"]\n")
     });
-    let text = SCENARIO.to_owned() + &steps.collect::<String>();
+    let text = format!("name = \"pair\"\n{SERVER}{SCENARIO}") + &steps.collect::<String>();
     fs::write(home.path().join("pair.toml"), text).unwrap();
     let script = home.path().join("pair.sh");
     fs::write(&script, SCRIPT).unwrap();
@@ -81,28 +64,16 @@ fn home(more: &[(&str, &str)]) -> TempDir {
 }
 
 fn command(home: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
+    let mut command = super::command(home, "pair.toml", arguments);
+    command.env("SECRET", "swordfish");
     command
-        .args(["drill", "pair.toml", "--json"])
-        .args(arguments)
-        .current_dir(home)
-        .env("NO_COLOR", "1")
-        .env("SECRET", "swordfish")
-        .stdin(Stdio::null());
-    command
+}
+
+fn drill(home: &Path, arguments: &[&str]) -> (Output, Value) {
+    outcome(&mut command(home, arguments))
 }
 
 const ALLOWED: [&str; 4] = ["--allow-exec", "--allow", ".", "--no-controls"];
-
-fn drill(home: &Path, arguments: &[&str]) -> (Output, Value) {
-    let output = command(home, arguments).output().unwrap();
-    let result = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
-    (output, result)
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
 
 /// Whether the clean-up step was run and neither folder is left.
 fn is_clean(home: &Path) -> bool {
@@ -112,19 +83,6 @@ fn is_clean(home: &Path) -> bool {
 fn names_of_steps(result: &Value) -> Vec<&str> {
     let steps = result["drill"]["steps"].as_array().unwrap().iter();
     steps.map(|step| step["name"].as_str().unwrap()).collect()
-}
-
-fn rule(result: &Value, id: &str) -> String {
-    let rules = result["rules"].as_array().unwrap().iter();
-    let mut found = rules.filter(|rule| rule["id"] == id);
-    let found = found.next().map(|rule| rule["outcome"].as_str().unwrap());
-    found.unwrap_or("missing").to_owned()
-}
-
-fn is_gone(pid: &str) -> bool {
-    let status = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
-    let state = status.rsplit(") ").next().unwrap_or_default();
-    status.is_empty() || state.starts_with('Z')
 }
 
 #[test]
@@ -297,7 +255,10 @@ fn a_step_that_hangs_is_ended_with_its_group() {
         "{words}"
     );
     let pid = fs::read_to_string(home.path().join("pid")).unwrap();
-    assert!(is_gone(&pid) && is_clean(home.path()), "{words}");
+    assert!(
+        is_gone(pid.trim().parse().unwrap()) && is_clean(home.path()),
+        "{words}"
+    );
     assert!(
         home.path().join("undone").exists(),
         "it had no time to undo what it did"
@@ -325,20 +286,13 @@ fn a_stop_ends_commands_and_cleans_up() {
         rustix::process::kill_process(number, rustix::process::Signal::INT).unwrap();
         let output = drill.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(130), "{}", said(&output));
-        assert!(is_gone(&fs::read_to_string(&pid).unwrap()));
+        assert!(is_gone(
+            fs::read_to_string(&pid).unwrap().trim().parse().unwrap()
+        ));
         assert!(
             home.path().join("undone").exists() && is_clean(home.path()),
             "{when}"
         );
-    }
-}
-
-/// The test called `name` cannot run here, and why.
-fn skip(name: &str, why: &str) {
-    eprintln!("skipped: {why}");
-    if let Some(list) = std::env::var_os("BRUNT_SKIPPED") {
-        let list = OpenOptions::new().create(true).append(true).open(list);
-        writeln!(list.unwrap(), "{name}: {why}").unwrap();
     }
 }
 
@@ -371,7 +325,7 @@ fn left_in(home: &Path) -> String {
 fn the_example_of_two_loop_devices() {
     if !has_loop_devices() {
         return skip(
-            "pair_drill::the_example_of_two_loop_devices",
+            "real_drill::pair::the_example_of_two_loop_devices",
             "no root, or no loop devices",
         );
     }

@@ -1,9 +1,6 @@
 //! `brunt drill` on two folders: processes that are really killed, frozen and cut off, and what is found afterwards.
-//!
-//! The long form, which kills at random moments: `BRUNT_DRILLS=100 cargo test --release -p brunt-cli --test real_drill -- --nocapture random`.
 
-use std::fs::{self, File, Permissions};
-use std::io::Write;
+use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -14,26 +11,10 @@ use brunt_world::random::Streams;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::{SERVER, is_gone, outcome, rule, said, skip};
+
 /// A drill of a second or two.
 const SCENARIO: &str = r#"
-name = "short"
-[test]
-duration = "20s"
-sessions = 4
-target_io_per_s = 200
-min_warmup = "200ms"
-[profile]
-version = "exchange-2003"
-cache_max = "4 MiB"
-cache_min = "4 MiB"
-[[instance]]
-log = "log1"
-databases = ["db1/1.edb"]
-database_size = "8 MiB"
-[site.source]
-folder = "a"
-[site.destination]
-folder = "b"
 [drill]
 sample = "1s"
 after = "2s"
@@ -48,51 +29,20 @@ what = "failover"
 /// Not below /tmp, which may be a file system in memory.
 fn home() -> TempDir {
     let home = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    fs::write(home.path().join("short.toml"), SCENARIO).unwrap();
+    fs::write(home.path().join("short.toml"), scenario()).unwrap();
     home
 }
 
+fn scenario() -> String {
+    format!("name = \"short\"\n{SERVER}{SCENARIO}")
+}
+
 fn command(home: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
-    command
-        .args(["drill", "short.toml", "--json"])
-        .args(arguments)
-        .current_dir(home)
-        .env("NO_COLOR", "1")
-        .stdin(Stdio::null());
-    command
+    super::command(home, "short.toml", arguments)
 }
 
 fn drill(home: &Path, arguments: &[&str]) -> (Output, Value) {
-    let output = command(home, arguments).output().unwrap();
-    let result = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
-    (output, result)
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// Notes that something could not be tried.
-fn skipped(what: &str) {
-    if let Some(list) = std::env::var_os("BRUNT_SKIPPED") {
-        let mut list = File::options()
-            .append(true)
-            .create(true)
-            .open(list)
-            .unwrap();
-        writeln!(list, "{what}").unwrap();
-    }
-}
-
-/// The outcome of rule `id`.
-fn rule(result: &Value, id: &str) -> String {
-    let rules = result["rules"].as_array().unwrap().iter();
-    let mut found = rules.filter(|rule| rule["id"] == id);
-    found
-        .next()
-        .map_or("missing", |rule| rule["outcome"].as_str().unwrap())
-        .to_owned()
+    outcome(&mut command(home, arguments))
 }
 
 fn is_clean(home: &Path) -> bool {
@@ -188,8 +138,10 @@ fn packets_are_lost_and_commits_are_not() {
     let link = ["--set=link.rtt=2ms", "--set=link.loss_per_million=5000"];
     let (output, result) = drill(home.path(), &[&link[..], &["--no-controls"]].concat());
     if said(&output).contains("this system refuses") {
-        skipped("a link of packets: no networks of its own here");
-        return;
+        return skip(
+            "real_drill::own::packets_are_lost_and_commits_are_not",
+            "no networks of its own here",
+        );
     }
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let events = result["drill"]["events"].as_array().unwrap().iter();
@@ -297,7 +249,7 @@ fn what_asynchronous_replication_loses_is_said_exactly() {
 #[test]
 fn a_planned_failover_shuts_down_first() {
     let home = home();
-    let text = SCENARIO.replace("[[event]]\nat = \"1s\"\nwhat = \"source lost\"\n", "")
+    let text = scenario().replace("[[event]]\nat = \"1s\"\nwhat = \"source lost\"\n", "")
         + "planned = true\n";
     fs::write(home.path().join("short.toml"), text).unwrap();
     let (output, result) = drill(home.path(), &["--no-controls"]);
@@ -361,12 +313,6 @@ fn under_way(home: &Path) -> (Child, Vec<u32>) {
     let sites = children_of(child.id());
     assert_eq!(sites.len(), 2);
     (child, sites)
-}
-
-fn is_gone(pid: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = status.rsplit(") ").next().unwrap_or_default();
-    status.is_empty() || state.starts_with('Z')
 }
 
 fn wait_until_gone(pids: &[u32]) {
