@@ -1,12 +1,14 @@
-//! Measures log shipping and replay on a copy: `copy_rate DIRECTORY LOGS` prints one line of JSON.
+//! Measures log shipping and replay on a copy, in three parts. Each prints one line of JSON.
 //!
 //! ```text
-//!   DIRECTORY/active   LOGS log files of 1 MiB are filled, the engine is dropped, and opened again: soft recovery
-//!   DIRECTORY/copy     the closed logs are shipped over loopback and stored, then replayed
+//!   copy_rate prepare DIRECTORY LOGS   DIRECTORY/active: LOGS log files of 1 MiB are filled, and the engine is dropped
+//!                                      DIRECTORY/copy: an equal database
+//!   copy_rate ship DIRECTORY           the active is opened: soft recovery; its closed logs are shipped over loopback and stored
+//!   copy_rate replay DIRECTORY         the copy replays them
 //! ```
 //!
-//! Both databases are created equally. Each of the three times begins when files are opened, and ends when all logs are there or
-//! replayed. The cache holds the whole database.
+//! Each of the three times begins when files are opened, and ends when all logs are there or replayed. The cache holds the whole
+//! database. Recovery and replay each have a process of their own: the second one in a process gets its memory in smaller pages.
 
 #![expect(
     clippy::print_stdout,
@@ -117,34 +119,42 @@ async fn replay(world: World, copy: Opening) -> Result<Span, Box<dyn Error>> {
     Ok(took)
 }
 
-fn run(directory: &Path, logs: u32) -> Result<serde_json::Value, Box<dyn Error>> {
-    let [active, copy] = ["active", "copy"].map(|name| directory.join(name));
-    let fresh = || RealWorld::new(&Options::default());
-    let mut real = fresh()?;
-    let task = prepare(real.world.clone(), opening(&active), opening(&copy), logs);
-    real.executor.block_on(task)?;
-    drop(real);
-    let mut real = fresh()?;
-    let task = ship(real.world.clone(), opening(&active), opening(&copy));
-    let (recovery, shipping, stored) = real.executor.block_on(task)?;
-    drop(real);
-    let mut real = fresh()?;
-    let task = replay(real.world.clone(), opening(&copy));
-    let replaying = real.executor.block_on(task)?;
-    Ok(serde_json::json!({
-        "logs": stored,
-        "recovery_s": recovery.as_seconds(),
-        "shipping_s": shipping.as_seconds(),
-        "replay_s": replaying.as_seconds(),
-    }))
+/// One part of the measurement, in a world of its own.
+fn run(part: &str, directory: &Path, logs: u32) -> Result<serde_json::Value, Box<dyn Error>> {
+    let [active, copy] = ["active", "copy"].map(|name| opening(&directory.join(name)));
+    let mut real = RealWorld::new(&Options::default())?;
+    let world = real.world.clone();
+    let executor = &mut real.executor;
+    Ok(match part {
+        "prepare" => {
+            executor.block_on(prepare(world, active, copy, logs))?;
+            serde_json::json!({})
+        }
+        "ship" => {
+            let (recovery, shipping, stored) = executor.block_on(ship(world, active, copy))?;
+            serde_json::json!({
+                "logs": stored,
+                "recovery_s": recovery.as_seconds(),
+                "shipping_s": shipping.as_seconds(),
+            })
+        }
+        _ => {
+            let replaying = executor.block_on(replay(world, copy))?;
+            serde_json::json!({ "replay_s": replaying.as_seconds() })
+        }
+    })
 }
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let (directory, logs) = match words.as_slice() {
-        [directory, logs] => (directory, logs.parse()),
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let (part, directory, logs) = match words.as_slice() {
+        [part @ "prepare", directory, logs] => (*part, directory, logs.parse()),
+        [part @ ("ship" | "replay"), directory] => (*part, directory, Ok(0)),
         _ => {
-            eprintln!("copy_rate DIRECTORY LOGS");
+            eprintln!(
+                "copy_rate prepare DIRECTORY LOGS, then copy_rate ship DIRECTORY and copy_rate replay DIRECTORY"
+            );
             return ExitCode::from(2);
         }
     };
@@ -152,7 +162,7 @@ fn main() -> ExitCode {
         eprintln!("LOGS is a number of log files");
         return ExitCode::from(2);
     };
-    match run(Path::new(directory), logs) {
+    match run(part, Path::new(directory), logs) {
         Ok(result) => {
             println!("{result}");
             ExitCode::SUCCESS
