@@ -2,7 +2,10 @@
 //!
 //! A file arrives under a temporary name, which the engine ignores and `brunt` knows as its own. It gets its real name when its
 //! content is durable, and is acknowledged when the name is durable, too. A crash leaves the temporary file or the whole log.
+//!
+//! There are two temporary names, so that a log is written while the one before it gets its name. Names are given in order, each durably.
 
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use brunt_ese::content::{Bytes, Content};
@@ -16,8 +19,13 @@ use crate::wire::PIECE_BYTES;
 
 /// Prefix of log names.
 const BASE: &str = "edb";
-/// The name of a log file that is arriving.
-const ARRIVING: &str = "edbcopy.log";
+/// Logs that may be arriving at a time.
+pub(crate) const ARRIVING_MAX: usize = 2;
+
+/// The path of a generation that is arriving: one of [`ARRIVING_MAX`].
+fn arriving(directory: &Path, generation: u32) -> PathBuf {
+    directory.join(format!("{BASE}copy{}.log", generation & 1))
+}
 
 /// The path of a closed generation.
 pub(crate) fn archived(directory: &Path, generation: u32) -> PathBuf {
@@ -44,10 +52,12 @@ pub(crate) async fn generations(world: &World, directory: &Path) -> Result<Vec<u
     Ok(found)
 }
 
-/// A log file, open for reading: a header of 4 KiB, then pieces of 256 KiB.
+/// A log file, open for reading: a header of 4 KiB, then pieces of 256 KiB, so a file of 1 MiB takes one small read and four large ones.
 ///
-/// Source: published tests with copies; see `qualify`, log shipping.
-pub(crate) struct LogReader {
+/// Source: published tests with copies show a mean of 232.6 kB over log reads (Dell PowerVault MD3820f, 500 users, Exchange 2013,
+/// ESRP-Storage 4.0).
+pub struct LogReader<C: Content> {
+    content: PhantomData<C>,
     world: World,
     class: Class,
     path: PathBuf,
@@ -56,9 +66,12 @@ pub(crate) struct LogReader {
     at: u64,
 }
 
-impl LogReader {
+impl<C: Content> LogReader<C> {
     /// Opens the file; `None` when there is none.
-    pub(crate) async fn open(
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub async fn open(
         world: &World,
         class: Class,
         path: &Path,
@@ -77,6 +90,7 @@ impl LogReader {
             }
         };
         Ok(Some(Self {
+            content: PhantomData,
             world: world.clone(),
             class,
             path: path.to_owned(),
@@ -87,12 +101,15 @@ impl LogReader {
     }
 
     /// Bytes of the file, whole blocks.
-    pub(crate) fn length(&self) -> u64 {
+    pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// The next piece, and how long its read took; `None` at the end.
-    pub(crate) async fn next(&mut self) -> Result<Option<(Vec<u8>, Span)>, EngineError> {
+    /// The next piece, its bytes, and how long its read took; `None` at the end.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub async fn next(&mut self) -> Result<Option<(C::Page, u64, Span)>, EngineError> {
         let most = match self.at {
             0 => LOG_HEADER_BYTES,
             _ => PIECE_BYTES,
@@ -101,20 +118,19 @@ impl LogReader {
         if piece == 0 {
             return Ok(None);
         }
-        let frame = self
-            .world
-            .frames
-            .take(usize::try_from(piece).expect("a piece is small"));
-        let io = Io::read(self.class, self.file, self.at, frame);
-        let done = self.world.disk.submit(io).await;
+        let bytes = usize::try_from(piece).expect("a piece is small");
+        let segments = Segments::from_buf([C::incoming(&self.world.frames, bytes)]);
+        let io = Io::new(self.class, Op::Read, self.file, self.at, segments);
+        let mut done = self.world.disk.submit(io).await;
         let latency = done.latency();
         done.result.map_err(file_error(&self.path))?;
         self.at += piece;
-        Ok(Some((done.into_frame().to_vec(), latency)))
+        let segment = done.segments.pop().expect("it had one");
+        Ok(Some((C::arrived(segment), piece, latency)))
     }
 
     /// Closes the file.
-    pub(crate) async fn close(self) {
+    pub async fn close(self) {
         // It was only read, so a failed close does not matter.
         let _ = self.world.volume.close(self.file).await;
     }
@@ -127,7 +143,7 @@ pub(crate) async fn read_log(
     path: &Path,
     most: u64,
 ) -> Result<Option<Vec<u8>>, EngineError> {
-    let Some(mut reader) = LogReader::open(world, class, path).await? else {
+    let Some(mut reader) = LogReader::<Bytes>::open(world, class, path).await? else {
         return Ok(None);
     };
     let is_small = reader.length() <= most;
@@ -135,7 +151,7 @@ pub(crate) async fn read_log(
     let mut read = Ok(());
     while is_small && read.is_ok() {
         match reader.next().await {
-            Ok(Some((piece, _))) => bytes.extend_from_slice(&piece),
+            Ok(Some((piece, ..))) => bytes.extend_from_slice(&piece),
             Ok(None) => break,
             Err(error) => read = Err(error),
         }
@@ -146,37 +162,70 @@ pub(crate) async fn read_log(
 }
 
 /// Puts a closed log file into a folder, durably; see the [module](self).
-pub(crate) async fn put_log(
+///
+/// # Errors
+/// When it cannot be written. Nothing of it is left, or the next start removes it.
+pub async fn put_log<C: Content>(
     world: &World,
     directory: &Path,
     generation: u32,
     bytes: &[u8],
 ) -> Result<(), EngineError> {
-    let path = directory.join(ARRIVING);
-    let written = write_new(world, &path, bytes).await;
-    if let Err(error) = written {
-        // Nothing of it stays; if that fails as well, the next start removes it.
-        let _ = world.volume.remove(&path).await;
-        return Err(error);
+    write_log::<C>(world, directory, generation, bytes).await?;
+    name_log(world, directory, generation).await
+}
+
+/// Writes a closed log file under its temporary name, durably. The generation before the previous one has its name.
+pub(crate) async fn write_log<C: Content>(
+    world: &World,
+    directory: &Path,
+    generation: u32,
+    bytes: &[u8],
+) -> Result<(), EngineError> {
+    let path = arriving(directory, generation);
+    let written = write_new::<C>(world, &path, bytes).await;
+    if written.is_err() {
+        forget_log(world, directory, generation).await;
     }
-    let to = archived(directory, generation);
+    written
+}
+
+/// Removes a log that was not given its name. If that fails, the next start removes it.
+pub(crate) async fn forget_log(world: &World, directory: &Path, generation: u32) {
+    let _ = world.volume.remove(&arriving(directory, generation)).await;
+}
+
+/// Gives a log that was written its name, durably.
+pub(crate) async fn name_log(
+    world: &World,
+    directory: &Path,
+    generation: u32,
+) -> Result<(), EngineError> {
+    let (path, to) = (
+        arriving(directory, generation),
+        archived(directory, generation),
+    );
     let renamed = world.volume.rename(&path, &to).await;
     renamed.map_err(name_error(&path))?;
     let synced = world.volume.sync_directory(directory).await;
     synced.map_err(name_error(directory))
 }
 
-async fn write_new(world: &World, path: &Path, bytes: &[u8]) -> Result<(), EngineError> {
+async fn write_new<C: Content>(
+    world: &World,
+    path: &Path,
+    bytes: &[u8],
+) -> Result<(), EngineError> {
     let volume = &world.volume;
     let file = volume.open(path, OpenMode::CreateNew).await;
     let file = file.map_err(name_error(path))?;
-    let written = write_whole(world, file, path, bytes).await;
+    let written = write_whole::<C>(world, file, path, bytes).await;
     let closed = volume.close(file).await;
     written?;
     closed.map_err(name_error(path))
 }
 
-async fn write_whole(
+async fn write_whole<C: Content>(
     world: &World,
     file: FileId,
     path: &Path,
@@ -185,7 +234,7 @@ async fn write_whole(
     let allocated = world.volume.allocate(file, bytes.len() as u64).await;
     allocated.map_err(name_error(path))?;
     for (number, piece) in (0_u64..).zip(bytes.chunks(PIECE_BYTES)) {
-        let segments = Segments::from_buf([Bytes::outgoing(&world.frames, piece)]);
+        let segments = Segments::from_buf([C::outgoing(&world.frames, piece)]);
         let at = number * PIECE_BYTES as u64;
         let io = Io::new(Class::Log, Op::Write, file, at, segments);
         let done = world.disk.submit(io).await;
@@ -195,26 +244,36 @@ async fn write_whole(
     synced.result.map_err(file_error(path))
 }
 
-/// Removes what a crash left of a log that was arriving.
+/// Removes what a crash left of logs that were arriving.
 ///
 /// # Errors
-/// [`EngineError::NotOurs`] when the file of that name is foreign. It was not touched.
+/// [`EngineError::NotOurs`] when a file of that name is foreign. It was not touched.
 pub(crate) async fn remove_arriving(world: &World, directory: &Path) -> Result<(), EngineError> {
-    let path = directory.join(ARRIVING);
-    let Some(mut reader) = LogReader::open(world, Class::Recovery, &path).await? else {
+    for generation in 0..ARRIVING_MAX {
+        let generation = u32::try_from(generation).expect("two");
+        remove_own(world, &arriving(directory, generation)).await?;
+    }
+    Ok(())
+}
+
+/// Removes a file of ours, if there is one.
+async fn remove_own(world: &World, path: &Path) -> Result<(), EngineError> {
+    let Some(mut reader) = LogReader::<Bytes>::open(world, Class::Recovery, path).await? else {
         return Ok(());
     };
     let header = reader.next().await;
     reader.close().await;
-    let start = header?.map(|(bytes, _)| bytes).unwrap_or_default();
+    let start = header?
+        .map(|(bytes, ..)| bytes.to_vec())
+        .unwrap_or_default();
     let is_blank = start.iter().take(512).all(|byte| *byte == 0);
     let is_ours =
         start.len() >= LOG_HEADER_BYTES && Signature::read(&start, SIGNATURE_AT).is_ours();
     if !is_blank && !is_ours {
-        return Err(EngineError::NotOurs(path));
+        return Err(EngineError::NotOurs(path.to_owned()));
     }
-    let removed = world.volume.remove(&path).await;
-    removed.map_err(name_error(&path))
+    let removed = world.volume.remove(path).await;
+    removed.map_err(name_error(path))
 }
 
 /// Renames the generations in `which`, newest first and each durably, so that a crash leaves consecutive ones.

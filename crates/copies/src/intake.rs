@@ -57,6 +57,8 @@ pub struct Intake {
     shape: LogShape,
     stream: Option<Signature>,
     tail: Option<Tail>,
+    /// The newest log that was checked, while it is made durable.
+    ahead: Option<Tail>,
     next: u32,
 }
 
@@ -81,6 +83,7 @@ impl Intake {
             shape,
             stream,
             tail: None,
+            ahead: None,
             next: first,
         };
         let current = files::current(directory);
@@ -140,9 +143,15 @@ impl Intake {
         self.tail.map(|tail| tail.held)
     }
 
-    /// The generation to arrive next.
+    /// The generation after the newest durable one.
     pub fn next(&self) -> u32 {
         self.next
+    }
+
+    /// The generation to arrive next.
+    pub fn wanted(&self) -> u32 {
+        self.ahead
+            .map_or(self.next, |ahead| ahead.held.generation + 1)
     }
 
     /// Its folder.
@@ -150,11 +159,12 @@ impl Intake {
         &self.directory
     }
 
-    /// Accepts an active.
+    /// Accepts an active. Only durable logs count from now on.
     ///
     /// # Errors
     /// [`Refusal::OtherStream`].
     pub fn meet(&mut self, welcome: &Welcome) -> Result<(), Refusal> {
+        self.ahead = None;
         match self.stream {
             Some(stream) if stream != welcome.stream => Err(Refusal::OtherStream),
             _ => {
@@ -164,11 +174,12 @@ impl Intake {
         }
     }
 
-    /// Whether a log of `generation` with `length` bytes may begin to arrive where `wanted` is to come next.
+    /// Whether a log of `generation` with `length` bytes may begin to arrive.
     ///
     /// # Errors
     /// [`Refusal`]: it has no place here.
-    pub fn announced(&self, wanted: u32, generation: u32, length: u32) -> Result<(), Refusal> {
+    pub fn announced(&self, generation: u32, length: u32) -> Result<(), Refusal> {
+        let wanted = self.wanted();
         if generation < wanted {
             return Err(Refusal::Again(generation));
         }
@@ -182,13 +193,13 @@ impl Intake {
         }
     }
 
-    /// Checks the bytes of a whole log file.
+    /// Checks the bytes of a whole log file; the next one is to continue it.
     ///
     /// # Errors
     /// [`Refusal`], by its name.
-    pub fn check(&self, generation: u32, bytes: &[u8]) -> Result<Tail, Refusal> {
+    pub fn check(&mut self, generation: u32, bytes: &[u8]) -> Result<Tail, Refusal> {
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        self.announced(self.next, generation, length)?;
+        self.announced(generation, length)?;
         let log = Generation::read(bytes).map_err(|error| match error {
             LogHeaderError::Checksum => Refusal::Torn(generation),
             _ => Refusal::NotThatLog(generation),
@@ -205,7 +216,7 @@ impl Intake {
         if log.damaged.is_some() {
             return Err(Refusal::Torn(generation));
         }
-        if let Some(tail) = self.tail {
+        if let Some(tail) = self.ahead.or(self.tail) {
             let named = log.header.previous_created;
             // The first file after a start of the active does not name it.
             let continues = !named.is_some() || named == tail.created;
@@ -213,28 +224,14 @@ impl Intake {
                 return Err(Refusal::OtherHistory(generation));
             }
         }
-        Ok(Tail::of(&log, bytes))
+        let tail = Tail::of(&log, bytes);
+        self.ahead = Some(tail);
+        Ok(tail)
     }
 
     /// Notes that a log which was checked is durable.
     pub fn stored(&mut self, tail: Tail) {
         self.next = tail.held.generation + 1;
         self.tail = Some(tail);
-    }
-
-    /// Checks a log, makes it durable and notes it.
-    ///
-    /// # Errors
-    /// [`CopyError::Refused`]; an error of the volume. Nothing of it stays.
-    pub async fn store(
-        &mut self,
-        world: &World,
-        generation: u32,
-        bytes: &[u8],
-    ) -> Result<(), CopyError> {
-        let tail = self.check(generation, bytes)?;
-        files::put_log(world, &self.directory, generation, bytes).await?;
-        self.stored(tail);
-        Ok(())
     }
 }

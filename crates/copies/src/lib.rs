@@ -20,6 +20,7 @@
 //! * [`intake`]: what a copy accepts.
 //! * [`passive`]: a copy: it receives, replays, and is activated.
 //! * [`mod@seed`]: databases for a new copy.
+//! * [`files`]: log files, read and stored.
 //! * [`truncation`]: up to where logs may go; [`choice`]: the best copy. Both decide from numbers alone.
 //!
 //! Files are named by generation; neither names nor paths are sent. Everything runs in both worlds, and an error of one side leaves
@@ -27,7 +28,7 @@
 
 pub mod choice;
 pub mod error;
-mod files;
+pub mod files;
 pub mod intake;
 pub mod passive;
 pub mod queues;

@@ -17,6 +17,7 @@
 //! message ([`crate::wire::Refusal::Diverged`]), and a new seed is the way out.
 
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use brunt_ese::cache::{Cache, CacheOptions};
@@ -35,12 +36,12 @@ use brunt_world::{Class, SocketId, Task, World};
 
 use crate::error::CopyError;
 use crate::files;
-use crate::intake::Intake;
+use crate::intake::{Intake, Tail};
 use crate::queues::Queues;
 use crate::wire::{Hello, LONGEST, Message, Refusal};
 
 /// Logs that a copy without a lag begins at once.
-const AHEAD: u32 = 16;
+pub const AHEAD: u32 = 16;
 /// Longest silence of a copy towards its active.
 const BEAT: Span = Span::seconds(5);
 
@@ -257,33 +258,30 @@ impl PassiveCopy {
         }
         let reporter = self.clone().report(sender.clone(), Rc::clone(over));
         drop(self.0.world.spawner.spawn(reporter));
-        let mut storing = None;
+        let mut storing = VecDeque::new();
         let received = self.take_logs(sender, receiver, &mut storing).await;
-        let stored = match storing {
-            Some(storing) => storing.await,
-            None => Ok(()),
-        };
+        let mut stored = Ok(());
+        for one in storing {
+            stored = stored.and(one.await);
+        }
         // What could not be stored is why nothing more was received, if both failed.
         stored.and(received)
     }
 
-    /// Receives logs. While one is made durable, the next one arrives.
+    /// Receives logs. While one is written and the one before it gets its name, the next one arrives.
     async fn take_logs(
         &self,
         sender: &Sender,
         receiver: &mut Receiver,
-        storing: &mut Option<Task<Result<(), CopyError>>>,
+        storing: &mut VecDeque<Task<Result<(), CopyError>>>,
     ) -> Result<(), CopyError> {
-        let mut wanted = self.0.intake.borrow().next();
+        let broken = Rc::new(Cell::new(false));
         let mut arriving: Option<(u32, u32, Vec<u8>)> = None;
         while let Some(message) = self.next_message(receiver).await? {
             match (message, &mut arriving) {
                 (Message::Closed(closed), _) => self.note(|queues| queues.closed = closed),
                 (Message::Log { generation, length }, None) => {
-                    self.0
-                        .intake
-                        .borrow()
-                        .announced(wanted, generation, length)?;
+                    self.0.intake.borrow().announced(generation, length)?;
                     arriving = Some((generation, length, Vec::new()));
                 }
                 (Message::Log { .. }, Some((torn, ..))) => return Err(Refusal::Torn(*torn).into()),
@@ -300,12 +298,16 @@ impl PassiveCopy {
             let whole =
                 |(_, length, bytes): &mut (u32, u32, Vec<u8>)| bytes.len() == *length as usize;
             if let Some((generation, _, bytes)) = arriving.take_if(whole) {
-                if let Some(former) = storing.take() {
-                    former.await?;
+                let tail = self.0.intake.borrow_mut().check(generation, &bytes)?;
+                if storing.len() == files::ARRIVING_MAX
+                    && let Some(oldest) = storing.pop_front()
+                {
+                    oldest.await?;
                 }
-                let store = self.clone().store(sender.clone(), generation, bytes);
-                *storing = Some(self.0.world.spawner.spawn(store));
-                wanted = generation + 1;
+                let store = self
+                    .clone()
+                    .store(sender.clone(), tail, bytes, Rc::clone(&broken));
+                storing.push_back(self.0.world.spawner.spawn(store));
             }
         }
         match arriving {
@@ -333,33 +335,52 @@ impl PassiveCopy {
         }
     }
 
-    /// Stores a log and acknowledges it. What cannot be stored ends the connection, also when nothing more comes over it.
-    async fn store(self, sender: Sender, generation: u32, bytes: Vec<u8>) -> Result<(), CopyError> {
-        let stored = self.put(generation, &bytes).await;
+    /// Stores a log after the one before it, and acknowledges it. When one cannot be stored, `broken` says so to those after it, and the
+    /// connection ends, also when nothing more comes over it.
+    async fn store(
+        self,
+        sender: Sender,
+        tail: Tail,
+        bytes: Vec<u8>,
+        broken: Rc<Cell<bool>>,
+    ) -> Result<(), CopyError> {
+        let stored = self.put(tail, &bytes, &broken).await;
         match &stored {
-            Ok(()) => sender.send(&Message::Stored(generation).to_bytes()).await?,
-            Err(CopyError::Refused(refusal)) => self.refuse(&sender, *refusal).await,
-            Err(_) => drop(sender.finish().await),
+            Ok(true) => {
+                let stored = Message::Stored(tail.held.generation);
+                sender.send(&stored.to_bytes()).await?;
+            }
+            Ok(false) => {}
+            Err(_) => {
+                broken.set(true);
+                self.0.changed.notify();
+                // Its own error is the one that counts.
+                let _ = sender.finish().await;
+            }
         }
-        stored
+        stored.map(drop)
     }
 
-    /// Checks a log and makes it durable.
-    async fn put(&self, generation: u32, bytes: &[u8]) -> Result<(), CopyError> {
-        let (tail, directory) = {
-            let intake = self.0.intake.borrow();
-            (
-                intake.check(generation, bytes)?,
-                intake.directory().to_owned(),
-            )
+    /// Makes a log durable: its content at once, its name after that of the one before it. `false` when that one failed.
+    async fn put(&self, tail: Tail, bytes: &[u8], broken: &Cell<bool>) -> Result<bool, CopyError> {
+        let (world, directory) = (&self.0.world, self.0.intake.borrow().directory().to_owned());
+        let generation = tail.held.generation;
+        files::write_log::<Bytes>(world, &directory, generation, bytes).await?;
+        let turn = || {
+            let is_next = self.0.intake.borrow().next() == generation;
+            (is_next || broken.get()).then_some(is_next)
         };
-        files::put_log(&self.0.world, &directory, generation, bytes).await?;
+        if !self.0.changed.wait(turn).await {
+            files::forget_log(world, &directory, generation).await;
+            return Ok(false);
+        }
+        files::name_log(world, &directory, generation).await?;
         self.0.intake.borrow_mut().stored(tail);
         self.note(|queues| {
             queues.stored = generation;
             queues.closed = queues.closed.max(generation);
         });
-        Ok(())
+        Ok(true)
     }
 
     /// Tells the active how far the databases are, also when nothing changes.
@@ -490,10 +511,7 @@ impl PassiveCopy {
 
     /// The checkpoint follows at the depth of the instance, in whole logs.
     fn plan_checkpoint(&self) {
-        let instance = &self.0.options.instance;
-        let depth = instance.checkpoint_depth.get();
-        let logs = depth.div_euclid(instance.log.file_bytes() as u64).max(1);
-        let logs = u32::try_from(logs).unwrap_or(u32::MAX);
+        let logs = self.0.options.instance.checkpoint_logs();
         let replayed = self.queues().replayed;
         self.0.checkpoint_at.set(replayed.saturating_add(logs));
     }

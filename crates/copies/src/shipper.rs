@@ -290,13 +290,13 @@ impl Shipper {
             true => files.current_path(),
             false => files.archived_path(generation),
         };
-        let mut opened = LogReader::open(world, Class::Replication, &path).await?;
+        let mut opened = LogReader::<Bytes>::open(world, Class::Replication, &path).await?;
         if opened.is_none() && generation == self.closed() {
             // The roll that renames it may not have begun.
             if self.is_current(generation).await? {
                 return Ok(false);
             }
-            opened = LogReader::open(world, Class::Replication, &path).await?;
+            opened = LogReader::<Bytes>::open(world, Class::Replication, &path).await?;
         }
         let Some(mut reader) = opened else {
             return Err(Refusal::Truncated(generation).into());
@@ -310,14 +310,14 @@ impl Shipper {
     /// Whether the file that is written to is still this generation.
     async fn is_current(&self, generation: u32) -> Result<bool, CopyError> {
         let path = self.0.instance.log().files().current_path();
-        let opened = LogReader::open(&self.0.world, Class::Replication, &path).await?;
+        let opened = LogReader::<Bytes>::open(&self.0.world, Class::Replication, &path).await?;
         let Some(mut reader) = opened else {
             // Between the two renames of a roll.
             return Ok(false);
         };
         let header = reader.next().await;
         reader.close().await;
-        let header = header?.map(|(bytes, _)| LogHeader::read(&bytes));
+        let header = header?.map(|(bytes, ..)| LogHeader::read(&bytes));
         Ok(matches!(header, Some(Ok(header)) if header.generation == generation))
     }
 
@@ -325,7 +325,7 @@ impl Shipper {
         &self,
         sender: &Sender,
         generation: u32,
-        reader: &mut LogReader,
+        reader: &mut LogReader<Bytes>,
     ) -> Result<(), CopyError> {
         let length = u32::try_from(reader.length()).unwrap_or(u32::MAX);
         let begin = Message::Log { generation, length };
@@ -335,9 +335,9 @@ impl Shipper {
             self.0.instance.options().number,
         );
         let mut at = 0;
-        while let Some((bytes, latency)) = reader.next().await? {
-            let count = bytes.len() as u64;
+        while let Some((read, count, latency)) = reader.next().await? {
             meters.log(number, |log| &mut log.replication, count, latency);
+            let bytes = read.to_vec();
             let piece = Message::Piece { at, bytes };
             sender.send(&piece.to_bytes()).await?;
             at += u32::try_from(count).expect("a piece is small");

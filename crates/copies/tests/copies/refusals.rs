@@ -387,21 +387,21 @@ fn a_copy_cannot_have_what_was_not_sent() {
 
 #[test]
 fn a_foreign_file_under_the_name_of_an_arriving_log_is_left_alone() {
-    let mut store = files(&["/a", "/b"]);
-    let path = Path::new("/b/log/edbcopy.log");
-    store.put(path, &[7; 8192]);
-    let (mut made, [_, copy]) = world(1, store, LinkOptions::default());
-    let machine = made.machine.clone();
-    let result = made.executor.block_on(async move {
-        let options = copy_options(instance("/b", 512, Circular::Off));
-        PassiveCopy::open(copy.world(), options).await.map(drop)
-    });
-    let error = result.expect_err("it is foreign").to_string();
-    assert_eq!(
-        error,
-        "/b/log/edbcopy.log: not a file of this tool; it will not be written to"
-    );
-    assert_eq!(machine.store().get(path).unwrap(), [7; 8192]);
+    for name in ["edbcopy0.log", "edbcopy1.log"] {
+        let mut store = files(&["/a", "/b"]);
+        let path = Path::new("/b/log").join(name);
+        store.put(&path, &[7; 8192]);
+        let (mut made, [_, copy]) = world(1, store, LinkOptions::default());
+        let machine = made.machine.clone();
+        let result = made.executor.block_on(async move {
+            let options = copy_options(instance("/b", 512, Circular::Off));
+            PassiveCopy::open(copy.world(), options).await.map(drop)
+        });
+        let error = result.expect_err("it is foreign").to_string();
+        let why = "not a file of this tool; it will not be written to";
+        assert_eq!(error, format!("/b/log/{name}: {why}"));
+        assert_eq!(machine.store().get(&path).unwrap(), [7; 8192]);
+    }
 }
 
 /// A copy that lacks what the active has removed is told so, and the active names it.
