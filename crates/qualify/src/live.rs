@@ -118,11 +118,7 @@ impl Gauge {
 /// Database reads and writes since the collection began.
 fn ios(meters: &Meters) -> u64 {
     let databases = meters.databases.iter();
-    databases.map(|m| count(&m.reads) + count(&m.writes)).sum()
-}
-
-fn count(meter: &Meter) -> u64 {
-    meter.latencies().count() + meter.running().count()
+    databases.map(|m| m.reads.count() + m.writes.count()).sum()
 }
 
 fn sum<'m>(meters: impl Iterator<Item = &'m Meter>) -> Latencies {

@@ -83,6 +83,11 @@ impl Meter {
         self.closed.reading()
     }
 
+    /// I/Os counted since the last [`Self::discard`], including the running interval.
+    pub fn count(&self) -> u64 {
+        self.closed.latencies.count() + self.running.latencies.count()
+    }
+
     /// Bytes counted since the last [`Self::discard`], including the running interval.
     pub fn bytes(&self) -> u64 {
         self.closed.bytes + self.running.bytes

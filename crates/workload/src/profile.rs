@@ -214,6 +214,8 @@ pub struct Profile {
     pub stop_percent: Figure<u32>,
     /// Log between the checkpoint and the newest record.
     pub checkpoint_depth: Figure<ByteSize>,
+    /// The same of a passive copy.
+    pub copy_checkpoint_depth: Figure<ByteSize>,
     /// How checkpoint writes are spread over time.
     pub checkpoint_pacing: Figure<CheckpointPacing>,
     /// Pages by which a database grows.

@@ -179,7 +179,7 @@ impl<C: Content> Base<C> {
     }
 
     /// Closes the files of the databases.
-    pub(super) async fn close_databases(&self) -> Result<(), EngineError> {
+    pub(crate) async fn close_databases(&self) -> Result<(), EngineError> {
         for entry in &self.databases {
             for file in [entry.file, entry.map] {
                 let closed = self.world.volume.close(file).await;

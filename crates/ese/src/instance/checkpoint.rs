@@ -185,6 +185,31 @@ impl<C: Content> Base<C> {
         holds.iter().copied().fold(position.generation, u32::min)
     }
 
+    /// Writes back everything, and moves the checkpoint of databases that follow a log to its `end`, as far as `open`, the first
+    /// changes of transactions without an end, allow.
+    pub(crate) async fn write_back_to(
+        &self,
+        end: LogPosition,
+        open: impl Iterator<Item = LogPosition>,
+    ) -> Result<(), EngineError> {
+        self.cache.write_all(self.options.number).await?;
+        for database in &self.databases {
+            self.cache.sync(database.number).await?;
+        }
+        let needed = self.cache.oldest_needed(self.options.number);
+        let position = needed.into_iter().chain(open).fold(end, LogPosition::min);
+        if position > self.checkpoint.get() {
+            self.write_flush_maps().await?;
+            let file = self.open_checkpoint().await?;
+            let written = self.write_checkpoint(file, position).await;
+            let closed = self.world.volume.close(file).await;
+            written?;
+            closed.map_err(name_error(&self.checkpoint_path()))?;
+            self.give_up_old_logs().await?;
+        }
+        Ok(())
+    }
+
     /// Makes `position` the durable checkpoint.
     pub(crate) async fn write_checkpoint(
         &self,

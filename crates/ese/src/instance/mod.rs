@@ -100,6 +100,15 @@ pub struct InstanceOptions {
     pub epoch_ms: u64,
 }
 
+impl InstanceOptions {
+    /// The checkpoint depth in whole log files, at least one.
+    pub fn checkpoint_logs(&self) -> u32 {
+        let depth = self.checkpoint_depth.get();
+        let logs = depth.div_euclid(self.log.file_bytes() as u64).max(1);
+        u32::try_from(logs).unwrap_or(u32::MAX)
+    }
+}
+
 /// Circular logging: what to do with logs that recovery no longer needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Circular {

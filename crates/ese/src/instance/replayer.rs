@@ -34,7 +34,6 @@ use crate::content::Bytes;
 use crate::error::{EngineError, PageFault};
 use crate::format::header::DatabaseState;
 use crate::log::reader::Generation;
-use crate::small_file::name_error;
 
 /// Databases that follow a log, generation by generation.
 pub struct Replayer {
@@ -194,24 +193,8 @@ impl Replayer {
         let Some((_, end)) = self.last.filter(|_| self.trust == Trust::Verified) else {
             return Ok(());
         };
-        let base = &self.base;
-        base.cache.write_all(base.options.number).await?;
-        for database in &base.databases {
-            base.cache.sync(database.number).await?;
-        }
-        let needed = base.cache.oldest_needed(base.options.number);
         let open = self.open.values().filter_map(|open| open.first);
-        let position = needed.into_iter().chain(open).fold(end, LogPosition::min);
-        if position > base.checkpoint.get() {
-            base.write_flush_maps().await?;
-            let file = base.open_checkpoint().await?;
-            let written = base.write_checkpoint(file, position).await;
-            let closed = base.world.volume.close(file).await;
-            written?;
-            closed.map_err(name_error(&base.checkpoint_path()))?;
-            base.give_up_old_logs().await?;
-        }
-        Ok(())
+        self.base.write_back_to(end, open).await
     }
 
     /// Leaves the databases as they are, for the next open.

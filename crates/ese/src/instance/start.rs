@@ -12,7 +12,7 @@ use brunt_units::{LogPosition, Time};
 use brunt_world::sync::Event;
 use brunt_world::{OpenMode, VolumeError, World};
 
-use super::base::Beginning;
+use super::base::{Arrived, Beginning};
 use super::database::Found;
 use super::ours;
 use super::transactions::Transactions;
@@ -42,20 +42,7 @@ impl<C: Content> Instance<C> {
         options: InstanceOptions,
         pages: &[u32],
     ) -> Result<Self, EngineError> {
-        assert_eq!(
-            pages.len(),
-            options.databases.len(),
-            "pages of each database"
-        );
-        let files = log_files(world, cache, &options, None);
-        ours::check_files(world, &files, &options).await?;
-        refuse_logs(world, &files).await?;
-        let mut found = Vec::with_capacity(options.databases.len());
-        for (path, pages) in options.databases.iter().zip(pages) {
-            found.push(make_blank(world, &options, path, *pages).await?);
-        }
-        let beginning = Beginning::default();
-        let (base, _) = Base::assemble(world, cache, options, beginning, found).await?;
+        let (base, _) = Base::blank(world, cache, options, pages).await?;
         let instance = Self::over(base, 1, LogPosition::default());
         instance.attach().await?;
         instance.run_background(instance.clone().run_checkpoint());
@@ -146,6 +133,30 @@ impl<C: Content> Instance<C> {
         let mut spelled = Vec::new();
         record::encode(what, &mut spelled);
         self.0.log.append(C::record(&spelled))
+    }
+}
+
+impl<C: Content> Base<C> {
+    /// Creates databases of `pages` zero pages each, where there are none and no log.
+    pub(crate) async fn blank(
+        world: &World,
+        cache: &Cache<C>,
+        options: InstanceOptions,
+        pages: &[u32],
+    ) -> Result<(Rc<Self>, Rc<Arrived>), EngineError> {
+        assert_eq!(
+            pages.len(),
+            options.databases.len(),
+            "pages of each database"
+        );
+        let files = log_files(world, cache, &options, None);
+        ours::check_files(world, &files, &options).await?;
+        refuse_logs(world, &files).await?;
+        let mut found = Vec::with_capacity(options.databases.len());
+        for (path, pages) in options.databases.iter().zip(pages) {
+            found.push(make_blank(world, &options, path, *pages).await?);
+        }
+        Self::assemble(world, cache, options, Beginning::default(), found).await
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The twin's log has only a length. Recovery needs to know which pages each change touched, where the change is in the
 //! log, and which pages it created: those are written without being read. The journal stores that, in a few bytes per page
-//! of a change, and only for tests that end with a recovery.
+//! of a change, and only for tests that end with a recovery or have passive copies.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -77,6 +77,20 @@ impl Journal {
         self.gone = kept;
     }
 
+    /// A copy of what it knows of `generation`.
+    pub(super) fn part(&self, generation: u32) -> Self {
+        let mut part = Self::default();
+        for noted in self.of_generation(generation, LogPosition::default()) {
+            part.changes.push_back(Change {
+                appended: noted.appended,
+                database: noted.database,
+                first: part.pages.len(),
+            });
+            part.pages.extend(noted.pages);
+        }
+        part
+    }
+
     /// The changes of `generation`, starting at `from`.
     pub(crate) fn of_generation(
         &self,
@@ -138,5 +152,12 @@ mod tests {
         assert_eq!(seen(3, at(3, 6).start), [(100, true)]);
         assert_eq!(seen(4, all), [(100, false), (8, false)]);
         assert_eq!(seen(5, all), []);
+        let part = journal.part(3);
+        let noted = part.of_generation(3, all).flat_map(|noted| noted.pages);
+        let noted: Vec<_> = noted
+            .map(|touched| (touched.page.0, touched.is_fresh))
+            .collect();
+        assert_eq!(noted, seen(3, all));
+        assert_eq!(part.of_generation(4, all).count(), 0);
     }
 }

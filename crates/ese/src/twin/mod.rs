@@ -11,7 +11,9 @@
 //!    space     extents from the space after them    supply.rs
 //!    sizes     nodes on pages, records in the log   measure.rs, nodes.rs
 //!    pages     what an operation changes            pages.rs
-//!    crash     what recovery reads and changes      journal.rs, recovery.rs
+//!    redo      what a log changes                   journal.rs, redo.rs
+//!    crash     what recovery reads and changes      recovery.rs
+//!    copies    what a passive copy does             copy.rs
 //! ```
 //!
 //! An operation makes its pages resident one after another, as the engine does. Then it logs and changes them at once and
@@ -22,6 +24,7 @@
 //! ([`Layout::reads_branches`]). The latter matches published tests whose databases have more branch pages than the cache
 //! has frames.
 
+mod copy;
 mod ends;
 mod journal;
 mod leaves;
@@ -29,6 +32,7 @@ mod measure;
 mod nodes;
 mod pages;
 mod recovery;
+mod redo;
 mod supply;
 mod urn;
 
@@ -46,6 +50,7 @@ use crate::instance::Instance;
 use crate::instance::transaction::Commit;
 use crate::log::{Appended, FlushReason};
 use crate::policy::extension;
+pub use copy::TwinCopy;
 use ends::Ends;
 pub use journal::Journal;
 use leaves::Leaves;
@@ -187,6 +192,11 @@ impl TwinTable {
             journal: Some(journal),
             ..self
         }
+    }
+
+    /// The journal that it records its changes in.
+    pub fn journal(&self) -> Option<Rc<RefCell<Journal>>> {
+        self.journal.clone()
     }
 
     /// Forgets recorded changes of its instance before `position`.

@@ -3,22 +3,20 @@
 //! ```text
 //!   journal     the changes of the log                     kept while sessions work
 //!   Left        pages with unwritten changes               determined when the server is left
-//!   Reopening   each log is read whole. While the pages of one batch of changes are read ahead, the previous batch is
-//!               replayed: its pages are fetched one change after another, changed if they lack it, and evicted like other
-//!               dirty pages
+//!   Reopening   each log is read whole and replayed (redo.rs)
 //! ```
 //!
-//! Order and batches are those of [`crate::instance::recovery`] with real pages. A real page tells by its time whether it
-//! lacks a change; here it lacks those made since it was last clean. Nothing is undone: every change of the twin is logged
-//! with its commit.
+//! A real page tells by its time whether it lacks a change; here it lacks those made since it was last clean. Nothing is
+//! undone: every change of the twin is logged with its commit.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use brunt_units::{LogPosition, PageNumber};
-use brunt_world::{Class, OpenMode, World};
+use brunt_world::{OpenMode, World};
 
-use super::journal::{Journal, Noted};
+use super::journal::Journal;
+use super::redo::Redo;
 use crate::cache::{Cache, Trust};
 use crate::content::Ghost;
 use crate::error::EngineError;
@@ -28,8 +26,7 @@ use crate::instance::base::{Beginning, Replayed};
 use crate::instance::database::Found;
 use crate::instance::recovery::RecoveryReport;
 use crate::instance::{Base, Instance, InstanceOptions};
-use crate::policy::preread::Changed;
-use crate::small_file::{name_error, read_whole};
+use crate::small_file::name_error;
 
 /// Log records per operation: changes of a record and of its index entry, and the commit.
 const RECORDS: u64 = 3;
@@ -173,71 +170,25 @@ impl Reopening {
 
     async fn replay_journal(&self) -> Result<RecoveryReport, EngineError> {
         let (left, mut report) = (&self.left, RecoveryReport::default());
+        let redo = Redo {
+            base: &self.base,
+            trust: Trust::Recovering,
+        };
         let from = left.checkpoint;
         let generations = from.generation.max(1)..=left.tail.generation;
         let all = left.tail.generation + 1 - generations.start();
         for generation in generations {
-            self.read_log(generation).await?;
+            redo.read_log(generation).await?;
             report.generations += 1;
             self.base.replayed.set((report.generations, all));
             let changes: Vec<_> = left.journal.of_generation(generation, from).collect();
-            let (mut batch, mut later) = self.read_ahead(&changes);
-            while !batch.is_empty() {
-                let (next, rest) = self.read_ahead(later);
-                for change in batch {
-                    report.records += RECORDS;
-                    report.changes += self.repeat(change).await?;
-                }
-                (batch, later) = (next, rest);
-            }
+            report.records += RECORDS * changes.len() as u64;
+            let lacks = |database, page, start| left.lacks(database, page, start);
+            report.changes += redo.replay(&changes, lacks).await?;
         }
         for database in &self.base.databases {
             self.base.cache.end_preread(database.number).await;
         }
         Ok(report)
-    }
-
-    /// Reads a whole log file.
-    async fn read_log(&self, generation: u32) -> Result<(), EngineError> {
-        let path = self.base.files.path_of(generation);
-        read_whole(&self.base.world, Class::Recovery, &path)
-            .await
-            .map(drop)
-    }
-
-    /// The next changes to replay, whose pages have been requested, and the changes after them.
-    fn read_ahead<'r>(&self, changes: &'r [Noted<'r>]) -> (&'r [Noted<'r>], &'r [Noted<'r>]) {
-        self.base
-            .cache
-            .preread_batch(changes, Trust::Recovering, |change, out| {
-                let number = self.base.database(change.database).number;
-                out.extend(change.pages.clone().map(|touched| Changed {
-                    page: (number, touched.page),
-                    is_fresh: touched.is_fresh,
-                }));
-            })
-    }
-
-    /// Brings the pages of a change up to date; returns how many lacked it.
-    async fn repeat(&self, change: &Noted<'_>) -> Result<u64, EngineError> {
-        let (cache, number) = (&self.base.cache, self.base.database(change.database).number);
-        let mut pins = Vec::with_capacity(change.pages.len());
-        let mut behind = Vec::with_capacity(change.pages.len());
-        for touched in change.pages.clone() {
-            pins.push(match touched.is_fresh {
-                true => cache.claim(number, touched.page).await?,
-                false => cache.fetch(number, touched.page, Trust::Recovering).await?,
-            });
-            if touched.is_fresh
-                || self
-                    .left
-                    .lacks(change.database, touched.page, change.appended.start)
-            {
-                behind.push(touched.page);
-            }
-        }
-        let time = cache.time(number).next();
-        cache.changed(number, &behind, change.appended, time);
-        Ok(behind.len() as u64)
     }
 }

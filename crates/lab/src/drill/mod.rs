@@ -62,7 +62,7 @@ pub enum DrillError {
     NoPair,
     /// Its servers have passive copies, and a drill moves them without.
     #[error(
-        "a drill follows no [[copy]]\n  `brunt simulate --engine bytes` does; take these tables out to rehearse"
+        "a drill follows no [[copy]]\n  `brunt simulate` does; take these tables out to rehearse"
     )]
     Copies,
     /// An array cannot be built.

@@ -123,7 +123,8 @@ impl Follower {
             name: self.plan.files.name.clone(),
             instance: plan.instances[self.plan.of].name.clone(),
             lag: self.plan.lag,
-            samples: self.samples.borrow().clone(),
+            samples: self.samples.borrow().queues.clone(),
+            rates: self.samples.borrow().rates(),
             seeding_took: self.seeding_took,
             remark: "it was not compared".to_owned(),
             ..Followed::default()

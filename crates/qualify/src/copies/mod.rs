@@ -12,6 +12,7 @@
 //! something is wrong with it: then it stays for a look.
 
 mod end;
+mod twins;
 
 use std::cell::RefCell;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -23,8 +24,10 @@ use brunt_copies::truncation::Limits;
 use brunt_copies::{CopyError, CopyOptions, PassiveCopy, Shipper};
 use brunt_ese::format::stamp::Signature;
 use brunt_ese::instance::database;
+use brunt_ese::meter::{DatabaseMeters, MeterBoard};
 use brunt_report::result::PassiveCopy as InResult;
-use brunt_units::{ByteSize, Span};
+use brunt_stats::Meter;
+use brunt_units::{ByteSize, Span, Time};
 use brunt_world::World;
 
 use crate::error::RunError;
@@ -34,6 +37,7 @@ use crate::progress::{Listener, News, Stop};
 use crate::rules::ReplicaOutcome;
 use crate::server::Server;
 use crate::truth::witness::Hearing;
+pub(crate) use twins::TwinFollowers;
 
 /// A passive copy of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +51,7 @@ pub struct CopyPlan {
 }
 
 impl Plan {
-    /// The plan of a server with the files of `copy` alone, and an instance's part of the cache.
+    /// The plan of a server with the files of `copy` alone, an instance's part of the cache, and the checkpoint depth of a passive copy.
     fn of_copy(&self, copy: &CopyPlan) -> Self {
         let (page, parts) = (
             self.engine.page.bytes_u64(),
@@ -63,6 +67,7 @@ impl Plan {
             engine: EnginePlan {
                 cache_min: part(self.engine.cache_min),
                 cache_max: part(self.engine.cache_max),
+                checkpoint_depth: self.version.profile().copy_checkpoint_depth.value,
                 ..self.engine
             },
             ..self.clone()
@@ -144,6 +149,59 @@ async fn signature(world: &World, plan: &Plan, path: &Path) -> Option<Signature>
     closed.is_ok().then_some(found.header.signature)
 }
 
+/// Passive copies at work, with or without content.
+pub(crate) trait Following {
+    /// Notes the queues and I/Os of all copies; their names and queues, in logs.
+    fn sample(&self, now: Time) -> Vec<(String, [u32; 2])>;
+
+    /// What is new: copies that no longer follow.
+    fn news(&self) -> Vec<String>;
+}
+
+/// Reads and writes of a copy's databases so far.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    at: Time,
+    ios: [u64; 2],
+}
+
+/// What a copy was seen to do at the end of each sample.
+#[derive(Clone, Debug, Default)]
+struct Samples {
+    /// Copy queue and replay queue, in logs.
+    queues: Vec<[u32; 2]>,
+    /// The first and the last sample.
+    marks: Option<(Mark, Mark)>,
+}
+
+impl Samples {
+    fn add(&mut self, at: Time, queues: [u32; 2], board: &MeterBoard) {
+        let ios = board.with(|meters| {
+            let count = |pick: fn(&DatabaseMeters) -> &Meter| {
+                let databases = meters.databases.iter();
+                databases.map(|database| pick(database).count()).sum()
+            };
+            [
+                count(|database| &database.reads),
+                count(|database| &database.writes),
+            ]
+        });
+        let mark = Mark { at, ios };
+        self.queues.push(queues);
+        self.marks = Some((self.marks.map_or(mark, |(first, _)| first), mark));
+    }
+
+    /// Reads and writes per second from the first sample to the last one.
+    fn rates(&self) -> Option<[f64; 2]> {
+        let (first, last) = self.marks.filter(|(first, last)| last.at > first.at)?;
+        let rate = |which: usize| {
+            let done = last.ios[which] - first.ios[which];
+            done as f64 / (last.at - first.at).as_seconds()
+        };
+        Some([rate(0), rate(1)])
+    }
+}
+
 /// A passive copy at work.
 struct Follower {
     plan: CopyPlan,
@@ -154,8 +212,7 @@ struct Follower {
     /// The generation before the first one that it needed.
     seeded_to: u32,
     seeding_took: Span,
-    /// Copy queue and replay queue at the end of each sample.
-    samples: RefCell<Vec<[u32; 2]>>,
+    samples: RefCell<Samples>,
     /// Why it no longer follows.
     error: Rc<RefCell<Option<CopyError>>>,
     was_told: RefCell<bool>,
@@ -175,6 +232,8 @@ pub struct Followed {
     pub lag: Span,
     /// Copy queue and replay queue, in logs, at the end of each sample.
     pub samples: Vec<[u32; 2]>,
+    /// Reads and writes of its databases per second between the first sample and the last one.
+    pub rates: Option<[f64; 2]>,
     /// Logs that it has stored.
     pub logs: u32,
     /// How long its seed took.
@@ -190,6 +249,21 @@ pub struct Followed {
 }
 
 impl Followed {
+    /// Adds what the second half of a test has seen of it, as if its collection had followed. Rates are the mean of both; of the times
+    /// to catch up, the longer one counts.
+    pub(crate) fn absorb(&mut self, second: Self) {
+        self.samples.extend(second.samples);
+        self.rates = match (self.rates, second.rates) {
+            (Some(one), Some(two)) => Some([0, 1].map(|which| one[which].midpoint(two[which]))),
+            (one, two) => one.or(two),
+        };
+        self.logs += second.logs;
+        self.catch_up_took = self.catch_up_took.max(second.catch_up_took);
+        if second.is_wrong == Some(true) {
+            (self.is_wrong, self.remark) = (second.is_wrong, second.remark);
+        }
+    }
+
     /// What the rules judge.
     pub(crate) fn outcome(&self) -> ReplicaOutcome {
         ReplicaOutcome {
@@ -207,6 +281,8 @@ impl Followed {
             lag_s: self.lag.as_seconds(),
             copy_queue_logs: queue(0),
             replay_queue_logs: queue(1),
+            database_reads_per_s: self.rates.map(|[reads, _]| reads),
+            database_writes_per_s: self.rates.map(|[_, writes]| writes),
             logs: self.logs.into(),
             seed_s: self.seeding_took.as_seconds(),
             catch_up_s: self.catch_up_took.map(Span::as_seconds),
@@ -300,26 +376,6 @@ impl Followers {
         Ok(())
     }
 
-    /// Notes the queues of all copies; their names and queues, in logs.
-    pub(crate) fn sample(&self) -> Vec<(String, [u32; 2])> {
-        let queues = self.0.iter().map(|follower| {
-            let queues = follower.queues();
-            follower.samples.borrow_mut().push(queues);
-            (follower.plan.files.name.clone(), queues)
-        });
-        queues.collect()
-    }
-
-    /// What is new: copies that no longer follow.
-    pub(crate) fn news(&self) -> Vec<String> {
-        let failed = self.0.iter().filter_map(|follower| {
-            let why = follower.failure()?;
-            let was_told = follower.was_told.replace(true);
-            (!was_told).then(|| format!("{}: {why}", follower.plan.files.name))
-        });
-        failed.collect()
-    }
-
     /// Ends all copies and leaves their files.
     async fn leave(&self) {
         for follower in &self.0 {
@@ -329,6 +385,27 @@ impl Followers {
             // It is worthless already.
             let _ = follower.copy.clone().close().await;
         }
+    }
+}
+
+impl Following for Followers {
+    fn sample(&self, now: Time) -> Vec<(String, [u32; 2])> {
+        let queues = self.0.iter().map(|follower| {
+            let queues = follower.queues();
+            let mut samples = follower.samples.borrow_mut();
+            samples.add(now, queues, follower.copy.meters());
+            (follower.plan.files.name.clone(), queues)
+        });
+        queues.collect()
+    }
+
+    fn news(&self) -> Vec<String> {
+        let failed = self.0.iter().filter_map(|follower| {
+            let why = follower.failure()?;
+            let was_told = follower.was_told.replace(true);
+            (!was_told).then(|| format!("{}: {why}", follower.plan.files.name))
+        });
+        failed.collect()
     }
 }
 

@@ -10,6 +10,7 @@ pub mod sessions;
 use std::rc::Rc;
 
 use brunt_ese::meter::MeterBoard;
+use brunt_stats::Meter;
 use brunt_units::{Span, Time};
 use brunt_workload::keys::{Population, RECENT};
 use brunt_workload::operations::Workload;
@@ -268,9 +269,7 @@ fn mark(at: Time, board: &MeterBoard, operations: u64) -> Mark {
     let ios = board.with(|meters| {
         let databases = meters.databases.iter();
         let streams = databases.flat_map(|database| [&database.reads, &database.writes]);
-        streams
-            .map(|meter| meter.latencies().count() + meter.running().count())
-            .sum()
+        streams.map(Meter::count).sum()
     });
     Mark {
         ios,

@@ -93,7 +93,7 @@ impl Director<'_> {
                     });
                 }
                 if let Some(followers) = server.followers() {
-                    sampler.note_queues(now, &followers.sample());
+                    sampler.note_queues(now, &followers.sample(now));
                     followers
                         .news()
                         .into_iter()

@@ -11,6 +11,7 @@ use brunt_ese::meter::Meters;
 use brunt_stats::Latencies;
 use brunt_workload::mix::Kind;
 
+use crate::copies::Followed;
 use crate::hanging::Hung;
 use crate::load::sessions::Log;
 use crate::phases::test_run::TestRun;
@@ -32,6 +33,7 @@ pub struct Half {
     found: Found,
     hung: Hung,
     delays: Latencies,
+    copies: Vec<Followed>,
 }
 
 impl From<TestRun> for Half {
@@ -48,6 +50,7 @@ impl From<TestRun> for Half {
             found: run.found,
             hung: run.hung,
             delays: run.delays,
+            copies: run.copies,
         }
     }
 }
@@ -74,6 +77,9 @@ impl TestRun {
         self.found.absorb(&half.found);
         self.hung.absorb(half.hung);
         self.delays.merge(&half.delays);
+        for (first, second) in self.copies.iter_mut().zip(half.copies) {
+            first.absorb(second);
+        }
     }
 }
 

@@ -136,7 +136,8 @@ impl Director<'_> {
     async fn run(&self) -> Result<TestRun, RunError> {
         let started = self.world.clock.now();
         let opened = self.unless_hung(self.open()).await;
-        let (server, populations) = opened.map_err(|GaveUp| RunError::Hung(self.hung()))??;
+        let opened = opened.map_err(|GaveUp| RunError::Hung(self.hung()))?;
+        let (server, populations, followers) = opened?;
         let mut run = TestRun::new(self.plan, started, &server);
         self.meet(Border::Ready).await;
         self.wait_for_start().await;
@@ -152,7 +153,8 @@ impl Director<'_> {
                 as_before.then_some(extents)
             }
         };
-        self.end_copies(&mut run, &server, extents.as_deref()).await;
+        self.end_copies(&mut run, &server, &followers, extents.as_deref())
+            .await;
         self.verify(&mut run, &server, extents).await;
         run.hung = self.recorder.hung();
         run.injected = self.injection.outcome();
@@ -161,7 +163,7 @@ impl Director<'_> {
     }
 
     /// Opens the databases of the plan and surveys their records.
-    async fn open(&self) -> Result<(Rc<Server>, Vec<Population>), RunError> {
+    async fn open(&self) -> Result<(Rc<Server>, Vec<Population>, Rc<Followers>), RunError> {
         let (world, plan) = (self.world, self.plan);
         let decisions = places::decide(world, plan).await?;
         let copies_there = copies::there(world, plan).await?;
@@ -196,11 +198,14 @@ impl Director<'_> {
         server.name_files(|file, path| self.recorder.name(file, path));
         let surveyed = survey(world, &server, self.listener).await;
         let followed = match surveyed {
-            Ok(populations) => self.follow(&server).await.map(|()| populations),
+            Ok(populations) => {
+                let followers = self.follow(&server).await;
+                followers.map(|followers| (populations, followers))
+            }
             Err(error) => Err(error),
         };
         match followed {
-            Ok(populations) => Ok((server, populations)),
+            Ok((populations, followers)) => Ok((server, populations, followers)),
             Err(error) => {
                 // The first error is the one to report; databases are recoverable anyway.
                 let _ = server.close().await;
@@ -210,7 +215,7 @@ impl Director<'_> {
     }
 
     /// Seeds the copies of the plan, and ships logs to them from now on.
-    async fn follow(&self, server: &Rc<Server>) -> Result<(), RunError> {
+    async fn follow(&self, server: &Rc<Server>) -> Result<Rc<Followers>, RunError> {
         let (world, plan) = (self.world, self.plan);
         let begun = Followers::begin(world, plan, server, self.listener, self.stop).await;
         if begun.is_err() {
@@ -220,14 +225,19 @@ impl Director<'_> {
                 let _ = places::remove_all(world, &there).await;
             }
         }
-        begun.map(|followers| server.follow(followers))
+        let followers = Rc::new(begun?);
+        server.follow(Rc::<Followers>::clone(&followers));
+        Ok(followers)
     }
 
     /// Lets the copies catch up, and verifies them.
-    async fn end_copies(&self, run: &mut TestRun, server: &Server, extents: Option<&[Extent]>) {
-        let Some(followers) = server.followers() else {
-            return;
-        };
+    async fn end_copies(
+        &self,
+        run: &mut TestRun,
+        server: &Server,
+        followers: &Followers,
+        extents: Option<&[Extent]>,
+    ) {
         let (world, plan) = (self.world, self.plan);
         let is_whole = extents.is_some() && !self.stop.is_asked();
         let extents = extents.filter(|_| is_whole && plan.read_files);

@@ -2,7 +2,7 @@
 //!
 //! It only leaves out steps that have nothing to do. Databases exist at once and records are not compared. After the test pages are
 //! read as a checksum does, to measure the rate, but not judged; of large databases only a part is read. A backup and its restore
-//! move as many bytes as with records. A recovery replays what the twin has recorded of its log.
+//! move as many bytes as with records. A recovery replays what the twin has recorded of its log, and so do passive copies.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -11,6 +11,7 @@ use brunt_report::result::VerifiedFile;
 use brunt_units::{ByteSize, PageSize, Span};
 use brunt_world::World;
 
+use crate::copies::TwinFollowers;
 use crate::error::RunError;
 use crate::kinds::Work;
 use crate::phases::checksum::Reader;
@@ -59,11 +60,11 @@ impl Director<'_> {
         if !self.plan.faults.is_empty() {
             return Err(RunError::NotModelled("a fault"));
         }
-        if !self.plan.passive.is_empty() {
-            return Err(RunError::NotModelled("a passive copy"));
-        }
         let started = self.now();
-        let (server, populations) = Server::make(self.world, self.plan).await?;
+        let (world, plan) = (self.world, self.plan);
+        let (server, populations) = Server::make(world, plan).await?;
+        let followers = Rc::new(TwinFollowers::begin(world, plan, &server).await?);
+        server.follow(Rc::<TwinFollowers>::clone(&followers));
         assume();
         let server = Rc::new(server);
         server.name_files(|file, path| self.recorder.name(file, path));
@@ -72,6 +73,7 @@ impl Director<'_> {
         match self.plan.kind.work() {
             Work::Load => {
                 self.work(&mut run, &server, populations).await;
+                run.copies = followers.end(world, plan, self.stop).await;
             }
             Work::BackUp => {
                 self.back_up(&mut run, &server).await;

@@ -26,7 +26,7 @@ use brunt_workload::mix::Kind;
 use brunt_workload::operations::{Operation, Outcome};
 use brunt_world::{FileId, World};
 
-use crate::copies::Followers;
+use crate::copies::Following;
 use crate::load::sessions::{Performed, Target};
 use crate::phases::test_run::Recovered;
 use crate::plan::Plan;
@@ -110,7 +110,7 @@ pub struct Server<T: Table = Records> {
     /// The first error of log shipping.
     replication_error: RefCell<Option<EngineError>>,
     /// Its passive copies, if there are any.
-    followers: RefCell<Option<Rc<Followers>>>,
+    followers: RefCell<Option<Rc<dyn Following>>>,
 }
 
 impl<T: Table> Server<T> {
@@ -211,12 +211,12 @@ impl<T: Table> Server<T> {
     }
 
     /// Notes that `followers` follow it.
-    pub(crate) fn follow(&self, followers: Followers) {
-        *self.followers.borrow_mut() = Some(Rc::new(followers));
+    pub(crate) fn follow(&self, followers: Rc<dyn Following>) {
+        *self.followers.borrow_mut() = Some(followers);
     }
 
     /// Its passive copies, if there are any.
-    pub(crate) fn followers(&self) -> Option<Rc<Followers>> {
+    pub(crate) fn followers(&self) -> Option<Rc<dyn Following>> {
         self.followers.borrow().clone()
     }
 

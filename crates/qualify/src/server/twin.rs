@@ -140,6 +140,15 @@ impl Server<Twin> {
         }
     }
 
+    /// The journal of instance `instance`; an empty one when nothing is noted.
+    pub(crate) fn journal(&self, instance: usize) -> Rc<RefCell<Journal>> {
+        let mut tables = self.databases.iter();
+        let table = tables.find(|table| table.instance == instance);
+        table
+            .and_then(|table| table.table.journal())
+            .unwrap_or_default()
+    }
+
     /// Opens and recovers at another site what `sites` say is there of each instance of a server that was killed. Its trees go on as
     /// the server had them.
     ///
@@ -211,7 +220,8 @@ impl Server<Twin> {
             let journal = Rc::new(RefCell::new(Journal::default()));
             for (number, layout) in (0..).zip(layouts) {
                 let mut table = TwinTable::new(world, &opened, number, layout);
-                if plan.kind.work() == Work::Replay || plan.hearing.is_there() {
+                let is_replayed = plan.kind.work() == Work::Replay || !plan.passive.is_empty();
+                if is_replayed || plan.hearing.is_there() {
                     table = table.noting(Rc::clone(&journal));
                 }
                 let signature = opened.databases()[usize::from(number)]

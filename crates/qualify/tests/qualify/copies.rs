@@ -170,10 +170,31 @@ fn a_foreign_file_in_the_place_of_a_copy_stays() {
 }
 
 #[test]
-fn the_twin_has_no_logs_to_replay() {
-    let plan = with(vec![copy(0, 1, Span::ZERO)]);
-    let refused = Small::new(1).simulate(&plan).run.err().unwrap();
-    assert_eq!(refused, RunError::NotModelled("a passive copy"));
+fn copies_of_the_twin_keep_up_and_a_lagged_one_waits() {
+    let passive = vec![copy(0, 1, Span::ZERO), copy(0, 2, Span::seconds(8))];
+    let mut plan = with(passive);
+    // Databases this small grow past it in the twin.
+    plan.limits.reserve_percent = 400;
+    let left = Small::new(1).simulate(&plan);
+    let result = left.result(&plan);
+    assert_eq!(left.run.as_ref().unwrap().ending, Ending::Complete);
+    assert_eq!(
+        outcome(&result, RuleId::CopiesVerified),
+        Outcome::NotMeasured
+    );
+    let [prompt, lagged] = copies(&left, &plan).try_into().unwrap();
+    let last = |copy: &PassiveCopy| *copy.replay_queue_logs.last().unwrap();
+    assert!(prompt.logs > 20 && last(&prompt) <= 2, "{prompt:?}");
+    let held = lagged.logs as f64 / 22.0 * 8.0;
+    assert!(
+        (held * 0.6..held * 1.6).contains(&f64::from(last(&lagged))),
+        "{held}: {lagged:?}"
+    );
+    // Both have every log at the end, and only the active's are left.
+    assert_eq!(prompt.logs, lagged.logs);
+    assert!(prompt.catch_up_s.unwrap() < lagged.catch_up_s.unwrap());
+    let digest = Small::new(1).simulate(&plan).digest;
+    assert_eq!(left.digest, digest);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use crate::small::{Left, Small, failed, outcome, plan};
 use brunt_ese::policy::preread::IN_FLIGHT_RECOVERY;
 use brunt_qualify::kinds::TestKind;
-use brunt_qualify::plan::{EnginePlan, LoadPlan, Plan};
+use brunt_qualify::plan::{CopyPlan, EnginePlan, LoadPlan, Plan};
 use brunt_qualify::rules::{Ending, RuleId};
 use brunt_report::result::{Instance, Outcome};
 use brunt_units::{ByteSize, Span};
@@ -195,6 +195,49 @@ fn a_recovery_takes_as_long() {
     assert!(share.abs() < 0.1, "{line}");
     assert!(logs.iter().chain(&same).all(|logs| *logs >= 180), "{line}");
     println!("{line}");
+}
+
+/// A passive copy reads and writes as one with content does.
+#[test]
+fn a_passive_copy_does_the_same_io() {
+    let mut plan = server(Version::Exchange2010);
+    let mut files = plan.instances[0].clone();
+    files.name = "Copy".to_owned();
+    files.log = "copy/log".into();
+    files.databases[0].path = "copy/0.edb".into();
+    plan.passive.push(CopyPlan {
+        of: 0,
+        lag: Span::ZERO,
+        files,
+    });
+    plan.read_files = false;
+    let figures = |left: &Left| {
+        let result = left.result(&plan);
+        let server = &result.storage.servers[0];
+        let copy = &server.copies[0];
+        let operations = server.instances[0].transactions.unwrap() as f64;
+        let seconds = left.collected().length.as_seconds();
+        let each = |rate: Option<f64>| rate.unwrap() * seconds / operations;
+        [
+            ("reads", each(copy.database_reads_per_s), AGREE),
+            // They follow the log, of which the twin has less.
+            ("writes", each(copy.database_writes_per_s), 0.05),
+        ]
+    };
+    let (engine, twin) = (machine().run(&plan), machine().simulate(&plan));
+    let mut apart = Vec::new();
+    for ((name, engine, most), (_, twin, _)) in figures(&engine).into_iter().zip(figures(&twin)) {
+        let share = twin / engine - 1.0;
+        let line = format!(
+            "passive copy, {name} per operation of its active: {engine:.3} and {twin:.3}, {:+.1} %",
+            share * 100.0
+        );
+        println!("{line}");
+        if share.abs() > most {
+            apart.push(line);
+        }
+    }
+    assert!(apart.is_empty(), "{apart:#?}");
 }
 
 /// I/Os and bytes of each kind.

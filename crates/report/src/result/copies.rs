@@ -16,6 +16,13 @@ pub struct PassiveCopy {
     pub copy_queue_logs: Vec<u32>,
     /// Stored logs that it had not replayed, at the end of each sample.
     pub replay_queue_logs: Vec<u32>,
+    /// Reads of its databases per second between the first sample and the last one: redo, without maintenance; null with fewer
+    /// samples.
+    #[serde(default)]
+    pub database_reads_per_s: Option<f64>,
+    /// The same for writes.
+    #[serde(default)]
+    pub database_writes_per_s: Option<f64>,
     /// Logs that it received.
     pub logs: u64,
     /// Duration of its seed, in seconds.

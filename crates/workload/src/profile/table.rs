@@ -85,6 +85,7 @@ pub(super) const EXCHANGE_2003: Profile = Profile {
     start_percent: found(1, "ESE: 20,000,000 of 2,000,000,000"),
     stop_percent: found(2, "ESE: 40,000,000 of 2,000,000,000"),
     checkpoint_depth: found(ByteSize::mib(20), "ESE default"),
+    copy_checkpoint_depth: assumed(ByteSize::mib(20), "as its active"),
     checkpoint_pacing: inferred(CheckpointPacing::Burst, "bursts in reports of 2007"),
     extension_pages: found(256, "ESE default"),
     circular_logging: assumed(true, "as Jetstress 2007"),
@@ -165,6 +166,10 @@ pub(super) const EXCHANGE_2010: Profile = Profile {
     log_buffer_units: assumed(9_000, "as 2007: not printed; logs of 1 MiB cut it anyway"),
     cache_min: published(ByteSize::mib(32), "as before and after"),
     cache_max: published(ByteSize::mib(256), "as before and after"),
+    copy_checkpoint_depth: found(
+        ByteSize::mib(5),
+        "Microsoft, Exchange 2010 store: passive copies; Dell BP1013",
+    ),
     checkpoint_pacing: inferred(
         CheckpointPacing::Trickle,
         "write latencies in reports of 2010",
@@ -191,6 +196,10 @@ pub(super) const EXCHANGE_2010: Profile = Profile {
 
 pub(super) const EXCHANGE_2013: Profile = Profile {
     version: Version::Exchange2013,
+    copy_checkpoint_depth: found(
+        ByteSize::mib(100),
+        "R. Subramanian, 2014: passive copies have half the I/O of active ones",
+    ),
     page_size: found(PageSize::KIB_32, "XML 2013: DatabasePageSize"),
     log_file: found(ByteSize::kib(1_024), "XML 2013: LogFileSize"),
     cache_min: inferred(ByteSize::mib(32), "Dell 2015: 64 MB for 2 databases"),

@@ -12,6 +12,8 @@ pub(super) fn copies(result: &RunResult) -> Table {
         "Lag (s)",
         "Seed (s)",
         "Logs",
+        "Database reads per second",
+        "Database writes per second",
         "Copy queue, longest",
         "Replay queue, longest",
         "Replay queue, last",
@@ -32,6 +34,7 @@ fn row(copy: &PassiveCopy) -> Row {
     let logs =
         |logs: Option<u32>| logs.map_or(Cell::from("not measured"), |logs| u64::from(logs).into());
     let count = |count: Option<u64>| count.map_or(Cell::from("not measured"), Cell::from);
+    let figure = |figure: Option<f64>| figure.map_or(Cell::from("not measured"), Cell::from);
     let outcome = match copy.is_wrong {
         Some(false) => "as its active".to_owned(),
         Some(true) => copy.remark.clone(),
@@ -43,11 +46,12 @@ fn row(copy: &PassiveCopy) -> Row {
         copy.lag_s.into(),
         copy.seed_s.into(),
         copy.logs.into(),
+        figure(copy.database_reads_per_s),
+        figure(copy.database_writes_per_s),
         logs(stored),
         logs(replayed),
         logs(last),
-        copy.catch_up_s
-            .map_or(Cell::from("not measured"), Cell::from),
+        figure(copy.catch_up_s),
         count(copy.records_checked),
         count(copy.pages_seen),
         outcome.into(),
