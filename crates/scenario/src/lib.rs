@@ -66,7 +66,7 @@ pub use profile::Profile;
 pub use real_drill::{RealDrill, SiteReplication};
 pub use real_link::RealLink;
 pub use site::Site;
-pub use site_events::{SiteEvent, SiteIncident};
+pub use site_events::{Decision, SiteEvent, SiteIncident};
 pub use sites::RemoteHost;
 pub use solution::{Part, Solution};
 pub use test::Test;

@@ -32,7 +32,7 @@ use super::pair_steps::{self, PairStep};
 use super::place::{Place, Placed, Refusal};
 use super::real_link::RealLink;
 use super::section;
-use super::site_events::{self, SiteEvent, SiteIncident};
+use super::site_events::{self, Decision, SiteEvent, SiteIncident};
 use super::sites::{RemoteHost, SIDES, Sites};
 
 /// Modes of replication.
@@ -100,7 +100,7 @@ impl RealDrill {
         let timeline = site_events::read(events, &own, folder)?;
         check_mode(&mode, &sites, link_place.as_ref(), &steps, &timeline)?;
         let timeline: Vec<SiteEvent> = timeline.into_iter().map(|(event, _)| event).collect();
-        let is_planned = |one: &SiteEvent| one.what == (SiteIncident::FailOver { planned: true });
+        let is_planned = |one: &SiteEvent| one.what == SiteIncident::FailOver(Decision::Planned);
         if mode.value == SiteReplication::Asynchronous && timeline.iter().any(is_planned) {
             let refusal = mode
                 .place
@@ -305,6 +305,17 @@ pub(super) mod tests {
             ["jitter", "bandwidth", "loss_per_million"]
         );
         assert_eq!(read(&drill.to_toml()).unwrap(), drill);
+        let automatic = EVENTS.replace(
+            "at = \"20s\"\nwhat = \"failover\"",
+            "what = \"failover\"\nsilence = \"5s\"",
+        );
+        let drill = read(&format!("{TEST}{SITES}{automatic}")).unwrap();
+        let last = drill.timeline.last().unwrap();
+        let silence = Span::seconds(5);
+        let decision = Decision::Automatic { silence };
+        assert_eq!(last.what, SiteIncident::FailOver(decision));
+        assert_eq!(last.at, Span::seconds(10));
+        assert_eq!(read(&drill.to_toml()).unwrap(), drill);
         // Equal folders of two hosts are two folders.
         let sites =
             "[site.source]\nfolder = \"a\"\n[site.destination]\nfolder = \"a\"\nhost = \"b\"\n";
@@ -375,6 +386,21 @@ pub(super) mod tests {
             ),
             "is planned, and comes after \"link lost\"",
         );
+        let silent =
+            |more: &str| format!("[[event]]\nwhat = \"failover\"\nsilence = \"5s\"\n{more}");
+        refused(
+            whole(SITES, &(silent("") + &event("1s", "link lost"))),
+            "the source is not lost before",
+        );
+        refused(
+            whole(
+                SITES,
+                &(silent("at = \"3s\"\n") + &event("1s", "source lost")),
+            ),
+            "`at` and `silence` exclude each other",
+        );
+        let short = silent("").replace("5s", "20ms") + &event("1s", "source lost");
+        refused(whole(SITES, &short), "is not between 1.0 s and 10 min 00 s");
         refused(
             whole(SITES, &format!("{EVENTS}[link]\nrtt = \"2 m\"\n")),
             "is a round trip of more than 1.0 s",

@@ -30,13 +30,29 @@ pub enum SiteIncident {
     /// Nothing gets from one site to the other any more.
     LinkLost,
     /// The destination takes over.
-    FailOver {
-        /// Whether the source is closed before.
-        planned: bool,
-    },
+    FailOver(Decision),
     /// A command of the user is run.
     Exec(Exec),
 }
+
+/// Who decides that the destination takes over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// An operator, with both sites at work: the source is closed before.
+    Planned,
+    /// An operator, after a loss.
+    Unplanned,
+    /// The witness, when it has not heard from the source for this long.
+    Automatic {
+        /// How long.
+        silence: Span,
+    },
+}
+
+/// The shortest silence that is not the noise of a busy machine.
+const SILENCE_MIN: Span = Span::seconds(1);
+/// The longest: beyond it an operator is faster.
+const SILENCE_MAX: Span = Span::seconds(600);
 
 impl SiteIncident {
     /// Its word.
@@ -45,7 +61,7 @@ impl SiteIncident {
             Self::SourceLost => WORDS[0],
             Self::SourceFrozen => WORDS[1],
             Self::LinkLost => WORDS[2],
-            Self::FailOver { .. } => WORDS[3],
+            Self::FailOver(_) => WORDS[3],
             Self::Exec(_) => WORDS[4],
         }
     }
@@ -72,9 +88,10 @@ pub(super) fn read(
     for node in nodes {
         events.push(read_event(node, folder)?);
     }
+    time_automatic(&mut events)?;
     events.sort_by_key(|(event, _)| event.at);
     let is_failover =
-        |(event, _): &(SiteEvent, Place)| matches!(event.what, SiteIncident::FailOver { .. });
+        |(event, _): &(SiteEvent, Place)| matches!(event.what, SiteIncident::FailOver(_));
     let Some(at) = events.iter().position(is_failover) else {
         let place = events.last().map_or(whole, |(_, place)| place);
         let refusal = place.refuse("nothing fails over");
@@ -91,7 +108,7 @@ pub(super) fn read(
         return Err(refusal.hint("one loss for each drill, so that it is known what it cost"));
     }
     let (failover, place) = &events[at];
-    if failover.what == (SiteIncident::FailOver { planned: true })
+    if failover.what == SiteIncident::FailOver(Decision::Planned)
         && let Some((loss, _)) = lost.first()
     {
         let refusal = place.refuse(format!(
@@ -105,23 +122,80 @@ pub(super) fn read(
     Ok(events)
 }
 
+/// An automatic failover begins to wait when the source is lost.
+fn time_automatic(events: &mut Vec<(SiteEvent, Place)>) -> Result<(), Refusal> {
+    let is_automatic = |(event, _): &(SiteEvent, Place)| {
+        let what = &event.what;
+        matches!(what, SiteIncident::FailOver(Decision::Automatic { .. }))
+    };
+    let Some(at) = events.iter().position(is_automatic) else {
+        return Ok(());
+    };
+    let loss = events.iter().find(|(event, _)| {
+        matches!(
+            event.what,
+            SiteIncident::SourceLost | SiteIncident::SourceFrozen
+        )
+    });
+    let Some((loss, _)) = loss else {
+        let refusal = events[at].1.refuse("the source is not lost before");
+        return Err(refusal.hint(
+            "a witness hears a source that has lost its link alone: give this failover a time, or lose the source",
+        ));
+    };
+    // Behind a loss at the same time.
+    let lost_at = loss.at;
+    let (mut failover, place) = events.remove(at);
+    failover.at = lost_at;
+    events.push((failover, place));
+    Ok(())
+}
+
 fn read_event(node: Node, folder: &Path) -> Result<(SiteEvent, Place), Refusal> {
     let [name, run, timeout] = pair_steps::KEYS;
-    let keys = ["at", "what", "planned", name, run, timeout];
+    let keys = ["at", "what", "planned", "silence", name, run, timeout];
     let mut section = Section::new(node, "[[event]]", &keys)?;
     let what = section.read("what", |node| section::word(node, &WORDS))?;
     let what = what.ok_or_else(|| section.lacks("what", "what = \"source lost\""))?;
     let at = section.read("at", section::span)?;
-    let at = at.ok_or_else(|| section.lacks("at", "at = \"10s\""))?.value;
     let planned = section.read("planned", section::switch)?;
+    let silence = section.read("silence", read_silence)?;
     let word = WORDS[what.value];
+    if let Some(silence) = &silence {
+        let clash = match (word, &at, &planned) {
+            ("failover", None, None) => None,
+            ("failover", Some(at), _) => Some((&at.place, "`at` and `silence` exclude each other")),
+            ("failover", _, Some(planned)) => {
+                Some((&planned.place, "`planned` and `silence` exclude each other"))
+            }
+            _ => Some((&silence.place, "`silence` is for a failover alone")),
+        };
+        if let Some((place, what)) = clash {
+            let refusal = place.refuse(what).because(Cause::Value);
+            return Err(
+                refusal.hint("a failover comes at a time, or after a silence of the source")
+            );
+        }
+    }
+    let at = match (at, &silence) {
+        (Some(at), _) => at.value,
+        (None, Some(_)) => Span::ZERO,
+        (None, None) => return Err(section.lacks("at", "at = \"10s\"")),
+    };
     if word != "exec" {
         pair_steps::refuse_in(&mut section, word)?;
     }
     let incident = match (word, planned) {
-        ("failover", planned) => SiteIncident::FailOver {
-            planned: planned.is_some_and(|planned| planned.value),
-        },
+        ("failover", planned) => {
+            let is_planned = planned.is_some_and(|planned| planned.value);
+            SiteIncident::FailOver(match (silence, is_planned) {
+                (Some(silence), _) => Decision::Automatic {
+                    silence: silence.value,
+                },
+                (None, true) => Decision::Planned,
+                (None, false) => Decision::Unplanned,
+            })
+        }
         (_, Some(planned)) => {
             let refusal = planned.place.refuse("`planned` is for a failover alone");
             return Err(refusal.because(Cause::Value));
@@ -134,13 +208,29 @@ fn read_event(node: Node, folder: &Path) -> Result<(SiteEvent, Place), Refusal> 
     Ok((SiteEvent { at, what: incident }, what.place))
 }
 
+fn read_silence(node: &Node) -> Result<Span, Refusal> {
+    match section::span(node)? {
+        silence if (SILENCE_MIN..=SILENCE_MAX).contains(&silence) => Ok(silence),
+        _ => {
+            let what = format!("is not between {SILENCE_MIN} and {SILENCE_MAX}");
+            Err(node.place.refuse(what).hint("for example \"5s\""))
+        }
+    }
+}
+
 /// Writes what [`read`] reads.
 pub(super) fn write(timeline: &[SiteEvent], out: &mut String) -> fmt::Result {
     for event in timeline {
         let (at, what) = (span(event.at), quoted(event.what.word()));
-        writeln!(out, "\n[[event]]\nat = {at}\nwhat = {what}")?;
-        if event.what == (SiteIncident::FailOver { planned: true }) {
-            writeln!(out, "planned = true")?;
+        writeln!(out, "\n[[event]]\nwhat = {what}")?;
+        match event.what {
+            SiteIncident::FailOver(Decision::Automatic { silence }) => {
+                writeln!(out, "silence = {}", span(silence))?;
+            }
+            SiteIncident::FailOver(Decision::Planned) => {
+                writeln!(out, "at = {at}\nplanned = true")?;
+            }
+            _ => writeln!(out, "at = {at}")?,
         }
         if let SiteIncident::Exec(exec) = &event.what {
             pair_steps::write_exec(exec, out)?;

@@ -133,6 +133,31 @@ fn a_source_that_wakes_up_is_fenced() {
 }
 
 #[test]
+fn the_witness_misses_a_silent_source_and_fails_over() {
+    for loss in ["source lost", "source frozen"] {
+        let home = home();
+        let text = scenario()
+            .replace("\"source lost\"", &format!("\"{loss}\""))
+            .replace(
+                "at = \"1s\"\nwhat = \"failover\"",
+                "what = \"failover\"\nsilence = \"1s\"",
+            );
+        fs::write(home.path().join("short.toml"), text).unwrap();
+        let (output, result) = drill(home.path(), &["--no-controls"]);
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        let drill = &result["drill"];
+        assert_eq!(drill["rpo"]["transactions"], 0, "{drill}");
+        let detection = &drill["steps"][0];
+        assert_eq!(detection["name"], "detection", "{drill}");
+        // It was heard at most one beat before it was lost.
+        assert!(detection["seconds"].as_f64() > Some(0.5), "{drill}");
+        assert!(drill["rto_s"].as_f64() > detection["seconds"].as_f64());
+        assert_eq!(rule(&result, "drill-one-side"), "ok", "{result}");
+        assert!(is_clean(home.path()));
+    }
+}
+
+#[test]
 fn packets_are_lost_and_commits_are_not() {
     let home = home();
     let link = ["--set=link.rtt=2ms", "--set=link.loss_per_million=5000"];

@@ -93,6 +93,8 @@ pub(super) struct Conductor {
     pub(super) failovers: RefCell<Vec<FailoverDone>>,
     /// Whose commits are in the ledger.
     pub(super) serving: Cell<Side>,
+    /// When the source said something last.
+    pub(super) source_heard: Cell<Time>,
     /// When users lost service; nothing while they have it.
     pub(super) lost: Cell<Option<Time>>,
     pub(super) struck: Cell<bool>,
@@ -146,6 +148,7 @@ impl Conductor {
             evidence: RefCell::default(),
             failovers: RefCell::default(),
             serving: Cell::new(Side::Source),
+            source_heard: Cell::new(world.clock.now()),
             lost: Cell::default(),
             struck: Cell::new(false),
             kept: RefCell::default(),
@@ -225,7 +228,7 @@ impl Conductor {
                 self.tell(now, "the link is lost");
                 Ok(())
             }
-            SiteIncident::FailOver { planned } => self.fail_over(*planned).await,
+            SiteIncident::FailOver(decision) => self.fail_over(*decision).await,
             SiteIncident::Exec(exec) => self.exec(exec).await,
         }
     }
@@ -323,6 +326,9 @@ impl Conductor {
 
     fn hear(&self, side: Side, said: Said) -> Result<(), Trouble> {
         let now = self.now();
+        if side == Side::Source {
+            self.source_heard.set(now);
+        }
         let is_current = side == self.serving.get();
         match said {
             Said::Asked(change) if is_current => self.ledger.borrow_mut().asked(&change),

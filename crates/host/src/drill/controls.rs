@@ -9,7 +9,7 @@ use std::rc::Rc;
 use brunt_drill::{Control, Deaf, DrillListener, Objectives};
 use brunt_qualify::progress::Stop;
 use brunt_report::result::Outcome;
-use brunt_scenario::{SiteEvent, SiteIncident, SiteReplication};
+use brunt_scenario::{Decision, SiteEvent, SiteIncident, SiteReplication};
 use brunt_units::Span;
 
 use super::conductor::Script;
@@ -49,7 +49,7 @@ pub(super) fn timeline() -> Vec<SiteEvent> {
     let event = |what| SiteEvent { at: BROKEN, what };
     vec![
         event(SiteIncident::SourceLost),
-        event(SiteIncident::FailOver { planned: false }),
+        event(SiteIncident::FailOver(Decision::Unplanned)),
     ]
 }
 

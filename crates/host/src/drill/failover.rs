@@ -3,14 +3,19 @@
 //! ```text
 //!   failure -> decision -> fencing -> log replay -> mount -> first operation -> every changed record is read
 //!              (shutdown)  epoch                              users have service   -> load -> the former side is let go on
+//!              (detection)
 //! ```
+//!
+//! An automatic failover takes a majority of source, destination and witness. The drill is the witness: it hears both sites. When the source has
+//! said nothing for as long as the scenario says, and the destination answers, these two decide; a source that is cut off from both can
+//! only learn that it is fenced.
 
 use std::collections::BTreeSet;
 
 use brunt_drill::{
     Broken, Checksum, Cut, FailoverDone, Found, Key, Ledger, Loss, Said, Steps, Survival,
 };
-use brunt_scenario::{SiteReplication, StepTime};
+use brunt_scenario::{Decision, SiteReplication, StepTime};
 use brunt_units::{Span, Time};
 
 use super::conductor::{Conductor, Side, Trouble, unexpected};
@@ -30,24 +35,30 @@ const FENCED_WITHIN: Span = Span::seconds(60);
 
 impl Conductor {
     /// The destination takes over.
-    pub(super) async fn fail_over(&self, planned: bool) -> Result<(), Trouble> {
-        let now = self.now();
-        let name = match planned {
-            true => "planned failover",
-            false => "unplanned failover",
+    pub(super) async fn fail_over(&self, decision: Decision) -> Result<(), Trouble> {
+        let name = match decision {
+            Decision::Planned => "planned failover",
+            Decision::Unplanned => "unplanned failover",
+            Decision::Automatic { silence } => {
+                self.miss_source(silence).await?;
+                "automatic failover"
+            }
         };
+        let now = self.now();
         self.lose_service(now);
         let failed_at = self.lost.get().unwrap_or(now);
         self.tell(now, format!("{name} to the destination begins"));
         let mut steps = Steps::new(failed_at);
-        if planned {
-            self.ask(Side::Source, &Command::Close).await?;
-            let source = self.site(Side::Source);
-            source.may_end.set(true);
-            source.child.borrow_mut().kill();
-            steps.ended("shutdown", self.now());
-        } else {
-            steps.ended("decision", now);
+        match decision {
+            Decision::Planned => {
+                self.ask(Side::Source, &Command::Close).await?;
+                let source = self.site(Side::Source);
+                source.may_end.set(true);
+                source.child.borrow_mut().kill();
+                steps.ended("shutdown", self.now());
+            }
+            Decision::Unplanned => steps.ended("decision", now),
+            Decision::Automatic { .. } => steps.ended("detection", now),
         }
         let (said, replay) = match self.take_over(&mut steps).await {
             Ok(taken) => taken,
@@ -99,6 +110,20 @@ impl Conductor {
             true => self.go_on().await,
             false => Ok(()),
         }
+    }
+
+    /// Waits until the source has said nothing for `silence`.
+    async fn miss_source(&self, silence: Span) -> Result<(), Trouble> {
+        loop {
+            let until = self.source_heard.get() + silence;
+            if self.now() >= until {
+                break;
+            }
+            self.pass(until).await?;
+        }
+        let text = format!("the witness has not heard from the source for {silence}");
+        self.tell(self.now(), text);
+        Ok(())
     }
 
     /// Fences the source, and lets the destination have everything that arrived. What replication says is at risk, and when logs were

@@ -92,6 +92,8 @@ pub(super) enum Answer {
     Found { versions: Vec<(Key, Option<u32>)> },
     /// Pages read, and bad ones.
     Verified { pages: u64, bad: u64 },
+    /// Unasked: the site is at work, if there is nothing else to say.
+    Alive,
     /// Unasked: the load since the last one.
     Sample { load: DrillSample },
     /// Unasked: where each log ends, in bytes from the beginning of its first file.
@@ -147,7 +149,8 @@ impl Said {
         }
         let answer = serde_json::from_str(line).ok()?;
         Some(match answer {
-            Answer::Sample { .. }
+            Answer::Alive
+            | Answer::Sample { .. }
             | Answer::Logs { .. }
             | Answer::Broken { .. }
             | Answer::Fenced { .. } => Self::News(answer),

@@ -19,7 +19,7 @@ use brunt_host::handles;
 use brunt_lab::DrillListener;
 use brunt_qualify::progress::Stop;
 use brunt_report::{RunFolder, one_line};
-use brunt_scenario::{Document, Override, RealDrill, SiteIncident, SiteReplication};
+use brunt_scenario::{Decision, Document, Override, RealDrill, SiteIncident, SiteReplication};
 use brunt_units::Span;
 
 use super::{DrillArgs, DrillCommandError, Screen, keep, tell};
@@ -122,9 +122,19 @@ fn opening(drill: &RealDrill) -> String {
     }
     lines.push(format!("{:14}{}", "seed", drill.scenario.test.seed));
     let events = drill.timeline.iter().map(|event| {
-        let at = Span(event.at.0).to_string();
+        let is_automatic = matches!(
+            event.what,
+            SiteIncident::FailOver(Decision::Automatic { .. })
+        );
+        let at = match is_automatic {
+            true => String::new(),
+            false => Span(event.at.0).to_string(),
+        };
         let what = match &event.what {
             SiteIncident::Exec(exec) => one_line(&exec.name).into_owned(),
+            SiteIncident::FailOver(Decision::Automatic { silence }) => {
+                format!("failover, when the source has been silent for {silence}")
+            }
             other => other.word().to_owned(),
         };
         format!("{at:>8}  {what}")

@@ -56,6 +56,8 @@ pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 const EPOCH: &str = "epoch";
 /// How often it looks for a command.
 const LOOK: Span = Span::millis(1);
+/// How often it says that it is at work.
+const BEAT: Span = Span::millis(200);
 
 /// Serves as a site until stdin ends: with `address` in a network of its own, otherwise on loopback.
 ///
@@ -144,6 +146,8 @@ struct Site {
     ships: bool,
     opened: Option<(Rc<Server>, Vec<Population>)>,
     serving: Option<Serving>,
+    /// When it last said so.
+    alive: Time,
     /// When it was last tended, and when the last sample was closed.
     tended: Time,
     sampled: Time,
@@ -198,6 +202,7 @@ impl Site {
             ships: false,
             opened: None,
             serving: None,
+            alive: Time::ZERO,
             tended: Time::ZERO,
             sampled: Time::ZERO,
             is_broken: false,
@@ -247,6 +252,10 @@ impl Site {
             }
         }
         let now = self.world.clock.now();
+        if now >= self.alive + BEAT {
+            self.alive = now;
+            self.voice.say(&line(&Answer::Alive));
+        }
         let Some(serving) = self.serving.as_mut().filter(|_| now >= self.tended + TICK) else {
             return;
         };
