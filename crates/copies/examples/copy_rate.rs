@@ -51,6 +51,7 @@ fn copy_of(opening: &Opening) -> CopyOptions {
         instance: opening.instance_options(),
         cache: opening.cache_options(),
         lag: Span::ZERO,
+        maintenance: None,
     }
 }
 

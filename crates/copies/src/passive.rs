@@ -12,6 +12,8 @@
 //! A log is replayed when it is `lag` old by the date in its last segment, so a restart does not shorten the wait. Until then it is
 //! in the folder alone: a restart does not replay it either ([`Replayer::open_copy`]).
 //!
+//! Background maintenance reads the databases as on an active, from the first replay on.
+//!
 //! An activation at a chosen log replays up to it and puts the later ones aside (`edb0000A-aside1.log`): they are another history
 //! from then on. A former active is opened like any copy. When it has log that the new history lacks, the active says so at the first
 //! message ([`crate::wire::Refusal::Diverged`]), and a new seed is the way out.
@@ -28,7 +30,9 @@ use brunt_ese::format::stamp::Signature;
 use brunt_ese::instance::recovery::RecoveryReport;
 use brunt_ese::instance::{Instance, InstanceOptions, Replayer, database};
 use brunt_ese::log::reader::Generation;
+use brunt_ese::maintenance::{Findings, Maintenance};
 use brunt_ese::meter::MeterBoard;
+use brunt_ese::policy::scan::Throttle;
 use brunt_units::{Span, Time};
 use brunt_world::messages::{Receiver, Sender, messages};
 use brunt_world::sync::{Alarm, Event};
@@ -54,6 +58,8 @@ pub struct CopyOptions {
     pub cache: CacheOptions,
     /// How old a log must be before it is replayed.
     pub lag: Span,
+    /// The pace of background maintenance; `None` for none.
+    pub maintenance: Option<Throttle>,
 }
 
 /// A passive copy. A clone is another handle.
@@ -84,6 +90,8 @@ struct Inner {
     stopping: Cell<bool>,
     changed: Event,
     failure: RefCell<Option<CopyError>>,
+    /// The scans of the databases, in their order, if there is background maintenance.
+    scans: Vec<Maintenance>,
 }
 
 /// Whether there is something to replay.
@@ -151,6 +159,11 @@ impl PassiveCopy {
             replayed: wants.begun.min(stored),
         };
         let databases = options.instance.databases.len();
+        let scans = options.maintenance.map(|throttle| {
+            let (size, now) = (options.instance.page_size, world.clock.now());
+            let each = (0..databases).map(|_| Maintenance::new(throttle, size, now));
+            each.collect()
+        });
         Ok(Self(Rc::new(Inner {
             world: world.clone(),
             meters: Rc::new(MeterBoard::new(
@@ -169,6 +182,7 @@ impl PassiveCopy {
             stopping: Cell::new(false),
             changed: Event::new(world.spawner.tasks()),
             failure: RefCell::default(),
+            scans: scans.unwrap_or_default(),
         })))
     }
 
@@ -180,6 +194,11 @@ impl PassiveCopy {
     /// The meters of its cache.
     pub fn meters(&self) -> &Rc<MeterBoard> {
         &self.0.meters
+    }
+
+    /// What background maintenance has found in each database; nothing without it.
+    pub fn findings(&self) -> Vec<Findings> {
+        self.0.scans.iter().map(Maintenance::findings).collect()
     }
 
     /// The error that ended its replay, or made it refuse its active for good.
@@ -472,6 +491,9 @@ impl PassiveCopy {
         let cache = Cache::new(world, options.cache.clone(), Rc::clone(&self.0.meters));
         let mut replayer = Replayer::open_copy(world, &cache, options.instance.clone()).await?;
         replayer.catch_up().await?;
+        for (database, scan) in (0..).zip(&self.0.scans) {
+            replayer.maintain(database, scan);
+        }
         let replayed = replayer.next() - 1;
         *self.0.replayer.borrow_mut() = Some(replayer);
         self.note(|queues| queues.replayed = replayed.min(queues.stored));

@@ -24,8 +24,8 @@ use brunt_world_virtual::crash::{CrashImages, Sample};
 use brunt_world_virtual::{Host, Journal, LinkOptions, Store};
 
 use crate::stage::{
-    Telling, Truth, accept, copy_options, files, instance, newest_log, open_active, read, receive,
-    work, world,
+    Telling, Truth, accept, alarm, copy_options, files, instance, newest_log, open_active, read,
+    receive, work, world,
 };
 
 const STORED: &str = "stored";
@@ -100,6 +100,8 @@ struct Seen {
     received: u32,
     /// Logs that were replayed by the activation itself.
     replayed: u32,
+    /// Pages that scans judged during the stories and after the cuts.
+    scanned: u64,
 }
 
 /// What a story left.
@@ -109,6 +111,13 @@ struct Story {
     /// The files at the end.
     files: Store,
     telling: Telling,
+    /// Pages that scans judged.
+    scanned: u64,
+}
+
+/// Pages that the scan of a copy has judged.
+fn judged(copy: &PassiveCopy) -> u64 {
+    copy.findings().iter().map(|found| found.judged).sum()
 }
 
 /// The world of a copy's host, broken on purpose if the plan says so.
@@ -121,12 +130,17 @@ fn copy_world(plan: Plan, host: &Host) -> World {
     }
 }
 
-fn begin_copy(plan: Plan, host: &Host) {
+/// The copies of a story, one after each restart.
+type All = Rc<RefCell<Vec<PassiveCopy>>>;
+
+fn begin_copy(plan: Plan, host: &Host, all: &All) {
     let world = copy_world(plan, host);
     let options = copy_options(instance("/b", plan.segment, plan.circular));
+    let all = Rc::clone(all);
     drop(host.world().spawner.spawn(async move {
         let copy = PassiveCopy::open(&world, options).await.unwrap();
         let following = copy.clone();
+        all.borrow_mut().push(copy.clone());
         drop(
             world
                 .spawner
@@ -143,6 +157,8 @@ impl Story {
         let telling = Truth::begin();
         machine.start_recording();
         let (truth, marks) = (Rc::clone(&telling), machine.clone());
+        let all = All::default();
+        let copies = Rc::clone(&all);
         made.executor.block_on(async move {
             let inside = active.world().clone();
             let options = instance("/a", plan.segment, plan.circular);
@@ -160,7 +176,7 @@ impl Story {
                     .unwrap();
                 over.set(true);
             }));
-            begin_copy(plan, &copy);
+            begin_copy(plan, &copy, &copies);
             let (mut copy, mut draw) = (copy, plan.draw("chaos"));
             let mut stored = 0;
             while !is_over.get() || draw.percent(90) {
@@ -181,7 +197,7 @@ impl Story {
                         }
                         outside.sleep(Span::millis(draw.below(300))).await;
                         copy = copy.restart();
-                        begin_copy(plan, &copy);
+                        begin_copy(plan, &copy, &copies);
                     }
                     1 => {
                         let limits = brunt_copies::truncation::Limits::default();
@@ -197,8 +213,13 @@ impl Story {
             copy.kill();
             outside.sleep(Span::seconds(1)).await;
         });
+        let all = all.borrow();
+        if let Some(bad) = all.iter().find_map(alarm) {
+            panic!("the scan of a healthy copy: {bad}");
+        }
         Self {
             plan,
+            scanned: all.iter().map(judged).sum(),
             journal: machine.stop_recording().expect("it was started"),
             files: machine.store(),
             telling,
@@ -238,6 +259,7 @@ impl Story {
         seen.chosen += u32::from(resumed.last < resumed.stored);
         seen.received += resumed.stored - there;
         seen.replayed += resumed.last - resumed.replayed.min(resumed.last);
+        seen.scanned += resumed.scanned;
         Ok(())
     }
 
@@ -296,7 +318,10 @@ impl Story {
             }
             opened.stop();
             outside.sleep(Span::millis(200)).await;
-            let queues = opened.queues();
+            if let Some(bad) = alarm(&opened) {
+                return Err(format!("the scan of a healthy copy: {bad}"));
+            }
+            let (queues, scanned) = (opened.queues(), judged(&opened));
             let last = queues.replayed
                 + u32::try_from(draw.below(1 + u64::from(queues.replay()))).unwrap();
             let last = if chosen { last } else { queues.stored };
@@ -328,6 +353,7 @@ impl Story {
                     last,
                     stored: queues.stored,
                     replayed: queues.replayed,
+                    scanned,
                 }),
                 false => Err(format!("its database is damaged: {report:?}")),
             }
@@ -340,6 +366,7 @@ struct Resumed {
     last: u32,
     stored: u32,
     replayed: u32,
+    scanned: u64,
 }
 
 /// Tells the story of each seed and cuts it; the first violation, with its seed.
@@ -348,6 +375,7 @@ fn search(plans: impl Iterator<Item = Plan>, cuts: u64) -> Result<Seen, String> 
     for plan in plans {
         let told = catch_unwind(AssertUnwindSafe(|| {
             let story = Story::tell(plan);
+            seen.scanned += story.scanned;
             for number in 0..cuts {
                 story
                     .cut(number, &mut seen)
@@ -383,7 +411,8 @@ fn a_copy_equals_its_active_at_the_last_log_it_has() {
         && seen.full > most
         && seen.chosen > 5
         && seen.received > seen.cuts
-        && seen.replayed > most;
+        && seen.replayed > most
+        && seen.scanned > 20 * u64::from(seen.cuts);
     assert!(enough || !is_all, "{seen:?}");
 }
 

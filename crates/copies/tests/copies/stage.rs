@@ -20,6 +20,7 @@ use brunt_ese::error::EngineError;
 use brunt_ese::instance::transaction::Commit;
 use brunt_ese::instance::{Circular, Instance, InstanceOptions, Replayer};
 use brunt_ese::meter::MeterBoard;
+use brunt_ese::policy::scan::Throttle;
 use brunt_testkit::tiny::{SIZE, TABLE, options, tree_database};
 use brunt_units::Span;
 use brunt_world::World;
@@ -32,6 +33,12 @@ use brunt_world_virtual::{
 const KEYS: u32 = 24;
 /// Frames of either cache.
 const FRAMES: u32 = 24;
+/// The scan of a copy: hurried, to meet redo often.
+const SCAN: Throttle = Throttle {
+    batch_bytes: 16 << 10,
+    sleep: Span::millis(6),
+    interval: Span::millis(40),
+};
 /// Where an active listens.
 pub(crate) const PORT: u16 = 64327;
 
@@ -93,6 +100,7 @@ pub(crate) fn copy_options(instance: InstanceOptions) -> CopyOptions {
         instance,
         cache: CacheOptions::new(SIZE, FRAMES),
         lag: Span::ZERO,
+        maintenance: Some(SCAN),
     }
 }
 
@@ -174,6 +182,12 @@ pub(crate) async fn receive(world: World, copy: PassiveCopy) -> Result<(), CopyE
         }
         world.sleep(Span::millis(70)).await;
     }
+}
+
+/// The first page that the scan of `copy` has called bad.
+pub(crate) fn alarm(copy: &PassiveCopy) -> Option<String> {
+    let mut bad = copy.findings().into_iter().flat_map(|found| found.bad);
+    bad.next().map(|(_, error)| error.to_string())
 }
 
 fn key(number: u32) -> Vec<u8> {

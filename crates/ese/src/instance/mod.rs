@@ -17,7 +17,7 @@
 //! * [`growth`]: growing database files ahead of need.
 //! * [`mod@flush_map`]: the type of each page's last write.
 //! * [`checkpoint`]: writing back dirty pages, and moving the point from which recovery starts.
-//! * [`replayer`]: feeding log, moving the checkpoint, finishing.
+//! * [`replayer`]: feeding log, moving the checkpoint, finishing; `beside`: tasks that read the databases meanwhile.
 //! * `redo`: bringing pages up to the log; `assay`: whether a page is torn or rotten; `mixtures`: torn pages with a valid
 //!   checksum.
 //! * [`recovery`]: undo and clean-up.
@@ -28,6 +28,7 @@
 mod abandon;
 mod assay;
 pub(crate) mod base;
+pub(crate) mod beside;
 pub mod checkpoint;
 mod close;
 pub mod database;

@@ -17,6 +17,7 @@ use brunt_units::LogPosition;
 use brunt_world::{Class, Io, OpenMode, VolumeError, World};
 
 use super::base::Beginning;
+use super::beside::Beside;
 use super::checkpoint::checkpoint_path;
 use super::database::{self, Found};
 use super::mixtures::Doubts;
@@ -168,6 +169,7 @@ impl Replayer {
             doubts: Doubts::default(),
             newest_page: BTreeMap::new(),
             report: RecoveryReport::default(),
+            beside: Beside::new(world),
             base,
         })
     }

@@ -25,6 +25,7 @@ use brunt_units::{DatabaseTime, LogPosition, PageNumber};
 
 use super::assay::Turn;
 use super::base::{Arrived, Replayed};
+use super::beside::Beside;
 use super::mixtures::Doubts;
 use super::recovery::{RecoveryReport, Redone};
 use super::transactions::Open;
@@ -65,9 +66,19 @@ pub struct Replayer {
     /// The newest page seen in each database.
     pub(super) newest_page: BTreeMap<u8, (DatabaseTime, PageNumber)>,
     pub(super) report: RecoveryReport,
+    /// Tasks that read the databases meanwhile.
+    pub(super) beside: Beside,
 }
 
 impl Replayer {
+    pub(crate) fn trust(&self) -> Trust {
+        self.trust
+    }
+
+    pub(crate) fn beside(&self) -> &Beside {
+        &self.beside
+    }
+
     /// Progress through the log that existed at opening.
     pub fn replayed(&self) -> Replayed {
         Rc::clone(&self.base.replayed)
@@ -202,6 +213,7 @@ impl Replayer {
     /// # Errors
     /// As [`Replayer::move_checkpoint`].
     pub async fn close(mut self) -> Result<(), EngineError> {
+        self.beside.end().await;
         self.move_checkpoint().await?;
         self.base.close_databases().await
     }
@@ -211,6 +223,7 @@ impl Replayer {
     /// # Errors
     /// Those of recovery. The databases stay recoverable.
     pub async fn finish(mut self) -> Result<(Instance<Bytes>, RecoveryReport), EngineError> {
+        self.beside.end().await;
         let finished = async {
             self.replay_there().await?;
             let (generation, end) = self.end;

@@ -23,7 +23,10 @@ use crate::content::Ghost;
 use crate::error::EngineError;
 use crate::format::header::DatabaseState;
 use crate::instance::base::Arrived;
+use crate::instance::beside::Beside;
 use crate::instance::{Base, Instance, InstanceOptions};
+use crate::maintenance::Maintenance;
+use crate::policy::scan::Throttle;
 
 /// A passive copy of an instance without content.
 pub struct TwinCopy {
@@ -35,6 +38,7 @@ pub struct TwinCopy {
     begun: u32,
     /// The checkpoint moves when this generation is replayed.
     checkpoint_at: u32,
+    beside: Beside,
 }
 
 impl TwinCopy {
@@ -59,6 +63,7 @@ impl TwinCopy {
         let keeps_maps = active.0.keeps_flush_maps.get();
         base.keeps_flush_maps.set(keeps_maps);
         let mut copy = Self {
+            beside: Beside::new(world),
             base,
             arrived,
             replayed: 0,
@@ -67,6 +72,14 @@ impl TwinCopy {
         };
         copy.plan_checkpoint();
         Ok(copy)
+    }
+
+    /// Starts the scan of a database, which ends with the copy.
+    pub fn maintain(&self, database: u8, throttle: Throttle) -> Maintenance {
+        let (size, now) = (self.base.options.page_size, self.base.world.clock.now());
+        let maintenance = Maintenance::new(throttle, size, now);
+        maintenance.run_beside(&self.base, &self.beside, database);
+        maintenance
     }
 
     /// The newest generation that was replayed.
@@ -134,6 +147,7 @@ impl TwinCopy {
     /// # Errors
     /// When a write fails.
     pub async fn close(self) -> Result<(), EngineError> {
+        self.beside.end().await;
         let end = LogPosition::start_of(self.replayed + 1);
         self.base.write_back_to(end, std::iter::empty()).await?;
         self.base.close_databases().await

@@ -7,7 +7,7 @@ use brunt_units::Span;
 use brunt_workload::keys::Extent;
 use brunt_world::World;
 
-use super::{Followed, Follower, Followers, of};
+use super::{Followed, Follower, Followers, Scan, of};
 use crate::phases::places;
 use crate::phases::run::records_time;
 use crate::plan::Plan;
@@ -72,6 +72,7 @@ impl Followers {
         for (follower, followed) in self.0.iter().zip(&mut all) {
             let stored = follower.copy.queues().stored;
             followed.logs = stored.saturating_sub(follower.seeded_to);
+            follower.look(followed);
             let is_asked = |_: &&[Extent]| followed.is_wrong.is_none() && !stop.is_asked();
             let Some(extents) = extents.filter(is_asked) else {
                 // What is wrong with it is known, or nobody asks.
@@ -93,6 +94,10 @@ impl Followers {
                 continue;
             }
             followed.catch_up_took = Some(world.clock.now() - begun);
+            follower.look(followed);
+            if followed.is_wrong.is_some() {
+                continue;
+            }
             match truth.compare(follower, followed).await {
                 Ok(()) => {}
                 Err(error) => {
@@ -126,8 +131,19 @@ impl Follower {
             samples: self.samples.borrow().queues.clone(),
             rates: self.samples.borrow().rates(),
             seeding_took: self.seeding_took,
+            scan: Scan::of(&self.copy.findings()),
             remark: "it was not compared".to_owned(),
             ..Followed::default()
+        }
+    }
+
+    /// Notes what background maintenance has found.
+    fn look(&self, followed: &mut Followed) {
+        followed.scan = Scan::of(&self.copy.findings());
+        if let Some(found) = followed.scan.as_ref().and_then(Scan::wrong)
+            && followed.is_wrong.is_none()
+        {
+            (followed.is_wrong, followed.remark) = (Some(true), found);
         }
     }
 

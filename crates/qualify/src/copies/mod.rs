@@ -12,6 +12,7 @@
 //! something is wrong with it: then it stays for a look.
 
 mod end;
+mod scan;
 mod twins;
 
 use std::cell::RefCell;
@@ -37,6 +38,7 @@ use crate::progress::{Listener, News, Stop};
 use crate::rules::ReplicaOutcome;
 use crate::server::Server;
 use crate::truth::witness::Hearing;
+pub use scan::Scan;
 pub(crate) use twins::TwinFollowers;
 
 /// A passive copy of an instance.
@@ -238,6 +240,8 @@ pub struct Followed {
     pub logs: u32,
     /// How long its seed took.
     pub seeding_took: Span,
+    /// What its background maintenance found, if it had any.
+    pub scan: Option<Scan>,
     /// How long it took after the test until it had replayed every log.
     pub catch_up_took: Option<Span>,
     /// Records compared, and pages verified.
@@ -285,6 +289,7 @@ impl Followed {
             database_writes_per_s: self.rates.map(|[_, writes]| writes),
             logs: self.logs.into(),
             seed_s: self.seeding_took.as_seconds(),
+            scan: self.scan.as_ref().map(Scan::in_result),
             catch_up_s: self.catch_up_took.map(Span::as_seconds),
             records_checked: self.checked.map(|(records, _)| records),
             pages_seen: self.checked.map(|(_, pages)| pages),
@@ -340,6 +345,7 @@ impl Followers {
                     instance: plan.of_copy(copy).instance_options(0),
                     cache: plan.of_copy(copy).cache_options(),
                     lag: copy.lag,
+                    maintenance: plan.throttle(),
                 };
                 let named = |error: CopyError| RunError::Copy {
                     copy: copy.files.name.clone(),

@@ -20,13 +20,14 @@ use brunt_ese::cache::Cache;
 use brunt_ese::content::Ghost;
 use brunt_ese::error::EngineError;
 use brunt_ese::instance::Instance;
+use brunt_ese::maintenance::Maintenance;
 use brunt_ese::meter::MeterBoard;
 use brunt_ese::twin::{Journal, TwinCopy};
 use brunt_units::{LogPosition, Span, Time};
 use brunt_world::sync::{Alarm, Event};
 use brunt_world::{Class, World};
 
-use super::{CopyPlan, Followed, Following, Samples};
+use super::{CopyPlan, Followed, Following, Samples, Scan};
 use crate::plan::Plan;
 use crate::progress::Stop;
 use crate::server::{Server, Twin};
@@ -69,6 +70,7 @@ struct TwinFollower {
     over_at: Cell<Option<Time>>,
     changed: Event,
     meters: Rc<MeterBoard>,
+    scans: Vec<Maintenance>,
     samples: RefCell<Samples>,
     error: RefCell<Option<EngineError>>,
     was_told: Cell<bool>,
@@ -102,6 +104,11 @@ impl TwinFollowers {
                 let cache = Cache::new(world, here.cache_options(), Rc::clone(&board));
                 let options = here.instance_options(0);
                 let made = TwinCopy::create(world, &cache, options, active).await?;
+                let databases = (0_u8..).take(copy.files.databases.len());
+                let scans = plan.throttle().map(|throttle| {
+                    let scans = databases.map(|database| made.maintain(database, throttle));
+                    scans.collect()
+                });
                 let follower = Rc::new(TwinFollower {
                     world: world.clone(),
                     plan: copy.clone(),
@@ -113,6 +120,7 @@ impl TwinFollowers {
                     over_at: Cell::default(),
                     changed: Event::new(world.spawner.tasks()),
                     meters: board,
+                    scans: scans.unwrap_or_default(),
                     samples: RefCell::default(),
                     error: RefCell::default(),
                     was_told: Cell::new(false),
@@ -312,12 +320,14 @@ impl TwinFollower {
 
     fn followed(&self, plan: &Plan) -> Followed {
         let error = self.error.borrow().clone();
+        let findings: Vec<_> = self.scans.iter().map(Maintenance::findings).collect();
         Followed {
             name: self.plan.files.name.clone(),
             instance: plan.instances[self.plan.of].name.clone(),
             lag: self.plan.lag,
             samples: self.samples.borrow().queues.clone(),
             rates: self.samples.borrow().rates(),
+            scan: Scan::of(&findings),
             logs: self.queues.get().stored,
             is_wrong: error.is_some().then_some(true),
             remark: match error {

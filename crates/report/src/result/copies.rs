@@ -27,6 +27,8 @@ pub struct PassiveCopy {
     pub logs: u64,
     /// Duration of its seed, in seconds.
     pub seed_s: f64,
+    /// What its background maintenance found; null without any.
+    pub scan: Option<CopyScan>,
     /// Time after the test until it had replayed every log, in seconds; null when it did not come to that.
     pub catch_up_s: Option<f64>,
     /// Records compared with those of its active.
@@ -37,6 +39,18 @@ pub struct PassiveCopy {
     pub is_wrong: Option<bool>,
     /// What was found.
     pub remark: String,
+}
+
+/// Background maintenance of a passive copy, all its databases together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CopyScan {
+    /// Complete passes over every database.
+    pub passes: u64,
+    /// Pages that were read and judged; cached ones are not read.
+    pub pages_judged: u64,
+    /// Bad pages.
+    pub pages_bad: u64,
 }
 
 impl PassiveCopy {

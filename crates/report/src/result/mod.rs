@@ -46,7 +46,7 @@ mod verdict;
 mod verification;
 
 pub use bottleneck::{Bottleneck, BusyPart, Limiting};
-pub use copies::PassiveCopy;
+pub use copies::{CopyScan, PassiveCopy};
 pub use details::Details;
 pub use drill::{
     Drill, DrillControl, DrillEvent, DrillFailover, DrillLoss, DrillPhase, DrillReplication,

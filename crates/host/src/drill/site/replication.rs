@@ -50,6 +50,7 @@ impl Site {
                 instance: self.plan.instance_options(stream),
                 cache: self.plan.cache_options(),
                 lag: Span::ZERO,
+                maintenance: None,
             };
             let copy = PassiveCopy::open(&self.world, options)
                 .await

@@ -1,6 +1,6 @@
 //! Passive copies: how far they were behind, and what they were worth.
 
-use crate::result::{PassiveCopy, RunResult};
+use crate::result::{CopyScan, PassiveCopy, RunResult};
 use crate::table::{Cell, Column, Row, Table};
 
 /// A row for each copy.
@@ -17,6 +17,8 @@ pub(super) fn copies(result: &RunResult) -> Table {
         "Copy queue, longest",
         "Replay queue, longest",
         "Replay queue, last",
+        "Pages scanned",
+        "Bad pages",
         "Catching up (s)",
         "Records compared",
         "Pages verified",
@@ -33,6 +35,10 @@ fn row(copy: &PassiveCopy) -> Row {
     let last = copy.replay_queue_logs.last().copied();
     let logs =
         |logs: Option<u32>| logs.map_or(Cell::from("not measured"), |logs| u64::from(logs).into());
+    let scanned = |scan: fn(&CopyScan) -> u64| {
+        let count = copy.scan.as_ref().map(scan);
+        count.map_or(Cell::from("no maintenance"), Cell::from)
+    };
     let count = |count: Option<u64>| count.map_or(Cell::from("not measured"), Cell::from);
     let figure = |figure: Option<f64>| figure.map_or(Cell::from("not measured"), Cell::from);
     let outcome = match copy.is_wrong {
@@ -51,6 +57,8 @@ fn row(copy: &PassiveCopy) -> Row {
         logs(stored),
         logs(replayed),
         logs(last),
+        scanned(|scan| scan.pages_judged),
+        scanned(|scan| scan.pages_bad),
         figure(copy.catch_up_s),
         count(copy.records_checked),
         count(copy.pages_seen),
