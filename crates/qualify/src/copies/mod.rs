@@ -16,10 +16,12 @@ mod scan;
 mod twins;
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use brunt_copies::choice::{self, Candidate};
 use brunt_copies::seed::seed;
 use brunt_copies::truncation::Limits;
 use brunt_copies::{CopyError, CopyOptions, PassiveCopy, Shipper};
@@ -277,7 +279,7 @@ impl Followed {
     }
 
     /// The same in the result.
-    pub(crate) fn in_result(&self) -> InResult {
+    fn in_result(&self) -> InResult {
         let queue = |which: usize| self.samples.iter().map(|queues| queues[which]).collect();
         InResult {
             name: self.name.clone(),
@@ -295,8 +297,38 @@ impl Followed {
             pages_seen: self.checked.map(|(_, pages)| pages),
             is_wrong: self.is_wrong,
             remark: self.remark.clone(),
+            best: None,
         }
     }
+}
+
+/// The copies of a server in the result, and which of them is the best one.
+pub(crate) fn in_result(all: &[Followed]) -> Vec<InResult> {
+    let mut results: Vec<InResult> = all.iter().map(Followed::in_result).collect();
+    let instances: BTreeSet<&str> = all.iter().map(|one| one.instance.as_str()).collect();
+    for instance in instances {
+        let own = all
+            .iter()
+            .enumerate()
+            .filter(|(_, one)| one.instance == instance);
+        let (places, candidates): (Vec<_>, Vec<_>) = own
+            .zip(1..)
+            .filter_map(|((place, one), preference)| {
+                let [copy_queue, replay_queue] = *one.samples.last()?;
+                let candidate = Candidate {
+                    is_healthy: one.is_wrong != Some(true),
+                    copy_queue,
+                    replay_queue,
+                    preference,
+                };
+                Some((place, candidate))
+            })
+            .unzip();
+        if let Some((best, reason)) = choice::best(&candidates) {
+            results[places[best]].best = Some(reason.to_string());
+        }
+    }
+    results
 }
 
 impl Followers {

@@ -21,7 +21,7 @@ use brunt_report::result::{
 use brunt_stats::Percentile;
 use brunt_units::{ByteSize, Span, Time};
 
-use crate::copies::Followed;
+use crate::copies;
 use crate::kinds::{backups, recoveries};
 use crate::phases::test_run::TestRun;
 use crate::plan::Plan;
@@ -192,7 +192,7 @@ impl Assembly<'_> {
             checksum: files.map_or_else(Vec::new, |files| files.files.clone()),
             backup: backups(self.plan, self.run),
             recovery: recoveries(self.plan, self.run),
-            copies: self.run.copies.iter().map(Followed::in_result).collect(),
+            copies: copies::in_result(&self.run.copies),
             details: ServerDetails {
                 machine: surroundings.machine.clone(),
                 backend: self.backend(surroundings),

@@ -107,6 +107,9 @@ fn a_lagged_copy_holds_logs_back_and_has_them_all_at_the_end() {
     );
     assert_eq!(lagged.copy_queue_logs.iter().max(), Some(&0));
     assert_eq!(prompt.logs, lagged.logs);
+    let reason = prompt.best.as_deref().unwrap();
+    assert!(reason.starts_with("shortest replay queue: "), "{reason}");
+    assert_eq!(lagged.best, None);
 }
 
 #[test]

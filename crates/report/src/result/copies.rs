@@ -39,6 +39,9 @@ pub struct PassiveCopy {
     pub is_wrong: Option<bool>,
     /// What was found.
     pub remark: String,
+    /// Why an activation after the last sample would have chosen it among the copies of its instance; null for those it would not.
+    #[serde(default)]
+    pub best: Option<String>,
 }
 
 /// Background maintenance of a passive copy, all its databases together.

@@ -24,10 +24,13 @@ pub(super) fn copies(result: &RunResult) -> Table {
         "Pages verified",
     ];
     let columns = Column::of(&words, &numbers);
-    let columns = columns.into_iter().chain(["Outcome"].map(Column::words));
+    let columns = columns
+        .into_iter()
+        .chain(["Outcome", "Best copy"].map(Column::words));
     Table::new(columns, copies.map(row))
         .titled("Passive copies")
-        .noted("Queues are in logs, at the end of each sample. The replay queue of a lagged copy is wanted.")
+        .noted("Queues are in logs, at the end of each sample. The replay queue of a lagged copy is wanted. The best copy of an \
+             instance is the one to activate if its active is lost after the last sample.")
 }
 
 fn row(copy: &PassiveCopy) -> Row {
@@ -63,5 +66,6 @@ fn row(copy: &PassiveCopy) -> Row {
         count(copy.records_checked),
         count(copy.pages_seen),
         outcome.into(),
+        copy.best.clone().unwrap_or_default().into(),
     ])
 }
