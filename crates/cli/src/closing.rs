@@ -99,8 +99,13 @@ fn copies(result: &RunResult) -> Option<String> {
         _ => "their actives".to_owned(),
     };
     let stored = longest(0, false).max(longest(0, true));
+    let (fine, all) = (fine.count(), copies.len());
+    let outcome = match copies.iter().all(|copy| copy.is_wrong.is_none()) {
+        true => format!("{all}, not compared with {of}"),
+        false => format!("{fine} of {all} as {of}"),
+    };
     let words = [
-        Some(format!("{} of {} as {of}", fine.count(), copies.len())),
+        Some(outcome),
         queue("copy queue", stored),
         queue("replay queue", longest(1, false)),
         queue("replay queue of lagged copies", longest(1, true)),
