@@ -86,7 +86,8 @@ impl State {
         for segment in &mut flight.io.segments {
             let end = offset + segment.length();
             let mut carry = |at: u64, length: u64| {
-                move_bytes(&mut self.store, inode, at, length, segment, at - offset);
+                let place = (inode, at, length);
+                move_bytes(&mut self.store, flight.io.op, place, segment, at - offset);
             };
             if flight.io.op == Op::Trim {
                 // Trimming never extends a file.
@@ -106,12 +107,11 @@ impl State {
     }
 }
 
-/// Moves `length` bytes at `offset` of the file, from `from` bytes into the segment.
+/// Moves bytes of a file, by inode, offset and length, from `from` bytes into the segment.
 fn move_bytes(
     store: &mut Store,
-    inode: Inode,
-    offset: u64,
-    length: u64,
+    op: Op,
+    (inode, offset, length): (Inode, u64, u64),
     segment: &mut Segment,
     from: u64,
 ) {
@@ -122,6 +122,7 @@ fn move_bytes(
     match segment {
         Segment::Fill(frame) => store.read(inode, offset, &mut frame[range()]),
         Segment::Drain { .. } => store.write(inode, offset, &segment.drained()[range()]),
+        Segment::Ghost(_) if op == Op::Read => {}
         Segment::Ghost(_) => store.write_zeros(inode, offset, length),
     }
 }

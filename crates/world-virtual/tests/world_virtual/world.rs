@@ -201,6 +201,15 @@ fn completions_are_stamped_when_the_device_says() {
         assert_eq!(world.disk.submit(ghost(Op::Read, 7)).await.result, Ok(()));
         let past = world.disk.submit(ghost(Op::Read, 8)).await.result;
         assert_eq!(past, Err(IoError::PastEnd));
+        // Reading leaves bytes where they are.
+        let mut frame = world.frames.take(4096);
+        frame.fill(7);
+        let write = Io::write(Class::Database, file, 0, &Rc::new(frame));
+        world.disk.submit(write).await.result.unwrap();
+        world.disk.submit(ghost(Op::Read, 0)).await.result.unwrap();
+        let read = Io::read(Class::Database, file, 0, world.frames.take(4096));
+        let done = world.disk.submit(read).await;
+        assert!(done.into_frame().iter().all(|byte| *byte == 7));
     });
 }
 
