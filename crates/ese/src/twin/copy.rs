@@ -114,7 +114,6 @@ impl TwinCopy {
         let generation = self.replayed + 1;
         let part = journal.borrow().part(generation);
         let end = LogPosition::start_of(generation + 1);
-        self.arrived.0.set(end);
         for (own, theirs) in self.base.databases.iter().zip(active.databases()) {
             self.base.lengthen(own, theirs.pages.get()).await?;
         }
@@ -126,6 +125,9 @@ impl TwinCopy {
         let changes: Vec<_> = part
             .of_generation(generation, LogPosition::default())
             .collect();
+        // A change that begins in this log may end in the next one.
+        let ends = changes.iter().map(|change| change.appended.end);
+        self.arrived.0.set(ends.fold(end, LogPosition::max));
         let all = |_, _: PageNumber, _| true;
         redo.replay(&changes, all).await?;
         self.replayed = generation;
