@@ -99,6 +99,8 @@ pub trait Content: 'static {
         size: PageSize,
         flush_type: u8,
     ) -> Option<Segment>;
+    /// The bytes of a page, if it has any.
+    fn bytes(page: &Self::Page) -> Option<&[u8]>;
     /// Flush type of the page as read.
     fn flush_type(page: &Self::Page, size: PageSize) -> u8;
     /// Time of the page's latest change, if known.
@@ -242,6 +244,10 @@ impl Content for Bytes {
         Some(Segment::whole(page))
     }
 
+    fn bytes(page: &BytesPage) -> Option<&[u8]> {
+        Some(page)
+    }
+
     fn flush_type(page: &BytesPage, size: PageSize) -> u8 {
         Page::new(page, size).flags().flush_type()
     }
@@ -324,6 +330,10 @@ impl Content for Ghost {
     fn depart(page: &mut u8, _: PageNumber, size: PageSize, flush_type: u8) -> Option<Segment> {
         *page = flush_type;
         Some(Segment::Ghost(size.bytes_u64()))
+    }
+
+    fn bytes(_: &u8) -> Option<&[u8]> {
+        None
     }
 
     fn flush_type(page: &u8, _: PageSize) -> u8 {

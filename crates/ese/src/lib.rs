@@ -13,6 +13,7 @@ pub mod instance;
 pub mod log;
 pub mod maintenance;
 pub mod meter;
+mod overwrite;
 pub mod page;
 pub mod patch;
 pub mod policy;

@@ -21,6 +21,7 @@ use super::{Cache, PageKey, Trust};
 use crate::content::{Content, Flips};
 use crate::error::PageFault;
 use crate::format::flush_map::next_flush_type;
+use crate::overwrite::overwrite;
 use crate::patch::{Copies, Outcome, PATIENCE, Patch, REMEMBERED_MAX, Wanted};
 use crate::policy::coalesce::Run;
 use crate::policy::patch::{Demand, Offered, Refusal, is_patchable, judge};
@@ -76,7 +77,7 @@ impl<C: Content> Cache<C> {
         }
         let (page, outcome) = match taken {
             None => (None, Outcome::NoCopy),
-            Some((name, page)) => match self.write_back(key, page).await {
+            Some((name, page)) => match self.write_back(key, page, trust).await {
                 Ok(page) => (Some(page), Outcome::Patched(name)),
                 Err(error) => (None, Outcome::NotWritten(name, error)),
             },
@@ -174,7 +175,14 @@ impl<C: Content> Cache<C> {
     }
 
     /// Writes the page to its place durably.
-    async fn write_back(&self, key: PageKey, mut page: C::Page) -> Result<C::Page, IoError> {
+    ///
+    /// What is there is bad, except during recovery: then it may be a torn page that the log could rebuild, and nothing of it is spoiled.
+    async fn write_back(
+        &self,
+        key: PageKey,
+        mut page: C::Page,
+        trust: Trust,
+    ) -> Result<C::Page, IoError> {
         let size = self.0.options.page_size;
         let run = Run {
             first: key.page,
@@ -195,24 +203,22 @@ impl<C: Content> Cache<C> {
             tell(&mut state.watches, key.database, run);
             (entry.file, segment.expect("nobody else has it"))
         };
-        let io = Io {
-            tag: u64::from(key.page.0),
-            ..Io::new(
-                Class::Database,
-                Op::WriteThrough,
-                file,
-                key.page.offset(size),
-                Segments::from_buf([segment]),
-            )
+        let (world, begun) = (&self.0.world, self.0.world.clock.now());
+        let (offset, tag) = (key.page.offset(size), u64::from(key.page.0));
+        let written = match C::bytes(&page).filter(|_| trust == Trust::Verified) {
+            Some(bytes) => overwrite(world, file, (offset, tag), bytes).await,
+            None => {
+                let segments = Segments::from_buf([segment]);
+                let io = Io::new(Class::Database, Op::WriteThrough, file, offset, segments);
+                world.disk.submit(Io { tag, ..io }).await.result
+            }
         };
-        let done = self.0.world.disk.submit(io).await;
-        let (bytes, latency) = (size.bytes_u64(), done.latency());
+        let (bytes, latency) = (size.bytes_u64(), world.clock.now() - begun);
         let meters = &self.0.meters;
         meters.database(key.database, |meters| &mut meters.writes, bytes, latency);
-        drop(done.segments);
         self.0.state.borrow_mut().mending.remove(&key);
         self.0.progress.notify();
-        done.result.map(|()| page)
+        written.map(|()| page)
     }
 
     fn remember(&self, patch: Patch, database: u8) {
