@@ -16,9 +16,9 @@
 //! an activation without the active loses.
 //!
 //! * [`wire`]: the messages.
-//! * [`shipper`]: the active's side, and how long logs stay.
+//! * [`shipper`]: the active's side, and how long logs stay; [`pages`]: its bad pages, and those of copies.
 //! * [`intake`]: what a copy accepts.
-//! * [`passive`]: a copy: it receives, replays, and is activated.
+//! * [`passive`]: a copy: it receives, replays, and is activated; `receive`: its connection; `repair`: bad pages and their exchange.
 //! * [`mod@seed`]: databases for a new copy.
 //! * [`files`]: log files, read and stored.
 //! * [`truncation`]: up to where logs may go; [`choice`]: the best copy. Both decide from numbers alone.
@@ -26,12 +26,17 @@
 //! Files are named by generation; neither names nor paths are sent. Everything runs in both worlds, and an error of one side leaves
 //! the other one able to continue: connect again, and the copy says what it has.
 
+mod asking;
 pub mod choice;
 pub mod error;
 pub mod files;
 pub mod intake;
+pub mod pages;
 pub mod passive;
 pub mod queues;
+mod receive;
+mod refusal;
+mod repair;
 pub mod seed;
 pub mod shipper;
 pub mod truncation;

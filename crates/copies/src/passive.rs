@@ -19,7 +19,6 @@
 //! message ([`crate::wire::Refusal::Diverged`]), and a new seed is the way out.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::rc::Rc;
 
 use brunt_ese::cache::{Cache, CacheOptions};
@@ -34,20 +33,22 @@ use brunt_ese::maintenance::{Findings, Maintenance};
 use brunt_ese::meter::MeterBoard;
 use brunt_ese::policy::scan::Throttle;
 use brunt_units::{Span, Time};
-use brunt_world::messages::{Receiver, Sender, messages};
+use brunt_world::messages::Sender;
 use brunt_world::sync::{Alarm, Event};
-use brunt_world::{Class, SocketId, Task, World};
+use brunt_world::{Class, SocketId, World};
 
+use crate::asking::Asking;
 use crate::error::CopyError;
 use crate::files;
-use crate::intake::{Intake, Tail};
+use crate::intake::Intake;
 use crate::queues::Queues;
-use crate::wire::{Hello, LONGEST, Message, Refusal};
+use crate::repair::Repairs;
+use crate::wire::Want;
 
 /// Logs that a copy without a lag begins at once.
 pub const AHEAD: u32 = 16;
-/// Longest silence of a copy towards its active.
-const BEAT: Span = Span::seconds(5);
+/// How often it looks what background maintenance has found.
+const LOOK: Span = Span::seconds(1);
 
 /// How a copy is kept.
 #[derive(Clone, Debug)]
@@ -63,7 +64,7 @@ pub struct CopyOptions {
 }
 
 /// A passive copy. A clone is another handle.
-pub struct PassiveCopy(Rc<Inner>);
+pub struct PassiveCopy(pub(crate) Rc<Inner>);
 
 impl Clone for PassiveCopy {
     fn clone(&self) -> Self {
@@ -71,31 +72,38 @@ impl Clone for PassiveCopy {
     }
 }
 
-struct Inner {
-    world: World,
-    options: CopyOptions,
+pub(crate) struct Inner {
+    pub(crate) world: World,
+    pub(crate) options: CopyOptions,
     meters: Rc<MeterBoard>,
-    intake: RefCell<Intake>,
-    replayer: RefCell<Option<Replayer>>,
+    pub(crate) intake: RefCell<Intake>,
+    pub(crate) replayer: RefCell<Option<Replayer>>,
+    /// The cache of the replayer.
+    cache: RefCell<Option<Cache<Bytes>>>,
     /// The newest generation that databases need to be consistent.
-    needed: u32,
+    pub(crate) needed: Cell<u32>,
     queues: Cell<Queues>,
     /// The checkpoint moves when this generation is replayed.
     checkpoint_at: Cell<u32>,
     /// A stored generation, and when it is old enough.
     due: Cell<Option<(u32, Time)>>,
-    connection: Cell<Option<SocketId>>,
+    pub(crate) connection: Cell<Option<SocketId>>,
     /// Tasks in [`PassiveCopy::receive`] and [`PassiveCopy::follow`].
     busy: Cell<u32>,
-    stopping: Cell<bool>,
-    changed: Event,
-    failure: RefCell<Option<CopyError>>,
+    pub(crate) stopping: Cell<bool>,
+    pub(crate) changed: Event,
+    pub(crate) failure: RefCell<Option<CopyError>>,
     /// The scans of the databases, in their order, if there is background maintenance.
-    scans: Vec<Maintenance>,
+    pub(crate) scans: Vec<Maintenance>,
+    /// Requests for pages of the active.
+    pub(crate) asking: Asking,
+    /// Requests of the active that are not answered.
+    pub(crate) wants: RefCell<Vec<(Sender, Want)>>,
+    pub(crate) repairs: Repairs,
 }
 
 /// Whether there is something to replay.
-enum Step {
+pub(crate) enum Step {
     Replayed,
     Waits(Option<Time>),
 }
@@ -173,7 +181,8 @@ impl PassiveCopy {
             options,
             intake: RefCell::new(intake),
             replayer: RefCell::default(),
-            needed: wants.highest,
+            cache: RefCell::default(),
+            needed: Cell::new(wants.highest),
             queues: Cell::new(queues),
             checkpoint_at: Cell::new(0),
             due: Cell::new(None),
@@ -183,12 +192,21 @@ impl PassiveCopy {
             changed: Event::new(world.spawner.tasks()),
             failure: RefCell::default(),
             scans: scans.unwrap_or_default(),
+            asking: Asking::new(world),
+            wants: RefCell::default(),
+            repairs: Repairs::default(),
         })))
     }
 
     /// How far it is.
     pub fn queues(&self) -> Queues {
         self.0.queues.get()
+    }
+
+    /// The earliest log that it can be activated at: its databases may have changes of this one.
+    pub fn earliest(&self) -> u32 {
+        // A page that came from the active may be newer than what has been replayed.
+        self.queues().replayed.max(self.0.needed.get())
     }
 
     /// The meters of its cache.
@@ -209,223 +227,11 @@ impl PassiveCopy {
     /// Lets [`Self::receive`] and [`Self::follow`] end.
     pub fn stop(&self) {
         self.0.stopping.set(true);
+        self.0.asking.end();
         if let Some(connection) = self.0.connection.get() {
             self.0.world.net.close(connection);
         }
         self.0.changed.notify();
-    }
-
-    /// Receives logs over a connection to the active until it ends, and closes it. One connection at a time.
-    ///
-    /// # Errors
-    /// [`CopyError::Refused`] and [`CopyError::RefusedThere`], by name; when the connection breaks, connect again. Every log that was
-    /// acknowledged is there.
-    pub async fn receive(&self, connection: SocketId) -> Result<(), CopyError> {
-        let _busy = self.enter();
-        if self.0.stopping.get() {
-            self.0.world.net.close(connection);
-            return Ok(());
-        }
-        let (sender, mut receiver) = messages(&self.0.world, connection, LONGEST);
-        self.0.connection.set(Some(connection));
-        let over = Rc::new(Cell::new(false));
-        let result = self.exchange(&sender, &mut receiver, &over).await;
-        over.set(true);
-        self.0.changed.notify();
-        if let Err(CopyError::Refused(refusal)) = &result {
-            self.refuse(&sender, *refusal).await;
-            // A connection with unread bytes would be reset, and the active would not hear it.
-            while let Ok(Some(_)) = receiver.receive().await {}
-        }
-        self.0.connection.set(None);
-        self.0.world.net.close(connection);
-        match result {
-            Err(CopyError::Connection(_)) if self.0.stopping.get() => Ok(()),
-            Err(error) if error.wants_reseed() => {
-                self.0.failure.borrow_mut().get_or_insert(error.clone());
-                Err(error)
-            }
-            result => result,
-        }
-    }
-
-    async fn exchange(
-        &self,
-        sender: &Sender,
-        receiver: &mut Receiver,
-        over: &Rc<Cell<bool>>,
-    ) -> Result<(), CopyError> {
-        let hello = {
-            let intake = self.0.intake.borrow();
-            Message::Hello(Hello {
-                stream: intake.stream(),
-                last: intake.last(),
-                next: intake.next(),
-                replayed: self.queues().replayed,
-                is_lagged: self.0.options.lag > Span::ZERO,
-            })
-        };
-        sender.send(&hello.to_bytes()).await?;
-        match self.next_message(receiver).await? {
-            None => return Ok(()),
-            Some(Message::Welcome(welcome)) => {
-                self.0.intake.borrow_mut().meet(&welcome)?;
-                self.note(|queues| queues.closed = welcome.closed);
-            }
-            Some(Message::Refused(refusal)) => return Err(CopyError::RefusedThere(refusal)),
-            Some(_) => return Err(Refusal::OutOfPlace.into()),
-        }
-        let reporter = self.clone().report(sender.clone(), Rc::clone(over));
-        drop(self.0.world.spawner.spawn(reporter));
-        let mut storing = VecDeque::new();
-        let received = self.take_logs(sender, receiver, &mut storing).await;
-        let mut stored = Ok(());
-        for one in storing {
-            stored = stored.and(one.await);
-        }
-        // What could not be stored is why nothing more was received, if both failed.
-        stored.and(received)
-    }
-
-    /// Receives logs. While one is written and the one before it gets its name, the next one arrives.
-    async fn take_logs(
-        &self,
-        sender: &Sender,
-        receiver: &mut Receiver,
-        storing: &mut VecDeque<Task<Result<(), CopyError>>>,
-    ) -> Result<(), CopyError> {
-        let broken = Rc::new(Cell::new(false));
-        let mut arriving: Option<(u32, u32, Vec<u8>)> = None;
-        while let Some(message) = self.next_message(receiver).await? {
-            match (message, &mut arriving) {
-                (Message::Closed(closed), _) => self.note(|queues| queues.closed = closed),
-                (Message::Log { generation, length }, None) => {
-                    self.0.intake.borrow().announced(generation, length)?;
-                    arriving = Some((generation, length, Vec::new()));
-                }
-                (Message::Log { .. }, Some((torn, ..))) => return Err(Refusal::Torn(*torn).into()),
-                (Message::Piece { at, bytes }, Some((generation, length, so_far))) => {
-                    let rest = *length as usize - so_far.len();
-                    if at as usize != so_far.len() || bytes.len() > rest {
-                        return Err(Refusal::Torn(*generation).into());
-                    }
-                    so_far.extend_from_slice(&bytes);
-                }
-                (Message::Refused(refusal), _) => return Err(CopyError::RefusedThere(refusal)),
-                _ => return Err(Refusal::OutOfPlace.into()),
-            }
-            let whole =
-                |(_, length, bytes): &mut (u32, u32, Vec<u8>)| bytes.len() == *length as usize;
-            if let Some((generation, _, bytes)) = arriving.take_if(whole) {
-                let tail = self.0.intake.borrow_mut().check(generation, &bytes)?;
-                if storing.len() == files::ARRIVING_MAX
-                    && let Some(oldest) = storing.pop_front()
-                {
-                    oldest.await?;
-                }
-                let store = self
-                    .clone()
-                    .store(sender.clone(), tail, bytes, Rc::clone(&broken));
-                storing.push_back(self.0.world.spawner.spawn(store));
-            }
-        }
-        match arriving {
-            Some((torn, ..)) => Err(Refusal::Torn(torn).into()),
-            None => Ok(()),
-        }
-    }
-
-    /// The next message; `None` when the active has finished.
-    async fn next_message(&self, receiver: &mut Receiver) -> Result<Option<Message>, CopyError> {
-        match receiver.receive().await? {
-            Some(bytes) => Ok(Some(Message::read(&bytes)?)),
-            None => Ok(None),
-        }
-    }
-
-    /// Lets the active name a refusal; this side ends in any case.
-    async fn refuse(&self, sender: &Sender, refusal: Refusal) {
-        if sender
-            .send(&Message::Refused(refusal).to_bytes())
-            .await
-            .is_ok()
-        {
-            let _ = sender.finish().await;
-        }
-    }
-
-    /// Stores a log after the one before it, and acknowledges it. When one cannot be stored, `broken` says so to those after it, and the
-    /// connection ends, also when nothing more comes over it.
-    async fn store(
-        self,
-        sender: Sender,
-        tail: Tail,
-        bytes: Vec<u8>,
-        broken: Rc<Cell<bool>>,
-    ) -> Result<(), CopyError> {
-        let stored = self.put(tail, &bytes, &broken).await;
-        match &stored {
-            Ok(true) => {
-                let stored = Message::Stored(tail.held.generation);
-                sender.send(&stored.to_bytes()).await?;
-            }
-            Ok(false) => {}
-            Err(_) => {
-                broken.set(true);
-                self.0.changed.notify();
-                // Its own error is the one that counts.
-                let _ = sender.finish().await;
-            }
-        }
-        stored.map(drop)
-    }
-
-    /// Makes a log durable: its content at once, its name after that of the one before it. `false` when that one failed.
-    async fn put(&self, tail: Tail, bytes: &[u8], broken: &Cell<bool>) -> Result<bool, CopyError> {
-        let (world, directory) = (&self.0.world, self.0.intake.borrow().directory().to_owned());
-        let generation = tail.held.generation;
-        files::write_log::<Bytes>(world, &directory, generation, bytes).await?;
-        let turn = || {
-            let is_next = self.0.intake.borrow().next() == generation;
-            (is_next || broken.get()).then_some(is_next)
-        };
-        if !self.0.changed.wait(turn).await {
-            files::forget_log(world, &directory, generation).await;
-            return Ok(false);
-        }
-        files::name_log(world, &directory, generation).await?;
-        self.0.intake.borrow_mut().stored(tail);
-        self.note(|queues| {
-            queues.stored = generation;
-            queues.closed = queues.closed.max(generation);
-        });
-        Ok(true)
-    }
-
-    /// Tells the active how far the databases are, also when nothing changes.
-    async fn report(self, sender: Sender, over: Rc<Cell<bool>>) {
-        let alarm = Alarm::new(self.0.world.spawner.tasks());
-        let clock = Rc::clone(&self.0.world.clock);
-        let mut told = 0;
-        while !over.get() {
-            let replayed = self.queues().replayed;
-            if sender
-                .send(&Message::Replayed(replayed).to_bytes())
-                .await
-                .is_err()
-            {
-                return;
-            }
-            told = replayed.max(told);
-            let next = clock.now() + BEAT;
-            let moved = || {
-                let now = clock.now();
-                alarm.set(now, next);
-                let is_due = now >= next || self.queues().replayed > told;
-                (is_due || over.get()).then_some(())
-            };
-            self.0.changed.wait(moved).await;
-        }
     }
 
     /// Replays logs as they become due, until the copy stops.
@@ -438,18 +244,25 @@ impl PassiveCopy {
         let clock = Rc::clone(&self.0.world.clock);
         while !self.0.stopping.get() {
             // Logs may arrive during the step.
-            let stored = self.queues().stored;
-            let step = self.step().await.inspect_err(|error| {
+            let (stored, wants) = (self.queues().stored, self.0.wants.borrow().len());
+            let step = match self.step().await {
+                Err(error) => self.after(error).await,
+                step => step,
+            };
+            let step = step.inspect_err(|error| {
                 self.0.failure.borrow_mut().get_or_insert(error.clone());
             })?;
             let Step::Waits(until) = step else { continue };
+            let look = (!self.0.scans.is_empty()).then(|| clock.now() + LOOK);
+            let until = until.into_iter().chain(look).min();
             let waited = || {
                 let now = clock.now();
                 let is_due = until.is_some_and(|until| now >= until);
                 if let Some(until) = until.filter(|_| !is_due) {
                     alarm.set(now, until);
                 }
-                (is_due || self.0.stopping.get() || self.queues().stored > stored).then_some(())
+                let is_more = self.queues().stored > stored || self.0.wants.borrow().len() > wants;
+                (is_due || self.0.stopping.get() || is_more).then_some(())
             };
             self.0.changed.wait(waited).await;
         }
@@ -461,10 +274,15 @@ impl PassiveCopy {
         let Queues { stored, .. } = self.queues();
         if self.0.replayer.borrow().is_none() {
             // Without a log, the stream is not known.
-            if self.0.intake.borrow().last().is_none() || stored < self.0.needed {
+            if self.0.intake.borrow().last().is_none() || stored < self.0.needed.get() {
                 return Ok(Step::Waits(None));
             }
             self.open_replayer().await?;
+            self.check_repaired().await?;
+        }
+        self.answer_wants().await;
+        if self.repair_scanned().await? {
+            return Ok(Step::Replayed);
         }
         let next = self.queues().replayed + 1;
         if next > stored {
@@ -490,7 +308,11 @@ impl PassiveCopy {
         let Inner { world, options, .. } = &*self.0;
         let cache = Cache::new(world, options.cache.clone(), Rc::clone(&self.0.meters));
         let mut replayer = Replayer::open_copy(world, &cache, options.instance.clone()).await?;
-        replayer.catch_up().await?;
+        *self.0.cache.borrow_mut() = Some(cache);
+        if let Err(error) = replayer.catch_up().await {
+            self.leave(replayer).await;
+            return Err(error.into());
+        }
         for (database, scan) in (0..).zip(&self.0.scans) {
             replayer.maintain(database, scan);
         }
@@ -511,12 +333,33 @@ impl PassiveCopy {
 
     async fn feed(&self, generation: u32) -> Result<(), CopyError> {
         let mut replayer = self.take_replayer();
-        let fed = self.feed_to(&mut replayer, generation).await;
-        *self.0.replayer.borrow_mut() = Some(replayer);
-        Ok(fed?)
+        match self.feed_to(&mut replayer, generation).await {
+            Ok(()) => {
+                *self.0.replayer.borrow_mut() = Some(replayer);
+                Ok(())
+            }
+            Err(error) => {
+                // It stands within a log, and only a new one can replay that from its beginning.
+                self.leave(replayer).await;
+                Err(error.into())
+            }
+        }
     }
 
-    fn take_replayer(&self) -> Replayer {
+    /// Leaves the databases as they are on disk; the next replayer begins as after a crash.
+    pub(crate) async fn leave(&self, replayer: Replayer) {
+        let cache = self.0.cache.borrow_mut().take();
+        if let Some(cache) = &cache {
+            cache.halt();
+        }
+        // Whoever leaves it has a better reason than a file that cannot be closed.
+        let _ = replayer.abandon().await;
+        if let Some(cache) = cache {
+            cache.close();
+        }
+    }
+
+    pub(crate) fn take_replayer(&self) -> Replayer {
         let taken = self.0.replayer.borrow_mut().take();
         taken.expect("it is open, and has one user")
     }
@@ -569,11 +412,9 @@ impl PassiveCopy {
         last: Option<u32>,
     ) -> Result<(Instance<Bytes>, RecoveryReport), CopyError> {
         self.rest().await;
-        let Queues {
-            stored, replayed, ..
-        } = self.queues();
-        if stored < self.0.needed {
-            let needed = self.0.needed;
+        let (stored, replayed) = (self.queues().stored, self.earliest());
+        let needed = self.0.needed.get();
+        if stored < needed {
             return Err(CopyError::Incomplete { needed, stored });
         }
         let wanted = last.unwrap_or(stored);
@@ -606,8 +447,12 @@ impl PassiveCopy {
     pub async fn close(self) -> Result<(), CopyError> {
         self.rest().await;
         let replayer = self.0.replayer.borrow_mut().take();
+        let cache = self.0.cache.borrow_mut().take();
         if let Some(replayer) = replayer {
             replayer.close().await?;
+        }
+        if let Some(cache) = cache {
+            cache.close();
         }
         Ok(())
     }
@@ -622,21 +467,21 @@ impl PassiveCopy {
             .await;
     }
 
-    fn note(&self, change: impl FnOnce(&mut Queues)) {
+    pub(crate) fn note(&self, change: impl FnOnce(&mut Queues)) {
         let mut queues = self.0.queues.get();
         change(&mut queues);
         self.0.queues.set(queues);
         self.0.changed.notify();
     }
 
-    fn enter(&self) -> Busy {
+    pub(crate) fn enter(&self) -> Busy {
         self.0.busy.set(self.0.busy.get() + 1);
         Busy(self.clone())
     }
 }
 
 /// A task of a copy.
-struct Busy(PassiveCopy);
+pub(crate) struct Busy(PassiveCopy);
 
 impl Drop for Busy {
     fn drop(&mut self) {

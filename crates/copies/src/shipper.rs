@@ -8,6 +8,7 @@
 //!
 //! Each connection is one call; the caller accepts or makes it. The log that is being written is not sent, except the last one of an
 //! instance that was closed: so a planned change of sides loses nothing.
+//! Pages go both ways over the same connection ([`crate::pages`]).
 //! Logs are kept for every copy from the beginning, also for one that has
 //! not come yet. A copy that stays away for too long is left out with an alarm. It may come back: as long as the logs that it needs
 //! are there, it continues, and else it is told to be reseeded.
@@ -24,6 +25,7 @@ use brunt_world::messages::{Receiver, Sender, messages};
 use brunt_world::sync::{Alarm, Event};
 use brunt_world::{Class, SocketId, World};
 
+use crate::asking::{Asking, OPEN_MAX};
 use crate::error::CopyError;
 use crate::files::{LogReader, read_log};
 use crate::queues::Queues;
@@ -42,17 +44,19 @@ const FAREWELL: Span = Span::seconds(5);
 
 /// Ships the logs of an instance to its copies, which have numbers from 0. A clone is another handle.
 #[derive(Clone)]
-pub struct Shipper(Rc<Inner>);
+pub struct Shipper(pub(crate) Rc<Inner>);
 
-struct Inner {
-    world: World,
-    instance: Instance<Bytes>,
+pub(crate) struct Inner {
+    pub(crate) world: World,
+    pub(crate) instance: Instance<Bytes>,
     limits: Limits,
     standings: RefCell<Vec<Standing>>,
+    /// Requests for pages of each copy.
+    pub(crate) askings: Vec<Asking>,
     left_out: RefCell<Vec<(usize, LeftOut)>>,
     hold: RefCell<LogHold<Bytes>>,
     /// Whether the instance was closed, and its last log with it.
-    is_final: Cell<bool>,
+    pub(crate) is_final: Cell<bool>,
     stopping: Cell<bool>,
     changed: Event,
 }
@@ -79,6 +83,7 @@ impl Shipper {
             instance: instance.clone(),
             limits,
             standings: RefCell::new(vec![new; copies]),
+            askings: (0..copies).map(|_| Asking::new(world)).collect(),
             left_out: RefCell::default(),
             hold: RefCell::new(instance.hold_log_from(match copies {
                 0 => u32::MAX,
@@ -153,7 +158,8 @@ impl Shipper {
     /// When there is no copy of that number.
     pub async fn serve(&self, copy: usize, connection: SocketId) -> Result<(), CopyError> {
         let (sender, receiver) = messages(&self.0.world, connection, LONGEST);
-        let result = self.exchange(copy, &sender, receiver).await;
+        let result = self.exchange(copy, connection, &sender, receiver).await;
+        self.0.askings[copy].cut(connection);
         let _ = sender.finish().await;
         self.0.world.net.close(connection);
         result
@@ -162,6 +168,7 @@ impl Shipper {
     async fn exchange(
         &self,
         copy: usize,
+        connection: SocketId,
         sender: &Sender,
         mut receiver: Receiver,
     ) -> Result<(), CopyError> {
@@ -188,7 +195,9 @@ impl Shipper {
             stored: Cell::new(hello.next - 1),
             ended: RefCell::default(),
         });
-        let listening = self.clone().listen(copy, receiver, Rc::clone(&heard));
+        self.0.askings[copy].connected(connection, sender);
+        let line = sender.clone();
+        let listening = self.clone().listen(copy, receiver, line, Rc::clone(&heard));
         drop(self.0.world.spawner.spawn(listening));
         let sent = self.send_logs(sender, &heard, hello.next, closed).await;
         if let Err(error) = &sent
@@ -346,7 +355,9 @@ impl Shipper {
     }
 
     /// Notes what a copy says, until it ends the connection.
-    async fn listen(self, copy: usize, mut receiver: Receiver, heard: Rc<Heard>) {
+    async fn listen(self, copy: usize, mut receiver: Receiver, line: Sender, heard: Rc<Heard>) {
+        // Each request that is being answered has a clone.
+        let open = Rc::new(());
         let ended = loop {
             let message = match receiver.receive().await {
                 Ok(Some(bytes)) => Message::read(&bytes),
@@ -363,6 +374,25 @@ impl Shipper {
                 Ok(Message::Replayed(generation)) => self.stand(copy, |standing| {
                     standing.replayed = generation.min(standing.stored);
                 }),
+                Ok(Message::Want(want)) => {
+                    if Rc::strong_count(&open) > OPEN_MAX {
+                        break Err(Refusal::OutOfPlace.into());
+                    }
+                    let answering = self.clone().answer(line.clone(), want, Rc::clone(&open));
+                    drop(self.0.world.spawner.spawn(answering));
+                }
+                Ok(Message::Page(sent)) => {
+                    let noted = self.0.askings[copy].answered(sent.number, Some(sent));
+                    if let Err(refusal) = noted {
+                        break Err(refusal.into());
+                    }
+                }
+                Ok(Message::NoPage(number)) => {
+                    let noted = self.0.askings[copy].answered(number, None);
+                    if let Err(refusal) = noted {
+                        break Err(refusal.into());
+                    }
+                }
                 Ok(Message::Refused(refusal)) => break Err(CopyError::RefusedThere(refusal)),
                 Ok(_) => break Err(Refusal::OutOfPlace.into()),
                 Err(refusal) => break Err(refusal.into()),

@@ -8,19 +8,28 @@
 //!   Stored  ------>                       it is durable: name and content
 //!   Replayed ----->                       it is in the databases
 //!        <------ Closed                   the newest closed log, for the copy queue
+//!
+//!   either side                         the other one
+//!   Want    ------>                       its page, with all log before a position
+//!        <------ Page, or NoPage
 //! ```
 //!
 //! Each message is one of [`brunt_world::messages`]: a byte for its kind, then numbers, little-endian. A hello begins with the
 //! version, so that other versions are refused by name. There are no names or paths: a file is generation *n* of a stream.
 
 use brunt_ese::format::stamp::{SIGNATURE_BYTES, Signature};
+use brunt_units::{LogPosition, PageNumber};
+
+pub use crate::refusal::Refusal;
 
 /// Version of these messages.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 /// Bytes of a log file in a [`Message::Piece`], at most.
 pub const PIECE_BYTES: usize = 256 << 10;
 /// Bytes of a log file that is accepted, at most. ESE has 128 KiB to 16 MiB.
 pub const LOG_BYTES_MAX: u32 = 16 << 20;
+/// Bytes of a page in a [`Message::Page`], at most.
+pub const PAGE_BYTES_MAX: usize = 32 << 10;
 /// Bytes of the longest message.
 pub const LONGEST: usize = PIECE_BYTES + 16;
 
@@ -53,6 +62,12 @@ pub enum Message {
     Replayed(u32),
     /// This side ends the connection, and why.
     Refused(Refusal),
+    /// A page of this side is bad: what does the other one have?
+    Want(Want),
+    /// The page that was asked for.
+    Page(Sent),
+    /// The request of this number cannot be answered.
+    NoPage(u32),
 }
 
 /// What a copy says first.
@@ -88,103 +103,37 @@ pub struct Welcome {
     pub closed: u32,
 }
 
-/// Why one side refuses what the other one says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Refusal {
-    /// The other side speaks another version.
-    #[error(
-        "the other side speaks version {0} of log shipping; this release speaks version {VERSION}"
-    )]
-    Version(u16),
-    /// The other side said something that has no place there.
-    #[error("the other side sent a message that has no place there")]
-    OutOfPlace,
-    /// The logs belong to another stream.
-    #[error("log of another stream: these are not copies of the same databases")]
-    OtherStream,
-    /// A log that the copy holds already.
-    #[error("log {0:#X} arrived twice")]
-    Again(u32),
-    /// A log that is not the next one.
-    #[error("log {generation:#X} arrived, and log {wanted:#X} is the next")]
-    OutOfOrder {
-        /// The log that arrived.
-        generation: u32,
-        /// The log that is next.
-        wanted: u32,
-    },
-    /// A log that is not whole.
-    #[error("log {0:#X} arrived torn")]
-    Torn(u32),
-    /// A log that is no log file of this format, of this generation, or of the stream's size.
-    #[error("log {0:#X} arrived as something else")]
-    NotThatLog(u32),
-    /// A log that does not continue the one before it.
-    #[error("log {0:#X} is of another history: it does not continue the log before it")]
-    OtherHistory(u32),
-    /// The copy needs a log that the active no longer has.
-    #[error("log {0:#X} is no longer there: the copy must be reseeded")]
-    Truncated(u32),
-    /// The copy holds a log that is not part of the active's history.
-    #[error(
-        "log {0:#X} of the copy is of another history than the active's: the copy must be reseeded"
-    )]
-    Diverged(u32),
+/// A request for a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Want {
+    /// The number of the request, which its answer repeats.
+    pub number: u32,
+    /// The number of the database in its instance.
+    pub database: u8,
+    /// The page.
+    pub page: PageNumber,
+    /// The page must have every change before this position.
+    pub replayed: LogPosition,
 }
 
-impl Refusal {
-    /// Whether only a new seed helps.
-    pub fn wants_reseed(self) -> bool {
-        matches!(
-            self,
-            Self::Truncated(_) | Self::Diverged(_) | Self::OtherHistory(_) | Self::OtherStream
-        )
-    }
-
-    /// Its number on the wire, and its figures.
-    fn spelled(self) -> (u8, u32, u32) {
-        match self {
-            Self::Version(version) => (1, version.into(), 0),
-            Self::OutOfPlace => (2, 0, 0),
-            Self::OtherStream => (3, 0, 0),
-            Self::Again(generation) => (4, generation, 0),
-            Self::OutOfOrder { generation, wanted } => (5, generation, wanted),
-            Self::Torn(generation) => (6, generation, 0),
-            Self::NotThatLog(generation) => (7, generation, 0),
-            Self::OtherHistory(generation) => (8, generation, 0),
-            Self::Truncated(generation) => (9, generation, 0),
-            Self::Diverged(generation) => (10, generation, 0),
-        }
-    }
-
-    fn read((number, first, second): (u8, u32, u32)) -> Option<Self> {
-        let read = match number {
-            1 => Self::Version(u16::try_from(first).ok()?),
-            2 => Self::OutOfPlace,
-            3 => Self::OtherStream,
-            4 => Self::Again(first),
-            5 => Self::OutOfOrder {
-                generation: first,
-                wanted: second,
-            },
-            6 => Self::Torn(first),
-            7 => Self::NotThatLog(first),
-            8 => Self::OtherHistory(first),
-            9 => Self::Truncated(first),
-            10 => Self::Diverged(first),
-            _ => return None,
-        };
-        // One spelling for each.
-        (read.spelled() == (number, first, second)).then_some(read)
-    }
+/// A page that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// The number of the request.
+    pub number: u32,
+    /// The signature of its database.
+    pub signature: Signature,
+    /// It has every change before this position and none after.
+    pub replayed: LogPosition,
+    /// One to [`PAGE_BYTES_MAX`] bytes.
+    pub bytes: Vec<u8>,
 }
 
 impl Message {
     /// The bytes of the message.
     ///
     /// # Panics
-    /// When a piece has no bytes or more than [`PIECE_BYTES`].
+    /// When a piece has no bytes or more than [`PIECE_BYTES`], or a page more than [`PAGE_BYTES_MAX`].
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let mut put = |bytes: &[u8]| out.extend_from_slice(bytes);
@@ -231,6 +180,26 @@ impl Message {
             Self::Replayed(generation) => {
                 put(&[7]);
                 put(&generation.to_le_bytes());
+            }
+            Self::Want(want) => {
+                put(&[9]);
+                put(&want.number.to_le_bytes());
+                put(&[want.database]);
+                put(&want.page.0.to_le_bytes());
+                put(&want.replayed.to_bytes());
+            }
+            Self::Page(sent) => {
+                let sizes = 1..=PAGE_BYTES_MAX;
+                assert!(sizes.contains(&sent.bytes.len()), "a page has its size");
+                put(&[10]);
+                put(&sent.number.to_le_bytes());
+                put(&signature_bytes(sent.signature));
+                put(&sent.replayed.to_bytes());
+                put(&sent.bytes);
+            }
+            Self::NoPage(number) => {
+                put(&[11]);
+                put(&number.to_le_bytes());
             }
             Self::Refused(refusal) => {
                 let (number, first, second) = refusal.spelled();
@@ -304,6 +273,28 @@ impl Message {
                 let spelled = (fields.byte()?, fields.number()?, fields.number()?);
                 Self::Refused(Refusal::read(spelled)?)
             }
+            9 => Self::Want(Want {
+                number: fields.number()?,
+                database: fields.byte()?,
+                page: PageNumber(fields.number()?),
+                replayed: LogPosition::from_bytes(fields.take()?),
+            }),
+            10 => {
+                let number = fields.number()?;
+                let signature = Signature::read(&fields.take::<SIGNATURE_BYTES>()?, 0);
+                let replayed = LogPosition::from_bytes(fields.take()?);
+                let bytes = std::mem::take(&mut fields.0).to_vec();
+                if !(1..=PAGE_BYTES_MAX).contains(&bytes.len()) {
+                    return None;
+                }
+                Self::Page(Sent {
+                    number,
+                    signature,
+                    replayed,
+                    bytes,
+                })
+            }
+            11 => Self::NoPage(fields.number()?),
             _ => return None,
         };
         fields.0.is_empty().then_some(read)
@@ -376,6 +367,31 @@ mod tests {
         })
     }
 
+    fn position() -> impl Strategy<Value = LogPosition> {
+        any::<u64>().prop_map(LogPosition::from_mark)
+    }
+
+    fn want() -> impl Strategy<Value = Want> {
+        let all = (any::<(u32, u8, u32)>(), position());
+        all.prop_map(|((number, database, page), replayed)| Want {
+            number,
+            database,
+            page: PageNumber(page),
+            replayed,
+        })
+    }
+
+    fn sent() -> impl Strategy<Value = Sent> {
+        let bytes = proptest::collection::vec(any::<u8>(), 1..300);
+        let all = (any::<u32>(), signature(), position(), bytes);
+        all.prop_map(|(number, signature, replayed, bytes)| Sent {
+            number,
+            signature,
+            replayed,
+            bytes,
+        })
+    }
+
     fn message() -> impl Strategy<Value = Message> {
         prop_oneof![
             hello().prop_map(Message::Hello),
@@ -389,6 +405,9 @@ mod tests {
             any::<u32>().prop_map(Message::Stored),
             any::<u32>().prop_map(Message::Replayed),
             refusal().prop_map(Message::Refused),
+            want().prop_map(Message::Want),
+            sent().prop_map(Message::Page),
+            any::<u32>().prop_map(Message::NoPage),
         ]
     }
 
@@ -403,7 +422,7 @@ mod tests {
         #[test]
         fn a_message_that_is_cut_short_or_goes_on_is_none(message in message(), more in any::<u8>()) {
             let mut bytes = message.to_bytes();
-            if !matches!(message, Message::Piece { .. }) {
+            if !matches!(message, Message::Piece { .. } | Message::Page(_)) {
                 bytes.push(more);
                 prop_assert_eq!(Message::read(&bytes), Err(Refusal::OutOfPlace));
                 bytes.truncate(bytes.len() - 2);
@@ -412,7 +431,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_one_message_or_none(kind in 0_u8..10, rest in proptest::collection::vec(any::<u8>(), 0..64)) {
+        fn any_bytes_are_one_message_or_none(kind in 0_u8..13, rest in proptest::collection::vec(any::<u8>(), 0..64)) {
             let bytes = [&[kind][..], &rest].concat();
             if let Ok(message) = Message::read(&bytes) {
                 prop_assert_eq!(message.to_bytes(), bytes);
@@ -434,11 +453,16 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_without_bytes_or_with_too_many_is_none() {
+    fn a_piece_or_a_page_without_bytes_or_with_too_many_is_none() {
         let piece = |count| [&[5, 0, 0, 0, 0][..], &vec![7; count]].concat();
         assert!(Message::read(&piece(PIECE_BYTES)).is_ok());
         for count in [0, PIECE_BYTES + 1] {
             assert_eq!(Message::read(&piece(count)), Err(Refusal::OutOfPlace));
+        }
+        let page = |count| [&[10; 5 + SIGNATURE_BYTES + 8][..], &vec![7; count]].concat();
+        assert!(Message::read(&page(PAGE_BYTES_MAX)).is_ok());
+        for count in [0, PAGE_BYTES_MAX + 1] {
+            assert_eq!(Message::read(&page(count)), Err(Refusal::OutOfPlace));
         }
     }
 }

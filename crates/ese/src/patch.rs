@@ -24,7 +24,7 @@ use std::pin::Pin;
 use brunt_units::{LogPosition, PageNumber, Span};
 use brunt_world::{IoError, Segment};
 
-use crate::error::{PageFault, io_code};
+use crate::error::{EngineError, PageFault, io_code};
 use crate::format::stamp::Signature;
 use crate::policy::patch::Refusal;
 
@@ -41,8 +41,8 @@ pub type Answering = Pin<Box<dyn Future<Output = Option<Offer>>>>;
 
 /// Access to copies of the databases.
 pub trait Copies {
-    /// Names of the copies, in the order to ask them.
-    fn names(&self) -> Vec<String>;
+    /// Names of the copies of that database, in the order to ask them.
+    fn names(&self, wanted: &Wanted) -> Vec<String>;
 
     /// Asks copy number `copy` of [`Self::names`] for a page after replaying everything before [`Wanted::replayed`].
     /// `None`, or no answer for [`PATIENCE`], when it has no such page.
@@ -99,6 +99,23 @@ pub enum Outcome {
     NoCopy,
     /// The copy of this name had it, but it could not be written back. The page is bad.
     NotWritten(String, IoError),
+}
+
+impl Patch {
+    /// What an operation would have got without copies.
+    pub fn error(&self) -> EngineError {
+        EngineError::Page {
+            database: self.database.clone(),
+            page: self.page,
+            offset: self.offset,
+            fault: self.fault,
+        }
+    }
+
+    /// Whether the page was repaired.
+    pub fn is_done(&self) -> bool {
+        matches!(self.outcome, Outcome::Patched(_))
+    }
 }
 
 impl fmt::Display for Patch {

@@ -109,7 +109,7 @@ pub(crate) fn read_page(
 }
 
 impl Copies for Shelf {
-    fn names(&self) -> Vec<String> {
+    fn names(&self, _: &Wanted) -> Vec<String> {
         let names = self.manners.iter().map(|manner| format!("{manner:?}"));
         names.collect()
     }

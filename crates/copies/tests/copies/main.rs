@@ -1,6 +1,7 @@
 //! Copies and their active, in one program: one file for each subject.
 
 mod activation;
+mod pages;
 mod real_world;
 mod refusals;
 mod search;

@@ -6,6 +6,8 @@
 //!   cut      the copy loses power at any write: its files are one of those that may have survived
 //!            every log that it had acknowledged is there
 //!   resume   the active is opened again and works on; the copy receives the rest, or some of it
+//!   rot      in half of the stories the copy's storage loses a write or returns rot, or a page is spoiled at the cut:
+//!            the active's page takes its place
 //!   judge    activated at its last log, or at one before: compared with the active's commits; then it works itself
 //! ```
 
@@ -14,10 +16,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::rc::Rc;
 
-use brunt_copies::{PassiveCopy, Shipper};
+use brunt_copies::{CopyError, PassiveCopy, Shipper};
+use brunt_ese::error::EngineError;
 use brunt_ese::instance::Circular;
+use brunt_ese::patch::Outcome;
 use brunt_ese::verify::verify;
-use brunt_units::{Span, Time};
+use brunt_testkit::tiny::SIZE;
+use brunt_units::{PageNumber, Span, Time};
+use brunt_world::fault::{Fault, FaultKind, faulty};
 use brunt_world::random::{Stream, Streams};
 use brunt_world::{Class, World};
 use brunt_world_virtual::crash::{CrashImages, Sample};
@@ -36,6 +42,8 @@ struct Plan {
     seed: u64,
     segment: usize,
     circular: Circular,
+    /// Whether the copy's storage loses a write or returns rot now and then.
+    rots: bool,
     mistake: Option<Mistake>,
 }
 
@@ -63,8 +71,29 @@ impl Plan {
             } else {
                 Circular::Reuse
             },
+            rots: draw.percent(50),
             mistake: None,
         }
+    }
+
+    /// What the storage of a copy does after its `number`-th start.
+    fn faults(self, number: usize) -> Vec<Fault> {
+        let mut draw = self.draw(&format!("faults/{number}"));
+        let kinds = [
+            FaultKind::Lost,
+            FaultKind::TwoBitFlip,
+            FaultKind::Zeroed,
+            FaultKind::MediumError,
+        ];
+        let kind = kinds[usize::try_from(draw.below(4)).unwrap()];
+        // Not the headers, whose second copy is the remedy.
+        let pages = 2 * SIZE.bytes_u64()..1 << 40;
+        vec![Fault {
+            after: draw.below(60),
+            times: 1,
+            settles: Some(SIZE.bytes_u64()),
+            ..Fault::new(kind, "/b/tiny.edb", pages)
+        }]
     }
 
     fn link(self) -> LinkOptions {
@@ -102,6 +131,10 @@ struct Seen {
     replayed: u32,
     /// Pages that scans judged during the stories and after the cuts.
     scanned: u64,
+    /// Bad pages that were replaced by the active's, during the stories and after the cuts.
+    patched: [u64; 2],
+    /// Copies that could not be used because of a bad page that nobody had replaced.
+    refused: u32,
 }
 
 /// What a story left.
@@ -113,6 +146,15 @@ struct Story {
     telling: Telling,
     /// Pages that scans judged.
     scanned: u64,
+    /// Bad pages that were replaced.
+    patched: u64,
+}
+
+/// Bad pages of a copy that were replaced by the active's.
+fn patched(copy: &PassiveCopy) -> u64 {
+    let patches = copy.patches().into_iter();
+    let done = patches.filter(|patch| matches!(patch.outcome, Outcome::Patched(_)));
+    done.count() as u64
 }
 
 /// Pages that the scan of a copy has judged.
@@ -121,12 +163,27 @@ fn judged(copy: &PassiveCopy) -> u64 {
 }
 
 /// The world of a copy's host, broken on purpose if the plan says so.
-fn copy_world(plan: Plan, host: &Host) -> World {
+fn copy_world(plan: Plan, host: &Host, number: usize) -> World {
     match plan.mistake {
         Some(Mistake::SkipLogSyncs) => {
             brunt_testkit::worlds::without_syncs(host.world(), Class::Log)
         }
+        None if plan.rots => faulty(host.world(), plan.faults(number)).0,
         _ => host.world().clone(),
+    }
+}
+
+/// Whether it names a bad page.
+fn is_bad_page(error: &CopyError) -> bool {
+    matches!(error, CopyError::Engine(EngineError::Page { .. }))
+}
+
+/// What came of `result`; `None` for a bad page, which a copy may have whose storage rots.
+fn unless_bad<T>(plan: Plan, result: Result<T, impl Into<CopyError>>) -> Result<Option<T>, String> {
+    match result.map_err(Into::into) {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if plan.rots && is_bad_page(&error) => Ok(None),
+        Err(error) => Err(error.to_string()),
     }
 }
 
@@ -134,18 +191,16 @@ fn copy_world(plan: Plan, host: &Host) -> World {
 type All = Rc<RefCell<Vec<PassiveCopy>>>;
 
 fn begin_copy(plan: Plan, host: &Host, all: &All) {
-    let world = copy_world(plan, host);
+    let world = copy_world(plan, host, all.borrow().len());
     let options = copy_options(instance("/b", plan.segment, plan.circular));
     let all = Rc::clone(all);
     drop(host.world().spawner.spawn(async move {
         let copy = PassiveCopy::open(&world, options).await.unwrap();
         let following = copy.clone();
         all.borrow_mut().push(copy.clone());
-        drop(
-            world
-                .spawner
-                .spawn(async move { following.follow().await.unwrap() }),
-        );
+        drop(world.spawner.spawn(async move {
+            unless_bad(plan, following.follow().await).unwrap();
+        }));
         receive(world, copy).await.unwrap();
     }));
 }
@@ -214,12 +269,13 @@ impl Story {
             outside.sleep(Span::seconds(1)).await;
         });
         let all = all.borrow();
-        if let Some(bad) = all.iter().find_map(alarm) {
+        if let Some(bad) = all.iter().find_map(alarm).filter(|_| !plan.rots) {
             panic!("the scan of a healthy copy: {bad}");
         }
         Self {
             plan,
             scanned: all.iter().map(judged).sum(),
+            patched: all.iter().map(patched).sum(),
             journal: machine.stop_recording().expect("it was started"),
             files: machine.store(),
             telling,
@@ -252,19 +308,32 @@ impl Story {
             let adopted = left.adopt(&image, inode);
             left.link(path, adopted);
         }
+        if self.plan.rots && draw.percent(40) {
+            spoil(&mut left, &mut draw);
+        }
         seen.cuts += 1;
         seen.behind += u32::from(there < newest_log(&left, "/a"));
-        let resumed = self.resume(left, acknowledged, &mut draw)?;
+        let Some(resumed) = self.resume(left, acknowledged, &mut draw)? else {
+            seen.refused += 1;
+            return Ok(());
+        };
         seen.full += u32::from(resumed.last > 2);
         seen.chosen += u32::from(resumed.last < resumed.stored);
         seen.received += resumed.stored - there;
         seen.replayed += resumed.last - resumed.replayed.min(resumed.last);
         seen.scanned += resumed.scanned;
+        seen.patched[1] += resumed.patched;
         Ok(())
     }
 
-    /// Opens both again, ships the rest or some of it, activates the copy and judges it.
-    fn resume(&self, left: Store, stored: u32, draw: &mut Stream) -> Result<Resumed, String> {
+    /// Opens both again, ships the rest or some of it, activates the copy and judges it. `None` when a page is bad that nobody has
+    /// replaced.
+    fn resume(
+        &self,
+        left: Store,
+        stored: u32,
+        draw: &mut Stream,
+    ) -> Result<Option<Resumed>, String> {
         let plan = self.plan;
         let link = LinkOptions::default();
         let (mut made, [active, copy]) = world(plan.seed ^ draw.bits(), left, link);
@@ -279,6 +348,7 @@ impl Story {
             let opened = PassiveCopy::open(&inside, options.clone()).await;
             let opened = opened.map_err(|error| words(&error))?;
             let mut task = None;
+            let mut is_served = false;
             if meets {
                 let world = active.world().clone();
                 let options = instance("/a", plan.segment, plan.circular);
@@ -289,13 +359,12 @@ impl Story {
                 drop(world.spawner.spawn(acceptor));
                 let receiving = receive(inside.clone(), opened.clone());
                 task = Some(inside.spawner.spawn(receiving));
-                if draw.percent(80) {
+                let follows = draw.percent(80);
+                if follows {
                     let following = opened.clone();
-                    drop(
-                        inside
-                            .spawner
-                            .spawn(async move { following.follow().await.unwrap() }),
-                    );
+                    drop(inside.spawner.spawn(async move {
+                        unless_bad(plan, following.follow().await).unwrap();
+                    }));
                 }
                 if works_on {
                     let worked = work(&world, &instance, &truth, 20, &mut draw).await;
@@ -311,24 +380,35 @@ impl Story {
                         "{queues:?} after {patience} ms, and {closed} is closed"
                     ));
                 }
+                is_served = follows && patience == 5_000;
             }
             if task.as_ref().is_some_and(|task| task.is_done()) {
                 let refused = task.take().expect("it is there").await;
                 return Err(format!("the copy is refused: {refused:?}"));
             }
+            if is_served && let Some(failure) = opened.failure() {
+                return Err(format!("beside its active: {failure}"));
+            }
             opened.stop();
             outside.sleep(Span::millis(200)).await;
-            if let Some(bad) = alarm(&opened) {
-                return Err(format!("the scan of a healthy copy: {bad}"));
+            if let Some(bad) = alarm(&opened).filter(|_| !plan.rots || is_served) {
+                return Err(format!("the scan of a copy: {bad}"));
             }
             let (queues, scanned) = (opened.queues(), judged(&opened));
-            let last = queues.replayed
-                + u32::try_from(draw.below(1 + u64::from(queues.replay()))).unwrap();
+            let (earliest, patched) = (opened.earliest(), patched(&opened));
+            let more = queues.stored.saturating_sub(earliest);
+            let last = earliest + u32::try_from(draw.below(1 + u64::from(more))).unwrap();
             let last = if chosen { last } else { queues.stored };
             let activated = opened.activate(chosen.then_some(last)).await;
-            let (instance, _) =
-                activated.map_err(|error| format!("activated at {last}: {error}"))?;
-            let state = read(&instance).await.map_err(|error| words(&error))?;
+            let activated = activated.inspect_err(|error| {
+                assert!(is_bad_page(error), "activated at {last}: {error}");
+            });
+            let Some((instance, _)) = unless_bad(plan, activated)? else {
+                return Ok(None);
+            };
+            let Some(state) = unless_bad(plan, read(&instance).await)? else {
+                return Ok(None);
+            };
             let claimed = match plan.mistake {
                 Some(Mistake::DropLog) => last + 1,
                 _ => last,
@@ -340,7 +420,9 @@ impl Story {
                 logged: vec![(0, 0)],
             }));
             let worked = work(&inside, &instance, &own, 5, &mut draw).await;
-            worked.map_err(|error| words(&error))?;
+            if unless_bad(plan, worked)?.is_none() {
+                return Ok(None);
+            }
             let state = read(&instance).await.map_err(|error| words(&error))?;
             if state != own.borrow().last() {
                 return Err("the activated copy lost its own commits".to_owned());
@@ -349,15 +431,34 @@ impl Story {
             let report = verify(&inside, &options.instance.databases[0]).await;
             let report = report.map_err(|error| words(&error))?;
             match report.is_intact() {
-                true => Ok(Resumed {
+                true => Ok(Some(Resumed {
                     last,
                     stored: queues.stored,
                     replayed: queues.replayed,
                     scanned,
-                }),
+                    patched,
+                })),
+                // It is found, and this is what `verify` is for.
+                false if plan.rots && !is_served => Ok(None),
                 false => Err(format!("its database is damaged: {report:?}")),
             }
         })
+    }
+}
+
+/// Fills a page of the copy with what no write has left. One that was never used is left alone: the active has none to give.
+fn spoil(store: &mut Store, draw: &mut Stream) {
+    let database = store.find(Path::new("/b/tiny.edb")).expect("it was made");
+    let pages = store
+        .length(database)
+        .expect("it is there")
+        .div_euclid(SIZE.bytes_u64())
+        - 2;
+    let page = PageNumber(1 + u32::try_from(draw.below(pages)).unwrap());
+    let mut bytes = vec![0; SIZE.bytes()];
+    store.read(database, page.offset(SIZE), &mut bytes);
+    if bytes.iter().any(|byte| *byte != 0) {
+        store.write(database, page.offset(SIZE), &vec![0xFF; SIZE.bytes()]);
     }
 }
 
@@ -367,6 +468,7 @@ struct Resumed {
     stored: u32,
     replayed: u32,
     scanned: u64,
+    patched: u64,
 }
 
 /// Tells the story of each seed and cuts it; the first violation, with its seed.
@@ -376,6 +478,7 @@ fn search(plans: impl Iterator<Item = Plan>, cuts: u64) -> Result<Seen, String> 
         let told = catch_unwind(AssertUnwindSafe(|| {
             let story = Story::tell(plan);
             seen.scanned += story.scanned;
+            seen.patched[0] += story.patched;
             for number in 0..cuts {
                 story
                     .cut(number, &mut seen)
@@ -412,7 +515,9 @@ fn a_copy_equals_its_active_at_the_last_log_it_has() {
         && seen.chosen > 5
         && seen.received > seen.cuts
         && seen.replayed > most
-        && seen.scanned > 20 * u64::from(seen.cuts);
+        && seen.scanned > 20 * u64::from(seen.cuts)
+        && seen.patched.iter().all(|patched| *patched > 10)
+        && seen.refused < most + 25;
     assert!(enough || !is_all, "{seen:?}");
 }
 

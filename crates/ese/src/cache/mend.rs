@@ -66,7 +66,7 @@ impl<C: Content> Cache<C> {
         let (wanted, demand) = self.demand(key, bad, trust);
         let mut refused = Vec::new();
         let mut taken = None;
-        for (number, name) in copies.names().into_iter().enumerate() {
+        for (number, name) in copies.names(&wanted).into_iter().enumerate() {
             match self.ask(&*copies, number, key, &wanted, demand).await {
                 Err(refusal) => refused.push((name, refusal)),
                 Ok(page) => {

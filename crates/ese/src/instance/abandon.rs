@@ -4,9 +4,24 @@
 //! written, and headers and checkpoint still require the log. I/O in flight completes first, so it cannot interfere with
 //! the next open.
 
-use super::Instance;
+use super::{Instance, Replayer};
 use crate::content::Content;
 use crate::error::EngineError;
+
+impl Replayer {
+    /// Leaves the databases as they are on disk. The caller has halted the cache ([`crate::cache::Cache::halt`]).
+    ///
+    /// # Errors
+    /// When the cache has failed, or a file cannot be closed.
+    pub async fn abandon(self) -> Result<(), EngineError> {
+        self.beside.end().await;
+        for database in &self.base.databases {
+            self.base.cache.end_preread(database.number).await;
+        }
+        self.base.cache.all_landed(self.base.options.number).await?;
+        self.base.close_databases().await
+    }
+}
 
 impl<C: Content> Instance<C> {
     /// Leaves the instance. The caller has halted the cache ([`crate::cache::Cache::halt`]), and no operation is in

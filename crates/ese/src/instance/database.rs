@@ -98,22 +98,24 @@ impl Database {
     /// # Errors
     /// When a write fails. One copy is still intact.
     pub async fn write_header(&self, world: &World) -> Result<(), EngineError> {
-        let (bytes, size) = {
-            let header = self.header.borrow();
-            (header.to_bytes(), header.page_size)
-        };
-        for copy in 0..2 {
-            let segment = Bytes::outgoing(&world.frames, &bytes);
-            write_through(
-                world,
-                Class::Metadata,
-                self.file,
-                copy * size.bytes_u64(),
-                segment,
-            )
-            .await
-            .map_err(file_error(&self.path))?;
-        }
-        Ok(())
+        let header = self.header.borrow().clone();
+        write_header(world, &self.path, self.file, &header).await
     }
+}
+
+/// Writes both copies of the header of the database at `path`, which is open as `file`.
+pub(crate) async fn write_header(
+    world: &World,
+    path: &Path,
+    file: FileId,
+    header: &DatabaseHeader,
+) -> Result<(), EngineError> {
+    let (bytes, size) = (header.to_bytes(), header.page_size);
+    for copy in 0..2 {
+        let segment = Bytes::outgoing(&world.frames, &bytes);
+        let at = copy * size.bytes_u64();
+        let written = write_through(world, Class::Metadata, file, at, segment).await;
+        written.map_err(file_error(path))?;
+    }
+    Ok(())
 }

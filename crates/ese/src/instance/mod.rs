@@ -20,6 +20,7 @@
 //! * [`replayer`]: feeding log, moving the checkpoint, finishing; `beside`: tasks that read the databases meanwhile.
 //! * `redo`: bringing pages up to the log; `assay`: whether a page is torn or rotten; `mixtures`: torn pages with a valid
 //!   checksum.
+//! * [`offer`]: a page for another copy; [`mod@substitute`]: a page of another copy in the place of a bad one.
 //! * [`recovery`]: undo and clean-up.
 //! * [`messages`]: the records of an open database.
 //! * [`open`], `start`: opening, also over blank databases; `close`, `abandon`: leaving with and without a clean shutdown;
@@ -36,6 +37,7 @@ pub mod flush_map;
 pub mod growth;
 pub mod messages;
 mod mixtures;
+pub mod offer;
 pub mod open;
 pub mod operate;
 mod ours;
@@ -43,6 +45,7 @@ pub mod recovery;
 mod redo;
 pub mod replayer;
 pub(crate) mod start;
+pub mod substitute;
 pub mod transaction;
 pub mod transactions;
 
@@ -145,6 +148,17 @@ impl<C: Content> Deref for Inner<C> {
 /// An open instance. Cloning gives another handle.
 pub struct Instance<C: Content>(pub(crate) Rc<Inner<C>>);
 
+/// Something that closing waits for; see [`Instance::stay`].
+pub(crate) struct Stay<C: Content>(Instance<C>);
+
+impl<C: Content> Drop for Stay<C> {
+    fn drop(&mut self) {
+        let running = &self.0.0.background;
+        running.set(running.get() - 1);
+        self.0.0.changed.notify();
+    }
+}
+
 impl<C: Content> Clone for Instance<C> {
     fn clone(&self) -> Self {
         Self(Rc::clone(&self.0))
@@ -223,6 +237,16 @@ impl<C: Content> Instance<C> {
             running.set(running.get() - 1);
             instance.0.changed.notify();
         }));
+    }
+
+    /// Keeps the instance from closing while the guard lives; `None` when it is being closed, or has failed.
+    pub(crate) fn stay(&self) -> Option<Stay<C>> {
+        if self.0.closing.get() || self.failure().is_some() {
+            return None;
+        }
+        let running = &self.0.background;
+        running.set(running.get() + 1);
+        Some(Stay(self.clone()))
     }
 
     /// Stops all background tasks and waits for them.

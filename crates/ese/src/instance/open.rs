@@ -385,7 +385,7 @@ async fn settle(
 }
 
 /// The checkpoint on disk, and which copy to write first; `None` without a checkpoint of this stream.
-async fn read_checkpoint(
+pub(super) async fn read_checkpoint(
     world: &World,
     options: &InstanceOptions,
     signature: Option<Signature>,

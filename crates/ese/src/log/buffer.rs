@@ -129,6 +129,11 @@ impl<C: Content> LogBuffer<C> {
         self.put(record)
     }
 
+    /// Ends the current file: the next record goes to the next one, which begins here.
+    pub fn next_file(&mut self) {
+        self.begin(self.tail.generation + 1);
+    }
+
     /// Takes the oldest chunk, closing its last segment.
     pub fn take(&mut self) -> Option<Chunk<C>> {
         let chunk = self.chunks.pop_front()?;

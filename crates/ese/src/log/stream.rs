@@ -214,6 +214,22 @@ impl<C: Content> Log<C> {
             .await
     }
 
+    /// Closes the file of `position` when it is the newest: the next record goes to the next file. Everything so far is durable then,
+    /// and log shipping can send the file.
+    ///
+    /// # Errors
+    /// As [`Self::flushed`].
+    pub async fn close_file(&self, position: LogPosition) -> Result<(), EngineError> {
+        let tail = {
+            let mut state = self.0.state.borrow_mut();
+            if !state.closing && state.buffer.tail().generation == position.generation {
+                state.buffer.next_file();
+            }
+            state.buffer.tail()
+        };
+        self.flushed(tail, FlushReason::Drain).await
+    }
+
     /// Requests that everything before `end` becomes durable, without waiting.
     pub fn want(&self, end: LogPosition, reason: FlushReason) {
         let mut state = self.0.state.borrow_mut();

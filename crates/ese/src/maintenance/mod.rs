@@ -80,6 +80,14 @@ impl Maintenance {
         }))
     }
 
+    /// Notes that a bad page was replaced by that of another copy.
+    pub fn patched(&self, page: PageNumber) {
+        let mut findings = self.0.findings.borrow_mut();
+        if findings.bad.remove(&page).is_some() {
+            findings.patched += 1;
+        }
+    }
+
     /// Findings so far.
     pub fn findings(&self) -> Findings {
         self.0.findings.borrow().clone()

@@ -124,6 +124,38 @@ pub fn judge(offered: &Offered, demand: &Demand) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// What a passive copy knows when its active offers a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ahead {
+    /// Its database.
+    pub signature: Signature,
+    /// Where it would begin to replay after a crash.
+    pub checkpoint: LogPosition,
+    /// The end of the log that it has stored.
+    pub logged: LogPosition,
+}
+
+/// Whether a passive copy may take a page of its active. The page may be newer than the copy: redo from the checkpoint passes over what
+/// the page has and adds the rest, as long as no change before the checkpoint is missing and all log of the page is there.
+///
+/// # Errors
+/// The first reason against it.
+pub fn judge_ahead(offered: &Offered, ahead: &Ahead) -> Result<(), Refusal> {
+    if offered.signature != ahead.signature {
+        return Err(Refusal::OtherDatabase);
+    }
+    if offered.replayed < ahead.checkpoint {
+        return Err(Refusal::Behind);
+    }
+    if offered.replayed > ahead.logged {
+        return Err(Refusal::Diverged);
+    }
+    match offered.page.map_err(Refusal::Bad)?.corrected {
+        true => Err(Refusal::Corrected),
+        false => Ok(()),
+    }
+}
+
 /// Whether a copy could help: not when the end of this database or of its file is missing.
 pub fn is_patchable(fault: PageFault) -> bool {
     !matches!(
@@ -222,6 +254,42 @@ mod tests {
             "what turned up here"
         );
         assert_eq!(of_page(Ok(sound(950 + 32 * 2))), Refusal::New);
+    }
+
+    #[test]
+    fn a_copy_takes_a_page_only_within_the_log_that_it_has() {
+        let ahead = Ahead {
+            signature: signature(7),
+            checkpoint: at(3),
+            logged: at(6),
+        };
+        let right = ordinary().1;
+        let judge = |offered: Offered| judge_ahead(&offered, &ahead);
+        for generation in 3..=6 {
+            let replayed = at(generation);
+            assert_eq!(judge(Offered { replayed, ..right }), Ok(()));
+        }
+        let of = |generation| {
+            judge(Offered {
+                replayed: at(generation),
+                ..right
+            })
+        };
+        assert_eq!(of(2), Err(Refusal::Behind), "a change before it is lost");
+        assert_eq!(of(7), Err(Refusal::Diverged), "its log may never come");
+        let other = Offered {
+            signature: signature(8),
+            ..right
+        };
+        assert_eq!(judge(other), Err(Refusal::OtherDatabase));
+        let page = Err(PageFault::Checksum);
+        let bad = Err(Refusal::Bad(PageFault::Checksum));
+        assert_eq!(judge(Offered { page, ..right }), bad);
+        let page = Ok(Sound {
+            corrected: true,
+            ..sound(950)
+        });
+        assert_eq!(judge(Offered { page, ..right }), Err(Refusal::Corrected));
     }
 
     /// For a random page history, however much is known, only the latest version passes, as far as the bits can tell. A

@@ -58,7 +58,7 @@ impl Shelf {
 }
 
 impl Copies for Shelf {
-    fn names(&self) -> Vec<String> {
+    fn names(&self, _: &Wanted) -> Vec<String> {
         (0..self.manners.len())
             .map(|number| format!("copy {number}"))
             .collect()
