@@ -2,12 +2,13 @@
 
 use brunt_copies::CopyError;
 use brunt_ese::error::EngineError;
+use brunt_ese::patch::Outcome;
 use brunt_report::{counted, grouped};
 use brunt_units::Span;
 use brunt_workload::keys::Extent;
 use brunt_world::World;
 
-use super::{Followed, Follower, Followers, Scan, of};
+use super::{Followed, Follower, Followers, Following, Scan, of};
 use crate::phases::places;
 use crate::phases::run::records_time;
 use crate::plan::Plan;
@@ -35,7 +36,7 @@ struct Truth<'a> {
 impl Followers {
     /// What is known of all copies before they are compared.
     pub(crate) fn known(&self, plan: &Plan) -> Vec<Followed> {
-        self.0.iter().map(|one| one.followed(plan)).collect()
+        self.all.iter().map(|one| one.followed(plan)).collect()
     }
 
     /// Lets the copies of `server`, which is closed, catch up, and compares each with `extents`, what all databases must hold; without
@@ -51,14 +52,16 @@ impl Followers {
     ) -> Vec<Followed> {
         let begun = world.clock.now();
         let mut all = self.known(plan);
-        for (follower, followed) in self.0.iter().zip(&mut all) {
+        for (follower, followed) in self.all.iter().zip(&mut all) {
             if let Some(error) = follower.copy.failure() {
                 (followed.is_wrong, followed.remark) = (Some(true), error.to_string());
             }
         }
         if extents.is_some() {
-            self.0.iter().for_each(|one| one.shipper.instance_closed());
-            for (follower, followed) in self.0.iter().zip(&mut all) {
+            self.all
+                .iter()
+                .for_each(|one| one.shipper.instance_closed());
+            for (follower, followed) in self.all.iter().zip(&mut all) {
                 let left = counted(u64::from(follower.queues()[1]), "log");
                 let text = format!("{}: to catch up, it replays {left}", followed.name);
                 listener.tell(world.clock.now(), &News::Note { text });
@@ -67,9 +70,9 @@ impl Followers {
                 }
             }
         }
-        self.0.iter().for_each(|one| one.shipper.stop());
+        self.all.iter().for_each(|one| one.shipper.stop());
         let oracles = server.oracles();
-        for (follower, followed) in self.0.iter().zip(&mut all) {
+        for (follower, followed) in self.all.iter().zip(&mut all) {
             let stored = follower.copy.queues().stored;
             followed.logs = stored.saturating_sub(follower.seeded_to);
             follower.look(followed);
@@ -105,7 +108,8 @@ impl Followers {
                 }
             }
         }
-        for (follower, followed) in self.0.iter().zip(&mut all) {
+        self.note_given(&mut all);
+        for (follower, followed) in self.all.iter().zip(&mut all) {
             if followed.is_wrong == Some(true) {
                 continue;
             }
@@ -118,6 +122,19 @@ impl Followers {
             }
         }
         all
+    }
+}
+
+impl Followers {
+    /// Counts the pages that copies gave to their actives.
+    fn note_given(&self, all: &mut [Followed]) {
+        for patch in self.patches() {
+            if let Outcome::Patched(name) = &patch.outcome
+                && let Some(one) = all.iter_mut().find(|one| one.name == *name)
+            {
+                one.given += 1;
+            }
+        }
     }
 }
 
@@ -140,6 +157,9 @@ impl Follower {
     /// Notes what background maintenance has found.
     fn look(&self, followed: &mut Followed) {
         followed.scan = Scan::of(&self.copy.findings());
+        let patches = self.copy.patches();
+        let done = patches.iter().filter(|patch| patch.is_done());
+        followed.repaired = done.count() as u64;
         if let Some(found) = followed.scan.as_ref().and_then(Scan::wrong)
             && followed.is_wrong.is_none()
         {
@@ -236,13 +256,19 @@ impl Truth<'_> {
                     grouped(files.databases.seen),
                 )
             }
-            _ => format!(
-                "{} after the seed, then {} and {} as at {}",
-                counted(followed.logs.into(), "log"),
-                counted(records.checked, "record"),
-                counted(files.databases.seen, "page"),
-                followed.instance
-            ),
+            _ => {
+                let repaired = match followed.repaired {
+                    0 => String::new(),
+                    pages => format!("; {} repaired from the active", counted(pages, "bad page")),
+                };
+                format!(
+                    "{} after the seed, then {} and {} as at {}{repaired}",
+                    counted(followed.logs.into(), "log"),
+                    counted(records.checked, "record"),
+                    counted(files.databases.seen, "page"),
+                    followed.instance
+                )
+            }
         };
         Ok(())
     }

@@ -12,24 +12,24 @@
 //! something is wrong with it: then it stays for a look.
 
 mod end;
+mod followed;
 mod scan;
 mod twins;
 
-use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::cell::{Cell, RefCell};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use brunt_copies::choice::{self, Candidate};
+use brunt_copies::pages::PagesOfCopies;
 use brunt_copies::seed::seed;
 use brunt_copies::truncation::Limits;
 use brunt_copies::{CopyError, CopyOptions, PassiveCopy, Shipper};
+use brunt_ese::cache::Cache;
+use brunt_ese::content::Bytes;
 use brunt_ese::format::stamp::Signature;
 use brunt_ese::instance::database;
-use brunt_ese::meter::{DatabaseMeters, MeterBoard};
-use brunt_report::result::PassiveCopy as InResult;
-use brunt_stats::Meter;
+use brunt_ese::patch::Patch;
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world::World;
 
@@ -37,9 +37,11 @@ use crate::error::RunError;
 use crate::phases::{backup, places};
 use crate::plan::{EnginePlan, InstancePlan, Plan};
 use crate::progress::{Listener, News, Stop};
-use crate::rules::ReplicaOutcome;
 use crate::server::Server;
 use crate::truth::witness::Hearing;
+pub use followed::Followed;
+use followed::Samples;
+pub(crate) use followed::in_result;
 pub use scan::Scan;
 pub(crate) use twins::TwinFollowers;
 
@@ -158,52 +160,11 @@ pub(crate) trait Following {
     /// Notes the queues and I/Os of all copies; their names and queues, in logs.
     fn sample(&self, now: Time) -> Vec<(String, [u32; 2])>;
 
-    /// What is new: copies that no longer follow.
+    /// What is new: bad pages, and copies that no longer follow.
     fn news(&self) -> Vec<String>;
-}
 
-/// Reads and writes of a copy's databases so far.
-#[derive(Clone, Copy, Debug)]
-struct Mark {
-    at: Time,
-    ios: [u64; 2],
-}
-
-/// What a copy was seen to do at the end of each sample.
-#[derive(Clone, Debug, Default)]
-struct Samples {
-    /// Copy queue and replay queue, in logs.
-    queues: Vec<[u32; 2]>,
-    /// The first and the last sample.
-    marks: Option<(Mark, Mark)>,
-}
-
-impl Samples {
-    fn add(&mut self, at: Time, queues: [u32; 2], board: &MeterBoard) {
-        let ios = board.with(|meters| {
-            let count = |pick: fn(&DatabaseMeters) -> &Meter| {
-                let databases = meters.databases.iter();
-                databases.map(|database| pick(database).count()).sum()
-            };
-            [
-                count(|database| &database.reads),
-                count(|database| &database.writes),
-            ]
-        });
-        let mark = Mark { at, ios };
-        self.queues.push(queues);
-        self.marks = Some((self.marks.map_or(mark, |(first, _)| first), mark));
-    }
-
-    /// Reads and writes per second from the first sample to the last one.
-    fn rates(&self) -> Option<[f64; 2]> {
-        let (first, last) = self.marks.filter(|(first, last)| last.at > first.at)?;
-        let rate = |which: usize| {
-            let done = last.ios[which] - first.ios[which];
-            done as f64 / (last.at - first.at).as_seconds()
-        };
-        Some([rate(0), rate(1)])
-    }
+    /// The bad pages of actives so far, and what became of them.
+    fn patches(&self) -> Vec<Patch>;
 }
 
 /// A passive copy at work.
@@ -219,116 +180,18 @@ struct Follower {
     samples: RefCell<Samples>,
     /// Why it no longer follows.
     error: Rc<RefCell<Option<CopyError>>>,
-    was_told: RefCell<bool>,
+    was_told: Cell<bool>,
+    /// Patches that were told.
+    patches_told: Cell<usize>,
 }
 
 /// The passive copies of a server.
-pub(crate) struct Followers(Vec<Follower>);
-
-/// What became of a passive copy.
-#[derive(Clone, Debug, Default)]
-pub struct Followed {
-    /// Its name.
-    pub name: String,
-    /// The name of its instance.
-    pub instance: String,
-    /// How old a log was before it was replayed.
-    pub lag: Span,
-    /// Copy queue and replay queue, in logs, at the end of each sample.
-    pub samples: Vec<[u32; 2]>,
-    /// Reads and writes of its databases per second between the first sample and the last one.
-    pub rates: Option<[f64; 2]>,
-    /// Logs that it has stored.
-    pub logs: u32,
-    /// How long its seed took.
-    pub seeding_took: Span,
-    /// What its background maintenance found, if it had any.
-    pub scan: Option<Scan>,
-    /// How long it took after the test until it had replayed every log.
-    pub catch_up_took: Option<Span>,
-    /// Records compared, and pages verified.
-    pub checked: Option<(u64, u64)>,
-    /// Whether it was not what its active is; `None` when that was not looked at.
-    pub is_wrong: Option<bool>,
-    /// What was found.
-    pub remark: String,
-}
-
-impl Followed {
-    /// Adds what the second half of a test has seen of it, as if its collection had followed. Rates are the mean of both; of the times
-    /// to catch up, the longer one counts.
-    pub(crate) fn absorb(&mut self, second: Self) {
-        self.samples.extend(second.samples);
-        self.rates = match (self.rates, second.rates) {
-            (Some(one), Some(two)) => Some([0, 1].map(|which| one[which].midpoint(two[which]))),
-            (one, two) => one.or(two),
-        };
-        self.logs += second.logs;
-        self.catch_up_took = self.catch_up_took.max(second.catch_up_took);
-        if second.is_wrong == Some(true) {
-            (self.is_wrong, self.remark) = (second.is_wrong, second.remark);
-        }
-    }
-
-    /// What the rules judge.
-    pub(crate) fn outcome(&self) -> ReplicaOutcome {
-        ReplicaOutcome {
-            is_wrong: self.is_wrong,
-            remark: format!("{}: {}", self.name, self.remark),
-        }
-    }
-
-    /// The same in the result.
-    fn in_result(&self) -> InResult {
-        let queue = |which: usize| self.samples.iter().map(|queues| queues[which]).collect();
-        InResult {
-            name: self.name.clone(),
-            instance: self.instance.clone(),
-            lag_s: self.lag.as_seconds(),
-            copy_queue_logs: queue(0),
-            replay_queue_logs: queue(1),
-            database_reads_per_s: self.rates.map(|[reads, _]| reads),
-            database_writes_per_s: self.rates.map(|[_, writes]| writes),
-            logs: self.logs.into(),
-            seed_s: self.seeding_took.as_seconds(),
-            scan: self.scan.as_ref().map(Scan::in_result),
-            catch_up_s: self.catch_up_took.map(Span::as_seconds),
-            records_checked: self.checked.map(|(records, _)| records),
-            pages_seen: self.checked.map(|(_, pages)| pages),
-            is_wrong: self.is_wrong,
-            remark: self.remark.clone(),
-            best: None,
-        }
-    }
-}
-
-/// The copies of a server in the result, and which of them is the best one.
-pub(crate) fn in_result(all: &[Followed]) -> Vec<InResult> {
-    let mut results: Vec<InResult> = all.iter().map(Followed::in_result).collect();
-    let instances: BTreeSet<&str> = all.iter().map(|one| one.instance.as_str()).collect();
-    for instance in instances {
-        let own = all
-            .iter()
-            .enumerate()
-            .filter(|(_, one)| one.instance == instance);
-        let (places, candidates): (Vec<_>, Vec<_>) = own
-            .zip(1..)
-            .filter_map(|((place, one), preference)| {
-                let [copy_queue, replay_queue] = *one.samples.last()?;
-                let candidate = Candidate {
-                    is_healthy: one.is_wrong != Some(true),
-                    copy_queue,
-                    replay_queue,
-                    preference,
-                };
-                Some((place, candidate))
-            })
-            .unzip();
-        if let Some((best, reason)) = choice::best(&candidates) {
-            results[places[best]].best = Some(reason.to_string());
-        }
-    }
-    results
+pub(crate) struct Followers {
+    all: Vec<Follower>,
+    /// The cache of their actives.
+    cache: Cache<Bytes>,
+    /// Bad pages of the actives, and what became of them.
+    patches: RefCell<Vec<Patch>>,
 }
 
 impl Followers {
@@ -343,7 +206,11 @@ impl Followers {
         listener: &dyn Listener,
         stop: &Stop,
     ) -> Result<Self, RunError> {
-        let mut followers = Self(Vec::new());
+        let mut followers = Self {
+            all: Vec::new(),
+            cache: server.instances()[0].cache().clone(),
+            patches: RefCell::default(),
+        };
         let begun = followers
             .seed_all(world, plan, server, listener, stop)
             .await;
@@ -361,6 +228,7 @@ impl Followers {
         listener: &dyn Listener,
         stop: &Stop,
     ) -> Result<(), RunError> {
+        let mut pages = PagesOfCopies::default();
         for (index, instance) in server.instances().iter().enumerate() {
             let own = plan.passive.iter().filter(|copy| copy.of == index);
             let own: Vec<&CopyPlan> = own.collect();
@@ -398,7 +266,8 @@ impl Followers {
                     seeding_took: world.clock.now() - begun,
                     samples: RefCell::default(),
                     error: Rc::default(),
-                    was_told: RefCell::default(),
+                    was_told: Cell::default(),
+                    patches_told: Cell::default(),
                 };
                 follower.connect(world).await.map_err(named)?;
                 let text = format!(
@@ -408,18 +277,24 @@ impl Followers {
                     follower.seeding_took.as_seconds()
                 );
                 listener.tell(world.clock.now(), &News::Note { text });
-                self.0.push(follower);
+                self.all.push(follower);
             }
+            // Those that replay late have not what an active asks for.
+            let prompt = self.all.iter().filter(|one| one.plan.of == index);
+            let prompt = prompt.filter(|one| one.plan.lag == Span::ZERO);
+            let named = prompt.map(|one| (one.number, one.plan.files.name.clone()));
+            pages.add(&shipper, named.collect());
         }
+        self.cache.patch_from(Rc::new(pages));
         Ok(())
     }
 
     /// Ends all copies and leaves their files.
     async fn leave(&self) {
-        for follower in &self.0 {
+        for follower in &self.all {
             follower.shipper.stop();
         }
-        for follower in &self.0 {
+        for follower in &self.all {
             // It is worthless already.
             let _ = follower.copy.clone().close().await;
         }
@@ -428,7 +303,7 @@ impl Followers {
 
 impl Following for Followers {
     fn sample(&self, now: Time) -> Vec<(String, [u32; 2])> {
-        let queues = self.0.iter().map(|follower| {
+        let queues = self.all.iter().map(|follower| {
             let queues = follower.queues();
             let mut samples = follower.samples.borrow_mut();
             samples.add(now, queues, follower.copy.meters());
@@ -438,12 +313,25 @@ impl Following for Followers {
     }
 
     fn news(&self) -> Vec<String> {
-        let failed = self.0.iter().filter_map(|follower| {
-            let why = follower.failure()?;
-            let was_told = follower.was_told.replace(true);
-            (!was_told).then(|| format!("{}: {why}", follower.plan.files.name))
+        let mut patches = self.cache.take_patches();
+        let of_actives: Vec<String> = patches.iter().map(Patch::to_string).collect();
+        self.patches.borrow_mut().append(&mut patches);
+        let each = self.all.iter().flat_map(|follower| {
+            let patches = follower.copy.patches();
+            let told = follower.patches_told.replace(patches.len());
+            let mut news: Vec<String> = patches.iter().skip(told).map(Patch::to_string).collect();
+            let failure = follower.failure();
+            news.extend(failure.filter(|_| !follower.was_told.replace(true)));
+            let named = |news| format!("{}: {news}", follower.plan.files.name);
+            news.into_iter().map(named).collect::<Vec<_>>()
         });
-        failed.collect()
+        of_actives.into_iter().chain(each).collect()
+    }
+
+    fn patches(&self) -> Vec<Patch> {
+        let mut patches = self.patches.borrow_mut();
+        patches.append(&mut self.cache.take_patches());
+        patches.clone()
     }
 }
 

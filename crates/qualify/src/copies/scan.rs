@@ -12,7 +12,9 @@ pub struct Scan {
     pub passes: u64,
     /// Pages judged.
     pub judged: u64,
-    /// The error of each bad page.
+    /// Bad pages, repaired or not.
+    pub found: u64,
+    /// The error of each bad page that was not repaired.
     pub bad: Vec<EngineError>,
 }
 
@@ -21,7 +23,9 @@ impl Scan {
     pub(super) fn of(databases: &[Findings]) -> Option<Self> {
         let passes = databases.iter().map(|one| one.passes).min()?;
         let bad = databases.iter().flat_map(|one| one.bad.values().cloned());
+        let each = databases.iter();
         Some(Self {
+            found: each.map(|one| one.bad.len() as u64 + one.patched).sum(),
             passes,
             judged: databases.iter().map(|one| one.judged).sum(),
             bad: bad.collect(),
@@ -42,7 +46,7 @@ impl Scan {
         CopyScan {
             passes: self.passes,
             pages_judged: self.judged,
-            pages_bad: self.bad.len() as u64,
+            pages_bad: self.found,
         }
     }
 }
@@ -84,5 +88,11 @@ mod tests {
         let said = three.wrong().unwrap();
         assert_eq!(said, format!("{one}, and 2 more bad pages"));
         assert_eq!(three.in_result().pages_bad, 3);
+        let repaired = Findings {
+            patched: 2,
+            ..findings(1, &[])
+        };
+        let fine = Scan::of(&[repaired]).unwrap();
+        assert_eq!((fine.in_result().pages_bad, fine.wrong()), (2, None));
     }
 }

@@ -22,6 +22,7 @@ use brunt_ese::error::EngineError;
 use brunt_ese::instance::Instance;
 use brunt_ese::maintenance::Maintenance;
 use brunt_ese::meter::MeterBoard;
+use brunt_ese::patch::Patch;
 use brunt_ese::twin::{Journal, TwinCopy};
 use brunt_units::{LogPosition, Span, Time};
 use brunt_world::sync::{Alarm, Event};
@@ -183,6 +184,11 @@ impl Following for TwinFollowers {
             (!was_told).then(|| format!("{}: {why}", follower.plan.files.name))
         });
         failed.collect()
+    }
+
+    /// Without content no page is bad.
+    fn patches(&self) -> Vec<Patch> {
+        Vec::new()
     }
 }
 

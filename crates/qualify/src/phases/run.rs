@@ -341,7 +341,11 @@ impl Director<'_> {
             },
         };
         run.note_errors(server.failure().or(server.replication_error()));
-        run.note_maintenance(&maintenance.unwrap_or_default());
+        let maintenance = maintenance.unwrap_or_default();
+        run.note_maintenance(&maintenance);
+        if let Some(followers) = server.followers() {
+            run.note_patches(&followers.patches(), &maintenance);
+        }
         let known = matches!(run.ending, Ending::Complete | Ending::Stopped);
         known.then(|| {
             load.sessions

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use brunt_ese::error::{EngineError, PageFault};
 use brunt_ese::maintenance::Maintenance;
 use brunt_ese::meter::MeterBoard;
+use brunt_ese::patch::Patch;
 use brunt_report::Earlier;
 use brunt_report::result::Tuning;
 use brunt_stats::{Latencies, OperationLatencies};
@@ -215,6 +216,23 @@ impl TestRun {
             self.found.note(&error);
             if self.errors.1.is_empty() {
                 self.errors.1 = error.to_string();
+            }
+        }
+    }
+
+    /// Adds bad pages that copies have replaced, and that maintenance has not found: the storage returned them all the same.
+    pub(crate) fn note_patches(&mut self, patches: &[Patch], scans: &[Maintenance]) {
+        let found = scans.iter().flat_map(|scan| scan.findings().bad);
+        let found: Vec<EngineError> = found.map(|(_, error)| error).collect();
+        for patch in patches.iter().filter(|patch| patch.is_done()) {
+            let error = patch.error();
+            if found.contains(&error) {
+                continue;
+            }
+            self.errors.0 += 1;
+            self.found.note(&error);
+            if self.errors.1.is_empty() {
+                self.errors.1 = patch.to_string();
             }
         }
     }

@@ -29,6 +29,10 @@ pub struct PassiveCopy {
     pub seed_s: f64,
     /// What its background maintenance found; null without any.
     pub scan: Option<CopyScan>,
+    /// Bad pages that were replaced by the active's.
+    pub pages_repaired: u64,
+    /// Bad pages of its active that were replaced by its own.
+    pub pages_given: u64,
     /// Time after the test until it had replayed every log, in seconds; null when it did not come to that.
     pub catch_up_s: Option<f64>,
     /// Records compared with those of its active.
@@ -52,7 +56,7 @@ pub struct CopyScan {
     pub passes: u64,
     /// Pages that were read and judged; cached ones are not read.
     pub pages_judged: u64,
-    /// Bad pages.
+    /// Bad pages, repaired or not.
     pub pages_bad: u64,
 }
 
