@@ -10,6 +10,7 @@
 mod calibrate;
 mod dist;
 mod figures;
+mod kept;
 mod licences;
 mod manual;
 mod papers;

@@ -1,15 +1,17 @@
-//! Runs predictions in parallel on all cores, each once.
+//! Runs predictions in parallel on all cores, each once. Their results are kept, and one that panics costs only itself.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
+use std::panic;
 use std::sync::Mutex;
 use std::thread;
 
 use crate::TaskError;
+use crate::kept::Kept;
 use crate::prediction::{Prediction, simulate};
 
 /// A prediction to run.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Request {
     /// The scenario, without its file extension.
     pub(crate) scenario: String,
@@ -35,17 +37,13 @@ impl Predictions {
         wanted.reverse();
         let left = Mutex::new(wanted);
         let made = Mutex::new(Vec::new());
+        let kept = Kept::here();
         let cores = thread::available_parallelism().map_or(1, NonZero::get);
         thread::scope(|scope| {
             for _ in 0..cores {
                 scope.spawn(|| {
                     while let Some(request) = pop(&left) {
-                        let Request {
-                            scenario,
-                            set,
-                            checksum,
-                        } = request;
-                        let prediction = simulate(scenario, set, *checksum);
+                        let prediction = made_or_kept(request, kept.as_ref());
                         made.lock()
                             .expect("nobody panicked")
                             .push((request.clone(), prediction));
@@ -65,6 +63,23 @@ impl Predictions {
     pub(crate) fn get(&self, request: &Request) -> Option<Result<&Prediction, &TaskError>> {
         self.0.get(request).map(Result::as_ref)
     }
+}
+
+fn made_or_kept(request: &Request, kept: Option<&Kept>) -> Result<Prediction, TaskError> {
+    if let Some(result) = kept.and_then(|kept| kept.get(request)) {
+        return Ok(Prediction { result });
+    }
+    let simulated = || simulate(&request.scenario, &request.set, request.checksum);
+    let prediction = panic::catch_unwind(simulated).unwrap_or_else(|_| {
+        Err(TaskError::Simulate {
+            scenario: request.scenario.clone(),
+            why: "the simulation panicked".to_owned(),
+        })
+    })?;
+    if let Some(kept) = kept {
+        kept.put(request, &prediction.result);
+    }
+    Ok(prediction)
 }
 
 fn pop<'r>(left: &Mutex<Vec<&'r Request>>) -> Option<&'r Request> {
