@@ -116,7 +116,8 @@ impl PassiveCopy {
                 (Message::Closed(closed), _) => self.note(|queues| queues.closed = closed),
                 (Message::Log { generation, length }, None) => {
                     self.0.intake.borrow().announced(generation, length)?;
-                    arriving = Some((generation, length, Vec::new()));
+                    let room = Vec::with_capacity(length as usize);
+                    arriving = Some((generation, length, room));
                 }
                 (Message::Log { .. }, Some((torn, ..))) => return Err(Refusal::Torn(*torn).into()),
                 (Message::Piece { at, bytes }, Some((generation, length, so_far))) => {
