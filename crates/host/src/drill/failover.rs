@@ -201,14 +201,15 @@ impl Conductor {
 
     /// What is lost. The ledger goes on from what is kept.
     async fn loss(&self, failed_at: Time) -> Result<Result<Loss, Broken>, Trouble> {
-        let keys = self.ledger.borrow().keys();
-        let found = match self.found(keys).await {
+        // A source that only lost its link goes on asking; what it asks for from now on is not looked for.
+        let asked = self.ledger.borrow().clone();
+        let found = match self.found(asked.keys()).await {
             Ok(found) => found,
             Err(Trouble::Said(why)) => return Ok(Err(Broken::Unusable(why))),
             Err(Trouble::Stopped) => return Err(Trouble::Stopped),
         };
         let mut ledger = self.ledger.borrow_mut();
-        Ok(Cut::of(&ledger, &found).map(|cut| {
+        Ok(Cut::of(&asked, &found).map(|cut| {
             let loss = Loss::of(&ledger, &cut, failed_at);
             *self.kept.borrow_mut() = unacknowledged(&ledger, &cut);
             ledger.settle(&cut.kept);
