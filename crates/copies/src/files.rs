@@ -76,18 +76,36 @@ impl<C: Content> LogReader<C> {
         class: Class,
         path: &Path,
     ) -> Result<Option<Self>, EngineError> {
+        let Some(mut reader) = Self::open_sized(world, class, path, 0).await? else {
+            return Ok(None);
+        };
+        match world.volume.length(reader.file).await {
+            Ok(length) => {
+                reader.length = length - length.rem_euclid(LOG_HEADER_BYTES as u64);
+                Ok(Some(reader))
+            }
+            Err(error) => {
+                // The first error is the one that counts.
+                reader.close().await;
+                Err(name_error(path)(error))
+            }
+        }
+    }
+
+    /// The same for a file that is known to have `length` bytes.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub async fn open_sized(
+        world: &World,
+        class: Class,
+        path: &Path,
+        length: u64,
+    ) -> Result<Option<Self>, EngineError> {
         let file = match world.volume.open(path, OpenMode::Read).await {
             Ok(file) => file,
             Err(VolumeError::NotFound) => return Ok(None),
             Err(error) => return Err(name_error(path)(error)),
-        };
-        let length = match world.volume.length(file).await {
-            Ok(length) => length,
-            Err(error) => {
-                // The first error is the one that counts.
-                let _ = world.volume.close(file).await;
-                return Err(name_error(path)(error));
-            }
         };
         Ok(Some(Self {
             content: PhantomData,
@@ -95,7 +113,7 @@ impl<C: Content> LogReader<C> {
             class,
             path: path.to_owned(),
             file,
-            length: length - length.rem_euclid(LOG_HEADER_BYTES as u64),
+            length,
             at: 0,
         }))
     }
@@ -129,6 +147,25 @@ impl<C: Content> LogReader<C> {
         Ok(Some((C::arrived(segment), piece, latency)))
     }
 
+    /// Reads the rest of the file, tells `seen` of each piece as [`Self::next`] returns it, and closes the file.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub async fn each(
+        mut self,
+        mut seen: impl FnMut(C::Page, u64, Span),
+    ) -> Result<(), EngineError> {
+        let read = loop {
+            match self.next().await {
+                Ok(Some((piece, bytes, latency))) => seen(piece, bytes, latency),
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        self.close().await;
+        read
+    }
+
     /// Closes the file.
     pub async fn close(self) {
         // It was only read, so a failed close does not matter.
@@ -143,22 +180,17 @@ pub(crate) async fn read_log(
     path: &Path,
     most: u64,
 ) -> Result<Option<Vec<u8>>, EngineError> {
-    let Some(mut reader) = LogReader::<Bytes>::open(world, class, path).await? else {
+    let Some(reader) = LogReader::<Bytes>::open(world, class, path).await? else {
         return Ok(None);
     };
-    let is_small = reader.length() <= most;
-    let mut bytes = Vec::new();
-    let mut read = Ok(());
-    while is_small && read.is_ok() {
-        match reader.next().await {
-            Ok(Some((piece, ..))) => bytes.extend_from_slice(&piece),
-            Ok(None) => break,
-            Err(error) => read = Err(error),
-        }
+    if reader.length() > most {
+        reader.close().await;
+        return Ok(None);
     }
-    reader.close().await;
-    read?;
-    Ok(is_small.then_some(bytes))
+    let mut bytes = Vec::new();
+    let read = reader.each(|piece, _, _| bytes.extend_from_slice(&piece));
+    read.await?;
+    Ok(Some(bytes))
 }
 
 /// Puts a closed log file into a folder, durably; see the [module](self).

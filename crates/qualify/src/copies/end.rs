@@ -141,16 +141,11 @@ impl Followers {
 impl Follower {
     /// What is known of it so far.
     fn followed(&self, plan: &Plan) -> Followed {
+        let found = self.copy.findings();
         Followed {
-            name: self.plan.files.name.clone(),
-            instance: plan.instances[self.plan.of].name.clone(),
-            lag: self.plan.lag,
-            samples: self.samples.borrow().queues.clone(),
-            rates: self.samples.borrow().rates(),
             seeding_took: self.seeding_took,
-            scan: Scan::of(&self.copy.findings()),
             remark: "it was not compared".to_owned(),
-            ..Followed::default()
+            ..Followed::of(&self.plan, plan, &self.samples.borrow(), &found)
         }
     }
 

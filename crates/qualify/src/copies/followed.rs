@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 
 use brunt_copies::choice::{self, Candidate};
+use brunt_ese::maintenance::Findings;
 use brunt_ese::meter::{DatabaseMeters, MeterBoard};
 use brunt_report::result::PassiveCopy as InResult;
 use brunt_stats::Meter;
 use brunt_units::{Span, Time};
 
-use super::Scan;
+use super::{CopyPlan, Scan};
+use crate::plan::Plan;
 use crate::rules::ReplicaOutcome;
 
 /// Reads and writes of a copy's databases so far.
@@ -22,7 +24,7 @@ struct Mark {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Samples {
     /// Copy queue and replay queue, in logs.
-    pub(super) queues: Vec<[u32; 2]>,
+    queues: Vec<[u32; 2]>,
     /// The first and the last sample.
     marks: Option<(Mark, Mark)>,
 }
@@ -45,7 +47,7 @@ impl Samples {
     }
 
     /// Reads and writes per second from the first sample to the last one.
-    pub(super) fn rates(&self) -> Option<[f64; 2]> {
+    fn rates(&self) -> Option<[f64; 2]> {
         let (first, last) = self.marks.filter(|(first, last)| last.at > first.at)?;
         let rate = |which: usize| {
             let done = last.ios[which] - first.ios[which];
@@ -89,6 +91,19 @@ pub struct Followed {
 }
 
 impl Followed {
+    /// What was seen of `copy`, and what its background maintenance has found.
+    pub(super) fn of(copy: &CopyPlan, plan: &Plan, samples: &Samples, found: &[Findings]) -> Self {
+        Self {
+            name: copy.files.name.clone(),
+            instance: plan.instances[copy.of].name.clone(),
+            lag: copy.lag,
+            samples: samples.queues.clone(),
+            rates: samples.rates(),
+            scan: Scan::of(found),
+            ..Self::default()
+        }
+    }
+
     /// Adds what the second half of a test has seen of it, as if its collection had followed. Rates are the mean of both; of the times
     /// to catch up, the longer one counts.
     pub(crate) fn absorb(&mut self, second: Self) {

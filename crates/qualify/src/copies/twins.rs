@@ -28,7 +28,8 @@ use brunt_units::{LogPosition, Span, Time};
 use brunt_world::sync::{Alarm, Event};
 use brunt_world::{Class, World};
 
-use super::{CopyPlan, Followed, Following, Samples, Scan};
+use super::{CopyPlan, Followed, Following, Samples};
+use crate::load::replication::read_shipped;
 use crate::plan::Plan;
 use crate::progress::Stop;
 use crate::server::{Server, Twin};
@@ -245,19 +246,8 @@ impl TwinFollower {
             world.sleep(LOOK).await;
             opened = LogReader::open(world, Class::Replication, &archived).await?;
         }
-        let mut reader = opened.ok_or(EngineError::LogMissing(archived))?;
-        let (meters, number) = (active.cache().meters(), active.options().number);
-        let read = loop {
-            match reader.next().await {
-                Ok(Some((_, bytes, latency))) => {
-                    meters.log(number, |log| &mut log.replication, bytes, latency);
-                }
-                Ok(None) => break Ok(()),
-                Err(error) => break Err(error),
-            }
-        };
-        reader.close().await;
-        read?;
+        let reader = opened.ok_or(EngineError::LogMissing(archived))?;
+        read_shipped(active, reader).await?;
         put_log::<Ghost>(world, &self.plan.files.log, generation, blank).await
     }
 
@@ -328,19 +318,13 @@ impl TwinFollower {
         let error = self.error.borrow().clone();
         let findings: Vec<_> = self.scans.iter().map(Maintenance::findings).collect();
         Followed {
-            name: self.plan.files.name.clone(),
-            instance: plan.instances[self.plan.of].name.clone(),
-            lag: self.plan.lag,
-            samples: self.samples.borrow().queues.clone(),
-            rates: self.samples.borrow().rates(),
-            scan: Scan::of(&findings),
             logs: self.queues.get().stored,
             is_wrong: error.is_some().then_some(true),
             remark: match error {
                 Some(error) => error.to_string(),
                 None => "without content there is nothing to compare".to_owned(),
             },
-            ..Followed::default()
+            ..Followed::of(&self.plan, plan, &self.samples.borrow(), &findings)
         }
     }
 }
