@@ -133,12 +133,7 @@ impl Asking {
     ///
     /// # Errors
     /// [`Refusal::OutOfPlace`] when nothing was asked under that number.
-    pub(crate) fn answered(&self, number: u32, sent: Option<Sent>) -> Result<(), Refusal> {
-        let offer = sent.map(|sent| PageOffer {
-            signature: sent.signature,
-            replayed: sent.replayed,
-            bytes: sent.bytes,
-        });
+    pub(crate) fn answered(&self, number: u32, offer: Option<PageOffer>) -> Result<(), Refusal> {
         if number >= self.next.get() {
             return Err(Refusal::OutOfPlace);
         }
@@ -153,12 +148,7 @@ impl Asking {
 /// Answers request `number` of the other side. A connection that breaks needs no answer.
 pub(crate) async fn answer(line: &Sender, number: u32, offer: Option<PageOffer>) {
     let message = match offer {
-        Some(offer) => Message::Page(Sent {
-            number,
-            signature: offer.signature,
-            replayed: offer.replayed,
-            bytes: offer.bytes,
-        }),
+        Some(offer) => Message::Page(Sent { number, offer }),
         None => Message::NoPage(number),
     };
     let _ = line.send(&message.to_bytes()).await;

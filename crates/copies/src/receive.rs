@@ -129,7 +129,7 @@ impl PassiveCopy {
                 }
                 (Message::Want(want), _) => self.wanted(sender, want)?,
                 (Message::Page(sent), _) => {
-                    self.0.asking.answered(sent.number, Some(sent))?;
+                    self.0.asking.answered(sent.number, Some(sent.offer))?;
                 }
                 (Message::NoPage(number), _) => self.0.asking.answered(number, None)?,
                 (Message::Refused(refusal), _) => return Err(CopyError::RefusedThere(refusal)),

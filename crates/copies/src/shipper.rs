@@ -382,7 +382,7 @@ impl Shipper {
                     drop(self.0.world.spawner.spawn(answering));
                 }
                 Ok(Message::Page(sent)) => {
-                    let noted = self.0.askings[copy].answered(sent.number, Some(sent));
+                    let noted = self.0.askings[copy].answered(sent.number, Some(sent.offer));
                     if let Err(refusal) = noted {
                         break Err(refusal.into());
                     }

@@ -18,6 +18,7 @@
 //! version, so that other versions are refused by name. There are no names or paths: a file is generation *n* of a stream.
 
 use brunt_ese::format::stamp::{SIGNATURE_BYTES, Signature};
+use brunt_ese::instance::offer::PageOffer;
 use brunt_units::{LogPosition, PageNumber};
 
 pub use crate::refusal::Refusal;
@@ -121,12 +122,8 @@ pub struct Want {
 pub struct Sent {
     /// The number of the request.
     pub number: u32,
-    /// The signature of its database.
-    pub signature: Signature,
-    /// It has every change before this position and none after.
-    pub replayed: LogPosition,
-    /// One to [`PAGE_BYTES_MAX`] bytes.
-    pub bytes: Vec<u8>,
+    /// The page, of one to [`PAGE_BYTES_MAX`] bytes.
+    pub offer: PageOffer,
 }
 
 impl Message {
@@ -190,12 +187,15 @@ impl Message {
             }
             Self::Page(sent) => {
                 let sizes = 1..=PAGE_BYTES_MAX;
-                assert!(sizes.contains(&sent.bytes.len()), "a page has its size");
+                assert!(
+                    sizes.contains(&sent.offer.bytes.len()),
+                    "a page has its size"
+                );
                 put(&[10]);
                 put(&sent.number.to_le_bytes());
-                put(&signature_bytes(sent.signature));
-                put(&sent.replayed.to_bytes());
-                put(&sent.bytes);
+                put(&signature_bytes(sent.offer.signature));
+                put(&sent.offer.replayed.to_bytes());
+                put(&sent.offer.bytes);
             }
             Self::NoPage(number) => {
                 put(&[11]);
@@ -287,12 +287,12 @@ impl Message {
                 if !(1..=PAGE_BYTES_MAX).contains(&bytes.len()) {
                     return None;
                 }
-                Self::Page(Sent {
-                    number,
+                let offer = PageOffer {
                     signature,
                     replayed,
                     bytes,
-                })
+                };
+                Self::Page(Sent { number, offer })
             }
             11 => Self::NoPage(fields.number()?),
             _ => return None,
@@ -386,9 +386,11 @@ mod tests {
         let all = (any::<u32>(), signature(), position(), bytes);
         all.prop_map(|(number, signature, replayed, bytes)| Sent {
             number,
-            signature,
-            replayed,
-            bytes,
+            offer: PageOffer {
+                signature,
+                replayed,
+                bytes,
+            },
         })
     }
 

@@ -11,6 +11,7 @@ use brunt_ese::content::Bytes;
 use brunt_ese::error::PageFault;
 use brunt_ese::format::header::DatabaseHeader;
 use brunt_ese::format::stamp::Signature;
+use brunt_ese::instance::offer::PageOffer;
 use brunt_ese::instance::{Circular, Instance};
 use brunt_ese::log::reader::Generation;
 use brunt_ese::patch::{Outcome, Patch};
@@ -63,6 +64,15 @@ async fn open(active: &Host) -> (Instance<Bytes>, Shipper) {
     let acceptor = accept(world.clone(), move || serving.clone(), |_| {});
     drop(world.spawner.spawn(acceptor));
     (opened, shipper)
+}
+
+/// Opens an active that asks its copy for pages.
+async fn open_asking(host: &Host) -> Instance<Bytes> {
+    let (instance, shipper) = open(host).await;
+    let mut pages = PagesOfCopies::default();
+    pages.add(&shipper, vec![(0, "the copy".to_owned())]);
+    instance.cache().patch_from(Rc::new(pages));
+    instance
 }
 
 async fn begin_copy(host: &Host, lag: Span) -> PassiveCopy {
@@ -214,10 +224,7 @@ fn an_active_replaces_a_bad_page_by_that_of_a_copy() {
             pair.outside.sleep(Span::seconds(1)).await;
             rot(&pair.outside, "/a/tiny.edb", page).await;
             let active = pair.active.restart();
-            let (instance, shipper) = open(&active).await;
-            let mut pages = PagesOfCopies::default();
-            pages.add(&shipper, vec![(0, "the copy".to_owned())]);
-            instance.cache().patch_from(Rc::new(pages));
+            let instance = open_asking(&active).await;
             let copy = begin_copy(&pair.copy, Span::ZERO).await;
             pair.outside.sleep(Span::seconds(2)).await;
             let scan = instance.maintain(0, Throttle::ESE);
@@ -252,10 +259,7 @@ fn a_page_that_is_bad_on_both_sides_stays_bad() {
         rot(&pair.outside, "/a/tiny.edb", page).await;
         rot(&pair.outside, "/b/tiny.edb", page).await;
         let active = pair.active.restart();
-        let (instance, shipper) = open(&active).await;
-        let mut pages = PagesOfCopies::default();
-        pages.add(&shipper, vec![(0, "the copy".to_owned())]);
-        instance.cache().patch_from(Rc::new(pages));
+        let instance = open_asking(&active).await;
         let copy = begin_copy(&pair.copy, Span::ZERO).await;
         let scan = instance.maintain(0, Throttle::ESE);
         pair.outside.sleep(Span::seconds(300)).await;
@@ -294,8 +298,8 @@ fn page_of(store: &Store, path: &str, page: PageNumber) -> Vec<u8> {
     store.get(Path::new(path)).unwrap()[at..][..SIZE.bytes()].to_vec()
 }
 
-/// What an active says that sends its next log and `sent` when it is asked for a page, until it is refused.
-async fn say(world: World, listener: SocketId, next: Vec<u8>, sent: Sent) {
+/// What an active says that sends its next log and `offer` when it is asked for a page, until it is refused.
+async fn say(world: World, listener: SocketId, next: Vec<u8>, offer: PageOffer) {
     let (connection, _) = world.net.accept(listener).await.unwrap();
     let (sender, mut receiver) = messages(&world, connection, LONGEST);
     let log = Generation::read(&next).unwrap();
@@ -304,7 +308,7 @@ async fn say(world: World, listener: SocketId, next: Vec<u8>, sent: Sent) {
         stream,
         closed: generation - 1,
     };
-    let mut answer = vec![Message::Page(sent.clone())];
+    let mut answer = vec![Message::Page(Sent { number: 0, offer })];
     answer.push(Message::Log {
         generation,
         length: u32::try_from(next.len()).unwrap(),
@@ -317,7 +321,7 @@ async fn say(world: World, listener: SocketId, next: Vec<u8>, sent: Sent) {
     while let Ok(Some(said)) = receiver.receive().await {
         let messages = match Message::read(&said).unwrap() {
             Message::Hello(_) => vec![Message::Welcome(welcome)],
-            Message::Want(want) if want.number == sent.number => std::mem::take(&mut answer),
+            Message::Want(want) if want.number == 0 => std::mem::take(&mut answer),
             Message::Want(want) => vec![Message::NoPage(want.number)],
             Message::Refused(refusal) => panic!("{refusal}"),
             _ => Vec::new(),
@@ -338,8 +342,7 @@ fn what_cannot_be_a_page_of_the_active_changes_nothing() {
     let signature = DatabaseHeader::find(&header).unwrap().header.signature;
     let generation = Generation::read(&next).unwrap().header.generation;
     let mut bytes = page_of(&store, "/a/tiny.edb", page);
-    let honest = Sent {
-        number: 0,
+    let honest = PageOffer {
         signature,
         replayed: LogPosition {
             segment: 8,
@@ -348,15 +351,15 @@ fn what_cannot_be_a_page_of_the_active_changes_nothing() {
         bytes: bytes.clone(),
     };
     bytes[100] ^= 3;
-    let at = |replayed| Sent {
+    let at = |replayed| PageOffer {
         replayed,
         ..honest.clone()
     };
-    let with = |bytes| Sent {
+    let with = |bytes| PageOffer {
         bytes,
         ..honest.clone()
     };
-    let other = Sent {
+    let other = PageOffer {
         signature: Signature::default(),
         ..honest.clone()
     };
@@ -366,7 +369,7 @@ fn what_cannot_be_a_page_of_the_active_changes_nothing() {
         ..LogPosition::start_of(generation)
     };
     let never = LogPosition::start_of(generation + 1);
-    for (sent, expected) in [
+    for (offer, expected) in [
         (other, PageRefusal::OtherDatabase),
         (with(bytes), PageRefusal::Bad(PageFault::Checksum)),
         (with(vec![7; 512]), PageRefusal::Bad(PageFault::Structure)),
@@ -382,7 +385,7 @@ fn what_cannot_be_a_page_of_the_active_changes_nothing() {
             let world = active.world().clone();
             let at = SocketAddr::new(address(1), PORT);
             let (listener, _) = world.net.listen(at).await.unwrap();
-            let saying = say(world.clone(), listener, next, sent);
+            let saying = say(world.clone(), listener, next, offer);
             drop(world.spawner.spawn(saying));
             let copy = begin_copy(&copy, Span::ZERO).await;
             let patch = first_patch(&outside, &copy).await;
