@@ -97,19 +97,7 @@ impl fmt::Display for Refusal {
 /// # Errors
 /// The first reason against it.
 pub fn judge(offered: &Offered, demand: &Demand) -> Result<(), Refusal> {
-    if offered.signature != demand.signature {
-        return Err(Refusal::OtherDatabase);
-    }
-    if offered.replayed < demand.replayed {
-        return Err(Refusal::Behind);
-    }
-    if offered.replayed > demand.durable {
-        return Err(Refusal::Diverged);
-    }
-    let sound = offered.page.map_err(Refusal::Bad)?;
-    if sound.corrected {
-        return Err(Refusal::Corrected);
-    }
+    let sound = judge_within(offered, demand.signature, demand.replayed, demand.durable)?;
     let Some(time) = sound.time else {
         return Ok(());
     };
@@ -141,18 +129,29 @@ pub struct Ahead {
 /// # Errors
 /// The first reason against it.
 pub fn judge_ahead(offered: &Offered, ahead: &Ahead) -> Result<(), Refusal> {
-    if offered.signature != ahead.signature {
+    judge_within(offered, ahead.signature, ahead.checkpoint, ahead.logged).map(drop)
+}
+
+/// Whether a page of the database with that `signature` is whole, and belongs to a place in its log from `first` to `last`.
+fn judge_within(
+    offered: &Offered,
+    signature: Signature,
+    first: LogPosition,
+    last: LogPosition,
+) -> Result<Sound, Refusal> {
+    if offered.signature != signature {
         return Err(Refusal::OtherDatabase);
     }
-    if offered.replayed < ahead.checkpoint {
+    if offered.replayed < first {
         return Err(Refusal::Behind);
     }
-    if offered.replayed > ahead.logged {
+    if offered.replayed > last {
         return Err(Refusal::Diverged);
     }
-    match offered.page.map_err(Refusal::Bad)?.corrected {
+    let sound = offered.page.map_err(Refusal::Bad)?;
+    match sound.corrected {
         true => Err(Refusal::Corrected),
-        false => Ok(()),
+        false => Ok(sound),
     }
 }
 
