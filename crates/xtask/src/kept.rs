@@ -28,27 +28,32 @@ impl Kept {
         })
     }
 
-    fn path(&self, request: &Request) -> PathBuf {
+    /// The place of the result of `request`, whose scenario is as it is now.
+    pub(crate) fn place(&self, request: &Request) -> Place {
         let text = fs::read(scenarios().join(format!("{}.toml", request.scenario)));
         let key = hash(&(self.program, request, text.unwrap_or_default()));
-        self.folder
-            .join(format!("{}-{key:016x}.json", request.scenario))
+        let name = format!("{}-{key:016x}.json", request.scenario);
+        Place(self.folder.join(name))
     }
+}
 
-    /// The result of `request`, if it is there and whole.
-    pub(crate) fn get(&self, request: &Request) -> Option<RunResult> {
-        let text = fs::read(self.path(request)).ok()?;
-        serde_json::from_slice(&text).ok()
+/// The place of one result.
+pub(crate) struct Place(PathBuf);
+
+impl Place {
+    /// The result, if it is there and whole.
+    pub(crate) fn get(&self) -> Option<RunResult> {
+        serde_json::from_slice(&fs::read(&self.0).ok()?).ok()
     }
 
     /// Keeps a result. What cannot be kept is simulated again.
-    pub(crate) fn put(&self, request: &Request, result: &RunResult) {
-        let path = self.path(request);
-        let begun = path.with_extension("part");
+    pub(crate) fn put(&self, result: &RunResult) {
+        let (folder, begun) = (self.0.parent(), self.0.with_extension("part"));
         let text = serde_json::to_vec(result).expect("a result has no maps with odd keys");
-        let written = fs::create_dir_all(&self.folder).and_then(|()| fs::write(&begun, text));
+        let made = folder.map_or(Ok(()), fs::create_dir_all);
+        let written = made.and_then(|()| fs::write(&begun, text));
         // It gets its name when it is whole.
-        let _ = written.and_then(|()| fs::rename(&begun, &path));
+        let _ = written.and_then(|()| fs::rename(&begun, &self.0));
     }
 }
 
@@ -77,9 +82,10 @@ mod tests {
         let mut result: RunResult =
             serde_json::from_str(include_str!("../../report/tests/report/result_v2.json")).unwrap();
         result.storage.achieved_iops = Some(1234.0);
-        kept(1).put(&request(&[]), &result);
-        assert_eq!(kept(1).get(&request(&[])), Some(result));
-        assert!(kept(2).get(&request(&[])).is_none());
-        assert!(kept(1).get(&request(&["test.seed=2"])).is_none());
+        kept(1).place(&request(&[])).put(&result);
+        assert_eq!(kept(1).place(&request(&[])).get(), Some(result));
+        assert!(kept(2).place(&request(&[])).get().is_none());
+        let other = request(&["test.seed=2"]);
+        assert!(kept(1).place(&other).get().is_none());
     }
 }

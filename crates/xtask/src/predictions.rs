@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::thread;
 
 use crate::TaskError;
-use crate::kept::Kept;
+use crate::kept::{Kept, Place};
 use crate::prediction::{Prediction, simulate};
 
 /// A prediction to run.
@@ -22,28 +22,39 @@ pub(crate) struct Request {
 }
 
 /// Completed predictions.
-#[derive(Default)]
-pub(crate) struct Predictions(BTreeMap<Request, Result<Prediction, TaskError>>);
+pub(crate) struct Predictions {
+    completed: BTreeMap<Request, Result<Prediction, TaskError>>,
+    kept: Option<Kept>,
+}
+
+impl Default for Predictions {
+    fn default() -> Self {
+        Self {
+            completed: BTreeMap::new(),
+            kept: Kept::here(),
+        }
+    }
+}
 
 impl Predictions {
     /// Runs those of `requests` that have not run yet, in order.
     pub(crate) fn make(&mut self, requests: &[Request]) {
         let mut wanted: Vec<&Request> = Vec::new();
         for request in requests {
-            if !self.0.contains_key(request) && !wanted.contains(&request) {
+            if !self.completed.contains_key(request) && !wanted.contains(&request) {
                 wanted.push(request);
             }
         }
         wanted.reverse();
         let left = Mutex::new(wanted);
         let made = Mutex::new(Vec::new());
-        let kept = Kept::here();
+        let kept = self.kept.as_ref();
         let cores = thread::available_parallelism().map_or(1, NonZero::get);
         thread::scope(|scope| {
             for _ in 0..cores {
                 scope.spawn(|| {
                     while let Some(request) = pop(&left) {
-                        let prediction = made_or_kept(request, kept.as_ref());
+                        let prediction = made_or_kept(request, kept);
                         made.lock()
                             .expect("nobody panicked")
                             .push((request.clone(), prediction));
@@ -51,22 +62,24 @@ impl Predictions {
                 });
             }
         });
-        self.0.extend(made.into_inner().expect("nobody panicked"));
+        self.completed
+            .extend(made.into_inner().expect("nobody panicked"));
     }
 
     /// How many have run.
     pub(crate) fn count(&self) -> usize {
-        self.0.len()
+        self.completed.len()
     }
 
     /// A completed prediction, or why it failed; `None` when it was not requested.
     pub(crate) fn get(&self, request: &Request) -> Option<Result<&Prediction, &TaskError>> {
-        self.0.get(request).map(Result::as_ref)
+        self.completed.get(request).map(Result::as_ref)
     }
 }
 
 fn made_or_kept(request: &Request, kept: Option<&Kept>) -> Result<Prediction, TaskError> {
-    if let Some(result) = kept.and_then(|kept| kept.get(request)) {
+    let place = kept.map(|kept| kept.place(request));
+    if let Some(result) = place.as_ref().and_then(Place::get) {
         return Ok(Prediction { result });
     }
     let simulated = || simulate(&request.scenario, &request.set, request.checksum);
@@ -76,8 +89,8 @@ fn made_or_kept(request: &Request, kept: Option<&Kept>) -> Result<Prediction, Ta
             why: "the simulation panicked".to_owned(),
         })
     })?;
-    if let Some(kept) = kept {
-        kept.put(request, &prediction.result);
+    if let Some(place) = place {
+        place.put(&prediction.result);
     }
     Ok(prediction)
 }
