@@ -8,7 +8,7 @@ mod pair;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -62,6 +62,36 @@ fn rule(result: &Value, id: &str) -> String {
     let mut found = rules.filter(|rule| rule["id"] == id);
     let found = found.next().map(|rule| rule["outcome"].as_str().unwrap());
     found.unwrap_or("missing").to_owned()
+}
+
+fn all_hold(result: &Value, ids: &[&str]) {
+    for id in ids {
+        assert_eq!(rule(result, id), "ok", "{id}: {result}");
+    }
+}
+
+fn names_of_steps(result: &Value) -> Vec<&str> {
+    let steps = result["drill"]["steps"].as_array().unwrap().iter();
+    steps.map(|step| step["name"].as_str().unwrap()).collect()
+}
+
+/// Every control was found.
+fn controls_are_red(result: &Value) {
+    let controls = result["drill"]["controls"].as_array().unwrap();
+    assert_eq!(controls.len(), 4);
+    assert!(
+        controls.iter().all(|control| control["red"] == true),
+        "{result}"
+    );
+}
+
+/// Ctrl-C: the drill ends as one that was stopped.
+fn interrupt(child: Child) -> Output {
+    let number = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(number, rustix::process::Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", said(&output));
+    output
 }
 
 fn is_gone(pid: u32) -> bool {

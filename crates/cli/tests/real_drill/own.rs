@@ -11,7 +11,10 @@ use brunt_world::random::Streams;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{SERVER, is_gone, outcome, rule, said, skip};
+use super::{
+    SERVER, all_hold, controls_are_red, interrupt, is_gone, names_of_steps, outcome, rule, said,
+    skip,
+};
 
 /// A drill of a second or two.
 const SCENARIO: &str = r#"
@@ -70,13 +73,8 @@ fn a_killed_source_loses_nothing_and_controls_are_red() {
     assert_eq!(drill["rpo"]["transactions"], 0, "{drill}");
     assert!(drill["rpo"]["kept"].as_u64() > Some(10), "{drill}");
     assert!(drill["rto_s"].as_f64() > Some(0.0), "{drill}");
-    let steps = drill["steps"].as_array().unwrap();
-    let names: Vec<&str> = steps
-        .iter()
-        .map(|step| step["name"].as_str().unwrap())
-        .collect();
     assert_eq!(
-        names,
+        names_of_steps(&result),
         [
             "decision",
             "fencing",
@@ -85,21 +83,15 @@ fn a_killed_source_loses_nothing_and_controls_are_red() {
             "first operation"
         ]
     );
-    let controls = drill["controls"].as_array().unwrap();
-    assert_eq!(controls.len(), 4);
-    assert!(
-        controls.iter().all(|control| control["red"] == true),
-        "{drill}"
-    );
-    for id in [
+    controls_are_red(&result);
+    let rules = [
         "drill-order",
         "drill-recovery-point",
         "drill-records",
         "drill-remote-checksum",
         "drill-one-side",
-    ] {
-        assert_eq!(rule(&result, id), "ok", "{id}: {result}");
-    }
+    ];
+    all_hold(&result, &rules);
     assert!(is_clean(home.path()), "{said}");
     let run = fs::read_dir(home.path().join("runs"))
         .unwrap()
@@ -354,10 +346,7 @@ fn wait_until_gone(pids: &[u32]) {
 fn a_stop_leaves_nothing_and_a_death_no_process() {
     let home = home();
     let (drill, sites) = under_way(home.path());
-    let number = rustix::process::Pid::from_child(&drill);
-    rustix::process::kill_process(number, rustix::process::Signal::INT).unwrap();
-    let output = drill.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130), "{}", said(&output));
+    let output = interrupt(drill);
     wait_until_gone(&sites);
     assert!(is_clean(home.path()), "{}", said(&output));
     // A drill that is killed cannot clean up, but its processes die with it.

@@ -10,7 +10,10 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{SERVER, is_gone, outcome, rule, said, skip};
+use super::{
+    SERVER, all_hold, controls_are_red, interrupt, is_gone, names_of_steps, outcome, rule, said,
+    skip,
+};
 
 const SCENARIO: &str = r#"
 [replication]
@@ -80,11 +83,6 @@ fn is_clean(home: &Path) -> bool {
     home.join("cleaned").exists() && ["a", "b"].iter().all(|name| !home.join(name).exists())
 }
 
-fn names_of_steps(result: &Value) -> Vec<&str> {
-    let steps = result["drill"]["steps"].as_array().unwrap().iter();
-    steps.map(|step| step["name"].as_str().unwrap()).collect()
-}
-
 #[test]
 fn a_copy_of_a_folder_is_recovered_and_compared() {
     let home = home(&[("failover", "copy"), ("prepare", "environment")]);
@@ -101,9 +99,7 @@ fn a_copy_of_a_folder_is_recovered_and_compared() {
         "first operation",
     ];
     assert_eq!(names_of_steps(&result), steps);
-    let controls = result["drill"]["controls"].as_array().unwrap();
-    assert_eq!(controls.len(), 4);
-    assert!(controls.iter().all(|control| control["red"] == true));
+    controls_are_red(&result);
     assert_eq!(rule(&result, "drill-records"), "ok");
     // What is not brunt's says nothing of what is at risk.
     assert_eq!(rule(&result, "drill-as-reported"), "not measured");
@@ -282,10 +278,7 @@ fn a_stop_ends_commands_and_cleans_up() {
             }
             thread::sleep(Duration::from_millis(100));
         }
-        let number = rustix::process::Pid::from_child(&drill);
-        rustix::process::kill_process(number, rustix::process::Signal::INT).unwrap();
-        let output = drill.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(130), "{}", said(&output));
+        interrupt(drill);
         assert!(is_gone(
             fs::read_to_string(&pid).unwrap().trim().parse().unwrap()
         ));
@@ -368,14 +361,13 @@ fn the_example_of_two_loop_devices() {
     );
     assert!(rpo["seconds"].as_f64() < Some(4.0), "{rpo}");
     assert!(names_of_steps(&result).contains(&"mount the snapshot"));
-    for id in [
+    let rules = [
         "drill-order",
         "drill-records",
         "drill-remote-checksum",
         "drill-controls",
-    ] {
-        assert_eq!(rule(&result, id), "ok", "{id}: {result}");
-    }
+    ];
+    all_hold(&result, &rules);
     assert_eq!(left_in(home.path()), "");
     // Stopped under load, and while the file system is frozen.
     for mark in ["a/files/db1/DB1.edb", "frozen"] {
@@ -390,10 +382,7 @@ fn the_example_of_two_loop_devices() {
             }
             thread::sleep(Duration::from_millis(2));
         }
-        let number = rustix::process::Pid::from_child(&child);
-        rustix::process::kill_process(number, rustix::process::Signal::INT).unwrap();
-        let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(130), "{mark}: {}", said(&output));
+        interrupt(child);
         assert_eq!(left_in(home.path()), "", "{mark}");
         assert_eq!(
             fs::read_dir(home.path()).unwrap().count(),

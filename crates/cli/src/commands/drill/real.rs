@@ -122,20 +122,14 @@ fn opening(drill: &RealDrill) -> String {
     }
     lines.push(format!("{:14}{}", "seed", drill.scenario.test.seed));
     let events = drill.timeline.iter().map(|event| {
-        let is_automatic = matches!(
-            event.what,
-            SiteIncident::FailOver(Decision::Automatic { .. })
-        );
-        let at = match is_automatic {
-            true => String::new(),
-            false => Span(event.at.0).to_string(),
-        };
-        let what = match &event.what {
-            SiteIncident::Exec(exec) => one_line(&exec.name).into_owned(),
-            SiteIncident::FailOver(Decision::Automatic { silence }) => {
-                format!("failover, when the source has been silent for {silence}")
-            }
-            other => other.word().to_owned(),
+        let at = Span(event.at.0).to_string();
+        let (at, what) = match &event.what {
+            SiteIncident::FailOver(Decision::Automatic { silence }) => (
+                String::new(),
+                format!("failover, when the source has been silent for {silence}"),
+            ),
+            SiteIncident::Exec(exec) => (at, one_line(&exec.name).into_owned()),
+            other => (at, other.word().to_owned()),
         };
         format!("{at:>8}  {what}")
     });
