@@ -268,9 +268,18 @@ impl Test {
     }
 }
 
-/// How sessions are held back, in a word and a factor: `none`, `station 0.43`, `pause 1`.
+/// The longest think time.
+const THINK_MAX: Span = Span::seconds(60);
+
+/// How sessions are held back, in a word and a factor or time: `none`, `station 0.43`, `pause 1`, `think 50ms`.
 fn read_scheduling(node: &Node) -> Result<Scheduling, Refusal> {
     let text = section::text(node)?;
+    let time = text.strip_prefix("think ").map(str::parse::<Span>);
+    if let Some(Ok(time)) = time
+        && time <= THINK_MAX
+    {
+        return Ok(Scheduling::Think { time });
+    }
     let mut words = text.split_whitespace();
     let (word, factor) = (words.next().unwrap_or_default(), words.next());
     let factor = factor.map(str::parse::<f64>);
@@ -284,7 +293,7 @@ fn read_scheduling(node: &Node) -> Result<Scheduling, Refusal> {
             Ok(Scheduling::Pause { factor })
         }
         _ => Err(node.place.refuse("is no way to hold sessions back").hint(
-            "\"none\", \"station 0.43\" (times a database write, one session of an instance at a time), or \"pause 1\" (times its active time)",
+            "\"none\", \"think 50ms\" (after each operation, 60s at most), \"station 0.43\" (times a database write, one session of an instance at a time), or \"pause 1\" (times its active time)",
         )),
     }
 }

@@ -10,6 +10,7 @@
 //!
 //! ```text
 //!   none      done -> at once                      physical: limited by the storage alone
+//!   think     done -> + a fixed time               what a session does between operations
 //!   pause     done -> + p x active time            think time in proportion
 //!   station   done -> wait for one server          a serial resource in each instance
 //!                      of k x write latency
@@ -115,6 +116,11 @@ impl Pool {
 pub enum Scheduling {
     /// Not held back: the default on real storage.
     None,
+    /// After each operation, thinks for a fixed time.
+    Think {
+        /// How long.
+        time: Span,
+    },
     /// After each operation, pauses for a multiple of its duration.
     Pause {
         /// The factor, zero or more.
@@ -137,6 +143,7 @@ impl std::fmt::Display for Scheduling {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::None => f.write_str("none"),
+            Self::Think { time } => write!(f, "think {}ms", time.0 as f64 / 1e6),
             Self::Pause { factor } => write!(f, "pause {factor}"),
             Self::Station { factor } => write!(f, "station {factor}"),
             Self::Paced { rate } => write!(f, "paced {rate}"),
@@ -174,7 +181,7 @@ impl Scheduler {
     /// When a factor is negative or a rate not above zero.
     pub fn new(scheduling: Scheduling, instances: u32, start: Time) -> Self {
         match scheduling {
-            Scheduling::None => {}
+            Scheduling::None | Scheduling::Think { .. } => {}
             Scheduling::Pause { factor } | Scheduling::Station { factor } => {
                 assert!(factor >= 0.0, "a factor of {factor}");
             }
@@ -246,6 +253,7 @@ impl Scheduler {
     pub fn next(&mut self, now: Time, ended: Ended) -> Time {
         match self.scheduling {
             Scheduling::None => now,
+            Scheduling::Think { time } => now + time,
             Scheduling::Pause { factor } => now + scaled(now - ended.began, factor),
             Scheduling::Station { factor } => {
                 let free = &mut self.station_free[ended.instance as usize];
@@ -348,6 +356,15 @@ mod tests {
         let mut scheduler = Scheduler::new(Scheduling::None, 1, Time(5));
         assert_eq!(scheduler.first(), Time(5));
         assert_eq!(scheduler.next(Time(70), ended(Time(5))), Time(70));
+    }
+
+    #[test]
+    fn a_session_thinks_as_long_after_a_slow_operation_as_after_a_fast_one() {
+        let mut scheduler = Scheduler::new(Scheduling::Think { time: MS * 8 }, 1, Time::ZERO);
+        for millis in [1, 90] {
+            let done = Time::ZERO + MS * millis;
+            assert_eq!(scheduler.next(done, ended(Time::ZERO)), done + MS * 8);
+        }
     }
 
     #[test]

@@ -48,7 +48,7 @@ impl Assembly<'_> {
 fn held_back(scheduling: Scheduling) -> Option<String> {
     match scheduling {
         Scheduling::None | Scheduling::Paced { .. } => None,
-        Scheduling::Pause { .. } | Scheduling::Station { .. } => {
+        Scheduling::Think { .. } | Scheduling::Pause { .. } | Scheduling::Station { .. } => {
             Some("sessions were held back by a model".to_owned())
         }
     }
