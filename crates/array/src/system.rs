@@ -195,16 +195,8 @@ pub trait System {
     /// Treats `extents` of a LUN as already written, in no time; see [`crate::ArrayDevice::assume_written`].
     fn assume_written(&mut self, _lun: u32, _extents: &[Extent]) {}
 
-    /// Number of entries in the event log.
-    fn notes_count(&self) -> usize {
-        let counts = self.parts().into_iter().map(|part| match part {
-            Part::Pair(pair) => pair.notes().len(),
-            Part::Replicas(replicas) => replicas.notes().len(),
-            Part::Pool(pool) | Part::Partner(pool) => pool.notes().len(),
-            Part::Array(_, array) => array.notes().len(),
-        });
-        counts.sum()
-    }
+    /// Number of entries in the event log; asked after every event.
+    fn notes_count(&self) -> usize;
 
     /// The parts; a pool comes before its members, a pair before its two sides.
     fn parts(&self) -> Parts<Part<'_>>;
@@ -267,7 +259,6 @@ impl System for Array {
         }
     }
 
-    // Asked after every event.
     fn notes_count(&self) -> usize {
         self.notes().len()
     }
@@ -308,6 +299,11 @@ impl System for PagedArray {
 
     fn assume_written(&mut self, lun: u32, extents: &[Extent]) {
         Self::assume_written(self, lun, extents);
+    }
+
+    fn notes_count(&self) -> usize {
+        let members = self.members().iter().map(System::notes_count);
+        self.notes().len() + members.sum::<usize>()
     }
 
     fn parts(&self) -> Parts<Part<'_>> {

@@ -412,6 +412,10 @@ impl<O: Observer> System for Pair<O> {
         }
     }
 
+    fn notes_count(&self) -> usize {
+        self.state.notes().len() + self.source.notes_count() + self.destination.notes_count()
+    }
+
     fn parts(&self) -> Parts<Part<'_>> {
         let at_source = self.source.arrays().count();
         let mut parts = Parts::new();

@@ -95,6 +95,10 @@ impl System for Store {
         Err(Misplaced::NoPool)
     }
 
+    fn notes_count(&self) -> usize {
+        0
+    }
+
     fn parts(&self) -> Parts<Part<'_>> {
         Parts::new()
     }

@@ -421,6 +421,10 @@ impl System for Sites {
         }
     }
 
+    fn notes_count(&self) -> usize {
+        self.state.notes().len() + self.source.notes_count() + self.partner.notes_count()
+    }
+
     fn parts(&self) -> Parts<Part<'_>> {
         let mut parts = Parts::new();
         parts.push(Part::Replicas(&self.state));
