@@ -19,14 +19,14 @@
 //! | [`patch`] | whether a page from a copy may replace a bad one |
 //! | [`scan`] | what background maintenance reads next |
 //!
-//! `frame_heap` and `history` are the data structures beneath; [`log_shape`] measures log positions.
+//! `frame_order` and `history` are the data structures beneath; [`log_shape`] measures log positions.
 
 pub mod available;
 pub mod checkpoint;
 pub mod coalesce;
 pub mod dirty;
 pub mod extension;
-mod frame_heap;
+mod frame_order;
 mod history;
 pub mod log_buffer;
 pub mod log_format;

@@ -21,16 +21,16 @@
 //! approximate; ours is exact, with ties broken by frame number.
 //!
 //! A rank only grows while its page stays, so [`Replacement::touch`] changes one [`Stamp`] and leaves the order alone;
-//! [`Replacement::coldest`] corrects the entries it visits (see `frame_heap`). The stamps are where the cache keeps the rest of
+//! [`Replacement::coldest`] corrects the entries it visits (see `frame_order`). The stamps are where the cache keeps the rest of
 //! each frame: an access to a page then touches one line of memory.
 
 use brunt_units::{Span, Time};
 
-use super::frame_heap::FrameHeap;
+use super::frame_order::{FrameOrder, NOWHERE};
 use super::history::{History, Past};
 
-/// Rank of a frame that holds no page: after every page.
-const VACANT: Time = Time::MAX;
+/// Rank of a frame that holds no page.
+const VACANT: Time = Time(NOWHERE);
 
 /// The parameters of LRU-K. Defaults: dev/ese/src/ese/sysparamtable.g.cxx of microsoft/Extensible-Storage-Engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,8 +69,8 @@ pub struct Stamp {
 #[derive(Debug)]
 pub struct Replacement {
     parameters: LruK,
-    /// Every frame, filed under a current or former rank; vacant ones sink to the end when visited.
-    order: FrameHeap,
+    /// The frames, filed under a current or former rank.
+    order: FrameOrder,
     history: History,
 }
 
@@ -79,7 +79,7 @@ impl Replacement {
     pub fn new(frames: u32, parameters: LruK) -> Self {
         Self {
             parameters,
-            order: FrameHeap::new(frames, VACANT.0),
+            order: FrameOrder::new(frames),
             history: History::new(parameters.history),
         }
     }
@@ -104,10 +104,7 @@ impl Replacement {
             rank,
         };
         stamp.touch(self.parameters, now);
-        let rank = stamp.rank.0;
-        if rank < self.order.key(frame) {
-            self.order.lower(frame, rank);
-        }
+        self.order.file(frame, stamp.rank.0);
     }
 
     /// The page of a frame is referenced.
@@ -157,11 +154,8 @@ impl Replacement {
             return;
         }
         self.order.walk(
-            |frame, _| stamp_of(frame).rank.0,
-            |frame, rank| {
-                if rank == VACANT.0 {
-                    return false;
-                }
+            |frame| stamp_of(frame).rank.0,
+            |frame, _| {
                 if eligible(frame) {
                     out.push(frame);
                 }
