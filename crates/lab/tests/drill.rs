@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use brunt_lab::{DrillListener, DrillOptions, Engine, PairProof, Program, drill};
+use brunt_lab::{DrillError, DrillListener, DrillOptions, Engine, PairProof, Program, drill};
 use brunt_qualify::progress::Stop;
 use brunt_report::RunResult;
 use brunt_report::result::{Drill, Outcome, Verdict};
@@ -34,6 +34,15 @@ impl DrillListener for Deaf {
 
 /// Rehearses the example with `events` instead of its own.
 fn rehearsed(engine: Engine, controls: bool, events: &str, more: &[&str]) -> RunResult {
+    tried(engine, controls, events, more).unwrap()
+}
+
+fn tried(
+    engine: Engine,
+    controls: bool,
+    events: &str,
+    more: &[&str],
+) -> Result<RunResult, DrillError> {
     let (before, _) = EXAMPLE.split_once("[[event]]").unwrap();
     let text = format!("{before}{events}");
     let document = Document::new("two-sites.toml", &text, Path::new("/")).unwrap();
@@ -50,7 +59,7 @@ fn rehearsed(engine: Engine, controls: bool, events: &str, more: &[&str]) -> Run
         },
     };
     let deaf: Rc<dyn DrillListener> = Rc::new(Deaf);
-    drill(&scenario, &options, &deaf, &Stop::default()).unwrap()
+    drill(&scenario, &options, &deaf, &Stop::default())
 }
 
 fn section(result: &RunResult) -> &Drill {
@@ -208,6 +217,46 @@ fn a_survivor_that_takes_too_long_fails() {
     let result = rehearsed(Engine::Twin, false, &disaster(), &slow);
     assert_eq!(outcome(&result, "drill-recovery-time"), [Outcome::Failed]);
     assert_eq!(result.verdict, Verdict::Fail);
+}
+
+/// A force without the link: both sides serve, and the one that users work on is kept.
+#[test]
+fn after_a_split_the_side_that_serves_is_kept() {
+    let split = |keep: &str| {
+        let events = [
+            event("3s", "\"link lost\""),
+            event("4s", "\"failover\"\nforced = true"),
+            event("12s", "\"link returns\""),
+            event("13s", &format!("\"split ends\"\nkeep = \"{keep}\"")),
+        ];
+        rehearsed(Engine::Bytes, false, &events.concat(), &ASYNCHRONOUS)
+    };
+    let kept = split("destination");
+    assert_eq!(
+        outcome(&kept, "drill-in-step"),
+        [Outcome::Ok],
+        "{:?}",
+        kept.reasons
+    );
+    let other = split("source");
+    assert_ne!(other.verdict, Verdict::Pass);
+    let events = &section(&other).events;
+    assert!(
+        events
+            .iter()
+            .any(|event| event.what.contains("a drill keeps the side that serves")),
+        "{events:?}"
+    );
+}
+
+#[test]
+fn a_failover_of_one_group_is_refused_before_anything_is_simulated() {
+    let events = event("3s", "\"failover\"\ngroup = \"SG1\"");
+    let refused = tried(Engine::Twin, false, &events, &[]).unwrap_err();
+    assert!(
+        refused.to_string().contains("leave `group` out"),
+        "{refused}"
+    );
 }
 
 #[test]

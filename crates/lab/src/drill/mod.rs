@@ -23,14 +23,14 @@ mod stage;
 
 use std::rc::Rc;
 
-use brunt_array::{Control, Site, SystemError};
+use brunt_array::{Control, Incident, PairIncident, Scheduled, Site, SystemError};
 pub use brunt_drill::DrillListener;
 use brunt_drill::Rehearsed;
 use brunt_qualify::progress::Stop;
 use brunt_qualify::server::{Records, Twin};
 use brunt_report::result::{DrillReplication, RunResult};
 use brunt_scenario::ModelledScenario;
-use brunt_units::{ByteSize, Span};
+use brunt_units::{ByteSize, Span, Time};
 
 pub use prove::{PairCoverage, PairProof, PairProven, PairViolation};
 
@@ -65,6 +65,11 @@ pub enum DrillError {
         "a drill follows no [[copy]]\n  `brunt simulate` does; take these tables out to rehearse"
     )]
     Copies,
+    /// One group is to fail over without the others.
+    #[error(
+        "the failover at {0} is that of one group\n  a drill fails every group over: leave `group` out"
+    )]
+    OneGroup(Span),
     /// An array cannot be built.
     #[error(transparent)]
     Arrays(#[from] SystemError),
@@ -102,6 +107,9 @@ pub fn drill(
     if !scenario.scenario.copies.is_empty() {
         return Err(DrillError::Copies);
     }
+    if let Some(at) = failover_of_one_group(&scenario.arrays[0].incidents) {
+        return Err(DrillError::OneGroup(Span(at.0)));
+    }
     let engine = engine_of(scenario, options);
     let script = Script {
         drill: scenario.drill,
@@ -114,6 +122,17 @@ pub fn drill(
         rehearsed.evidence.controls = controls::all(scenario, engine, listener, stop)?;
     }
     Ok(outcome::result(scenario, options, engine, rehearsed))
+}
+
+/// When one group is to fail over without the others. Hosts of a drill work at one site.
+fn failover_of_one_group(timeline: &[Scheduled]) -> Option<Time> {
+    let of_one = |one: &&Scheduled| {
+        let Incident::Pair(what) = &one.incident else {
+            return false;
+        };
+        matches!(what, PairIncident::FailOver { group: Some(_), .. })
+    };
+    timeline.iter().find(of_one).map(|one| one.at)
 }
 
 /// One course of `script`; `control` breaks the replica.

@@ -40,17 +40,19 @@ impl<T: Cast> Conductor<T> {
                     .map_err(|error| error.to_string())?;
                 Ok(())
             }
-            Cue::FailOver { to, .. } if to == self.site.get() => Err(format!(
-                "failover at {}: the {} serves already",
-                Span(one.at.0),
-                to.word()
-            )),
+            Cue::FailOver { to, .. } if to == self.site.get() => {
+                self.tell(
+                    now,
+                    format!("no failover: the {} serves already", to.word()),
+                );
+                Ok(())
+            }
             Cue::FailOver { to, how } => self.fail_over(to, how).await,
-            Cue::Refused(why) => Err(why.to_owned()),
-            Cue::Keep(site) if site != self.site.get() => Err(format!(
-                "the {} cannot be kept: in a drill the side that serves is kept",
-                site.word()
-            )),
+            Cue::Keep(site) if site != self.site.get() => {
+                let why = "does not serve, and a drill keeps the side that serves";
+                self.tell(now, format!("the split goes on: the {} {why}", site.word()));
+                Ok(())
+            }
             Cue::Keep(_) => self.scene.schedule(one).map_err(|error| error.to_string()),
             Cue::Storage(phase) => {
                 self.scene

@@ -20,8 +20,6 @@ pub(super) enum Cue {
     },
     /// After a split, what a site has is kept.
     Keep(Site),
-    /// A drill does not do that; why.
-    Refused(&'static str),
     /// Something happens to storage or link alone; the phase that begins with it.
     Storage(Option<&'static str>),
 }
@@ -34,9 +32,6 @@ impl Cue {
         match *what {
             PairIncident::SourceLost => Self::Lost(Site::Source),
             PairIncident::DestinationLost => Self::Lost(Site::Destination),
-            PairIncident::FailOver { group: Some(_), .. } => {
-                Self::Refused("a drill fails every group over: leave `group` out")
-            }
             PairIncident::Keep { site, .. } => Self::Keep(site),
             PairIncident::FailOver { to, how, .. } => Self::FailOver { to, how },
             PairIncident::LinkLost => Self::Storage(Some("link lost")),
