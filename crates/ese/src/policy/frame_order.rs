@@ -1,12 +1,12 @@
 //! Frames by key, smallest first, read in order without being consumed.
 //!
 //! ```text
-//!    sorted     (key, frame), ascending: every frame below the first basket
-//!    baskets    the other frames, each with those of a range of keys, in any order
+//!    sorted     (key, frame), ascending: every frame below the first bucket
+//!    buckets    the other frames, each with those of a range of keys, in any order
 //! ```
 //!
-//! Most frames are far from the front and will have moved before a walk reaches them. So filing one only adds it to a basket, and
-//! a walk that runs out of sorted frames sorts the next basket.
+//! Most frames are far from the front and will have moved before a walk reaches them. So filing one only adds it to a bucket, and
+//! a walk that runs out of sorted frames sorts the next bucket.
 //!
 //! Keys may be *late*: a frame's true key may have grown since it was filed. A walk asks for the true key of every frame it
 //! comes to and files it again if that is larger. So growing a key costs nothing until the next walk.
@@ -14,15 +14,15 @@
 //! A frame that is filed again may leave an entry behind; the next walk that comes to it drops it.
 //!
 //! Invariants: a true key is never below the filed one; a frame that is filed has an entry under its key, in `sorted` or in the
-//! basket of that key; `sorted` has no entry twice.
+//! bucket of that key; `sorted` has no entry twice.
 
 use std::collections::BTreeMap;
 
 /// The key of a frame that is in no place.
 pub(super) const NOWHERE: u64 = u64::MAX;
 
-/// A basket has keys with equal bits from this one up: a sixtieth of a second, if keys are nanoseconds.
-const BASKET_BITS: u32 = 24;
+/// A bucket has keys with equal bits from this one up: a sixtieth of a second, if keys are nanoseconds.
+const BUCKET_BITS: u32 = 24;
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(super) struct FrameOrder {
     /// The key under which each frame is filed, or [`NOWHERE`].
     filed: Vec<u64>,
     sorted: Vec<(u64, u32)>,
-    baskets: BTreeMap<u64, Vec<u32>>,
+    buckets: BTreeMap<u64, Vec<u32>>,
     /// Baskets below this one have been sorted.
     first: u64,
 }
@@ -41,7 +41,7 @@ impl FrameOrder {
         Self {
             filed: vec![NOWHERE; frames as usize],
             sorted: Vec::new(),
-            baskets: BTreeMap::new(),
+            buckets: BTreeMap::new(),
             first: 0,
         }
     }
@@ -91,19 +91,19 @@ impl FrameOrder {
         self.sorted.drain(kept..at);
     }
 
-    /// Sorts the frames of the next basket; false when there is none.
+    /// Sorts the frames of the next bucket; false when there is none.
     fn sort_next(&mut self, truth: impl Fn(u32) -> u64) -> bool {
-        let Some((basket, frames)) = self.baskets.pop_first() else {
+        let Some((bucket, frames)) = self.buckets.pop_first() else {
             return false;
         };
-        self.first = basket + 1;
+        self.first = bucket + 1;
         let begin = self.sorted.len();
         for frame in frames {
-            if basket_of(self.filed[frame as usize]) != basket {
+            if bucket_of(self.filed[frame as usize]) != bucket {
                 continue;
             }
             let key = truth(frame);
-            if basket_of(key) == basket {
+            if bucket_of(key) == bucket {
                 self.filed[frame as usize] = key;
                 self.sorted.push((key, frame));
             } else {
@@ -121,17 +121,17 @@ impl FrameOrder {
         if key == NOWHERE {
             return;
         }
-        let basket = basket_of(key);
-        if basket >= self.first {
-            self.baskets.entry(basket).or_default().push(frame);
+        let bucket = bucket_of(key);
+        if bucket >= self.first {
+            self.buckets.entry(bucket).or_default().push(frame);
         } else if let Err(at) = self.sorted.binary_search(&(key, frame)) {
             self.sorted.insert(at, (key, frame));
         }
     }
 }
 
-fn basket_of(key: u64) -> u64 {
-    key >> BASKET_BITS
+fn bucket_of(key: u64) -> u64 {
+    key >> BUCKET_BITS
 }
 
 #[cfg(test)]
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn walks_as_a_sorted_list_would() {
-        for bits in [0, BASKET_BITS - 3, BASKET_BITS + 1] {
+        for bits in [0, BUCKET_BITS - 3, BUCKET_BITS + 1] {
             let mut random = Streams::new(1).named("frames");
             let mut order = FrameOrder::new(FRAMES);
             let mut truth = vec![NOWHERE; FRAMES as usize];
@@ -190,10 +190,10 @@ mod tests {
             order.file(frame, *key);
         }
         for _ in 0..1000 {
-            truth.iter_mut().for_each(|key| *key += 1 << BASKET_BITS);
+            truth.iter_mut().for_each(|key| *key += 1 << BUCKET_BITS);
             assert_eq!(ascending(&mut order, &truth, 5).len(), 5);
         }
-        let entries = order.baskets.values().map(Vec::len).sum::<usize>();
+        let entries = order.buckets.values().map(Vec::len).sum::<usize>();
         assert!(entries + order.sorted.len() <= 2 * FRAMES as usize);
     }
 }
