@@ -31,7 +31,7 @@ pub(super) struct FrameOrder {
     filed: Vec<u64>,
     sorted: Vec<(u64, u32)>,
     buckets: BTreeMap<u64, Vec<u32>>,
-    /// Baskets below this one have been sorted.
+    /// Buckets below this one have been sorted.
     first: u64,
 }
 
