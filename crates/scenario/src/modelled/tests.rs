@@ -1,7 +1,8 @@
 use std::path::PathBuf;
 
 use brunt_array::{Incident, VolumeIncident};
-use brunt_units::ByteSize;
+use brunt_units::{ByteSize, Span};
+use brunt_workload::session::Scheduling;
 
 use super::super::document::Document;
 use super::super::overrides::Override;
@@ -87,6 +88,14 @@ fn the_resolved_text_is_the_same_scenario() {
         two.arrays[0].design.arrays()[0].cache.unwrap().write,
         ByteSize::mib(64)
     );
+    let thinking = parse(EXAMPLE, &["test.scheduling=think 12.3456ms"]).unwrap();
+    let time = Span::nanos(12_345_600);
+    assert_eq!(
+        thinking.scenario.test.scheduling,
+        Scheduling::Think { time }
+    );
+    let again = parse(&thinking.to_toml(), &[]).unwrap();
+    assert_eq!(again.scenario, thinking.scenario);
 }
 
 #[test]
@@ -127,8 +136,13 @@ fn what_cannot_be_is_refused_where_it_stands() {
         said.contains("the mailboxes make databases of 5 GiB"),
         "{said}"
     );
-    let unknown = EXAMPLE.replace("scheduling = \"none\"", "scheduling = \"fair\"");
-    assert!(refused(&unknown).contains("no way to hold sessions back"));
+    for unknown in ["fair", "think", "think 2min", "think 5"] {
+        let text = EXAMPLE.replace(
+            "scheduling = \"none\"",
+            &format!("scheduling = \"{unknown}\""),
+        );
+        assert!(refused(&text).contains("no way to hold sessions back"));
+    }
     let one_name = EXAMPLE.replace("name = \"log {}\"", "name = \"log\"");
     assert!(refused(&one_name).contains("need different names"));
 }
