@@ -355,11 +355,27 @@ impl Population {
 pub const RECENT: usize = 256;
 
 /// The records of one database that one session recently inserted or read; the oldest is forgotten first.
+///
+/// Each session has one for each database: thousands of lists, most of a workload's memory.
 #[derive(Clone, Debug)]
 pub struct Recent {
-    numbers: Vec<u64>,
+    numbers: Vec<Packed>,
     capacity: usize,
     oldest: usize,
+}
+
+/// A record's number in five bytes: a database has fewer than 2^40 records.
+type Packed = [u8; 5];
+
+fn packed(number: u64) -> Packed {
+    let [a, b, c, d, e, 0, 0, 0] = number.to_le_bytes() else {
+        panic!("record numbers have 40 bits, not {number}");
+    };
+    [a, b, c, d, e]
+}
+
+fn unpacked([a, b, c, d, e]: Packed) -> u64 {
+    u64::from_le_bytes([a, b, c, d, e, 0, 0, 0])
 }
 
 impl Recent {
@@ -375,9 +391,9 @@ impl Recent {
     /// Records that the session touched a record.
     pub fn remember(&mut self, record: Record) {
         if self.numbers.len() < self.capacity {
-            self.numbers.push(record.number);
+            self.numbers.push(packed(record.number));
         } else if let Some(oldest) = self.numbers.get_mut(self.oldest) {
-            *oldest = record.number;
+            *oldest = packed(record.number);
             self.oldest = (self.oldest + 1) % self.capacity;
         }
     }
@@ -388,7 +404,7 @@ impl Recent {
             false => self.oldest + self.capacity,
         };
         let at = newest.checked_sub(1)?.checked_rem(self.capacity)?;
-        self.numbers.get(at).copied()
+        self.numbers.get(at).copied().map(unpacked)
     }
 
     fn draw(&self, random: &mut Stream) -> Option<u64> {
@@ -400,7 +416,7 @@ impl Recent {
             clippy::cast_possible_truncation,
             reason = "below the length of a vector"
         )]
-        self.numbers.get(at as usize).copied()
+        self.numbers.get(at as usize).copied().map(unpacked)
     }
 }
 
@@ -442,6 +458,8 @@ mod tests {
 
     #[test]
     fn what_was_touched_last_is_known() {
+        let highest = (1 << 40) - 1;
+        assert_eq!(unpacked(packed(highest)), highest);
         let mut recent = Recent::new(3);
         assert_eq!(recent.latest(), None);
         for number in 0..8 {

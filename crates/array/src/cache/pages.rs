@@ -107,6 +107,9 @@ impl Page {
     }
 }
 
+/// Pages whose memory is reserved at the beginning; it costs nothing until it is used.
+const RESERVED: usize = 1 << 24;
+
 /// All pages.
 pub(crate) struct Pages {
     heads: Vec<Link>,
@@ -130,7 +133,8 @@ impl Pages {
         Self {
             heads: vec![0; most.next_power_of_two().max(2 * NEAR)],
             held: 0,
-            slots: Vec::new(),
+            // Growing would copy it, and leave holes of its former sizes in the heap.
+            slots: Vec::with_capacity(most.min(RESERVED)),
             free: Vec::new(),
             newest: NONE,
             oldest: NONE,

@@ -61,7 +61,9 @@ const _: () = assert!(
 pub(super) struct FrameTable<C: Content> {
     frames: Vec<Frame<C::Page>>,
     heads: Vec<Link>,
+    /// Frames that were used and are free again; those from `unused` on never were.
     free: Vec<u32>,
+    unused: u32,
     replacement: Replacement,
     /// For frames with a read in flight: the signal for readers waiting for the page.
     arrivals: BTreeMap<u32, Sign>,
@@ -97,8 +99,10 @@ impl<C: Content> FrameTable<C> {
         };
         Self {
             frames: std::iter::repeat_with(free).take(count).collect(),
-            heads: vec![0; count.next_power_of_two().max(2 * NEAR)],
-            free: (0..options.frames).rev().collect(),
+            // Half of them are empty: most pages that are not here are missed without looking at a frame.
+            heads: vec![0; (2 * count).next_power_of_two().max(2 * NEAR)],
+            free: Vec::new(),
+            unused: 0,
             replacement: Replacement::new(options.frames, lru_k),
             arrivals: BTreeMap::new(),
             changes: 0,
@@ -135,7 +139,19 @@ impl<C: Content> FrameTable<C> {
 
     /// Free frames.
     pub(super) fn free(&self) -> u32 {
-        u32::try_from(self.free.len()).expect("frames have 32-bit numbers")
+        let free = self.frames.len() - self.unused as usize + self.free.len();
+        u32::try_from(free).expect("frames have 32-bit numbers")
+    }
+
+    fn take_free(&mut self) -> Option<u32> {
+        if let Some(frame) = self.free.pop() {
+            return Some(frame);
+        }
+        let frame = self.unused;
+        ((frame as usize) < self.frames.len()).then(|| {
+            self.unused += 1;
+            frame
+        })
     }
 
     /// Assigns a free frame to `key`, in `phase` and pinned once.
@@ -146,7 +162,7 @@ impl<C: Content> FrameTable<C> {
         page: Option<C::Page>,
         now: Time,
     ) -> Option<u32> {
-        let frame = self.free.pop()?;
+        let frame = self.take_free()?;
         self.changes += 1;
         assert!(self.find(key).is_none(), "{key:?} is in two frames");
         let head = self.head_of(key);
