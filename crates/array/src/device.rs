@@ -1,10 +1,8 @@
 //! An array, or a storage pool over several, beneath a virtual world: files on its LUNs.
 //!
 //! The world's store keeps the bytes; the array supplies the timing. Each volume of the world lies on one LUN, according to the
-//! table given to [`ArrayDevice::new`]. The array keeps its own event heap and asks the world to call back at its next event, once
-//! per time, so both process events in the same order.
+//! table given to [`ArrayDevice::new`]. The array keeps its own event heap, and the world calls back at its next event.
 
-use brunt_units::Time;
 use brunt_world::{Class, IoError, Op};
 use brunt_world_virtual::{Agenda, Device, Inode, Request, RequestId, SECTOR_BYTES};
 
@@ -30,8 +28,6 @@ pub struct ArrayDevice {
     luns: Vec<Option<u32>>,
     files: Vec<FileMap>,
     under: Vec<Option<Under>>,
-    /// The earliest time at which the world will call back.
-    called_at: Option<Time>,
     tally: Tally,
     standings: Standings,
 }
@@ -50,7 +46,6 @@ impl ArrayDevice {
             standings: Standings::begin(&*array),
             array,
             under: Vec::new(),
-            called_at: None,
             tally: Tally::default(),
         }
     }
@@ -135,12 +130,7 @@ impl ArrayDevice {
                 *entry = None;
             }
         }
-        if let Some(next) = self.array.next_at()
-            && self.called_at.is_none_or(|at| next < at)
-        {
-            self.called_at = Some(next);
-            agenda.call_at(next, 0);
-        }
+        agenda.call_at(self.array.next_at());
     }
 
     fn begin(&mut self, request: &Request, verb: Verb, agenda: &mut Agenda<'_>) {
@@ -209,12 +199,8 @@ impl Device for ArrayDevice {
         }
     }
 
-    fn on_event(&mut self, _: u64, agenda: &mut Agenda<'_>) {
-        let now = agenda.now();
-        if self.called_at.is_some_and(|at| at <= now) {
-            self.called_at = None;
-        }
-        self.array.advance(now);
+    fn on_event(&mut self, agenda: &mut Agenda<'_>) {
+        self.array.advance(agenda.now());
         self.look(agenda);
     }
 

@@ -31,8 +31,8 @@ impl Device for SharedArray {
         self.device().submit(request, agenda);
     }
 
-    fn on_event(&mut self, token: u64, agenda: &mut Agenda<'_>) {
-        self.device().on_event(token, agenda);
+    fn on_event(&mut self, agenda: &mut Agenda<'_>) {
+        self.device().on_event(agenda);
     }
 
     fn resized(&mut self, volume: u32, file: Inode, bytes: u64) {

@@ -1,8 +1,7 @@
 //! Timing: content-free device models below the front.
 //!
 //! A [`Device`] receives requests without content and decides when each completes. It may know at once ([`Agenda::finish_at`]), or
-//! ask to be called again ([`Agenda::call_at`]) and decide then. Nothing here is a future: a device is a state machine over the
-//! world's single event heap.
+//! ask to be called again ([`Agenda::call_at`]) and decide then. Nothing here is a future: a device is a state machine.
 
 use brunt_units::{Span, Time};
 use brunt_world::random::Stream;
@@ -59,10 +58,10 @@ impl<'a> Agenda<'a> {
         self.events.now()
     }
 
-    /// Calls [`Device::on_event`] with `token` at `time`, which must not have passed.
-    pub fn call_at(&mut self, time: Time, token: u64) {
-        let device = self.device;
-        self.events.set(time, Event::Device { device, token });
+    /// Calls [`Device::on_event`] at `time`, which must not have passed, instead of at the time of an earlier request; never when
+    /// `None`.
+    pub fn call_at(&mut self, time: Option<Time>) {
+        self.events.call(self.device, time);
     }
 
     /// Finishes the request at `time`, which must not have passed, with `result`.
@@ -78,8 +77,8 @@ pub trait Device {
     /// Takes a request.
     fn submit(&mut self, request: &Request, agenda: &mut Agenda<'_>);
 
-    /// Handles an event that it asked for.
-    fn on_event(&mut self, token: u64, agenda: &mut Agenda<'_>);
+    /// Handles what is due now, at a time that it asked for.
+    fn on_event(&mut self, agenda: &mut Agenda<'_>);
 
     /// `file` was resized to `bytes` by name, not by a write. For devices that place files; others do nothing.
     fn resized(&mut self, _volume: u32, _file: Inode, _bytes: u64) {}
@@ -97,7 +96,7 @@ impl<F: FnMut(Time, &Request) -> Span> Device for Delay<F> {
         agenda.finish_at(agenda.now() + span, request.id, Ok(()));
     }
 
-    fn on_event(&mut self, _: u64, _: &mut Agenda<'_>) {
+    fn on_event(&mut self, _: &mut Agenda<'_>) {
         unreachable!("a delay asks for no events");
     }
 }
@@ -148,7 +147,7 @@ impl Device for MemoryDevice {
         agenda.finish_at(end, request.id, Ok(()));
     }
 
-    fn on_event(&mut self, _: u64, _: &mut Agenda<'_>) {
+    fn on_event(&mut self, _: &mut Agenda<'_>) {
         unreachable!("a memory device asks for no events");
     }
 }

@@ -1,7 +1,16 @@
 //! The event queue: scheduled events, in the order of the requests.
 //!
-//! Events for the current instant wait in a line beside the heap: devices often finish requests the moment they see them, which is
-//! every second event.
+//! ```text
+//!    heap     what happens later
+//!    calls    for each device, when its own next event is due
+//!    line     what happens at the current instant
+//! ```
+//!
+//! Most events are inside of devices, which keep schedules of their own. The world needs to know only when the next one is due, and
+//! that changes with every event: a time for each device, not entries of the heap that the next request may outdate.
+//!
+//! Events for the current instant wait in a line: devices often finish requests the moment they see them, which is every second
+//! event.
 //!
 //! Invariant: the clock never goes back, an event is never set before now, and the clock does not move while the line is not empty.
 
@@ -10,7 +19,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use brunt_units::Time;
-use brunt_world::{Due, IoError, Schedule};
+use brunt_world::{IoError, Schedule};
 
 use crate::{Digest, RequestId};
 
@@ -19,18 +28,23 @@ use crate::{Digest, RequestId};
 pub(crate) enum Event {
     /// A request ends.
     Finish(RequestId, Result<(), IoError>),
-    /// A device asked to be called.
-    Device { device: u32, token: u64 },
+    /// A device's own next event.
+    Device(u32),
     /// A volume answers.
     Answer(u32),
     /// A message arrives, or is given up.
     Net(u32),
 }
 
+/// When an event is due, and its number.
+type Place = (Time, u64);
+
 #[derive(Default)]
 struct Inner {
     now: Cell<Time>,
     heap: RefCell<Schedule<Event>>,
+    /// By device; `None` for one that waits for requests.
+    calls: RefCell<Vec<Option<Place>>>,
     /// Events set for the current instant, with their numbers.
     line: RefCell<VecDeque<(u64, Event)>>,
     digest: Cell<Digest>,
@@ -65,12 +79,40 @@ impl Events {
         }
     }
 
+    /// The own next event of `device` is due at `at`, and no longer when it was due before.
+    ///
+    /// # Panics
+    /// When `at` has passed.
+    pub(crate) fn call(&self, device: u32, at: Option<Time>) {
+        let mut calls = self.0.calls.borrow_mut();
+        let device = device as usize;
+        if calls.len() <= device {
+            calls.resize(device + 1, None);
+        }
+        let call = &mut calls[device];
+        if call.map(|(at, _)| at) == at {
+            return;
+        }
+        assert!(at.is_none_or(|at| at >= self.now()), "an event before now");
+        *call = at.map(|at| (at, self.0.heap.borrow_mut().take_number()));
+    }
+
+    /// The device with the next event of its own.
+    fn next_call(&self) -> Option<(Place, u32)> {
+        let calls = self.0.calls.borrow();
+        let calls = calls.iter().zip(0..);
+        calls
+            .filter_map(|(call, device)| Some(((*call)?, device)))
+            .min()
+    }
+
     /// Time of the next event.
     pub(crate) fn next_at(&self) -> Option<Time> {
         if !self.0.line.borrow().is_empty() {
             return Some(self.now());
         }
-        self.0.heap.borrow().next_at()
+        let call = self.next_call().map(|((at, _), _)| at);
+        self.0.heap.borrow().next_at().into_iter().chain(call).min()
     }
 
     /// Moves the clock.
@@ -86,11 +128,20 @@ impl Events {
 
     /// Takes the next event that is due now.
     pub(crate) fn pop_due(&self) -> Option<Event> {
-        // Events that were set in advance were requested before those in the line.
-        let due = self.0.heap.borrow_mut().pop(self.now());
-        let (number, event) = match due {
-            Some(Due { number, event, .. }) => (number, event),
-            None => self.0.line.borrow_mut().pop_front()?,
+        let (now, mut heap) = (self.now(), self.0.heap.borrow_mut());
+        let mut line = self.0.line.borrow_mut();
+        let waiting = line.front().map(|(number, _)| (now, *number));
+        let first = heap.next().into_iter().chain(waiting).min();
+        let (number, event) = match self.next_call() {
+            Some((call, device)) if call.0 <= now && first.is_none_or(|other| call < other) => {
+                self.0.calls.borrow_mut()[device as usize] = None;
+                (call.1, Event::Device(device))
+            }
+            // What was set in advance was requested before what is in the line.
+            _ => match heap.pop(now) {
+                Some(due) => (due.number, due.event),
+                None => line.pop_front()?,
+            },
         };
         self.mix(number);
         Some(event)
@@ -117,12 +168,12 @@ mod tests {
     fn events_come_by_time_then_by_number() {
         let events = Events::default();
         for (at, token) in [(5, 0), (3, 1), (5, 2), (3, 3), (4, 4)] {
-            events.set(Time(at), Event::Device { device: 0, token });
+            events.set(Time(at), Event::Answer(token));
         }
         let mut seen = Vec::new();
         while let Some(at) = events.next_at() {
             events.advance(at);
-            while let Some(Event::Device { token, .. }) = events.pop_due() {
+            while let Some(Event::Answer(token)) = events.pop_due() {
                 seen.push(token);
             }
         }
@@ -134,12 +185,12 @@ mod tests {
     #[test]
     fn what_is_set_for_now_comes_after_what_was_due_already() {
         let events = Events::default();
-        let set = |at, token| events.set(Time(at), Event::Device { device: 0, token });
+        let set = |at, token| events.set(Time(at), Event::Answer(token));
         set(7, 0);
         set(7, 1);
         events.advance(Time(7));
         let next = || match events.pop_due() {
-            Some(Event::Device { token, .. }) => Some(token),
+            Some(Event::Answer(token)) => Some(token),
             _ => None,
         };
         assert_eq!(next(), Some(0));
@@ -156,5 +207,25 @@ mod tests {
         let events = Events::default();
         events.advance(Time(2));
         events.set(Time(1), Event::Answer(0));
+    }
+
+    #[test]
+    fn a_device_is_called_once_and_in_its_turn() {
+        let events = Events::default();
+        events.call(0, Some(Time(9)));
+        events.call(0, Some(Time(7)));
+        events.set(Time(7), Event::Answer(0));
+        events.advance(Time(7));
+        let next = || events.pop_due();
+        assert_eq!(next(), Some(Event::Device(0)));
+        events.set(Time(7), Event::Answer(1));
+        events.call(0, Some(Time(7)));
+        events.set(Time(7), Event::Answer(2));
+        let due: Vec<Event> = std::iter::from_fn(next).collect();
+        let answer = Event::Answer;
+        assert_eq!(due, [answer(0), answer(1), Event::Device(0), answer(2)]);
+        events.call(0, Some(Time(8)));
+        events.call(0, None);
+        assert_eq!((next(), events.next_at()), (None, None));
     }
 }

@@ -163,11 +163,10 @@ impl Front {
     pub(crate) fn happen(&self, event: Event) {
         match event {
             Event::Finish(request, result) => self.finish(request, result),
-            Event::Device { device, token } => {
-                self.events.mix(token);
+            Event::Device(device) => {
                 let mut agenda = Agenda::new(&self.events, device);
                 let state = &mut *self.state.borrow_mut();
-                state.devices[device as usize].on_event(token, &mut agenda);
+                state.devices[device as usize].on_event(&mut agenda);
                 state.follow(|follower| follower.look(&state.store));
             }
             Event::Answer(effect) => {

@@ -24,7 +24,7 @@ use brunt_world::{Clock, Executor, Frames, Spawner, Tasks, World};
 
 use crate::clock::VirtualClock;
 use crate::device::{Device, MemoryDevice};
-use crate::events::{Event, Events};
+use crate::events::Events;
 use crate::front::{Front, State};
 use crate::journal::{Journal, Mark};
 use crate::mounts::Mounts;
@@ -245,10 +245,9 @@ impl Machine {
         self.front.state.borrow_mut().follower = Some(follower);
     }
 
-    /// Calls `device` back now, with token 0: something about it was changed from outside.
+    /// Calls `device` back now: something about it was changed from outside.
     pub fn wake(&self, device: u32) {
-        let now = self.events.now();
-        self.events.set(now, Event::Device { device, token: 0 });
+        self.events.call(device, Some(self.events.now()));
     }
 
     /// Replaces all files below `path` by those that `content` has below `from`, in no time. Handles to the former files become

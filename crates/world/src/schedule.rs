@@ -74,11 +74,17 @@ impl<E: Copy> Schedule<E> {
 
     /// Time of the next event.
     pub fn next_at(&self) -> Option<Time> {
+        self.next().map(|(at, _)| at)
+    }
+
+    /// Time and number of the next event.
+    pub fn next(&self) -> Option<(Time, u64)> {
+        let place = |due: &Due<E>| (due.at, due.number);
         if self.is_open {
             let children = self.heap.iter().skip(1).take(CHILDREN);
-            return children.map(|due| due.at).min();
+            return children.map(place).min();
         }
-        self.heap.first().map(|due| due.at)
+        self.heap.first().map(place)
     }
 
     /// The next event, if it is not after `until`.

@@ -619,7 +619,7 @@ impl Device for BadSector {
         agenda.finish_at(agenda.now() + Span::micros(100), request.id, result);
     }
 
-    fn on_event(&mut self, _: u64, _: &mut Agenda<'_>) {}
+    fn on_event(&mut self, _: &mut Agenda<'_>) {}
 }
 
 #[test]

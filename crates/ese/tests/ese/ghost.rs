@@ -68,7 +68,7 @@ impl Device for Arm {
         agenda.finish_at(self.busy_until, request.id, Ok(()));
     }
 
-    fn on_event(&mut self, _: u64, _: &mut Agenda<'_>) {
+    fn on_event(&mut self, _: &mut Agenda<'_>) {
         unreachable!("it asks for no events");
     }
 }

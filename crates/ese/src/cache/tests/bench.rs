@@ -113,7 +113,7 @@ impl Device for Probe {
         agenda.finish_at(agenda.now() + latency, request.id, result);
     }
 
-    fn on_event(&mut self, _: u64, _: &mut Agenda<'_>) {
+    fn on_event(&mut self, _: &mut Agenda<'_>) {
         unreachable!("it asks for no events");
     }
 }

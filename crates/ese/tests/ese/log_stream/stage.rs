@@ -40,7 +40,7 @@ impl Device for Noting {
         agenda.finish_at(agenda.now() + SERVICE, request.id, result);
     }
 
-    fn on_event(&mut self, _: u64, _: &mut Agenda<'_>) {
+    fn on_event(&mut self, _: &mut Agenda<'_>) {
         unreachable!("it asks for no events");
     }
 }
