@@ -32,11 +32,21 @@ pub(crate) struct CalibrateArgs {
     #[arg(value_name = "ROW")]
     rows: Vec<String>,
 
-    #[command(flatten)]
-    lengths: Lengths,
+    /// Minutes of virtual time for array and cache to settle
+    #[arg(long, default_value_t = 10)]
+    settle: u32,
 
-    /// Rounds of the search, with decreasing steps: 1 to 4. It starts from the values in the scenarios
-    #[arg(long, default_value_t = 3)]
+    /// Minutes of virtual time measured after that at most, with one server
+    #[arg(long, default_value_t = 30)]
+    minutes: u32,
+
+    /// Minutes measured with several servers
+    #[arg(long, default_value_t = 10)]
+    group_minutes: u32,
+
+    /// Rounds of the search, with decreasing steps: 1 to 4. It starts from the values in the scenarios, so one is enough unless
+    /// a model has changed much
+    #[arg(long, default_value_t = 1)]
     rounds: usize,
 }
 
@@ -51,7 +61,11 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<(), TaskError> {
         .into_iter()
         .partition(|test| test.whole().io_per_s.is_some());
     let mut predictions = Predictions::default();
-    let lengths = args.lengths;
+    let lengths = Lengths {
+        settle: args.settle,
+        minutes: args.minutes,
+        group_minutes: args.group_minutes,
+    };
     let search = |tests: Vec<_>| Search {
         tests,
         lengths,
