@@ -32,17 +32,8 @@ pub(crate) struct CalibrateArgs {
     #[arg(value_name = "ROW")]
     rows: Vec<String>,
 
-    /// Minutes of virtual time for array and cache to settle
-    #[arg(long, default_value_t = 10)]
-    settle: u32,
-
-    /// Minutes of virtual time measured after that at most, with one server
-    #[arg(long, default_value_t = 30)]
-    minutes: u32,
-
-    /// Minutes measured with several servers
-    #[arg(long, default_value_t = 10)]
-    group_minutes: u32,
+    #[command(flatten)]
+    lengths: Lengths,
 
     /// Rounds of the search, with decreasing steps: 1 to 4. It starts from the values in the scenarios, so one is enough unless
     /// a model has changed much
@@ -61,11 +52,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<(), TaskError> {
         .into_iter()
         .partition(|test| test.whole().io_per_s.is_some());
     let mut predictions = Predictions::default();
-    let lengths = Lengths {
-        settle: args.settle,
-        minutes: args.minutes,
-        group_minutes: args.group_minutes,
-    };
+    let lengths = args.lengths;
     let search = |tests: Vec<_>| Search {
         tests,
         lengths,
