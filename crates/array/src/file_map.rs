@@ -9,11 +9,14 @@
 //! Invariant: successive pieces of a file are contiguous within the file but not on the LUN; otherwise they would be one piece.
 
 use std::collections::BTreeMap;
+use std::hash::BuildHasherDefault;
 
 use brunt_world_virtual::Inode;
+use hashbrown::HashMap;
 use smallvec::SmallVec;
 
 use crate::Extent;
+use crate::group::locks::StripeHasher;
 
 /// Sectors of a unit: 1 MiB.
 const UNIT: u64 = 2048;
@@ -38,7 +41,7 @@ pub(crate) type Places = SmallVec<[Extent; 1]>;
 pub(crate) struct FileMap {
     /// First unit of each free run, and its length.
     free: BTreeMap<u64, u64>,
-    files: BTreeMap<Inode, Pieces>,
+    files: HashMap<Inode, Pieces, BuildHasherDefault<StripeHasher>>,
 }
 
 /// The LUN has no free unit left.
@@ -51,7 +54,7 @@ impl FileMap {
         let units = sectors.div_euclid(UNIT);
         Self {
             free: (units > 0).then_some((0, units)).into_iter().collect(),
-            files: BTreeMap::new(),
+            files: HashMap::default(),
         }
     }
 

@@ -45,6 +45,8 @@ struct Inner {
     heap: RefCell<Schedule<Event>>,
     /// By device; `None` for one that waits for requests.
     calls: RefCell<Vec<Option<Place>>>,
+    /// The first of them, and its device.
+    first_call: Cell<Option<(Place, u32)>>,
     /// Events set for the current instant, with their numbers.
     line: RefCell<VecDeque<(u64, Event)>>,
     digest: Cell<Digest>,
@@ -85,25 +87,30 @@ impl Events {
     /// When `at` has passed.
     pub(crate) fn call(&self, device: u32, at: Option<Time>) {
         let mut calls = self.0.calls.borrow_mut();
-        let device = device as usize;
-        if calls.len() <= device {
-            calls.resize(device + 1, None);
+        let index = device as usize;
+        if calls.len() <= index {
+            calls.resize(index + 1, None);
         }
-        let call = &mut calls[device];
-        if call.map(|(at, _)| at) == at {
+        if calls[index].map(|(at, _)| at) == at {
             return;
         }
         assert!(at.is_none_or(|at| at >= self.now()), "an event before now");
-        *call = at.map(|at| (at, self.0.heap.borrow_mut().take_number()));
+        let place = at.map(|at| (at, self.0.heap.borrow_mut().take_number()));
+        calls[index] = place;
+        let own = place.map(|place| (place, device));
+        let first = match self.0.first_call.get() {
+            Some((_, first)) if first == device => first_of(&calls),
+            Some(first) => Some(own.map_or(first, |own| own.min(first))),
+            None => own,
+        };
+        self.0.first_call.set(first);
     }
 
-    /// The device with the next event of its own.
-    fn next_call(&self) -> Option<(Place, u32)> {
-        let calls = self.0.calls.borrow();
-        let calls = calls.iter().zip(0..);
-        calls
-            .filter_map(|(call, device)| Some(((*call)?, device)))
-            .min()
+    /// Takes the first call, which is due.
+    fn take_call(&self, device: u32) {
+        let mut calls = self.0.calls.borrow_mut();
+        calls[device as usize] = None;
+        self.0.first_call.set(first_of(&calls));
     }
 
     /// Time of the next event.
@@ -111,8 +118,11 @@ impl Events {
         if !self.0.line.borrow().is_empty() {
             return Some(self.now());
         }
-        let call = self.next_call().map(|((at, _), _)| at);
-        self.0.heap.borrow().next_at().into_iter().chain(call).min()
+        let call = self.0.first_call.get().map(|((at, _), _)| at);
+        match (self.0.heap.borrow().next_at(), call) {
+            (Some(event), Some(call)) => Some(event.min(call)),
+            (event, call) => event.or(call),
+        }
     }
 
     /// Moves the clock.
@@ -131,10 +141,13 @@ impl Events {
         let (now, mut heap) = (self.now(), self.0.heap.borrow_mut());
         let mut line = self.0.line.borrow_mut();
         let waiting = line.front().map(|(number, _)| (now, *number));
-        let first = heap.next().into_iter().chain(waiting).min();
-        let (number, event) = match self.next_call() {
-            Some((call, device)) if call.0 <= now && first.is_none_or(|other| call < other) => {
-                self.0.calls.borrow_mut()[device as usize] = None;
+        let is_first = |call: Place| {
+            let is_before = |other: Option<Place>| other.is_none_or(|other| call < other);
+            call.0 <= now && is_before(waiting) && is_before(heap.next())
+        };
+        let (number, event) = match self.0.first_call.get() {
+            Some((call, device)) if is_first(call) => {
+                self.take_call(device);
                 (call.1, Event::Device(device))
             }
             // What was set in advance was requested before what is in the line.
@@ -158,6 +171,14 @@ impl Events {
     pub(crate) fn digest(&self) -> Digest {
         self.0.digest.get()
     }
+}
+
+/// The first of these calls, and its device.
+fn first_of(calls: &[Option<Place>]) -> Option<(Place, u32)> {
+    let calls = calls.iter().zip(0..);
+    calls
+        .filter_map(|(call, device)| Some(((*call)?, device)))
+        .min()
 }
 
 #[cfg(test)]

@@ -82,14 +82,15 @@ impl State {
     fn carry(&mut self, flight: &mut Flight, early: bool) {
         let (inode, coins) = (flight.inode, flight.coins);
         let mut offset = flight.io.offset;
-        let length = self.length(inode);
+        let trims = flight.io.op == Op::Trim;
+        let length = if trims { self.length(inode) } else { 0 };
         for segment in &mut flight.io.segments {
             let end = offset + segment.length();
             let mut carry = |at: u64, length: u64| {
                 let place = (inode, at, length);
                 move_bytes(&mut self.store, flight.io.op, place, segment, at - offset);
             };
-            if flight.io.op == Op::Trim {
+            if trims {
                 // Trimming never extends a file.
                 if !early && offset < length {
                     carry(offset, end.min(length) - offset);

@@ -252,30 +252,27 @@ impl<R: Reactor> Executor<R> {
         loop {
             self.adopt();
             let next = self.tasks.0.ready.borrow_mut().pop_front();
-            match next {
-                Some(ready) => {
-                    let Some(task) = ready.task() else {
-                        continue;
-                    };
-                    self.poll(task);
-                    // In the real world time passes by itself, and a ready queue that never empties must not delay timers.
-                    if self.reactor.now() > self.fired_at {
-                        self.fire();
-                    }
-                }
-                None => {
-                    let timer = self.tasks.0.timers.borrow().next_at();
-                    let parked = self.reactor.park(timer);
-                    assert_eq!(
-                        parked,
-                        Parked::Again,
-                        "every task waits and nothing is in flight"
-                    );
-                    self.fire();
-                }
-            }
+            let Some(ready) = next else {
+                let timer = self.tasks.0.timers.borrow().next_at();
+                let parked = self.reactor.park(timer);
+                assert_eq!(
+                    parked,
+                    Parked::Again,
+                    "every task waits and nothing is in flight"
+                );
+                self.fire();
+                continue;
+            };
+            let Some(task) = ready.task() else {
+                continue;
+            };
+            self.poll(task);
             if let Some(output) = root.take() {
                 return output;
+            }
+            // In the real world time passes by itself, and a ready queue that never empties must not delay timers.
+            if self.reactor.now() > self.fired_at {
+                self.fire();
             }
         }
     }
@@ -291,6 +288,7 @@ impl<R: Reactor> Executor<R> {
     }
 
     /// Starts and ends tasks as requested. Dropping a future may request more.
+    #[inline]
     fn adopt(&mut self) {
         while !self.tasks.0.asked.borrow().is_empty() {
             for asked in self.tasks.0.asked.take() {

@@ -144,6 +144,12 @@ impl Cache {
         }
     }
 
+    /// The page with `sector` of a group will be looked for soon.
+    pub(super) fn expect(&self, group: u32, sector: u64) {
+        let page = PageKey::new(group, sector.div_euclid(self.page_sectors));
+        self.pages.expect(page);
+    }
+
     /// Whether there is room for the pages of `extent` as dirty pages.
     fn has_room(&self, group: u32, extent: Extent) -> bool {
         let unwritten = self.pages.unwritten();

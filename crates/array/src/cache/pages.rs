@@ -23,6 +23,8 @@
 
 use std::collections::BTreeSet;
 
+use prefetch_index::prefetch_index;
+
 /// Sectors of one page, as a set.
 pub(crate) type Sectors = u64;
 
@@ -155,6 +157,11 @@ impl Pages {
             link = page.next;
         }
         None
+    }
+
+    /// A page will be looked for soon.
+    pub(crate) fn expect(&self, key: PageKey) {
+        prefetch_index(&self.heads, self.head_of(key));
     }
 
     /// Where the chain of `key` begins: multiplicative hashing by 2^64 / golden ratio of all but the lowest bits.
@@ -295,6 +302,11 @@ impl Pages {
         debug_assert!(self.slots[slot as usize].is_clean());
         self.unlink(slot);
         self.drop_page(slot);
+        if let Some(oldest) = self.slots.get(self.oldest as usize) {
+            // The next one to be evicted, and the one after it.
+            self.expect(oldest.key);
+            prefetch_index(&self.slots, oldest.newer as usize);
+        }
     }
 
     fn drop_page(&mut self, slot: u32) {

@@ -6,6 +6,7 @@ use std::hash::Hasher;
 use brunt_units::{LogPosition, Time};
 use brunt_world::World;
 use brunt_world::sync::Sign;
+use prefetch_index::prefetch_index;
 
 use super::{CacheOptions, PageKey};
 use crate::content::{Content, Ghost};
@@ -164,7 +165,7 @@ impl<C: Content> FrameTable<C> {
     ) -> Option<u32> {
         let frame = self.take_free()?;
         self.changes += 1;
-        assert!(self.find(key).is_none(), "{key:?} is in two frames");
+        debug_assert!(self.find(key).is_none(), "{key:?} is in two frames");
         let head = self.head_of(key);
         let next = std::mem::replace(&mut self.heads[head], frame + 1);
         let entry = &mut self.frames[frame as usize];
@@ -187,6 +188,18 @@ impl<C: Content> FrameTable<C> {
     /// Drops every page, so that its memory can be reused.
     pub(super) fn give_back(&mut self) {
         self.frames.iter_mut().for_each(|frame| frame.page = None);
+    }
+
+    /// The page will be given a frame soon.
+    pub(super) fn expect(&self, key: PageKey) {
+        self.replacement.expect(key.to_u64());
+    }
+
+    /// The frame will be freed soon.
+    pub(super) fn expect_vacate(&self, frame: u32) {
+        let key = self.key(frame);
+        prefetch_index(&self.heads, self.head_of(key));
+        self.replacement.expect(key.to_u64());
     }
 
     /// Frees a frame.

@@ -242,8 +242,10 @@ impl<C: Content> Base<C> {
     }
 
     async fn write_zeros(&self, entry: &Database, at: u64, bytes: u64) -> Result<(), IoError> {
-        let zeros = vec![0; usize::try_from(bytes).expect("a chunk")];
-        let segments = Segments::from_buf([C::outgoing(&self.world.frames, &zeros)]);
+        let size = self.options.page_size;
+        let pages = 0..bytes.div_euclid(size.bytes_u64());
+        let blank: Vec<_> = pages.map(|_| None).collect();
+        let segments = Segments::from_buf([C::gathered(&self.world.frames, &blank, size)]);
         let io = Io::new(Class::Create, Op::Write, entry.file, at, segments);
         let written = self.world.disk.submit(io).await;
         let meters = self.cache.meters();

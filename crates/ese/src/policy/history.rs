@@ -7,6 +7,7 @@
 //! Invariant: each record in the chain is in the table exactly once, and nothing else is.
 
 use brunt_units::Time;
+use prefetch_index::prefetch_index;
 
 /// End of a chain.
 const NONE: u32 = u32::MAX;
@@ -78,6 +79,16 @@ impl History {
         let (slot, found) = self.find(key);
         assert!(found.is_none(), "a key twice in the history");
         self.table[slot] = at + 1;
+        if let Some(oldest) = self.records.get(self.oldest as usize) {
+            // The next one to be forgotten, and the one after it.
+            self.expect(oldest.key);
+            prefetch_index(&self.records, oldest.newer as usize);
+        }
+    }
+
+    /// `key` will be looked for soon.
+    pub(super) fn expect(&self, key: u64) {
+        prefetch_index(&self.table, self.home(key));
     }
 
     /// Removes and returns the record of `key`.

@@ -138,6 +138,11 @@ impl Replacement {
         self.history.remember(key, past);
     }
 
+    /// The page `key` will be admitted or evicted soon.
+    pub fn expect(&self, key: u64) {
+        self.history.expect(key);
+    }
+
     /// Appends to `out` up to `want` occupied frames for which `eligible` is true, coldest first.
     ///
     /// `stamp_of` has the stamps of all frames. Frames are not removed from the order: those returned stay until [`Self::evict`], and those refused are checked

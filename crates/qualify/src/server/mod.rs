@@ -303,9 +303,9 @@ impl<T: Table> Target for Server<T> {
 
     fn write_latency(&self, instance: u32) -> Span {
         self.board().with(|meters| {
-            let databases = meters.databases.iter().zip(&self.databases);
-            let own = databases.filter(|(_, table)| table.instance_number() == instance as usize);
-            let means = own.filter_map(|(meters, _)| meters.writes.running().mean());
+            let own = self.instances[instance as usize].databases().iter();
+            let own = own.map(|database| &meters.databases[usize::from(database.number)]);
+            let means = own.filter_map(|meters| meters.writes.running().mean());
             means.max().unwrap_or_default()
         })
     }
