@@ -9,14 +9,12 @@
 //! Invariant: successive pieces of a file are contiguous within the file but not on the LUN; otherwise they would be one piece.
 
 use std::collections::BTreeMap;
-use std::hash::BuildHasherDefault;
 
 use brunt_world_virtual::Inode;
-use hashbrown::HashMap;
 use smallvec::SmallVec;
 
 use crate::Extent;
-use crate::group::locks::StripeHasher;
+use crate::numbers::NumberMap;
 
 /// Sectors of a unit: 1 MiB.
 const UNIT: u64 = 2048;
@@ -41,7 +39,7 @@ pub(crate) type Places = SmallVec<[Extent; 1]>;
 pub(crate) struct FileMap {
     /// First unit of each free run, and its length.
     free: BTreeMap<u64, u64>,
-    files: HashMap<Inode, Pieces, BuildHasherDefault<StripeHasher>>,
+    files: NumberMap<Inode, Pieces>,
 }
 
 /// The LUN has no free unit left.
@@ -54,7 +52,7 @@ impl FileMap {
         let units = sectors.div_euclid(UNIT);
         Self {
             free: (units > 0).then_some((0, units)).into_iter().collect(),
-            files: HashMap::default(),
+            files: NumberMap::default(),
         }
     }
 

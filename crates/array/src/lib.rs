@@ -24,6 +24,7 @@ mod file_map;
 mod group;
 mod incident;
 pub mod load;
+mod numbers;
 mod paged;
 mod pair;
 mod shared;

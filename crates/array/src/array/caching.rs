@@ -145,9 +145,9 @@ impl Cache {
     }
 
     /// The page with `sector` of a group will be looked for soon.
-    pub(super) fn expect(&self, group: u32, sector: u64) {
+    pub(super) fn anticipate(&self, group: u32, sector: u64) {
         let page = PageKey::new(group, sector.div_euclid(self.page_sectors));
-        self.pages.expect(page);
+        self.pages.anticipate(page);
     }
 
     /// Whether there is room for the pages of `extent` as dirty pages.

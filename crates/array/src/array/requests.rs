@@ -52,7 +52,7 @@ impl<O: Observer> Array<O> {
         let fits = io.extent.end() <= lun.sectors;
         let (group, start) = (lun.group, lun.start);
         if let Some(cache) = &self.cache {
-            cache.expect(group, start + io.extent.start);
+            cache.anticipate(group, start + io.extent.start);
         }
         let bytes = io.extent.bytes();
         let entry = if fits {

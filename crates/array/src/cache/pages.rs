@@ -160,7 +160,7 @@ impl Pages {
     }
 
     /// A page will be looked for soon.
-    pub(crate) fn expect(&self, key: PageKey) {
+    pub(crate) fn anticipate(&self, key: PageKey) {
         prefetch_index(&self.heads, self.head_of(key));
     }
 
@@ -304,7 +304,7 @@ impl Pages {
         self.drop_page(slot);
         if let Some(oldest) = self.slots.get(self.oldest as usize) {
             // The next one to be evicted, and the one after it.
-            self.expect(oldest.key);
+            self.anticipate(oldest.key);
             prefetch_index(&self.slots, oldest.newer as usize);
         }
     }

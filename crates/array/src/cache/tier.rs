@@ -17,14 +17,11 @@
 //! Nothing here deals with time or drives; the array asks and acts.
 
 use std::collections::VecDeque;
-use std::hash::BuildHasherDefault;
-
-use hashbrown::HashMap;
 
 use super::pages::PageKey;
 use crate::Extent;
 use crate::group::Spot;
-use crate::group::locks::StripeHasher;
+use crate::numbers::NumberMap;
 
 /// Pages of a block, as a set.
 pub(crate) type Units = u64;
@@ -94,7 +91,7 @@ pub(crate) struct Tier {
     pub(crate) block_sectors: u64,
     shelves: Vec<Shelf>,
     places: u32,
-    index: HashMap<PageKey, u32, BuildHasherDefault<StripeHasher>>,
+    index: NumberMap<PageKey, u32>,
     blocks: Vec<Block>,
     newest: u32,
     oldest: u32,
@@ -102,7 +99,7 @@ pub(crate) struct Tier {
     admit_after: u32,
     /// Whether destaged pages are written to the tier when their block is there.
     pub(crate) refreshes: bool,
-    missed: HashMap<PageKey, u32, BuildHasherDefault<StripeHasher>>,
+    missed: NumberMap<PageKey, u32>,
     missed_order: VecDeque<PageKey>,
     /// Counters; those of blocks and capacity are computed on request.
     pub(crate) stats: TierStats,
@@ -122,14 +119,14 @@ impl Tier {
             block_sectors,
             shelves: drives.iter().map(shelf).collect(),
             places,
-            index: HashMap::default(),
+            index: NumberMap::default(),
             blocks: Vec::new(),
             newest: NONE,
             oldest: NONE,
             turn: 0,
             admit_after: 1,
             refreshes: false,
-            missed: HashMap::default(),
+            missed: NumberMap::default(),
             missed_order: VecDeque::new(),
             stats: TierStats::default(),
         }

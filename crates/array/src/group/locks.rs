@@ -6,13 +6,13 @@
 //! Invariant: within a claim that has begun, no stripe is held.
 
 use std::collections::VecDeque;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::Hasher;
 use std::ops::Range;
 
-use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
 use super::StripeAt;
+use crate::numbers::NumberMap;
 use crate::slab::Key;
 
 /// Identifies a claim within one group.
@@ -37,7 +37,7 @@ impl Claim {
 /// The locks of one group.
 #[derive(Default)]
 pub(crate) struct Locks {
-    held: HashMap<StripeAt, VecDeque<Key>, BuildHasherDefault<StripeHasher>>,
+    held: NumberMap<StripeAt, VecDeque<Key>>,
     claims: Vec<Claim>,
     claimed: u64,
 }
@@ -121,31 +121,6 @@ impl Locks {
     #[cfg(test)]
     pub(crate) fn is_idle(&self) -> bool {
         self.held.is_empty() && self.claims.is_empty()
-    }
-}
-
-/// Keys are plain numbers; one multiplication mixes them well enough, and identically on every platform.
-#[derive(Default)]
-pub(crate) struct StripeHasher(u64);
-
-impl Hasher for StripeHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
-        }
-    }
-
-    fn write_u32(&mut self, word: u32) {
-        self.write_u64(u64::from(word));
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        let mixed = (self.0.rotate_left(23) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        self.0 = mixed ^ (mixed >> 29);
     }
 }
 

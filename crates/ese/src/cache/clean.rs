@@ -267,7 +267,7 @@ impl<C: Content> State<C> {
         cold.evicted = 0;
         for (number, frame) in chosen.iter().copied().enumerate() {
             if let Some(later) = chosen.get(number + AHEAD) {
-                self.frames.expect_vacate(*later);
+                self.frames.anticipate_eviction(*later);
             }
             if self.is_dirty(frame) {
                 cold.dirty.push(frame);

@@ -191,15 +191,15 @@ impl<C: Content> FrameTable<C> {
     }
 
     /// The page will be given a frame soon.
-    pub(super) fn expect(&self, key: PageKey) {
-        self.replacement.expect(key.to_u64());
+    pub(super) fn anticipate(&self, key: PageKey) {
+        self.replacement.anticipate(key.to_u64());
     }
 
     /// The frame will be freed soon.
-    pub(super) fn expect_vacate(&self, frame: u32) {
+    pub(super) fn anticipate_eviction(&self, frame: u32) {
         let key = self.key(frame);
         prefetch_index(&self.heads, self.head_of(key));
-        self.replacement.expect(key.to_u64());
+        self.replacement.anticipate(key.to_u64());
     }
 
     /// Frees a frame.

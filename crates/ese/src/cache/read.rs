@@ -152,7 +152,7 @@ impl<C: Content> Cache<C> {
             state.frames.touch(frame, now);
             return Found::Here(frame);
         }
-        state.frames.expect(key);
+        state.frames.anticipate(key);
         if state.frames.free() == 0 {
             state.evict_for_reader(self.0.available.stop);
         }

@@ -81,13 +81,13 @@ impl History {
         self.table[slot] = at + 1;
         if let Some(oldest) = self.records.get(self.oldest as usize) {
             // The next one to be forgotten, and the one after it.
-            self.expect(oldest.key);
+            self.anticipate(oldest.key);
             prefetch_index(&self.records, oldest.newer as usize);
         }
     }
 
     /// `key` will be looked for soon.
-    pub(super) fn expect(&self, key: u64) {
+    pub(super) fn anticipate(&self, key: u64) {
         prefetch_index(&self.table, self.home(key));
     }
 

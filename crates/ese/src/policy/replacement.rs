@@ -139,8 +139,8 @@ impl Replacement {
     }
 
     /// The page `key` will be admitted or evicted soon.
-    pub fn expect(&self, key: u64) {
-        self.history.expect(key);
+    pub fn anticipate(&self, key: u64) {
+        self.history.anticipate(key);
     }
 
     /// Appends to `out` up to `want` occupied frames for which `eligible` is true, coldest first.
