@@ -183,6 +183,9 @@ fn first_of(calls: &[Option<Place>]) -> Option<(Place, u32)> {
 
 #[cfg(test)]
 mod tests {
+    use brunt_units::Span;
+    use brunt_world::random::Streams;
+
     use super::*;
 
     #[test]
@@ -248,5 +251,29 @@ mod tests {
         events.call(0, Some(Time(8)));
         events.call(0, None);
         assert_eq!((next(), events.next_at()), (None, None));
+    }
+
+    #[test]
+    fn of_many_devices_the_first_is_called() {
+        let mut random = Streams::new(4).named("calls");
+        let events = Events::default();
+        let mut calls: [Option<Place>; 5] = [None; 5];
+        for _ in 0..5_000 {
+            let device = u32::try_from(random.below(5)).unwrap();
+            let later = Span::nanos(random.below(50));
+            let at = random.percent(80).then(|| events.now() + later);
+            let call = &mut calls[device as usize];
+            if call.map(|(at, _)| at) != at {
+                *call = at.map(|at| (at, events.count()));
+            }
+            events.call(device, at);
+            let first = first_of(&calls);
+            assert_eq!(events.next_at(), first.map(|((at, _), _)| at));
+            if let Some(((at, _), device)) = first.filter(|_| random.percent(40)) {
+                events.advance(at);
+                assert_eq!(events.pop_due(), Some(Event::Device(device)));
+                calls[device as usize] = None;
+            }
+        }
     }
 }
