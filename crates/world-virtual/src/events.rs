@@ -106,13 +106,6 @@ impl Events {
         self.0.first_call.set(first);
     }
 
-    /// Takes the first call, which is due.
-    fn take_call(&self, device: u32) {
-        let mut calls = self.0.calls.borrow_mut();
-        calls[device as usize] = None;
-        self.0.first_call.set(first_of(&calls));
-    }
-
     /// Time of the next event.
     pub(crate) fn next_at(&self) -> Option<Time> {
         if !self.0.line.borrow().is_empty() {
@@ -147,7 +140,7 @@ impl Events {
         };
         let (number, event) = match self.0.first_call.get() {
             Some((call, device)) if is_first(call) => {
-                self.take_call(device);
+                self.call(device, None);
                 (call.1, Event::Device(device))
             }
             // What was set in advance was requested before what is in the line.

@@ -82,15 +82,14 @@ impl State {
     fn carry(&mut self, flight: &mut Flight, early: bool) {
         let (inode, coins) = (flight.inode, flight.coins);
         let mut offset = flight.io.offset;
-        let trims = flight.io.op == Op::Trim;
-        let length = if trims { self.length(inode) } else { 0 };
+        let trimmed = (flight.io.op == Op::Trim).then(|| self.length(inode));
         for segment in &mut flight.io.segments {
             let end = offset + segment.length();
             let mut carry = |at: u64, length: u64| {
                 let place = (inode, at, length);
                 move_bytes(&mut self.store, flight.io.op, place, segment, at - offset);
             };
-            if trims {
+            if let Some(length) = trimmed {
                 // Trimming never extends a file.
                 if !early && offset < length {
                     carry(offset, end.min(length) - offset);

@@ -165,7 +165,7 @@ impl<C: Content> FrameTable<C> {
     ) -> Option<u32> {
         let frame = self.take_free()?;
         self.changes += 1;
-        debug_assert!(self.find(key).is_none(), "{key:?} is in two frames");
+        assert!(self.find(key).is_none(), "{key:?} is in two frames");
         let head = self.head_of(key);
         let next = std::mem::replace(&mut self.heads[head], frame + 1);
         let entry = &mut self.frames[frame as usize];
