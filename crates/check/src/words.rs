@@ -185,7 +185,7 @@ fn wanted(rule: &Rule) -> String {
     use crate::rules::Wanted::{AtLeast, AtMost};
     match rule.wanted {
         AtMost(0.0, _) => "at most what version and copies allow, or what was set".to_owned(),
-        AtLeast(0.0, _) => "at least what the size of the rest asks for".to_owned(),
+        AtLeast(0.0, _) => "at least what the configuration needs".to_owned(),
         wanted => wanted.of(None),
     }
 }

@@ -8,8 +8,8 @@
 //!
 //! * A page is read from the die given by its number; writes go round-robin over the dies, as a log.
 //! * **Cleaning.** A flash block is erased as a whole, so its valid pages must be copied first. With random writes and a share `p`
-//!   of spare room, each page written costs `(1 + p) / 2p` programs in total (Hu et al., "Write amplification analysis in
-//!   flash-based solid state drives", 2009); sequential writes cost one. Copies follow each program; there is one erase per block's
+//!   of spare room, each page written costs `(1 + p) / 2p` programs in total (Agarwal and Marrow, "A closed-form expression
+//!   for write amplification in NAND flash", 2010); sequential writes cost one. Copies follow each program; there is one erase per block's
 //!   worth of programs. The drive is assumed full, as it is after its first days.
 //! * **Reads behind writes**: a read waits while its die programs, copies or erases.
 //! * The buffer survives a power loss, so a write completes when the buffer has it. A full buffer slows writes to the rate of the

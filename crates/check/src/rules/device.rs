@@ -8,7 +8,7 @@ use crate::subject::{Subject, known};
 pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "alignment",
-        title: "begin of partitions",
+        title: "alignment of partitions",
         group: Group::Device,
         versions: ALL,
         severity: Severity::Warning,
