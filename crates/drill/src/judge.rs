@@ -81,6 +81,8 @@ pub struct Control {
 pub struct Evidence {
     /// Every failover.
     pub survivals: Vec<Survival>,
+    /// How long users had had no service when the drill ended; `None` when they had it, or a failover says why not.
+    pub out_of_service: Option<Span>,
     /// The checksum of the other side at the end; `None` when it was not read.
     pub checksum: Option<Checksum>,
     /// Why it was not read, where there was something to read.
@@ -149,6 +151,17 @@ impl Evidence {
         let mut rules = Vec::new();
         for survival in &self.survivals {
             rules.extend(survival.rules(wanted));
+        }
+        if let Some(waited) = self.out_of_service {
+            let (name, most) = (
+                named("drill-recovery-time"),
+                wanted.recovery_time.as_seconds(),
+            );
+            rules.push(Rule {
+                outcome: Outcome::Failed,
+                remark: "service did not come back".to_owned(),
+                ..Rule::at_most(name, "s", most, Some(waited.as_seconds()))
+            });
         }
         if let Some(wrong) = self.wrong_records {
             rules.push(none_of("drill-records", "wrong", wrong));

@@ -211,6 +211,23 @@ fn an_outage_alone_is_a_merge() {
     }
 }
 
+/// With failsafe an outage of the link stops hosts at once, and so does the loss of their site.
+#[test]
+fn service_that_does_not_come_back_fails() {
+    let outage = [
+        event("3s", "\"link lost\""),
+        event("8s", "\"link returns\""),
+    ]
+    .concat();
+    for events in [outage, event("3s", "\"source lost\"")] {
+        let result = rehearsed(Engine::Twin, false, &events, &["replication.failsafe=true"]);
+        assert_eq!(outcome(&result, "drill-recovery-time"), [Outcome::Failed]);
+        assert_eq!(result.verdict, Verdict::Fail);
+        let said = &result.storage.details.sentence;
+        assert!(said.contains("Users had no service for the last"), "{said}");
+    }
+}
+
 #[test]
 fn a_survivor_that_takes_too_long_fails() {
     let slow = ["drill.recovery_time=5s"];

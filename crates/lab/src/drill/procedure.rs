@@ -302,6 +302,7 @@ impl<T: Cast> Conductor<T> {
     /// Ends the drill: servers are closed, both sides come into step, and the side that does not serve is read.
     pub(super) async fn close(&self) -> Result<(), String> {
         self.close_sample();
+        self.look_for_service();
         if T::HAS_CONTENT && self.lost.get().is_none() {
             let wrong = self.wrong_records().await?;
             self.evidence.borrow_mut().wrong_records = Some(wrong);
@@ -314,6 +315,8 @@ impl<T: Cast> Conductor<T> {
                     format!("{} cannot be closed: {why}", actor.name),
                 );
                 ended.set(false);
+                let why = format!("{} cannot be closed", actor.name);
+                self.evidence.borrow_mut().unreadable = Some(why);
             }
         }
         // What the shutdown has written arrives.
@@ -328,6 +331,16 @@ impl<T: Cast> Conductor<T> {
             }
         }
         Ok(())
+    }
+
+    /// Service that was lost has to be back at the end, unless a failover said why not.
+    fn look_for_service(&self) {
+        let mut evidence = self.evidence.borrow_mut();
+        let last = evidence.survivals.last();
+        let is_told = last.is_some_and(|last| last.refused.is_some() || last.loss.is_err());
+        if let Some((since, _)) = self.lost.get().filter(|_| !is_told) {
+            evidence.out_of_service = Some(self.scene.now().since(since));
+        }
     }
 
     /// Records of the serving side that are not as committed.
