@@ -96,11 +96,17 @@ impl<O: Observer> Array<O> {
             return;
         };
         let group = &mut self.groups[repair.group as usize];
-        let piece = &group.chunks[repair.chunk as usize].pieces[repair.member as usize];
+        let chunk = &group.chunks[repair.chunk as usize];
+        let piece = &chunk.pieces[repair.member as usize];
         let Some(target) = piece.target else {
             // The target has failed.
             return self.end_repair(key, false);
         };
+        let mut others = chunk.pieces.iter();
+        if piece.is_good && others.any(|other| !other.is_good && other.target.is_some()) {
+            // A rebuild comes first; the copy goes on from here afterwards.
+            return self.end_repair(key, false);
+        }
         if target.rows_done == group.rows_per_chunk {
             return self.end_repair(key, true);
         }
@@ -246,6 +252,7 @@ impl<O: Observer> Array<O> {
         entry.repairing.retain(|chunk| *chunk != repair.chunk);
         let chunk = &mut entry.chunks[repair.chunk as usize];
         let piece = &mut chunk.pieces[repair.member as usize];
+        let mut given_up = None;
         if done {
             let target = piece.target.take().expect("it is complete");
             let left = std::mem::replace(&mut piece.spot, target.spot);
@@ -263,10 +270,25 @@ impl<O: Observer> Array<O> {
             chunk.look();
             if let Some(target) = target {
                 entry.free_spot(target.spot);
+                given_up = Some(target.spot.drive);
             }
         }
         self.start_repairs(repair.group);
         self.review_campaigns(repair.group);
+        if let Some(drive) = given_up {
+            self.spare_again(drive);
+        }
+    }
+
+    /// A spare whose rebuild was given up can stand in for another drive, if nothing else is on it.
+    fn spare_again(&mut self, drive: u16) {
+        let is_used = self.groups.iter().any(|group| group.uses(drive));
+        let is_failed = self.drives[usize::from(drive)].is_failed();
+        if !is_used && !is_failed && !self.spares.contains(&drive) {
+            self.spares.push(drive);
+            self.spares.sort_unstable();
+            self.look_for_targets();
+        }
     }
 
     /// Records that a piece moved from drive `left` to drive `onto`.

@@ -209,9 +209,10 @@ impl PagedArray {
             }
             Incident::Volumes(incident) => self.befall_volumes(number, incident),
             Incident::LunRemoved(lun) => {
-                let Some(name) = self.names.get(lun as usize).cloned() else {
+                if self.map.sectors(lun).is_none() {
                     return;
-                };
+                }
+                let name = self.names[lun as usize].clone();
                 self.note(NoteKind::LunRemoved(name));
                 self.drop_lun(lun);
             }

@@ -49,7 +49,7 @@ impl<O: Observer> Pair<O> {
             PairIncident::GroupSuspended(group) => {
                 self.state.groups[group].is_suspended = true;
                 self.state.note_group(group, GroupNote::Suspended);
-                self.disconnect(group);
+                self.stop(group);
             }
             PairIncident::GroupResumed { group, full_copy } => {
                 self.state.note_group(group, GroupNote::Resumed);
@@ -117,7 +117,15 @@ impl<O: Observer> Pair<O> {
     pub(super) fn break_up(&mut self, group: usize, why: GroupNote) {
         self.state.groups[group].is_broken = true;
         self.state.note_group(group, why);
+        self.stop(group);
+    }
+
+    /// Ends the connection of a group that does not resume by itself, so that a group that waits for it has its turn.
+    fn stop(&mut self, group: usize) {
         self.disconnect(group);
+        if self.state.policy == ResumePolicy::Staggered {
+            self.connect_all();
+        }
     }
 
     /// What is on its way for the group is lost.

@@ -46,7 +46,7 @@ pub use notes::{ReplicaNote, SiteNote};
 use sending::Message;
 use state::{Counted, Replicated};
 pub use state::{ReplicaState, Replicas};
-use transfer::Block;
+use transfer::{AT_THE_PARTNER, Block, OVER_THE_LINK};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
@@ -211,13 +211,13 @@ impl Sites {
     fn set_link(&mut self, is_up: bool) {
         self.state.link.set_cut(!is_up);
         self.state.note(Noted::Link(is_up));
-        self.reach(is_up);
+        self.reach(is_up, OVER_THE_LINK);
     }
 
     fn set_partner(&mut self, is_up: bool) {
         self.state.is_partner_up = is_up;
         self.state.note(Noted::Partner(is_up));
-        self.reach(is_up);
+        self.reach(is_up, AT_THE_PARTNER);
     }
 
     fn set_path(&mut self, path: usize, is_up: bool) {
@@ -228,7 +228,7 @@ impl Sites {
             self.drop_path(path);
         }
         if was_up != self.state.link.is_up() {
-            self.reach(is_up);
+            self.reach(is_up, OVER_THE_LINK);
         } else {
             (0..self.state.sets.len()).for_each(|set| self.pump(set));
         }

@@ -425,7 +425,7 @@ impl Sites {
         transfer.is_paused = true;
         self.schedule.set(retry, Event::Retry(number, turn));
         self.state.note_replica(number, ReplicaNote::NoRoom);
-        // All but the newest make room.
+        // The oldest but one makes room.
         let name = self.state.sets[number].design.name.clone();
         let kept = self.partner.count_of(&name);
         self.partner.advance(self.state.now);
@@ -441,16 +441,15 @@ impl Sites {
         }
     }
 
-    /// The link or the partner is lost, or back.
-    pub(super) fn reach(&mut self, is_up: bool) {
+    /// The link or the partner is lost, or back; replications in these steps need it.
+    pub(super) fn reach(&mut self, is_up: bool, steps: &[Step]) {
         let is_reachable = self.state.is_reachable();
         for number in 0..self.state.sets.len() {
             let set = &mut self.state.sets[number];
             let Some(transfer) = &mut set.transfer else {
                 continue;
             };
-            let needs_link = matches!(transfer.step, Step::Sending | Step::Completing);
-            if !needs_link && transfer.step != Step::FromMedia {
+            if !steps.contains(&transfer.step) {
                 continue;
             }
             if !is_up {
@@ -460,7 +459,7 @@ impl Sites {
                 transfer.begin_anew();
                 continue;
             }
-            if !is_reachable {
+            if !is_reachable && transfer.step != Step::FromMedia {
                 continue;
             }
             let left = ByteSize::bytes(transfer.left() * self.state.grain.get());

@@ -30,6 +30,11 @@ pub(super) enum Step {
     Completing,
 }
 
+/// Steps that wait while the link is lost.
+pub(super) const OVER_THE_LINK: &[Step] = &[Step::Sending, Step::Completing];
+/// Steps that wait while the partner is lost.
+pub(super) const AT_THE_PARTNER: &[Step] = &[Step::Sending, Step::FromMedia, Step::Completing];
+
 /// A replication under way.
 pub(super) struct Transfer {
     pub(super) number: u64,

@@ -250,3 +250,28 @@ fn a_media_scan_reads_every_drive_at_its_pace_and_passes_over_failed_ones() {
         ByteSize::kib(256 * reads.iter().sum::<u64>())
     );
 }
+
+#[test]
+fn a_spare_whose_rebuild_became_impossible_is_a_spare_again() {
+    let incidents = [
+        (500, Incident::DriveFails(0)),
+        (1_000, Incident::DriveFails(1)),
+        (5_000, Incident::DriveFails(2)),
+    ];
+    let texts = run(&small(6, 1, Level::Raid10), 60, &incidents).texts();
+    let wanted = "rebuilding drive 2 onto drive 6";
+    assert!(texts.iter().any(|text| text.contains(wanted)), "{texts:?}");
+}
+
+#[test]
+fn a_rebuild_comes_before_a_copyback_under_way() {
+    let incidents = [
+        (500, Incident::DriveFails(1)),
+        (40_000, Incident::DriveReturns(1)),
+        (40_500, Incident::DriveFails(3)),
+    ];
+    let texts = survived(&small(5, 2, Level::Raid5), 200, &incidents);
+    let place = |wanted: &str| texts.iter().position(|text| text.contains(wanted));
+    let (rebuilt, copied) = (place("drive 3 is rebuilt"), place("copied to drive 1"));
+    assert!(rebuilt.is_some() && rebuilt < copied, "{texts:?}");
+}
