@@ -42,11 +42,8 @@ pub(crate) fn complete(scenario: &ModelledScenario) -> Option<String> {
     if plan.precision.is_none() {
         return Some("the whole duration was asked for".to_owned());
     }
-    if scenario
-        .arrays
-        .iter()
-        .any(|array| !array.incidents.is_empty())
-    {
+    let mut arrays = scenario.arrays.iter();
+    if !plan.faults.is_empty() || arrays.any(|array| !array.incidents.is_empty()) {
         return Some("it has events".to_owned());
     }
     precision::complete(&plan)

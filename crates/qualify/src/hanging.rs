@@ -29,6 +29,9 @@ pub const HUNG: Span = Span::seconds(30);
 /// How long a running test waits for a hung I/O.
 pub const GIVEN_UP: Span = Span::seconds(300);
 
+/// Between the first hung I/O and the longest time, in a remark.
+const SEEN: &str = ", seen in flight for ";
+
 /// An I/O in flight.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
@@ -72,6 +75,22 @@ pub struct Hung {
 }
 
 impl Hung {
+    /// Those of a test whose rule has this [remark](Self::remark).
+    pub(crate) fn reported(count: u64, remark: &str) -> Self {
+        let (first, longest) = remark.split_once(SEEN).unwrap_or((remark, ""));
+        let seconds = longest.trim_end_matches(" s").parse();
+        Self {
+            count,
+            longest: Span::from_seconds(seconds.unwrap_or(0.0)),
+            first: first.to_owned(),
+        }
+    }
+
+    /// The first of them and the longest, in words.
+    pub(crate) fn remark(&self) -> String {
+        format!("{}{SEEN}{:.0} s", self.first, self.longest.as_seconds())
+    }
+
     /// Adds those of another test.
     pub(crate) fn absorb(&mut self, other: Self) {
         self.count += other.count;

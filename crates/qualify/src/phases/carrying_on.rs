@@ -6,22 +6,25 @@
 //!   result                      [.................]                       [............]
 //! ```
 //!
-//! Rates, latencies, stalls and samples are those of both. What only a program that goes on to its end can know is that of this run:
-//! what verification found, counters of the machine, how late the program ran. Such a result never qualifies.
+//! Rates, latencies, stalls and samples are those of both, and so are faults that the interrupted run has reported. What only a program
+//! that goes on to its end can know is that of this run: what verification found, counters of the machine, how late the program ran.
+//! Such a result never qualifies.
 
 use std::rc::Rc;
 
-use brunt_report::result::Sample;
+use brunt_report::result::{Integrity, Rule, Sample};
 use brunt_report::streams::{self, PAGE_FAULT_STALLS};
 use brunt_report::{Earlier, Stream};
 use brunt_stats::{Latencies, Meter, OperationLatencies};
 use brunt_units::{Span, Time};
 
+use crate::hanging::Hung;
 use crate::phases::test_run::TestRun;
 use crate::plan::{Carried, Plan};
 use crate::result::{ReadTotal, VolumeUse};
-use crate::rules::Samples;
+use crate::rules::{RuleId, Samples};
 use crate::sampling::{Collected, database_streams, log_streams};
+use crate::truth::oracle::Findings;
 
 impl Carried {
     /// What `earlier` has done.
@@ -63,7 +66,40 @@ impl TestRun {
             Some(here) => before.followed_by(here),
             None => before,
         });
+        let before = &earlier.result;
+        self.carry_faults(&before.rules, before.storage.integrity.as_ref());
+        self.found.carry(&before.storage.details.found);
         self.carried = Some(earlier);
+    }
+
+    /// Adds the faults that an interrupted run has reported. They are not undone by what came after them.
+    fn carry_faults(&mut self, rules: &[Rule], integrity: Option<&Integrity>) {
+        let reported = |id: RuleId| {
+            let rule = rules.iter().find(|rule| id.is(rule))?;
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "it was a count"
+            )]
+            let count = rule.measured? as u64;
+            (count > 0).then(|| (count, rule.remark.clone()))
+        };
+        if let Some((count, first)) = reported(RuleId::IoErrors) {
+            self.errors = (self.errors.0 + count, first);
+        }
+        if let Some((count, first)) = reported(RuleId::HungIo) {
+            let mut hung = Hung::reported(count, &first);
+            hung.absorb(std::mem::take(&mut self.hung));
+            self.hung = hung;
+        }
+        if let Some(integrity) = integrity {
+            self.log.findings = self.log.findings.and(Findings {
+                lost: integrity.lost,
+                stale: integrity.stale,
+                phantom: integrity.phantom,
+                torn: integrity.torn,
+            });
+        }
     }
 
     /// Reads by the interrupted run on these databases and logs, for operations, maintenance and copies.
@@ -151,5 +187,42 @@ impl Collected {
         }
         self.length += next.length;
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::TestKind;
+    use crate::plan::tests::plan;
+    use crate::rules::{Evidence, judge};
+
+    #[test]
+    fn what_an_interrupted_run_reported_still_counts() {
+        let plan = plan();
+        let evidence = Evidence {
+            io_errors: 3,
+            first_error: "db1.edb: read at 32768: -1022".to_owned(),
+            hung: Hung {
+                count: 1,
+                longest: Span::seconds(41),
+                first: "a read of db1.edb".to_owned(),
+            },
+            ..Evidence::default()
+        };
+        let rules = judge(TestKind::Performance, &evidence, &plan.limits);
+        let integrity = Integrity {
+            torn: 2,
+            ..Integrity::default()
+        };
+        let mut run = TestRun::unfinished(&plan, Time::ZERO);
+        run.errors = (1, "a later one".to_owned());
+        run.carry_faults(&rules, Some(&integrity));
+        assert_eq!(run.errors, (4, evidence.first_error));
+        assert_eq!(run.hung, evidence.hung);
+        assert_eq!(run.log.findings.torn, 2);
+        let nothing = judge(TestKind::Performance, &Evidence::default(), &plan.limits);
+        run.carry_faults(&nothing, None);
+        assert_eq!((run.errors.0, run.hung.count), (4, 1));
     }
 }

@@ -15,7 +15,7 @@ use crate::copies::Followed;
 use crate::hanging::Hung;
 use crate::load::sessions::Log;
 use crate::phases::test_run::TestRun;
-use crate::rules::Ending;
+use crate::rules::{Ending, RecordsVerified};
 use crate::sampling::Collected;
 use crate::truth::found::Found;
 
@@ -33,6 +33,7 @@ pub struct Half {
     found: Found,
     hung: Hung,
     delays: Latencies,
+    records: Option<RecordsVerified>,
     copies: Vec<Followed>,
 }
 
@@ -50,6 +51,7 @@ impl From<TestRun> for Half {
             found: run.found,
             hung: run.hung,
             delays: run.delays,
+            records: run.records,
             copies: run.copies,
         }
     }
@@ -77,6 +79,9 @@ impl TestRun {
         self.found.absorb(&half.found);
         self.hung.absorb(half.hung);
         self.delays.merge(&half.delays);
+        if let (Some(first), Some(second)) = (&mut self.records, &half.records) {
+            first.add(second);
+        }
         for (first, second) in self.copies.iter_mut().zip(half.copies) {
             first.absorb(second);
         }
@@ -97,6 +102,7 @@ mod tests {
     use super::*;
     use crate::plan::tests::plan;
     use crate::sampling::Sampler;
+    use crate::truth::oracle::Findings;
 
     const MS: Span = Span::millis(1);
 
@@ -135,6 +141,24 @@ mod tests {
         assert_eq!(one.reads, other.reads);
         assert_eq!(joined.batches, [2, 4]);
         assert_eq!(joined.log.committed, 14);
+    }
+
+    #[test]
+    fn wrong_records_of_the_second_half_count() {
+        let verified = |lost| RecordsVerified {
+            checked: 50,
+            findings: Findings {
+                lost,
+                ..Findings::default()
+            },
+            ..RecordsVerified::default()
+        };
+        let [mut first, mut second] = [half(&[1]), half(&[2])];
+        first.records = Some(verified(0));
+        second.records = Some(verified(3));
+        first.join(second.into());
+        let records = first.records.unwrap();
+        assert_eq!((records.checked, records.findings.lost), (100, 3));
     }
 
     #[test]

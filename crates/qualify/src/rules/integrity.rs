@@ -93,8 +93,7 @@ fn hangs(hung: &Hung) -> Rule {
     if hung.count == 0 {
         return rule.with_remark(format!("none took {:.0} s", HUNG.as_seconds()));
     }
-    let longest = hung.longest.as_seconds();
-    rule.with_remark(format!("{}, seen in flight for {longest:.0} s", hung.first))
+    rule.with_remark(hung.remark())
 }
 
 #[cfg(test)]

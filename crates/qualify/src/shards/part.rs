@@ -72,6 +72,9 @@ impl TestRun {
         self.records = sum_of_records(&parts);
         self.delays = latest(parts.iter().map(|part| &part.delays));
         for part in parts {
+            if let (None, Some(records)) = (&self.records, &part.records) {
+                self.log.findings = self.log.findings.and(records.findings);
+            }
             self.initial.extend(part.initial);
             self.last.extend(part.last);
             self.batches.extend(part.batches);
@@ -109,7 +112,7 @@ fn worst<'a>(endings: impl Iterator<Item = &'a Ending>) -> &'a Ending {
         .expect("at least one shard")
 }
 
-/// `None` unless the records of all shards were verified.
+/// `None` unless the records of all shards were verified; what was found wrong counts all the same.
 fn sum_of_records(parts: &[Part]) -> Option<RecordsVerified> {
     let mut sum = RecordsVerified::default();
     for part in parts {
@@ -132,5 +135,36 @@ fn strike(all: &mut Vec<Injected>, part: Vec<Injected>) {
     }
     for (own, other) in all.iter_mut().zip(part) {
         own.struck += other.struck;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::tests::plan;
+    use crate::truth::oracle::Findings;
+
+    #[test]
+    fn wrong_records_count_even_if_another_shard_breaks() {
+        let plan = plan();
+        let shard = |ending| TestRun {
+            ending,
+            ..TestRun::unfinished(&plan, Time::ZERO)
+        };
+        let findings = Findings {
+            lost: 40,
+            ..Findings::default()
+        };
+        let verified = TestRun {
+            records: Some(RecordsVerified {
+                findings,
+                ..RecordsVerified::default()
+            }),
+            ..shard(Ending::Complete)
+        };
+        let broken = shard(Ending::Broken("the volume is full".to_owned()));
+        let mut run = TestRun::unfinished(&plan, Time::ZERO);
+        run.take_parts([verified, broken].map(Part::from).into());
+        assert_eq!((run.records, run.log.findings), (None, findings));
     }
 }

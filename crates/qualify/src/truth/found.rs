@@ -46,6 +46,11 @@ impl Found {
         other.0.iter().for_each(|line| self.push(line.clone()));
     }
 
+    /// Adds the lines of an earlier report.
+    pub(crate) fn carry(&mut self, lines: &[String]) {
+        lines.iter().for_each(|line| self.push(line.clone()));
+    }
+
     fn push(&mut self, line: String) {
         let same_place = |known: &String| match (place(known), place(&line)) {
             (Some((known, _)), Some((new, _))) => known == new,
