@@ -268,10 +268,10 @@ pub fn phases(plan: &Plan) -> Vec<String> {
             lines.push(format!("test: read every database{restore}"));
         }
         Work::Replay => {
-            lines.push(warm_up());
             let files = counted(plan.logs.into(), "log file");
             lines.push(format!(
-                "test: write {files} for each instance, and replay them"
+                "test: write {files} for each instance in at most {}, and replay them",
+                short(plan.duration)
             ));
         }
     }
@@ -349,10 +349,7 @@ mod tests {
         );
         assert_eq!(
             said("kind = \"soft-recovery\"\nlogs = 1"),
-            [
-                warm_up,
-                "test: write 1 log file for each instance, and replay them"
-            ]
+            ["test: write 1 log file for each instance in at most 2 h, and replay them"]
         );
     }
 }

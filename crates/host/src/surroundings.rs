@@ -58,6 +58,25 @@ impl Used {
         device.unwrap_or_else(|| "unknown device".to_owned())
     }
 
+    /// The file system of `path`, with nothing on it. A folder that is still to be made will lie where the nearest one does that is
+    /// there.
+    fn at(path: &Path) -> Option<Self> {
+        let mut ancestors = path.ancestors();
+        let (path, place) = ancestors.find_map(|at| Some((at, facts::place(at).ok()?)))?;
+        Some(Self {
+            bytes: statvfs(path)
+                .ok()
+                .map(|space| ByteSize::bytes(space.f_blocks.saturating_mul(space.f_frsize))),
+            stack: place
+                .device
+                .as_ref()
+                .map_or_else(Stack::default, |device| facts::stack(&device.name)),
+            place,
+            databases: Vec::new(),
+            logs: Vec::new(),
+        })
+    }
+
     pub(crate) fn place(&self) -> &Place {
         &self.place
     }
@@ -75,24 +94,8 @@ impl Used {
 pub fn places(plan: &Plan) -> Vec<Used> {
     let mut used = BTreeMap::<(PathBuf, String), Used>::new();
     let mut note = |path: &Path, note: &dyn Fn(&mut Used)| {
-        // A folder that is still to be made will lie where the nearest one does that is there.
-        let there = path
-            .ancestors()
-            .find_map(|at| Some((at, facts::place(at).ok()?)));
-        let Some((path, place)) = there else {
+        let Some(found) = Used::at(path) else {
             return;
-        };
-        let found = Used {
-            bytes: statvfs(path)
-                .ok()
-                .map(|space| ByteSize::bytes(space.f_blocks.saturating_mul(space.f_frsize))),
-            stack: place
-                .device
-                .as_ref()
-                .map_or_else(Stack::default, |device| facts::stack(&device.name)),
-            place,
-            databases: Vec::new(),
-            logs: Vec::new(),
         };
         let key = (found.mount(), found.device_or_source());
         note(used.entry(key).or_insert(found));
@@ -113,10 +116,12 @@ pub fn devices(places: &[Used]) -> Vec<String> {
     leaves.into_iter().cloned().collect()
 }
 
-/// What the kernel calls every device beneath, from the volumes down, each once.
-pub fn all_devices(places: &[Used]) -> Vec<String> {
-    let stacks = places.iter().flat_map(|used| &used.stack.devices);
-    let own = places.iter().filter_map(Used::device).map(str::to_owned);
+/// What the kernel calls every device beneath `places`, and beneath the copies and backups of `plan`, from the volumes down, each once.
+pub fn all_devices(plan: &Plan, places: &[Used]) -> Vec<String> {
+    let beside: Vec<Used> = copied_to(plan).filter_map(Used::at).collect();
+    let places = || places.iter().chain(&beside);
+    let stacks = places().flat_map(|used| &used.stack.devices);
+    let own = places().filter_map(Used::device).map(str::to_owned);
     let all: BTreeSet<String> = stacks
         .map(|device| device.name.clone())
         .chain(own)
@@ -156,6 +161,16 @@ impl Used {
     }
 }
 
+/// The folders of passive copies and backups.
+fn copied_to(plan: &Plan) -> impl Iterator<Item = &Path> {
+    let copies = plan.passive.iter().flat_map(|copy| {
+        let databases = copy.files.databases.iter();
+        let folders = databases.filter_map(|database| database.path.parent());
+        folders.chain([copy.files.log.as_path()])
+    });
+    copies.chain(plan.copy_to.as_deref())
+}
+
 /// A warning when the run folder lies on a file system that is tested: then its own writes are among what is measured.
 pub fn shared_with(folder: &Path, plan: &Plan) -> Option<String> {
     let device = |path: &Path| fs::metadata(path).ok().map(|status| status.dev());
@@ -164,14 +179,9 @@ pub fn shared_with(folder: &Path, plan: &Plan) -> Option<String> {
     let databases = plan
         .databases()
         .filter_map(|database| database.path.parent());
-    let copies = plan.passive.iter().flat_map(|copy| {
-        let databases = copy.files.databases.iter();
-        let folders = databases.filter_map(|database| database.path.parent());
-        folders.chain([copy.files.log.as_path()])
-    });
     let tested = logs
         .chain(databases)
-        .chain(copies)
+        .chain(copied_to(plan))
         .find(|path| device(path) == Some(own))?;
     Some(format!(
         "the run folder is on the tested volume of {}: its writes are measured, too; --out names another place",
@@ -350,4 +360,29 @@ fn operating_system() -> String {
         .lines()
         .find_map(|line| line.strip_prefix("PRETTY_NAME="));
     name.unwrap_or("Linux").trim_matches('"').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use brunt_scenario::Document;
+
+    use super::*;
+
+    #[test]
+    fn the_kernel_is_heard_about_the_devices_of_backups() {
+        let text = "[test]\nkind = \"database-backup\"\nsessions = 1\n[[instance]]\nlog = \"log\"\n\
+                    databases = [\"1.edb\"]\ndatabase_size = \"8 MiB\"\n";
+        let folder = std::env::current_dir().unwrap();
+        let document = Document::new("t.toml", text, &folder).unwrap();
+        let plan = Plan {
+            copy_to: Some(folder.clone()),
+            ..document.test(&[]).unwrap().plan()
+        };
+        let own: Vec<Used> = Used::at(&folder).into_iter().collect();
+        let without = Plan {
+            copy_to: None,
+            ..plan.clone()
+        };
+        assert_eq!(all_devices(&plan, &[]), all_devices(&without, &own));
+    }
 }

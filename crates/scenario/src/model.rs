@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use brunt_qualify::goal::Tune;
 use brunt_qualify::plan::{Limits, Plan};
 use brunt_units::ByteSize;
+use brunt_workload::mix::Kind;
 use brunt_workload::profile::SessionScope;
 use brunt_world::fault::Fault;
 use brunt_world_real::Choice;
@@ -88,6 +89,11 @@ impl Scenario {
             ..limits::read(&mut top, profile.version, test.kind)?
         };
         profile.load.shape = records::read(&mut top, profile.version)?;
+        if test.precondition.value > 0.0 && profile.load.mix.percent(Kind::Read) == 100 {
+            let what = "writes before the test, but its sessions only read";
+            let refusal = test.precondition.place.refuse(what);
+            return Err(refusal.hint("0, or a profile with inserts, deletes or replaces"));
+        }
         let mailboxes = Mailboxes::read(&mut top, &mut test)?;
         let shares = Shares::read(&mut top, mailboxes.as_ref(), &test)?;
         let array_cache = storage::read(&mut top)?;

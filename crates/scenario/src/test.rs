@@ -25,7 +25,7 @@ pub struct Test {
     /// How long sessions run before that, at least.
     pub min_warmup: Span,
     /// How many times the size of the databases is written before that, at least.
-    pub precondition: f64,
+    pub precondition: Placed<f64>,
     /// Sessions, counted as the version counts them: for each log stream, for each database, or for the server.
     pub sessions: u32,
     /// Whether sessions are to be found before the test; then their number is where the search begins.
@@ -185,7 +185,7 @@ impl Test {
             kind,
             duration,
             min_warmup: min_warmup.value,
-            precondition: precondition.value,
+            precondition,
             sessions: small(sessions.value),
             tune: tune.value,
             seed: seed.value,
@@ -207,7 +207,7 @@ impl Test {
         writeln!(out, "\n[test]\nkind = {}", quoted(self.kind.word()))?;
         writeln!(out, "duration = {}", span(self.duration))?;
         writeln!(out, "min_warmup = {}", span(self.min_warmup))?;
-        writeln!(out, "precondition = {:?}", self.precondition)?;
+        writeln!(out, "precondition = {:?}", self.precondition.value)?;
         writeln!(out, "sessions = {}\ntune = {}", self.sessions, self.tune)?;
         writeln!(out, "seed = {}", self.seed)?;
         let target = self.target_io_per_s.as_ref();
@@ -243,7 +243,7 @@ impl Test {
             kind: self.kind,
             duration: self.duration,
             warm_up_min: self.min_warmup,
-            precondition: self.precondition,
+            precondition: self.precondition.value,
             seed: self.seed,
             target: self.target(),
             growth: self.growth,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use brunt_qualify::phases::backup::is_copy_name;
 use brunt_scenario::{Place, Refusal, Scenario};
 use brunt_units::ByteSize;
 use brunt_world_real::facts::{self, bytes_there};
@@ -66,11 +67,14 @@ pub fn demands(scenario: &Scenario) -> Vec<Demand> {
         add(&path.value, &path.place, wanted.saturating_sub(there));
     }
     if let Some(folder) = &scenario.test.copy_to {
-        let databases = scenario
-            .databases()
-            .map(|database| database.size.value.get());
+        // Databases as they have grown; the backup of an earlier test goes first.
+        let databases = scenario.databases().map(|database| {
+            let there = bytes_there(&database.path.value);
+            database.size.value.get().max(there)
+        });
         let bytes = databases.fold(0, u64::saturating_add);
-        add(&folder.value, &folder.place, bytes);
+        let earlier = there(&folder.value, is_copy_name);
+        add(&folder.value, &folder.place, bytes.saturating_sub(earlier));
     }
     demands.into_values().collect()
 }
@@ -111,14 +115,19 @@ fn no_room(scenario: &Scenario, demand: &Demand) -> Refusal {
 
 /// Bytes that logs of an earlier run occupy in `folder`: what recovery does not need of them is given up.
 pub(super) fn logs_there(folder: &Path) -> u64 {
+    there(folder, |name| {
+        name.starts_with("edb") && name.ends_with(".log")
+    })
+}
+
+/// Bytes that the files of `folder` occupy whose names are `wanted`.
+fn there(folder: &Path, wanted: impl Fn(&str) -> bool) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else {
         return 0;
     };
-    let logs = entries.filter_map(|entry| {
+    let files = entries.filter_map(|entry| {
         let path = entry.ok()?.path();
-        let name = path.file_name()?.to_str()?;
-        let is_log = name.starts_with("edb") && name.ends_with(".log");
-        is_log.then(|| bytes_there(&path))
+        wanted(path.file_name()?.to_str()?).then(|| bytes_there(&path))
     });
-    logs.fold(0, u64::saturating_add)
+    files.fold(0, u64::saturating_add)
 }

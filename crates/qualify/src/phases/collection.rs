@@ -66,7 +66,7 @@ impl Director<'_> {
                 run.is_shortened = sampler.due() < end;
                 end = end.min(sampler.due());
             }
-            let over = now >= end || self.is_over(load) || self.is_stuck(&mut watch);
+            let over = now >= end || self.is_over(load) || self.is_stuck(&mut watch.look_at);
             // Before a sample is closed: then it is whole.
             if now >= watch.tell_at {
                 watch.tell_at = now + self.listener.wants_news_every();
@@ -161,12 +161,12 @@ impl Director<'_> {
     }
 
     /// Whether an I/O has hung for so long that the test gives up.
-    fn is_stuck(&self, watch: &mut Watch) -> bool {
+    pub(crate) fn is_stuck(&self, look_at: &mut Time) -> bool {
         let now = self.now();
-        if now < watch.look_at {
+        if now < *look_at {
             return false;
         }
-        watch.look_at = now + LOOK;
+        *look_at = now + LOOK;
         let hanging = self.recorder.look(now);
         hanging.is_some_and(|hanging| hanging >= GIVEN_UP)
     }

@@ -12,7 +12,7 @@ use brunt_workload::keys::Record;
 use brunt_world::World;
 
 use crate::error::RunError;
-use crate::phases::places::Decision;
+use crate::phases::places::{self, Decision};
 use crate::phases::sizing::{self, Amount, FILL_PERCENT};
 use crate::plan::{DatabasePlan, Plan};
 use crate::progress::{Listener, News, Stop};
@@ -122,9 +122,7 @@ pub async fn create(
     }
     if failed.is_some() || stop.is_asked() {
         for database in &wanted {
-            // It may not exist yet.
-            let _ = world.volume.remove(&database.path).await;
-            let _ = world.volume.remove(&making_path(&database.path)).await;
+            remove_begun(world, &database.path).await;
         }
     }
     if let Some(error) = failed {
@@ -135,6 +133,17 @@ pub async fn create(
         listener.tell(world.clock.now(), &News::Created { total, took });
     }
     Ok(total)
+}
+
+/// Removes what creation has begun at `path`, if it is there. A file that somebody else put there meanwhile stays.
+async fn remove_begun(world: &World, path: &Path) {
+    let making = making_path(path);
+    if matches!(places::is_ours(world, path).await, Ok(true)) {
+        let _ = world.volume.remove(path).await;
+    }
+    if matches!(places::is_begun(world, &making, path).await, Ok(true)) {
+        let _ = world.volume.remove(&making).await;
+    }
 }
 
 /// How often progress is checked.

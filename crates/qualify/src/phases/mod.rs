@@ -13,7 +13,7 @@
 //! * `carrying_on`: one result of an interrupted run and the one that carries it on; [`halves`]: of two that ran side by side.
 //! * `telling`: progress reports during long steps.
 
-pub(crate) mod backup;
+pub mod backup;
 mod carrying_on;
 pub(crate) mod checksum;
 mod collection;

@@ -315,12 +315,12 @@ impl Director<'_> {
         let sessions = self.plan.sessions;
         let mut load = Load::start(self.world, self.plan, server, populations, sessions);
         ship_logs(self.world, self.plan, server);
-        self.warm_up(server, &mut load).await;
+        let is_warm = self.warm_up(server, &mut load).await;
         let mut refused = None;
-        if !self.is_over(&load) {
+        if is_warm && !self.is_over(&load) {
             refused = self.tune(run, server, &mut load).await.err();
         }
-        if refused.is_none() && !self.is_over(&load) {
+        if is_warm && refused.is_none() && !self.is_over(&load) {
             refused = self.collect(run, server, &mut load).await.err();
         }
         if !run.is_collected(self.plan) {

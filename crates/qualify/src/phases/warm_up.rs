@@ -49,7 +49,8 @@ struct WarmUp {
 }
 
 impl Director<'_> {
-    pub(crate) async fn warm_up<T: Table>(&self, server: &Server<T>, load: &mut Load<T>) {
+    /// Whether it came to its end. It does not when an I/O hangs for so long that the test gives up.
+    pub(crate) async fn warm_up<T: Table>(&self, server: &Server<T>, load: &mut Load<T>) -> bool {
         let page = self.plan.engine.page.bytes_u64();
         let frames = u64::from(server.resident().1);
         let mut state = self.begin_warm_up(server);
@@ -58,9 +59,11 @@ impl Director<'_> {
         if balances {
             load.hold();
         }
-        while !self.is_warm(&mut state, server, load) && !self.is_over(load) {
+        let (mut look_at, mut is_stuck) = (self.now(), false);
+        while !is_stuck && !self.is_warm(&mut state, server, load) && !self.is_over(load) {
             self.world.sleep(TICK).await;
             self.tend(load);
+            is_stuck = self.is_stuck(&mut look_at);
         }
         if balances {
             load.let_go();
@@ -71,6 +74,7 @@ impl Director<'_> {
             cache: ByteSize::bytes(frames * page),
             took: self.now() - state.begun,
         });
+        !is_stuck
     }
 
     fn begin_warm_up<T: Table>(&self, server: &Server<T>) -> WarmUp {

@@ -121,7 +121,7 @@ pub fn unproven(verdict: Verdict, rules: &[Rule]) -> Vec<String> {
         Verdict::Fail => Some("a rule failed".to_owned()),
         Verdict::Interrupted => Some("the test was stopped before its end".to_owned()),
         Verdict::Error => Some("the test could not be carried through".to_owned()),
-        Verdict::Invalid => Some("something else than the storage was measured".to_owned()),
+        Verdict::Invalid => Some("something other than the storage was measured".to_owned()),
         Verdict::Inconclusive => Some("the test came to no answer".to_owned()),
     };
     let unmeasured = rules.iter().filter(|rule| {
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(unproven(Verdict::Error, &all), [broken]);
         let unanswered = "the test came to no answer";
         assert_eq!(unproven(Verdict::Inconclusive, &all), [unanswered]);
-        let unfair = "something else than the storage was measured";
+        let unfair = "something other than the storage was measured";
         assert_eq!(unproven(Verdict::Invalid, &all), [unfair]);
         let some = [
             rule(RuleId::PagesVerified, None),

@@ -382,6 +382,26 @@ fn logs_are_read_once_for_each_copy() {
 }
 
 #[test]
+fn storage_that_dies_in_the_warm_up_ends_the_test() {
+    let plan = Plan {
+        precondition: 100.0,
+        ..plan()
+    };
+    let mut small = Small::new(1);
+    small.latency = Box::new(|now: Time, _| match now.0 > 10 * SECOND {
+        true => Span::seconds(1 << 32),
+        false => Span::micros(200),
+    });
+    let test = small.run(&plan);
+    let run = test.run.as_ref().unwrap();
+    assert!(matches!(run.ending, Ending::Broken(_)), "{:?}", run.ending);
+    assert!(run.collected.is_none());
+    assert!((300..400).contains(&(run.ended.0.div_euclid(SECOND))));
+    let result = test.result(&plan);
+    fails(&result, RuleId::HungIo, Outcome::Failed);
+}
+
+#[test]
 fn one_io_that_never_comes_back_leaves_a_report() {
     let plan = Plan {
         duration: Span::seconds(50),

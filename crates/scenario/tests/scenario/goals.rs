@@ -304,6 +304,10 @@ fn what_the_engine_cannot_take_is_refused_before() {
         "{said}"
     );
     assert!(parse(SMALL, &["profile.log_file=128KiB", "profile.page=4KiB"]).is_ok());
+    let reads = ["insert", "delete", "replace"].map(|kind| format!("profile.{kind}_percent=0"));
+    let reads: Vec<&str> = reads.iter().map(String::as_str).collect();
+    let said = refused(&[&reads[..], &["test.precondition=1"]].concat());
+    assert!(said.contains("sessions only read"), "{said}");
     let said = refused(&["profile.insert_percent=90"]);
     assert!(
         said.contains("insert, delete and replace add up to 115 %"),

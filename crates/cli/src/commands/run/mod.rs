@@ -258,7 +258,7 @@ fn test(
     folder.write("scenario.toml", scenario.to_toml().as_bytes())?;
     folder.write("result.json", outline.to_json().as_bytes())?;
     let devices = surroundings::devices(&places);
-    let mut kernel = Listening::begin(surroundings::all_devices(&places));
+    let mut kernel = Listening::begin(surroundings::all_devices(&plan, &places));
     let recorder = match interrupted {
         Some(interrupted) => Recorder::carry_on(folder, devices, interrupted.recorded())?,
         None => Recorder::begin(folder, devices)?,

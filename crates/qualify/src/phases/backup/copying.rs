@@ -25,7 +25,7 @@ use crate::progress::Stop;
 /// Writes in flight.
 const IN_FLIGHT: usize = 4;
 /// Prefix of our names in the folder.
-const PREFIX: &str = "brunt-backup-";
+pub(super) const PREFIX: &str = "brunt-backup-";
 /// Suffix of unfinished files.
 const MAKING: &str = "-making";
 

@@ -53,7 +53,12 @@ pub(crate) fn reads(version: Version) -> Reads {
 
 /// The path of the backup of an instance's file.
 fn copy_path(folder: &Path, instance: usize, name: &str) -> PathBuf {
-    folder.join(format!("brunt-backup-{}-{name}", instance + 1))
+    folder.join(format!("{}{}-{name}", copying::PREFIX, instance + 1))
+}
+
+/// Whether a file in the folder of backups has the name of one, which the next backup replaces.
+pub fn is_copy_name(name: &str) -> bool {
+    name.starts_with(copying::PREFIX)
 }
 
 /// The name of a database's backup. Databases of one instance may have the same file name in different folders.

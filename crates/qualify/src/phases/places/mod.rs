@@ -260,8 +260,9 @@ mod tests {
     use brunt_world_virtual::{VirtualOptions, VirtualWorld};
 
     use super::*;
-    use crate::phases::growth;
+    use crate::phases::{creation, growth};
     use crate::plan::tests::plan;
+    use crate::progress::{Silence, Stop};
 
     async fn put(world: &World, path: &str, bytes: &[u8]) {
         let file = world
@@ -310,6 +311,21 @@ mod tests {
             assert_eq!(decisions.len(), 2);
             Ok(decisions.swap_remove(0))
         })
+    }
+
+    #[test]
+    fn a_file_that_appears_before_it_is_created_stays() {
+        let mut machine = VirtualWorld::new(VirtualOptions::new(1));
+        let world = machine.world.clone();
+        machine.executor.block_on(async move {
+            let plan = plan();
+            let decisions = decide(&world, &plan).await.unwrap();
+            put(&world, "db/1.edb", &header(false, CLEAN)).await;
+            let stop = Stop::default();
+            let created = creation::create(&world, &plan, &decisions, &Silence, &stop).await;
+            created.unwrap_err();
+            assert_eq!(world.volume.list(Path::new("db")).await.unwrap(), ["1.edb"]);
+        });
     }
 
     const CLEAN: DatabaseState = DatabaseState::Clean;

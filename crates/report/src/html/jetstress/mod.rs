@@ -45,7 +45,7 @@ pub(super) fn all(result: &RunResult) -> Vec<Table> {
 /// Whether the profile belongs to a version whose counters were per disk rather than per instance.
 fn counts_logical_disks(result: &RunResult) -> bool {
     let profile = result.storage.details.setup.profile.as_str();
-    ["exchange-2003", "exchange-2007"].contains(&profile)
+    profile == "exchange-2003" || profile.starts_with("exchange-2007")
 }
 
 /// Every instance with its name in a table; the server's name is added when there are several servers.
