@@ -65,7 +65,7 @@ pub use drill::{
 pub use headline::{Headline, LogFigures};
 pub use model::too_late;
 pub use pages::{group_name, numbers};
-pub use points::{Judged, Points, Tried};
+pub use points::{Judged, Points, Tried, predict_to_an_answer};
 
 use halves::Exchange;
 use part::{Measured, Part, Second};

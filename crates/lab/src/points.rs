@@ -10,7 +10,7 @@ use std::thread;
 
 use brunt_qualify::progress::Stop;
 use brunt_report::result::{Bottleneck, Outcome, Rule, RunResult, Verdict};
-use brunt_scenario::{Document, Override, Refusal};
+use brunt_scenario::{Document, ModelledScenario, Override, Refusal};
 
 use crate::{Headline, LabError, Options, distance, halves, predict};
 
@@ -139,18 +139,29 @@ impl Points<'_> {
         if self.path_lost {
             distance::lose_path(&mut scenario);
         }
-        let mut result = predict(&scenario, self.options.clone(), stop)?;
-        let stopped = |result: &RunResult| {
-            let precision = result.storage.precision.as_ref();
-            precision.is_some_and(|precision| precision.stopped_early)
-        };
-        if result.verdict == Verdict::Inconclusive && stopped(&result) {
-            // An extreme came near to its limit, and only the whole test can tell.
-            scenario.scenario.test.precision = None;
-            result = predict(&scenario, self.options.clone(), stop)?;
-        }
+        let result = predict_to_an_answer(scenario, &self.options, stop)?;
         Ok(Tried::Simulated(Box::new(Judged::of(result))))
     }
+}
+
+/// Predicts the test of `scenario`; all of it, if what stops early leaves open whether it passes.
+///
+/// # Errors
+/// As [`predict`].
+pub fn predict_to_an_answer(
+    mut scenario: ModelledScenario,
+    options: &Options,
+    stop: &Stop,
+) -> Result<RunResult, LabError> {
+    let result = predict(&scenario, options.clone(), stop)?;
+    let precision = result.storage.precision.as_ref();
+    let is_short = precision.is_some_and(|precision| precision.stopped_early);
+    if result.verdict != Verdict::Inconclusive || !is_short {
+        return Ok(result);
+    }
+    // An extreme came near to its limit, and only the whole test can tell.
+    scenario.scenario.test.precision = None;
+    predict(&scenario, options.clone(), stop)
 }
 
 /// The number of the next point; `None` when all are taken, or after a stop.

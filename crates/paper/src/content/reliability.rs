@@ -12,6 +12,7 @@ const SYSTEM_LOG: &[&str] = &["system-log"];
 const CHECKSUMS: &[&str] = &["pages-verified", "logs-verified", "records-verified"];
 const ERRORS: &[&str] = &["io-errors", "hung-io"];
 const BACKUPS: &[&str] = &["databases-backed-up", "databases-restored"];
+const COPIES: &[&str] = &["copies-verified", "replicas-recovered"];
 
 pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
     let mut rows = vec![
@@ -28,22 +29,21 @@ pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
             &answer(subject, ERRORS),
         ),
     ];
-    let backup = match subject
-        .kinds
-        .iter()
-        .any(|kind| kind.word == "database-backup")
-    {
-        true => answer(subject, BACKUPS),
+    let mut kinds = subject.kinds.iter();
+    let has_backup = kinds.any(|kind| kind.word == "database-backup");
+    let mut rules = subject.kinds.iter().flat_map(|kind| &kind.run.result.rules);
+    let has_copy = rules.any(|rule| COPIES.contains(&rule.id.as_str()));
+    let tested = |ids, is_tested| match is_tested {
+        true => answer(subject, ids),
         false => Answer::default(),
     };
-    rows.push(row("Did backups have errors?", &backup));
-    rows.push(Row::classed(
-        [
-            "Did verification of remote copies find errors?",
-            "not measured",
-            "brunt does not test replication yet",
-        ],
-        "unmeasured",
+    rows.push(row(
+        "Did backups have errors?",
+        &tested(BACKUPS, has_backup),
+    ));
+    rows.push(row(
+        "Did verification of remote copies find errors?",
+        &tested(COPIES, has_copy),
     ));
     let columns = ["Question", "Answer", "Evidence"].map(Column::words);
     let table = Table::new(columns, rows).titled("Reliability").noted(

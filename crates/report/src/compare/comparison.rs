@@ -70,8 +70,8 @@ pub struct Comparison {
     pub verdict: Answer,
     /// The verdict in words, with its reason.
     pub sentence: String,
-    /// Whether it is known that no mean became worse by the smallest difference that matters, and that no p99 became worse: what a gate
-    /// asks.
+    /// What a gate asks: whether no mean can have become worse by the smallest difference that matters and no p99 is shown to be worse,
+    /// or B is better.
     pub not_worse: bool,
     /// The smallest difference that matters, in percent.
     pub smallest_difference_percent: f64,

@@ -21,7 +21,7 @@ pub enum Verdict {
     Interrupted,
     /// The run could not be completed; nothing is judged.
     Error,
-    /// The run was completed, but something else than the storage was measured.
+    /// The run was completed, but something other than the storage was measured.
     Invalid,
     /// The run was completed, but there was nothing to judge.
     Inconclusive,

@@ -3,7 +3,7 @@
 //! The cheapest design may fail for what a calculation does not see: latencies, logs beside databases, a cache that fills. Then the next
 //! one is tried. What passes is what is sized, and written.
 
-use brunt_lab::{Engine, Headline, Options, predict};
+use brunt_lab::{Engine, Headline, Options, predict_to_an_answer};
 use brunt_qualify::progress::Stop;
 use brunt_report::result::Verdict;
 use brunt_report::{Column, Row, Table, decimals, grouped};
@@ -226,7 +226,7 @@ fn simulated(org: &Organisation, stop: &Stop) -> Result<Simulated, SizeError> {
         read_files: false,
         program: version::program(),
     };
-    let result = predict(&scenario, options, stop)?;
+    let result = predict_to_an_answer(scenario, &options, stop)?;
     let headline = Headline::of(&result);
     Ok(Simulated {
         passed: result.verdict == Verdict::Pass,
