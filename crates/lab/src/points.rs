@@ -139,7 +139,7 @@ impl Points<'_> {
         if self.path_lost {
             distance::lose_path(&mut scenario);
         }
-        let result = predict_to_an_answer(scenario, &self.options, stop)?;
+        let result = predict_to_an_answer(scenario, self.options, stop)?;
         Ok(Tried::Simulated(Box::new(Judged::of(result))))
     }
 }

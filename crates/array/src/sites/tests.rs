@@ -167,40 +167,28 @@ fn what_goes_on_media_does_not_cross_the_link() {
 
 #[test]
 fn loading_from_media_needs_the_partner_and_no_link() {
-    let left = |incidents: &[(u64, fn(&mut Sites))]| {
+    let left = |loses_partner: bool| {
         let mut first = replica();
         first.seed = Seed::Media(Span::seconds(3600));
-        let mut sites = sites(&SitesDesign::new(
-            pool(20),
-            pool(20),
-            slow_link(),
-            vec![first],
-        ));
+        let design = SitesDesign::new(pool(20), pool(20), slow_link(), vec![first]);
+        let mut sites = sites(&design);
         write(&mut sites, 0, 0, 288, 1);
         while !said(&sites).contains(&"mail: media arrived at the partner".to_owned()) {
             let next = sites.next_at().unwrap();
             sites.advance(next);
         }
-        let arrived = sites.state.now();
-        for (later, incident) in incidents {
-            sites.advance(arrived + Span::nanos(*later));
-            incident(&mut sites);
+        sites.set_link(false);
+        sites.advance(sites.state.now() + Span::nanos(1));
+        if loses_partner {
+            sites.set_partner(false);
+            sites.advance(sites.state.now() + Span::millis(3));
+            sites.set_partner(true);
         }
-        sites.advance(arrived + Span::seconds(600));
+        sites.advance(sites.state.now() + Span::seconds(600));
         sites.state.states()[0].left.map(ByteSize::get)
     };
-    let link = (1, (|sites| sites.set_link(false)) as fn(&mut Sites));
-    assert_eq!(
-        left(&[link]),
-        Some(0),
-        "only the last round trip is missing"
-    );
-    let partner = (2, (|sites| sites.set_partner(false)) as fn(&mut Sites));
-    let again = (
-        3_000_000,
-        (|sites| sites.set_partner(true)) as fn(&mut Sites),
-    );
-    assert_eq!(left(&[link, partner, again]), Some(0));
+    // Only the last round trip is missing.
+    assert_eq!([false, true].map(left), [Some(0), Some(0)]);
 }
 
 #[test]
