@@ -172,11 +172,14 @@ impl<O: Observer> Pair<O> {
                 _ => {}
             }
         }
+        let bytes = |key: &Key| self.requests[*key].place.extent.bytes();
+        let mut newer: u64 = waiting.values().map(bytes).sum();
         for key in waiting.into_values() {
+            newer -= self.requests[key].place.extent.bytes();
             match then {
                 Waiting::Fail => self.released(key, Err(IoError::Device)),
                 Waiting::Log => {
-                    self.write_log(group, key);
+                    self.write_log(group, key, newer);
                     self.released(key, Ok(()));
                 }
                 Waiting::Release => self.released(key, Ok(())),

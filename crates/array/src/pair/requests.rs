@@ -24,7 +24,7 @@ pub(super) struct Request {
     accepted_at: Time,
     /// The group of a replicated write.
     pub(super) group: Option<usize>,
-    place: Place,
+    pub(super) place: Place,
     /// Its number in the order.
     number: Option<u64>,
     generation: u32,
@@ -148,7 +148,7 @@ impl<O: Observer> Pair<O> {
                 self.state.lanes[group].waiting.insert(number, key);
             }
             Accepted::Logged(_) => {
-                self.write_log(group, key);
+                self.write_log(group, key, 0);
                 self.look_at_log(group);
             }
             Accepted::Refused | Accepted::Marked => {}
@@ -165,10 +165,10 @@ impl<O: Observer> Pair<O> {
         self.pump(group);
     }
 
-    /// Writes to the log, if it lies on a LUN; its newest bytes are those of `key`.
-    pub(super) fn write_log(&mut self, group: usize, key: Key) {
+    /// Writes `key` to the log, if it lies on a LUN; in the log `newer` bytes follow it.
+    pub(super) fn write_log(&mut self, group: usize, key: Key, newer: u64) {
         let extent = self.requests[key].place.extent;
-        let at = self.state.groups[group].logged_at(extent.bytes());
+        let at = self.state.groups[group].logged_at(extent.bytes() + newer);
         if let Some(io) = self.log_io(group, Verb::Write, at, extent.length) {
             self.requests[key].parts += 1;
             let site = self.state.serving(group);

@@ -26,6 +26,7 @@ pub(super) struct Store {
     under_way: BTreeMap<(Time, u64), (HostIo, Time)>,
     count: u64,
     pub(super) refuses: Rc<Cell<bool>>,
+    asked: Rc<RefCell<Vec<HostIo>>>,
     finished: Vec<Finished>,
 }
 
@@ -40,6 +41,7 @@ impl Store {
             under_way: BTreeMap::new(),
             count: 0,
             refuses: Rc::default(),
+            asked: Rc::default(),
             finished: Vec::new(),
         }
     }
@@ -50,6 +52,7 @@ impl System for Store {
         self.advance(now);
         let at = now + self.least + Span::nanos(self.stream.below(self.spread.0 + 1));
         self.count += 1;
+        self.asked.borrow_mut().push(io);
         self.under_way.insert((at, self.count), (io, now));
     }
 
@@ -539,6 +542,31 @@ fn the_log_costs_requests_where_it_lies_on_a_lun() {
     run(&mut pair, 12);
     assert_eq!(pair.replication().group(0).phase, Phase::Normal);
     clean(&pair);
+}
+
+#[test]
+fn writes_that_were_waiting_follow_each_other_in_the_log() {
+    let mut design = design(Mode::Synchronous, false);
+    design.history.lun = Some(2);
+    design.link.round_trip = Span::millis(20);
+    let store = |name| {
+        let stream = Streams::new(1).named(name);
+        Box::new(Store::new(8192, Span::millis(1), Span::ZERO, stream))
+    };
+    let source = store("source");
+    let asked = Rc::clone(&source.asked);
+    let streams = Streams::new(1);
+    let mut pair: Pair<Ledger> =
+        Pair::over(&design, source, store("destination"), streams).unwrap();
+    for number in 0..3 {
+        pair.submit(Time::ZERO, write(0, number * 8, 8));
+    }
+    incident(&mut pair, 5, PairIncident::LinkLost);
+    run(&mut pair, 10);
+    let asked = asked.borrow();
+    let logged = asked.iter().filter(|io| io.lun == 2);
+    let starts: Vec<u64> = logged.map(|io| io.extent.start).collect();
+    assert_eq!(starts, [0, 8, 16]);
 }
 
 #[test]
