@@ -81,7 +81,7 @@ pub struct Control {
 pub struct Evidence {
     /// Every failover.
     pub survivals: Vec<Survival>,
-    /// How long users had had no service when the drill ended; `None` when they had it, or a failover says why not.
+    /// How long users had had no service when the drill ended; `None` when they had it.
     pub out_of_service: Option<Span>,
     /// The checksum of the other side at the end; `None` when it was not read.
     pub checksum: Option<Checksum>,
@@ -152,7 +152,10 @@ impl Evidence {
         for survival in &self.survivals {
             rules.extend(survival.rules(wanted));
         }
-        if let Some(waited) = self.out_of_service {
+        let last = self.survivals.last();
+        let is_told = last.is_some_and(|last| last.refused.is_some() || last.loss.is_err());
+        let is_known = is_told || self.unfinished.is_some();
+        if let Some(waited) = self.out_of_service.filter(|_| !is_known) {
             let (name, most) = (
                 named("drill-recovery-time"),
                 wanted.recovery_time.as_seconds(),

@@ -4,6 +4,7 @@ use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
 
 use brunt_qualify::goal::Tune;
+use brunt_qualify::kinds::Work;
 use brunt_qualify::plan::{Limits, Plan};
 use brunt_units::ByteSize;
 use brunt_workload::mix::Kind;
@@ -89,7 +90,8 @@ impl Scenario {
             ..limits::read(&mut top, profile.version, test.kind)?
         };
         profile.load.shape = records::read(&mut top, profile.version)?;
-        if test.precondition.value > 0.0 && profile.load.mix.percent(Kind::Read) == 100 {
+        let preconditions = test.precondition.value > 0.0 && test.kind.work() == Work::Load;
+        if preconditions && profile.load.mix.percent(Kind::Read) == 100 {
             let what = "writes before the test, but its sessions only read";
             let refusal = test.precondition.place.refuse(what);
             return Err(refusal.hint("0, or a profile with inserts, deletes or replaces"));

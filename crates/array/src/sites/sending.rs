@@ -425,7 +425,7 @@ impl Sites {
         transfer.is_paused = true;
         self.schedule.set(retry, Event::Retry(number, turn));
         self.state.note_replica(number, ReplicaNote::NoRoom);
-        // The oldest but one makes room.
+        // The oldest makes room, unless it is the newest.
         let name = self.state.sets[number].design.name.clone();
         let kept = self.partner.count_of(&name);
         self.partner.advance(self.state.now);

@@ -118,6 +118,7 @@ impl<T: Cast> Conductor<T> {
     }
 
     fn give_up(&self, why: String) -> Result<(), String> {
+        self.look_for_service();
         self.evidence.borrow_mut().unfinished = Some(why);
         Ok(())
     }

@@ -333,14 +333,20 @@ impl<T: Cast> Conductor<T> {
         Ok(())
     }
 
-    /// Service that was lost has to be back at the end, unless a failover said why not.
-    fn look_for_service(&self) {
-        let mut evidence = self.evidence.borrow_mut();
-        let last = evidence.survivals.last();
-        let is_told = last.is_some_and(|last| last.refused.is_some() || last.loss.is_err());
-        if let Some((since, _)) = self.lost.get().filter(|_| !is_told) {
-            evidence.out_of_service = Some(self.scene.now().since(since));
+    /// Looks whether users have service at the end. An outage that every server has survived is over with its cause.
+    pub(super) fn look_for_service(&self) {
+        let works = |actor: &Actor<T>| {
+            let serving = actor.serving.borrow();
+            serving.as_ref().is_some_and(|serving| {
+                serving.server().failure().is_none() && !serving.is_suspended()
+            })
+        };
+        if self.scene.serves(self.site.get()) && self.actors.iter().all(works) {
+            self.lost.set(None);
         }
+        let since = self.lost.get().map(|(since, _)| since);
+        let now = self.scene.now();
+        self.evidence.borrow_mut().out_of_service = since.map(|since| now.since(since));
     }
 
     /// Records of the serving side that are not as committed.

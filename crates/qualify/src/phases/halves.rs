@@ -59,7 +59,14 @@ impl From<TestRun> for Half {
 
 impl TestRun {
     /// Adds what the second half has measured, as if its collection had followed. Sizes, times and files stay those of this one.
-    pub fn join(&mut self, half: Half) {
+    pub fn join(&mut self, mut half: Half) {
+        match (&mut self.records, &half.records) {
+            (Some(first), Some(second)) => first.add(second),
+            (None, Some(second)) => {
+                half.log.findings = half.log.findings.at_least(second.findings);
+            }
+            (_, None) => {}
+        }
         self.board.with(|meters| meters.absorb(&half.meters));
         self.collected = match (self.collected.take(), half.collected) {
             (Some(first), Some(second)) => Some(first.followed_by(second)),
@@ -79,9 +86,6 @@ impl TestRun {
         self.found.absorb(&half.found);
         self.hung.absorb(half.hung);
         self.delays.merge(&half.delays);
-        if let (Some(first), Some(second)) = (&mut self.records, &half.records) {
-            first.add(second);
-        }
         for (first, second) in self.copies.iter_mut().zip(half.copies) {
             first.absorb(second);
         }

@@ -316,11 +316,11 @@ impl Director<'_> {
         let mut load = Load::start(self.world, self.plan, server, populations, sessions);
         ship_logs(self.world, self.plan, server);
         let is_warm = self.warm_up(server, &mut load).await;
-        let mut refused = None;
-        if is_warm && !self.is_over(&load) {
+        let mut refused = (!is_warm).then(|| self.hung());
+        if refused.is_none() && !self.is_over(&load) {
             refused = self.tune(run, server, &mut load).await.err();
         }
-        if is_warm && refused.is_none() && !self.is_over(&load) {
+        if refused.is_none() && !self.is_over(&load) {
             refused = self.collect(run, server, &mut load).await.err();
         }
         if !run.is_collected(self.plan) {

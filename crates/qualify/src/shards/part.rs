@@ -71,9 +71,10 @@ impl TestRun {
         self.started = begun.unwrap_or(self.started);
         self.records = sum_of_records(&parts);
         self.delays = latest(parts.iter().map(|part| &part.delays));
-        for part in parts {
+        for mut part in parts {
             if let (None, Some(records)) = (&self.records, &part.records) {
-                self.log.findings = self.log.findings.and(records.findings);
+                // Sessions usually met some of them.
+                part.log.findings = part.log.findings.at_least(records.findings);
             }
             self.initial.extend(part.initial);
             self.last.extend(part.last);
@@ -160,6 +161,10 @@ mod tests {
                 findings,
                 ..RecordsVerified::default()
             }),
+            log: Log {
+                findings,
+                ..Log::default()
+            },
             ..shard(Ending::Complete)
         };
         let broken = shard(Ending::Broken("the volume is full".to_owned()));
