@@ -209,8 +209,7 @@ impl<O: Observer> Array<O> {
             group.gain_slots(drive);
         }
         if !self.groups.iter().any(|group| group.is_home(drive)) {
-            self.spares.push(drive);
-            self.spares.sort_unstable();
+            self.add_spare(drive);
         }
         self.look_for_targets();
         for group in 0..self.groups.len() {

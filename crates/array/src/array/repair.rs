@@ -285,10 +285,15 @@ impl<O: Observer> Array<O> {
         let is_used = self.groups.iter().any(|group| group.uses(drive));
         let is_failed = self.drives[usize::from(drive)].is_failed();
         if !is_used && !is_failed && !self.spares.contains(&drive) {
-            self.spares.push(drive);
-            self.spares.sort_unstable();
+            self.add_spare(drive);
             self.look_for_targets();
         }
+    }
+
+    /// Lets `drive` stand in for others.
+    pub(super) fn add_spare(&mut self, drive: u16) {
+        self.spares.push(drive);
+        self.spares.sort_unstable();
     }
 
     /// Records that a piece moved from drive `left` to drive `onto`.
@@ -337,8 +342,7 @@ impl<O: Observer> Array<O> {
             (CampaignKind::Copyback, Some(onto)) => {
                 self.note(NoteKind::CopybackEnded { group, onto, took });
                 if campaign.from != onto {
-                    self.spares.push(campaign.from);
-                    self.spares.sort_unstable();
+                    self.add_spare(campaign.from);
                 }
                 self.look_for_targets();
             }

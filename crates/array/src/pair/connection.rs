@@ -123,9 +123,7 @@ impl<O: Observer> Pair<O> {
     /// Ends the connection of a group that does not resume by itself, so that a group that waits for it has its turn.
     fn stop(&mut self, group: usize) {
         self.disconnect(group);
-        if self.state.policy == ResumePolicy::Staggered {
-            self.connect_all();
-        }
+        self.connect_next();
     }
 
     /// What is on its way for the group is lost.
@@ -193,6 +191,13 @@ impl<O: Observer> Pair<O> {
     pub(super) fn connect_all(&mut self) {
         for group in 0..self.state.groups.len() {
             self.try_connect(group);
+        }
+    }
+
+    /// Where groups resume one after the other, the next one has its turn.
+    fn connect_next(&mut self) {
+        if self.state.policy == ResumePolicy::Staggered {
+            self.connect_all();
         }
     }
 
@@ -313,8 +318,6 @@ impl<O: Observer> Pair<O> {
             let longest = self.state.longest_resumption.unwrap_or_default();
             self.state.longest_resumption = Some(longest.max(now - since));
         }
-        if self.state.policy == ResumePolicy::Staggered {
-            self.connect_all();
-        }
+        self.connect_next();
     }
 }

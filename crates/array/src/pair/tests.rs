@@ -447,23 +447,29 @@ fn an_operator_may_choose_to_copy_everything() {
     clean(&pair);
 }
 
+/// Two groups with ten writes each while the link is lost, from 1 to 10 ms.
+fn two_groups_apart(policy: ResumePolicy) -> Pair<Ledger> {
+    let mut design = design(Mode::Synchronous, false);
+    design.resume = policy;
+    design.outstanding = 1;
+    design.groups = vec![
+        group("one", &[0], Mode::Synchronous, false),
+        group("other", &[1], Mode::Synchronous, false),
+    ];
+    let mut pair = watched(&design);
+    incident(&mut pair, 1, PairIncident::LinkLost);
+    incident(&mut pair, 10, PairIncident::LinkReturns);
+    for number in 0..10 {
+        pair.submit(at(2), write(0, number * 8, 8));
+        pair.submit(at(2), write(1, number * 8, 8));
+    }
+    pair
+}
+
 #[test]
 fn groups_resume_all_at_once_one_by_one_or_at_a_time() {
     let resumed = |policy| {
-        let mut design = design(Mode::Synchronous, false);
-        design.resume = policy;
-        design.outstanding = 1;
-        design.groups = vec![
-            group("one", &[0], Mode::Synchronous, false),
-            group("other", &[1], Mode::Synchronous, false),
-        ];
-        let mut pair = watched(&design);
-        incident(&mut pair, 1, PairIncident::LinkLost);
-        incident(&mut pair, 10, PairIncident::LinkReturns);
-        for number in 0..10 {
-            pair.submit(at(2), write(0, number * 8, 8));
-            pair.submit(at(2), write(1, number * 8, 8));
-        }
+        let mut pair = two_groups_apart(policy);
         run(&mut pair, 1_000);
         clean(&pair);
         notes(&pair)
@@ -482,21 +488,8 @@ fn groups_resume_all_at_once_one_by_one_or_at_a_time() {
 
 #[test]
 fn a_group_that_stops_while_it_resumes_does_not_hold_up_the_next() {
-    let mut design = design(Mode::Synchronous, false);
-    design.resume = ResumePolicy::Staggered;
-    design.outstanding = 1;
-    design.groups = vec![
-        group("one", &[0], Mode::Synchronous, false),
-        group("other", &[1], Mode::Synchronous, false),
-    ];
-    let mut pair = watched(&design);
-    incident(&mut pair, 1, PairIncident::LinkLost);
-    incident(&mut pair, 10, PairIncident::LinkReturns);
+    let mut pair = two_groups_apart(ResumePolicy::Staggered);
     incident(&mut pair, 15, PairIncident::GroupSuspended(0));
-    for number in 0..10 {
-        pair.submit(at(2), write(0, number * 8, 8));
-        pair.submit(at(2), write(1, number * 8, 8));
-    }
     run(&mut pair, 1_000);
     let phases = [0, 1].map(|group| pair.replication().group(group).phase);
     assert_eq!(phases, [Phase::Logging, Phase::Normal]);

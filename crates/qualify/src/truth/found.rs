@@ -43,7 +43,7 @@ impl Found {
 
     /// Adds the lines of another list.
     pub fn absorb(&mut self, other: &Self) {
-        other.0.iter().for_each(|line| self.push(line.clone()));
+        self.carry(&other.0);
     }
 
     /// Adds the lines of an earlier report.
