@@ -27,6 +27,8 @@ mod flights;
 mod follower;
 mod group;
 #[cfg(test)]
+mod history_tests;
+#[cfg(test)]
 mod ledger;
 mod link;
 mod listener;
