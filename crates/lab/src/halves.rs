@@ -10,6 +10,7 @@
 //! but the samples: on one core the halves take turns, with equal results.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use brunt_array::FlushPolicy;
@@ -17,16 +18,17 @@ use brunt_qualify::plan::Plan;
 use brunt_qualify::precision::{
     self, Estimate, Moment, Precision, Stopping, engine_cycle, flush_cycle,
 };
+use brunt_qualify::progress::{Listener, News};
 use brunt_qualify::sampling::Recorded;
 use brunt_report::result::{Interval, PreciseFigure, Precision as Numbers};
 use brunt_scenario::{ArrayPlan, ModelledScenario};
 use brunt_units::{ByteSize, Span};
 use brunt_workload::keys::Mixer;
 
-/// The seeds of the halves of `scenario`: two if it may stop early, otherwise its own.
+/// The seeds of the halves of `scenario`; its own if it is simulated in one piece.
 pub(crate) fn seeds(scenario: &ModelledScenario) -> Vec<u64> {
     let seed = scenario.scenario.test.seed;
-    match complete(scenario) {
+    match in_one_piece(scenario, &scenario.scenario.plan()) {
         Some(_) => vec![seed],
         // TOML has no larger numbers.
         None => vec![seed, Mixer::new(seed).key(SECOND) & i64::MAX.unsigned_abs()],
@@ -36,17 +38,13 @@ pub(crate) fn seeds(scenario: &ModelledScenario) -> Vec<u64> {
 /// Distinguishes the seed of a second half from other numbers that are drawn from a seed.
 const SECOND: u64 = 0x2D;
 
-/// Why all of `scenario` is simulated in one piece; nothing when it may stop early.
-pub(crate) fn complete(scenario: &ModelledScenario) -> Option<String> {
-    let plan = scenario.scenario.plan();
-    if plan.precision.is_none() {
-        return Some("the whole duration was asked for".to_owned());
-    }
+/// Why `scenario` is simulated in one piece; nothing when in two halves.
+fn in_one_piece(scenario: &ModelledScenario, plan: &Plan) -> Option<String> {
     let mut arrays = scenario.arrays.iter();
     if !plan.faults.is_empty() || arrays.any(|array| !array.incidents.is_empty()) {
         return Some("it has events".to_owned());
     }
-    precision::complete(&plan)
+    precision::in_one_piece(plan)
 }
 
 /// The way to the other half.
@@ -78,6 +76,8 @@ pub(crate) struct Series {
     plan: Plan,
     /// Bytes between the marks of each array's write cache.
     marks: Vec<ByteSize>,
+    /// Hears why the prediction goes on.
+    listener: Rc<dyn Listener>,
     state: RefCell<State>,
 }
 
@@ -101,9 +101,11 @@ impl Series {
         plan: &Plan,
         number: usize,
         exchange: Option<Exchange>,
+        listener: Rc<dyn Listener>,
     ) -> Self {
         Self {
             number,
+            listener,
             plan: plan.clone(),
             marks: scenario.arrays.iter().map(between_marks).collect(),
             state: RefCell::new(State {
@@ -131,9 +133,15 @@ impl Series {
         }
         state.own.push(all);
         let samples = state.own.len();
-        if state.stopping.is_due(samples) && state.swap() {
+        if self.plan.precision.is_some() && state.stopping.is_due(samples) && state.swap() {
             let lacks = self.lacks(&state);
             state.is_enough |= state.stopping.judge(samples, lacks.as_deref());
+            let after = Span(recorded.length.0 * samples as u64);
+            if let Some(lacks) = lacks.filter(|_| after < self.plan.duration) {
+                let text = format!("goes on after {after}: {lacks}");
+                let at = recorded.begin + recorded.length;
+                self.listener.tell(at, &News::Note { text });
+            }
         }
     }
 
@@ -215,9 +223,10 @@ pub(crate) fn numbers(
         return None;
     }
     let marks: Vec<ByteSize> = scenario.arrays.iter().map(between_marks).collect();
-    let lacked = || match complete(scenario) {
-        Some(why) => Some(why),
-        None => lacks(plan, &slices, scenario.servers.len(), &marks),
+    let lacked = || match plan.precision {
+        None => Some("the whole duration was asked for".to_owned()),
+        Some(_) => in_one_piece(scenario, plan)
+            .or_else(|| lacks(plan, &slices, scenario.servers.len(), &marks)),
     };
     let percent = |pick: fn(&Precision) -> f64| plan.precision.as_ref().map(|p| 100.0 * pick(p));
     Some(Numbers {

@@ -97,7 +97,8 @@ impl Part {
             self.replicas.clone(),
         ));
         let plan = &self.servers[0].part;
-        let series = Rc::new(Series::new(scenario, plan, self.number, exchange));
+        let first = Rc::clone(&listeners[0]);
+        let series = Rc::new(Series::new(scenario, plan, self.number, exchange, first));
         let spawner = self.storage.world.world.spawner.clone();
         let servers = self.servers.iter().zip(listeners);
         let tasks = servers

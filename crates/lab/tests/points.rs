@@ -154,10 +154,10 @@ fn a_prediction_stops_when_it_knows_enough_and_is_the_same_again() {
 }
 
 #[test]
-fn a_complete_prediction_has_one_seed_and_says_why() {
+fn a_complete_prediction_has_two_halves_and_says_why() {
     let whole = idle(&["test.precision=none", "test.duration=20min"]);
     let precision = whole.storage.precision.unwrap();
-    assert_eq!((precision.seeds.len(), precision.collected_s), (1, 1_200.0));
+    assert_eq!((precision.seeds.len(), precision.collected_s), (2, 1_200.0));
     assert_eq!(
         precision.lacked.as_deref(),
         Some("the whole duration was asked for")

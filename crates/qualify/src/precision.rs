@@ -57,8 +57,8 @@ impl Precision {
     }
 }
 
-/// Why a test of `plan` may not stop early; `None` when it may.
-pub fn complete(plan: &Plan) -> Option<String> {
+/// Why a test of `plan` is simulated in one piece; `None` when in two halves.
+pub fn in_one_piece(plan: &Plan) -> Option<String> {
     if plan.kind.work() != Work::Load {
         return Some("it ends when its work is done".to_owned());
     }
