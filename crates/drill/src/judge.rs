@@ -85,7 +85,9 @@ pub struct Evidence {
     pub out_of_service: Option<Span>,
     /// The checksum of the other side at the end; `None` when it was not read.
     pub checksum: Option<Checksum>,
-    /// Why it was not read, where there was something to read.
+    /// Why it was not read: it is no replica now.
+    pub not_read: Option<String>,
+    /// Why it could not be read.
     pub unreadable: Option<String>,
     /// Records of the serving side that are not as committed, after the drill; `None` when they were not compared.
     pub wrong_records: Option<u64>,
@@ -156,30 +158,33 @@ impl Evidence {
         let is_told = last.is_some_and(|last| last.refused.is_some() || last.loss.is_err());
         let is_known = is_told || self.unfinished.is_some();
         if let Some(waited) = self.out_of_service.filter(|_| !is_known) {
-            let (name, most) = (
-                named("drill-recovery-time"),
-                wanted.recovery_time.as_seconds(),
-            );
+            let most = wanted.recovery_time.as_seconds();
             rules.push(Rule {
                 outcome: Outcome::Failed,
-                remark: "service did not come back".to_owned(),
-                ..Rule::at_most(name, "s", most, Some(waited.as_seconds()))
+                remark: format!("users had no service for the last {waited}"),
+                ..Rule::at_most(named("drill-recovery-time"), "s", most, None)
             });
         }
         if let Some(wrong) = self.wrong_records {
             rules.push(none_of("drill-records", "wrong", wrong));
         }
-        rules.push(match self.checksum {
-            Some(sum) => Rule {
+        let name = named("drill-remote-checksum");
+        rules.push(match (self.checksum, &self.unreadable) {
+            (Some(sum), _) => Rule {
                 remark: format!("of {}", counted(sum.pages, "page")),
                 ..none_of("drill-remote-checksum", "bad pages", sum.bad)
             },
-            None => Rule {
+            (None, Some(why)) => Rule {
+                outcome: Outcome::Failed,
+                remark: why.clone(),
+                ..Rule::at_most(name, "bad pages", 0.0, None)
+            },
+            (None, None) => Rule {
                 remark: self
-                    .unreadable
+                    .not_read
                     .clone()
                     .unwrap_or_else(|| "without content there is nothing to read".to_owned()),
-                ..Rule::not_measured(named("drill-remote-checksum"))
+                ..Rule::not_measured(name)
             },
         });
         rules.push(none_of(
@@ -458,6 +463,11 @@ mod tests {
         assert_eq!(with(|one| one.wrong_records = Some(1)), "drill-records");
         let bad = |one: &mut Evidence| one.checksum = Some(Checksum { pages: 9, bad: 1 });
         assert_eq!(with(bad), "drill-remote-checksum");
+        let unreadable = |one: &mut Evidence| {
+            (one.checksum, one.unreadable) = (None, Some("db.edb: I/O error".to_owned()));
+        };
+        assert_eq!(with(unreadable), "drill-remote-checksum");
+        assert_eq!(with(|one| one.checksum = None), "");
         assert_eq!(with(|one| one.both_served = true), "drill-one-side");
         assert_eq!(
             with(|one| one.apart = vec!["SG1".to_owned()]),

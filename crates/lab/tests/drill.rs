@@ -23,13 +23,20 @@ const SMALL: [&str; 8] = [
     "drill.after=3s",
 ];
 
-struct Deaf;
+/// Asks for a stop when this happens; `None`: never.
+struct Stops(Stop, Option<&'static str>);
 
-impl DrillListener for Deaf {
-    fn happened(&self, _: f64, _: &str) {}
+impl DrillListener for Stops {
+    fn happened(&self, _: f64, what: &str) {
+        if self.1.is_some_and(|when| what.contains(when)) {
+            self.0.ask();
+        }
+    }
     fn progress(&self, _: f64, _: f64) {}
     fn step(&self, _: &str, _: &str) {}
-    fn control(&self, _: &str) {}
+    fn control(&self, name: &str) {
+        self.happened(0.0, name);
+    }
 }
 
 /// Rehearses the example with `events` instead of its own.
@@ -42,6 +49,16 @@ fn tried(
     controls: bool,
     events: &str,
     more: &[&str],
+) -> Result<RunResult, DrillError> {
+    stopped(engine, controls, events, more, None)
+}
+
+fn stopped(
+    engine: Engine,
+    controls: bool,
+    events: &str,
+    more: &[&str],
+    when: Option<&'static str>,
 ) -> Result<RunResult, DrillError> {
     let (before, _) = EXAMPLE.split_once("[[event]]").unwrap();
     let text = format!("{before}{events}");
@@ -58,8 +75,9 @@ fn tried(
             command: String::new(),
         },
     };
-    let deaf: Rc<dyn DrillListener> = Rc::new(Deaf);
-    drill(&scenario, &options, &deaf, &Stop::default())
+    let stop = Stop::default();
+    let listener: Rc<dyn DrillListener> = Rc::new(Stops(stop.clone(), when));
+    drill(&scenario, &options, &listener, &stop)
 }
 
 fn section(result: &RunResult) -> &Drill {
@@ -223,8 +241,19 @@ fn service_that_does_not_come_back_fails() {
         let result = rehearsed(Engine::Twin, false, &events, &["replication.failsafe=true"]);
         assert_eq!(outcome(&result, "drill-recovery-time"), [Outcome::Failed]);
         assert_eq!(result.verdict, Verdict::Fail);
+        let mut times = result.rules.iter();
+        let time = times.find(|rule| rule.id == "drill-recovery-time");
+        assert_eq!(time.unwrap().measured, None, "it never ended");
         let said = &result.storage.details.sentence;
         assert!(said.contains("Users had no service for the last"), "{said}");
+    }
+}
+
+#[test]
+fn a_stop_is_no_verdict() {
+    for when in ["source lost", "failover", "drop one", "promote the stale"] {
+        let came = stopped(Engine::Bytes, true, &disaster(), &[], Some(when));
+        assert!(matches!(came, Err(DrillError::Stopped)), "{when}");
     }
 }
 

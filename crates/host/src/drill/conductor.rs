@@ -10,8 +10,8 @@ use std::rc::Rc;
 use brunt_drill::{Course, DrillListener, Evidence, FailoverDone, Key, Ledger, Rehearsed};
 use brunt_qualify::progress::Stop;
 use brunt_report::result::DrillReplication;
-use brunt_scenario::{Exec, SiteEvent, SiteIncident, SiteReplication};
-use brunt_units::{Span, Time};
+use brunt_scenario::{Exec, RealDrill, SiteEvent, SiteIncident, SiteReplication};
+use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::mix::{Commit, Kind};
 use brunt_world::World;
 
@@ -24,8 +24,10 @@ use super::{RealDrillError, Stage};
 
 /// How often it hears what sites say.
 const STEP: Span = Span::millis(1);
-/// A site that does not answer for so long hangs.
+/// A site that does not answer for so long hangs, unless it may be reading or writing all its databases.
 const PATIENCE: Span = Span::seconds(15 * 60);
+/// Bytes per second at which it reads or writes them at least.
+const SLOWEST: ByteSize = ByteSize::mib(1);
 /// How long a destination on another host may take to empty its folder. What stays is named by the next drill.
 const PARTING: Span = Span::seconds(120);
 /// The end of a process is noticed within this time.
@@ -53,8 +55,10 @@ pub(super) struct Script {
 pub(super) enum Trouble {
     /// Somebody asked it to stop.
     Stopped,
-    /// A site failed, in words.
+    /// The course cannot go on, in words.
     Said(String),
+    /// A site could not do what it was asked, in words.
+    Failed(String),
 }
 
 impl From<String> for Trouble {
@@ -95,6 +99,8 @@ pub(super) struct Conductor {
     pub(super) serving: Cell<Side>,
     /// When the source said something last.
     pub(super) source_heard: Cell<Time>,
+    /// When the source was cut off or frozen.
+    pub(super) apart_since: Cell<Option<Time>>,
     /// When users lost service; nothing while they have it.
     pub(super) lost: Cell<Option<Time>>,
     pub(super) struck: Cell<bool>,
@@ -149,6 +155,7 @@ impl Conductor {
             failovers: RefCell::default(),
             serving: Cell::new(Side::Source),
             source_heard: Cell::new(world.clock.now()),
+            apart_since: Cell::default(),
             lost: Cell::default(),
             struck: Cell::new(false),
             kept: RefCell::default(),
@@ -214,12 +221,14 @@ impl Conductor {
             }
             SiteIncident::SourceFrozen => {
                 self.site(Side::Source).child.borrow().freeze();
+                self.apart_since.set(Some(now));
                 self.lose_service(now);
                 self.tell(now, "the processes of the source are frozen");
                 Ok(())
             }
             SiteIncident::LinkLost => {
                 self.link.cut();
+                self.apart_since.set(Some(now));
                 match self.script.replication == SiteReplication::Synchronous {
                     true => self.lose_service(now),
                     // Nobody waits for the other site.
@@ -268,20 +277,21 @@ impl Conductor {
     pub(super) async fn ask(&self, side: Side, command: &Command) -> Result<Answer, Trouble> {
         let site = self.site(side);
         site.child.borrow_mut().tell(&line(command));
-        let until = self.now() + PATIENCE;
+        let patience = patience(&self.stage.drill);
+        let until = self.now() + patience;
         while self.now() < until {
             self.listen()?;
             let answer = site.answers.borrow_mut().pop_front();
             match answer {
                 Some(Answer::Failed { why }) => {
-                    return Err(Trouble::Said(format!("the {}: {why}", self.name(side))));
+                    return Err(Trouble::Failed(format!("the {}: {why}", self.name(side))));
                 }
                 Some(answer) => return Ok(answer),
                 None => self.world.sleep(STEP).await,
             }
         }
-        let (name, patience) = (self.name(side), PATIENCE);
-        Err(Trouble::Said(format!(
+        let name = self.name(side);
+        Err(Trouble::Failed(format!(
             "the {name} has not answered for {patience}"
         )))
     }
@@ -415,6 +425,15 @@ impl Conductor {
             struck: self.struck.get(),
         }
     }
+}
+
+/// How long a site may take for what it is asked.
+fn patience(drill: &RealDrill) -> Span {
+    let databases = drill.scenario.databases();
+    let bytes: u64 = databases.map(|database| database.size.value.get()).sum();
+    let link = drill.link.and_then(|link| link.bandwidth);
+    let slowest = link.map_or(SLOWEST, |link| link.min(SLOWEST)).get().max(1);
+    PATIENCE + Span::seconds(bytes.div_ceil(slowest))
 }
 
 pub(super) fn unexpected(side: Side) -> Trouble {

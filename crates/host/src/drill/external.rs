@@ -211,7 +211,9 @@ impl<'a> Steps<'a> {
             .block_on(async move { exec::run(&world, &exec, &environment, heed).await });
         ran.map_err(|trouble| match trouble {
             Trouble::Stopped => RealDrillError::Stopped,
-            Trouble::Said(why) => RealDrillError::Broken(format!("{}: {why}", step.when.word())),
+            Trouble::Said(why) | Trouble::Failed(why) => {
+                RealDrillError::Broken(format!("{}: {why}", step.when.word()))
+            }
         })
     }
 }

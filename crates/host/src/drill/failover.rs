@@ -29,9 +29,11 @@ const EPOCH: u64 = 2;
 const KEYS_AT_ONCE: usize = 500;
 /// How long the load goes on before a former side is let go on.
 const BEFORE_WAKING: Span = Span::seconds(1);
-/// How long a former side may take to learn that it is fenced: TCP waits twice as long after each packet that is not acknowledged, so
-/// that it may try again only after as long as the link was away.
+/// How long a former side may take to learn that it is fenced, once something gets through again.
 const FENCED_WITHIN: Span = Span::seconds(60);
+/// TCP waits twice as long after each packet that is not acknowledged, so that it may try again only after as long as it was cut off;
+/// Linux after two minutes at most (`TCP_RTO_MAX`).
+const TRIES_AGAIN_WITHIN: Span = Span::seconds(120);
 
 impl Conductor {
     /// The destination takes over.
@@ -62,14 +64,14 @@ impl Conductor {
         }
         let (said, replay) = match self.take_over(&mut steps).await {
             Ok(taken) => taken,
-            Err(Trouble::Said(why)) => return self.unusable(name, why),
+            Err(Trouble::Said(why) | Trouble::Failed(why)) => return self.unusable(name, why),
             Err(Trouble::Stopped) => return Err(Trouble::Stopped),
         };
         let begun = self.now();
         let replayed = match self.ask(Side::Destination, &Command::Open).await {
             Ok(Answer::Opened { replay_s, .. }) => Span::from_seconds(replay_s),
             Ok(_) => return Err(unexpected(Side::Destination)),
-            Err(Trouble::Said(why)) => return self.unusable(name, why),
+            Err(Trouble::Said(why) | Trouble::Failed(why)) => return self.unusable(name, why),
             Err(Trouble::Stopped) => return Err(Trouble::Stopped),
         };
         let mounted = self.now();
@@ -82,7 +84,7 @@ impl Conductor {
             .await
         {
             Ok(_) => {}
-            Err(Trouble::Said(why)) => return self.unusable(name, why),
+            Err(Trouble::Said(why) | Trouble::Failed(why)) => return self.unusable(name, why),
             Err(Trouble::Stopped) => return Err(Trouble::Stopped),
         }
         let served = self.now();
@@ -205,7 +207,9 @@ impl Conductor {
         let asked = self.ledger.borrow().clone();
         let found = match self.found(asked.keys()).await {
             Ok(found) => found,
-            Err(Trouble::Said(why)) => return Ok(Err(Broken::Unusable(why))),
+            Err(Trouble::Said(why) | Trouble::Failed(why)) => {
+                return Ok(Err(Broken::Unusable(why)));
+            }
             Err(Trouble::Stopped) => return Err(Trouble::Stopped),
         };
         let mut ledger = self.ledger.borrow_mut();
@@ -234,6 +238,35 @@ impl Conductor {
 
     /// The load after a failover, the return of the former side, and the end.
     async fn go_on(&self) -> Result<(), Trouble> {
+        match self.work_on().await {
+            Ok(wrong) => self.evidence.borrow_mut().wrong_records = Some(wrong),
+            // What it was to do after the failover was to be there: it is no survivor.
+            Err(Trouble::Failed(why)) => {
+                self.tell(self.now(), why.clone());
+                let mut evidence = self.evidence.borrow_mut();
+                if let Some(last) = evidence.survivals.last_mut() {
+                    last.loss = Err(Broken::Unusable(why));
+                }
+            }
+            Err(other) => return Err(other),
+        }
+        let verified = self.ask(Side::Destination, &Command::Verify).await;
+        let mut evidence = self.evidence.borrow_mut();
+        match verified {
+            Ok(Answer::Verified { pages, bad }) => {
+                evidence.checksum = Some(Checksum { pages, bad });
+            }
+            Ok(_) => return Err(unexpected(Side::Destination)),
+            Err(Trouble::Failed(why)) => evidence.unreadable = Some(why),
+            Err(other) => return Err(other),
+        }
+        evidence.both_served |= self.stale.get() > 0;
+        evidence.kept_apart = Some("the source does not come back in this drill".to_owned());
+        Ok(())
+    }
+
+    /// Works at the destination, and closes it. Returns its records that are not as committed.
+    async fn work_on(&self) -> Result<u64, Trouble> {
         self.ask(Side::Destination, &Command::Work).await?;
         let until = self.now() + self.script.after;
         self.pass(until.min(self.now() + BEFORE_WAKING)).await?;
@@ -248,20 +281,7 @@ impl Conductor {
             .filter(|(key, version)| newest.get(*key) != Some(*version));
         let wrong = wrong.count() as u64;
         self.ask(Side::Destination, &Command::Close).await?;
-        let verified = self.ask(Side::Destination, &Command::Verify).await;
-        let mut evidence = self.evidence.borrow_mut();
-        evidence.wrong_records = Some(wrong);
-        match verified {
-            Ok(Answer::Verified { pages, bad }) => {
-                evidence.checksum = Some(Checksum { pages, bad });
-            }
-            Ok(_) => return Err(unexpected(Side::Destination)),
-            Err(Trouble::Said(why)) => evidence.unreadable = Some(why),
-            Err(Trouble::Stopped) => return Err(Trouble::Stopped),
-        }
-        evidence.both_served |= self.stale.get() > 0;
-        evidence.kept_apart = Some("the source does not come back in this drill".to_owned());
-        Ok(())
+        Ok(wrong)
     }
 
     /// Lets a former side go on that was frozen or cut off. It has to learn that it is fenced.
@@ -273,16 +293,21 @@ impl Conductor {
         self.tell(self.now(), "the source is let go on");
         source.child.borrow().thaw();
         self.link.mend();
-        let until = self.now() + FENCED_WITHIN;
+        let now = self.now();
+        let apart = self
+            .apart_since
+            .get()
+            .map_or(Span::ZERO, |at| now.since(at));
+        let within = FENCED_WITHIN + apart.min(TRIES_AGAIN_WITHIN);
+        let until = now + within;
         while !self.is_fenced.get() && self.now() < until {
             self.pass(self.now() + Span::millis(5)).await?;
         }
         if !self.is_fenced.get() {
-            self.tell(
-                self.now(),
-                format!("the source has not learnt within {FENCED_WITHIN} that it is fenced"),
-            );
-            self.evidence.borrow_mut().both_served = true;
+            let why = format!("the source has not learnt within {within} that it is fenced");
+            self.tell(self.now(), why.clone());
+            // It may have acknowledged nothing meanwhile; what it has is counted at the end.
+            self.evidence.borrow_mut().unfinished.get_or_insert(why);
         }
         Ok(())
     }

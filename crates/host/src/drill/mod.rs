@@ -276,10 +276,12 @@ fn course(
         let unfinished = match ended {
             Ok(()) => None,
             Err(Trouble::Stopped) => Some("stopped before its end".to_owned()),
-            Err(Trouble::Said(why)) => return Err(why),
+            Err(Trouble::Said(why) | Trouble::Failed(why)) => return Err(why),
         };
         let mut rehearsed = conductor.into_rehearsed();
-        rehearsed.evidence.unfinished = unfinished;
+        if unfinished.is_some() {
+            rehearsed.evidence.unfinished = unfinished;
+        }
         Ok(rehearsed)
     });
     rehearsed.map_err(RealDrillError::Broken)

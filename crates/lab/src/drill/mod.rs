@@ -76,6 +76,9 @@ pub enum DrillError {
     /// It could not be carried through.
     #[error("{0}")]
     Broken(String),
+    /// It was asked to stop.
+    #[error("stopped")]
+    Stopped,
 }
 
 /// Databases up to this size, all together, are rehearsed with every byte.
@@ -117,11 +120,19 @@ pub fn drill(
         warm_up: scenario.scenario.plan().warm_up_min,
         patience: scenario.scenario.plan().duration,
     };
-    let mut rehearsed = rehearse(scenario, engine, script, None, listener, stop)?;
-    if options.controls && scenario.drill.controls && !stop.is_asked() {
-        rehearsed.evidence.controls = controls::all(scenario, engine, listener, stop)?;
+    let course = || -> Result<Rehearsed, DrillError> {
+        let mut rehearsed = rehearse(scenario, engine, script, None, listener, stop)?;
+        if options.controls && scenario.drill.controls {
+            rehearsed.evidence.controls = controls::all(scenario, engine, listener, stop)?;
+        }
+        Ok(rehearsed)
+    };
+    let rehearsed = course();
+    // What a stop has broken off says nothing about the replica.
+    if stop.is_asked() {
+        return Err(DrillError::Stopped);
     }
-    Ok(outcome::result(scenario, options, engine, rehearsed))
+    Ok(outcome::result(scenario, options, engine, rehearsed?))
 }
 
 /// When one group is to fail over without the others. Hosts of a drill work at one site.

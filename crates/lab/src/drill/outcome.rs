@@ -32,6 +32,11 @@ pub(super) fn result(
         },
         remark: PREDICTED,
     };
+    // The servers are alike.
+    let setup = &mut result.storage.details.setup;
+    let servers = scenario.servers.len();
+    setup.sessions *= u32::try_from(servers).expect("few servers");
+    setup.mailboxes = setup.mailboxes.map(|own| own * servers as u64);
     rehearsed.put_into(&mut result, &objectives(scenario), &words);
     result
 }

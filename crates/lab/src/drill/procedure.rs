@@ -240,7 +240,15 @@ impl<T: Cast> Conductor<T> {
             let Some(populations) = self.during(world.spawner.spawn(known)).await else {
                 return Ok(());
             };
-            actor.serve(&world, (server, populations?));
+            match populations {
+                Ok(populations) => actor.serve(&world, (server, populations)),
+                Err(why) => {
+                    let mut evidence = self.evidence.borrow_mut();
+                    let last = evidence.survivals.last_mut().expect("it was pushed");
+                    last.loss = Err(unreadable(actor, &why));
+                    self.lost.set(Some((self.scene.now(), said)));
+                }
+            }
         }
         Ok(())
     }
@@ -280,7 +288,13 @@ impl<T: Cast> Conductor<T> {
             let Some(found) = self.during(world.spawner.spawn(found)).await else {
                 return Err("reading the survivor did not end".to_owned());
             };
-            let found = found?;
+            let found = match found {
+                Ok(found) => found,
+                Err(why) => {
+                    broken.get_or_insert(unreadable(actor, &why));
+                    continue;
+                }
+            };
             let mut ledger = actor.minutes.ledger();
             let cut = match T::HAS_CONTENT {
                 true => Cut::of(&ledger, &found),
@@ -316,7 +330,7 @@ impl<T: Cast> Conductor<T> {
                 );
                 ended.set(false);
                 let why = format!("{} cannot be closed", actor.name);
-                self.evidence.borrow_mut().unreadable = Some(why);
+                self.evidence.borrow_mut().not_read = Some(why);
             }
         }
         // What the shutdown has written arrives.
@@ -326,8 +340,9 @@ impl<T: Cast> Conductor<T> {
         evidence.apart = self.scene.apart();
         if T::HAS_CONTENT && ended.get() {
             match self.checksum_of_other_side() {
-                Ok(sum) => evidence.checksum = Some(sum),
-                Err(why) => evidence.unreadable = Some(why),
+                Ok(Ok(sum)) => evidence.checksum = Some(sum),
+                Ok(Err(why)) => evidence.unreadable = Some(why),
+                Err(why) => evidence.not_read = Some(why),
             }
         }
         Ok(())
@@ -368,9 +383,18 @@ impl<T: Cast> Conductor<T> {
             let Some(found) = self.during(self.scene.world.spawner.spawn(found)).await else {
                 return Err("comparing records did not end".to_owned());
             };
+            let found = match found {
+                Ok(found) => found,
+                Err(why) => {
+                    let text = format!("{} cannot be read: {why}", actor.name);
+                    self.tell(self.scene.now(), text);
+                    wrong += 1;
+                    continue;
+                }
+            };
             let ledger = actor.minutes.ledger();
             let now = ledger.newest();
-            wrong += found?
+            wrong += found
                 .iter()
                 .filter(|(key, version)| now.get(key) != Some(version))
                 .count() as u64;
@@ -378,7 +402,8 @@ impl<T: Cast> Conductor<T> {
         Ok(wrong)
     }
 
-    fn checksum_of_other_side(&self) -> Result<Checksum, String> {
+    /// What reading the other side shows; an error when it is no replica now.
+    fn checksum_of_other_side(&self) -> Result<Result<Checksum, String>, String> {
         let here = self.site.get();
         if let Some(apart) = self.scene.keeps_apart() {
             return Err(apart);
@@ -387,6 +412,10 @@ impl<T: Cast> Conductor<T> {
         let files = self.scene.other_files(&mirror, here);
         let files = files.ok_or("the other side is in the middle of a full copy")?;
         let plans: Vec<_> = self.actors.iter().map(|actor| actor.plan(here)).collect();
-        checksum(&files, &plans)
+        Ok(checksum(&files, &plans))
     }
+}
+
+fn unreadable<T: Cast>(actor: &Actor<T>, why: &str) -> Broken {
+    Broken::Unusable(format!("{} cannot be read: {why}", actor.name))
 }

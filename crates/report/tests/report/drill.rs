@@ -318,6 +318,19 @@ fn each_failure_is_a_sentence() {
 }
 
 #[test]
+fn service_that_did_not_come_back_is_a_sentence() {
+    let mut run = lost();
+    run.result.rules = vec![Rule {
+        measured: None,
+        outcome: Outcome::Failed,
+        remark: "users had no service for the last 60.0 s".to_owned(),
+        ..rule("drill-recovery-time", Group::Limits, "s", 900.0, 0.0)
+    }];
+    let words = "Service did not come back: users had no service for the last 60.0 s.";
+    assert_eq!(why(&report_html(&run), "What failed")[0], words);
+}
+
+#[test]
 fn without_an_answer_the_page_says_why() {
     let html = report_html(&inconclusive());
     assert_eq!(

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::SystemTime;
 
-use brunt_lab::{DrillListener, DrillOptions, drill, engine_of};
+use brunt_lab::{DrillError, DrillListener, DrillOptions, drill, engine_of};
 use brunt_qualify::progress::Stop;
 use brunt_report::RunFolder;
 use brunt_scenario::{Document, ModelledScenario, Override};
@@ -44,7 +44,15 @@ pub(super) fn run(
     let stop = Stop::from(interrupt.flag());
     output.talk(&opening(&scenario, &options));
     let screen: Rc<dyn DrillListener> = Rc::new(Screen::new(output));
-    let result = drill(&scenario, &options, &screen, &stop)?;
+    let result = drill(&scenario, &options, &screen, &stop);
+    drop(screen);
+    let result = match result {
+        Err(DrillError::Stopped) => {
+            output.talk("stopped: an interrupted drill leaves no run folder");
+            return Ok(Exit::Interrupted);
+        }
+        other => other?,
+    };
     let begun = timestamp(SystemTime::now());
     let folder = RunFolder::create(&args.out, begun, &scenario.scenario.name)?;
     keep(&folder, scenario.to_toml(), &result)?;

@@ -120,6 +120,9 @@ fn of_rule(rule: &Rule, drill: &Drill) -> String {
             also(": ")
         )),
         "drill-records" => format!("{} at the serving side not as committed.", are(count, "record")),
+        "drill-remote-checksum" if rule.measured.is_none() => {
+            sentence(&format!("the other side cannot be read{}", also(": ")))
+        }
         "drill-remote-checksum" => format!(
             "{} at the other side damaged{}: do not fail over to it.",
             are(count, "page"),
