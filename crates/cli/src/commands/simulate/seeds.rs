@@ -58,6 +58,15 @@ impl<'a> Seeds<'a> {
         self.whole.iter().filter(passed).count()
     }
 
+    /// The gravest answer; a seed without one leaves the others open, unless one failed.
+    pub(super) fn verdict(&self) -> Verdict {
+        match (self.passed() == self.whole.len(), self.broken.is_empty()) {
+            (false, _) => Verdict::Fail,
+            (true, true) => Verdict::Pass,
+            (true, false) => Verdict::Inconclusive,
+        }
+    }
+
     /// The mean of a figure; `None` if there are fewer than two values.
     fn estimate(&self, figure: &Figure) -> Option<brunt_stats::Interval> {
         let values = self
@@ -160,6 +169,10 @@ mod tests {
             busy.starts_with("busiest group of drives, %") && busy.contains("25"),
             "{words}"
         );
+        assert_eq!(seeds.verdict(), Verdict::Fail);
+        let of = |all: &[Judged]| Seeds::new(all.iter()).verdict();
+        assert_eq!(of(&all[..1]), Verdict::Pass);
+        assert_eq!(of(&all[2..]), Verdict::Inconclusive);
         let json: Value = serde_json::from_str(&seeds.json("mail")).unwrap();
         assert_eq!(json["figures"]["read_ms"]["mean"], 10.0);
         assert_eq!(json["figures"]["read_ms"]["interval"]["confidence"], 0.95);

@@ -57,9 +57,7 @@ pub(super) fn run(
         progress.show(0.0, || format!("{done} done"));
     };
     let came = match args.seeds {
-        Some(seeds) => {
-            seeds_text(args, document, seeds, &stop, &told).map(|text| (text, Verdict::Pass))
-        }
+        Some(seeds) => of_seeds(args, document, seeds, &stop, &told),
         None => curve(args, document, &stop, &told),
     };
     progress.into_inner().expect("nobody panicked").vanish();
@@ -146,7 +144,16 @@ fn swept(
         false => None,
     };
     let planned = round_trips.map(|all| all.plan(&tried, path_lost.as_deref()));
-    Ok((sweep.into_curve(tried, path_lost, planned), Verdict::Pass))
+    let has_curve = tried
+        .iter()
+        .flatten()
+        .filter_map(Tried::judged)
+        .any(|judged| judged.verdict.is_answer());
+    let verdict = match has_curve {
+        true => Verdict::Pass,
+        false => Verdict::Inconclusive,
+    };
+    Ok((sweep.into_curve(tried, path_lost, planned), verdict))
 }
 
 /// Begins with what the scenario says.
@@ -188,13 +195,14 @@ fn points<'a>(
     }
 }
 
-fn seeds_text(
+/// What is said of several seeds, and their verdict.
+fn of_seeds(
     args: &SimulateArgs,
     document: &Document,
     seeds: u64,
     stop: &Stop,
     told: &(dyn Fn(usize) + Sync),
-) -> Result<String, SimulateError> {
+) -> Result<(String, Verdict), SimulateError> {
     if !(2..=SEEDS_MAX).contains(&seeds) {
         let refusal = Place::flag(&format!("--seeds {seeds}"));
         let what = format!("is not between 2 and {SEEDS_MAX}");
@@ -210,8 +218,9 @@ fn seeds_text(
     let options = options(args);
     let tried = points(document, &overrides, &options).simulate(&values?, stop, told)?;
     let seeds = Seeds::new(tried.iter().flatten().filter_map(Tried::judged));
-    Ok(match args.json {
+    let text = match args.json {
         true => seeds.json(&scenario.name),
         false => seeds.words(),
-    })
+    };
+    Ok((text, seeds.verdict()))
 }
