@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Run;
 use crate::result::{
-    Bottleneck, Bucket, Details, Distribution, Origin, Rule, RunResult, SCHEMA, Storage, Times,
-    Verdict, World, step_of,
+    Bottleneck, Bucket, Details, Distribution, Origin, Rule, RunResult, SCHEMA, Setup, Storage,
+    Times, Verdict, World, step_of,
 };
 
 /// Why runs are not one test.
@@ -187,7 +187,7 @@ fn storage(runs: &[Run], verdict: Verdict) -> Storage {
         details: Details {
             tuning: None,
             sentence: sentence(runs, verdict, achieved_iops),
-            setup: first.details.setup.clone(),
+            setup: setup(runs),
             distributions: distributions(runs),
             found: tests()
                 .flat_map(|test| test.details.found.clone())
@@ -195,6 +195,16 @@ fn storage(runs: &[Run], verdict: Verdict) -> Storage {
             // Runs that were simulated separately have their own models.
             model: None,
         },
+    }
+}
+
+/// The setup of the first, with the sessions and mailboxes of all.
+fn setup(runs: &[Run]) -> Setup {
+    let all = || runs.iter().map(|run| &run.result.storage.details.setup);
+    Setup {
+        sessions: all().map(|own| own.sessions).sum(),
+        mailboxes: all().map(|own| own.mailboxes).sum(),
+        ..runs[0].result.storage.details.setup.clone()
     }
 }
 

@@ -57,7 +57,7 @@ pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
 
 fn profile(subject: &Subject<'_>) -> Table {
     let result = main_result(&subject.kinds);
-    let scenario = scenario(subject.evidence);
+    let scenario = scenario(&subject.kinds);
     let value = |table: &str, key: &str| scenario.get(table)?.get(key).cloned();
     let solution = &subject.solution;
     let servers = result.storage.servers.len() as u64;
@@ -91,7 +91,7 @@ fn profile(subject: &Subject<'_>) -> Table {
 
 /// The percentage above the target that was asked for.
 fn headroom(subject: &Subject<'_>) -> Option<i64> {
-    let scenario = scenario(subject.evidence);
+    let scenario = scenario(&subject.kinds);
     scenario.get("test")?.get("headroom_percent")?.as_integer()
 }
 
@@ -106,10 +106,13 @@ fn simulated(subject: &Subject<'_>) -> Table {
     };
     let mut rows: Vec<(&str, Cell)> = Vec::new();
     let mut add = |name, cell: Option<Cell>| rows.extend(cell.map(|cell| (name, cell)));
-    let all = setup.mailboxes.map(|own| own * servers);
+    let all = setup.mailboxes;
     add("Mailboxes simulated", all.map(Cell::from));
     add("Servers", Some(servers.into()));
-    add("Mailboxes per server", setup.mailboxes.map(Cell::from));
+    add(
+        "Mailboxes per server",
+        all.map(|all| each(all, servers).into()),
+    );
     add(
         "Databases per server",
         Some(each(databases, servers).into()),

@@ -30,10 +30,7 @@ pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
     let result = main_result(&subject.kinds);
     let setup = &result.storage.details.setup;
     let servers = counted(result.storage.servers.len() as u64, "server");
-    let mailboxes = setup.mailboxes.map(|count| {
-        let all = count * result.storage.servers.len() as u64;
-        counted(all, "mailbox")
-    });
+    let mailboxes = setup.mailboxes.map(|count| counted(count, "mailbox"));
     let what: Vec<String> = [mailboxes, Some(servers), Some(version(result))]
         .into_iter()
         .flatten()

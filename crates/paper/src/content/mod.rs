@@ -12,7 +12,6 @@ use brunt_report::result::{Instance, IoNumbers, RunResult, Server, Verdict};
 use brunt_report::{Cell, Timestamp};
 
 use crate::block::Block;
-use crate::evidence::Evidence;
 use crate::paper::{Kind, Paper, Subject};
 use crate::pdf::shows;
 
@@ -124,14 +123,10 @@ fn some(number: Option<f64>) -> Cell {
     number.filter(|number| number.is_finite()).into()
 }
 
-/// What the first scenario says, as TOML; empty when it is none.
-fn scenario(evidence: &Evidence) -> toml::Table {
-    let text = evidence
-        .runs
-        .iter()
-        .find_map(|run| run.bytes("scenario.toml"));
-    let text = String::from_utf8_lossy(text.unwrap_or_default());
-    text.parse().unwrap_or_default()
+/// What the scenario of the main test says, as TOML; empty when it is none.
+fn scenario(kinds: &[Kind]) -> toml::Table {
+    let (_, first) = &main_kind(kinds).each[0];
+    first.scenario.parse().unwrap_or_default()
 }
 
 /// Whether all passed; whether any failed.
@@ -141,9 +136,12 @@ fn all_passed(kinds: &[Kind]) -> bool {
         .all(|kind| kind.run.result.verdict == Verdict::Pass)
 }
 
-/// The result of the performance test, or of the first kind there is.
-fn main_result(kinds: &[Kind]) -> &RunResult {
+/// The performance test, or the first kind there is.
+fn main_kind(kinds: &[Kind]) -> &Kind {
     let performance = kinds.iter().find(|kind| kind.word == "performance");
-    let kind = performance.or(kinds.first()).expect("there is a run");
-    &kind.run.result
+    performance.or(kinds.first()).expect("there is a run")
+}
+
+fn main_result(kinds: &[Kind]) -> &RunResult {
+    &main_kind(kinds).run.result
 }

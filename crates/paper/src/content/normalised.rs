@@ -6,71 +6,41 @@ use brunt_scenario::Part;
 use super::{deployment, heading, main_result, some, text};
 use crate::block::Block;
 use crate::numbers::float;
-use crate::paper::Subject;
+use crate::paper::{Kind, Subject};
 
 /// Bytes of a TB on a drive's label.
 const TERABYTE: f64 = 1e12;
 
 pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
-    let result = main_result(&subject.kinds);
-    let servers = result.storage.servers.len() as u64;
-    let mailboxes = result
-        .storage
-        .details
-        .setup
-        .mailboxes
-        .map(|own| float(own * servers));
+    let main = main_result(&subject.kinds);
     let drives = subject
         .solution
         .count(Part::DatabaseDisks, "disks")
         .map(float);
     let raw = deployment::raw(&subject.solution, Part::DatabaseDisks);
     let raw = raw.map(|bytes| float(bytes) / TERABYTE);
-    let stored = result.storage.database_bytes_initial;
-    let stored = stored.map(|bytes| float(bytes) / TERABYTE);
     let mut rows = Vec::new();
-    let mut add = |what: &str, unit: &str, rate: f64| {
+    for kind in &subject.kinds {
+        let result = &kind.run.result;
+        let Some((what, unit, rate)) = rate(kind) else {
+            continue;
+        };
+        // The solution has the drives of all servers, and the test may have had some of them.
+        let is_whole = result.storage.servers.len() == main.storage.servers.len();
+        let stored = result.storage.database_bytes_initial;
         let per = |of: Option<f64>| some(of.map(|of| rate / of));
         rows.push(Row::new([
             Cell::from(what),
             unit.into(),
             rate.into(),
-            per(mailboxes),
-            per(drives),
-            per(raw),
-            per(stored),
+            per(result.storage.details.setup.mailboxes.map(float)),
+            per(drives.filter(|_| is_whole)),
+            per(raw.filter(|_| is_whole)),
+            per(stored.map(|bytes| float(bytes) / TERABYTE)),
         ]));
-    };
-    for kind in &subject.kinds {
-        let result = &kind.run.result;
-        let servers = || result.storage.servers.iter();
-        match kind.word {
-            "performance" | "stress" => {
-                if let Some(rate) = result.storage.achieved_iops {
-                    add(&format!("{} test", kind.word), "I/Os per second", rate);
-                }
-            }
-            "database-backup" => {
-                let rates = servers().flat_map(|server| &server.backup);
-                add(
-                    "backup",
-                    "MiB per second",
-                    rates.map(|backup| backup.mb_per_s).sum(),
-                );
-            }
-            _ => {
-                // Log streams are replayed at the same time.
-                let rates = servers().flat_map(|server| &server.recovery);
-                let rates = rates.filter(|recovery| recovery.seconds > 0.0);
-                let rate = rates
-                    .map(|recovery| float(recovery.logs) / recovery.seconds)
-                    .sum();
-                add("recovery", "logs per second", rate);
-            }
-        }
     }
     let numbers = [
-        "All servers",
+        "All its servers",
         "Per mailbox",
         "Per drive",
         "Per TB of drives",
@@ -78,7 +48,7 @@ pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
     ];
     let table = Table::new(Column::of(&["Test", "Unit"], &numbers), rows)
         .titled("Normalized results")
-        .noted("Drives are those of the databases, as the solution names them; a TB is 10\u{b9}\u{b2} bytes. A dash: the divisor is not known.");
+        .noted("Drives are those of the databases, as the solution names them; a TB is 10\u{b9}\u{b2} bytes. A dash: the divisor is not known, or the test had some of the servers only.");
     vec![
         heading("Normalized results"),
         text(
@@ -87,4 +57,31 @@ pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
         ),
         Block::Table(table),
     ]
+}
+
+/// What a kind of test is called here, the unit of its rate, and the rate.
+fn rate(kind: &Kind) -> Option<(String, &'static str, f64)> {
+    let storage = &kind.run.result.storage;
+    let servers = || storage.servers.iter();
+    Some(match kind.word {
+        "performance" | "stress" => (
+            format!("{} test", kind.word),
+            "I/Os per second",
+            storage.achieved_iops?,
+        ),
+        "database-backup" => {
+            let rates = servers().flat_map(|server| &server.backup);
+            let rate = rates.map(|backup| backup.mb_per_s).sum();
+            ("backup".to_owned(), "MiB per second", rate)
+        }
+        _ => {
+            // Log streams are replayed at the same time.
+            let rates = servers().flat_map(|server| &server.recovery);
+            let rates = rates.filter(|recovery| recovery.seconds > 0.0);
+            let rate = rates
+                .map(|recovery| float(recovery.logs) / recovery.seconds)
+                .sum();
+            ("recovery".to_owned(), "logs per second", rate)
+        }
+    })
 }

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use brunt_report::ReadError;
+use brunt_report::result::World;
 use serde_json::Value;
 
 use super::{Evidence, File};
@@ -30,7 +31,11 @@ pub(super) fn redact(evidence: &mut Evidence) -> Result<(), ReadError> {
     let mut names = BTreeMap::new();
     for files in &evidence.runs {
         let run = files.run()?;
-        for server in &run.result.storage.servers {
+        let is_real = run.result.world == World::Real;
+        // A modelled server without a name of its own has that of the scenario.
+        let is_named = |name: &str| is_real || name != run.result.scenario;
+        let servers = run.result.storage.servers.iter();
+        for server in servers.filter(|server| is_named(&server.name)) {
             let machine = &server.details.machine;
             let known = names.len() + 1;
             names

@@ -27,7 +27,7 @@ pub struct Setup {
     pub description: String,
     /// The version profile: `exchange-2013`.
     pub profile: String,
-    /// Sessions in the pool.
+    /// Sessions in the pool; of all servers.
     pub sessions: u32,
     /// The unit for which the version counts sessions: `server`, `instance` (a storage group) or `database`.
     #[serde(default)]
@@ -41,7 +41,7 @@ pub struct Setup {
     /// The share of the maximum throughput that was asked for; `None` in other tests.
     #[serde(default)]
     pub throughput_percent: Option<u32>,
-    /// Mailboxes behind the target; `None` when it was given otherwise.
+    /// Mailboxes behind the target, of all servers; `None` when it was given otherwise.
     #[serde(default)]
     pub mailboxes: Option<u64>,
     /// Size of a database page.

@@ -84,12 +84,20 @@ fn by_server(group: &RuleGroup<'_>) -> Table {
         }
     }
     let rows = worst.into_iter().map(|worst| {
+        let alike = group.rules.iter().filter(|rule| rule.id == worst.id);
+        let is_one_limit = alike.clone().all(|rule| rule.limit == worst.limit);
         let of = |name: &&str| {
-            let mut rules = group.rules.iter();
-            let own = rules.find(|rule| rule.id == worst.id && server(rule) == *name);
-            own.map_or("-".to_owned(), |rule| rule.measured_in_words())
+            let own = alike.clone().find(|rule| server(rule) == *name);
+            own.map_or("-".to_owned(), |rule| match is_one_limit {
+                true => rule.measured_in_words(),
+                false => rule.measured_and_limit(),
+            })
         };
-        let mut cells = vec![worst.title.clone(), worst.limit_in_words()];
+        let limit = match is_one_limit {
+            true => worst.limit_in_words(),
+            false => "each its own".to_owned(),
+        };
+        let mut cells = vec![worst.title.clone(), limit];
         cells.extend(servers.iter().map(of));
         cells.push(worst.outcome.to_string());
         cells.push(match worst.outcome {
