@@ -126,11 +126,14 @@ impl Options {
         if let Some(percent) = self.throughput {
             settings.set("throughput", "throughput_percent", percent.to_string());
         }
-        if let Some(threads) = self.threads {
-            match threads {
-                0 => settings.set("test", "tune", "true".to_owned()),
-                threads => settings.set("test", "sessions", threads.to_string()),
+        match self.threads {
+            Some(0) => settings.find_sessions(),
+            Some(threads) => {
+                settings.set("test", "sessions", threads.to_string());
+                settings.set("test", "tune", "false".to_owned());
             }
+            None if is_alone => settings.find_sessions(),
+            None => {}
         }
         match self.seconds {
             Some(0) => return Err("/timeout: a test of 0 s only makes databases\n  brunt makes them when a test begins".to_owned()),
@@ -195,6 +198,26 @@ mod tests {
         ] {
             assert!(text.contains(wanted), "{wanted} in {text}");
         }
+    }
+
+    #[test]
+    fn sessions_are_found_where_no_number_is_named() {
+        let tuned = |line: &str, config: Option<Settings>| {
+            let settings = read(line).unwrap().settings(config, &PathMap::default());
+            let settings = settings.unwrap();
+            ["sessions", "tune"].map(|key| settings.get("test", key).unwrap().to_owned())
+        };
+        let of = |kind: &str| {
+            let mut settings = Settings::default();
+            settings.set("test", "kind", quoted(kind));
+            settings.set("test", "tune", "true".to_owned());
+            Some(settings)
+        };
+        assert_eq!(tuned("/dbpath /a /log /b", None), ["8", "true"]);
+        assert_eq!(tuned("/dbpath /a /log /b /threads 0", None), ["8", "true"]);
+        assert_eq!(tuned("/threads 4", of("stress")), ["4", "false"]);
+        assert_eq!(tuned("/threads 0", of("stress")), ["8", "true"]);
+        assert_eq!(tuned("/threads 0", of("soft-recovery")), ["8", "false"]);
     }
 
     #[test]

@@ -67,6 +67,7 @@ pub fn import(text: &str, map: &PathMap) -> Result<Settings, ImportError> {
         settings: Settings::default(),
         kind: "performance",
         is_capacity: false,
+        finds_sessions: false,
     };
     reader.prepare(root)?;
     reader.children(root)?;
@@ -79,6 +80,7 @@ struct Reader<'a> {
     settings: Settings,
     kind: &'static str,
     is_capacity: bool,
+    finds_sessions: bool,
 }
 
 /// The text of an element.
@@ -183,7 +185,10 @@ impl<'a> Reader<'a> {
                     keys("test.sessions")
                 }
                 // Jetstress writes 0 where it is to find the number itself.
-                Err(_) if value == "0" => comment("found by tuning"),
+                Err(_) if value == "0" => {
+                    self.finds_sessions = true;
+                    comment("found by tuning")
+                }
                 Err(error) => return Err(error),
             },
             "SuppressTuning" => {
@@ -557,6 +562,9 @@ impl<'a> Reader<'a> {
                 // Jetstress, too, puts logs beside the databases when nothing is said.
                 instance.log.clone_from(&instance.databases[0]);
             }
+        }
+        if self.finds_sessions {
+            self.settings.find_sessions();
         }
         Ok(self.settings)
     }

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+/// Where tuning begins; other tests have as many.
+const SESSIONS: u32 = 8;
+
 /// What became of an element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
@@ -62,6 +65,14 @@ impl Settings {
         let keys = self.keys.get(table)?;
         let found = keys.iter().find(|(known, _)| *known == key)?;
         Some(&found.1)
+    }
+
+    /// The test finds its number of sessions, if it is one that can.
+    pub(crate) fn find_sessions(&mut self) {
+        self.set("test", "sessions", SESSIONS.to_string());
+        let kind = self.get("test", "kind");
+        let is_tuned = kind.is_some_and(|kind| ["\"performance\"", "\"stress\""].contains(&kind));
+        self.set("test", "tune", is_tuned.to_string());
     }
 
     /// Elements with this fate.

@@ -71,6 +71,13 @@ fn no_element_is_dropped() {
 }
 
 #[test]
+fn sessions_that_jetstress_finds_are_found() {
+    let text = CONFIG.replace("<ThreadCount>4", "<ThreadCount>0");
+    let test = scenario(&import(&text, &map()).unwrap()).test;
+    assert_eq!((test.sessions, test.tune), (8, true));
+}
+
+#[test]
 fn the_limits_are_those_of_the_kind_of_test() {
     let stress = CONFIG.replace("<Type>Performance", "<Type>Stress");
     let scenario = scenario(&import(&stress, &map()).unwrap());
