@@ -22,7 +22,8 @@ pub fn value(name: &str, value: f64) -> String {
         Unit::Bytes => size(value),
         Unit::Rate => format!("{}/s", megabytes(value)),
         Unit::Seconds => time(value),
-        Unit::Days => counted(whole(value), "day"),
+        Unit::Days if value.fract() == 0.0 => counted(whole(value), "day"),
+        Unit::Days => format!("{} days", few_digits(value)),
     }
 }
 

@@ -29,7 +29,7 @@ mod users;
 pub mod words;
 
 use brunt_array::drive::library;
-use brunt_scenario::{BlockPlan, Organisation};
+use brunt_scenario::{BlockPlan, Organisation, Refusal};
 use brunt_workload::profile::Version;
 
 use constants::Era;
@@ -111,6 +111,23 @@ impl<'o> Demand<'o> {
 /// The size of `org` on the drives that it names.
 pub fn size(org: &Organisation) -> Sizing<'_> {
     Demand::new(org).on(org.storage.block.as_ref())
+}
+
+/// Why the first figure that `org` gives, and nothing is calculated from, cannot be given.
+pub fn unused(org: &Organisation) -> Option<Refusal> {
+    let demand = Demand::new(org);
+    let tiers = demand.tiers.iter().map(|(_, sheet)| sheet);
+    let sheets: Vec<&Sheet> = tiers.chain([&demand.sheet]).collect();
+    let is_there = |name| sheets.iter().any(|sheet| sheet.find(name).is_some());
+    let mut given = org.figures.iter();
+    let (name, figure) = given.find(|(name, _)| !is_there(name))?;
+    let refusal = figure
+        .place
+        .refuse(format!("is not used for {}", org.version));
+    Some(match *name {
+        "server_cores" => refusal.hint("give `figures.megacycles_per_mailbox`, too"),
+        _ => refusal,
+    })
 }
 
 impl Sizing<'_> {

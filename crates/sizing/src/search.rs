@@ -139,6 +139,8 @@ fn blocks(org: &Organisation) -> Vec<(BlockPlan, Rc<DriveModel>)> {
     for drive in all.into_iter().filter(sold) {
         let model = library::find(drive).expect("it is of the library");
         let model = Rc::new(model);
+        let own = org.storage.block.as_ref();
+        let own = own.filter(|block| block.drive.value == drive);
         for level in levels {
             for drives in widths(*level, widest) {
                 let group = GroupPlan {
@@ -151,8 +153,8 @@ fn blocks(org: &Organisation) -> Vec<(BlockPlan, Rc<DriveModel>)> {
                             value: drive,
                             place: Place::flag("--search"),
                         },
-                        drive_size: None,
-                        drive_io_per_s: None,
+                        drive_size: own.and_then(|own| own.drive_size.clone()),
+                        drive_io_per_s: own.and_then(|own| own.drive_io_per_s.clone()),
                         group,
                         logs,
                     };

@@ -2,9 +2,11 @@
 
 use brunt_array::load::Access;
 use brunt_array::{
-    ArrayDesign, CacheDesign, Level, POOL_DRIVES_MIN, Priority, preservation_drives,
+    ArrayDesign, CacheDesign, GroupDesign, Level, POOL_DRIVES_MIN, Priority, SystemDesign,
+    preservation_drives,
 };
 
+use super::layout;
 use super::{ALL, FROM_2013, Gap, Group, Item, Measured, Rule, Severity, Unit, Wanted, float};
 use crate::subject::{Subject, What, known};
 
@@ -260,39 +262,85 @@ fn parity_widths(subject: &Subject<'_>) -> Measured {
     )
 }
 
-/// Shares of random writes: of each random load, or of the version's databases.
-fn write_shares(subject: &Subject<'_>) -> Result<Vec<f64>, Gap> {
+/// Groups under random load, and its share of writes: of each random load, or of the version's databases.
+fn written_groups<'a>(subject: &Subject<'a>) -> Result<Vec<(&'a GroupDesign, f64)>, Gap> {
     if let What::Load(load) = subject.what {
-        let shares = load
-            .simulation
+        let simulation = &load.simulation;
+        let random = simulation
             .streams
             .iter()
-            .filter_map(|stream| match stream.access {
-                Access::Random { read_percent, .. } => Some(100.0 - f64::from(read_percent)),
+            .filter_map(|stream| match &stream.access {
+                Access::Random {
+                    luns, read_percent, ..
+                } => Some((luns, 100.0 - f64::from(*read_percent))),
                 _ => None,
             });
-        return Ok(shares.collect());
+        let groups = random.flat_map(|(luns, share)| {
+            let luns = luns.iter();
+            let groups = luns.flat_map(|lun| groups_of(&simulation.design, *lun));
+            groups.map(move |group| (group, share))
+        });
+        return Ok(groups.collect());
     }
     let test = subject.test()?;
+    let Some(modelled) = subject.modelled() else {
+        return Ok(Vec::new());
+    };
     let reads = brunt_sizing::known(
         test.profile.version,
         test.test.copies.into(),
         "read_percent",
     );
-    Ok(reads.map(|reads| 100.0 - reads).into_iter().collect())
+    let volumes = test
+        .databases()
+        .filter_map(|database| layout::volume_of(modelled, &database.path.value));
+    let groups = volumes.flat_map(|volume| {
+        let lun = u32::try_from(volume.lun).expect("few LUNs");
+        groups_of(&modelled.arrays[volume.array].design, lun)
+    });
+    Ok(groups
+        .flat_map(|group| reads.map(|reads| (group, 100.0 - reads)))
+        .collect())
+}
+
+/// The groups of drives below a LUN and its replica. In a storage pool every LUN lies on all of them.
+fn groups_of(system: &SystemDesign, lun: u32) -> Vec<&GroupDesign> {
+    let of = |array: &'_ ArrayDesign| Some(array.luns.get(lun as usize)?.group);
+    match system {
+        SystemDesign::One(array) => of(array).map(|at| &array.groups[at]).into_iter().collect(),
+        SystemDesign::Pair(pair) => {
+            let pairs = pair.groups.iter().flat_map(|group| &group.luns);
+            let replicas = pairs.filter(|(own, _)| *own == lun);
+            let replicas = replicas.flat_map(|(_, other)| groups_of(&pair.destination, *other));
+            groups_of(&pair.source, lun)
+                .into_iter()
+                .chain(replicas)
+                .collect()
+        }
+        SystemDesign::Paged(_) | SystemDesign::Sites(_) => {
+            let arrays = system.arrays().into_iter();
+            arrays.flat_map(|array| &array.groups).collect()
+        }
+    }
 }
 
 fn parity_writes(subject: &Subject<'_>) -> Measured {
-    let shares = write_shares(subject)?;
-    let groups = subject.groups()?.into_iter();
-    let parity = groups.filter(|(_, group)| matches!(group.level, Level::Raid5 | Level::Raid50(_)));
+    let mut written = written_groups(subject)?;
+    subject.groups()?;
+    written.retain(|(group, _)| matches!(group.level, Level::Raid5 | Level::Raid50(_)));
+    // Many databases lie on one group.
+    let is_same = |one: &(&GroupDesign, f64), other: &(&GroupDesign, f64)| {
+        std::ptr::eq(one.0, other.0) && one.1 == other.1
+    };
+    let mut once: Vec<(&GroupDesign, f64)> = Vec::new();
+    for one in written {
+        if !once.iter().any(|other| is_same(&one, other)) {
+            once.push(one);
+        }
+    }
     known(
-        parity.flat_map(|(_, group)| {
-            shares
-                .iter()
-                .map(|share| Item::new(&group.name, *share))
-                .collect::<Vec<_>>()
-        }),
+        once.into_iter()
+            .map(|(group, share)| Item::new(&group.name, share)),
         "no random load is on RAID 5",
     )
 }

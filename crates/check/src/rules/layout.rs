@@ -134,7 +134,7 @@ const THREE_COPIES: &str = "beside its databases with three copies";
 const TIB: f64 = 1_099_511_627_776.0;
 
 /// The volume of `path` on the first server; all of them are alike.
-fn volume_of<'m>(modelled: &'m ModelledScenario, path: &Path) -> Option<&'m VolumePlan> {
+pub(super) fn volume_of<'m>(modelled: &'m ModelledScenario, path: &Path) -> Option<&'m VolumePlan> {
     let own = modelled.volumes.iter().filter(|volume| volume.server == 0);
     own.filter(|volume| path.starts_with(&volume.path))
         .max_by_key(|volume| volume.path.components().count())

@@ -7,7 +7,7 @@ use brunt_check::{Subject as Checked, What, judge, words};
 use brunt_host::configuration::configuration;
 use brunt_host::preflight::check_places;
 use brunt_scenario::{Document, Override, Place, Refusal, Subject};
-use brunt_sizing::{keys, size};
+use brunt_sizing::{keys, size, unused};
 use clap::Args;
 
 use crate::exit::Exit;
@@ -127,6 +127,9 @@ fn judged<T>(
         Subject::Organisation => {
             let checked = document.check_organisation(overrides, &keys());
             let org = Mistakes::none_or(&checked.mistakes, checked.value)?;
+            if let Some(refusal) = unused(&org) {
+                return Err(refusal.into());
+            }
             judge(&without_host(What::Organisation(&size(&org))))
         }
     })

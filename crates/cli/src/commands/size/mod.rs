@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use brunt_lab::LabError;
 use brunt_scenario::{Document, Organisation, Override, Place, Refusal, Subject};
-use brunt_sizing::{DesignError, Sizing, explain, export, keys, size, words};
+use brunt_sizing::{DesignError, Sizing, explain, export, keys, size, unused, words};
 use clap::Args;
 
 use crate::exit::Exit;
@@ -116,6 +116,9 @@ pub enum SizeError {
 /// [`SizeError`] when there is no size, or when the design cannot be written.
 pub fn run(args: &SizeArgs, output: &Output) -> Result<Exit, SizeError> {
     let mut org = organisation(args)?;
+    if let Some(refusal) = unused(&org) {
+        return Err(refusal.into());
+    }
     let searched = match args.search {
         true => Some(searched(args, &org, output)?),
         false => None,
