@@ -2,6 +2,7 @@
 
 use brunt_paper::verify::verify;
 use brunt_paper::{Paper, is_page, is_paper};
+use brunt_report::result::World;
 
 use crate::{PROGRAM, evidence, files, of_kind, one, sample, text_of};
 
@@ -88,6 +89,52 @@ fn a_redacted_paper_names_no_host() {
     }
     let text = text_of(&pdf);
     assert!(text.contains("server1 was busy") && !text.contains("hail-7"));
+}
+
+/// A modelled server without a name of its own has that of the scenario, which stays.
+#[test]
+fn a_redacted_prediction_keeps_the_name_of_its_scenario() {
+    let mut run = sample::run(true);
+    run.result.world = World::Virtual;
+    run.result.scenario = "mail".to_owned();
+    let server = &mut run.result.storage.servers[0];
+    server.name = "mail".to_owned();
+    server.details.machine.name = "mail".to_owned();
+    run.result.reasons.push("no mail was stored".to_owned());
+    let mut evidence = evidence(vec![files("runs/a", &run)]);
+    evidence.redact().unwrap();
+    let page = Paper::new(&evidence).unwrap().to_html();
+    assert!(page.contains("no mail was stored"), "{page}");
+}
+
+/// A backup of one server of two is no rate of all drives, and its mailboxes are those of that server.
+#[test]
+fn rates_are_normalised_by_the_servers_of_a_test() {
+    let of = |name: &str, test: &str, mailboxes| {
+        let mut run = sample::run(true);
+        run.result.storage.test = test.to_owned();
+        run.result.storage.servers[0].name = name.to_owned();
+        run.result.origin.run_id = format!("{test} of {name}");
+        run.result.storage.details.setup.mailboxes = Some(mailboxes);
+        files(&format!("runs/{test}-{name}"), &run)
+    };
+    let evidence = evidence(vec![
+        of("a", "performance", 4_000),
+        of("b", "performance", 1_000),
+        of("a", "stress", 4_000),
+    ]);
+    let page = Paper::new(&evidence).unwrap().to_html();
+    assert!(page.contains("5,000 mailboxes, 2 servers"), "{page}");
+    let row = |test: &str| {
+        let (_, table) = page.rsplit_once("Normalized results").unwrap();
+        let (_, row) = table.split_once(&format!("<td>{test} test</td>")).unwrap();
+        let (row, _) = row.split_once("</tr>").unwrap();
+        let cells = row.split("<td class=\"n\">").skip(1);
+        let cells = cells.map(|cell| cell.trim_end_matches("</td>").to_owned());
+        cells.collect::<Vec<_>>()
+    };
+    assert_eq!(row("performance"), ["497", "0.10", "41.4", "69.0", "3,614"]);
+    assert_eq!(row("stress"), ["248", "0.06", "-", "-", "3,614"]);
 }
 
 #[test]

@@ -18,6 +18,36 @@ fn one_run_stays_what_it_is() {
 }
 
 #[test]
+fn mailboxes_and_sessions_are_those_of_all() {
+    let of = |name, mailboxes| {
+        let mut run = host(name, true);
+        let setup = &mut run.result.storage.details.setup;
+        (setup.sessions, setup.mailboxes) = (4, mailboxes);
+        run
+    };
+    let summed = |mailboxes| {
+        let all = together(vec![of("a", Some(4_000)), of("b", mailboxes)]).unwrap();
+        let setup = &all.result.storage.details.setup;
+        (setup.sessions, setup.mailboxes)
+    };
+    assert_eq!(summed(Some(1_000)), (8, Some(5_000)));
+    assert_eq!(summed(None), (8, None), "nobody knows");
+}
+
+#[test]
+fn limits_that_differ_stand_with_their_servers() {
+    let mut other = host("b", true);
+    for rule in &mut other.result.rules {
+        rule.limit = rule.limit.map(|limit| limit + 1.0);
+    }
+    let html = report_html(&together(vec![host("a", true), other]).unwrap());
+    assert!(
+        html.contains("<td>database read, average</td><td class=\"n\">each its own</td>"),
+        "{html}"
+    );
+}
+
+#[test]
 fn io_adds_up_and_rules_stay_with_their_host() {
     let (one, two) = (host("a", true), host("b", true));
     let all = together(vec![one.clone(), two.clone()]).unwrap();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use brunt_scenario::{Document, Override};
-use brunt_sizing::{explain, export, keys, size, words};
+use brunt_sizing::{explain, export, keys, size, unused, words};
 
 const ORG: &str = "[profile]\nversion = 2016\n[org]\nservers = 3\ncopies = 2\nfailures = 1\n\
     [mailboxes]\ncount = 1000\nquota = \"1 GiB\"\nmessages_per_day = 100\n\
@@ -37,6 +37,22 @@ fn is_sized(sets: &[&str]) -> bool {
     assert!(export::csv(&sizing).lines().count() > 50);
     let _ = sizing.scenario("org.toml");
     true
+}
+
+#[test]
+fn a_figure_that_the_version_does_not_use_is_refused() {
+    let refused = |version: &str, set: &str| {
+        let text = ORG.replace("2016", version);
+        let document = Document::new("org.toml", &text, Path::new("/")).unwrap();
+        let org = document.organisation(&[Override::of_set(set).unwrap()], &keys());
+        unused(&org.unwrap()).map(|refusal| refusal.to_string())
+    };
+    assert_eq!(refused("2016", "figures.io_per_message=0.01"), None);
+    assert_eq!(refused("2016", "figures.server_cores=8"), None);
+    let said = refused("2007", "figures.io_per_message=0.01").unwrap();
+    assert!(said.contains("is not used for Exchange 2007"), "{said}");
+    let said = refused("2007", "figures.server_cores=8").unwrap();
+    assert!(said.contains("megacycles_per_mailbox"), "{said}");
 }
 
 #[test]

@@ -47,6 +47,18 @@ fn every_candidate_holds_and_costs_what_it_says() {
     assert!(prices.is_sorted(), "{prices:?}");
 }
 
+/// What is known better of a drive counts in a search as well.
+#[test]
+fn a_drive_keeps_the_figures_of_the_organisation() {
+    let own = "[storage]\ndrive = \"constellation2-1000-nlsas\"\ndrive_io_per_s = 60\ndrive_size = \"900 GB\"\nlevel = \"raid10\"\ngroup_drives = 4\nlog_level = \"raid1\"\nlog_drives = 2\n";
+    let org = organisation(&ORG.replace("[search]", &format!("{own}[search]")));
+    for candidate in search(&org).candidates {
+        let is_own = candidate.block.drive.value == "constellation2-1000-nlsas";
+        assert_eq!(candidate.block.drive_io_per_s.is_some(), is_own);
+        assert_eq!(candidate.block.drive_size.is_some(), is_own);
+    }
+}
+
 /// A hand-written loop over groups finds no cheaper one.
 #[test]
 fn nothing_better_is_missed() {
