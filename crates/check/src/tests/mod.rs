@@ -367,6 +367,18 @@ fn what_cannot_be_seen_is_not_judged_and_the_reason_is_said() {
 }
 
 #[test]
+fn random_writes_are_those_of_databases() {
+    let of = |changes: &[(&str, &str)]| modelled("parity-writes", MODELLED, changes);
+    let log = "name = \"log one\"\nlevel = \"raid1\"\ndrives = 2\n";
+    let backups = "[[array.group]]\nname = \"backups\"\nlevel = \"raid5\"\ndrives = 5\n";
+    let beside = format!("{log}{backups}");
+    let with_backups = [("count = 7", "count = 12"), (log, beside.as_str())];
+    assert!(matches!(of(&with_backups), Outcome::DoesNotApply(_)));
+    let databases = [("level = \"raid10\"", "level = \"raid5\"")];
+    assert!(matches!(of(&databases), Outcome::Broken(_)));
+}
+
+#[test]
 fn three_copies_may_have_logs_beside_databases() {
     let change = |copies: &str| {
         modelled(
