@@ -61,6 +61,7 @@ fn simulated(
     let options = Options {
         engine: Engine::Twin,
         read_files: false,
+        in_one_piece: true,
         program: Program::default(),
     };
     let table = Rc::new(Table(RefCell::new(Counters::HEAD.to_owned())));

@@ -25,10 +25,13 @@ use brunt_scenario::{ArrayPlan, ModelledScenario};
 use brunt_units::{ByteSize, Span};
 use brunt_workload::keys::Mixer;
 
+use crate::Options;
+
 /// The seeds of the halves of `scenario`; its own if it is simulated in one piece.
-pub(crate) fn seeds(scenario: &ModelledScenario) -> Vec<u64> {
+pub(crate) fn seeds(scenario: &ModelledScenario, options: &Options) -> Vec<u64> {
     let seed = scenario.scenario.test.seed;
     match in_one_piece(scenario, &scenario.scenario.plan()) {
+        _ if options.in_one_piece => vec![seed],
         Some(_) => vec![seed],
         // TOML has no larger numbers.
         None => vec![seed, Mixer::new(seed).key(SECOND) & i64::MAX.unsigned_abs()],

@@ -111,6 +111,8 @@ pub struct Options {
     pub engine: Engine,
     /// Whether files are read after the test.
     pub read_files: bool,
+    /// Whether it is simulated in one piece, as it would be run, also where two halves would do.
+    pub in_one_piece: bool,
     /// The program.
     pub program: Program,
 }
@@ -202,7 +204,7 @@ impl<'a> Lab<'a> {
             reason = "the result says how long this machine took; nothing hangs on it"
         )]
         let begun = Instant::now();
-        let seeds = halves::seeds(scenario);
+        let seeds = halves::seeds(scenario, &options);
         if options.engine == Engine::Bytes {
             has_room(scenario, seeds.len() as u64)?;
         }

@@ -126,7 +126,7 @@ impl Points<'_> {
         let mut overrides = self.overrides.to_vec();
         overrides.extend(values.first().cloned());
         let scenario = self.document.modelled_test(&overrides);
-        scenario.map_or(1, |scenario| halves::seeds(&scenario).len())
+        scenario.map_or(1, |scenario| halves::seeds(&scenario, self.options).len())
     }
 
     fn one(&self, value: &Override, stop: &Stop) -> Result<Tried, LabError> {

@@ -34,6 +34,7 @@ fn options(engine: Engine, read_files: bool) -> Options {
     Options {
         engine,
         read_files,
+        in_one_piece: false,
         program: Program {
             version: "0".to_owned(),
             commit: None,
@@ -113,13 +114,17 @@ fn a_test_has_the_same_verdict_whether_files_are_read_after_it_or_not() {
 
 /// A system so idle that an hour of it takes a moment.
 fn idle(more: &[&str]) -> RunResult {
+    idle_with(more, options(Engine::Twin, false))
+}
+
+fn idle_with(more: &[&str], options: Options) -> RunResult {
     let system = include_str!("../examples/small-system.toml");
     let document = Document::new("small-system.toml", system, Path::new("/")).unwrap();
     let sets = ["test.scheduling=pause 20", "test.min_warmup=10s"];
     let sets = sets.iter().chain(more);
     let sets: Vec<Override> = sets.map(|set| Override::of_set(set).unwrap()).collect();
     let scenario = document.modelled_test(&sets).unwrap();
-    predict(&scenario, options(Engine::Twin, false), &Stop::default()).unwrap()
+    predict(&scenario, options, &Stop::default()).unwrap()
 }
 
 #[test]
@@ -165,4 +170,11 @@ fn a_complete_prediction_has_two_halves_and_says_why() {
     let is_unjudged = |rule: &brunt_report::result::Rule| rule.outcome == Outcome::NotJudged;
     assert!(!whole.rules.iter().any(is_unjudged));
     assert!(idle(&["test.duration=2min"]).storage.precision.is_none());
+    let in_one_piece = Options {
+        in_one_piece: true,
+        ..options(Engine::Twin, false)
+    };
+    let sets = ["test.precision=none", "test.duration=20min"];
+    let one = idle_with(&sets, in_one_piece).storage.precision.unwrap();
+    assert_eq!((one.seeds.len(), one.collected_s), (1, 1_200.0));
 }

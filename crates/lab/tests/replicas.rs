@@ -31,6 +31,7 @@ fn simulated(engine: Engine, text: &str, more: &[&str]) -> RunResult {
     let options = Options {
         engine,
         read_files: false,
+        in_one_piece: false,
         program: Program {
             version: "0".to_owned(),
             commit: None,

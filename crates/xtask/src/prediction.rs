@@ -34,6 +34,7 @@ pub(crate) fn simulate(
     let options = Options {
         engine: Engine::Twin,
         read_files: checksum,
+        in_one_piece: false,
         program: Program {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             commit: None,

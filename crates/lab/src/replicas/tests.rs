@@ -81,6 +81,7 @@ fn a_replica_that_lacks_one_write_of_its_log_is_found() {
     let options = Options {
         engine: Engine::Bytes,
         read_files: false,
+        in_one_piece: false,
         program: Program {
             version: "0".to_owned(),
             commit: None,

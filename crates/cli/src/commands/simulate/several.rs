@@ -178,6 +178,7 @@ fn options(args: &SimulateArgs) -> Options {
     Options {
         engine: args.engine.into(),
         read_files: false,
+        in_one_piece: false,
         program: version::program(),
     }
 }

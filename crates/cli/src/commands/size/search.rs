@@ -224,6 +224,7 @@ fn simulated(org: &Organisation, stop: &Stop) -> Result<Simulated, SizeError> {
     let options = Options {
         engine: Engine::Twin,
         read_files: false,
+        in_one_piece: false,
         program: version::program(),
     };
     let result = predict_to_an_answer(scenario, &options, stop)?;

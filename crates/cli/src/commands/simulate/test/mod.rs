@@ -40,6 +40,7 @@ pub(super) fn run(
     let options = Options {
         engine: args.engine.into(),
         read_files: true,
+        in_one_piece: false,
         program: version::program(),
     };
     output.talk(&words::opening(scenario, options.engine));
