@@ -244,6 +244,7 @@ impl Outcome {
                     VolumeError::Exists => (1, String::new()),
                     VolumeError::NoSpace => (2, String::new()),
                     VolumeError::Denied => (3, String::new()),
+                    VolumeError::Device => (5, String::new()),
                     other => (4, other.to_string()),
                 };
                 let words = words.chars().scan(0, |length, next| {
@@ -285,6 +286,7 @@ impl Outcome {
                 2 => VolumeError::NoSpace,
                 3 => VolumeError::Denied,
                 4 => VolumeError::Other(bytes.text(WORDS_MAX)?.to_owned()),
+                5 => VolumeError::Device,
                 _ => return Err(Nonsense),
             }),
             _ => return Err(Nonsense),
@@ -456,6 +458,7 @@ mod tests {
             Outcome::Io(IoError::NoSpace),
             Outcome::Io(IoError::Other(-28)),
             Outcome::Volume(VolumeError::Exists),
+            Outcome::Volume(VolumeError::Device),
             Outcome::Volume(VolumeError::Other("is a link".to_owned())),
         ]
     }

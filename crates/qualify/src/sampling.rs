@@ -229,6 +229,11 @@ impl Sampler {
         }
     }
 
+    /// The running interval is the last: when it is closed, no histogram is held back any more.
+    pub fn is_last(&mut self) {
+        self.held.every = 1;
+    }
+
     /// Adds the queues of passive copies, by name, at the end of the interval that is closed at `now`.
     pub fn note_queues(&mut self, now: Time, queues: &[(String, [u32; 2])]) {
         let (begin, length) = self.interval(now);
@@ -584,6 +589,28 @@ mod tests {
         assert!((bytes - 98_304.0).abs() < 0.01);
         assert_eq!(sample.page_fault_stalls_per_s, 0.0);
         assert_eq!(board.with(|m| m.databases[0].reads.total().count), 1);
+    }
+
+    #[test]
+    fn nothing_is_held_back_at_the_end() {
+        let (board, plan) = (MeterBoard::new(2, 2), plan());
+        let begin = Time::ZERO + Span::seconds(30);
+        let mut sampler = Sampler::start(&plan, begin, &board);
+        sampler.held.every = 3;
+        let mut close = |is_last: bool| {
+            board.database(1, |m| &mut m.reads, 32_768, MS * 7);
+            if is_last {
+                sampler.is_last();
+            }
+            let due = sampler.due();
+            let recorded = sampler.close(due, &board, &[], 0);
+            let log = String::from_utf8(recorded.latency_log).unwrap();
+            log.contains("Tag=DB2.read,")
+        };
+        assert_eq!(
+            [false, false, false, false, true].map(&mut close),
+            [false, false, true, false, true]
+        );
     }
 
     #[test]

@@ -175,6 +175,8 @@ pub struct Population {
     /// No number between `low` and here is free. Without this, a record locked for a long time would make each delete walk past all
     /// records deleted after it.
     search: u64,
+    /// Records whose delete failed. The next delete would fail at the same place, and all deletes after it.
+    spared: BTreeSet<u64>,
 }
 
 /// Random draws before falling back to a sequential search.
@@ -207,6 +209,7 @@ impl Population {
             gone: extent.gone.iter().copied().collect(),
             locked: Vec::new(),
             search: extent.low,
+            spared: BTreeSet::new(),
         };
         population.advance();
         population
@@ -262,7 +265,8 @@ impl Population {
     /// Locks the oldest free record, for a delete.
     pub fn delete(&mut self) -> Option<Record> {
         let from = self.search.max(self.low);
-        let found = (from..self.next).find(|number| self.is_free(*number));
+        let may_go = |number: &u64| self.is_free(*number) && !self.spared.contains(number);
+        let found = (from..self.next).find(may_go);
         self.search = found.unwrap_or(self.next);
         Some(self.lock(found?))
     }
@@ -311,6 +315,15 @@ impl Population {
     pub fn keep(&mut self, record: Record) {
         self.unlock(record);
         self.search = self.search.min(record.number);
+    }
+
+    /// Ends the failed delete of a record, which is not to be deleted any more.
+    ///
+    /// # Panics
+    /// When the record was not locked.
+    pub fn spare(&mut self, record: Record) {
+        self.unlock(record);
+        self.spared.insert(record.number);
     }
 
     /// Ends the operation on a record that is gone: its delete was committed, or its insert was rolled back.

@@ -39,6 +39,8 @@ pub enum Outcome {
     Committed,
     /// It was rolled back.
     RolledBack,
+    /// It ended with an error, and was rolled back.
+    Failed,
 }
 
 /// The workload of a test; see the [module](self).
@@ -163,13 +165,13 @@ impl Workload {
         let population = &mut self.populations[database as usize];
         let lives = match kind {
             Kind::Insert => outcome == Outcome::Committed,
-            Kind::Delete => outcome == Outcome::RolledBack,
+            Kind::Delete => outcome != Outcome::Committed,
             Kind::Replace | Kind::Read => true,
         };
-        if lives {
-            population.keep(record);
-        } else {
-            population.remove(record);
+        match lives {
+            true if kind == Kind::Delete && outcome == Outcome::Failed => population.spare(record),
+            true => population.keep(record),
+            false => population.remove(record),
         }
         if lives && matches!(kind, Kind::Insert | Kind::Read) {
             let at = session as usize * self.populations.len() + database as usize;
@@ -331,6 +333,34 @@ mod tests {
             workload.ended(operation, Outcome::Committed);
         }
         assert!(replaced > 800 && known == replaced, "{known} of {replaced}");
+    }
+
+    /// A bad page would otherwise stop all deletes of a database, and be read again by each of them.
+    #[test]
+    fn a_record_whose_delete_failed_stays_and_is_not_deleted_again() {
+        let mut workload = workload(1, 1, 1, 1_000);
+        let (mut spared, mut deleted, mut read) = (None, 0, false);
+        for _ in 0..20_000 {
+            let operation = workload.next(0);
+            let record = operation.record;
+            let outcome = match operation.kind {
+                Kind::Delete if spared.is_none() => {
+                    spared = Some(record);
+                    Outcome::Failed
+                }
+                Kind::Delete => {
+                    assert_ne!(Some(record), spared);
+                    deleted += 1;
+                    Outcome::Committed
+                }
+                _ => {
+                    read |= spared == Some(record);
+                    Outcome::Committed
+                }
+            };
+            workload.ended(operation, outcome);
+        }
+        assert!(deleted > 1_000 && read, "{deleted}");
     }
 
     #[test]

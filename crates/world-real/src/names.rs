@@ -26,6 +26,7 @@ pub(crate) fn refusal(error: Errno) -> VolumeError {
             VolumeError::Other("too many files are open: see `ulimit -n`".to_owned())
         }
         Errno::ACCESS | Errno::PERM | Errno::ROFS => VolumeError::Denied,
+        Errno::IO => VolumeError::Device,
         other => VolumeError::Other(other.to_string()),
     }
 }

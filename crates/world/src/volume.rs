@@ -73,6 +73,9 @@ pub enum VolumeError {
     /// The user lacks the permission.
     #[error("permission denied")]
     Denied,
+    /// The device failed (EIO).
+    #[error("input/output error")]
+    Device,
     /// Any other error, in the operating system's words.
     #[error("{0}")]
     Other(String),

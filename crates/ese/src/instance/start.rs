@@ -107,6 +107,8 @@ impl<C: Content> Instance<C> {
             let mut signature = [0; SIGNATURE_BYTES];
             {
                 let mut header = entry.header.borrow_mut();
+                // While undo rolls the log, headers name the new file before it is the current one.
+                let generation = generation.max(header.committed);
                 header.state = DatabaseState::Dirty;
                 header.time = time;
                 header.attached = self.0.log.tail();

@@ -361,7 +361,11 @@ impl TwinTable {
             return;
         }
         let (own, database) = (instance.clone(), self.database);
-        instance.run_background(async move { own.grow_file(database, more).await });
+        instance.run_background(async move {
+            // An operation that still finds no pages grows the file itself, and reports the error.
+            let _ = own.grow_file(database, more).await;
+            Ok(())
+        });
     }
 
     /// Extends the file, or waits for a growth in progress.

@@ -309,7 +309,7 @@ impl<T: Target + 'static> Sessions<T> {
                     .for_each(|finding| log.findings.add(finding));
                 match outcome {
                     Outcome::Committed => log.committed += 1,
-                    Outcome::RolledBack => log.rolled_back += 1,
+                    Outcome::RolledBack | Outcome::Failed => log.rolled_back += 1,
                 }
                 outcome
             }
@@ -320,7 +320,7 @@ impl<T: Target + 'static> Sessions<T> {
                 if log.errors >= ERRORS_MAX {
                     self.stopping.set(true);
                 }
-                Outcome::RolledBack
+                Outcome::Failed
             }
         }
     }

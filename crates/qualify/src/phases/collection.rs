@@ -99,6 +99,9 @@ impl Director<'_> {
                         .into_iter()
                         .for_each(|news| self.note(news));
                 }
+                if over {
+                    sampler.is_last();
+                }
                 let recorded = sampler.close(now, board, &operations, resident());
                 self.listener.recorded(&recorded);
             }

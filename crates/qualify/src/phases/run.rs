@@ -327,6 +327,7 @@ impl Director<'_> {
             self.shard.iter().for_each(|shard| shard.give_up());
         }
         let closed = self.shut_down(&load, server).await;
+        let unclosed = closed.as_ref().ok().and_then(|closed| closed.clone().err());
         run.last = server.file_sizes();
         run.note_sessions(&load.sessions);
         run.ending = match (refused.or(load.outgrown.clone()), closed) {
@@ -340,7 +341,8 @@ impl Director<'_> {
                 (None, false) => Ending::Complete,
             },
         };
-        run.note_errors(server.failure().or(server.replication_error()));
+        let failure = server.failure().or(unclosed);
+        run.note_errors(failure.or(server.replication_error()));
         let maintenance = maintenance.unwrap_or_default();
         run.note_maintenance(&maintenance);
         if let Some(followers) = server.followers() {

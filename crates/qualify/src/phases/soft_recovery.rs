@@ -55,7 +55,7 @@ impl Director<'_> {
         match self.unless_hung(self.crash_and_recover(run, server)).await {
             Ok(Ok(())) => Some(extents),
             Ok(Err(error)) => {
-                run.note_errors(Some(error.clone()));
+                run.note_lost_log(&error);
                 run.ending = Ending::Broken(error.to_string());
                 None
             }
@@ -105,6 +105,9 @@ impl Director<'_> {
             if now >= sampler.due() || (over && now > sampler.closed_at()) {
                 let resident = u64::from(server.resident().0) * page;
                 let operations = load.sessions.take_latencies();
+                if over {
+                    sampler.is_last();
+                }
                 let recorded = sampler.close(now, board, &operations, resident);
                 self.listener.recorded(&recorded);
             }
@@ -132,11 +135,14 @@ impl Director<'_> {
     /// Ends the test cleanly without a recovery; returns the reason.
     async fn ended_early<T: Table>(
         &self,
-        run: &TestRun,
+        run: &mut TestRun,
         server: &Rc<Server<T>>,
         outgrown: Option<String>,
     ) -> Ending {
         let closed = self.close(server).await;
+        if let Ok(Err(error)) = &closed {
+            run.note_errors(server.failure().or(Some(error.clone())));
+        }
         match (server.failure(), closed) {
             (_, Err(GaveUp)) => Ending::Broken(self.hung()),
             (Some(error), _) | (None, Ok(Err(error))) => Ending::Broken(error.to_string()),

@@ -208,6 +208,14 @@ impl TestRun {
         }
     }
 
+    /// Counts what recovery says of files that this program wrote a moment before: whatever is missing of a log, the storage has lost.
+    pub(crate) fn note_lost_log(&mut self, error: &EngineError) {
+        self.note_errors(Some(error.clone()));
+        if self.errors.0 == 0 && is_lost_log(error) {
+            self.errors = (1, error.to_string());
+        }
+    }
+
     /// Adds bad pages that background maintenance has found.
     pub(crate) fn note_maintenance(&mut self, scans: &[Maintenance]) {
         let bad = scans.iter().map(|scan| scan.findings().bad);
@@ -248,8 +256,21 @@ impl TestRun {
     }
 }
 
+fn is_lost_log(error: &EngineError) -> bool {
+    matches!(
+        error,
+        EngineError::LogCorrupt { .. }
+            | EngineError::LogHeader { .. }
+            | EngineError::LogEmpty(_)
+            | EngineError::LogMissing(_)
+            | EngineError::LogRequired { .. }
+            | EngineError::LogEndMissing { .. }
+    )
+}
+
 fn is_storage_fault(error: &EngineError) -> bool {
     use brunt_world::IoError::{Device, Medium, Other, PastEnd};
+    use brunt_world::VolumeError;
     match error {
         EngineError::Page { fault, .. } => !matches!(fault, PageFault::Structure),
         EngineError::LogFailed { error, .. }
@@ -257,6 +278,7 @@ fn is_storage_fault(error: &EngineError) -> bool {
         | EngineError::File { error, .. } => {
             matches!(error, Device | Medium | PastEnd | Other(_))
         }
+        EngineError::Volume { error, .. } => *error == VolumeError::Device,
         _ => false,
     }
 }

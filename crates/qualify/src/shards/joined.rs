@@ -179,6 +179,8 @@ impl<'a> Joined<'a> {
     /// Closes a sample at `at`, with what each shard has handed in.
     fn close(&mut self, at: Time, sampled: Vec<Option<Sampled>>) {
         let begin = sampled.iter().flatten().map(|sampled| sampled.begin).min();
+        let mut shards = self.shards.iter();
+        let is_last = shards.all(|state| !state.goes_on && state.waiting.is_empty());
         let (plan, board) = (self.plan, &self.board);
         let begin = begin.expect("one of them has a sample");
         let sampler = self
@@ -199,6 +201,9 @@ impl<'a> Joined<'a> {
         }
         if at > sampler.closed_at() {
             let cache_bytes = self.shards.iter().map(|state| state.cache_bytes).sum();
+            if is_last {
+                sampler.is_last();
+            }
             let recorded = sampler.close(at, board, &operations, cache_bytes);
             self.listener.recorded(&recorded);
         }
@@ -369,6 +374,9 @@ mod tests {
             assert_eq!(heard.0.borrow().len(), number, "the other one is missing");
             joined.take(1, shards[1].sample(end, is_last), end);
             let operations = vec![OperationLatencies::default(); 2];
+            if is_last {
+                sampler.is_last();
+            }
             let wanted = sampler.close(end, &alone, &operations, 2_000);
             let heard = heard.0.borrow();
             assert_eq!(heard[number].counters, wanted.counters);

@@ -56,8 +56,13 @@ pub async fn records(
         .map(|(index, extent)| Database::new(server, index, extent))
         .collect();
     let total = databases.iter().map(|database| database.asked).sum();
-    for database in databases {
+    let count = databases.len() as u64;
+    for (database, before_it) in databases.into_iter().zip(0..) {
         let before = all.checked;
+        // What one does not need, the others share.
+        let now = world.clock.now();
+        let left = until.since(now);
+        let until = now + Span(left.0.div_euclid(count - before_it));
         let going = |checked| {
             let done = before + checked;
             listener.tell(world.clock.now(), &News::VerifyingRecords { done, total });
@@ -136,7 +141,7 @@ impl Database {
             checked: Cell::new(0),
             known: Cell::new(0),
             findings: RefCell::default(),
-            going: Cell::new(true),
+            going: Cell::new(tell(0)),
         });
         let readers: Vec<_> = (0..READERS)
             .map(|_| {
