@@ -135,6 +135,8 @@ pub(crate) struct Inner<C: Content> {
     pub(crate) background: Cell<u32>,
     pub(crate) changed: Event,
     pub(crate) failure: RefCell<Option<EngineError>>,
+    /// Why a sparse page was not merged, the first time.
+    pub(crate) unmerged: RefCell<Option<EngineError>>,
 }
 
 impl<C: Content> Deref for Inner<C> {
@@ -205,6 +207,11 @@ impl<C: Content> Instance<C> {
             .clone()
             .or_else(|| self.0.log.failure())
             .or_else(|| self.0.cache.failure())
+    }
+
+    /// The error that a neighbour of a sparse page was read with, the first time; the instance works on without merging them.
+    pub fn unmerged(&self) -> Option<EngineError> {
+        self.0.unmerged.borrow().clone()
     }
 
     pub(super) fn record_error(

@@ -56,7 +56,11 @@ impl Instance<Bytes> {
             self.take_back(transaction).await?;
             self.carry_out(transaction).await?;
         }
-        Ok(report)
+        // A page that cannot be read is found before anybody works with the database.
+        match self.0.unmerged.borrow_mut().take() {
+            Some(error) => Err(error),
+            None => Ok(report),
+        }
     }
 
     /// Undoes the steps of a transaction, newest first, and closes it.
@@ -115,10 +119,16 @@ impl Instance<Bytes> {
             tree::remove(change, id, key)
         });
         if let RemoveOutcome::Removed { sparse: true } = removed.await? {
-            self.change(database, 0, Role::System, |change| {
+            let merged = self.change(database, 0, Role::System, |change| {
                 tree::shrink(change, id, key)
-            })
-            .await?;
+            });
+            match merged.await {
+                // The node is gone, and its page may stay sparse: its transaction has done what it was to do.
+                Err(error @ EngineError::Page { .. }) => {
+                    self.0.unmerged.borrow_mut().get_or_insert(error);
+                }
+                other => other?,
+            }
         }
         Ok(())
     }

@@ -20,3 +20,4 @@ mod readers;
 mod redo;
 mod safety;
 mod small_cache;
+mod unreadable_neighbour;

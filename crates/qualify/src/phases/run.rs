@@ -342,7 +342,8 @@ impl Director<'_> {
             },
         };
         let failure = server.failure().or(unclosed);
-        run.note_errors(failure.or(server.replication_error()));
+        let failure = failure.or(server.replication_error());
+        run.note_errors(failure.or(server.unmerged()));
         let maintenance = maintenance.unwrap_or_default();
         run.note_maintenance(&maintenance);
         if let Some(followers) = server.followers() {

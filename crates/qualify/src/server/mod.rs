@@ -276,6 +276,11 @@ impl<T: Table> Server<T> {
     pub fn failure(&self) -> Option<EngineError> {
         self.instances.iter().find_map(Instance::failure)
     }
+
+    /// The first error of a page that was to be merged.
+    pub(crate) fn unmerged(&self) -> Option<EngineError> {
+        self.instances.iter().find_map(Instance::unmerged)
+    }
 }
 
 impl<T: Table> Target for Server<T> {
