@@ -30,11 +30,10 @@ use crate::Options;
 /// The seeds of the halves of `scenario`; its own if it is simulated in one piece.
 pub(crate) fn seeds(scenario: &ModelledScenario, options: &Options) -> Vec<u64> {
     let seed = scenario.scenario.test.seed;
-    match in_one_piece(scenario, &scenario.scenario.plan()) {
-        _ if options.in_one_piece => vec![seed],
-        Some(_) => vec![seed],
+    match options.in_one_piece || in_one_piece(scenario, &scenario.scenario.plan()).is_some() {
+        true => vec![seed],
         // TOML has no larger numbers.
-        None => vec![seed, Mixer::new(seed).key(SECOND) & i64::MAX.unsigned_abs()],
+        false => vec![seed, Mixer::new(seed).key(SECOND) & i64::MAX.unsigned_abs()],
     }
 }
 

@@ -305,9 +305,13 @@ fn written_groups<'a>(subject: &Subject<'a>) -> Result<Vec<(&'a GroupDesign, f64
 
 /// The groups of drives below a LUN and its replica. In a storage pool every LUN lies on all of them.
 fn groups_of(system: &SystemDesign, lun: u32) -> Vec<&GroupDesign> {
-    let of = |array: &'_ ArrayDesign| Some(array.luns.get(lun as usize)?.group);
     match system {
-        SystemDesign::One(array) => of(array).map(|at| &array.groups[at]).into_iter().collect(),
+        SystemDesign::One(array) => {
+            let own = array.luns.get(lun as usize);
+            own.map(|lun| &array.groups[lun.group])
+                .into_iter()
+                .collect()
+        }
         SystemDesign::Pair(pair) => {
             let pairs = pair.groups.iter().flat_map(|group| &group.luns);
             let replicas = pairs.filter(|(own, _)| *own == lun);
@@ -325,22 +329,19 @@ fn groups_of(system: &SystemDesign, lun: u32) -> Vec<&GroupDesign> {
 }
 
 fn parity_writes(subject: &Subject<'_>) -> Measured {
-    let mut written = written_groups(subject)?;
-    subject.groups()?;
-    written.retain(|(group, _)| matches!(group.level, Level::Raid5 | Level::Raid50(_)));
-    // Many databases lie on one group.
-    let is_same = |one: &(&GroupDesign, f64), other: &(&GroupDesign, f64)| {
-        std::ptr::eq(one.0, other.0) && one.1 == other.1
-    };
-    let mut once: Vec<(&GroupDesign, f64)> = Vec::new();
-    for one in written {
-        if !once.iter().any(|other| is_same(&one, other)) {
-            once.push(one);
-        }
-    }
+    let written = written_groups(subject)?;
+    let groups = subject.groups()?.into_iter();
+    let parity = groups.filter(|(_, group)| matches!(group.level, Level::Raid5 | Level::Raid50(_)));
     known(
-        once.into_iter()
-            .map(|(group, share)| Item::new(&group.name, share)),
+        parity.flat_map(|(_, group)| {
+            let own = written.iter().filter(|(own, _)| std::ptr::eq(*own, group));
+            let mut shares: Vec<f64> = own.map(|(_, share)| *share).collect();
+            // Many databases lie on one group.
+            shares.sort_by(f64::total_cmp);
+            shares.dedup();
+            let item = |share| Item::new(&group.name, share);
+            shares.into_iter().map(item).collect::<Vec<_>>()
+        }),
         "no random load is on RAID 5",
     )
 }
