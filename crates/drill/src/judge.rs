@@ -157,11 +157,11 @@ impl Evidence {
         let last = self.survivals.last();
         let is_told = last.is_some_and(|last| last.refused.is_some() || last.loss.is_err());
         let is_known = is_told || self.unfinished.is_some();
-        if let Some(waited) = self.out_of_service.filter(|_| !is_known) {
+        if self.out_of_service.is_some() && !is_known {
             let most = wanted.recovery_time.as_seconds();
             rules.push(Rule {
                 outcome: Outcome::Failed,
-                remark: format!("users had no service for the last {waited}"),
+                remark: "service did not come back".to_owned(),
                 ..Rule::at_most(named("drill-recovery-time"), "s", most, None)
             });
         }

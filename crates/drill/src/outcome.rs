@@ -111,7 +111,6 @@ impl Rehearsed {
     pub fn put_into(self, result: &mut RunResult, wanted: &Objectives, words: &Words<'_>) {
         let rules = self.evidence.rules(wanted);
         let (outcome, why) = self.evidence.outcome(&rules);
-        let lost = self.evidence.out_of_service;
         let drill = self.written(outcome);
         let begun = result.times.started;
         let length = drill.samples.last().map_or(0.0, |sample| sample.at_s);
@@ -126,7 +125,7 @@ impl Rehearsed {
             .collect();
         result.rules = rules;
         result.storage.test = "drill".to_owned();
-        result.storage.details.sentence = sentence(&drill, words.by, lost, &why);
+        result.storage.details.sentence = sentence(&drill, words.by, &why);
         result.drill = Some(drill);
     }
 
@@ -154,6 +153,7 @@ impl Rehearsed {
             outcome,
             rpo: last.map(|one| one.rpo),
             rto_s: last.map(|one| one.rto_s),
+            out_of_service_s: self.evidence.out_of_service.map(Span::as_seconds),
             steps: last.map(|one| one.steps.clone()).unwrap_or_default(),
             controls: controls.collect(),
             replication: self.replication,
@@ -175,16 +175,17 @@ fn later(begun: Timestamp, seconds: f64) -> Timestamp {
 }
 
 /// What the drill showed, in one sentence.
-fn sentence(drill: &Drill, by: &str, lost: Option<Span>, why: &[String]) -> String {
+fn sentence(drill: &Drill, by: &str, why: &[String]) -> String {
     let red = drill.controls.iter().filter(|control| control.red).count();
     let controls = match drill.controls.len() {
         0 => "no control was run".to_owned(),
         all => format!("{red} of {all} controls were found"),
     };
     let told = match (&drill.rpo, drill.rto_s) {
-        _ if let Some(waited) = lost => {
-            format!("Users had no service for the last {waited}; {controls}.")
-        }
+        _ if let Some(waited) = drill.out_of_service_s => format!(
+            "Users had no service for the last {}; {controls}.",
+            Span::from_seconds(waited)
+        ),
         (Some(rpo), Some(rto)) => {
             let lost = match rpo.transactions {
                 0 => "Nothing that was acknowledged is lost".to_owned(),

@@ -14,6 +14,9 @@ pub struct Drill {
     pub rpo: Option<DrillLoss>,
     /// From the failure to the first operation that was served; null without a failover.
     pub rto_s: Option<f64>,
+    /// How long users had had no service when the drill ended; null when they had it.
+    #[serde(default)]
+    pub out_of_service_s: Option<f64>,
     /// The steps of the last failover, in order; they add up to `rto_s`.
     pub steps: Vec<DrillStep>,
     /// Faults that were injected into a replica to see whether the checks find them.

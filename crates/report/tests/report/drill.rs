@@ -50,6 +50,7 @@ fn passed() -> Run {
         outcome: Verdict::Pass,
         rpo: Some(rpo),
         rto_s: Some(330.75),
+        out_of_service_s: None,
         steps: steps.clone(),
         controls: names.map(control).to_vec(),
         replication: DrillReplication {
@@ -320,14 +321,16 @@ fn each_failure_is_a_sentence() {
 #[test]
 fn service_that_did_not_come_back_is_a_sentence() {
     let mut run = lost();
+    run.result.drill.as_mut().unwrap().out_of_service_s = Some(150.0);
     run.result.rules = vec![Rule {
         measured: None,
         outcome: Outcome::Failed,
-        remark: "users had no service for the last 60.0 s".to_owned(),
+        remark: "service did not come back".to_owned(),
         ..rule("drill-recovery-time", Group::Limits, "s", 900.0, 0.0)
     }];
-    let words = "Service did not come back: users had no service for the last 60.0 s.";
-    assert_eq!(why(&report_html(&run), "What failed")[0], words);
+    let html = report_html(&run);
+    assert_eq!(why(&html, "What failed")[0], "Service did not come back.");
+    assert!(html.contains("no service 2 min 30 s"), "{html}");
 }
 
 #[test]

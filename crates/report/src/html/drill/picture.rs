@@ -217,6 +217,11 @@ pub(super) fn outages(drill: &Drill) -> Vec<Band> {
         .iter()
         .map(|one| band(one.at_s, one.rto_s))
         .collect();
+    let end = drill.samples.last().map_or(0.0, |sample| sample.at_s);
+    let last = drill
+        .out_of_service_s
+        .map(|seconds| band(end - seconds, seconds));
+    outages.extend(last);
     let silent = drill.phases.iter().filter(|phase| phase.name == NO_SERVICE);
     for phase in silent {
         let is_new = |known: &Band| phase.to_s <= known.from_s || known.until_s <= phase.from_s;

@@ -94,7 +94,7 @@ fn of_rule(rule: &Rule, drill: &Drill) -> String {
                 None => sentence(&format!("commits that users were told are safe are lost{}{limit}", also(": "))),
             }
         }
-        "drill-recovery-time" if rule.measured.is_none() => sentence(&format!("service did not come back{}", also(": "))),
+        "drill-recovery-time" if rule.measured.is_none() => sentence(remark),
         "drill-recovery-time" => {
             let limit = rule.limit.unwrap_or_default();
             let failover = drill.failovers.iter().find(|one| one.rto_s == measured);
