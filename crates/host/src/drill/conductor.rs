@@ -61,6 +61,16 @@ pub(super) enum Trouble {
     Failed(String),
 }
 
+impl Trouble {
+    /// What is in the way, in words; a stop stays one.
+    pub(super) fn why(self) -> Result<String, Self> {
+        match self {
+            Self::Stopped => Err(self),
+            Self::Said(why) | Self::Failed(why) => Ok(why),
+        }
+    }
+}
+
 impl From<String> for Trouble {
     fn from(why: String) -> Self {
         Self::Said(why)

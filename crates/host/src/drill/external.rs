@@ -209,11 +209,9 @@ impl<'a> Steps<'a> {
         let ran = real
             .executor
             .block_on(async move { exec::run(&world, &exec, &environment, heed).await });
-        ran.map_err(|trouble| match trouble {
-            Trouble::Stopped => RealDrillError::Stopped,
-            Trouble::Said(why) | Trouble::Failed(why) => {
-                RealDrillError::Broken(format!("{}: {why}", step.when.word()))
-            }
+        ran.map_err(|trouble| match trouble.why() {
+            Ok(why) => RealDrillError::Broken(format!("{}: {why}", step.when.word())),
+            Err(_) => RealDrillError::Stopped,
         })
     }
 }

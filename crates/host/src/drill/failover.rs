@@ -64,15 +64,13 @@ impl Conductor {
         }
         let (said, replay) = match self.take_over(&mut steps).await {
             Ok(taken) => taken,
-            Err(Trouble::Said(why) | Trouble::Failed(why)) => return self.unusable(name, why),
-            Err(Trouble::Stopped) => return Err(Trouble::Stopped),
+            Err(trouble) => return self.unusable(name, trouble.why()?),
         };
         let begun = self.now();
         let replayed = match self.ask(Side::Destination, &Command::Open).await {
             Ok(Answer::Opened { replay_s, .. }) => Span::from_seconds(replay_s),
             Ok(_) => return Err(unexpected(Side::Destination)),
-            Err(Trouble::Said(why) | Trouble::Failed(why)) => return self.unusable(name, why),
-            Err(Trouble::Stopped) => return Err(Trouble::Stopped),
+            Err(trouble) => return self.unusable(name, trouble.why()?),
         };
         let mounted = self.now();
         let replayed_at = replay.unwrap_or((begun + replayed).min(mounted));
@@ -84,8 +82,7 @@ impl Conductor {
             .await
         {
             Ok(_) => {}
-            Err(Trouble::Said(why) | Trouble::Failed(why)) => return self.unusable(name, why),
-            Err(Trouble::Stopped) => return Err(Trouble::Stopped),
+            Err(trouble) => return self.unusable(name, trouble.why()?),
         }
         let served = self.now();
         steps.ended("first operation", served);
@@ -207,10 +204,7 @@ impl Conductor {
         let asked = self.ledger.borrow().clone();
         let found = match self.found(asked.keys()).await {
             Ok(found) => found,
-            Err(Trouble::Said(why) | Trouble::Failed(why)) => {
-                return Ok(Err(Broken::Unusable(why)));
-            }
-            Err(Trouble::Stopped) => return Err(Trouble::Stopped),
+            Err(trouble) => return Ok(Err(Broken::Unusable(trouble.why()?))),
         };
         let mut ledger = self.ledger.borrow_mut();
         Ok(Cut::of(&asked, &found).map(|cut| {
