@@ -1,6 +1,8 @@
 //! Links and processors: each serves one request at a time and records only when it will be free.
 //!
-//! That costs no events, and is exact for requests served in order of arrival.
+//! That costs no events, and is exact for requests served in order of arrival. What still has to pass another stage takes its place
+//! when it arrives at the first, and ends no sooner than it could (`occupy_later`): a place in the time to come would keep the server
+//! from all that reaches it before.
 
 use brunt_units::{Span, Time};
 
@@ -18,6 +20,11 @@ impl Busy {
         self.free_at = self.free_at.max(from) + span;
         self.spent += span;
         self.free_at
+    }
+
+    /// Serves for `span` what arrives now, at `arrived`, but can be served only from `from` on.
+    pub(crate) fn occupy_later(&mut self, arrived: Time, from: Time, span: Span) -> Time {
+        self.occupy(arrived, span).max(from + span)
     }
 
     /// Restarts measurement at `now`.
@@ -43,6 +50,11 @@ impl Pool {
     pub(crate) fn occupy(&mut self, from: Time, span: Span) -> Time {
         let first = self.0.iter_mut().min_by_key(|one| one.free_at);
         first.expect("there is at least one").occupy(from, span)
+    }
+
+    /// As [`Busy::occupy_later`].
+    pub(crate) fn occupy_later(&mut self, arrived: Time, from: Time, span: Span) -> Time {
+        self.occupy(arrived, span).max(from + span)
     }
 
     pub(crate) fn forget(&mut self, now: Time) {

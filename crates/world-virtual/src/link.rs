@@ -84,6 +84,11 @@ impl Link {
         }
     }
 
+    /// Loses all messages that have not left: the next one waits for none.
+    pub fn clear(&mut self) {
+        self.free_at = Time::ZERO;
+    }
+
     fn transfer(&self, bytes: u64) -> Span {
         let rate = u128::from(self.options.bytes_per_second);
         let nanos = match rate {

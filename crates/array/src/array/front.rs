@@ -30,6 +30,8 @@ struct Controller {
     cpu: Pool,
     is_up: bool,
     ports: Vec<Port>,
+    /// Counts the requests to this controller's LUNs, which take the ports in turn.
+    path_turn: usize,
 }
 
 /// Which controller serves a LUN.
@@ -69,7 +71,8 @@ pub(super) struct Front {
     controller: ControllerDesign,
     controllers: Vec<Controller>,
     between: Busy,
-    turn: usize,
+    /// Counts what drives ask of the processors, which take it in turn.
+    work_turn: usize,
     since: Time,
 }
 
@@ -85,13 +88,14 @@ impl Front {
             cpu: Pool::new(controller.cores as usize),
             is_up: true,
             ports: (0..front.ports).map(|_| port()).collect(),
+            path_turn: 0,
         };
         Self {
             controllers: (0..controller.count.max(1)).map(|_| one()).collect(),
             design: front,
             controller,
             between: Busy::default(),
-            turn: 0,
+            work_turn: 0,
             since: Time::ZERO,
         }
     }
@@ -134,8 +138,7 @@ impl Front {
         let other = (0..self.controllers.len()).find(|one| mirrored && *one != lun.owner);
         let other = other.filter(|_| verb == Verb::Write);
         let message = self.controller.device_io;
-        let from = now.max(lun.blocked_until);
-        let sent = from + self.design.host_stack;
+        let sent = now + self.design.host_stack;
         let data_time = transfer(data, self.design.port_bytes_per_s);
         let entry = &mut self.controllers[through];
         entry.ports[number].requests += 1;
@@ -149,29 +152,30 @@ impl Front {
         };
         let mut ready = entry.cpu.occupy(there, cost + sends(through));
         if through != lun.owner {
-            ready = self.cross(ready, bytes);
-            ready = self.controllers[lun.owner]
-                .cpu
-                .occupy(ready, cost + sends(lun.owner));
+            ready = self.cross(there, ready, bytes);
+            let owner = &mut self.controllers[lun.owner].cpu;
+            ready = owner.occupy_later(there, ready, cost + sends(lun.owner));
         }
         if let Some(other) = other {
-            // Occupies the other processor from the request's arrival on, so as not to reserve it for a time to come.
             self.controllers[other].cpu.occupy(there, message);
-            ready = self.cross(ready, bytes) + message + self.controller.link_latency;
+            ready = self.cross(there, ready, bytes) + message + self.controller.link_latency;
         }
+        // Hosts that wait for a failover keep nobody else waiting.
+        let wait = lun.blocked_until - now;
         Some(Entry {
             is_in: true,
-            ready_at: ready,
+            ready_at: ready + wait,
             port,
-            wait: from - now,
-            link: there - from,
+            wait,
+            link: there - now,
             controller: ready - there,
         })
     }
 
-    fn cross(&mut self, from: Time, bytes: u64) -> Time {
+    /// Sends `bytes` of a request that arrived at `arrived` to the other controller at `from`.
+    fn cross(&mut self, arrived: Time, from: Time, bytes: u64) -> Time {
         let time = transfer(bytes, self.controller.link_bytes_per_s);
-        self.between.occupy(from, time) + self.controller.link_latency
+        self.between.occupy_later(arrived, from, time) + self.controller.link_latency
     }
 
     /// Sends `bytes` of data out through `port`; returns when the host has them.
@@ -202,9 +206,9 @@ impl Front {
     fn work(&mut self, now: Time, cost: Span) {
         if cost > Span::ZERO {
             // Alternates between the controllers that are up; their load is alike.
-            self.turn = self.turn.wrapping_add(1);
+            self.work_turn = self.work_turn.wrapping_add(1);
             let count = self.controllers.len();
-            let mut turns = (0..count).map(|more| self.turn.wrapping_add(more) % count);
+            let mut turns = (0..count).map(|more| self.work_turn.wrapping_add(more) % count);
             if let Some(at) = turns.find(|at| self.controllers[*at].is_up) {
                 self.controllers[at].cpu.occupy(now, cost);
             }
@@ -212,23 +216,26 @@ impl Front {
     }
 
     fn choose(&mut self, lun: &Ownership) -> Option<usize> {
-        if !self.controllers[lun.owner].is_up {
+        let owner = &mut self.controllers[lun.owner];
+        if !owner.is_up {
             return None;
         }
-        self.turn = self.turn.wrapping_add(1);
+        owner.path_turn = owner.path_turn.wrapping_add(1);
+        let turn = owner.path_turn;
         let each = self.design.ports as usize;
+        let mut optimised = self.in_turn(turn, lun.owner * each, each);
         let optimised = match self.design.paths {
-            PathPolicy::Optimised => self.next_up(lun.owner * each, each),
-            PathPolicy::LeastQueue => self.least_queue(lun.owner * each, each),
+            PathPolicy::Optimised => optimised.next(),
+            PathPolicy::LeastQueue => optimised.min_by_key(|port| self.requests(*port)),
             PathPolicy::All => None,
         };
-        optimised.or_else(|| self.next_up(0, self.ports()))
+        optimised.or_else(|| self.in_turn(turn, 0, self.ports()).next())
     }
 
-    /// The `count` ports from `first` on, starting with the next in turn.
-    fn in_turn(&self, first: usize, count: usize) -> impl Iterator<Item = usize> {
+    /// The working ports of the `count` from `first` on, starting with the one whose turn it is.
+    fn in_turn(&self, turn: usize, first: usize, count: usize) -> impl Iterator<Item = usize> {
         let each = self.design.ports as usize;
-        let begin = self.turn % count;
+        let begin = turn % count;
         let in_turn = (begin..count).chain(0..begin).map(move |step| first + step);
         in_turn.filter(move |port| {
             let controller = &self.controllers[port.div_euclid(each)];
@@ -236,17 +243,10 @@ impl Front {
         })
     }
 
-    /// The next working port in turn, of `count` from `first` on.
-    fn next_up(&self, first: usize, count: usize) -> Option<usize> {
-        self.in_turn(first, count).next()
-    }
-
-    /// The working port with the fewest requests, of `count` from `first` on.
-    fn least_queue(&self, first: usize, count: usize) -> Option<usize> {
+    /// Requests that came in through `port` and have not gone out.
+    fn requests(&self, port: usize) -> u32 {
         let each = self.design.ports as usize;
-        let requests =
-            |port: &usize| self.controllers[port.div_euclid(each)].ports[port % each].requests;
-        self.in_turn(first, count).min_by_key(requests)
+        self.controllers[port.div_euclid(each)].ports[port % each].requests
     }
 
     /// Removes or restores a path.
@@ -353,6 +353,56 @@ mod tests {
             ports(&mut front, 3).iter().all(|port| *port < 3),
             "the other controller's"
         );
+    }
+
+    /// One request for `lun`, in at `now`.
+    fn enter(front: &mut Front, now: Time, lun: &Ownership, verb: Verb) -> Entry {
+        front.enter(now, lun, verb, 8192, true).unwrap()
+    }
+
+    #[test]
+    fn requests_to_drives_change_no_turn_of_a_path() {
+        let mut front = front(PathPolicy::Optimised);
+        front.controller.device_io = Span::micros(10);
+        let luns = [Ownership::of(0), Ownership::of(1)];
+        let mut used = [0; 6];
+        for number in 0..60 {
+            let lun = &luns[number % 2];
+            used[enter(&mut front, Time::ZERO, lun, Verb::Read).port] += 1;
+            front.asked_drive(Time::ZERO, 0);
+        }
+        assert_eq!(used, [10; 6]);
+        let (busy, _, _) = front.utilisations(Time::ZERO + Span::micros(300));
+        assert_eq!(busy, [1.0, 1.0]);
+    }
+
+    #[test]
+    fn a_failover_keeps_only_its_own_luns_waiting() {
+        let mut front = front(PathPolicy::Optimised);
+        front.controller.failover = Span::seconds(30);
+        let (mut moved, other) = (Ownership::of(0), Ownership::of(1));
+        let alone = enter(&mut front, Time::ZERO, &other, Verb::Write);
+        front.set_controller(Time::ZERO, 0, false, std::iter::once(&mut moved));
+        let waiting = enter(&mut front, Time::ZERO, &moved, Verb::Write);
+        assert_eq!(waiting.wait, Span::seconds(30));
+        assert!(waiting.ready_at > Time::ZERO + Span::seconds(30));
+        let later = Time::ZERO + Span::seconds(1);
+        let beside = enter(&mut front, later, &other, Verb::Write);
+        assert_eq!(beside.ready_at - later, alone.ready_at - Time::ZERO);
+    }
+
+    #[test]
+    fn a_busy_controller_keeps_writes_of_the_other_off_no_link() {
+        let mut front = front(PathPolicy::Optimised);
+        front.controller.write = Span::millis(1);
+        let (busy, idle) = (Ownership::of(0), Ownership::of(1));
+        let alone = enter(&mut front, Time::ZERO, &idle, Verb::Write);
+        for _ in 0..10 {
+            enter(&mut front, Time::ZERO, &busy, Verb::Write);
+        }
+        let now = Time::ZERO + Span::millis(2);
+        let beside = enter(&mut front, now, &idle, Verb::Write);
+        assert_eq!(beside.ready_at - now, alone.ready_at - Time::ZERO);
     }
 
     #[test]

@@ -75,7 +75,7 @@ impl Flash {
     pub(super) fn new(figures: &Arc<FlashFigures>) -> Self {
         Self {
             dies: vec![Time::ZERO; figures.dies as usize],
-            programs: vec![0; figures.dies as usize],
+            programs: staggered(figures),
             next_die: 0,
             buffered: BinaryHeap::new(),
             interface: Busy::default(),
@@ -100,15 +100,11 @@ impl Flash {
     ) -> Service {
         let ready = now + self.figures.overhead;
         let mut service = if write {
-            self.write(ready, extent)
+            self.write(ready, extent, slowness)
         } else {
-            self.read(ready, extent)
+            self.read(ready, extent, slowness)
         };
         service.overhead = self.figures.overhead;
-        if slowness > 1.0 {
-            service.transfer = Span::from_seconds(service.transfer.as_seconds() * slowness);
-            service.finish = ready + service.wait + service.transfer;
-        }
         service
     }
 
@@ -116,20 +112,22 @@ impl Flash {
         extent.split(self.figures.page_sectors).count() as u64
     }
 
-    fn read(&mut self, ready: Time, extent: Extent) -> Service {
+    fn read(&mut self, ready: Time, extent: Extent, slowness: f64) -> Service {
+        let read = slowed(self.figures.read, slowness);
         let first = extent.start.div_euclid(self.figures.page_sectors);
         let (mut waited, mut end) = (Span::ZERO, ready);
         for page in first..first + self.pages(extent) {
             let die = usize::try_from(page % self.dies.len() as u64).expect("few dies");
             let begin = self.dies[die].max(ready);
-            self.dies[die] = begin + self.figures.read;
-            self.worked += self.figures.read;
+            self.dies[die] = begin + read;
+            self.worked += read;
             if self.dies[die] >= end {
                 (waited, end) = (begin - ready, self.dies[die]);
             }
         }
-        let bus = transfer(extent.bytes(), self.figures.interface_bytes_per_s);
-        let finish = self.interface.occupy(end, bus);
+        let finish = self
+            .interface
+            .occupy_later(ready, end, self.bus(extent, slowness));
         Service {
             finish,
             wait: waited,
@@ -138,9 +136,14 @@ impl Flash {
         }
     }
 
-    fn write(&mut self, ready: Time, extent: Extent) -> Service {
-        let bus = transfer(extent.bytes(), self.figures.interface_bytes_per_s);
-        let there = self.interface.occupy(ready, bus);
+    /// The time of `extent` on the interface.
+    fn bus(&self, extent: Extent, slowness: f64) -> Span {
+        let full_speed = transfer(extent.bytes(), self.figures.interface_bytes_per_s);
+        slowed(full_speed, slowness)
+    }
+
+    fn write(&mut self, ready: Time, extent: Extent, slowness: f64) -> Service {
+        let there = (self.interface).occupy(ready, self.bus(extent, slowness));
         let is_sequential = extent.start == self.last_written;
         self.last_written = extent.end();
         let room = usize::try_from(
@@ -163,7 +166,7 @@ impl Flash {
                 let Reverse(end) = self.buffered.pop().expect("it is full");
                 taken = taken.max(end);
             }
-            let end = self.program(taken, is_sequential);
+            let end = self.program(taken, is_sequential, slowness);
             self.buffered.push(Reverse(end));
         }
         Service {
@@ -186,11 +189,12 @@ impl Flash {
     }
 
     /// Programs a page on the next die, with the cleaning that follows; returns when the page is programmed.
-    fn program(&mut self, from: Time, is_sequential: bool) -> Time {
+    fn program(&mut self, from: Time, is_sequential: bool, slowness: f64) -> Time {
         let die = self.next_die;
         self.next_die = (die + 1) % self.dies.len();
         let amplification = self.amplification(is_sequential);
-        let end = self.dies[die].max(from) + self.figures.program;
+        let begin = self.dies[die].max(from);
+        let end = begin + slowed(self.figures.program, slowness);
         let copy = (self.figures.read + self.figures.program).0 * (amplification - 1000);
         let mut work = self.figures.program + Span(copy.div_euclid(1000));
         self.programs[die] += amplification;
@@ -199,9 +203,28 @@ impl Flash {
             self.programs[die] -= block;
             work += self.figures.erase;
         }
-        self.dies[die] = self.dies[die].max(from) + work;
+        let work = slowed(work, slowness);
+        self.dies[die] = begin + work;
         self.worked += work;
         end
+    }
+}
+
+/// Programs on each die when a test begins: dies do not erase together.
+fn staggered(figures: &FlashFigures) -> Vec<u64> {
+    let dies = u64::from(figures.dies);
+    let block = u64::from(figures.block_pages) * 1000;
+    (0..dies)
+        .map(|die| (die * block).div_euclid(dies))
+        .collect()
+}
+
+/// `span` on a drive that takes `slowness` times as long.
+fn slowed(span: Span, slowness: f64) -> Span {
+    if slowness > 1.0 {
+        Span::from_seconds(span.as_seconds() * slowness)
+    } else {
+        span
     }
 }
 
@@ -236,6 +259,8 @@ mod tests {
         assert_eq!(same.wait, Span::micros(60));
         let other = flash.serve(Time(1000), Extent::new(48, 16), false, 1.0);
         assert_eq!(other.wait, Span::ZERO);
+        // The interface had two pages before it, but it has done them while the die reads.
+        assert_eq!(other.finish, Time(1000 + 20_000 + 60_000 + 10_000));
     }
 
     #[test]
@@ -279,6 +304,23 @@ mod tests {
             "{} {random}",
             rate(false)
         );
+    }
+
+    #[test]
+    fn a_slow_drive_does_less() {
+        let seconds = |slowness: f64| {
+            let mut flash = flash();
+            let mut now = Time::ZERO;
+            for number in 0..2_000_u64 {
+                let start = number * 1_600_016 % (1 << 29);
+                now = flash
+                    .serve(now, Extent::new(start, 16), true, slowness)
+                    .finish;
+            }
+            (now - Time::ZERO).as_seconds()
+        };
+        let times = seconds(10.0) / seconds(1.0);
+        assert!((9.5..10.1).contains(&times), "{times}");
     }
 
     #[test]

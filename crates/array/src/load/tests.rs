@@ -63,6 +63,16 @@ fn parts_add_up_and_intervals_make_the_whole() {
 }
 
 #[test]
+fn answers_without_cost_at_the_very_start_are_asked_again() {
+    let mut simulation = simulation(vec![random(Pace::Outstanding(8), 50)]);
+    if let crate::SystemDesign::One(array) = &mut simulation.design {
+        array.cache = Some(crate::design::CacheDesign::default());
+    }
+    let outcome = simulate(&simulation, |_| true).unwrap();
+    assert!(outcome.writes.latencies.count() > 0);
+}
+
+#[test]
 fn an_open_source_keeps_its_rate() {
     let outcome = simulate(&simulation(vec![random(Pace::Rate(200.0), 100)]), |_| true).unwrap();
     let rate = outcome.reads.latencies.count() as f64 / 30.0;

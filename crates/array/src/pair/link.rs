@@ -117,6 +117,14 @@ struct Path {
     is_up: bool,
 }
 
+impl Path {
+    /// Loses what waits on it.
+    fn clear(&mut self) {
+        self.forth.clear();
+        self.back.clear();
+    }
+}
+
 /// What an arrival is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crossed {
@@ -217,6 +225,7 @@ impl PairLink {
     /// Cuts or restores the link as a whole. What is under way is lost.
     pub fn set_cut(&mut self, is_cut: bool) {
         self.is_cut = is_cut;
+        self.paths.iter_mut().for_each(Path::clear);
     }
 
     /// Cuts or restores one path. What is under way on it is lost.
@@ -225,6 +234,7 @@ impl PairLink {
     /// When there is no such path.
     pub fn set_path(&mut self, path: usize, is_up: bool) {
         self.paths[path].is_up = is_up;
+        self.paths[path].clear();
     }
 
     /// Bytes of data sent to the other site, also in vain.
@@ -405,6 +415,26 @@ mod tests {
         assert_eq!((used(&mut link), link.paths_up()), (vec![None; 4], 0));
         link.set_cut(false);
         assert_eq!(used(&mut link), [2; 4].map(Some));
+    }
+
+    #[test]
+    fn nothing_waits_for_what_a_cut_lost() {
+        let mut link = link(PairLinkDesign {
+            bytes_per_second: 1_000,
+            ..PairLinkDesign::default()
+        });
+        let data = |link: &mut PairLink| {
+            let (mut exchange, at) = link.begin(Time::ZERO, Site::Source, 10_000).unwrap();
+            let answer = link.go_on(at, &mut exchange);
+            link.go_on(answer, &mut exchange)
+        };
+        let first = data(&mut link);
+        link.set_cut(true);
+        link.set_cut(false);
+        assert_eq!(data(&mut link), first);
+        link.set_path(0, false);
+        link.set_path(0, true);
+        assert_eq!(data(&mut link), first);
     }
 
     #[test]
