@@ -14,6 +14,7 @@
 //! are there, it continues, and else it is told to be reseeded.
 
 use std::cell::{Cell, RefCell};
+use std::path::PathBuf;
 use std::rc::{Rc, Weak};
 
 use brunt_ese::backup::LogHold;
@@ -232,7 +233,7 @@ impl Shipper {
         let Some(last) = hello.last else {
             return Ok(());
         };
-        let path = files.archived_path(last.generation);
+        let path = self.path_of(last.generation);
         let most = u64::from(LOG_BYTES_MAX);
         let (world, class) = (&self.0.world, Class::Replication);
         let Some(bytes) = read_log(world, class, &path, most).await? else {
@@ -241,6 +242,15 @@ impl Shipper {
         match crc32fast::hash(&bytes) == last.sum {
             true => Ok(()),
             false => Err(Refusal::Diverged(last.generation).into()),
+        }
+    }
+
+    /// The name of a closed log: the last one of an instance that has closed keeps that of the current one.
+    fn path_of(&self, generation: u32) -> PathBuf {
+        let files = self.0.instance.log().files();
+        match self.0.is_final.get() && generation == self.closed() {
+            true => files.current_path(),
+            false => files.archived_path(generation),
         }
     }
 
@@ -294,11 +304,7 @@ impl Shipper {
         generation: u32,
     ) -> Result<bool, CopyError> {
         let (world, log) = (&self.0.world, self.0.instance.log());
-        let files = log.files();
-        let path = match self.0.is_final.get() && generation == self.closed() {
-            true => files.current_path(),
-            false => files.archived_path(generation),
-        };
+        let path = self.path_of(generation);
         let mut opened = LogReader::<Bytes>::open(world, Class::Replication, &path).await?;
         if opened.is_none() && generation == self.closed() {
             // The roll that renames it may not have begun.

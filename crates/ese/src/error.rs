@@ -139,6 +139,16 @@ pub enum EngineError {
         /// The page that is newer than the log.
         page: PageNumber,
     },
+    /// The log ends before the end that it had when the checkpoint was written (ESE -543). Log and headers were not changed.
+    #[error("{}: the log ends at {end}, and reached {durable} when the checkpoint was written: the end of the log is missing (ESE -543)", path.display())]
+    LogShort {
+        /// The log file.
+        path: PathBuf,
+        /// Where it ends.
+        end: LogPosition,
+        /// Where it ended when the checkpoint was written.
+        durable: LogPosition,
+    },
     /// A database was not closed properly, and the logs belong to another stream (ESE -539). Nothing was changed.
     #[error("{}: these are not the logs of {}, which was not closed properly (ESE -539)", directory.display(), database.display())]
     LogOfOthers {

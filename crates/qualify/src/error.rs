@@ -142,6 +142,7 @@ fn way_out(error: &EngineError) -> &'static str {
         | EngineError::LogMissing(_)
         | EngineError::LogRequired { .. }
         | EngineError::LogEndMissing { .. }
+        | EngineError::LogShort { .. }
         | EngineError::LogOfOthers { .. }
         | EngineError::LogCorrupt { .. } => {
             "\n  put the right log files back if you have them, or `--new` makes the databases anew"

@@ -61,7 +61,7 @@ impl<C: Content> LogHold<C> {
 
     /// The checkpoint file for databases as they were when the hold began, or later.
     pub fn checkpoint_file(&self) -> Vec<u8> {
-        let copy = self.base.checkpoint_copy(self.checkpoint);
+        let copy = self.base.checkpoint_copy(self.checkpoint, self.checkpoint);
         [&copy[..], &copy[..]].concat()
     }
 }

@@ -124,7 +124,8 @@ impl<C: Content> Instance<C> {
         if is_behind || self.is_worth_writing(position) {
             // After choosing the position: a page written from now on cannot need an earlier one.
             self.0.write_flush_maps().await?;
-            self.0.write_checkpoint(file, position).await?;
+            let durable = self.0.log.durable();
+            self.0.write_checkpoint(file, position, durable).await?;
             self.0.give_up_old_logs().await?;
         }
         Ok(())
@@ -201,7 +202,7 @@ impl<C: Content> Base<C> {
         if position > self.checkpoint.get() {
             self.write_flush_maps().await?;
             let file = self.open_checkpoint().await?;
-            let written = self.write_checkpoint(file, position).await;
+            let written = self.write_checkpoint(file, position, end).await;
             let closed = self.world.volume.close(file).await;
             written?;
             closed.map_err(name_error(&self.checkpoint_path()))?;
@@ -210,13 +211,14 @@ impl<C: Content> Base<C> {
         Ok(())
     }
 
-    /// Makes `position` the durable checkpoint.
+    /// Makes `position` the durable checkpoint, of a log that is durable up to `durable`.
     pub(crate) async fn write_checkpoint(
         &self,
         file: FileId,
         position: LogPosition,
+        durable: LogPosition,
     ) -> Result<(), EngineError> {
-        let bytes = self.checkpoint_copy(position);
+        let bytes = self.checkpoint_copy(position, durable);
         let first = self.stale_copy.get();
         for copy in [first, 1 - first] {
             let segment = C::outgoing(&self.world.frames, &bytes);
@@ -242,11 +244,11 @@ impl<C: Content> Base<C> {
         Ok(())
     }
 
-    /// One copy of the checkpoint file, for `position`.
-    pub(crate) fn checkpoint_copy(&self, position: LogPosition) -> Vec<u8> {
+    /// One copy of the checkpoint file, for `position`. Recovery refuses a log that ends before `durable`.
+    pub(crate) fn checkpoint_copy(&self, position: LogPosition, durable: LogPosition) -> Vec<u8> {
         let checkpoint = Checkpoint {
             position,
-            consistency: position,
+            consistency: durable,
             signature: self.files.place().signature,
             attachments: self.attachments(position),
         };

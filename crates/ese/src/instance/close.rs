@@ -50,8 +50,8 @@ impl<C: Content> Instance<C> {
         }
         self.0.write_flush_maps().await?;
         self.detach().await?;
-        self.0.files.close().await?;
-        self.0.close_databases().await
+        let logs = self.0.files.close().await;
+        self.0.close_databases().await.and(logs)
     }
 
     async fn detach(&self) -> Result<(), EngineError> {
@@ -65,7 +65,8 @@ impl<C: Content> Instance<C> {
         }
         self.0.log.close().await?;
         let file = self.0.open_checkpoint().await?;
-        self.0.write_checkpoint(file, self.0.log.durable()).await?;
+        let end = self.0.log.durable();
+        self.0.write_checkpoint(file, end, end).await?;
         let path = checkpoint_path(&self.0.options);
         self.0
             .world

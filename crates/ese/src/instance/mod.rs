@@ -135,8 +135,8 @@ pub(crate) struct Inner<C: Content> {
     pub(crate) background: Cell<u32>,
     pub(crate) changed: Event,
     pub(crate) failure: RefCell<Option<EngineError>>,
-    /// Why a sparse page was not merged, the first time.
-    pub(crate) unmerged: RefCell<Option<EngineError>>,
+    /// Why a sparse page was not merged, or a committed delete not carried out, the first time.
+    pub(crate) unfinished: RefCell<Option<EngineError>>,
 }
 
 impl<C: Content> Deref for Inner<C> {
@@ -209,9 +209,9 @@ impl<C: Content> Instance<C> {
             .or_else(|| self.0.cache.failure())
     }
 
-    /// The error that a neighbour of a sparse page was read with, the first time; the instance works on without merging them.
-    pub fn unmerged(&self) -> Option<EngineError> {
-        self.0.unmerged.borrow().clone()
+    /// The first error of a page that a committed delete was to remove a node from or to be merged with. The instance works on without.
+    pub fn unfinished(&self) -> Option<EngineError> {
+        self.0.unfinished.borrow().clone()
     }
 
     pub(super) fn record_error(

@@ -45,6 +45,8 @@ struct Survey {
     current: Option<(u32, LogPosition)>,
     signature: Option<Signature>,
     checkpoint: LogPosition,
+    /// Up to where the log was durable at the checkpoint.
+    durable: LogPosition,
     /// The databases attached at the checkpoint; `None` without a checkpoint.
     attached: Option<Vec<Attachment>>,
     /// The checkpoint copy to write first.
@@ -154,6 +156,7 @@ impl Replayer {
             known: recognise(&base, survey.attached.as_deref().filter(|_| !clean)),
             arrived,
             from: survey.checkpoint,
+            durable: survey.durable,
             trust: match clean {
                 true => Trust::Verified,
                 false => Trust::Recovering,
@@ -294,6 +297,7 @@ async fn survey(
         current: None,
         signature: None,
         checkpoint: LogPosition::default(),
+        durable: LogPosition::default(),
         attached: None,
         stale_copy: 0,
         end: LogPosition::default(),
@@ -335,6 +339,7 @@ async fn survey(
     }
     if let Some((found, stale_copy)) = read_checkpoint(world, options, survey.signature).await? {
         (survey.checkpoint, survey.stale_copy) = (found.position, stale_copy);
+        survey.durable = found.consistency;
         survey.attached = Some(found.attachments);
     }
     Ok(survey)

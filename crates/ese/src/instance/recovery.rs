@@ -57,7 +57,7 @@ impl Instance<Bytes> {
             self.carry_out(transaction).await?;
         }
         // A page that cannot be read is found before anybody works with the database.
-        match self.0.unmerged.borrow_mut().take() {
+        match self.0.unfinished.borrow_mut().take() {
             Some(error) => Err(error),
             None => Ok(report),
         }
@@ -125,7 +125,7 @@ impl Instance<Bytes> {
             match merged.await {
                 // The node is gone, and its page may stay sparse: its transaction has done what it was to do.
                 Err(error @ EngineError::Page { .. }) => {
-                    self.0.unmerged.borrow_mut().get_or_insert(error);
+                    self.0.unfinished.borrow_mut().get_or_insert(error);
                 }
                 other => other?,
             }

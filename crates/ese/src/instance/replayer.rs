@@ -19,6 +19,7 @@
 //! reaches a page, and the file stays until the checkpoint has passed it, so the next open knows how far to replay.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use brunt_units::{DatabaseTime, LogPosition, PageNumber};
@@ -42,6 +43,8 @@ pub struct Replayer {
     pub(super) arrived: Rc<Arrived>,
     /// Where replaying begins.
     pub(super) from: LogPosition,
+    /// Up to where the log was durable when the checkpoint was written.
+    pub(super) durable: LogPosition,
     /// Generations to replay that existed at opening.
     pub(super) there: Vec<u32>,
     /// How far pages are trusted: lenient until the log that existed at opening has been replayed.
@@ -185,12 +188,21 @@ impl Replayer {
                 database: self.base.database(0).path.clone(),
             });
         }
-        match log.damaged {
+        check_whole(log, self.base.files.archived_path(generation))
+    }
+
+    /// Whether a generation that the crash left is whole: a later one shows that all of it was durable, and so does a checkpoint for
+    /// the log before it.
+    fn check_left(&self, log: &Generation, generation: u32) -> Result<(), EngineError> {
+        check_whole(log, self.base.files.path_of(generation))?;
+        let end = self.base.options.log.next_border(log.end());
+        let mut known = [self.from, self.durable].into_iter();
+        match known.find(|known| known.generation == generation && *known > end) {
             None => Ok(()),
-            Some(at) => Err(EngineError::LogCorrupt {
-                path: self.base.files.archived_path(generation),
-                at,
-                what: "a segment that was durable is damaged",
+            Some(durable) => Err(EngineError::LogShort {
+                path: self.base.files.path_of(generation),
+                end,
+                durable,
             }),
         }
     }
@@ -255,6 +267,7 @@ impl Replayer {
         for generation in self.there.clone() {
             let log = self.read_generation(generation).await?;
             self.check_link(&log)?;
+            self.check_left(&log, generation)?;
             self.replay_generation(generation, &log).await?;
         }
         self.judge().await?;
@@ -279,5 +292,17 @@ impl Replayer {
             },
             error => error,
         }
+    }
+}
+
+/// Refuses a log file with a hole before what was durable.
+pub(super) fn check_whole(log: &Generation, path: PathBuf) -> Result<(), EngineError> {
+    match log.damaged {
+        None => Ok(()),
+        Some(at) => Err(EngineError::LogCorrupt {
+            path,
+            at,
+            what: "a segment that was durable is damaged",
+        }),
     }
 }

@@ -93,7 +93,7 @@ impl<C: Content> Instance<C> {
             background: Cell::new(0),
             changed: Event::new(base.world.spawner.tasks()),
             failure: RefCell::new(None),
-            unmerged: RefCell::new(None),
+            unfinished: RefCell::new(None),
             base,
         }))
     }

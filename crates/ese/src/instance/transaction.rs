@@ -165,7 +165,8 @@ impl Transaction<'_> {
     /// Commits the changes, then removes the entries marked deleted.
     ///
     /// # Errors
-    /// When the log fails. The outcome of a hard commit is then unknown until recovery.
+    /// When the log fails. The outcome of a hard commit is then unknown until recovery. An entry on a page that cannot be read stays
+    /// marked deleted until the instance closes; [`Instance::unfinished`] has the page's error.
     pub async fn commit(self, how: Commit) -> Result<(), EngineError> {
         let (instance, number) = (self.instance, self.number);
         if instance.0.transactions.has_logged(number) {
@@ -179,7 +180,14 @@ impl Transaction<'_> {
                 Commit::Lazy => instance.0.log.lazy(),
             }
         }
-        instance.carry_out(number).await
+        match instance.carry_out(number).await {
+            Err(error @ EngineError::Page { .. }) => {
+                instance.0.unfinished.borrow_mut().get_or_insert(error);
+                instance.0.transactions.unlock(number);
+                Ok(())
+            }
+            carried_out => carried_out,
+        }
     }
 
     /// Undoes the changes, newest first.

@@ -268,8 +268,19 @@ impl Transactions {
         if let Some(first) = open.first {
             self.ending.borrow_mut().push_back((first, end));
         }
+        self.free(open.locked);
+    }
+
+    /// Releases the locks of a transaction that stays open with nodes to remove.
+    pub fn unlock(&self, transaction: u32) {
+        if let Some(open) = self.open.borrow_mut().get_mut(&transaction) {
+            self.free(std::mem::take(&mut open.locked));
+        }
+    }
+
+    fn free(&self, locked: Vec<Node>) {
         let mut locks = self.locks.borrow_mut();
-        for node in open.locked {
+        for node in locked {
             locks.remove(&node);
         }
     }

@@ -341,8 +341,15 @@ impl<C: Content> LogFiles<C> {
     pub async fn close(&self) -> Result<(), EngineError> {
         self.used(self.0.place.shape.file_bytes());
         let waiting = self.0.next.borrow_mut().take();
-        if let Some(task) = waiting {
-            let prepared = task.await?;
+        // A next file for which there was no room is not missed.
+        let prepared = match waiting {
+            Some(task) => match task.await {
+                Err(error) if error.is_full() => None,
+                prepared => Some(prepared?),
+            },
+            None => None,
+        };
+        if let Some(prepared) = prepared {
             let path = self.next_path();
             self.0
                 .world

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use crate::common::{TABLE, database_path, open, options, tree_files};
 use brunt_ese::content::Bytes;
 use brunt_ese::error::EngineError;
+use brunt_ese::format::checkpoint_file::Checkpoint;
 use brunt_ese::format::log_file::{FILL, LOG_HEADER_BYTES};
 use brunt_ese::instance::transaction::Commit;
 use brunt_ese::instance::{Circular, Instance, InstanceOptions};
+use brunt_ese::log::reader::Generation;
 use brunt_units::Span;
 use brunt_world::World;
 use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
@@ -217,6 +219,52 @@ fn a_log_that_is_damaged_or_cut_short_is_named() {
     let error = refused(&store);
     assert!(
         matches!(&error, EngineError::LogEndMissing { path: of, .. } if of == path),
+        "{error}"
+    );
+}
+
+/// `store` with the records of the log file `path` lost, and its header left.
+fn blank(store: &mut Store, path: &Path) {
+    let mut bytes = store.get(path).unwrap();
+    bytes[LOG_HEADER_BYTES..].fill(FILL);
+    store.put(path, &bytes);
+}
+
+#[test]
+fn damage_of_an_older_log_file_is_found_behind_one_without_records() {
+    let (_, killed) = closed_and_killed();
+    let files = log_files(&killed);
+    let older = &files[files.len() - 2];
+    let mut store = killed.fork();
+    blank(&mut store, Path::new(CURRENT));
+    let mut bytes = store.get(older).unwrap();
+    bytes[LOG_HEADER_BYTES + 700] ^= 4;
+    store.put(older, &bytes);
+    let (error, _) = start(store);
+    assert!(
+        matches!(&error, Some(EngineError::LogCorrupt { path, .. }) if path == older),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn a_log_that_lost_what_the_checkpoint_knew_is_refused() {
+    let (_, killed) = closed_and_killed();
+    let bytes = killed.get(Path::new("/log/edb.chk")).unwrap();
+    let checkpoint = Checkpoint::find(&bytes).unwrap();
+    let mut store = killed.fork();
+    let mut named = None;
+    for path in log_files(&killed) {
+        let bytes = store.get(&path).unwrap();
+        let generation = Generation::read(&bytes).unwrap().header.generation;
+        if generation >= checkpoint.position.generation {
+            blank(&mut store, &path);
+            named = named.or(Some(path));
+        }
+    }
+    let error = refused(&store);
+    assert!(
+        matches!(&error, EngineError::LogShort { path, .. } if Some(path) == named.as_ref()),
         "{error}"
     );
 }

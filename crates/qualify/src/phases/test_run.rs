@@ -265,6 +265,7 @@ fn is_lost_log(error: &EngineError) -> bool {
             | EngineError::LogMissing(_)
             | EngineError::LogRequired { .. }
             | EngineError::LogEndMissing { .. }
+            | EngineError::LogShort { .. }
     )
 }
 

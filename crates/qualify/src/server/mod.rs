@@ -277,9 +277,9 @@ impl<T: Table> Server<T> {
         self.instances.iter().find_map(Instance::failure)
     }
 
-    /// The first error of a page that was to be merged.
-    pub(crate) fn unmerged(&self) -> Option<EngineError> {
-        self.instances.iter().find_map(Instance::unmerged)
+    /// The first error of a page that a committed delete needed.
+    pub(crate) fn unfinished(&self) -> Option<EngineError> {
+        self.instances.iter().find_map(Instance::unfinished)
     }
 }
 

@@ -1,12 +1,17 @@
-//! A sparse page whose neighbour cannot be read is not merged. What was deleted is gone, and nothing stays locked.
+//! Deletes that meet a page that cannot be read. A sparse page whose neighbour is bad is not merged: what was deleted is gone, and
+//! nothing stays locked. A record whose own page has become bad by the commit stays marked, and the database dirty.
+
+use std::rc::Rc;
 
 use crate::common::{SIZE, TABLE, database_path, open, options, tree_files};
 use brunt_ese::content::Bytes;
 use brunt_ese::error::EngineError;
+use brunt_ese::format::header::{DatabaseHeader, DatabaseState};
 use brunt_ese::format::page::{Page, PageFlags};
 use brunt_ese::instance::Instance;
 use brunt_ese::instance::transaction::Commit;
 use brunt_units::PageNumber;
+use brunt_world::{Class, Io};
 use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
 
 fn number_key(number: u64) -> Vec<u8> {
@@ -67,7 +72,7 @@ fn a_delete_beside_a_bad_page_is_carried_out() {
             transaction.commit(Commit::Hard).await.unwrap();
             assert_eq!(instance.read(0, TABLE, key).await.unwrap(), None);
         }
-        let told = instance.unmerged();
+        let told = instance.unfinished();
         assert!(
             matches!(told, Some(EngineError::Page { page, .. }) if page == bad),
             "{told:?}"
@@ -80,4 +85,59 @@ fn a_delete_beside_a_bad_page_is_carried_out() {
         let found = instance.read(0, TABLE, &keys[1]).await.unwrap();
         assert_eq!(found, Some(vec![8; 300]));
     });
+}
+
+#[test]
+fn a_delete_on_a_page_that_became_bad_is_committed_and_keeps_the_database_dirty() {
+    let records = 0..2_000;
+    let store = on(tree_files(), {
+        let records = records.clone();
+        async move |instance| {
+            for number in records {
+                let transaction = instance.begin();
+                let key = number_key(number);
+                let inserted = transaction.insert(0, TABLE, &key, &[7; 300]);
+                inserted.await.unwrap();
+                transaction.commit(Commit::Lazy).await.unwrap();
+            }
+        }
+    });
+    let (bad, keys) = leaves(&store)[2].clone();
+    let mut made = VirtualWorld::new(VirtualOptions {
+        store,
+        ..VirtualOptions::default()
+    });
+    let world = made.world.clone();
+    made.executor.block_on(async move {
+        let (instance, _) = open(&world, 64, options(1, 512)).await.unwrap();
+        let transaction = instance.begin();
+        transaction.delete(0, TABLE, &keys[1]).await.unwrap();
+        instance.cache().write_all(0).await.unwrap();
+        for number in records.rev() {
+            let key = number_key(number);
+            if !keys.contains(&key) {
+                instance.read(0, TABLE, &key).await.unwrap();
+            }
+        }
+        let file = instance.databases()[0].file;
+        let mut frame = world.frames.zeroed(SIZE.bytes());
+        frame.fill(0x5A);
+        let io = Io::write_through(Class::Database, file, bad.offset(SIZE), &Rc::new(frame));
+        world.disk.submit(io).await.result.unwrap();
+        transaction.commit(Commit::Hard).await.unwrap();
+        let is_bad =
+            |error: &EngineError| matches!(error, EngineError::Page { page, .. } if *page == bad);
+        assert!(instance.unfinished().as_ref().is_some_and(is_bad));
+        // Its key is free of locks, but its node is still there.
+        let transaction = instance.begin();
+        let read = transaction.insert(0, TABLE, &keys[1], &[8; 300]).await;
+        assert!(is_bad(&read.unwrap_err()));
+        transaction.commit(Commit::Hard).await.unwrap();
+        assert!(is_bad(&instance.close().await.unwrap_err()));
+    });
+    let file = made.machine.store().find(&database_path(0)).unwrap();
+    let mut header = vec![0; SIZE.bytes()];
+    made.machine.store().read(file, 0, &mut header);
+    let header = DatabaseHeader::read(&header).unwrap();
+    assert_eq!(header.state, DatabaseState::Dirty);
 }
