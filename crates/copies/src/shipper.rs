@@ -303,7 +303,7 @@ impl Shipper {
         heard: &Heard,
         generation: u32,
     ) -> Result<bool, CopyError> {
-        let (world, log) = (&self.0.world, self.0.instance.log());
+        let world = &self.0.world;
         let path = self.path_of(generation);
         let mut opened = LogReader::<Bytes>::open(world, Class::Replication, &path).await?;
         if opened.is_none() && generation == self.closed() {

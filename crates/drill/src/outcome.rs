@@ -139,7 +139,11 @@ impl Rehearsed {
             steps: one.steps,
         });
         let failovers: Vec<DrillFailover> = failovers.collect();
-        let last = failovers.last();
+        let loss = failovers.iter().map(|one| one.rpo);
+        let loss = loss.max_by_key(|rpo| (rpo.transactions, rpo.records, rpo.bytes));
+        let longest =
+            |one: &&DrillFailover, other: &&DrillFailover| one.rto_s.total_cmp(&other.rto_s);
+        let longest = failovers.iter().max_by(longest);
         let controls = self.evidence.controls.iter().map(|control| DrillControl {
             name: control.name.to_owned(),
             red: control.found.is_some(),
@@ -151,10 +155,10 @@ impl Rehearsed {
         });
         Drill {
             outcome,
-            rpo: last.map(|one| one.rpo),
-            rto_s: last.map(|one| one.rto_s),
+            rpo: loss,
+            rto_s: longest.map(|one| one.rto_s),
             out_of_service_s: self.evidence.out_of_service.map(Span::as_seconds),
-            steps: last.map(|one| one.steps.clone()).unwrap_or_default(),
+            steps: longest.map(|one| one.steps.clone()).unwrap_or_default(),
             controls: controls.collect(),
             replication: self.replication,
             events: course.events(),
@@ -191,8 +195,12 @@ fn sentence(drill: &Drill, by: &str, why: &[String]) -> String {
                 0 => "Nothing that was acknowledged is lost".to_owned(),
                 some => format!("{} lost", counted(some, "acknowledged commit")),
             };
+            let worst = match drill.failovers.len() {
+                0 | 1 => String::new(),
+                many => format!(", the worst of {many} failovers"),
+            };
             format!(
-                "{lost} ({by}); users waited {}; {controls}.",
+                "{lost} ({by}); users waited {}{worst}; {controls}.",
                 Span::from_seconds(rto)
             )
         }

@@ -206,6 +206,36 @@ fn a_site_that_returns_comes_into_step_and_serves_again() {
 }
 
 #[test]
+fn the_worst_failover_is_told_and_the_pair_waits_for_its_end() {
+    let events = [
+        event("3s", "\"link lost\""),
+        event("5s", "\"source lost\""),
+        event("6s", "\"failover\""),
+        event("7s", "\"link returns\""),
+        event("7500ms", "\"drive fails\"\ndrive = 0"),
+        event("8s", "\"source returns\""),
+        event("30s", "\"failover\"\nplanned = true\nto = \"source\""),
+    ]
+    .concat();
+    let result = rehearsed(Engine::Twin, false, &events, &ASYNCHRONOUS);
+    let drill = section(&result);
+    let losses = drill.failovers.iter().map(|one| one.rpo.transactions);
+    let losses: Vec<u64> = losses.collect();
+    assert!(losses[0] > 10 && losses[1] == 0, "{losses:?}");
+    assert_eq!(drill.rpo.unwrap().transactions, losses[0]);
+    let waits = drill.failovers.iter().map(|one| one.rto_s);
+    assert_eq!(drill.rto_s, waits.max_by(f64::total_cmp));
+    let said = &result.storage.details.sentence;
+    assert!(said.contains("the worst of 2 failovers"), "{said}");
+    let at = |what: &str| {
+        let mut events = drill.events.iter();
+        events.find(|event| event.what.contains(what)).unwrap().at_s
+    };
+    assert!(at("link is back") >= at("serves, after"));
+    assert!(at("was to be at 7.0 s") >= at("serves, after"));
+}
+
+#[test]
 fn an_outage_alone_is_a_merge() {
     let events = [
         event("3s", "\"link lost\""),

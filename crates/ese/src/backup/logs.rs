@@ -8,6 +8,7 @@ use brunt_world::{Class, VolumeError};
 use super::{Piece, Sink};
 use crate::content::{Bytes, Content};
 use crate::error::EngineError;
+use crate::format::log_file::FILL;
 use crate::instance::{Base, Instance, Replayer};
 use crate::log::FlushReason;
 use crate::small_file::read_whole;
@@ -83,7 +84,17 @@ pub(super) async fn read<C: Content>(
     let end = instance.log().tail();
     instance.log().flushed(end, FlushReason::Drain).await?;
     for generation in first..=end.generation {
-        let bytes = &read_generation(instance, generation).await?;
+        let mut bytes = read_generation(instance, generation).await?;
+        if generation == end.generation {
+            // What follows was being written while it was read in pieces.
+            let shape = instance.0.options.log;
+            let border = shape.next_border(end);
+            let behind = bytes.get_mut(shape.segment_offset(border)..);
+            if let Some(behind) = behind.filter(|_| border.generation == generation) {
+                behind.fill(FILL);
+            }
+        }
+        let bytes = &bytes;
         sink.take(Piece::Log { generation, bytes }).await?;
     }
     Ok(())

@@ -45,11 +45,11 @@ use std::collections::BTreeSet;
 use std::rc::{Rc, Weak};
 
 use brunt_units::{DatabaseTime, LogPosition, PageNumber, PageSize, Span, Time};
-use brunt_world::World;
 use brunt_world::sync::{Alarm, Event, Limit};
+use brunt_world::{IoError, World};
 
 use crate::content::Content;
-use crate::error::EngineError;
+use crate::error::{EngineError, PageFault};
 use crate::log::{Appended, WriteAhead};
 use crate::meter::MeterBoard;
 use crate::patch::{Copies, Patch};
@@ -164,6 +164,8 @@ struct Inner<C: Content> {
     meters: Rc<MeterBoard>,
     state: RefCell<State<C>>,
     failure: RefCell<Option<EngineError>>,
+    /// How many reads of several pages failed, and the first error. Each page is then read alone, perhaps with success.
+    failed_runs: RefCell<(u64, Option<EngineError>)>,
     /// Copies to ask for bad pages.
     copies: RefCell<Option<Rc<dyn Copies>>>,
     /// Outcomes of those requests.
@@ -229,6 +231,7 @@ impl<C: Content> Cache<C> {
                 mending: BTreeSet::new(),
             }),
             failure: RefCell::new(None),
+            failed_runs: RefCell::default(),
             copies: RefCell::new(None),
             patches: RefCell::default(),
             closing: Cell::new(false),
@@ -432,6 +435,22 @@ impl<C: Content> Cache<C> {
     /// The counters.
     pub fn meters(&self) -> &Rc<MeterBoard> {
         &self.0.meters
+    }
+
+    /// How many reads of several pages failed, and the first error. Each of their pages was read again alone.
+    pub fn failed_runs(&self) -> (u64, Option<EngineError>) {
+        self.0.failed_runs.borrow().clone()
+    }
+
+    fn note_failed_run(&self, database: u8, page: PageNumber, error: IoError) {
+        let mut failed = self.0.failed_runs.borrow_mut();
+        failed.0 += 1;
+        failed.1.get_or_insert_with(|| EngineError::Page {
+            database: self.with_database(database, |entry| entry.path.clone()),
+            page,
+            offset: page.offset(self.0.options.page_size),
+            fault: PageFault::Device(error),
+        });
     }
 
     /// The error that stopped the cache, if any.

@@ -73,7 +73,12 @@ impl<C: Content> Cache<C> {
         self.0
             .meters
             .database(database, reader.meter, bytes, latency);
-        done.result?;
+        if let Err(error) = done.result {
+            if run.count > 1 {
+                self.note_failed_run(database, run.first, error);
+            }
+            return Err(error);
+        }
         let written = watch.written.borrow();
         let pages = run.pages().zip(done.segments);
         let judged = pages.map(|(page, segment)| match written.contains(&page) {

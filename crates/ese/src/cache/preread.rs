@@ -223,6 +223,9 @@ impl<C: Content> Cache<C> {
             run.bytes(self.0.options.page_size),
             done.latency(),
         );
+        if let Err(error) = done.result {
+            self.note_failed_run(database, run.first, error);
+        }
         let read = run.pages().zip(done.segments);
         let mut frames = frames.into_iter().peekable();
         for (page, segment) in read {

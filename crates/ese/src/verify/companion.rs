@@ -2,7 +2,7 @@
 
 use brunt_units::PageNumber;
 
-use super::report::{Fault, FileKind, FileReport, Place};
+use super::report::{Fault, FileKind, FileReport, Note, Place};
 use super::source::Source;
 use crate::format::checkpoint_file::{CHECKPOINT_BYTES, Checkpoint};
 use crate::format::flush_map::{FlushMapHeader, MAP_PAGE_BYTES, map_pages, sound_map_page};
@@ -46,7 +46,9 @@ pub(super) async fn verify_flush_map(source: &Source, start: &[u8]) -> Option<Fi
             Err(error) => judge_map_page(&mut report, offset, Some(Fault::Device(error))),
         }
     }
-    if in_file < expected {
+    if in_file == 0 && expected > 0 {
+        report.notes.push(Note::FlushMapUnwritten);
+    } else if in_file < expected {
         let first = (in_file + 1) * map_page_bytes;
         report.pages_seen += expected - in_file;
         report.find_run(map_page(first), first, expected - in_file, Fault::PastEnd);

@@ -186,6 +186,8 @@ pub enum Note {
     FlushMapUsed,
     /// There is a flush map, but it does not apply to this state of the database.
     FlushMapIgnored(&'static str),
+    /// This flush map has only its header: a run was killed before it wrote more.
+    FlushMapUnwritten,
     /// Outdated but intact pages were detected only where something contradicts them.
     StalePages {
         /// The flush map could contradict them.
@@ -215,6 +217,7 @@ impl fmt::Display for Note {
             Self::CopiesDiffer => write!(f, "the two header copies differ"),
             Self::FlushMapUsed => write!(f, "flush map used"),
             Self::FlushMapIgnored(why) => write!(f, "flush map not used: {why}"),
+            Self::FlushMapUnwritten => write!(f, "its pages are not written yet"),
             Self::StalePages {
                 flush_map,
                 neighbours,

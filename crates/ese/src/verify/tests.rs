@@ -515,6 +515,10 @@ fn flush_maps_and_checkpoints_are_judged_themselves() {
     );
     map.truncate(2 * MAP_PAGE_BYTES);
     assert_eq!(only(&verify_bytes(&map).unwrap()).fault, Fault::PastEnd);
+    map.truncate(MAP_PAGE_BYTES);
+    let unwritten = verify_bytes(&map).unwrap();
+    assert!(unwritten.is_intact());
+    assert_eq!(unwritten.notes, [Note::FlushMapUnwritten]);
 
     let checkpoint = Checkpoint {
         position: LogPosition::start_of(1),

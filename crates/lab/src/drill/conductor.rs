@@ -6,7 +6,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use brunt_array::{NoteKind, Scheduled, Site};
+use brunt_array::{Incident, NoteKind, Scheduled, Site};
 use brunt_drill::{Course, DrillListener, Evidence, FailoverDone, Said, measured};
 use brunt_qualify::phases::serving::TICK;
 use brunt_qualify::progress::Stop;
@@ -93,6 +93,7 @@ impl<T: Cast> Conductor<T> {
             .map_or(Span::ZERO, |one| Span(one.at.0));
         self.expected.set(last + self.script.drill.after);
         self.end.set(begun + last + self.script.patience);
+        self.schedule_arrays(begun)?;
         for one in &self.script.timeline {
             self.pass(begun + Span(one.at.0)).await;
             if self.stop.is_asked() {
@@ -102,7 +103,16 @@ impl<T: Cast> Conductor<T> {
                 at: self.scene.now(),
                 ..one.clone()
             };
-            self.perform(&at).await?;
+            if is_of_pair(one) {
+                if at.at > begun + Span(one.at.0) {
+                    let planned = Span(one.at.0);
+                    self.tell(
+                        at.at,
+                        format!("now, what was to be at {planned}, during the failover:"),
+                    );
+                }
+                self.perform(&at).await?;
+            }
         }
         // The array has processed the last event.
         self.pass(self.scene.now() + TICK).await;
@@ -115,6 +125,21 @@ impl<T: Cast> Conductor<T> {
             return self.give_up("stopped after the last event".to_owned());
         }
         self.close().await
+    }
+
+    /// Schedules what happens to an array alone: it does not wait for the end of a failover, as what concerns the pair does.
+    fn schedule_arrays(&self, begun: Time) -> Result<(), String> {
+        let timeline = self.script.timeline.iter();
+        for one in timeline.filter(|one| !is_of_pair(one)) {
+            let at = Scheduled {
+                at: begun + Span(one.at.0),
+                ..one.clone()
+            };
+            self.scene
+                .schedule(&at)
+                .map_err(|error| error.to_string())?;
+        }
+        Ok(())
     }
 
     fn give_up(&self, why: String) -> Result<(), String> {
@@ -282,6 +307,10 @@ impl<T: Cast> Conductor<T> {
         }
         said
     }
+}
+
+fn is_of_pair(one: &Scheduled) -> bool {
+    matches!(one.incident, Incident::Pair(_))
 }
 
 /// How exactly the end of work is seen.

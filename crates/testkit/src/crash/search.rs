@@ -1,6 +1,6 @@
 //! Cuts one story: an image, a recovery, a judgement.
 //!
-//! Equal images recover equally, so each is recovered only once. But every cut is judged against what was acknowledged before it.
+//! Equal images recover equally, so each is recovered only once to the same depth. But every cut is judged against what was acknowledged before it.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -83,8 +83,8 @@ pub(super) struct Depth {
 pub(super) struct Trial<'a> {
     story: &'a Story,
     images: CrashImages<'a>,
-    /// Recovered states, by image.
-    recovered: BTreeMap<u64, Rc<State>>,
+    /// Recovered states, by image and by how deep it was looked into: walked, cut off again.
+    recovered: BTreeMap<(u64, bool, bool), Rc<State>>,
     frames: &'a Frames,
 }
 
@@ -121,11 +121,12 @@ impl<'a> Trial<'a> {
         coverage.faults += self.images.pending(cut) as u64;
         let files = image.digest().value();
         coverage.saw_image(files);
-        let state = match self.recovered.get(&files) {
+        let looked = (files, depth.walk, depth.second.is_some());
+        let state = match self.recovered.get(&looked) {
             Some(state) => Rc::clone(state),
             None => {
                 let state = Rc::new(self.recover(image, depth, coverage)?);
-                self.recovered.insert(files, Rc::clone(&state));
+                self.recovered.insert(looked, Rc::clone(&state));
                 state
             }
         };

@@ -160,6 +160,36 @@ fn a_device_that_fails_is_as_bad_as_a_checksum() {
 }
 
 #[test]
+fn a_read_of_several_pages_that_failed_is_counted() {
+    run(16, same, async |bench| {
+        let run = crate::policy::coalesce::Run {
+            first: PageNumber(4),
+            count: 2,
+        };
+        let reader = crate::cache::Reader {
+            class: Class::Maintenance,
+            meter: |meters| &mut meters.maintenance,
+        };
+        bench.probe.fail_next(Class::Maintenance, Op::Read);
+        assert!(bench.cache.read_past(0, run, reader).await.is_err());
+        assert!(bench.cache.read_past(0, run, reader).await.is_ok());
+        let (count, first) = bench.cache.failed_runs();
+        assert_eq!(count, 1);
+        let first = first.unwrap();
+        assert!(
+            matches!(
+                first,
+                crate::error::EngineError::Page {
+                    page: PageNumber(4),
+                    ..
+                }
+            ),
+            "{first}"
+        );
+    });
+}
+
+#[test]
 fn copies_that_will_not_do_are_passed_over() {
     run(16, same, async |bench| {
         bench.put_on_disk(4, &rotten()).await;
