@@ -168,6 +168,10 @@ impl TestArgs {
             let refusal = Place::file(&source.name).refuse("describes a drill");
             return Err(refusal.hint(format!("that is for: brunt drill {}", path.display())));
         }
+        if document.subject() == Subject::Organisation {
+            let refusal = Place::file(&source.name).refuse("describes an organisation to be sized");
+            return Err(refusal.hint(format!("that is for: brunt size {}", path.display())));
+        }
         if document.subject() != Subject::Test {
             let refusal = Place::file(&source.name).refuse("describes modelled storage");
             return Err(refusal.hint(format!("that is for: brunt simulate {}", path.display())));
@@ -231,9 +235,9 @@ fn unread(path: &Path, error: &io::Error) -> Refusal {
                 "to have one written: brunt init {}",
                 path.display()
             ))
-            .hint("without a scenario file, a small demo is run"),
+            .hint("without a file, it is the demo in ./brunt-demo"),
         io::ErrorKind::IsADirectory if inside.is_file() => place.refuse("is a folder").hint(
-            format!("to do that run again: brunt run {}", inside.display()),
+            format!("for the scenario in it: brunt run {}", inside.display()),
         ),
         io::ErrorKind::IsADirectory => place
             .refuse("is a folder, not a scenario")
@@ -328,7 +332,23 @@ mod tests {
         assert!(said.contains("is a folder, not a scenario"), "{said}");
         fs::write(folder.path().join("scenario.toml"), DEMO).unwrap();
         let said = args.scenario(Path::new("/")).unwrap_err().to_string();
-        assert!(said.contains("do that run again: brunt run "), "{said}");
+        assert!(
+            said.contains("for the scenario in it: brunt run "),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn an_organisation_is_sized() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("org.toml");
+        fs::write(&path, "[org]\nservers = 2\n").unwrap();
+        let args = TestArgs {
+            scenario: Some(path),
+            ..TestArgs::default()
+        };
+        let said = args.scenario(Path::new("/")).unwrap_err().to_string();
+        assert!(said.contains("that is for: brunt size "), "{said}");
     }
 
     #[test]
@@ -340,7 +360,7 @@ mod tests {
         let said = args.scenario(Path::new("/")).unwrap_err().to_string();
         assert_eq!(
             said,
-            "no-such.toml: there is no such file\n  to have one written: brunt init no-such.toml\n  without a scenario file, a small demo is run"
+            "no-such.toml: there is no such file\n  to have one written: brunt init no-such.toml\n  without a file, it is the demo in ./brunt-demo"
         );
     }
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use brunt_qualify::plan::Plan;
-use brunt_qualify::result::{Surroundings, VolumeUse};
+use brunt_qualify::result::{Surroundings, THROUGH_CACHE, VolumeUse};
 use brunt_qualify::rules::SystemLog;
 use brunt_report::result::{
     Backend, Device, Durability, Machine, Origin, Volume, World, WriteCache,
@@ -37,14 +37,16 @@ impl Used {
         device.map(|device| device.name.as_str())
     }
 
-    /// Reads of the lowest devices beneath, and what they brought; nothing where there is no device.
+    /// Reads of the lowest devices beneath, and what they brought; nothing where there is no device, or where all counters stood still,
+    /// because some systems do not count. A cache that answers reads still lets writes through.
     fn reads(&self, counted: &DeviceCounts) -> Option<(u64, ByteSize)> {
         let leaves = self.stack.leaves.iter();
         let found = leaves.filter_map(|leaf| counted.get(leaf));
         let found: Vec<&DiskCounters> = found.collect();
         let bytes = found.iter().map(|device| device.read_bytes.get()).sum();
         let reads = found.iter().map(|device| device.reads).sum();
-        (!found.is_empty()).then_some((reads, ByteSize::bytes(bytes)))
+        let is_counted = found.iter().any(|device| !device.is_still());
+        is_counted.then_some((reads, ByteSize::bytes(bytes)))
     }
 
     fn file_system(&self) -> String {
@@ -327,7 +329,7 @@ fn made(made: &Made) -> String {
         Made::Raid { level } => level.clone(),
         Made::Loop { file, direct } => {
             let cached = match direct {
-                Some(false) => " through the page cache",
+                Some(false) => THROUGH_CACHE,
                 _ => "",
             };
             format!("file {}{cached}", file.display())
@@ -367,6 +369,20 @@ mod tests {
     use brunt_scenario::Document;
 
     use super::*;
+
+    #[test]
+    fn counters_that_stand_still_do_not_count() {
+        let used = Used::mounted(Path::new("/mnt"), "sda");
+        let reads = |counters| used.reads(&[("sda".to_owned(), counters)].into());
+        let still = DiskCounters::default();
+        assert_eq!(reads(still), None);
+        let written = DiskCounters { writes: 7, ..still };
+        assert_eq!(
+            reads(written),
+            Some((0, ByteSize::bytes(0))),
+            "reads came from a cache"
+        );
+    }
 
     #[test]
     fn the_kernel_is_heard_about_the_devices_of_backups() {

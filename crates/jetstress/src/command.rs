@@ -36,8 +36,8 @@ pub struct Options {
     capacity: Option<u64>,
     throughput: Option<u64>,
     threads: Option<u64>,
-    /// Databases are to be made anew.
-    pub new: bool,
+    /// Whether databases are to be made anew, where an option says so; else the configuration does.
+    pub new: Option<bool>,
 }
 
 /// Reads the options.
@@ -83,9 +83,9 @@ pub fn options(words: &[String]) -> Result<Options, String> {
                     threads.ok_or_else(|| format!("{word} {text}: a whole number is wanted"))?;
                 options.threads = Some(threads);
             }
-            "new" => options.new = true,
+            "new" => options.new = Some(true),
             // What is there is used when it fits, without being told.
-            "open" => options.new = false,
+            "open" => options.new = Some(false),
             "report" => {
                 return Err(format!(
                     "{word}: reads performance logs of Windows, which brunt does not have\n  brunt report RUN rebuilds a report"
@@ -157,6 +157,7 @@ impl Options {
         }
         let mut here = |path: &String| {
             let (here, is_mapped) = map.here(path);
+            settings.paths.push(path.clone());
             if !is_mapped {
                 settings.unmapped.push(path.clone());
             }

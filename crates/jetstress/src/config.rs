@@ -259,7 +259,10 @@ impl<'a> Reader<'a> {
                 (true, _) => comment("only a backup test copies databases"),
                 (false, _) => comment("databases are read and not copied"),
             },
-            "DatabaseSource" if value == "New" => comment("brunt run --new makes databases anew"),
+            "DatabaseSource" if value == "New" => {
+                self.settings.is_new = true;
+                comment("brunt run --new makes databases anew")
+            }
             "DatabaseSource" => comment("databases that are there are used when they fit"),
             "JetstressVersionGenerated" | "EseVersionGenerated" => {
                 comment("decides profile.version")
@@ -547,6 +550,7 @@ impl<'a> Reader<'a> {
 
     fn here(&mut self, path: &str) -> String {
         let (here, is_mapped) = self.map.here(path);
+        self.settings.paths.push(path.to_owned());
         if !is_mapped {
             self.settings.unmapped.push(path.to_owned());
         }

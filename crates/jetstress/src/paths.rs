@@ -24,16 +24,20 @@ impl PathMap {
         Ok(())
     }
 
+    /// The folders of Windows that none of `paths` lies below.
+    pub fn unused(&self, paths: &[String]) -> Vec<&str> {
+        let all: Vec<String> = paths.iter().map(|path| plain(path)).collect();
+        let is_used = |from: &str| all.iter().any(|path| rest_below(path, from).is_some());
+        let folders = self.0.iter().map(|(from, _)| from.as_str());
+        folders.filter(|from| !is_used(from)).collect()
+    }
+
     /// The path here, and whether it was mapped.
     pub fn here(&self, path: &str) -> (String, bool) {
         let plain = plain(path);
         let mapped = self.0.iter().filter_map(|(from, to)| {
-            // Windows does not tell capitals from small letters.
-            let head = plain.get(..from.len())?;
-            let rest = &plain[from.len()..];
-            let fits =
-                head.eq_ignore_ascii_case(from) && (rest.is_empty() || rest.starts_with('/'));
-            fits.then(|| (from.len(), format!("{to}{rest}")))
+            let rest = rest_below(&plain, from)?;
+            Some((from.len(), format!("{to}{rest}")))
         });
         if let Some((_, path)) = mapped.max_by_key(|(length, _)| *length) {
             return (path, true);
@@ -47,6 +51,13 @@ impl PathMap {
         };
         (path.trim_end_matches('/').to_owned(), false)
     }
+}
+
+/// What follows `folder` in `path`, if it lies there. Windows does not tell capitals from small letters.
+fn rest_below<'p>(path: &'p str, folder: &str) -> Option<&'p str> {
+    let (head, rest) = path.split_at_checked(folder.len())?;
+    let fits = head.eq_ignore_ascii_case(folder) && (rest.is_empty() || rest.starts_with('/'));
+    fits.then_some(rest)
 }
 
 /// With slashes, and without one at the end.
@@ -77,6 +88,9 @@ mod tests {
         assert_eq!(here("C:\\Volumes2"), ("/mnt/c/Volumes2".to_owned(), false));
         assert_eq!(here("D:\\"), ("/mnt/d".to_owned(), false));
         assert_eq!(here("/srv/db/"), ("/srv/db".to_owned(), true));
+        map.add("D:\\nope=/x").unwrap();
+        let paths = ["C:\\volumes\\Vol2\\db".to_owned()];
+        assert_eq!(map.unused(&paths), ["D:/nope"]);
         assert!(map.add("C:\\x").is_err() && map.add("C:\\x=relative").is_err());
     }
 }

@@ -46,7 +46,11 @@ pub struct Settings {
     pub(crate) instances: Vec<Instance>,
     /// Every element, in the order of the file.
     pub noted: Vec<Noted>,
-    /// Paths that no mapping led here.
+    /// Whether databases are to be made anew.
+    pub is_new: bool,
+    /// Paths as they were written.
+    pub paths: Vec<String>,
+    /// Those that no mapping led here.
     pub unmapped: Vec<String>,
 }
 

@@ -43,6 +43,18 @@ struct Flight {
     length: u64,
 }
 
+/// How far an I/O in flight has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unfinished {
+    pub(crate) op: Op,
+    pub(crate) class: Class,
+    /// The path that its file was opened by.
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: u64,
+    /// How long it has been in flight.
+    pub(crate) age: Span,
+}
+
 /// The I/Os in flight of one slab of tickets.
 struct Flights {
     tickets: Tickets,
@@ -178,6 +190,25 @@ impl FlightRecorder {
         oldest
     }
 
+    /// The I/Os in flight at `now` on files whose path is known.
+    pub(crate) fn unfinished(&self, now: Time) -> Vec<Unfinished> {
+        let slabs = self.slabs.borrow();
+        let flights = slabs.iter().flat_map(|flights| {
+            let all = flights.tickets.submitted_by(now).into_iter();
+            all.filter_map(|(id, since)| Some((flights.find(id)?, since)))
+        });
+        let unfinished = flights.filter_map(|(flight, since)| {
+            Some(Unfinished {
+                op: flight.op,
+                class: flight.class,
+                path: self.asked.opened_by(flight.file)?,
+                bytes: flight.length,
+                age: now - since,
+            })
+        });
+        unfinished.collect()
+    }
+
     /// The I/Os that have hung so far.
     pub fn hung(&self) -> Hung {
         self.hung.borrow().clone()
@@ -262,6 +293,14 @@ mod tests {
             read(0).await.result.unwrap();
             let hanging = read(8192);
             world.sleep(Span::millis(29_900)).await;
+            let unfinished = Unfinished {
+                op: Op::Read,
+                class: Class::Database,
+                path: path.to_owned(),
+                bytes: 4096,
+                age: Span::millis(29_900),
+            };
+            assert_eq!(recorder.unfinished(world.clock.now()), [unfinished]);
             assert_eq!(recorder.look(world.clock.now()), None);
             world.sleep(Span::seconds(1)).await;
             for _ in 0..2 {
@@ -273,6 +312,7 @@ mod tests {
             hanging.await.result.unwrap();
             assert_eq!(recorder.look(world.clock.now()), None);
             assert!(recorder.hung().longest > HUNG);
+            assert_eq!(recorder.unfinished(world.clock.now()), []);
         });
     }
 

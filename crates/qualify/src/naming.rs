@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use brunt_units::Time;
-use brunt_world::{Answer, Clock, FileId, OpenMode, Space, Spawner, Volume, World, answer};
+use brunt_world::{
+    Answer, Clock, FileId, OpenMode, Space, Spawner, Volume, VolumeError, World, answer,
+};
 
 /// A pending request.
 #[derive(Clone, Debug)]
@@ -26,6 +28,8 @@ pub(crate) struct NameRecorder {
     spawner: Spawner,
     next: Cell<u64>,
     waiting: Rc<RefCell<BTreeMap<u64, Waiting>>>,
+    /// The paths that open files were opened by.
+    opened: Rc<RefCell<BTreeMap<FileId, PathBuf>>>,
 }
 
 impl NameRecorder {
@@ -37,7 +41,13 @@ impl NameRecorder {
             spawner: world.spawner.clone(),
             next: Cell::new(0),
             waiting: Rc::default(),
+            opened: Rc::default(),
         })
+    }
+
+    /// The path that an open file was opened by.
+    pub(crate) fn opened_by(&self, file: FileId) -> Option<PathBuf> {
+        self.opened.borrow().get(&file).cloned()
     }
 
     /// Requests issued by `latest` that are still pending: number, time of issue, and description.
@@ -52,6 +62,16 @@ impl NameRecorder {
     }
 
     fn watch<T: 'static>(&self, what: &'static str, path: &Path, asked: Answer<T>) -> Answer<T> {
+        self.watch_and(what, path, asked, |_| {})
+    }
+
+    fn watch_and<T: 'static>(
+        &self,
+        what: &'static str,
+        path: &Path,
+        asked: Answer<T>,
+        note: impl FnOnce(&Result<T, VolumeError>) + 'static,
+    ) -> Answer<T> {
         let number = self.next.replace(self.next.get() + 1);
         let asking = Waiting {
             since: self.clock.now(),
@@ -64,6 +84,7 @@ impl NameRecorder {
         drop(self.spawner.spawn(async move {
             let value = asked.await;
             waiting.borrow_mut().remove(&number);
+            note(&value);
             answering.give(value);
         }));
         watched
@@ -72,10 +93,17 @@ impl NameRecorder {
 
 impl Volume for NameRecorder {
     fn open(&self, path: &Path, mode: OpenMode) -> Answer<FileId> {
-        self.watch("opening", path, self.inner.open(path, mode))
+        let (opened, name) = (Rc::clone(&self.opened), path.to_owned());
+        let asked = self.inner.open(path, mode);
+        self.watch_and("opening", path, asked, move |answer| {
+            if let Ok(file) = answer {
+                opened.borrow_mut().insert(*file, name);
+            }
+        })
     }
 
     fn close(&self, file: FileId) -> Answer<()> {
+        self.opened.borrow_mut().remove(&file);
         self.watch("closing a file", Path::new(""), self.inner.close(file))
     }
 

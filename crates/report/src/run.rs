@@ -52,6 +52,16 @@ pub enum ReadError {
     /// The run was killed before it recorded anything.
     #[error("{}: is the folder of a run that was stopped before its test began; there is nothing to report", .0.display())]
     NotBegun(PathBuf),
+    /// It is the folder of a simulation of another kind.
+    #[error("{}: is the folder of a {what}, not of a run; its figures are in report.html and {table}", folder.display())]
+    NotOneRun {
+        /// The folder.
+        folder: PathBuf,
+        /// The kind of simulation.
+        what: &'static str,
+        /// The file that it has instead of a result.
+        table: &'static str,
+    },
     /// The result is unusable.
     #[error("{}: {source}", path.display())]
     Result {
@@ -72,7 +82,7 @@ impl Run {
         let folder = folder_of(folder);
         let open = |name: &str| open_in(folder, name);
         Self::of_files(folder, open).map_err(|error| match error {
-            ReadError::NoRun(folder) if is_of_a_run(&folder) => ReadError::NotBegun(folder),
+            ReadError::NoRun(folder) => no_run(folder),
             error => error,
         })
     }
@@ -200,6 +210,26 @@ const BUFFER: usize = 1 << 20;
 
 /// Longer than any result, scenario or log of events; the tables are read line by line.
 const TEXT_MAX: u64 = 64 << 20;
+
+/// What a simulation leaves in place of a result.
+const OTHER_TABLES: [(&str, &str); 2] = [
+    ("points.json", "sweep or search"),
+    ("simulation.json", "raw load"),
+];
+
+/// Why `folder` has neither a result nor what one is pieced together from.
+fn no_run(folder: PathBuf) -> ReadError {
+    let mut others = OTHER_TABLES.into_iter();
+    match others.find(|(table, _)| folder.join(table).is_file()) {
+        Some((table, what)) => ReadError::NotOneRun {
+            folder,
+            what,
+            table,
+        },
+        None if is_of_a_run(&folder) => ReadError::NotBegun(folder),
+        None => ReadError::NoRun(folder),
+    }
+}
 
 /// Whether `folder` has the name of a run's folder, or holds a scenario.
 fn is_of_a_run(folder: &Path) -> bool {

@@ -31,7 +31,7 @@ fn row(name: &str, run: &Run) -> Row {
         servers.join(", ").into(),
         result.times.started.into(),
         result.storage.test.as_str().into(),
-        result.verdict.to_string().into(),
+        result.headline().into(),
         Cell::from(result.storage.achieved_iops),
         result.storage.target_iops.into(),
         reads.latency_ms_mean.into(),
@@ -72,4 +72,41 @@ fn of_drill(name: &str, run: &Run, drill: &Drill) -> Row {
         format!("{red} of {}", drill.controls.len()).into(),
         Cell::Bytes(drill.replication.whl_peak_bytes),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RunResult;
+    use crate::result::{Verdict, World};
+
+    const RESULT: &str = include_str!("../tests/report/result_v2.json");
+
+    #[test]
+    fn a_pass_shows_what_it_is_worth() {
+        let listed = |world, qualifies| {
+            let result = RunResult {
+                world,
+                qualifies,
+                verdict: Verdict::Pass,
+                drill: None,
+                ..RunResult::from_json(RESULT).unwrap()
+            };
+            let run = Run {
+                result,
+                scenario: String::new(),
+                events: Vec::new(),
+                samples: Vec::new(),
+            };
+            side_by_side(&[("a".to_owned(), run)]).to_text()
+        };
+        for (world, qualifies, wanted) in [
+            (World::Real, true, "PASS "),
+            (World::Real, false, "PASS, not a qualification "),
+            (World::Virtual, false, "PREDICTED PASS "),
+        ] {
+            let text = listed(world, qualifies);
+            assert!(text.contains(&format!("  {wanted}")), "{text}");
+        }
+    }
 }

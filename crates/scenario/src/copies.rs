@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use brunt_qualify::kinds::Work;
 use brunt_qualify::plan;
+use brunt_report::streams::tag;
 use brunt_units::{ByteSize, Span, counted};
 
 use super::format::{path, quoted, span};
@@ -63,10 +64,9 @@ impl CopyPlan {
 impl Scenario {
     /// Reads `[[copy]]`, after the instances.
     pub(super) fn read_copies(&mut self, top: &mut Section, folder: &Path) -> Result<(), Refusal> {
-        let Some(node) = top.take("copy") else {
-            return Ok(());
-        };
-        for (number, node) in (1..).zip(section::tables(node, "copy")?) {
+        let node = top.take("copy");
+        let nodes = node.map_or(Ok(Vec::new()), |node| section::tables(node, "copy"))?;
+        for (number, node) in (1..).zip(nodes) {
             let place = node.place.clone();
             let copy = self.read_copy(node, number, folder)?;
             let others = self.copies.iter().filter(|other| other.of == copy.of);
@@ -76,7 +76,11 @@ impl Scenario {
                 let refusal = place.refuse(what);
                 return Err(refusal.hint(format!("an instance has up to {COPIES_MAX} copies")));
             }
-            if self.copies.iter().any(|other| other.name == copy.name) {
+            if self
+                .copies
+                .iter()
+                .any(|other| tag(&other.name) == tag(&copy.name))
+            {
                 let what = format!("another copy is called \"{}\", too", copy.name);
                 return Err(place.refuse(what).hint("give each its own `name`"));
             }
@@ -167,7 +171,11 @@ impl Scenario {
     fn refuse_shared_files(&self) -> Result<(), Refusal> {
         let logs = self.instances.iter().map(|one| (&one.name, &one.log));
         let logs = logs.chain(self.copies.iter().map(|copy| (&copy.name, &copy.log)));
-        refuse_twins(logs, "the logs")?;
+        let hint = match self.copies.is_empty() {
+            true => "every instance has files of its own",
+            false => "a copy has files of its own, best on another volume",
+        };
+        refuse_twins(logs, "the logs", hint)?;
         let databases = self.instances.iter().flat_map(|one| {
             let own = one.databases.iter();
             own.map(|database| (&one.name, &database.path))
@@ -176,13 +184,14 @@ impl Scenario {
             let own = copy.databases.iter();
             own.map(|path| (&copy.name, path))
         });
-        refuse_twins(databases.chain(copied), "a database")
+        refuse_twins(databases.chain(copied), "a database", hint)
     }
 }
 
 fn refuse_twins<'s>(
     paths: impl Iterator<Item = (&'s String, &'s Placed<PathBuf>)>,
     what: &str,
+    hint: &str,
 ) -> Result<(), Refusal> {
     let mut seen = BTreeMap::new();
     for (owner, path) in paths {
@@ -190,7 +199,7 @@ fn refuse_twins<'s>(
             let refusal = path
                 .place
                 .refuse(format!("{what} of \"{other}\" will be there"));
-            return Err(refusal.hint("a copy has files of its own, best on another volume"));
+            return Err(refusal.hint(hint));
         }
     }
     Ok(())
@@ -260,6 +269,28 @@ mod tests {
         assert_eq!(again.test(&[]).unwrap(), scenario);
         // What is not written is not there.
         assert!(!read("").unwrap().to_toml().contains("[[copy]]"));
+    }
+
+    #[test]
+    fn instances_share_no_file_and_no_name() {
+        let read = |from: &str, to: &str| {
+            let text = TEST
+                .replace(from, to)
+                .replace("sessions = 1", "sessions = 2");
+            let document = Document::new("t.toml", &text, Path::new("/t")).unwrap();
+            document.test(&[]).unwrap_err().to_string()
+        };
+        let said = read("2.edb", "1.edb");
+        let wanted =
+            "`databases = [\"1.edb\"]`: a database of \"SG1\" will be there\n  every instance has";
+        assert!(said.contains(wanted), "{said}");
+        let said = read("log2", "log1");
+        assert!(said.contains("the logs of \"SG1\" will be there"), "{said}");
+        let text = TEST.replace("SG1", "SG 1").replace("SG2", "SG-1");
+        let document = Document::new("t.toml", &text, Path::new("/t")).unwrap();
+        let said = document.test(&[]).unwrap_err().to_string();
+        let wanted = "\"SG 1\" and \"SG-1\" are one name in the results";
+        assert!(said.contains(wanted), "{said}");
     }
 
     #[test]

@@ -317,7 +317,7 @@ impl Document {
             (ModelledTest, Test) => place
                 .refuse("the scenario lacks `array`")
                 .hint(format!("for example: {}", arrays::EXAMPLE))
-                .hint("storage of this machine is tested by `brunt run`"),
+                .hint("storage of this machine is tested by `brunt run`; a drill on it has a table [site.source]"),
             (_, Org) => place
                 .refuse("describes an organisation to be sized, not a test")
                 .hint(format!(

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use brunt_ese::format::attachment::ATTACHMENTS_MAX;
 use brunt_qualify::plan::{self, EnginePlan};
+use brunt_report::streams::tag;
 use brunt_units::{ByteSize, counted};
 
 use super::format::{path, quoted, size};
@@ -79,6 +80,18 @@ impl Scenario {
         for (number, node) in (1..).zip(nodes) {
             let place = node.place.clone();
             let (instance, size) = read_instance(node, number, databases, folder)?;
+            let others = self.instances.iter();
+            let mut others = others.filter(|other| tag(&other.name) == tag(&instance.name));
+            if let Some(other) = others.next() {
+                let what = format!(
+                    "\"{}\" and \"{}\" are one name in the results",
+                    other.name, instance.name
+                );
+                let refusal = place.refuse(what);
+                return Err(
+                    refusal.hint("give each its own `name`; a blank or comma counts as `-`")
+                );
+            }
             databases += instance.databases.len();
             if databases > DATABASES_MAX {
                 let what = format!("more than {DATABASES_MAX} databases in the scenario");

@@ -181,6 +181,11 @@ impl Refusal {
         self.is_for_room
     }
 
+    /// Whether it is about a key that does not exist.
+    pub fn is_unknown_key(&self) -> bool {
+        matches!(*self.cause, Cause::Unknown { .. })
+    }
+
     /// The same, because databases do not fit on their storage.
     #[must_use]
     pub fn for_want_of_room(self) -> Self {

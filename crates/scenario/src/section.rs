@@ -280,6 +280,10 @@ fn unquoted<T: FromStr + ToString>(node: &Node, refusal: Refusal) -> Refusal {
     let digits = text.trim().replace([',', '_', ' '], "");
     match digits.parse::<T>() {
         Ok(number) => refusal.hint(format!("without quotes: {}", number.to_string())),
+        // TOML has no such number, so a flag took it as a text.
+        Err(_) if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+            node.place.refuse("is larger than any whole number")
+        }
         Err(_) => refusal.hint("a number, without quotes"),
     }
 }

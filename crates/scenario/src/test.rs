@@ -259,6 +259,12 @@ impl Test {
         }
     }
 
+    /// When sessions stop, from the start; nothing where their work decides it.
+    pub(super) fn end(&self) -> Option<Span> {
+        let is_known = self.kind.has_limits() && self.precondition.value == 0.0;
+        is_known.then(|| self.min_warmup + self.duration)
+    }
+
     /// What has to be reached, if anything.
     pub fn target(&self) -> Option<Target> {
         self.target_io_per_s.as_ref().map(|target| Target {

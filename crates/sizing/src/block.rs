@@ -23,8 +23,6 @@ use crate::users::number;
 
 /// One of a stripe's ten pieces in eight holds data.
 const POOL_DATA: f64 = 8.0 / 10.0;
-/// Spare drives: one for as many as this.
-const DRIVES_PER_SPARE: f64 = 30.0;
 
 /// Random I/Os per second of a drive, as a sizing counts it.
 pub fn drive_io(model: &DriveModel) -> Figure<f64> {
@@ -162,8 +160,12 @@ fn logs(plan: &BlockPlan, sheet: &mut Sheet) {
     sheet.know("log_write_penalty", write_penalty(group.level));
     figure!(sheet, log_drive_io = log_io_per_database * block_databases * log_write_penalty;
         log_io_per_database, block_databases, log_write_penalty);
-    figure!(sheet, log_groups = ceil(max(log_drive_io / drive_io_per_s / log_drives, block_databases / max(1.0, floor(log_data_drives * drive_bytes / log_volume_bytes))));
-        log_drive_io, drive_io_per_s, log_drives, block_databases, log_data_drives, drive_bytes, log_volume_bytes);
+    figure!(sheet, log_group_bytes = log_data_drives * drive_bytes; log_data_drives, drive_bytes);
+    figure!(sheet, log_drive_io_each = log_drive_io / block_databases; log_drive_io, block_databases);
+    figure!(sheet, log_group_drive_io = log_drives * drive_io_per_s; log_drives, drive_io_per_s);
+    // A group that holds no log is a finding, as for databases.
+    figure!(sheet, log_groups = ceil(max(log_drive_io / log_group_drive_io, block_databases / max(1.0, floor(log_group_bytes / log_volume_bytes))));
+        log_drive_io, log_group_drive_io, block_databases, log_group_bytes, log_volume_bytes);
 }
 
 fn backup(storage: &StoragePlan, sheet: &mut Sheet) {
@@ -179,20 +181,31 @@ fn backup(storage: &StoragePlan, sheet: &mut Sheet) {
 }
 
 fn spares(storage: &StoragePlan, plan: &BlockPlan, sheet: &mut Sheet) {
-    match (&storage.spares, plan.group.level) {
-        (Some(spares), _) => sheet.write("spares", number(spares.value)),
-        (None, Level::Pool { .. }) => sheet.write("spares", 0.0),
-        (None, _) => {
-            let value = ceil(
-                sheet.get("drives_per_server") * sheet.get("array_servers") / DRIVES_PER_SPARE,
-            );
-            sheet.calculate(
-                "spares",
-                value,
-                "ceil(drives_per_server * array_servers / 30.0)",
-                &["drives_per_server", "array_servers"],
-            );
-        }
+    if let Some(spares) = &storage.spares {
+        sheet.write("spares", number(spares.value));
+        return;
+    }
+    // A pool keeps room instead.
+    let spared = |level: Level, drives: f64| match level {
+        Level::Pool { .. } => 0.0,
+        _ => drives,
+    };
+    let get = |name: &str| sheet.get(name);
+    let databases = get("groups") * get("group_drives");
+    let logs = match plan.logs {
+        LogPlace::Own(group) => spared(group.level, get("log_groups") * get("log_drives")),
+        _ => 0.0,
+    };
+    let backups = storage.backup.map_or(0.0, |group| {
+        spared(group.level, get("backup_groups") * get("backup_drives"))
+    });
+    let drives = get("blocks_per_server") * (spared(plan.group.level, databases) + logs) + backups;
+    if drives < get("drives_per_server") {
+        let formula = "sum over groups that are no pools of their drives";
+        sheet.calculate("spared_drives", drives, formula, &[]);
+        figure!(sheet, spares = ceil(spared_drives * array_servers / 30.0); spared_drives, array_servers);
+    } else {
+        figure!(sheet, spares = ceil(drives_per_server * array_servers / 30.0); drives_per_server, array_servers);
     }
 }
 

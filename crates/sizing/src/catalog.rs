@@ -340,7 +340,7 @@ pub const FIGURES: &[Meaning] = &[
         Count,
         "active databases on a server after failures",
         Inferred,
-        "spread evenly over the servers that are left",
+        "spread evenly over the servers that are left; with one copy, over those that share its array",
     ),
     formula(
         "mailboxes_after_failures",
@@ -462,12 +462,13 @@ pub const FIGURES: &[Meaning] = &[
         Published,
         "design tables; Exchange 2007: 2 GB and 5 MB a mailbox",
     ),
+    known("page_file_bytes_max", Bytes, "the largest page file"),
     formula(
         "page_file_bytes",
         Bytes,
         "page file or swap, if any",
         Found,
-        "EXDOC: memory and 10 MB",
+        "EXDOC: memory and 10 MB; from 2013 on, 32,778 MB at most",
     ),
     formula(
         "queue_bytes",
@@ -518,6 +519,11 @@ pub const FIGURES: &[Meaning] = &[
         "drives' worth of data in a backup group",
     ),
     known("array_servers", Count, "servers that share an array"),
+    known(
+        "array_servers_min",
+        Count,
+        "servers that share the array with the fewest",
+    ),
     formula("group_bytes", Bytes, "capacity of a group", Found, SUM),
     formula(
         "block_databases",
@@ -605,6 +611,27 @@ pub const FIGURES: &[Meaning] = &[
         BLOCK,
     ),
     formula(
+        "log_group_bytes",
+        Bytes,
+        "capacity of a log group",
+        Found,
+        SUM,
+    ),
+    formula(
+        "log_drive_io_each",
+        Io,
+        "I/O to drives for the log of a database",
+        Inferred,
+        BLOCK,
+    ),
+    formula(
+        "log_group_drive_io",
+        Io,
+        "I/O that a log group does",
+        Found,
+        SUM,
+    ),
+    formula(
         "log_groups",
         Count,
         "log groups of a building block",
@@ -620,6 +647,13 @@ pub const FIGURES: &[Meaning] = &[
     ),
     formula("drives_per_server", Count, "drives of a server", Found, SUM),
     formula("arrays", Count, "arrays", Found, SUM),
+    formula(
+        "spared_drives",
+        Count,
+        "drives of a server that are not in pools",
+        Found,
+        SUM,
+    ),
     formula(
         "spares",
         Count,

@@ -4,6 +4,7 @@ use brunt_scenario::Organisation;
 use brunt_units::{ByteSize, Span, counted, grouped};
 
 use crate::sheet::{Sheet, whole};
+use crate::users::number;
 
 /// Whether the organisation keeps to a limit.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,6 +85,22 @@ pub(crate) fn findings(org: &Organisation, sheet: &Sheet) -> Vec<Finding> {
             "more `databases`, larger groups (`group_drives`), or faster drives",
         ));
     }
+    if sheet.find("log_group_bytes").is_some() {
+        findings.push(most(
+            sheet,
+            ("logs-in-group", "logs of a database in a group"),
+            ("log_volume_bytes", "log_group_bytes"),
+            size,
+            "more `databases`, larger groups (`log_drives`), or larger drives",
+        ));
+        findings.push(most(
+            sheet,
+            ("log-io-in-group", "I/O of a log to its group"),
+            ("log_drive_io_each", "log_group_drive_io"),
+            |rate| format!("{} /s", grouped(whole(rate.round()))),
+            "more `databases`, larger groups (`log_drives`), or faster drives",
+        ));
+    }
     findings
 }
 
@@ -107,16 +124,17 @@ fn most(
     }
 }
 
-/// With copies, as many servers may fail as there are further copies. Without, the storage has to be shared.
+/// With copies, as many servers may fail as there are further copies. Without, a server that shares the storage has to be left.
 fn survives(org: &Organisation, sheet: &Sheet) -> Finding {
     let (copies, failures) = (org.copies.value, org.failures.value);
-    let is_shared = org.storage.servers.value > 1 || !org.storage.luns.is_empty();
+    let sharers = sheet.find("array_servers_min");
+    let is_reached = sharers.is_none_or(|sharers| number(failures) < sharers);
     let (value, limit, holds, remedy) = match copies {
         1 => (
             "1".to_owned(),
             "1, on storage that other servers reach".to_owned(),
-            failures == 0 || is_shared,
-            "more `copies`, or an array that several servers share (`servers` of [storage])",
+            failures == 0 || is_reached,
+            "more `copies`, or an array that more servers share than fail (`servers` of [storage])",
         ),
         copies => (
             sheet.count("copies_left").to_string(),

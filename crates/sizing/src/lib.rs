@@ -87,7 +87,7 @@ impl<'o> Demand<'o> {
         roles::totals(org, &tiers, &mut sheet);
         roles::databases(org, &mut sheet);
         roles::storage(&mut sheet);
-        roles::servers(&mut sheet);
+        roles::servers(org, &mut sheet);
         Self { org, tiers, sheet }
     }
 

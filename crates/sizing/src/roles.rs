@@ -2,9 +2,16 @@
 //! restore, processor, memory, transport, replication.
 
 use brunt_scenario::Organisation;
+use brunt_workload::profile::{Certainty, Figure, Version};
 
 use crate::sheet::{Sheet, ceil, figure, max, min};
 use crate::users::number;
+
+const PAGE_FILE_MAX: Figure<f64> = Figure {
+    value: 32_778.0 * 1_048_576.0,
+    certainty: Certainty::Found,
+    source: "EXDOC: 32,778 MB from 2013 on",
+};
 
 /// The figures of all mailboxes together, from those of each tier.
 pub(crate) fn totals(org: &Organisation, tiers: &[(String, Sheet)], sheet: &mut Sheet) {
@@ -81,10 +88,33 @@ pub(crate) fn databases(org: &Organisation, sheet: &mut Sheet) {
         figure!(sheet, active_after_failures = min(copies_per_server, ceil(databases / servers_left));
             copies_per_server, databases, servers_left);
     } else {
-        figure!(sheet, active_after_failures = ceil(databases / servers_left); databases, servers_left);
+        sharers(org, sheet);
     }
     figure!(sheet, mailboxes_after_failures = mailboxes_per_database * active_after_failures;
         mailboxes_per_database, active_after_failures);
+}
+
+/// Without further copies, only servers that share the array of a failed one can take its databases over. At worst all failures are of
+/// the array with the fewest servers: the last one, which has what is left over.
+fn sharers(org: &Organisation, sheet: &mut Sheet) {
+    let (servers, each) = (org.servers.value, org.storage.servers.value);
+    let fewest = match servers.checked_rem(each) {
+        Some(left) if left > 0 => left,
+        _ => each,
+    };
+    // Who reaches folders is not known.
+    if !org.storage.luns.is_empty() {
+        figure!(sheet, active_after_failures = ceil(databases / servers_left); databases, servers_left);
+        return;
+    }
+    sheet.write("array_servers_min", number(fewest));
+    if fewest > org.failures.value {
+        figure!(sheet, active_after_failures = ceil(active_per_server * array_servers_min / (array_servers_min - failures));
+            active_per_server, array_servers_min, failures);
+    } else {
+        // Nobody can, which is a finding.
+        figure!(sheet, active_after_failures = ceil(databases / servers_left); databases, servers_left);
+    }
 }
 
 /// I/O, capacity and logs.
@@ -111,12 +141,17 @@ pub(crate) fn storage(sheet: &mut Sheet) {
 }
 
 /// Processor and memory of a server after the failures, transport, replication.
-pub(crate) fn servers(sheet: &mut Sheet) {
+pub(crate) fn servers(org: &Organisation, sheet: &mut Sheet) {
     processor(sheet);
     figure!(sheet, memory_bytes = memory_base_bytes + (mailboxes * memory_bytes_per_mailbox + messages_all * memory_bytes_per_message) * active_after_failures / databases;
         memory_base_bytes, mailboxes, memory_bytes_per_mailbox, messages_all, memory_bytes_per_message, active_after_failures, databases);
     sheet.give("server_memory_bytes");
-    figure!(sheet, page_file_bytes = memory_bytes + 10_485_760.0; memory_bytes);
+    if org.version >= Version::Exchange2013 {
+        sheet.know("page_file_bytes_max", PAGE_FILE_MAX);
+        figure!(sheet, page_file_bytes = min(memory_bytes + 10_485_760.0, page_file_bytes_max); memory_bytes, page_file_bytes_max);
+    } else {
+        figure!(sheet, page_file_bytes = memory_bytes + 10_485_760.0; memory_bytes);
+    }
     figure!(sheet, queue_bytes = mail_bytes_all * (1.0 + queued_percent / 100.0 * queue_days + safety_days) * queue_copies;
         mail_bytes_all, queued_percent, queue_days, safety_days, queue_copies);
     figure!(sheet, queue_per_server_bytes = queue_bytes / servers_left; queue_bytes, servers_left);

@@ -23,6 +23,7 @@ mod bell;
 mod clock;
 mod disk;
 pub mod facts;
+mod file_size;
 mod files;
 mod flight;
 mod flights;

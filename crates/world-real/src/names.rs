@@ -21,7 +21,7 @@ pub(crate) fn refusal(error: Errno) -> VolumeError {
     match error {
         Errno::NOENT => VolumeError::NotFound,
         Errno::EXIST => VolumeError::Exists,
-        Errno::NOSPC | Errno::DQUOT => VolumeError::NoSpace,
+        Errno::NOSPC | Errno::DQUOT | Errno::FBIG => VolumeError::NoSpace,
         Errno::MFILE | Errno::NFILE => {
             VolumeError::Other("too many files are open: see `ulimit -n`".to_owned())
         }

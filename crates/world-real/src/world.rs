@@ -14,6 +14,7 @@ use crate::bell::Bell;
 use crate::clock::{ClockZero, OsClock};
 use crate::disk::RealDisk;
 use crate::facts;
+use crate::file_size::survive_limit;
 use crate::flights::Flights;
 use crate::helper::Helper;
 use crate::memory::Slab;
@@ -119,6 +120,7 @@ impl RealWorld {
     /// # Errors
     /// [`StartError`]: the requested backend is refused, or not even a helper thread can be started.
     pub fn new(options: &Options) -> Result<Self, StartError> {
+        survive_limit();
         let tasks = Tasks::default();
         let tickets = Tickets::new(&tasks);
         let bell = Arc::new(Bell::new().map_err(io::Error::from)?);

@@ -79,7 +79,8 @@ const BYTES_MAX: u64 = 16 << 20;
 /// # Errors
 /// [`CommandError`] when there is none.
 pub fn run(args: &ImportArgs, output: &Output) -> Result<Exit, CommandError> {
-    let settings = read(&args.file, &map(&args.map)?)?;
+    let map = map(&args.map)?;
+    let settings = read(&args.file, &map)?;
     let out = args.out.clone().unwrap_or_else(|| {
         let name = args.file.file_stem().unwrap_or_default();
         Path::new(name).with_extension("toml")
@@ -88,7 +89,20 @@ pub fn run(args: &ImportArgs, output: &Output) -> Result<Exit, CommandError> {
     let text = settings.to_toml(&origin);
     write(&out, &text)?;
     output.talk(&said(&settings, &out, &text, output));
+    warn_of_unused(&map, &settings, output);
     Ok(Exit::Passed)
+}
+
+/// Names each `--map` of which no path lies below its folder.
+pub(super) fn warn_of_unused(map: &PathMap, settings: &Settings, output: &Output) {
+    for folder in map.unused(&settings.paths) {
+        let word = output.paint_talk(Tone::Doubt, "warning:");
+        let folder = one_line(folder);
+        output.talk(&format!(
+            "{word} --map {folder}: no path lies there\n  there are {}",
+            one_line(&settings.paths.join(", "))
+        ));
+    }
 }
 
 pub(super) fn map(mappings: &[String]) -> Result<PathMap, CommandError> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use brunt_jetstress::command::{Options, options};
 use clap::{Args, Parser};
 
-use super::import::{CommandError, map, read, said, write};
+use super::import::{CommandError, map, read, said, warn_of_unused, write};
 use super::report::{self, ReportArgs, newest_below};
 use super::run as test;
 use crate::args::{Arguments, Command};
@@ -66,8 +66,8 @@ pub fn run(args: &JetstressArgs, output: &Output) -> Result<Exit, CommandError> 
         return Ok(Exit::Passed);
     }
     let folder = PathBuf::from(options.output.as_deref().unwrap_or("."));
-    let scenario = scenario(&options, &mappings, &folder, output)?;
-    carry_out(&scenario, &folder, options.new, output)
+    let (scenario, is_new) = scenario(&options, &mappings, &folder, output)?;
+    carry_out(&scenario, &folder, is_new, output)
 }
 
 /// Our own flags, and the other words.
@@ -87,13 +87,13 @@ fn mappings(words: &[String]) -> Result<(Vec<String>, Vec<String>), CommandError
     Ok((mappings, others))
 }
 
-/// Writes the scenario into the folder of results; one that is there is not overwritten.
+/// Writes the scenario into the folder of results; one that is there is not overwritten. Says too whether databases are made anew.
 fn scenario(
     options: &Options,
     mappings: &[String],
     folder: &Path,
     output: &Output,
-) -> Result<PathBuf, CommandError> {
+) -> Result<(PathBuf, bool), CommandError> {
     let map = map(mappings)?;
     let config = options.config.as_ref().map(Path::new);
     let config = config.map(|path| read(path, &map)).transpose()?;
@@ -119,7 +119,8 @@ fn scenario(
     let path = free.expect("there is always another number");
     write(&path, &text)?;
     output.talk(&said(&settings, &path, &text, output));
-    Ok(path)
+    warn_of_unused(&map, &settings, output);
+    Ok((path, options.new.unwrap_or(settings.is_new)))
 }
 
 /// Runs the scenario and gives its report the name that Jetstress would.

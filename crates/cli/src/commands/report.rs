@@ -66,12 +66,14 @@ pub enum ReportError {
     #[error(transparent)]
     Together(#[from] TogetherError),
     /// Something else stands where the report belongs.
-    #[error("{}: {what}, and is left alone\n  name another file with --out", path.display())]
+    #[error("{}: {what}, and is left alone\n  name another file with {flag}", path.display())]
     Taken {
         /// Where.
         path: PathBuf,
         /// What it is.
         what: io::Error,
+        /// The flag that named it, or can name another.
+        flag: &'static str,
     },
     /// The report cannot be written.
     #[error("{}: {source}", path.display())]
@@ -88,13 +90,27 @@ pub enum ReportError {
 /// # Errors
 /// [`ReportError`] when there is none.
 pub fn run(args: &ReportArgs, output: &Output) -> Result<Exit, ReportError> {
-    let runs: Result<Vec<Run>, ReportError> = args.runs.iter().map(|run| read(run)).collect();
-    let runs = runs?;
+    let (mut folders, mut runs) = (Vec::new(), Vec::new());
+    for folder in &args.runs {
+        match read(folder) {
+            // `runs/*` has folders of sweeps and of raw load, too.
+            Err(ReportError::Read(other @ ReadError::NotOneRun { .. })) if args.runs.len() > 1 => {
+                output.talk(&format!("left out      {other}"));
+            }
+            run => {
+                runs.push(run?);
+                folders.push(folder.as_path());
+            }
+        }
+    }
+    if runs.is_empty() {
+        return Err(TogetherError::None.into());
+    }
     let name = match args.jetstress_name {
         true => jetstress_name(&runs[0].result),
         false => "report.html".to_owned(),
     };
-    let path = match (&args.out, args.runs.as_slice()) {
+    let path = match (&args.out, folders.as_slice()) {
         (Some(path), _) => path.clone(),
         (None, [only]) if only.is_dir() => only.join(name),
         (None, [only]) => only.with_file_name(name),
@@ -103,13 +119,13 @@ pub fn run(args: &ReportArgs, output: &Output) -> Result<Exit, ReportError> {
     match are_one_test(&runs) {
         Ok(()) => {}
         Err(error @ (TogetherError::None | TogetherError::Twice(_))) => return Err(error.into()),
-        Err(apart) => return list(args, runs, &apart.to_string(), &path, output),
+        Err(apart) => return list(args, &folders, runs, &apart.to_string(), &path, output),
     }
     let run = together(runs)?;
-    write(&path, &report_html(&run))?;
+    write(&path, &report_html(&run), "--out")?;
     if args.json {
         output.data(run.result.to_json().trim_end());
-    } else if let ([only], Some(drill)) = (args.runs.as_slice(), &run.result.drill) {
+    } else if let ([only], Some(drill)) = (folders.as_slice(), &run.result.drill) {
         let scenario = match only.is_dir() {
             true => only.join("scenario.toml"),
             false => only.with_file_name("scenario.toml"),
@@ -123,7 +139,7 @@ pub fn run(args: &ReportArgs, output: &Output) -> Result<Exit, ReportError> {
         ));
     } else {
         let text = summary(&run.result, &path, output);
-        let resume = match args.runs.as_slice() {
+        let resume = match folders.as_slice() {
             [only] => resume(&run.result, only),
             _ => String::new(),
         };
@@ -151,14 +167,15 @@ fn jetstress_name(result: &RunResult) -> String {
 /// Lists runs that are not one test, because of `reason`.
 fn list(
     args: &ReportArgs,
+    folders: &[&Path],
     runs: Vec<Run>,
     reason: &str,
     path: &Path,
     output: &Output,
 ) -> Result<Exit, ReportError> {
-    let names = args.runs.iter().map(|run| run.display().to_string());
+    let names = folders.iter().map(|run| run.display().to_string());
     let runs: Vec<(String, Run)> = names.zip(runs).collect();
-    write(path, &side_by_side_html(reason, &runs))?;
+    write(path, &side_by_side_html(reason, &runs), "--out")?;
     if args.json {
         let results: Vec<_> = runs.iter().map(|(_, run)| &run.result).collect();
         let value = json!({ "schema": "brunt.runs/1", "reason": reason, "runs": results });
@@ -192,11 +209,15 @@ pub(super) fn newest_below(folder: &Path) -> Option<PathBuf> {
 }
 
 /// Writes a page of brunt.
-pub(crate) fn write(path: &Path, html: &str) -> Result<(), ReportError> {
+pub(crate) fn write(path: &Path, html: &str, flag: &'static str) -> Result<(), ReportError> {
     write_report(path, html).map_err(|error| {
         let path = path.to_owned();
         match error.kind() {
-            io::ErrorKind::AlreadyExists => ReportError::Taken { path, what: error },
+            io::ErrorKind::AlreadyExists => ReportError::Taken {
+                path,
+                what: error,
+                flag,
+            },
             _ => ReportError::Write {
                 path,
                 source: error,

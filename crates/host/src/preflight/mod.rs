@@ -8,6 +8,7 @@
 //!   a test on the system's own disk.
 //! * Every file system has room for what will be put on it: databases with the profile's share for growth, logs, and
 //!   for a restore a second copy of each database, because the first stays until the second is whole.
+//! * This process may have files as large as the largest database.
 
 mod paths;
 mod room;
@@ -45,6 +46,7 @@ pub fn refusals(scenario: &Scenario, is_whole: bool) -> Vec<Refusal> {
     let mut refusals = refused_places(scenario);
     if is_whole && refusals.is_empty() {
         refusals.extend(room::too_large(scenario));
+        refusals.extend(room::beyond_limit(scenario));
     }
     refusals
 }

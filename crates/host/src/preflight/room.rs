@@ -1,4 +1,4 @@
-//! Room: what will be put on every file system, and whether it holds that.
+//! Room: what will be put on every file system, whether it holds that, and whether files may become as large.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,6 +8,7 @@ use brunt_qualify::phases::backup::is_copy_name;
 use brunt_scenario::{Place, Refusal, Scenario};
 use brunt_units::ByteSize;
 use brunt_world_real::facts::{self, bytes_there};
+use rustix::process::{Resource, getrlimit};
 
 /// What a test puts on one file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,6 +87,29 @@ pub(super) fn too_large(scenario: &Scenario) -> Vec<Refusal> {
     too_large.map(|demand| no_room(scenario, &demand)).collect()
 }
 
+/// Refuses the largest database if this process may not have files as large as it may grow.
+pub(super) fn beyond_limit(scenario: &Scenario) -> Option<Refusal> {
+    beyond(scenario, getrlimit(Resource::Fsize).current?)
+}
+
+fn beyond(scenario: &Scenario, limit: u64) -> Option<Refusal> {
+    let own = scenario.databases();
+    let own = own.map(|database| (&database.path, database.size.value));
+    let all = own.chain(scenario.copied_databases());
+    let (path, size) = all.max_by_key(|(_, size)| *size)?;
+    let percent = u64::from(scenario.limits.reserve_percent);
+    let grown = size.get().div_euclid(100).saturating_mul(percent);
+    let largest = size.get().saturating_add(grown);
+    (largest > limit).then(|| {
+        let [limit, largest] = [limit, largest].map(ByteSize::bytes);
+        let what = format!(
+            "this process may have files of {limit}, and the database may grow to {largest}"
+        );
+        let hint = "raise the limit first: ulimit -f unlimited";
+        path.place.refuse(what).hint(hint)
+    })
+}
+
 fn mount(path: &Path) -> PathBuf {
     let mut ancestors = path.ancestors();
     let folder = ancestors.find(|at| at.exists()).unwrap_or(Path::new("/"));
@@ -130,4 +154,28 @@ fn there(folder: &Path, wanted: impl Fn(&str) -> bool) -> u64 {
         wanted(path.file_name()?.to_str()?).then(|| bytes_there(&path))
     });
     files.fold(0, u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brunt_scenario::Document;
+
+    #[test]
+    fn a_database_may_not_grow_beyond_the_limit_of_files() {
+        let text = "[test]\nduration = \"1s\"\nsessions = 1\n[[instance]]\nlog = \"/log\"\n\
+                    databases = [\"/db/1.edb\"]\ndatabase_size = \"100 MiB\"\n";
+        let document = Document::new("t.toml", text, Path::new("/")).unwrap();
+        let scenario = document.test(&[]).unwrap();
+        let at = |mib: u64| {
+            let refusal = beyond(&scenario, mib << 20);
+            refusal.map_or_else(String::new, |refusal| refusal.to_string())
+        };
+        assert_eq!(at(125), "");
+        assert_eq!(
+            at(120),
+            "t.toml:6: `databases = [\"/db/1.edb\"]`: this process may have files of 120 MiB, and the database may grow to \
+             125 MiB\n  raise the limit first: ulimit -f unlimited"
+        );
+    }
 }

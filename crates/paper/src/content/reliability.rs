@@ -47,7 +47,7 @@ pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
     ));
     let columns = ["Question", "Answer", "Evidence"].map(Column::words);
     let table = Table::new(columns, rows).titled("Reliability").noted(
-        "An answer is that of rules in all tests of this paper. Not measured is no answer: nothing was seen, because nobody looked.",
+        "An answer is that of rules in all tests of this paper. Not measured: nobody looked, so nothing is known.",
     );
     let stress = match verdict_of(&subject.kinds, "stress").as_str() {
         "not tested" => "A stress test of a day, which would show what only long load brings to light, is not part of this paper.".to_owned(),

@@ -18,6 +18,7 @@ use crate::rules::ReplicaOutcome;
 struct Mark {
     at: Time,
     ios: [u64; 2],
+    read_bytes: u64,
 }
 
 /// What a copy was seen to do at the end of each sample.
@@ -31,19 +32,33 @@ pub(super) struct Samples {
 
 impl Samples {
     pub(super) fn add(&mut self, at: Time, queues: [u32; 2], board: &MeterBoard) {
-        let ios = board.with(|meters| {
+        let (ios, read_bytes) = board.with(|meters| {
             let count = |pick: fn(&DatabaseMeters) -> &Meter| {
                 let databases = meters.databases.iter();
                 databases.map(|database| pick(database).count()).sum()
             };
-            [
+            let ios = [
                 count(|database| &database.reads),
                 count(|database| &database.writes),
-            ]
+            ];
+            let databases = meters.databases.iter();
+            let databases = databases.flat_map(|one| [&one.reads, &one.maintenance]);
+            let logs = meters.logs.iter().map(|log| &log.reads);
+            (ios, databases.chain(logs).map(Meter::bytes).sum())
         });
-        let mark = Mark { at, ios };
+        let mark = Mark {
+            at,
+            ios,
+            read_bytes,
+        };
         self.queues.push(queues);
         self.marks = Some((self.marks.map_or(mark, |(first, _)| first), mark));
+    }
+
+    /// Bytes read from the first sample to the last one.
+    fn read_bytes(&self) -> u64 {
+        self.marks
+            .map_or(0, |(first, last)| last.read_bytes - first.read_bytes)
     }
 
     /// Reads and writes per second from the first sample to the last one.
@@ -70,6 +85,8 @@ pub struct Followed {
     pub samples: Vec<[u32; 2]>,
     /// Reads and writes of its databases per second between the first sample and the last one.
     pub rates: Option<[f64; 2]>,
+    /// Bytes that it read between these.
+    pub read_bytes: u64,
     /// Logs that it has stored.
     pub logs: u32,
     /// How long its seed took.
@@ -99,6 +116,7 @@ impl Followed {
             lag: copy.lag,
             samples: samples.queues.clone(),
             rates: samples.rates(),
+            read_bytes: samples.read_bytes(),
             scan: Scan::of(found),
             ..Self::default()
         }
@@ -112,6 +130,7 @@ impl Followed {
             (Some(one), Some(two)) => Some([0, 1].map(|which| one[which].midpoint(two[which]))),
             (one, two) => one.or(two),
         };
+        self.read_bytes += second.read_bytes;
         self.logs += second.logs;
         self.catch_up_took = self.catch_up_took.max(second.catch_up_took);
         if second.is_wrong == Some(true) {

@@ -2,7 +2,9 @@
 
 use std::rc::Rc;
 
+use brunt_ese::meter::MeterBoard;
 use brunt_units::Time;
+use brunt_world::{Class, Op};
 
 use crate::goal::Growth;
 use crate::hanging::GIVEN_UP;
@@ -77,6 +79,7 @@ impl Director<'_> {
             if closes {
                 if over {
                     load.sessions.count_unfinished();
+                    self.count_unfinished(now, board);
                 }
                 let operations = load.sessions.take_latencies();
                 if let Some(shard) = self.shard {
@@ -121,6 +124,35 @@ impl Director<'_> {
         run.collection_ended = Some(sampler.closed_at());
         run.collected = Some(sampler.collected());
         Ok(())
+    }
+
+    /// Counts database reads and log writes in flight that have already taken longer than a sample may: their latency is at least that.
+    /// Younger ones say nothing yet.
+    fn count_unfinished(&self, now: Time, board: &MeterBoard) {
+        let (plan, limits) = (self.plan, &self.plan.limits.latency);
+        let number = |at: Option<usize>| at.and_then(|at| u8::try_from(at).ok());
+        for io in self.recorder.unfinished(now) {
+            let (bytes, age) = (io.bytes, io.age);
+            match (io.class, io.op) {
+                (Class::Database, Op::Read) if age > limits.read_sample => {
+                    let mut databases = plan.databases();
+                    let at = databases.position(|database| database.path == io.path);
+                    number(at)
+                        .iter()
+                        .for_each(|at| board.database(*at, |m| &mut m.reads, bytes, age));
+                }
+                (Class::Log, Op::Write | Op::WriteThrough | Op::Sync)
+                    if age > limits.log_sample =>
+                {
+                    let mut instances = plan.instances.iter();
+                    let at = instances.position(|one| io.path.parent() == Some(&one.log));
+                    number(at)
+                        .iter()
+                        .for_each(|at| board.log(*at, |m| &mut m.writes, bytes, age));
+                }
+                _ => {}
+            }
+        }
     }
 
     /// When the collection begins: now, or when all shards are warm. `None` when the test is over before.

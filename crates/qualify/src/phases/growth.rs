@@ -160,9 +160,8 @@ impl Reserve {
         }
         match (began, plan.databases().nth(over)) {
             (true, Some(database)) => Growing::Held(format!(
-                "{} has grown {} %; inserts and deletes are now balanced so that it stops growing",
-                database.name,
-                (u64::from(plan.limits.reserve_percent) * SHARE_PERCENT).div_euclid(100)
+                "{} has reached its room to grow; deletes now balance inserts",
+                database.name
             )),
             _ => Growing::On,
         }
@@ -197,7 +196,7 @@ impl Forecast {
         match self.arrival {
             None => "databases do not grow: there are as many deletes as inserts".to_owned(),
             Some(arrival) if arrival < SOON => {
-                "databases have no room left to grow: inserts and deletes are balanced from the beginning"
+                "databases have reached their room to grow: deletes balance inserts from the beginning"
                     .to_owned()
             }
             Some(arrival) if self.is_within(duration) => format!(
@@ -211,7 +210,7 @@ impl Forecast {
     /// Why the test is refused.
     pub(crate) fn refusal(&self, duration: Span) -> String {
         format!(
-            "databases would have no room left to grow after {} of {}; make them larger, lower the target, or set test.growth = \"balance\"",
+            "databases would reach their room to grow after {} of {}; make them larger, lower the target, or set test.growth = \"balance\"",
             rough(self.arrival.unwrap_or_default()),
             rough(duration)
         )
@@ -315,10 +314,18 @@ mod tests {
         let mut reserve = Reserve::new(&plan, &sizes);
         let forecast = reserve.forecast(&plan, &sizes, 100.0);
         assert_eq!(forecast.arrival, Some(Span::ZERO));
+        let said = forecast.note(Span::seconds(60));
+        assert!(
+            said.starts_with("databases have reached their room to grow: "),
+            "{said}"
+        );
         let mut workload = workload(1_000);
         match reserve.watch(&plan, &sizes, &mut workload) {
             Growing::Held(note) => {
-                assert!(note.starts_with("DB1 has grown 4 %; inserts"), "{note}")
+                assert_eq!(
+                    note,
+                    "DB1 has reached its room to grow; deletes now balance inserts"
+                )
             }
             other => panic!("{other:?}"),
         }

@@ -344,6 +344,7 @@ impl Director<'_> {
         let failure = server.failure().or(unclosed);
         let failure = failure.or(server.replication_error());
         run.note_errors(failure.or(server.unfinished()));
+        run.note_failed_runs(server.failed_runs());
         let maintenance = maintenance.unwrap_or_default();
         run.note_maintenance(&maintenance);
         if let Some(followers) = server.followers() {

@@ -208,6 +208,14 @@ impl TestRun {
         }
     }
 
+    /// Adds reads of several pages that failed, though each page may have been readable alone.
+    pub(crate) fn note_failed_runs(&mut self, (count, first): (u64, Option<EngineError>)) {
+        self.errors.0 += count;
+        if let Some(first) = first.filter(|_| self.errors.1.is_empty()) {
+            self.errors.1 = first.to_string();
+        }
+    }
+
     /// Counts what recovery says of files that this program wrote a moment before: whatever is missing of a log, the storage has lost.
     pub(crate) fn note_lost_log(&mut self, error: &EngineError) {
         self.note_errors(Some(error.clone()));

@@ -1,11 +1,13 @@
 //! Collects what decides whether a result means anything for production.
 
+use std::collections::BTreeSet;
+
 use brunt_units::ByteSize;
 use brunt_workload::session::Scheduling;
 
 use super::qualifies::Circumstances;
-use super::{Assembly, Surroundings, sum};
-use crate::rules::{Evidence, device, shows_headroom, tester};
+use super::{Assembly, Surroundings, THROUGH_CACHE, sum};
+use crate::rules::{Evidence, device, looser, shows_headroom, tester};
 
 impl Assembly<'_> {
     pub(super) fn circumstances(
@@ -33,9 +35,14 @@ impl Assembly<'_> {
             memory: (memory > 0).then(|| ByteSize::bytes(memory)),
             array_cache: self.plan.array_cache,
             direct: surroundings.backend.direct,
+            cached_files: cached_files(surroundings),
             reached_devices: device::agrees(&evidence.volumes),
             headroom: !self.plan.kind.has_limits()
                 || target.is_none_or(|target| shows_headroom(target, achieved, &self.plan.limits)),
+            looser_limits: match self.plan.kind.has_limits() {
+                true => looser(&self.plan.limits, self.plan.kind, self.plan.version),
+                false => Vec::new(),
+            },
             host: tester::obstacle(&evidence.tester),
             volume_share: shares.min_by(f64::total_cmp),
             scheduling: held_back(self.plan.load.scheduling),
@@ -43,6 +50,15 @@ impl Assembly<'_> {
             carried: self.plan.carried.map(|carried| carried.length),
         }
     }
+}
+
+/// Devices that are files whose I/O goes through the page cache.
+fn cached_files(surroundings: &Surroundings) -> Vec<String> {
+    let volumes = surroundings.volumes.iter();
+    let devices = volumes.flat_map(|used| &used.volume.stack);
+    let cached = devices.filter(|device| device.made.ends_with(THROUGH_CACHE));
+    let names: BTreeSet<&String> = cached.map(|device| &device.name).collect();
+    names.into_iter().cloned().collect()
 }
 
 fn held_back(scheduling: Scheduling) -> Option<String> {

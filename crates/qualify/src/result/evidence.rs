@@ -11,7 +11,7 @@ use crate::copies::Followed;
 use crate::progress::SoFar;
 use crate::rules::device::VolumeReads;
 use crate::rules::tester::Tester;
-use crate::rules::{Evidence, SessionsUse, StreamLatency, Unjudged, judge};
+use crate::rules::{Evidence, RuleId, SessionsUse, StreamLatency, SystemLog, Unjudged, judge};
 
 impl Assembly<'_> {
     pub(super) fn evidence(&self, surroundings: &Surroundings) -> Evidence {
@@ -20,10 +20,22 @@ impl Assembly<'_> {
             is_predicted: surroundings.world == World::Virtual,
             volumes: self.volumes(surroundings),
             tester: self.tester(surroundings),
-            system_log: surroundings.system_log.clone(),
+            system_log: self.system_log(surroundings),
             replicas: surroundings.replicas.clone(),
             ..self.measured_so_far()
         }
+    }
+
+    /// What the kernel said, also to the interrupted run that is carried on.
+    fn system_log(&self, surroundings: &Surroundings) -> Option<SystemLog> {
+        let log = surroundings.system_log.clone()?;
+        Some(match &self.run.carried {
+            Some(earlier) => {
+                let mut rules = earlier.result.rules.iter();
+                log.after(rules.find(|rule| RuleId::SystemLog.is(rule)))
+            }
+            None => log,
+        })
     }
 
     /// What the test knows without its surroundings.
@@ -162,9 +174,24 @@ impl Assembly<'_> {
                     .iter()
                     .map(|at| databases[*at].blank.total())
                     .sum(),
+                copies: self.copies_read_on(&used.volume.mount),
                 device: used.device_read.map(ByteSize::get),
+                is_uncounted: used.device_read.is_none()
+                    && used.volume.stack.iter().any(|device| device.is_leaf),
             })
             .collect()
+    }
+
+    /// Bytes that passive copies read below `mount`, or on a volume that is mounted below it.
+    fn copies_read_on(&self, mount: &str) -> u64 {
+        let plans = self.plan.passive.iter().filter(|copy| {
+            let mut databases = copy.files.databases.iter();
+            databases.any(|database| database.path.starts_with(mount))
+        });
+        let names: Vec<&String> = plans.map(|copy| &copy.files.name).collect();
+        let copies = self.run.copies.iter();
+        let there = copies.filter(|copy| names.contains(&&copy.name));
+        there.map(|copy| copy.read_bytes).sum()
     }
 }
 

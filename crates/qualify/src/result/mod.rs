@@ -34,6 +34,9 @@ use crate::sampling::distributions;
 use crate::truth::oracle::Findings;
 use qualifies::{Circumstances, obstacles, unproven};
 
+/// How [`Device::made`](brunt_report::result::Device::made) ends for a file whose I/O goes through the page cache.
+pub const THROUGH_CACHE: &str = " through the page cache";
+
 /// What a test does not know about itself.
 #[derive(Clone, Debug)]
 pub struct Surroundings {

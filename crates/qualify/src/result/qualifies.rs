@@ -29,10 +29,14 @@ pub struct Circumstances {
     pub array_cache: Option<ByteSize>,
     /// Whether I/O bypassed the page cache.
     pub direct: bool,
+    /// Devices that are files with I/O through the page cache: `loop3`.
+    pub cached_files: Vec<String>,
     /// Whether reads came from the devices, as far as the kernel counts them.
     pub reached_devices: bool,
     /// Whether the storage achieved the target with its headroom.
     pub headroom: bool,
+    /// Limits that are looser than the version's, in words.
+    pub looser_limits: Vec<String>,
     /// What kept the machine from running the program, in words.
     pub host: Option<String>,
     /// The smallest share of its volume that the databases on it fill, 0 to 1.
@@ -68,10 +72,13 @@ pub fn obstacles(circumstances: &Circumstances) -> Vec<String> {
         ));
     }
     if !circumstances.direct {
-        reasons.push(
-            "I/O through the page cache of the operating system: a file system with O_DIRECT, such as XFS or ext4"
-                .to_owned(),
-        );
+        let remedy = match circumstances.cached_files.as_slice() {
+            [] => "a file system with O_DIRECT, such as XFS or ext4".to_owned(),
+            loops => format!("`losetup --direct-io=on` for {}", loops.join(", ")),
+        };
+        reasons.push(format!(
+            "I/O through the page cache of the operating system: {remedy}"
+        ));
     }
     if !circumstances.reached_devices {
         reasons.push(
@@ -85,6 +92,7 @@ pub fn obstacles(circumstances: &Circumstances) -> Vec<String> {
                 .to_owned(),
         );
     }
+    reasons.extend(circumstances.looser_limits.clone());
     let cache = circumstances.array_cache;
     if let Some(cache) = cache.filter(|cache| *cache > circumstances.data) {
         reasons.push(format!(
@@ -149,6 +157,8 @@ mod tests {
             direct: true,
             reached_devices: true,
             headroom: true,
+            cached_files: Vec::new(),
+            looser_limits: Vec::new(),
             host: None,
             volume_share: Some(VOLUME_SHARE_MIN),
             scheduling: None,
@@ -189,7 +199,7 @@ mod tests {
 
     #[test]
     fn each_obstacle_is_named() {
-        let cases: [(&str, Circumstances); 11] = [
+        let cases: [(&str, Circumstances); 13] = [
             (
                 "interrupted after 48 min 00 s and carried on",
                 Circumstances {
@@ -250,6 +260,21 @@ mod tests {
                 "page cache",
                 Circumstances {
                     direct: false,
+                    ..good()
+                },
+            ),
+            (
+                "`losetup --direct-io=on` for loop3",
+                Circumstances {
+                    direct: false,
+                    cached_files: vec!["loop3".to_owned()],
+                    ..good()
+                },
+            ),
+            (
+                "read_average 5 s",
+                Circumstances {
+                    looser_limits: vec!["read_average 5 s, and".to_owned()],
                     ..good()
                 },
             ),

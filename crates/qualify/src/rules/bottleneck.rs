@@ -1,11 +1,13 @@
 //! Why a target was missed: from what was measured to a sentence that says what to try.
 //!
 //! ```text
-//!   host busy? --> reads or log over their limits? --> page-fault stalls? --> sessions idle? --> storage busy?
+//!   held back? --> reads or log over their limits? --> page-fault stalls? --> sessions idle? --> storage busy?
 //!      host             storage, log                        cache                 pace         no: sessions
 //!                                                                                              yes: storage
 //!                                                                                          unknown: undecided
 //! ```
+//!
+//! A host that ran the program late held it back only if the sessions had no time to spare and the lateness explains the missing rate.
 //!
 //! Sessions that are busy all the time ask for no more than their number divided by the time that an I/O takes of them. That they
 //! are the limit is known only if the storage had time to spare. A device of this machine is busy while any request is in flight,
@@ -13,6 +15,7 @@
 
 use brunt_report::result::{Bottleneck, BusyPart, Limiting, Outcome, Rule};
 use brunt_report::{counted, decimals, grouped};
+use brunt_units::Span;
 
 use super::tester::{self, Tester};
 use super::{Evidence, RuleId};
@@ -31,14 +34,15 @@ pub struct SessionsUse {
     pub busy: f64,
 }
 
-/// Why the target or its headroom was missed; `None` when neither was.
+/// Why the target or its headroom was missed; `None` when neither was, or without database reads, which say nothing about the storage.
 pub fn bottleneck(rules: &[Rule], evidence: &Evidence) -> Option<Bottleneck> {
     let is_missed = |rule: &Rule| match rule.outcome {
         Outcome::Failed => RuleId::AchievedIo.is(rule),
         Outcome::Advisory => RuleId::AchievedHeadroom.is(rule),
         _ => false,
     };
-    if !rules.iter().any(is_missed) {
+    let has_reads = evidence.reads.iter().any(|reads| reads.mean.is_some());
+    if !has_reads || !rules.iter().any(is_missed) {
         return None;
     }
     let (limit, sentence) = decide(rules, evidence);
@@ -56,7 +60,7 @@ fn decide(rules: &[Rule], evidence: &Evidence) -> (Limiting, String) {
         rule.is_some_and(|rule| rule.outcome == Outcome::Failed)
     };
     let slow = [RuleId::DatabaseReadAverage, RuleId::LogWriteAverage].map(is_over);
-    if let Some(host) = host(&evidence.tester) {
+    if let Some(host) = host(&evidence.tester, lateness_explains(evidence)) {
         return match slow {
             [false, false] => (Limiting::Host, host),
             _ => {
@@ -155,8 +159,21 @@ fn busiest(evidence: &Evidence) -> String {
         })
 }
 
-/// What kept the program from running, if anything did.
-fn host(tester: &Tester) -> Option<String> {
+/// Whether the program was so late, and its sessions so busy, that it could have reached the rate if it had been on time. Without figures
+/// of the sessions it may be.
+fn lateness_explains(evidence: &Evidence) -> bool {
+    let figures = evidence.sessions.zip(evidence.achieved_io_per_s);
+    let Some(((sessions, rate), target)) = figures.zip(evidence.target) else {
+        return true;
+    };
+    let late_s = evidence.tester.delay_p99.map_or(0.0, Span::as_seconds);
+    let each_s = f64::from(sessions.count) * sessions.busy / rate;
+    let missing = 1.0 - rate / target.offered();
+    sessions.busy >= SESSIONS_BUSY && late_s >= each_s * missing
+}
+
+/// What kept the program from running, if anything did. That it was late counts only if it `can_be_late`.
+fn host(tester: &Tester, can_be_late: bool) -> Option<String> {
     let over = |id: RuleId| {
         let rules = tester::rules(tester).into_iter();
         let mut broken = rules.filter(|rule| rule.outcome == Outcome::Advisory);
@@ -178,7 +195,8 @@ fn host(tester: &Tester) -> Option<String> {
     } else if let Some(percent) = over(RuleId::HostStolenTime) {
         format!("Other virtual machines took {percent:.0} % of the CPU time")
     } else {
-        let (late, busy) = over(RuleId::TesterDelay).zip(busy(tester))?;
+        let late = over(RuleId::TesterDelay).filter(|_| can_be_late);
+        let (late, busy) = late.zip(busy(tester))?;
         let late = decimals(late);
         format!(
             "The host's CPUs were {busy:.0} % busy, and brunt was scheduled late (p99 {late} ms)"
@@ -203,8 +221,6 @@ fn rounded(rate: f64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use brunt_units::Span;
-
     use super::*;
     use crate::goal::Target;
     use crate::kinds::TestKind;
@@ -245,12 +261,24 @@ mod tests {
         evidence.log_writes = vec![stream("Instance 1", MS * 30, MS * 40, 0, 480)];
     }
 
+    /// Two sessions that are to do six I/Os a second and do five, on a host that others keep busy.
+    fn late_host(evidence: &mut Evidence, busy: f64) {
+        evidence.achieved_io_per_s = Some(5.0);
+        evidence.target = Some(Target {
+            io_per_s: 6.0,
+            headroom_percent: 0,
+        });
+        evidence.sessions = Some(SessionsUse { count: 2, busy });
+        evidence.tester.host_percent = Some(99.0);
+        evidence.tester.delay_p99 = Some(MS * 3);
+    }
+
     #[test]
     fn what_was_measured_decides_or_the_sentence_says_that_it_does_not() {
         const ASKS: &str =
             "4 sessions at 0.55 ms for each I/O can ask for about 7,300 I/Os per second";
         type Case = (fn(&mut Evidence), Limiting, String);
-        let cases: [Case; 15] = [
+        let cases: [Case; 17] = [
             (|_| {}, Limiting::Undecided,
              format!("{ASKS}. Latencies stayed within their limits, so more may help: try `--tune`, or more sessions.")),
             (|e| e.busiest = busy("vda", 0.31), Limiting::Sessions,
@@ -277,6 +305,8 @@ mod tests {
              "Other virtual machines took 12 % of the CPU time: the host held the test back.".to_owned()),
             (|e| { e.tester.host_percent = Some(99.0); e.tester.delay_p99 = Some(MS * 8); }, Limiting::Host,
              "The host's CPUs were 99 % busy, and brunt was scheduled late (p99 8.00 ms): the host held the test back.".to_owned()),
+            (|e| { late_host(e, 0.01); }, Limiting::Pace, "2 sessions had nothing to do for 99 % of the time".to_owned()),
+            (|e| { late_host(e, 0.95); }, Limiting::Undecided, "2 sessions at 380 ms for each I/O".to_owned()),
             (|e| { slow_reads(e); e.tester.throttled_percent = Some(30.0); }, Limiting::Undecided,
              "A CPU limit stopped brunt for 30 % of the time: the host held the test back. Run it again with a free CPU core. Latencies were over".to_owned()),
         ];

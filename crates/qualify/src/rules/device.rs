@@ -6,13 +6,14 @@
 //!
 //! Blank pages may or may not reach the device: the file system knows that allocated but unwritten space is zero. So the engine's
 //! bytes are counted without blank pages, plus as many of these as the device read. A cache gains nothing from this: all it would
-//! have to keep is zeros.
+//! have to keep is zeros. Likewise, as many reads of passive copies count as the device read beyond the engine's: it is not known
+//! exactly where and when they were.
 //!
 //! | bytes at the device | means | outcome |
 //! | --- | --- | --- |
 //! | below 90 % of the engine's | a cache in between: something else was measured | failed |
 //! | above 110 % | others read there too, or parity was read | advisory |
-//! | no device (overlay, NFS, memory) | | not measured |
+//! | no device (overlay, NFS, memory), or counters that stand still | | not measured |
 
 use brunt_report::decimals;
 use brunt_report::result::{Outcome, Rule};
@@ -34,11 +35,26 @@ pub struct VolumeReads {
     pub engine: u64,
     /// Bytes of these that were blank pages.
     pub blank: u64,
-    /// Bytes read by its devices; `None` without a device.
+    /// Bytes read by brunt's passive copies there.
+    pub copies: u64,
+    /// Bytes read by its devices; `None` without a device, or where the kernel does not count.
     pub device: Option<u64>,
+    /// Whether there are devices whose I/O the kernel does not count.
+    pub is_uncounted: bool,
 }
 
 impl VolumeReads {
+    /// Why it is not known what its devices read.
+    fn unknown(&self) -> String {
+        match self.is_uncounted {
+            true => format!(
+                "the kernel counts no I/O of the devices under {}",
+                self.mount
+            ),
+            false => format!("no device is known under {}", self.mount),
+        }
+    }
+
     /// Bytes that the device must have read.
     fn written(&self) -> u64 {
         self.engine.saturating_sub(self.blank)
@@ -46,7 +62,7 @@ impl VolumeReads {
 
     /// Bytes that the device should have read, given that it reports `device`.
     fn expected(&self, device: u64) -> u64 {
-        device.clamp(self.written(), self.engine)
+        device.clamp(self.written(), self.engine.saturating_add(self.copies))
     }
 
     fn share(&self, device: u64) -> f64 {
@@ -65,13 +81,13 @@ pub(super) fn rule(volumes: &[VolumeReads]) -> Rule {
     let unknown = volumes
         .iter()
         .filter(|volume| volume.device.is_none() && volume.written() >= BYTES_MIN);
-    let unknown: Vec<&str> = unknown.map(|volume| volume.mount.as_str()).collect();
+    let unknown: Vec<String> = unknown.map(VolumeReads::unknown).collect();
     let by_share =
         |one: &&(f64, &VolumeReads), other: &&(f64, &VolumeReads)| f64::total_cmp(&one.0, &other.0);
     let Some(least_share) = shares.iter().min_by(by_share) else {
         let rule = Rule::at_least(RuleId::DeviceAgrees, "% of reads", least, None);
         return rule.with_remark(match unknown.first() {
-            Some(mount) => format!("no device is known under {mount}"),
+            Some(unknown) => unknown.clone(),
             None => "too little was read".to_owned(),
         });
     };
@@ -81,15 +97,13 @@ pub(super) fn rule(volumes: &[VolumeReads]) -> Rule {
     } else {
         (least_share, said(least_share.1))
     };
-    // At most 100 %: reads of other programs are not ours.
-    let reached = shown.0.min(100.0);
-    let rule = Rule::at_least(RuleId::DeviceAgrees, "% of reads", least, Some(reached));
+    let rule = Rule::at_least(RuleId::DeviceAgrees, "% of reads", least, Some(shown.0));
     let mut rule = rule.about(&shown.1.mount);
     if shown.0 > 100.0 + GAP_PERCENT {
         rule.outcome = Outcome::Advisory;
     }
     match unknown.first() {
-        Some(mount) => rule.with_remark(format!("{remark}; no device is known under {mount}")),
+        Some(unknown) => rule.with_remark(format!("{remark}; {unknown}")),
         None => rule.with_remark(remark),
     }
 }
@@ -108,9 +122,10 @@ fn said(volume: &VolumeReads) -> String {
 }
 
 fn said_of_others(volume: &VolumeReads) -> String {
-    let [device, engine] = [volume.device.unwrap_or(0), volume.engine].map(ByteSize::bytes);
+    let ours = volume.engine.saturating_add(volume.copies);
+    let [device, ours] = [volume.device.unwrap_or(0), ours].map(ByteSize::bytes);
     format!(
-        "others read there too, or parity was read; {}: the device read {device}, {engine} of it for brunt",
+        "others read there too, or parity was read; {}: the device read {device}, {ours} of it for brunt",
         volume.mount
     )
 }
@@ -124,7 +139,9 @@ mod tests {
             mount: mount.to_owned(),
             engine: 1_000 << 20,
             blank: 0,
+            copies: 0,
             device: device.map(|mib| mib << 20),
+            is_uncounted: false,
         }
     }
 
@@ -136,7 +153,7 @@ mod tests {
         assert_eq!(outcome(0), Outcome::Failed);
         assert_eq!(outcome(1_101), Outcome::Advisory);
         let others = rule(&[volume("/a", Some(20_000))]);
-        assert_eq!(others.measured.unwrap(), 100.0);
+        assert_eq!(others.measured.unwrap(), 2_000.0);
         assert!(
             others
                 .remark
@@ -173,10 +190,41 @@ mod tests {
     }
 
     #[test]
+    fn what_passive_copies_read_is_not_of_others() {
+        let told = |mib| {
+            let volume = VolumeReads {
+                copies: 400 << 20,
+                ..volume("/a", Some(mib))
+            };
+            rule(&[volume])
+        };
+        let outcome = |mib| told(mib).outcome;
+        assert_eq!([900, 1_000, 1_400, 1_540].map(outcome), [Outcome::Ok; 4]);
+        assert_eq!(outcome(899), Outcome::Failed, "copies may lie elsewhere");
+        let others = told(2_800);
+        assert_eq!(others.outcome, Outcome::Advisory);
+        assert_eq!(others.measured, Some(200.0));
+        assert!(
+            others.remark.ends_with("1.37 GiB of it for brunt"),
+            "{}",
+            others.remark
+        );
+    }
+
+    #[test]
     fn without_a_device_nothing_is_said() {
         let one = rule(&[volume("/nfs", None)]);
         assert_eq!(one.outcome, Outcome::NotMeasured);
         assert_eq!(one.remark, "no device is known under /nfs");
+        let still = rule(&[VolumeReads {
+            is_uncounted: true,
+            ..volume("/a", None)
+        }]);
+        assert_eq!(still.outcome, Outcome::NotMeasured);
+        assert_eq!(
+            still.remark,
+            "the kernel counts no I/O of the devices under /a"
+        );
         let mixed = rule(&[volume("/nfs", None), volume("/b", Some(1_000))]);
         assert_eq!(mixed.outcome, Outcome::Ok);
         assert!(mixed.remark.contains("no device is known under /nfs"));

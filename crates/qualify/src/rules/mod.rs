@@ -29,7 +29,7 @@ pub use evidence::{
 pub use id::RuleId;
 pub(crate) use integrity::integrity;
 pub use limits::tolerated;
-pub(crate) use limits::{less_margin, shows_headroom};
+pub(crate) use limits::{less_margin, looser, shows_headroom};
 pub use replicas::ReplicaOutcome;
 pub use system_log::SystemLog;
 pub use verdict::{Ending, sentence, verdict};
@@ -54,7 +54,9 @@ pub fn judge(kind: TestKind, evidence: &Evidence, limits: &Limits) -> Vec<Rule> 
     rules.extend(replicas::rule(RuleId::CopiesVerified, &evidence.copies));
     rules.extend(evidence.system_log.as_ref().map(system_log::rule));
     if kind.has_limits() {
-        rules.extend(stationary::rules(&evidence.samples, kind));
+        let offered = evidence.target.map(|target| target.offered());
+        let pace = offered.map(|rate| less_margin(rate, limits));
+        rules.extend(stationary::rules(&evidence.samples, kind, pace));
         rules.extend(tail::rules(evidence, limits));
     }
     rules.push(device::rule(&evidence.volumes));

@@ -45,8 +45,8 @@ struct Weighed {
     weight: f64,
 }
 
-/// The three rules.
-pub(super) fn rules(samples: &[Sample], kind: TestKind) -> [Rule; 3] {
+/// The three rules. A rate that does not fall below `pace` is no decline: the test asked for no more.
+pub(super) fn rules(samples: &[Sample], kind: TestKind, pace: Option<f64>) -> [Rule; 3] {
     let rate = |sample: &Sample| {
         let io = sample.database_reads.per_s + sample.database_writes.per_s;
         Some(Weighed {
@@ -63,11 +63,7 @@ pub(super) fn rules(samples: &[Sample], kind: TestKind) -> [Rule; 3] {
     let reads = |sample: &Sample| latency(&sample.database_reads, sample.length_s);
     let logs = |sample: &Sample| latency(&sample.log_writes, sample.length_s);
     let all = [
-        rule(
-            RuleId::StationaryIoRate,
-            &series(samples, rate),
-            Series::Rate,
-        ),
+        paced(&series(samples, rate), pace),
         rule(
             RuleId::StationaryDatabaseRead,
             &series(samples, reads),
@@ -105,6 +101,20 @@ fn together(values: &[Weighed]) -> Weighed {
     Weighed { value, weight }
 }
 
+fn paced(rates: &[Weighed], pace: Option<f64>) -> Rule {
+    let rule = rule(RuleId::StationaryIoRate, rates, Series::Rate);
+    let third = rates.len().div_euclid(3);
+    let last = together(&rates[rates.len() - third..]).value;
+    if rule.outcome != Outcome::Failed || pace.is_none_or(|pace| last < pace) {
+        return rule;
+    }
+    let remark = format!("{}, and still the pace that was asked for", rule.remark);
+    Rule {
+        outcome: Outcome::Ok,
+        ..rule.with_remark(remark)
+    }
+}
+
 fn rule(name: RuleId, values: &[Weighed], series: Series) -> Rule {
     let unit = "%";
     let limit = match series {
@@ -129,15 +139,20 @@ fn rule(name: RuleId, values: &[Weighed], series: Series) -> Rule {
     let z = (sign * trend(values)).max(sign * apart(first_third, last_third));
     // An improvement counts as zero; the remark states its direction and size.
     let mut rule = Rule::at_most(name, unit, limit, Some(worse.max(0.0)));
-    if rule.outcome == Outcome::Failed && z < Z_LIMIT {
+    let is_chance = rule.outcome == Outcome::Failed && z < Z_LIMIT;
+    if is_chance {
         rule.outcome = Outcome::Ok;
-        return rule.with_remark("scatter: later samples are not worse than earlier ones");
     }
     let change = last.value / first.value - 1.0;
     let way = if change < 0.0 { "lower" } else { "higher" };
     let percent = decimals(change.abs() * 100.0);
+    let may_be = if is_chance {
+        "; that may be chance"
+    } else {
+        ""
+    };
     rule.with_remark(format!(
-        "{percent} % {way} in the last third than in the first"
+        "{percent} % {way} in the last third than in the first{may_be}"
     ))
 }
 
@@ -203,7 +218,7 @@ mod tests {
     }
 
     fn outcomes(samples: &[Sample], kind: TestKind) -> [Outcome; 3] {
-        rules(samples, kind).map(|rule| rule.outcome)
+        rules(samples, kind, None).map(|rule| rule.outcome)
     }
 
     use Outcome::{Advisory, Failed, NotMeasured, Ok};
@@ -242,7 +257,7 @@ mod tests {
     fn becoming_better_or_hardly_worse_is_no_fault() {
         let better = samples(480, |at| (1_000.0 * (1.0 + at), 5.0 / (1.0 + at)));
         assert_eq!(outcomes(&better, TestKind::Stress), [Ok; 3]);
-        let [rate, read, _] = rules(&better, TestKind::Stress);
+        let [rate, read, _] = rules(&better, TestKind::Stress, None);
         for (rule, way) in [(rate, "% higher in"), (read, "% lower in")] {
             assert_eq!(rule.measured.unwrap(), 0.0);
             assert!(rule.remark.contains(way), "{}", rule.remark);
@@ -254,13 +269,32 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_that_falls_to_its_pace_is_no_decline() {
+        let falling = samples(480, |at| (1_000.0 - 300.0 * at, 5.0));
+        let at_pace = |pace| {
+            let [rate, ..] = rules(&falling, TestKind::Stress, Some(pace));
+            (rate.outcome, rate.remark)
+        };
+        let (outcome, remark) = at_pace(700.0);
+        assert_eq!(outcome, Ok, "{remark}");
+        assert!(
+            remark.ends_with("still the pace that was asked for"),
+            "{remark}"
+        );
+        assert_eq!(at_pace(900.0).0, Failed);
+        assert_eq!(outcomes(&falling, TestKind::Stress), [Failed, Ok, Ok]);
+    }
+
+    #[test]
     fn one_bad_sample_at_the_end_is_scatter() {
         let mut once = samples(30, |_| (1_000.0, 5.0));
         once[29].database_reads.latency_ms_mean = Some(200.0);
-        let rules = rules(&once, TestKind::Stress);
+        let rules = rules(&once, TestKind::Stress, None);
         assert_eq!(rules[1].outcome, Ok);
         assert!(
-            rules[1].remark.starts_with("scatter"),
+            rules[1]
+                .remark
+                .ends_with(" % higher in the last third than in the first; that may be chance"),
             "{}",
             rules[1].remark
         );

@@ -1,7 +1,8 @@
 //! Did the test measure the storage, or the tester?
 //!
 //! When the program does not keep up, or the machine does not let it run, latencies grow although the storage is not to blame, and
-//! a target is missed that it could have held. These rules advise: they help to read the others.
+//! a target is missed that it could have held. These rules advise: they help to read the others. Where stolen or throttled time is over
+//! its limit, rates and latencies that fail do not tell of the storage ([`super::verdict`]).
 //!
 //! | rule | limit | why |
 //! | --- | --- | --- |

@@ -6,7 +6,7 @@ use brunt_report::decimals;
 use brunt_report::grouped;
 use brunt_report::result::{Bottleneck, Direction, Group, Outcome, Rule, Verdict};
 
-use super::{Evidence, RuleId, shortened};
+use super::{Evidence, RuleId, shortened, tester};
 
 /// How the run ended, before its rules count.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,8 +28,11 @@ pub fn verdict(ending: &Ending, rules: &[Rule]) -> Verdict {
     // A failure of these is a fault, even if the test ended early.
     let is_fault = |rule: &&Rule| rule.group == Group::Integrity || RuleId::SessionsFound.is(rule);
     match ending {
-        // A rule that failed without I/O failed all the same.
         Ending::Complete => match Verdict::of(rules) {
+            Verdict::Fail if has_no_reads(rules) && all_failed(rules, is_rate) => {
+                Verdict::Inconclusive
+            }
+            Verdict::Fail if is_held_back(rules) && all_failed(rules, is_speed) => Verdict::Invalid,
             Verdict::Pass if !without_io(rules).is_empty() => Verdict::Inconclusive,
             Verdict::Pass if shortened::open(rules).is_some() => Verdict::Inconclusive,
             verdict => verdict,
@@ -44,6 +47,49 @@ pub fn verdict(ending: &Ending, rules: &[Rule]) -> Verdict {
             }
         }
     }
+}
+
+/// Whether nothing but rules that are `what`, or about a fair test, failed.
+fn all_failed(rules: &[Rule], what: fn(&Rule) -> bool) -> bool {
+    let mut failed = rules.iter().filter(|rule| rule.outcome == Outcome::Failed);
+    failed.all(|rule| rule.group == Group::FairTest || what(rule))
+}
+
+/// Whether the rule is about how much was done in a time.
+fn is_rate(rule: &Rule) -> bool {
+    RuleId::AchievedIo.is(rule) || RuleId::StationaryIoRate.is(rule)
+}
+
+/// Whether the rule is about rates or latencies, and not about what was done and what is there.
+fn is_speed(rule: &Rule) -> bool {
+    const WORK: [RuleId; 4] = [
+        RuleId::SessionsFound,
+        RuleId::DatabasesBackedUp,
+        RuleId::DatabasesRestored,
+        RuleId::LogsReplayed,
+    ];
+    match rule.group {
+        Group::Limits => !WORK.iter().any(|id| id.is(rule)),
+        Group::Steadiness | Group::Tail => true,
+        Group::Integrity | Group::FairTest => false,
+    }
+}
+
+/// Whether the machine did not let the program run.
+fn is_held_back(rules: &[Rule]) -> bool {
+    let host = [RuleId::HostStolenTime, RuleId::HostThrottledTime];
+    let mut broken = rules
+        .iter()
+        .filter(|rule| rule.outcome == Outcome::Advisory);
+    broken.any(|rule| host.iter().any(|id| id.is(rule)))
+}
+
+/// Whether a test had no database reads to judge.
+fn has_no_reads(rules: &[Rule]) -> bool {
+    let mut reads = rules
+        .iter()
+        .filter(|rule| RuleId::DatabaseReadAverage.is(rule));
+    reads.any(|rule| rule.outcome == Outcome::NotMeasured)
 }
 
 /// Latencies that were not measured in a completed test, because there was no such I/O.
@@ -87,10 +133,14 @@ pub fn sentence(
             };
             because(failed, "", bottleneck)
         }
-        (Ending::Complete, Verdict::Invalid) => format!(
-            "The test is invalid ({rate}): something else than this storage was measured: {}.",
-            failures(rules)
-        ),
+        (Ending::Complete, Verdict::Invalid) => {
+            let held_back = tester::obstacle(&evidence.tester);
+            let why = match held_back.filter(|_| Verdict::of(rules) == Verdict::Fail) {
+                Some(why) => format!("{why}, and what failed may be due to that"),
+                None => "something else than this storage was measured".to_owned(),
+            };
+            format!("The test is invalid ({rate}): {why}: {}.", failures(rules))
+        }
         (Ending::Complete, Verdict::Inconclusive) if without_io(rules).is_empty() => {
             shortened::sentence(rules, &rate)
         }
@@ -149,7 +199,11 @@ fn held(achieved: f64, rules: &[Rule], evidence: &Evidence) -> String {
     let rate = format!("{}{}", rate(achieved), above.unwrap_or_default());
     let held = match evidence.mailboxes {
         Some(count) => format!(
-            "This storage carried {} mailboxes: {rate}, every limit held",
+            "This storage {} {} mailboxes: {rate}, every limit held",
+            match evidence.is_predicted {
+                true => "would carry",
+                false => "carried",
+            },
             grouped(count)
         ),
         None => format!("This storage held every limit at {rate}"),
@@ -227,7 +281,7 @@ mod tests {
     use crate::kinds::TestKind;
     use crate::plan::Limits;
     use crate::rules::device::VolumeReads;
-    use crate::rules::{Done, RecordsVerified, Samples, StreamLatency, judge};
+    use crate::rules::{Done, RecordsVerified, Samples, StreamLatency, bottleneck, judge};
 
     fn judged(evidence: &Evidence) -> Vec<Rule> {
         let limits = Limits::of(Version::Exchange2013.profile(), TestKind::Performance);
@@ -295,7 +349,9 @@ mod tests {
             mount: "/srv".to_owned(),
             engine: 1 << 30,
             blank: 0,
+            copies: 0,
             device: Some(1 << 29),
+            is_uncounted: false,
         }];
         let rules = judged(&evidence);
         assert_eq!(verdict(&Ending::Complete, &rules), Verdict::Invalid);
@@ -325,6 +381,67 @@ mod tests {
             said(&evidence),
             "This storage carried 4,000 mailboxes: 480 transactional I/Os per second, every limit held. \
              Nearest to its limit: database read, average, 5 ms of 20 ms."
+        );
+        evidence.is_predicted = true;
+        let predicted = said(&evidence);
+        assert!(
+            predicted.starts_with("This storage would carry 4,000 mailboxes: "),
+            "{predicted}"
+        );
+    }
+
+    #[test]
+    fn a_target_missed_without_reads_says_nothing_about_the_storage() {
+        let mut evidence = evidence();
+        evidence.reads[0].mean = None;
+        evidence.achieved_io_per_s = Some(3.0);
+        let rules = judged(&evidence);
+        assert_eq!(verdict(&Ending::Complete, &rules), Verdict::Inconclusive);
+        assert_eq!(bottleneck(&rules, &evidence), None);
+        let said = sentence(&Ending::Complete, &rules, &evidence, None);
+        assert!(
+            said.contains("no I/O to measure for database read, average."),
+            "{said}"
+        );
+        evidence.io_errors = 1;
+        assert_eq!(
+            verdict(&Ending::Complete, &judged(&evidence)),
+            Verdict::Fail
+        );
+        evidence.io_errors = 0;
+        evidence.log_writes[0].mean = Some(Span::millis(30));
+        assert_eq!(
+            verdict(&Ending::Complete, &judged(&evidence)),
+            Verdict::Fail
+        );
+    }
+
+    #[test]
+    fn rates_and_latencies_of_a_program_that_was_held_back_are_not_the_storages() {
+        let mut evidence = evidence();
+        evidence.reads[0].mean = Some(Span::millis(25));
+        assert_eq!(
+            verdict(&Ending::Complete, &judged(&evidence)),
+            Verdict::Fail
+        );
+        evidence.tester.throttled_percent = Some(30.0);
+        let rules = judged(&evidence);
+        assert_eq!(verdict(&Ending::Complete, &rules), Verdict::Invalid);
+        assert_eq!(
+            sentence(&Ending::Complete, &rules, &evidence, None),
+            "The test is invalid (480 transactional I/Os per second): a limit on processor time held the program back for 30.0 % of \
+             the time, and what failed may be due to that: database read, average 25 ms (limit 20 ms)."
+        );
+        evidence.io_errors = 1;
+        assert_eq!(
+            verdict(&Ending::Complete, &judged(&evidence)),
+            Verdict::Fail
+        );
+        evidence.io_errors = 0;
+        evidence.reads[0].mean = Some(Span::millis(5));
+        assert_eq!(
+            verdict(&Ending::Complete, &judged(&evidence)),
+            Verdict::Pass
         );
     }
 

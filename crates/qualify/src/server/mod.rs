@@ -149,6 +149,11 @@ impl<T: Table> Server<T> {
         result
     }
 
+    /// Reads of several pages that failed; see [`Cache::failed_runs`].
+    pub(crate) fn failed_runs(&self) -> (u64, Option<EngineError>) {
+        self.cache.failed_runs()
+    }
+
     /// What a clean shutdown would still have to write to databases.
     pub fn unwritten(&self) -> ByteSize {
         let pages = u64::from(self.cache.unwritten());

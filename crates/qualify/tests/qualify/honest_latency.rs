@@ -104,3 +104,30 @@ fn a_closed_loop_of_few_hides_it() {
     let p99 = operations.from_intended_start.percentile(Percentile::P99);
     assert!(p99.unwrap() < Span::millis(3), "{p99:?}");
 }
+
+/// Storage that freezes shortly before the end answers when nobody counts any more.
+#[test]
+fn what_is_in_flight_at_the_end_counts() {
+    let plan = plan();
+    let longest = |freezes_at: Time| {
+        let mut small = Small::new(1);
+        small.latency = Box::new(move |now, _| match now >= freezes_at {
+            true => (freezes_at + Span::seconds(24)).max(now) - now + Span::micros(200),
+            false => Span::micros(200),
+        });
+        let test = small.run(&plan);
+        let run = test.run.as_ref().unwrap();
+        assert_eq!(run.ending, Ending::Complete);
+        let longest = run.board.with(|meters| {
+            let reads = meters.databases.iter().map(|one| one.reads.total().max);
+            let logs = meters.logs.iter().map(|one| one.writes.total().max);
+            reads.chain(logs).flatten().max().unwrap()
+        });
+        (run.collection_ended.unwrap(), longest)
+    };
+    let (end, usual) = longest(Time(u64::MAX));
+    assert!(usual < Span::millis(1), "{usual}");
+    let (frozen_end, frozen) = longest(Time(end.0 - 1_700_000_000));
+    assert_eq!(frozen_end, end);
+    assert!(frozen > Span::millis(1_600), "{frozen}");
+}

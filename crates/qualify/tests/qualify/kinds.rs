@@ -13,7 +13,7 @@ use brunt_qualify::truth::oracle::Findings;
 use brunt_report::result::{BusyPart, Limiting, Outcome, Verdict};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::profile::Version;
-use brunt_world::fault::{Fault, FaultKind};
+use brunt_world::fault::{Direction, Fault, FaultKind};
 use brunt_world::{Class, Op};
 
 fn of_kind(kind: TestKind) -> Plan {
@@ -25,6 +25,23 @@ fn of_kind(kind: TestKind) -> Plan {
 }
 
 const SECOND: u64 = 1_000_000_000;
+
+#[test]
+fn a_read_of_a_backup_that_fails_once_fails_the_test() {
+    let once = Fault {
+        after: 3,
+        times: 1,
+        only: Some(Direction::Reads),
+        ..Fault::new(FaultKind::DeviceError, "1.edb", 1 << 20..1 << 40)
+    };
+    let plan = Plan {
+        faults: vec![once],
+        ..of_kind(TestKind::DatabaseBackup)
+    };
+    let result = Small::new(1).run(&plan).result(&plan);
+    fails(&result, RuleId::IoErrors, Outcome::Failed);
+    assert_eq!(result.verdict, Verdict::Fail);
+}
 
 #[test]
 fn a_backup_reads_every_database() {

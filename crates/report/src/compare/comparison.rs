@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::controls::{Control, controls};
 use super::figure::{FIGURES, Figure};
-use super::sameness::{CompareError, is_whole, settings_differ, work_differs};
+use super::sameness::{CompareError, is_whole, runs_differ, settings_differ};
 use crate::result::{Interval, Sample};
 use crate::{Run, Timestamp};
 
@@ -211,7 +211,7 @@ fn differ(
         }
     };
     for (other, run) in a[1..].iter().chain(b) {
-        let differences = work_differs(&first.result, &run.result);
+        let differences = runs_differ(first, run);
         if !differences.is_empty() && !options.allow_differences {
             return Err(CompareError::Differ {
                 one: one.clone(),
@@ -220,7 +220,7 @@ fn differ(
             });
         }
         add(differences);
-        add(settings_differ(&first.result, &run.result));
+        add(settings_differ(first, run));
     }
     Ok(all)
 }

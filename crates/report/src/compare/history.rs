@@ -8,7 +8,7 @@ use brunt_world::random::Streams;
 use serde::Serialize;
 
 use super::figure::{FIGURES, Figure};
-use super::sameness::{CompareError, is_whole, work_differs};
+use super::sameness::{CompareError, is_whole, runs_differ};
 use super::words::{from_to, percent};
 use crate::result::Interval;
 use crate::table::{Cell, Column, Row, Table};
@@ -115,7 +115,7 @@ pub fn history(
     });
     if let Some((_, newest)) = runs.last().cloned() {
         runs.retain(|(name, run)| {
-            let differences = work_differs(&newest.result, &run.result);
+            let differences = runs_differ(&newest, run);
             if let Some(first) = differences.first() {
                 let (own, other) = (&first.b, &first.a);
                 left_out.push(format!(

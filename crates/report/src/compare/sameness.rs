@@ -279,8 +279,121 @@ pub fn work_differs(a: &RunResult, b: &RunResult) -> Vec<Difference> {
     all.iter().filter_map(|one| one.difference(a, b)).collect()
 }
 
+/// The same for runs with their scenarios, which also say how the work was offered.
+pub(super) fn runs_differ(a: &Run, b: &Run) -> Vec<Difference> {
+    let mut all = work_differs(&a.result, &b.result);
+    all.extend(scenarios_differ(&WORK_OF_SCENARIO, a, b));
+    all
+}
+
 /// In what settings two runs differ.
-pub(super) fn settings_differ(a: &RunResult, b: &RunResult) -> Vec<Difference> {
+pub(super) fn settings_differ(a: &Run, b: &Run) -> Vec<Difference> {
     let all = settings();
-    all.iter().filter_map(|one| one.difference(a, b)).collect()
+    let found = all
+        .iter()
+        .filter_map(|s| s.difference(&a.result, &b.result));
+    found
+        .chain(scenarios_differ(&SETTINGS_OF_SCENARIO, a, b))
+        .collect()
+}
+
+/// What a scenario says in a section: its name, the section, and the key; without a key it is the whole section.
+type Said = (&'static str, &'static str, Option<&'static str>);
+
+/// What must be equal.
+const WORK_OF_SCENARIO: [Said; 3] = [
+    ("headroom, percent", "[test]", Some("headroom_percent")),
+    ("operations per second", "[test]", Some("operations_per_s")),
+    ("scheduling", "[test]", Some("scheduling")),
+];
+
+/// What may differ, and is named.
+const SETTINGS_OF_SCENARIO: [Said; 2] = [
+    ("records", "[records]", None),
+    (
+        "operations of a batch",
+        "[profile]",
+        Some("batch_operations"),
+    ),
+];
+
+fn scenarios_differ(all: &[Said], a: &Run, b: &Run) -> Vec<Difference> {
+    if a.scenario.is_empty() || b.scenario.is_empty() {
+        return Vec::new();
+    }
+    let differences = all.iter().map(|said| Difference {
+        what: said.0.to_owned(),
+        a: in_scenario(&a.scenario, said),
+        b: in_scenario(&b.scenario, said),
+    });
+    differences.filter(|one| one.a != one.b).collect()
+}
+
+/// What a run's scenario says. brunt wrote it, so each key has a line of its own.
+fn in_scenario(scenario: &str, (_, section, key): &Said) -> String {
+    let lines = scenario.lines().map(str::trim);
+    let lines = lines.skip_while(|line| line != section).skip(1);
+    let lines = lines.take_while(|line| !line.starts_with('['));
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let found: Vec<&str> = match key {
+        None => lines.collect(),
+        Some(key) => lines
+            .filter_map(|line| line.split_once('='))
+            .filter(|(name, _)| name.trim() == *key)
+            .map(|(_, value)| value.trim())
+            .collect(),
+    };
+    match found.is_empty() {
+        true => "not set".to_owned(),
+        false => found.join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RESULT: &str = include_str!("../../tests/report/result_v2.json");
+
+    fn run(scenario: &str) -> Run {
+        Run {
+            result: RunResult::from_json(RESULT).unwrap(),
+            scenario: scenario.to_owned(),
+            events: Vec::new(),
+            samples: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_offered_pace_is_work_and_records_are_settings() {
+        let a = run(
+            "[test]\nheadroom_percent = 20\nscheduling = \"none\"\n\n[profile]\nbatch_operations = 50\n\n[records]\nbytes = 1\n",
+        );
+        let b = run(
+            "[test]\nheadroom_percent = 0\noperations_per_s = 400\nscheduling = \"paced\"\n\n[profile]\nbatch_operations = 1\n\n[records]\nbytes = 2\n",
+        );
+        let words = |found: Vec<Difference>| {
+            let said = found
+                .into_iter()
+                .map(|d| format!("{}: {}, {}", d.what, d.a, d.b));
+            said.collect::<Vec<_>>()
+        };
+        assert_eq!(
+            words(runs_differ(&a, &b)),
+            [
+                "headroom, percent: 20, 0",
+                "operations per second: not set, 400",
+                "scheduling: \"none\", \"paced\""
+            ]
+        );
+        assert_eq!(
+            words(settings_differ(&a, &b)),
+            [
+                "records: bytes = 1, bytes = 2",
+                "operations of a batch: 50, 1"
+            ]
+        );
+        assert_eq!(runs_differ(&a, &a), []);
+        assert_eq!(runs_differ(&a, &run("")), [], "unknown");
+    }
 }

@@ -1,7 +1,8 @@
 //! The four pictures of a report: rate, latency, latency distribution, and throughput.
 //!
 //! A long test has more samples than a picture has room for; neighbours are then drawn as one point: rates and means are those of
-//! both, percentiles the larger. The worst sample is marked with the value that was judged.
+//! both, percentiles the larger. Curves are of all databases (logs) together, and so is the worst sample that is marked. The value that
+//! was judged is that of one database, so it may be higher and at another time.
 
 pub(crate) mod happened;
 
@@ -158,8 +159,8 @@ impl Load<'_> {
         ];
         let limits = limits(self.run, false);
         let marks: Vec<Mark> = [
-            self.worst("read", 0, |sample| &sample.database_reads),
-            self.worst("log", 3, |sample| &sample.log_writes),
+            self.worst("reads of all databases", 0, |sample| &sample.database_reads),
+            self.worst("writes of all logs", 3, |sample| &sample.log_writes),
         ]
         .into_iter()
         .flatten()

@@ -10,14 +10,14 @@ use super::Verdict;
 pub struct Drill {
     /// Pass, fail or inconclusive, as the verdict.
     pub outcome: Verdict,
-    /// What the last failover lost, read after the survivor has recovered; null without a failover.
+    /// The most that a failover lost, read after the survivor has recovered; null without a failover.
     pub rpo: Option<DrillLoss>,
-    /// From the failure to the first operation that was served; null without a failover.
+    /// From the failure to the first operation that was served, in the failover that took longest; null without a failover.
     pub rto_s: Option<f64>,
     /// How long users had had no service when the drill ended; null when they had it.
     #[serde(default)]
     pub out_of_service_s: Option<f64>,
-    /// The steps of the last failover, in order; they add up to `rto_s`.
+    /// The steps of that failover, in order; they add up to `rto_s`.
     pub steps: Vec<DrillStep>,
     /// Faults that were injected into a replica to see whether the checks find them.
     pub controls: Vec<DrillControl>,

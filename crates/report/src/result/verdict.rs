@@ -17,9 +17,9 @@ pub enum Verdict {
     Pass,
     /// At least one rule about the storage failed.
     Fail,
-    /// The run was stopped; nothing is judged.
+    /// The run was stopped, so there is no verdict on the storage.
     Interrupted,
-    /// The run could not be completed; nothing is judged.
+    /// The run could not be completed, so there is no verdict on the storage.
     Error,
     /// The run was completed, but something other than the storage was measured.
     Invalid,

@@ -108,6 +108,25 @@ fn without_a_result_there_is_what_the_tables_tell() {
 }
 
 #[test]
+fn the_folder_of_another_simulation_is_named() {
+    let parent = TempDir::new().unwrap();
+    let folder = run_folder(&parent);
+    for name in ["result.json", "counters.csv", "latency.hlog", "events.log"] {
+        fs::remove_file(folder.join(name)).unwrap();
+    }
+    for (table, what) in [
+        ("simulation.json", "raw load"),
+        ("points.json", "sweep or search"),
+    ] {
+        fs::write(folder.join(table), "{}").unwrap();
+        let said = format!(
+            "RUN: is the folder of a {what}, not of a run; its figures are in report.html and {table}"
+        );
+        assert_eq!(error(&folder), said);
+    }
+}
+
+#[test]
 fn a_run_that_was_stopped_before_it_began_is_named() {
     let parent = TempDir::new().unwrap();
     let folder = run_folder(&parent);

@@ -167,7 +167,7 @@ fn a_day_is_drawn_small_with_its_worst_sample() {
     let values = latency.split("data-values=\"").nth(1).unwrap();
     let values = values.split('"').next().unwrap();
     assert_eq!(values.split(' ').count(), 480);
-    assert!(html.contains("</svg>read, worst sample: 77.7 ms<"));
+    assert!(html.contains("</svg>reads of all databases, worst sample: 77.7 ms<"));
     assert!(html.contains("Each point stands for 12 samples (3:00 min)."));
 }
 

@@ -146,8 +146,14 @@ pub(super) fn read_controller(array: &mut Section) -> Result<ControllerDesign, R
     let Some(mut section) = table(array, "controller", &CONTROLLER_KEYS)? else {
         return Ok(usual);
     };
+    let count_of = count(&mut section, "count", usual.count, 2)?;
+    let between = ["link_rate", "link_latency", "failover"];
+    if let (1, Some(node)) = (count_of, between.iter().find_map(|key| section.take(key))) {
+        let refusal = node.place.refuse("is for two controllers only");
+        return Err(refusal.hint("count = 2, or without this key"));
+    }
     Ok(ControllerDesign {
-        count: count(&mut section, "count", usual.count, 2)?,
+        count: count_of,
         cores: count(&mut section, "cores", usual.cores, 256)?,
         read: spend(&mut section, "read", usual.read)?,
         write: spend(&mut section, "write", usual.write)?,

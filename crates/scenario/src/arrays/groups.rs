@@ -51,7 +51,12 @@ pub(super) struct Parts {
     pub(super) tier_place: Option<Place>,
 }
 
-pub(super) fn read(array: &mut Section, models: &[DriveModel]) -> Result<Parts, Refusal> {
+/// Those of an array with so many `controllers`.
+pub(super) fn read(
+    array: &mut Section,
+    models: &[DriveModel],
+    controllers: u32,
+) -> Result<Parts, Refusal> {
     let (mut next, drives) = (0, models.len());
     let mut groups: Vec<GroupDesign> = Vec::new();
     let mut group_places = BTreeMap::new();
@@ -78,7 +83,7 @@ pub(super) fn read(array: &mut Section, models: &[DriveModel]) -> Result<Parts, 
     let spares = (next..next + wanted).map(number).collect();
     let (mut luns, mut lun_places) = (Vec::new(), BTreeMap::new());
     for node in tables(array, "lun")? {
-        let (read, place) = read_luns(node, luns.len(), &groups)?;
+        let (read, place) = read_luns(node, luns.len(), &groups, controllers)?;
         for lun in read {
             if lun_places.insert(lun.name.clone(), place.clone()).is_some() {
                 return Err(place.refuse(format!("there are two LUNs called \"{}\"", lun.name)));
@@ -149,9 +154,17 @@ fn read_groups(
         ByteSize::kib(64)
     };
     let strip = section.read_or("strip", strip, section::size)?;
-    let mirror = section.read_or("mirror", MIRRORS[0].1, |node| {
-        section::choice(node, &MIRRORS)
-    })?;
+    let mirror = section.read("mirror", |node| section::choice(node, &MIRRORS))?;
+    let has_mirrors = matches!(level, Level::Raid1 | Level::Raid10);
+    if let Some(mirror) = mirror.as_ref().filter(|_| !has_mirrors) {
+        let what = "is for level = \"raid1\" and \"raid10\" only";
+        return Err(mirror.place.refuse(what));
+    }
+    let survives_two = match level {
+        Level::Raid6 | Level::Pool { .. } => true,
+        Level::Raid1 => own > 2,
+        Level::Raid0 | Level::Raid10 | Level::Raid5 | Level::Raid50(_) => false,
+    };
     let taken = &models[*next..*next + wanted];
     let group = GroupDesign {
         name,
@@ -159,8 +172,8 @@ fn read_groups(
         drives: (*next..*next + own).map(number).collect(),
         drive_size: read_drive_size(&mut section, taken)?,
         strip: strip.value,
-        mirror_choice: mirror.value,
-        repair: read_repair(&mut section)?,
+        mirror_choice: mirror.map_or(MIRRORS[0].1, |mirror| mirror.value),
+        repair: read_repair(&mut section, survives_two)?,
     };
     // A number of drives that cannot make such a group is reported at the number.
     group.check().map_err(|error| {
@@ -259,20 +272,23 @@ fn read_level(section: &mut Section, word: usize) -> Result<Level, Refusal> {
     })
 }
 
-fn read_repair(section: &mut Section) -> Result<RepairDesign, Refusal> {
+/// `survives_two` says whether there is something to rebuild after a second drive.
+fn read_repair(section: &mut Section, survives_two: bool) -> Result<RepairDesign, Refusal> {
     let usual = RepairDesign::default();
-    let mut priority = |key: &str, usual: Priority| -> Result<Priority, Refusal> {
-        let written = section.read_or(key, usual, |node| section::choice(node, &Priority::WORDS));
-        Ok(written?.value)
-    };
-    let degraded = priority("rebuild_priority", usual.priority)?;
-    let critical = priority("critical_priority", usual.critical)?;
+    let mut priority =
+        |key: &str| section.read(key, |node| section::choice(node, &Priority::WORDS));
+    let degraded = priority("rebuild_priority")?;
+    let critical = priority("critical_priority")?;
+    if let Some(critical) = critical.as_ref().filter(|_| !survives_two) {
+        let what = "is for groups that survive two lost drives: raid6, a pool, or raid1 of three";
+        return Err(critical.place.refuse(what));
+    }
     Ok(RepairDesign {
         unit: section
             .read_or("rebuild_unit", usual.unit, section::size)?
             .value,
-        priority: degraded,
-        critical,
+        priority: degraded.map_or(usual.priority, |written| written.value),
+        critical: critical.map_or(usual.critical, |written| written.value),
     })
 }
 
@@ -281,6 +297,7 @@ fn read_luns(
     node: Node,
     index: usize,
     groups: &[GroupDesign],
+    controllers: u32,
 ) -> Result<(Vec<LunDesign>, Place), Refusal> {
     let mut section = Section::new(node, "[[array.lun]]", &LUN_KEYS)?;
     let own = section.place().clone();
@@ -295,6 +312,11 @@ fn read_luns(
         return Err(refusal.hint("without a `size`, a LUN takes all that is left of its group"));
     }
     let controller = section.read("controller", |node| section::integer(node, 0..=1))?;
+    let missing = |number: &&Placed<u64>| number.value >= u64::from(controllers);
+    if let Some(controller) = controller.as_ref().filter(missing) {
+        let refusal = controller.place.refuse("there is only controller 0");
+        return Err(refusal.hint("[array.controller] with count = 2, or without this key"));
+    }
     let place = size.as_ref().map_or(own, |size| size.place.clone());
     let mut luns = Vec::new();
     for each in &each {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use brunt_array::Verb;
 use brunt_array::load::{Access, Pace, Stream};
+use brunt_array::{Incident, Scheduled, SystemDesign, Verb};
 use brunt_units::ByteSize;
 
 use super::super::place::Refusal;
@@ -27,9 +27,45 @@ const VERBS: [(&str, Verb); 2] = [("read", Verb::Read), ("write", Verb::Write)];
 const OUTSTANDING_MAX: u64 = 100_000;
 const SIZE_MAX: u64 = 64 << 20;
 
+/// LUNs that load can be on.
+pub(super) struct Luns<'a> {
+    names: Vec<&'a str>,
+    /// Bytes that each will ever have; nothing where that is known later.
+    sizes: Vec<Option<ByteSize>>,
+}
+
+impl<'a> Luns<'a> {
+    /// Those of `design`, to which `incidents` happen.
+    pub(super) fn of(design: &'a SystemDesign, incidents: &[Scheduled]) -> Self {
+        let names = design.lun_names();
+        let mut sizes = written_sizes(design);
+        // Clones come after the LUNs that are written.
+        sizes.resize(names.len(), None);
+        for one in incidents {
+            if let Incident::LunGrows(lun, _) = one.incident {
+                sizes[lun as usize] = None;
+            }
+        }
+        Self { names, sizes }
+    }
+}
+
+fn written_sizes(design: &SystemDesign) -> Vec<Option<ByteSize>> {
+    let known = |size: ByteSize| Some(size).filter(|size| size.get() > 0);
+    match design {
+        SystemDesign::One(design) => design.luns.iter().map(|lun| known(lun.size)).collect(),
+        SystemDesign::Paged(design) => design.luns.iter().map(|lun| known(lun.size)).collect(),
+        SystemDesign::Pair(design) => written_sizes(&design.source),
+        SystemDesign::Sites(design) => {
+            let luns = design.source.luns.iter();
+            luns.map(|lun| known(lun.size)).collect()
+        }
+    }
+}
+
 pub(super) fn read(
     top: &mut Section,
-    luns: &[&str],
+    luns: &Luns<'_>,
     folder: &Path,
 ) -> Result<Vec<Stream>, Refusal> {
     let nodes = tables(top, "load")?;
@@ -43,13 +79,14 @@ pub(super) fn read(
         .collect()
 }
 
-fn read_stream(node: Node, names: &[&str], folder: &Path) -> Result<Stream, Refusal> {
+fn read_stream(node: Node, all: &Luns<'_>, folder: &Path) -> Result<Stream, Refusal> {
+    let names = &all.names[..];
     let mut section = Section::new(node, "[[load]]", &KEYS)?;
     let kind = section.read("kind", |node| section::word(node, &KINDS))?;
     let kind = kind.ok_or_else(|| section.lacks("kind", "kind = \"random\""))?;
     let (access, pace) = match KINDS[kind.value] {
-        "random" => (random(&mut section, names)?, pace(&mut section)?),
-        "sequential" => (sequential(&mut section, names)?, pace(&mut section)?),
+        "random" => (random(&mut section, all)?, pace(&mut section)?),
+        "sequential" => (sequential(&mut section, all)?, pace(&mut section)?),
         _ => {
             let entries = section.read_beside("file", |node| trace::read(node, folder, names))?;
             let entries = entries.ok_or_else(|| section.lacks("file", "file = \"trace.csv\""))?;
@@ -76,7 +113,8 @@ fn lun(node: &Node, names: &[&str]) -> Result<u32, Refusal> {
     Ok(u32::try_from(number).expect("few LUNs"))
 }
 
-fn sectors(section: &mut Section) -> Result<u64, Refusal> {
+/// Sectors of a request, which fit on at least one LUN of `sizes`.
+fn sectors(section: &mut Section, sizes: &[Option<ByteSize>]) -> Result<u64, Refusal> {
     let size = section.read("size", section::size)?;
     let size = size.ok_or_else(|| section.lacks("size", "size = \"8 KiB\""))?;
     let bytes = size.value.get();
@@ -86,10 +124,18 @@ fn sectors(section: &mut Section) -> Result<u64, Refusal> {
             .place
             .refuse(format!("is no multiple of 512 bytes up to {most}")));
     }
+    let largest = sizes.iter().copied().collect::<Option<Vec<_>>>();
+    if let Some(largest) = largest.and_then(|sizes| sizes.into_iter().max())
+        && largest < size.value
+    {
+        let what = format!("does not fit on a LUN of {largest}");
+        return Err(size.place.refuse(what));
+    }
     Ok(bytes.div_euclid(512))
 }
 
-fn random(section: &mut Section, names: &[&str]) -> Result<Access, Refusal> {
+fn random(section: &mut Section, all: &Luns<'_>) -> Result<Access, Refusal> {
+    let names = &all.names[..];
     let luns = section.read_beside("luns", |node| match &node.value {
         Value::List(nodes) if !nodes.is_empty() => {
             nodes.iter().map(|node| lun(node, names)).collect()
@@ -99,18 +145,20 @@ fn random(section: &mut Section, names: &[&str]) -> Result<Access, Refusal> {
             .refuse("is no list of LUNs")
             .hint("for example [\"data\"]")),
     })?;
-    let all = || (0..).take(names.len()).collect();
+    let luns: Vec<u32> = luns.map_or_else(|| (0..).take(names.len()).collect(), |luns| luns.value);
+    let sizes: Vec<_> = luns.iter().map(|lun| all.sizes[*lun as usize]).collect();
     let percent = section.read_or("read_percent", 100, |node| section::integer(node, 0..=100))?;
     Ok(Access::Random {
-        luns: luns.map_or_else(all, |luns| luns.value),
+        luns,
         read_percent: u32::try_from(percent.value).expect("in range"),
-        sectors: sectors(section)?,
+        sectors: sectors(section, &sizes)?,
     })
 }
 
-fn sequential(section: &mut Section, names: &[&str]) -> Result<Access, Refusal> {
+fn sequential(section: &mut Section, all: &Luns<'_>) -> Result<Access, Refusal> {
+    let names = &all.names[..];
     let lun = section.read_beside("lun", |node| lun(node, names))?;
-    let lun = match (lun, names) {
+    let lun: u32 = match (lun, names) {
         (Some(lun), _) => lun.value,
         (None, [_]) => 0,
         (None, [first, ..]) => {
@@ -122,7 +170,7 @@ fn sequential(section: &mut Section, names: &[&str]) -> Result<Access, Refusal> 
     Ok(Access::Sequential {
         lun,
         verb: verb.value,
-        sectors: sectors(section)?,
+        sectors: sectors(section, &[all.sizes[lun as usize]])?,
     })
 }
 

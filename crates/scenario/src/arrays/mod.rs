@@ -92,8 +92,10 @@ impl ArrayScenario {
         let mut design = read_sites(&mut top, design, folder)?;
         let events = Events::take(&mut top)?.of_arrays()?;
         // Load may be on clones, which events make.
-        let incidents = read_incidents(events, &mut design)?;
-        let streams = load::read(&mut top, &design.lun_names(), folder)?;
+        let end = times.warm_up + times.duration;
+        let incidents = read_incidents(events, &mut design, Some(end))?;
+        let luns = load::Luns::of(&design, &incidents);
+        let streams = load::read(&mut top, &luns, folder)?;
         let simulation = Simulation {
             design,
             streams,
@@ -176,7 +178,8 @@ fn read_array(section: &mut Section, folder: &Path) -> Result<ArrayDesign, Refus
     let place = section.place().clone();
     let drives = drives::read(section, folder)?;
     let policy = drives::read_policy(section)?;
-    let parts = groups::read(section, &drives)?;
+    let controller = front::read_controller(section)?;
+    let parts = groups::read(section, &drives, controller.count)?;
     let design = ArrayDesign {
         drives,
         policy,
@@ -184,7 +187,7 @@ fn read_array(section: &mut Section, folder: &Path) -> Result<ArrayDesign, Refus
         spares: parts.spares,
         luns: parts.luns,
         front: front::read_front(section)?,
-        controller: front::read_controller(section)?,
+        controller,
         cache: front::read_cache(section)?,
         scan: front::read_scan(section)?,
         tier: parts.tier,

@@ -11,7 +11,7 @@ use crate::{Document, Override};
 
 const ARRAY: &str = "
 [simulate]
-duration = \"1s\"
+duration = \"1h\"
 [array]
 drives = [{ model = \"10k-600-fc\", count = 4 }]
 group = [{ level = \"raid10\", drives = 4 }]

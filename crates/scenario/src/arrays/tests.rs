@@ -6,6 +6,7 @@ use brunt_array::{Incident, SnapshotPlan, VolumeIncident};
 use brunt_units::ByteSize;
 
 use super::super::document::Document;
+use super::super::overrides::Override;
 use super::*;
 
 fn parse(text: &str) -> Result<ArrayScenario, Refusal> {
@@ -14,7 +15,7 @@ fn parse(text: &str) -> Result<ArrayScenario, Refusal> {
 
 const SMALL: &str = r#"
 [simulate]
-duration = "1s"
+duration = "1h"
 [array]
 [[array.drives]]
 model = "cheetah-15k5-146-fc"
@@ -48,6 +49,66 @@ fn groups_take_drives_in_order() {
 }
 
 #[test]
+fn keys_without_effect_are_refused() {
+    for (from, to, words) in [
+        (
+            "size = \"1 GiB\"",
+            "controller = 1",
+            "`controller = 1`: there is only controller 0",
+        ),
+        (
+            "[array]",
+            "[array]\ncontroller = { link_rate = \"1 GB\" }",
+            "is for two controllers only",
+        ),
+        (
+            "[array]",
+            "[array]\ncontroller = { failover = \"1s\" }",
+            "is for two controllers only",
+        ),
+        (
+            "name = \"logs\"",
+            "name = \"logs\"\ncritical_priority = \"low\"",
+            "is for groups that survive two lost drives",
+        ),
+        (
+            "name = \"data\"",
+            "name = \"data\"\nmirror = \"random\"",
+            "is for level = \"raid1\" and \"raid10\" only",
+        ),
+    ] {
+        let text = SMALL.replacen(from, to, 1);
+        let said = parse(&text).err().expect("it is refused").to_string();
+        assert!(said.contains(words), "{said}");
+    }
+    for (from, to) in [
+        (
+            "name = \"data\"",
+            "name = \"data\"\ncritical_priority = \"low\"",
+        ),
+        ("name = \"logs\"", "name = \"logs\"\nmirror = \"random\""),
+    ] {
+        assert!(parse(&SMALL.replacen(from, to, 1)).is_ok(), "{to}");
+    }
+}
+
+#[test]
+fn a_request_larger_than_every_lun_is_refused() {
+    let small = SMALL.replace("size = \"1 GiB\"", "size = \"4 MiB\"");
+    let words = "`size = \"8 MiB\"`: does not fit on a LUN of 4 MiB";
+    for kind in ["sequential\"\nverb = \"write\"", "random\""] {
+        let text = small
+            .replace("sequential\"\nverb = \"write\"", kind)
+            .replace("size = \"64 KiB\"", "size = \"8 MiB\"");
+        let said = parse(&text).err().expect("it is refused").to_string();
+        assert!(said.contains(words), "{said}");
+        let grows =
+            format!("{text}[[event]]\nat = \"1s\"\nwhat = \"lun grows\"\nsize = \"1 GiB\"\n");
+        assert!(parse(&grows).is_ok());
+    }
+}
+
+#[test]
 fn refusals_name_their_lines() {
     for (from, to, words) in [
         (
@@ -72,7 +133,7 @@ fn refusals_name_their_lines() {
             "array.toml:18: `size = \"9 TiB\"`: LUN",
         ),
         (
-            "duration = \"1s\"",
+            "duration = \"1h\"",
             "duration = \"0s\"",
             "is no time at all",
         ),
@@ -91,7 +152,7 @@ fn refusals_name_their_lines() {
 
 const PAGED: &str = r#"
 [simulate]
-duration = "1s"
+duration = "1h"
 [array]
 [[array.drives]]
 model = "cheetah-15k5-146-fc"
@@ -362,15 +423,19 @@ fn the_laws_of_queues_hold_in_every_example() {
     for path in paths {
         let text = std::fs::read_to_string(&path)
             .unwrap()
-            .replace("min\"", "s\"");
+            .replace("min\"", "s\"")
+            .replace("\"90s\"", "\"29s\"");
+        // Long enough for what is under way at both ends to weigh little.
+        let table: toml::Table = text.parse().unwrap();
+        let written = table["simulate"]["duration"].as_str().unwrap();
+        let duration = written.parse::<Span>().unwrap().max(Span::seconds(30));
+        let duration = format!("simulate.duration={}s", duration.as_seconds());
         let name = path.display().to_string();
-        let mut simulation = Document::new(&name, &text, &folder)
+        let simulation = Document::new(&name, &text, &folder)
             .unwrap()
-            .load(&[])
+            .load(&[Override::of_set(&duration).unwrap()])
             .unwrap()
             .simulation;
-        // Long enough for what is under way at both ends to weigh little.
-        simulation.duration = simulation.duration.max(Span::seconds(30));
         let outcome = brunt_array::load::simulate(&simulation, |_| true).unwrap();
         let arrays = simulation.design.arrays().into_iter();
         let models = arrays.flat_map(|array| &array.drives);

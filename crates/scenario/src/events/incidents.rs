@@ -19,17 +19,18 @@ const FLAPS_MAX: u64 = 1_000;
 /// A drive so much slower does nothing in the time of a simulation.
 const TIMES_MAX: f64 = 1e6;
 
-/// The events of one array, in the order of time.
+/// The events of one array, in the order of time, up to `end` if that is known.
 ///
 /// # Errors
 /// [`Refusal`] for the first that is wrong, or cannot follow those before it.
 pub(crate) fn read(
     entries: Vec<Entry>,
     design: &mut SystemDesign,
+    end: Option<Span>,
 ) -> Result<Vec<Scheduled>, Refusal> {
     let mut timed = Vec::new();
     for mut entry in entries {
-        timed.push((entry.at()?, entry));
+        timed.push((entry.at(end)?, entry));
     }
     // So that a snapshot can be named by what comes after it.
     timed.sort_by_key(|(at, _)| *at);

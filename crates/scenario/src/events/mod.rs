@@ -25,7 +25,7 @@ mod sites;
 mod volumes;
 mod words;
 
-use brunt_units::Time;
+use brunt_units::{Span, Time};
 
 use super::place::{Place, Refusal};
 use super::section::{self, Section};
@@ -220,11 +220,19 @@ impl Entry {
         (self.word.word, self.section.entries())
     }
 
-    /// When it happens.
-    fn at(&mut self) -> Result<Time, Refusal> {
+    /// When it happens; not after `end`.
+    fn at(&mut self, end: Option<Span>) -> Result<Time, Refusal> {
         let at = self.section.read("at", section::span)?;
         let at = at.ok_or_else(|| self.section.lacks("at", "at = \"20s\""))?;
-        Ok(Time::ZERO + at.value)
+        match end.filter(|end| at.value > *end) {
+            Some(end) => Err(at
+                .place
+                .refuse(format!(
+                    "would never happen: the simulation ends after {end}, its warm-up included"
+                ))
+                .hint("an earlier event, or a longer `duration`")),
+            None => Ok(Time::ZERO + at.value),
+        }
     }
 }
 

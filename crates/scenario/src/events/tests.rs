@@ -46,7 +46,7 @@ name = "logs"
 /// Raw load on an array with everything that an event can be about.
 const LOAD: &str = r#"
 [simulate]
-duration = "1s"
+duration = "1h"
 [array]
 cache = {}
 controller = { count = 2 }
@@ -309,6 +309,31 @@ array = "a"
         grows.contains("the volumes of a test keep their size"),
         "{grows}"
     );
+}
+
+#[test]
+fn an_event_after_the_end_is_refused() {
+    let event = |at: &str| format!("[[event]]\nat = \"{at}\"\nwhat = \"battery lost\"\n");
+    let array = "array = \"a\"\n";
+    let read = |text: String| document(&text).modelled_test(&[]).map(|_| ());
+    // A warm-up of five minutes, and an hour.
+    assert_eq!(
+        read(format!("{TEST}{ARRAYS}{}{array}", event("65min"))),
+        Ok(())
+    );
+    let late = format!("{TEST}{ARRAYS}{}{array}", event("66min"));
+    let refusal = read(late.clone()).unwrap_err().to_string();
+    let wanted = "`at = \"66min\"`: would never happen: the simulation ends after 65 min 00 s, its warm-up included";
+    assert!(refusal.contains(wanted), "{refusal}");
+    // A drill lasts until its last event, and nobody knows how long preconditioning takes.
+    assert_eq!(read(format!("{late}[drill]\n")), Ok(()));
+    let longer = late.replace("sessions", "precondition = 1\nsessions");
+    assert_eq!(read(longer), Ok(()));
+    let load = document(&format!("{LOAD}{}", event("3601s")))
+        .load(&[])
+        .map(|_| ());
+    let refusal = load.unwrap_err().to_string();
+    assert!(refusal.contains("ends after 60 min 00 s"), "{refusal}");
 }
 
 #[test]

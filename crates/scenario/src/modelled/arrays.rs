@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use brunt_array::{Scheduled, SystemDesign};
+use brunt_units::Span;
 
 use super::super::arrays;
 use super::super::events::{self, Entry};
@@ -26,11 +27,12 @@ pub struct ArrayPlan {
 /// Keys of an array here, besides its own.
 const OWN_KEYS: [&str; 2] = ["name", "pages"];
 
-/// The arrays, and their events as they were written.
+/// The arrays, and their events as they were written; none comes after `end`.
 pub(super) fn read(
     node: Node,
     storage: &mut Section,
     events: Vec<Entry>,
+    end: Option<Span>,
     folder: &Path,
 ) -> Result<(Vec<ArrayPlan>, Vec<toml::Value>), Refusal> {
     let place = node.place.clone();
@@ -66,7 +68,7 @@ pub(super) fn read(
             event.check_under_test()?;
             written.push(toml_text::event(event, several.then_some(&plan.name)));
         }
-        plan.incidents = events::read_incidents(events, &mut plan.design)?;
+        plan.incidents = events::read_incidents(events, &mut plan.design, end)?;
     }
     Ok((plans, written))
 }

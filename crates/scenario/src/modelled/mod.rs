@@ -116,12 +116,15 @@ impl ModelledScenario {
             Some(node) => read_twin(node)?,
             None => TwinPlan::default(),
         };
-        let drill = super::drill::read(
-            storage.take("drill"),
-            scenario.test.target_io_per_s.is_some(),
-        )?;
+        let drill = storage.take("drill");
+        // A drill lasts until its last event.
+        let end = match drill {
+            Some(_) => None,
+            None => scenario.test.end(),
+        };
+        let drill = super::drill::read(drill, scenario.test.target_io_per_s.is_some())?;
         let array = storage.take("array").expect("a modelled test has one");
-        let (arrays, events) = arrays::read(array, &mut storage, incidents, folder)?;
+        let (arrays, events) = arrays::read(array, &mut storage, incidents, end, folder)?;
         if !events.is_empty() {
             written.insert("event".to_owned(), events.into());
         }

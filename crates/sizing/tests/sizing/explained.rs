@@ -110,6 +110,12 @@ fn organisations() -> Vec<String> {
             }
         }
     }
+    let pool = STORAGE
+        .replace("\"raid10\"", "\"pool\"")
+        .replace("group_drives = 8", "group_drives = 24");
+    all.push(format!(
+        "[profile]\nversion = 2010\n[org]\nservers = 2\n{TIERS}{pool}"
+    ));
     all
 }
 

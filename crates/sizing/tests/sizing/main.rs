@@ -3,6 +3,7 @@
 mod cx3_20;
 mod cx4_960;
 mod explained;
+mod limits;
 mod md3820f;
 mod odd;
 mod searching;

@@ -66,6 +66,12 @@ fn counters(line: &str, name: &str) -> Option<DiskCounters> {
 }
 
 impl DiskCounters {
+    /// Whether nothing was counted. Of the [difference](Self::since) of a device in use: its counters stand still.
+    pub fn is_still(&self) -> bool {
+        let completed = self.reads + self.writes + self.flushes.unwrap_or(0);
+        completed == 0 && self.busy == Span::ZERO
+    }
+
     /// The difference from `earlier` counters.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
@@ -126,6 +132,7 @@ mod tests {
         let at = |reads| counters(&line(reads), "sda").unwrap();
         let between = at(30).since(at(10));
         assert_eq!((between.reads, between.in_flight), (20, 9));
+        assert!(!between.is_still() && at(10).since(at(10)).is_still());
         assert_eq!(between.read_bytes, ByteSize::bytes(0));
     }
 }

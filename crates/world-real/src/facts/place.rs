@@ -2,7 +2,7 @@
 //!
 //! The mount comes from `/proc/self/mountinfo` (proc(5)), the device from `/sys/dev/block` (kernel documentation,
 //! `Documentation/ABI/stable/sysfs-block`). File systems on several devices, such as btrfs, and those without a device have no
-//! number there; then the mount's source is tried as a device name.
+//! number there; then the mount's source is tried as a device name. A btrfs on several devices has none: its source is only one of them.
 //!
 //! Only the topmost device is examined; [`super::stack`] continues from there.
 
@@ -50,6 +50,12 @@ pub fn place(path: &Path) -> io::Result<Place> {
         own.or_else(|| device_at(&source?))
     };
     let device = numbers.and_then(|numbers| BlockDevice::numbered(major(numbers), minor(numbers)));
+    let is_btrfs = mount
+        .as_ref()
+        .is_some_and(|mount| mount.file_system == "btrfs");
+    let device = device.filter(|device| {
+        is_block_device || !is_btrfs || !has_others(Path::new("/sys/fs/btrfs"), &device.name)
+    });
     Ok(Place {
         is_block_device,
         mount_point: mount.as_ref().map(|mount| mount.point.clone()),
@@ -64,6 +70,14 @@ fn device_at(path: &Path) -> Option<u64> {
     let status = fs::metadata(path).ok()?;
     let device = status.file_type().is_block_device();
     device.then(|| status.rdev())
+}
+
+/// Whether the btrfs on `device` has others as well. `tree` has a folder for each file system, with a link for each of its devices.
+fn has_others(tree: &Path, device: &str) -> bool {
+    let systems = fs::read_dir(tree).into_iter().flatten();
+    let devices = systems.filter_map(|system| Some(system.ok()?.path().join("devices")));
+    let mut own = devices.filter(|devices| devices.join(device).symlink_metadata().is_ok());
+    own.any(|devices| fs::read_dir(devices).is_ok_and(|all| all.count() > 1))
 }
 
 struct Mount {
@@ -152,6 +166,25 @@ garbage";
     fn escapes_are_undone_and_other_backslashes_stay() {
         assert_eq!(unescaped(r"a\040b\134c"), r"a b\c");
         assert_eq!(unescaped(r"a\9b\"), r"a\9b\");
+    }
+
+    #[test]
+    fn a_btrfs_on_several_devices_is_told_from_one_on_one() {
+        let tree = tempfile::tempdir().unwrap();
+        for (system, devices) in [("a", &["sda", "sdb"][..]), ("b", &["sdc1"])] {
+            let folder = tree.path().join(system).join("devices");
+            fs::create_dir_all(&folder).unwrap();
+            for device in devices {
+                std::os::unix::fs::symlink("/nowhere", folder.join(device)).unwrap();
+            }
+        }
+        fs::create_dir(tree.path().join("features")).unwrap();
+        let of = |device| has_others(tree.path(), device);
+        assert_eq!(
+            ["sda", "sdb", "sdc1", "sdd"].map(of),
+            [true, true, false, false]
+        );
+        assert!(!has_others(Path::new("/no/such/tree"), "sda"));
     }
 
     #[test]

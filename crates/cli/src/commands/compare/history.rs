@@ -29,7 +29,7 @@ pub(super) fn run(
     }
     let history = history(&folder.display().to_string(), runs, left_out)?;
     if let Some(path) = &args.html {
-        write(path, &history_html(&history))?;
+        write(path, &history_html(&history), "--html")?;
     }
     match args.json {
         true => output.data(history.to_json().trim_end()),

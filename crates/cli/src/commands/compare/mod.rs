@@ -131,7 +131,7 @@ pub fn run(args: &CompareArgs, output: &Output) -> Result<Exit, CompareCommandEr
     };
     let comparison = compare(&a, &b, &options)?;
     if let Some(path) = &args.html {
-        write(path, &comparison_html(&comparison, &a, &b))?;
+        write(path, &comparison_html(&comparison, &a, &b), "--html")?;
     }
     match args.json {
         true => output.data(comparison.to_json().trim_end()),

@@ -6,8 +6,8 @@ use std::time::SystemTime;
 use brunt_lab::search::search;
 use brunt_lab::{Options, Points, Tried, distance};
 use brunt_qualify::progress::Stop;
-use brunt_report::RunFolder;
 use brunt_report::result::Verdict;
+use brunt_report::{RunFolder, grouped};
 use brunt_scenario::{Document, ModelledScenario, Override, Place, Refusal};
 
 use super::kept::Curve;
@@ -52,9 +52,14 @@ pub(super) fn run(
     }
     let stop = Stop::from(Interrupt::listen()?.flag());
     let progress = Mutex::new(output.progress("simulate"));
-    let told = |done: usize| {
+    let told = |done: usize, all: Option<usize>| {
         let mut progress = progress.lock().expect("nobody panicked");
-        progress.show(0.0, || format!("{done} done"));
+        match all {
+            Some(all) => {
+                progress.show(done as f64 / all as f64, || format!("{done} of {all} done"))
+            }
+            None => progress.show(0.0, || format!("{done} done")),
+        }
     };
     let came = match args.seeds {
         Some(seeds) => of_seeds(args, document, seeds, &stop, &told),
@@ -62,6 +67,15 @@ pub(super) fn run(
     };
     progress.into_inner().expect("nobody panicked").vanish();
     let (text, verdict) = came?;
+    if let Some(Ok(sweep)) = args.sweep.as_deref().map(Sweep::read)
+        && let Some(all) = sweep.thinned_from
+    {
+        let (key, taken) = (&sweep.key, sweep.texts().count());
+        let all = grouped(all);
+        output.talk(&format!(
+            "{key}: {taken} of {all} values; /N after the range takes N"
+        ));
+    }
     match args.json {
         true => output.data(text.trim_end()),
         false => output.show(text.trim_end()),
@@ -78,7 +92,7 @@ fn curve(
     args: &SimulateArgs,
     document: &Document,
     stop: &Stop,
-    told: &(dyn Fn(usize) + Sync),
+    told: &(dyn Fn(usize, Option<usize>) + Sync),
 ) -> Result<(String, Verdict), SimulateError> {
     let overrides = overrides(args)?;
     let scenario = document.modelled_test(&overrides)?;
@@ -87,6 +101,15 @@ fn curve(
         Some(_) => "sweep",
         None => "until-fail",
     };
+    if let Some(sweep) = &sweep {
+        let first = sweep.overrides()?.into_iter().take(1);
+        let set: Vec<Override> = overrides.iter().cloned().chain(first).collect();
+        // Another mistake may be of this value alone.
+        match document.modelled_test(&set) {
+            Err(refusal) if refusal.is_unknown_key() => return Err(refusal.into()),
+            _ => {}
+        }
+    }
     let name = &scenario.scenario.name;
     let begun = timestamp(SystemTime::now());
     let folder = RunFolder::create(&args.out, begun, &format!("{name}-{what}"))?;
@@ -124,21 +147,23 @@ fn swept(
     scenario: &ModelledScenario,
     points: &Points<'_>,
     stop: &Stop,
-    told: &(dyn Fn(usize) + Sync),
+    told: &(dyn Fn(usize, Option<usize>) + Sync),
 ) -> Result<(Curve, Verdict), SimulateError> {
     let round_trips = match distance::is_replicated(scenario) {
         true => RoundTrips::of(&sweep)?,
         false => None,
     };
     let values = sweep.overrides()?;
-    let tried = points.simulate(&values, stop, told)?;
+    let loses_path = round_trips.is_some() && distance::has_path_to_lose(scenario);
+    let all = values.len() * (1 + usize::from(loses_path));
+    let tried = points.simulate(&values, stop, &|done| told(done, Some(all)))?;
     let with_path_lost = Points {
         path_lost: true,
         ..*points
     };
-    let path_lost = match round_trips.is_some() && distance::has_path_to_lose(scenario) {
+    let path_lost = match loses_path {
         true => {
-            let told = |done: usize| told(values.len() + done);
+            let told = |done: usize| told(values.len() + done, Some(all));
             Some(with_path_lost.simulate(&values, stop, &told)?)
         }
         false => None,
@@ -161,13 +186,13 @@ fn searched(
     scenario: &ModelledScenario,
     points: &Points<'_>,
     stop: &Stop,
-    told: &(dyn Fn(usize) + Sync),
+    told: &(dyn Fn(usize, Option<usize>) + Sync),
 ) -> Result<(Curve, Verdict), SimulateError> {
     let Some(mailboxes) = &scenario.scenario.mailboxes else {
         let refusal = Place::flag("--until-fail").refuse("needs a table [mailboxes]");
         return Err(refusal.hint("with `count`, `quota` and `io_per_s`").into());
     };
-    let found = search(points, mailboxes.count, stop, told)?;
+    let found = search(points, mailboxes.count, stop, &|done| told(done, None))?;
     let verdict = found.verdict();
     let servers = scenario.servers.len() as u64;
     Ok((until_fail::curve(found, servers), verdict))
@@ -202,7 +227,7 @@ fn of_seeds(
     document: &Document,
     seeds: u64,
     stop: &Stop,
-    told: &(dyn Fn(usize) + Sync),
+    told: &(dyn Fn(usize, Option<usize>) + Sync),
 ) -> Result<(String, Verdict), SimulateError> {
     if !(2..=SEEDS_MAX).contains(&seeds) {
         let refusal = Place::flag(&format!("--seeds {seeds}"));
@@ -217,7 +242,9 @@ fn of_seeds(
         .map(|seed| Override::of_set(&format!("test.seed={seed}")))
         .collect();
     let options = options(args);
-    let tried = points(document, &overrides, &options).simulate(&values?, stop, told)?;
+    let values = values?;
+    let told = |done: usize| told(done, Some(values.len()));
+    let tried = points(document, &overrides, &options).simulate(&values, stop, &told)?;
     let seeds = Seeds::new(tried.iter().flatten().filter_map(Tried::judged));
     let text = match args.json {
         true => seeds.json(&scenario.name),

@@ -34,6 +34,8 @@ pub(super) struct Sweep {
     values: Vec<(String, f64)>,
     /// The unit of the axis; often empty.
     unit: String,
+    /// How many whole numbers the range has, if they are not all taken and nobody said how many.
+    pub(super) thinned_from: Option<u64>,
 }
 
 /// What a value is.
@@ -112,8 +114,13 @@ impl Sweep {
             Some((from, to)) => range(from.trim(), to.trim()),
             None => list(values),
         };
+        let range = values.split_once("..");
         let (values, unit) = read.map_err(refuse)?;
+        let whole = |text: &str| text.trim().parse::<u64>().ok();
+        let all = range.and_then(|(from, to)| Some((whole(to)? - whole(from)?).saturating_add(1)));
+        let taken = values.len() as u64;
         Ok(Self {
+            thinned_from: all.filter(|all| *all > taken),
             key: key.trim().to_owned(),
             values,
             unit,
@@ -295,6 +302,15 @@ mod tests {
         assert_eq!(words.key, "array.group.0.level");
         let raid5 = Override::of_set("array.group.0.level=raid5");
         assert_eq!(words.overrides().unwrap()[1], raid5.unwrap());
+    }
+
+    #[test]
+    fn a_thinned_range_says_so() {
+        let thinned = |text: &str| Sweep::read(text).unwrap().thinned_from;
+        assert_eq!(thinned("a=1..1000000"), Some(1_000_000));
+        for text in ["a=1..8", "a=1..16/4", "a=0ms..30ms", "a=0.5..9"] {
+            assert_eq!(thinned(text), None, "{text}");
+        }
     }
 
     #[test]

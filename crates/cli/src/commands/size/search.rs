@@ -40,6 +40,18 @@ struct Simulated {
     io_per_s: f64,
 }
 
+impl Simulated {
+    /// Of a design that cannot be written as a scenario; the first line of `why` says what is wrong.
+    fn never(why: &str) -> Self {
+        Self {
+            passed: false,
+            sentence: why.lines().next().unwrap_or_default().to_owned(),
+            read_ms: f64::NAN,
+            io_per_s: f64::NAN,
+        }
+    }
+}
+
 impl Searched {
     /// Searches, and simulates the best unless `is_quick`.
     ///
@@ -72,7 +84,13 @@ impl Searched {
         let mut progress = output.progress("simulate");
         for candidate in self.found.candidates.iter().take(SIMULATED) {
             progress.show(0.0, || candidate.words());
-            let simulated = simulated(&candidate.applied(org), &stop)?;
+            let simulated = match simulated(&candidate.applied(org), &stop) {
+                Ok(simulated) => simulated,
+                Err(why @ (SizeError::Refused(_) | SizeError::Design(_))) => {
+                    Simulated::never(&why.to_string())
+                }
+                Err(error) => return Err(error),
+            };
             if stop.is_asked() {
                 progress.vanish();
                 return Err(SizeError::Stopped);

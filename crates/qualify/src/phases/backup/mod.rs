@@ -73,9 +73,11 @@ impl Director<'_> {
         run: &mut TestRun,
         server: &Rc<Server<T>>,
     ) -> bool {
-        match self.unless_hung(self.read_or_restore(run, server)).await {
-            Ok(Ok(())) if self.stop.is_asked() => run.ending = Ending::Stopped,
-            Ok(Ok(())) => return true,
+        let backed_up = self.unless_hung(self.read_or_restore(run, server)).await;
+        let is_done = matches!(backed_up, Ok(Ok(()))) && !self.stop.is_asked();
+        match backed_up {
+            Ok(Ok(())) if is_done => {}
+            Ok(Ok(())) => run.ending = Ending::Stopped,
             Ok(Err(RunError::Engine(error))) => {
                 run.note_errors(Some(error.clone()));
                 run.ending = Ending::Broken(error.to_string());
@@ -83,7 +85,8 @@ impl Director<'_> {
             Ok(Err(error)) => run.ending = Ending::Broken(error.to_string()),
             Err(GaveUp) => run.ending = Ending::Broken(self.hung()),
         }
-        false
+        run.note_failed_runs(server.failed_runs());
+        is_done
     }
 
     async fn read_or_restore<T: Table>(

@@ -1,7 +1,9 @@
 //! Test Summary, Database Sizing and Throughput, Jetstress System Parameters.
 
+use brunt_units::Span;
+
 use crate::Timestamp;
-use crate::result::{RunResult, Setup, Verdict};
+use crate::result::{Precision, RunResult, Setup, Verdict};
 use crate::table::{Cell, Table};
 
 pub(super) fn summary(result: &RunResult) -> Table {
@@ -37,13 +39,26 @@ pub(super) fn summary(result: &RunResult) -> Table {
             ("ESE Version", program.as_str().into()),
             ("Operating System", system),
             ("Performance Log", "counters.csv, latency.hlog".into()),
-        ],
+        ]
+        .into_iter()
+        .chain(parts(result.storage.precision.as_ref()))
+        .collect(),
     );
     table.rows[0].class = match result.verdict {
         Verdict::Pass => "success",
         _ => "failure",
     };
     table
+}
+
+/// Seeds of a prediction share its duration, and begin at the same virtual time: start and end of the collection are those of one.
+fn parts(precision: Option<&Precision>) -> Option<(&'static str, Cell)> {
+    let precision = precision.filter(|precision| precision.seeds.len() > 1)?;
+    let seeds = precision.seeds.len();
+    let each = Span::from_seconds(precision.collected_s / seeds as f64);
+    let all = Span::from_seconds(precision.collected_s);
+    let said = format!("{seeds} parts of {each} side by side, together {all}");
+    Some(("Collection Length", said.into()))
 }
 
 pub(super) fn sizing(result: &RunResult) -> Table {
@@ -161,6 +176,27 @@ mod tests {
         assert_eq!(threads("database"), "2 (per-database)");
         assert_eq!(threads("server"), "16");
         assert_eq!(threads(""), "16", "a result of an earlier program");
+    }
+
+    #[test]
+    fn the_parts_of_a_prediction_are_named() {
+        let shown = |seeds: &[u64]| {
+            let precision = Precision {
+                stopped_early: false,
+                lacked: None,
+                collected_s: 7_200.0,
+                duration_s: 7_200.0,
+                steady_from_s: 0.0,
+                wanted_rates_percent: None,
+                wanted_latencies_percent: None,
+                seeds: seeds.to_vec(),
+                figures: Vec::new(),
+            };
+            parts(Some(&precision)).map(|(_, said)| said)
+        };
+        let said = "2 parts of 60 min 00 s side by side, together 2 h 00 min";
+        assert_eq!(shown(&[1, 2]), Some(said.into()));
+        assert_eq!(shown(&[1]), None);
     }
 
     #[test]
