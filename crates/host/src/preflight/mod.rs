@@ -216,7 +216,12 @@ mod tests {
             said.ends_with("DIR/db/2.edb and DIR/db/1.edb are the same"),
             "{said}"
         );
-        let said = bench.said(["log1", "log1"], ["db/1.edb", "db/3.edb"], "8 MiB");
+        symlink(
+            bench.folder.path().join(LOGS[0]),
+            bench.folder.path().join("alias-log"),
+        )
+        .unwrap();
+        let said = bench.said([LOGS[0], "alias-log"], ["db/1.edb", "db/3.edb"], "8 MiB");
         assert!(said.contains("two log streams have one folder"), "{said}");
     }
 
