@@ -23,6 +23,7 @@ use super::database::{self, Found};
 use super::mixtures::Doubts;
 use super::ours;
 use super::recovery::RecoveryReport;
+use super::replayer::check_whole;
 use super::start::log_files;
 use super::{Base, Instance, InstanceOptions, Replayer};
 use crate::cache::{Cache, Trust};
@@ -267,17 +268,10 @@ impl Survey {
         if let Some((before, _)) = gaps.next() {
             return Err(EngineError::LogMissing(files.archived_path(before + 1)));
         }
-        match self.damaged {
-            None => Ok(()),
-            Some(at) => Err(EngineError::LogCorrupt {
-                path: match self.current {
-                    Some(_) => files.current_path(),
-                    None => files.archived_path(at.generation),
-                },
-                at,
-                what: "a segment that was durable is damaged",
-            }),
-        }
+        check_whole(self.damaged, || match self.current {
+            Some(_) => files.current_path(),
+            None => files.archived_path(self.newest()),
+        })
     }
 }
 

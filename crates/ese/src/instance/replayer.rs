@@ -188,13 +188,13 @@ impl Replayer {
                 database: self.base.database(0).path.clone(),
             });
         }
-        check_whole(log, self.base.files.archived_path(generation))
+        check_whole(log.damaged, || self.base.files.archived_path(generation))
     }
 
     /// Whether a generation that the crash left is whole: a later one shows that all of it was durable, and so does a checkpoint for
     /// the log before it.
     fn check_left(&self, log: &Generation, generation: u32) -> Result<(), EngineError> {
-        check_whole(log, self.base.files.path_of(generation))?;
+        check_whole(log.damaged, || self.base.files.path_of(generation))?;
         let end = self.base.options.log.next_border(log.end());
         let mut known = [self.from, self.durable].into_iter();
         match known.find(|known| known.generation == generation && *known > end) {
@@ -295,12 +295,15 @@ impl Replayer {
     }
 }
 
-/// Refuses a log file with a hole before what was durable.
-pub(super) fn check_whole(log: &Generation, path: PathBuf) -> Result<(), EngineError> {
-    match log.damaged {
+/// Refuses a log file that is damaged before what was durable.
+pub(super) fn check_whole(
+    damaged: Option<LogPosition>,
+    path: impl FnOnce() -> PathBuf,
+) -> Result<(), EngineError> {
+    match damaged {
         None => Ok(()),
         Some(at) => Err(EngineError::LogCorrupt {
-            path,
+            path: path(),
             at,
             what: "a segment that was durable is damaged",
         }),

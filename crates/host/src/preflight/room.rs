@@ -38,15 +38,13 @@ pub fn demands(scenario: &Scenario) -> Vec<Demand> {
         });
         demand.needed = ByteSize::bytes(demand.needed.get().saturating_add(bytes));
     };
-    let percent = u64::from(scenario.limits.reserve_percent);
     for instance in &scenario.instances {
         let log = &instance.log;
         let logs = scenario.log_bytes().saturating_sub(logs_there(&log.value));
         add(&log.value, &log.place, logs);
         for database in &instance.databases {
             let path = &database.path;
-            let wanted = database.size.value.get();
-            let wanted = wanted.saturating_add(wanted.div_euclid(100).saturating_mul(percent));
+            let wanted = grown(scenario, database.size.value);
             let there = bytes_there(&path.value);
             add(&path.value, &path.place, wanted.saturating_sub(there));
             if scenario.test.copy_to.is_some() {
@@ -62,8 +60,7 @@ pub fn demands(scenario: &Scenario) -> Vec<Demand> {
         add(&copy.log.value, &copy.log.place, logs);
     }
     for (path, size) in scenario.copied_databases() {
-        let grown = size.get().div_euclid(100).saturating_mul(percent);
-        let wanted = size.get().saturating_add(grown);
+        let wanted = grown(scenario, size);
         let there = bytes_there(&path.value);
         add(&path.value, &path.place, wanted.saturating_sub(there));
     }
@@ -78,6 +75,13 @@ pub fn demands(scenario: &Scenario) -> Vec<Demand> {
         add(&folder.value, &folder.place, bytes.saturating_sub(earlier));
     }
     demands.into_values().collect()
+}
+
+/// The bytes of a database of `size` that has used its room for growth.
+fn grown(scenario: &Scenario, size: ByteSize) -> u64 {
+    let percent = u64::from(scenario.limits.reserve_percent);
+    let growth = size.get().div_euclid(100).saturating_mul(percent);
+    size.get().saturating_add(growth)
 }
 
 /// Refuses what does not fit, once for each file system.
@@ -97,9 +101,7 @@ fn beyond(scenario: &Scenario, limit: u64) -> Option<Refusal> {
     let own = own.map(|database| (&database.path, database.size.value));
     let all = own.chain(scenario.copied_databases());
     let (path, size) = all.max_by_key(|(_, size)| *size)?;
-    let percent = u64::from(scenario.limits.reserve_percent);
-    let grown = size.get().div_euclid(100).saturating_mul(percent);
-    let largest = size.get().saturating_add(grown);
+    let largest = grown(scenario, size);
     (largest > limit).then(|| {
         let [limit, largest] = [limit, largest].map(ByteSize::bytes);
         let what = format!(

@@ -99,20 +99,19 @@ impl<T: Cast> Conductor<T> {
             if self.stop.is_asked() {
                 return self.give_up(format!("stopped before the event at {}", Span(one.at.0)));
             }
-            let at = Scheduled {
-                at: self.scene.now(),
+            if !is_of_pair(one) {
+                continue;
+            }
+            let (planned, now) = (Span(one.at.0), self.scene.now());
+            if now > begun + planned {
+                let late = format!("now, what was to be at {planned}, during the failover:");
+                self.tell(now, late);
+            }
+            let one = Scheduled {
+                at: now,
                 ..one.clone()
             };
-            if is_of_pair(one) {
-                if at.at > begun + Span(one.at.0) {
-                    let planned = Span(one.at.0);
-                    self.tell(
-                        at.at,
-                        format!("now, what was to be at {planned}, during the failover:"),
-                    );
-                }
-                self.perform(&at).await?;
-            }
+            self.perform(&one).await?;
         }
         // The array has processed the last event.
         self.pass(self.scene.now() + TICK).await;

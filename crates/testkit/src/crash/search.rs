@@ -1,6 +1,7 @@
 //! Cuts one story: an image, a recovery, a judgement.
 //!
-//! Equal images recover equally, so each is recovered only once to the same depth. But every cut is judged against what was acknowledged before it.
+//! Equal images recover equally, so each is recovered only once to the same depth. But every cut is judged against what was
+//! acknowledged before it.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
