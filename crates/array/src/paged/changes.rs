@@ -109,7 +109,7 @@ impl PagedArray {
 
     /// A LUN may have changed anywhere.
     pub(super) fn changed_altogether(&mut self, lun: u32) {
-        let all = u64::from(self.map.pages(lun)) * self.map.grains_per_page();
+        let all = self.map.grains_of(lun);
         if let Some(changes) = self.changes.0.get_mut(&lun) {
             changes.insert(0..all);
         }

@@ -125,22 +125,20 @@ impl Sites {
         }
     }
 
+    /// What a block has of its LUN: the last grain may reach past its end.
     fn extent(&self, block: &Block) -> Extent {
-        let count = block.grains.end - block.grains.start;
+        let lun = self.state.sets[block.set].design.luns[block.lun];
+        let size = self.source.lun_size(lun).get().div_euclid(512);
         let sectors = self.grain_sectors;
-        Extent::new(block.grains.start * sectors, count * sectors)
+        let start = block.grains.start * sectors;
+        let end = (block.grains.end * sectors).min(size);
+        Extent::new(start, end.saturating_sub(start))
     }
 
     fn read_at_source(&mut self, block: Block) {
         let transfer = self.state.sets[block.set].transfer.as_ref();
         let lun = transfer.expect("it is under way").starts[block.lun];
         let extent = self.extent(&block);
-        let size = self.source.lun_size(lun).get().div_euclid(512);
-        // The last page may reach past the end of the LUN.
-        let extent = Extent::new(
-            extent.start,
-            extent.length.min(size.saturating_sub(extent.start)),
-        );
         let io = HostIo {
             lun,
             verb: Verb::Read,
@@ -153,11 +151,6 @@ impl Sites {
     fn write_at_partner(&mut self, block: Block, message: Option<Key>) {
         let lun = self.state.sets[block.set].incoming[block.lun];
         let extent = self.extent(&block);
-        let size = self.partner.lun_size(lun).get().div_euclid(512);
-        let extent = Extent::new(
-            extent.start,
-            extent.length.min(size.saturating_sub(extent.start)),
-        );
         self.state.sets[block.set].writing += 1;
         let io = HostIo {
             lun,

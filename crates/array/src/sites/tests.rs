@@ -134,6 +134,39 @@ fn a_copy_takes_the_time_computed_by_hand() {
     assert_eq!((state.at_risk, state.kept), (ByteSize::kib(4), 2));
 }
 
+/// Sizes in GB are no whole number of pages, nor of grains.
+#[test]
+fn a_lun_that_ends_within_a_page_is_replicated_up_to_its_end() {
+    // Pages of 48 sectors, grains of 8.
+    for sectors in [241, 248, 251, 264, 287] {
+        for on_media in [false, true] {
+            let mut one = replica();
+            if on_media {
+                one.seed = Seed::Media(Span::seconds(3));
+            }
+            let mut source = pool(20);
+            for lun in &mut source.luns {
+                (lun.size, lun.is_thin) = (ByteSize::bytes(sectors * 512), false);
+            }
+            let mut design = SitesDesign::new(source, pool(20), slow_link(), vec![one]);
+            design.block = ByteSize::kib(4);
+            let mut sites = sites(&design);
+            write(&mut sites, 0, sectors - 5, 5, 1);
+            sites.advance(Time(8_000_000_000));
+            write(&mut sites, 0, sectors - 2, 2, 2);
+            sites.advance(Time(40_000_000_000));
+            let state = &sites.state.states()[0];
+            assert_eq!(state.given_up, 0, "{sectors}: {:?}", said(&sites));
+            assert!(state.complete > 1, "{sectors}: {state:?}");
+            let sets = sites.partner.snapshot_sets();
+            let newest = sets.last().unwrap().members[0].snapshot;
+            let found = read_there(&mut sites, newest, sectors);
+            let end = found.len() - 5;
+            assert_eq!(found[end..], [1, 1, 1, 2, 2], "{sectors}");
+        }
+    }
+}
+
 #[test]
 fn what_goes_on_media_does_not_cross_the_link() {
     let mut first = replica();

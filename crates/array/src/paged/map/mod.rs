@@ -212,10 +212,18 @@ impl PageMap {
         self.page_sectors.div_euclid(self.grain_sectors)
     }
 
-    /// The grains of a page that are not zeros.
+    /// The grains of a LUN; the last may reach past its end.
+    pub(super) fn grains_of(&self, lun: u32) -> u64 {
+        let sectors = self.sectors(lun).unwrap_or(0);
+        sectors.div_ceil(self.grain_sectors)
+    }
+
+    /// The grains of a page that are not zeros. A page that reaches past the end of its LUN has no more than the LUN.
     pub(super) fn grains_with_data(&self, lun: u32, page: u32) -> Vec<usize> {
         let first = self.entry(lun, page);
-        let all = self.grains(Extent::new(0, self.page_sectors));
+        let before = u64::from(page) * self.page_sectors;
+        let own = self.sectors(lun).unwrap_or(0).saturating_sub(before);
+        let all = self.grains(Extent::new(0, own.min(self.page_sectors)));
         match first {
             None => Vec::new(),
             first => all
