@@ -83,8 +83,12 @@ pub fn news(news: &News) -> Vec<String> {
         News::Closing { done, .. } if done.get() == 0 => {
             vec!["Shutting down databases".to_owned()]
         }
-        News::Verified { took } => {
-            vec![format!("Records and files verified in {}", seconds(*took))]
+        News::Verified { took, judged } => {
+            let took = seconds(*took);
+            vec![match judged {
+                true => format!("Records and files verified in {took}"),
+                false => format!("Databases read in {took}; without content nothing is verified"),
+            }]
         }
         _ => Vec::new(),
     }
@@ -206,12 +210,20 @@ fn checksums(server: &Server, lines: &mut Vec<String>) {
         databases.clone().any(|database| database.path == path)
     };
     for file in server.checksum.iter().filter(|f| of_database(&f.file)) {
-        lines.push(format!(
-            "Database checksum: {} (100% processed), {} pages seen, {} bad",
-            file.file,
-            grouped(file.pages_seen),
-            grouped(file.pages_bad)
-        ));
+        lines.push(match (file.pages_seen, file.pages_bad) {
+            (Some(seen), Some(bad)) => format!(
+                "Database checksum: {} (100% processed), {} pages seen, {} bad",
+                file.file,
+                grouped(seen),
+                grouped(bad)
+            ),
+            _ => format!(
+                "Database checksum: {} ({} of {} read), pages not measured",
+                file.file,
+                ByteSize::bytes(file.bytes_read.unwrap_or(0)),
+                ByteSize::bytes(file.bytes)
+            ),
+        });
     }
     for instance in &server.instances {
         let folder = format!("{}/", instance.details.log.path);
@@ -220,7 +232,7 @@ fn checksums(server: &Server, lines: &mut Vec<String>) {
         if logs.is_empty() {
             continue;
         }
-        let passed = logs.iter().filter(|file| file.pages_bad == 0).count();
+        let passed = logs.iter().filter(|file| file.pages_bad == Some(0)).count();
         lines.push(format!(
             "Log checksum: {} ({passed} of {} logs passed)",
             instance.details.log.path,

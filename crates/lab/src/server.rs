@@ -18,7 +18,7 @@ use brunt_report::result::{
     Backend, BusyPart, Durability, Machine, Origin, RunResult, Volume, World as Kind, WriteCache,
 };
 use brunt_scenario::{ModelledScenario, VolumePlan};
-use brunt_units::{Span, Time};
+use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::keys::Mixer;
 use brunt_world::World;
 
@@ -136,7 +136,9 @@ impl Server {
                 volumes: Vec::new(),
             },
             volumes: own.map(|volume| self.volume(scenario, volume)).collect(),
-            durability: logs.map(|log| durability(&log.log)).collect(),
+            durability: logs
+                .map(|log| self.durability(scenario, &log.log))
+                .collect(),
             origin: Origin {
                 command: program.command.clone(),
                 version: program.version.clone(),
@@ -144,6 +146,37 @@ impl Server {
                 seed: self.plan.seed,
                 run_id: self.plan.run.to_string(),
             },
+        }
+    }
+
+    /// How writes of the log in the folder `log` become durable: in the cache of its array, if that takes writes.
+    fn durability(&self, scenario: &ModelledScenario, log: &Path) -> Durability {
+        let volumes = scenario.volumes.iter();
+        let below = volumes.filter(|volume| {
+            let path = scenario.path_of(self.number, &volume.path);
+            volume.server == self.number && log.starts_with(path)
+        });
+        let volume = below.max_by_key(|volume| volume.path.components().count());
+        let arrays = volume.map(|volume| scenario.arrays[volume.array].design.arrays());
+        let caches = arrays.iter().flatten().filter_map(|array| array.cache);
+        let room = ByteSize::bytes(caches.map(|cache| cache.write.get()).sum());
+        let (method, write_cache) = match room.get() == 0 {
+            true => (
+                "acknowledged by the drives of the array".to_owned(),
+                WriteCache::WriteThrough,
+            ),
+            false => (
+                format!("acknowledged by the array's write cache of {room}"),
+                WriteCache::WriteBack,
+            ),
+        };
+        Durability {
+            path: log.display().to_string(),
+            method,
+            write_cache,
+            fua: None,
+            log_latency_ms_mean: None,
+            flush_share: None,
         }
     }
 
@@ -155,7 +188,7 @@ impl Server {
         VolumeUse {
             volume: Volume {
                 mount: path.display().to_string(),
-                file_system: "1 MiB extents".to_owned(),
+                file_system: "modelled, in extents of 1 MiB".to_owned(),
                 device: format!("{}, {}", array.name, array.design.lun_names()[volume.lun]),
                 device_reads: None,
                 engine_reads: 0,
@@ -272,17 +305,6 @@ fn machine(name: &str) -> Machine {
         processor: String::new(),
         processors: 0,
         memory_bytes: 0,
-    }
-}
-
-fn durability(log: &Path) -> Durability {
-    Durability {
-        path: log.display().to_string(),
-        method: "write acknowledged by the array".to_owned(),
-        write_cache: WriteCache::WriteThrough,
-        fua: None,
-        log_latency_ms_mean: None,
-        flush_share: None,
     }
 }
 

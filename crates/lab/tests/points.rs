@@ -5,8 +5,8 @@ use std::path::Path;
 
 use brunt_lab::{Engine, Headline, Options, Points, Program, Tried, predict};
 use brunt_qualify::progress::Stop;
-use brunt_report::RunResult;
-use brunt_report::result::{Outcome, Verdict};
+use brunt_report::result::{Outcome, Verdict, WriteCache};
+use brunt_report::{ReportTables, RunResult};
 use brunt_scenario::{Document, Override};
 
 const EXAMPLE: &str = include_str!("../../../examples/mail-on-array.toml");
@@ -110,6 +110,57 @@ fn a_test_has_the_same_verdict_whether_files_are_read_after_it_or_not() {
         assert_eq!(pages.outcome, Outcome::NotMeasured);
         assert_eq!(pages.remark, "not part of this test");
     }
+}
+
+#[test]
+fn a_prediction_states_nothing_that_no_model_measures() {
+    let performance = ["profile.cache_min=2MiB", "profile.cache_max=4MiB"];
+    let result = predicted(Engine::Twin, true, &performance);
+    let server = &result.storage.servers[0];
+    for file in &server.checksum {
+        let pages = [
+            file.pages_seen,
+            file.pages_bad,
+            file.pages_correctable,
+            file.pages_wrong_number,
+        ];
+        assert_eq!(pages, [None; 4], "{}", file.file);
+        assert!(file.bytes_read.unwrap() <= file.bytes, "{}", file.file);
+    }
+    for rule in &result.rules {
+        let cannot = ["fair test"].contains(&rule.group.to_string().as_str())
+            || rule.id.ends_with("-verified");
+        assert_eq!(
+            cannot,
+            rule.outcome == Outcome::NotMeasured,
+            "{}: {}",
+            rule.id,
+            rule.outcome
+        );
+    }
+    assert_eq!(
+        server.host_counter("executor delay (ms)").unwrap().avg,
+        None
+    );
+    let tables = ReportTables::of(&result);
+    let tables = || tables.jetstress.iter().chain(&tables.further);
+    let text = |title: &str| {
+        let table = tables().find(|table| table.title() == title);
+        table.expect(title).text_lines().join("\n")
+    };
+    let summary = text("Test Summary");
+    assert!(summary.contains("PREDICTED PASS"), "{summary}");
+    assert!(!summary.contains("2000-01-01"), "{summary}");
+    assert!(text("Checksum Statistics - All").contains("not measured"));
+    let durability = text("Durability");
+    assert!(
+        durability.contains("write cache of 128 MiB") && durability.contains("write back"),
+        "{durability}"
+    );
+    let uncached = ["array.cache.write=0 B", performance[0], performance[1]];
+    let result = predicted(Engine::Twin, false, &uncached);
+    let durability = &result.storage.servers[0].details.durability[0];
+    assert_eq!(durability.write_cache, WriteCache::WriteThrough);
 }
 
 /// A system so idle that an hour of it takes a moment.

@@ -149,7 +149,8 @@ fn sums(run: usize, result: &RunResult, audit: &mut Audit) {
     }
     let servers = &result.storage.servers;
     if let [server] = servers.as_slice() {
-        let bad: u64 = server.checksum.iter().map(|file| file.pages_bad).sum();
+        let bad = server.checksum.iter().filter_map(|file| file.pages_bad);
+        let bad: u64 = bad.sum();
         let mut stated = 0.0;
         let mut judged = false;
         for rule in &result.rules {

@@ -192,6 +192,9 @@ pub enum News {
         /// How long it took, files and records.
         #[serde(rename = "took_s", with = "in_json::seconds")]
         took: Span,
+        /// Whether anything was judged. A simulation only reads: its databases have no content.
+        #[serde(default = "in_json::yes")]
+        judged: bool,
     },
 }
 
@@ -414,7 +417,7 @@ mod tests {
             News::Closing { done, total },
             News::VerifyingFiles { done, total },
             News::VerifyingRecords { done: 1, total: 9 },
-            News::Verified { took },
+            News::Verified { took, judged: true },
         ]
     }
 

@@ -140,7 +140,8 @@ impl Prediction {
                 .flat_map(|server| &server.checksum)
         };
         let databases = || files().filter(|file| file.file.ends_with(".edb"));
-        let bytes: u64 = databases().map(|file| file.bytes).sum();
+        let bytes = databases().map(|file| file.bytes_read.unwrap_or(file.bytes));
+        let bytes: u64 = bytes.sum();
         let seconds = databases().map(|file| file.seconds).fold(0.0, f64::max);
         (seconds > 0.0).then(|| bytes as f64 / f64::from(1 << 20) / seconds)
     }

@@ -415,7 +415,7 @@ impl Director<'_> {
             return;
         }
         let took = self.now() - begun;
-        self.tell(News::Verified { took });
+        self.tell(News::Verified { took, judged: true });
     }
 
     /// `None` when it was stopped.

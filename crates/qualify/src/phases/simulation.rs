@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use brunt_report::result::VerifiedFile;
-use brunt_units::{ByteSize, PageSize, Span};
+use brunt_units::{ByteSize, Span};
 use brunt_world::World;
 
 use crate::copies::TwinFollowers;
@@ -108,7 +108,7 @@ impl Director<'_> {
                     stop: self.stop.clone(),
                     ..Reader::new(world, CHECKSUM_READ, in_flight(self.plan))
                 };
-                let checksum = checksum(reader, database.clone(), self.plan.engine.page);
+                let checksum = checksum(reader, database.clone(), *bytes);
                 world.spawner.spawn(checksum)
             })
             .collect();
@@ -130,7 +130,10 @@ impl Director<'_> {
         }
         run.files = Some(files);
         let took = self.now() - begun;
-        self.tell(News::Verified { took });
+        self.tell(News::Verified {
+            took,
+            judged: false,
+        });
         Ok(())
     }
 }
@@ -143,22 +146,23 @@ fn in_flight(plan: &Plan) -> usize {
     all.div_euclid(plan.databases().count()).clamp(least, most)
 }
 
-/// Reads a database from its beginning, up to its share.
+/// Reads a database of `size` from its beginning, up to its share.
 async fn checksum(
     reader: Reader,
     database: DatabasePlan,
-    page: PageSize,
+    size: ByteSize,
 ) -> Result<VerifiedFile, RunError> {
     let world = reader.world.clone();
     let begun = world.clock.now();
-    let bytes = reader.read(&database.path).await?;
+    let read = reader.read(&database.path).await?;
     Ok(VerifiedFile {
         file: database.path.display().to_string(),
-        pages_seen: bytes.div_euclid(page.bytes_u64()),
-        pages_bad: 0,
-        pages_correctable: 0,
-        pages_wrong_number: 0,
-        bytes,
+        pages_seen: None,
+        pages_bad: None,
+        pages_correctable: None,
+        pages_wrong_number: None,
+        bytes: size.get(),
+        bytes_read: Some(read),
         seconds: (world.clock.now() - begun).as_seconds(),
     })
 }

@@ -4,6 +4,11 @@
 use brunt_units::{ByteSize, Span};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+/// What earlier programs left out.
+pub(crate) fn yes() -> bool {
+    true
+}
+
 macro_rules! written {
     ($name:ident: $type:ty as $plain:ty, $to:expr, $from:expr) => {
         pub(crate) mod $name {

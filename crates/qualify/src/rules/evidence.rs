@@ -196,6 +196,16 @@ pub struct Evidence {
     pub shortened: Option<(Span, Span)>,
 }
 
+impl Evidence {
+    /// What was tested, at the beginning of a sentence.
+    pub(super) fn storage(&self) -> &'static str {
+        match self.is_predicted {
+            true => "The modelled storage",
+            false => "This storage",
+        }
+    }
+}
+
 /// Work that had to be done a number of times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {

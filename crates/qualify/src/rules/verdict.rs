@@ -112,6 +112,7 @@ pub fn sentence(
     bottleneck: Option<&Bottleneck>,
 ) -> String {
     let achieved = evidence.achieved_io_per_s;
+    let storage = evidence.storage();
     let rate = achieved.map_or("no I/O was measured".to_owned(), rate);
     match (ending, verdict(ending, rules)) {
         (Ending::Stopped, _) => {
@@ -127,9 +128,9 @@ pub fn sentence(
             let failed = match (missed(rules, evidence), achieved) {
                 (Some(missed), _) => missed,
                 (None, Some(_)) => {
-                    format!("This storage does not hold at {rate}: {}.", failures(rules))
+                    format!("{storage} does not hold at {rate}: {}.", failures(rules))
                 }
-                (None, None) => format!("This storage does not hold: {}.", failures(rules)),
+                (None, None) => format!("{storage} does not hold: {}.", failures(rules)),
             };
             because(failed, "", bottleneck)
         }
@@ -206,7 +207,7 @@ fn held(achieved: f64, rules: &[Rule], evidence: &Evidence) -> String {
             },
             grouped(count)
         ),
-        None => format!("This storage held every limit at {rate}"),
+        None => format!("{} held every limit at {rate}", evidence.storage()),
     };
     match nearest(rules) {
         Some(nearest) => format!("{held}. Nearest to its limit: {nearest}."),

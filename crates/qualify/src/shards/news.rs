@@ -210,9 +210,10 @@ fn both(one: News, other: News) -> News {
                 total: sum(b, total),
             }
         }
-        (News::Verified { took: a }, News::Verified { took }) => {
-            News::Verified { took: a.max(took) }
-        }
+        (News::Verified { took: a, judged }, News::Verified { took, .. }) => News::Verified {
+            took: a.max(took),
+            judged,
+        },
         // The others have no numbers, or say the same.
         (one, _) => one,
     }

@@ -138,11 +138,12 @@ fn sum_up(found: &[Judged], databases: usize) -> Files {
 pub fn verified_file(report: &FileReport) -> VerifiedFile {
     VerifiedFile {
         file: report.file.display().to_string(),
-        pages_seen: report.pages_seen,
-        pages_bad: report.pages_bad,
-        pages_correctable: report.pages_correctable,
-        pages_wrong_number: report.pages_wrong_number,
+        pages_seen: Some(report.pages_seen),
+        pages_bad: Some(report.pages_bad),
+        pages_correctable: Some(report.pages_correctable),
+        pages_wrong_number: Some(report.pages_wrong_number),
         bytes: report.bytes,
+        bytes_read: Some(report.bytes),
         seconds: report.elapsed.as_seconds(),
     }
 }
@@ -150,11 +151,12 @@ pub fn verified_file(report: &FileReport) -> VerifiedFile {
 fn unreadable_file(path: &Path) -> VerifiedFile {
     VerifiedFile {
         file: path.display().to_string(),
-        pages_seen: 0,
-        pages_bad: 1,
-        pages_correctable: 0,
-        pages_wrong_number: 0,
+        pages_seen: Some(0),
+        pages_bad: Some(1),
+        pages_correctable: Some(0),
+        pages_wrong_number: Some(0),
         bytes: 0,
+        bytes_read: Some(0),
         seconds: 0.0,
     }
 }

@@ -32,7 +32,7 @@ use serde::Serialize;
 
 use crate::pictures::Pictures;
 use crate::result::{IoNumbers, Quantity, RunResult, Verdict, World, states_table};
-use crate::table::{Cell, Column, Row, Table};
+use crate::table::{Column, Row, Table};
 use crate::{Event, Run, counted, decimals, grouped};
 use page::rendered;
 
@@ -131,7 +131,10 @@ pub fn report_html(run: &Run) -> String {
         faults: faults(result),
         found: &result.storage.details.found,
         subtitle: subtitle(result),
-        started: result.times.started.for_people(),
+        started: match result.world {
+            World::Real => result.times.started.for_people(),
+            World::Virtual => "in virtual time".to_owned(),
+        },
         figures: figures(result),
         servers: tables::servers(result),
         rules: tables::rules(result),
@@ -141,7 +144,7 @@ pub fn report_html(run: &Run) -> String {
             .noted("A sample counts for the worst state that any group of drives had in it."),
         tables: jetstress::all(result),
         further: tables::further(result),
-        events: events(&run.events),
+        events: events(result, &run.events),
         origin: tables::origin(result),
         scenario: &run.scenario,
     };
@@ -279,8 +282,8 @@ fn load_figures(result: &RunResult) -> Vec<Figure> {
     ]
 }
 
-fn events(events: &[Event]) -> Table {
+fn events(result: &RunResult, events: &[Event]) -> Table {
     let rows = events.iter();
-    let rows = rows.map(|event| Row::new([event.at.into(), Cell::from(event.text.as_str())]));
+    let rows = rows.map(|event| Row::new([result.when(event.at), event.text.as_str().into()]));
     Table::new(["Time", "Event"].map(Column::words), rows).titled("Test Log")
 }

@@ -77,7 +77,11 @@ pub use tuning::{Trial, Tuning};
 pub use verdict::Verdict;
 pub use verification::{InjectedFault, Integrity, VerifiedFile};
 
+use brunt_units::Span;
 use serde::{Deserialize, Serialize};
+
+use crate::Timestamp;
+use crate::table::Cell;
 
 /// Name and version of the format that this program writes.
 pub const SCHEMA: &str = "brunt.result/2";
@@ -172,6 +176,17 @@ impl RunResult {
             }
             Verdict::Pass if !self.qualifies => format!("{verdict}, not a qualification"),
             _ => verdict,
+        }
+    }
+
+    /// When something happened: of a prediction, the virtual time since it began.
+    pub(crate) fn when(&self, at: Timestamp) -> Cell {
+        let since = at
+            .unix_seconds
+            .saturating_sub(self.times.started.unix_seconds);
+        match self.world {
+            World::Real => Cell::Time(at),
+            World::Virtual => Cell::Text(format!("{} of virtual time", Span::seconds(since))),
         }
     }
 

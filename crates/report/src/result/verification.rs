@@ -2,22 +2,26 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Verification results of one file; the same fields as brunt verify --json.
+/// Verification results of one file; the same fields as brunt verify --json. A simulation reads databases that have no content: of its
+/// pages nothing is known, and those fields are null.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VerifiedFile {
     /// Its path.
     pub file: String,
-    /// Pages, log segments and header copies that were checked.
-    pub pages_seen: u64,
+    /// Pages, log segments and header copies that were checked; null when none was.
+    pub pages_seen: Option<u64>,
     /// Bad ones that cannot be corrected, including wrong page numbers.
-    pub pages_bad: u64,
+    pub pages_bad: Option<u64>,
     /// Those with one wrong bit that the checksum can correct.
-    pub pages_correctable: u64,
+    pub pages_correctable: Option<u64>,
     /// Intact ones that belong elsewhere; they also count as bad.
-    pub pages_wrong_number: u64,
+    pub pages_wrong_number: Option<u64>,
     /// Length of the file.
     pub bytes: u64,
+    /// Bytes that were read of it; null in results of earlier programs.
+    #[serde(default)]
+    pub bytes_read: Option<u64>,
     /// Duration of reading, in seconds.
     pub seconds: f64,
 }

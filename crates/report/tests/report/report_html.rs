@@ -87,8 +87,8 @@ fn logs_are_checked_by_the_folder() {
     for number in 0..3 {
         let mut log = files[0].clone();
         log.file = format!("/data/log1/E000000{number}.log");
-        log.pages_seen = 2_041;
-        log.pages_bad = number;
+        log.pages_seen = Some(2_041);
+        log.pages_bad = Some(number);
         files.push(log);
     }
     let html = report_html(&run);

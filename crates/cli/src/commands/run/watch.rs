@@ -16,7 +16,7 @@ use brunt_qualify::result::timestamp;
 use brunt_qualify::sampling::Recorded;
 use brunt_report::result::{HostCounter, Trial};
 use brunt_report::{Event, FolderError, counted, decimals, grouped};
-use brunt_units::{ByteSize, Time};
+use brunt_units::{ByteSize, Span, Time};
 use brunt_world_real::facts::disk_counters;
 
 use crate::output::Output;
@@ -250,7 +250,7 @@ impl Listener for Watch {
             News::Created { total, took } => {
                 let rate = total.get() as f64 / took.as_seconds().max(1e-9);
                 let rate = decimals(rate / f64::from(1 << 20));
-                let took = seconds(*took);
+                let took = self.lasted(*took);
                 self.finish(
                     Phase::Create,
                     &format!("{total}   {rate} MiB/s   done in {took}"),
@@ -289,7 +289,7 @@ impl Listener for Watch {
                 cache,
                 took,
             } => {
-                let took = seconds(*took);
+                let took = self.lasted(*took);
                 self.finish(
                     Phase::WarmUp,
                     &format!("cache {filled} of {cache}   done in {took}"),
@@ -327,7 +327,7 @@ impl Listener for Watch {
                 self.backup_ended(at);
                 let rate = total.get() as f64 / took.as_seconds().max(1e-9);
                 let rate = decimals(rate / f64::from(1 << 20));
-                let took = seconds(*took);
+                let took = self.lasted(*took);
                 self.finish(
                     Phase::Test,
                     &format!("{total}   {rate} MiB/s   done in {took}"),
@@ -370,8 +370,15 @@ impl Listener for Watch {
             News::VerifyingFiles { done, total } => {
                 self.show_bytes(Phase::Files, *done, *total, "files ");
             }
-            News::Verified { took } => {
-                self.finish(Phase::Files, &format!("done in {}", seconds(*took)));
+            News::Verified { took, judged } => {
+                let took = self.lasted(*took);
+                let how = match judged {
+                    true => format!("done in {took}"),
+                    false => {
+                        format!("read in {took}; nothing to judge, a prediction has no content")
+                    }
+                };
+                self.finish(Phase::Files, &how);
             }
         }
     }
@@ -446,14 +453,25 @@ impl Watch {
         state.began
     }
 
+    /// How long a phase took, and on which clock.
+    fn lasted(&self, took: Span) -> String {
+        match self.virtual_since {
+            Some(_) => format!("{} of virtual time", seconds(took)),
+            None => seconds(took),
+        }
+    }
+
     fn collected(&self, at: Time) {
         let began = self.count_devices();
         let (lasted, wanted) = (at - began, self.plan.to_collect());
         if self.plan.kind.work() == Work::Replay {
             // It ends when there are logs enough, and the time is only the most that it may take.
-            self.finish(Phase::Test, &format!("logs written in {}", seconds(lasted)));
+            self.finish(
+                Phase::Test,
+                &format!("logs written in {}", self.lasted(lasted)),
+            );
         } else {
-            let (took, of) = (seconds(lasted), seconds(wanted));
+            let (took, of) = (self.lasted(lasted), seconds(wanted));
             let how = match lasted >= wanted {
                 true => format!("done in {took}"),
                 false => format!("ended after {took} of {of}"),

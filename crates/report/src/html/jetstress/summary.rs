@@ -8,7 +8,7 @@ use crate::table::{Cell, Table};
 
 pub(super) fn summary(result: &RunResult) -> Table {
     let (times, origin) = (&result.times, &result.origin);
-    let when = |time: Option<Timestamp>| time.map_or("not measured".into(), Cell::Time);
+    let when = |time: Option<Timestamp>| time.map_or("not measured".into(), |at| result.when(at));
     let all = |of: fn(&crate::result::Server) -> String| {
         let mut names: Vec<String> = result.storage.servers.iter().map(of).collect();
         names.dedup();
@@ -25,13 +25,13 @@ pub(super) fn summary(result: &RunResult) -> Table {
     let mut table = Table::pairs(
         "Test Summary",
         vec![
-            ("Overall Test Result", result.verdict.to_string().into()),
+            ("Overall Test Result", overall(result).into()),
             ("Machine Name", all(|server| server.name.clone())),
             (
                 "Test Description",
                 result.storage.details.setup.description.as_str().into(),
             ),
-            ("Test Start Time", times.started.into()),
+            ("Test Start Time", result.when(times.started)),
             ("Test End Time", when(times.ended)),
             ("Collection Start Time", when(times.collection_started)),
             ("Collection End Time", when(times.collection_ended)),
@@ -45,10 +45,20 @@ pub(super) fn summary(result: &RunResult) -> Table {
         .collect(),
     );
     table.rows[0].class = match result.verdict {
-        Verdict::Pass => "success",
-        _ => "failure",
+        Verdict::Pass if result.qualifies => "success",
+        Verdict::Fail | Verdict::Error => "failure",
+        _ => "doubt",
     };
     table
+}
+
+/// The word of Jetstress, unless it would promise more than the headline.
+fn overall(result: &RunResult) -> String {
+    let (word, headline) = (result.verdict.to_string(), result.headline());
+    match word.to_uppercase() == headline {
+        true => word,
+        false => headline,
+    }
 }
 
 /// Seeds of a prediction share its duration, and begin at the same virtual time: start and end of the collection are those of one.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Cell, Column, Row, Table};
+use super::{Cell, Column, Row, Table, measured};
 use crate::grouped;
-use crate::result::{Instance, RunResult, VerifiedFile};
+use crate::result::{Instance, RunResult, VerifiedFile, World};
 
 /// Every database, every folder of logs, and the sum.
 pub(super) fn checksum(result: &RunResult) -> Table {
@@ -40,19 +40,27 @@ pub(super) fn checksum(result: &RunResult) -> Table {
         "Correctable pages",
         "Wrong page-number pages",
         "File length",
+        "Read",
         "Seconds taken",
     ];
     Table::new(Column::of(&["Database"], &numbers), rows)
         .titled("Checksum Statistics - All")
-        .noted("Of a log, segments count as pages. result.json has a line for each log file.")
+        .noted(match result.world {
+            World::Real => "Of a log, segments count as pages. result.json has a line for each log file.",
+            World::Virtual => {
+                "Databases of a prediction have no content: they are only read, large ones in part, to measure the rate."
+            }
+        })
 }
 
 /// Verification results of some files.
 #[derive(Clone, Copy, Default)]
 struct Checked {
     files: u64,
-    pages: [u64; 4],
+    /// `None` once a file was not judged.
+    pages: [Option<u64>; 4],
     bytes: u64,
+    bytes_read: u64,
     seconds: f64,
 }
 
@@ -71,18 +79,23 @@ impl Checked {
             file.pages_wrong_number,
         ];
         for (sum, pages) in self.pages.iter_mut().zip(pages) {
-            *sum += pages;
+            *sum = match self.files {
+                0 => pages,
+                _ => sum.zip(pages).map(|(sum, pages)| sum + pages),
+            };
         }
         self.files += 1;
         self.bytes += file.bytes;
+        self.bytes_read += file.bytes_read.unwrap_or(file.bytes);
         self.seconds += file.seconds;
     }
 
     fn row(&self, name: String) -> Row {
         let mut cells = vec![Cell::from(name)];
-        cells.extend(self.pages.map(Cell::from));
-        cells.extend([Cell::Bytes(self.bytes), self.seconds.into()]);
-        let [_, bad, _, wrong_number] = self.pages;
+        cells.extend(self.pages.map(|pages| measured(pages.map(Cell::from))));
+        cells.extend([Cell::Bytes(self.bytes), Cell::Bytes(self.bytes_read)]);
+        cells.push(self.seconds.into());
+        let [_, bad, _, wrong_number] = self.pages.map(|pages| pages.unwrap_or(0));
         Row::classed(cells, if bad + wrong_number > 0 { "failed" } else { "" })
     }
 }

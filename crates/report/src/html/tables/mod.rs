@@ -11,7 +11,9 @@ pub(super) use io::servers;
 use serde::Serialize;
 
 use crate::decimals;
-use crate::result::{Backend, Machine, Outcome, Rule, RuleGroup, RunResult, Tuning, WriteCache};
+use crate::result::{
+    Backend, Machine, Outcome, Rule, RuleGroup, RunResult, Tuning, World, WriteCache,
+};
 use crate::table::{Cell, Column, Row, Table};
 
 /// A group of rules.
@@ -232,7 +234,7 @@ pub(super) fn origin(result: &RunResult) -> Table {
     for server in &result.storage.servers {
         rows.extend([
             ("Host", machine(&server.details.machine)),
-            ("Backend", backend(&server.details.backend)),
+            ("Backend", backend(result.world, &server.details.backend)),
         ]);
     }
     Table::pairs("How it was made", rows)
@@ -254,10 +256,11 @@ fn machine(machine: &Machine) -> String {
     )
 }
 
-fn backend(backend: &Backend) -> String {
-    let direct = match backend.direct {
-        true => ", O_DIRECT",
-        false => ", through the page cache",
+fn backend(world: World, backend: &Backend) -> String {
+    let direct = match (world, backend.direct) {
+        (World::Virtual, _) => "",
+        (World::Real, true) => ", O_DIRECT",
+        (World::Real, false) => ", through the page cache",
     };
     let remark = match backend.remark.as_str() {
         "" => String::new(),

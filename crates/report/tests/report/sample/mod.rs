@@ -394,11 +394,12 @@ fn setup() -> Setup {
 fn verified(number: u64) -> VerifiedFile {
     VerifiedFile {
         file: format!("/data/db{number}/sample{number}.edb"),
-        pages_seen: 1_048_576,
-        pages_bad: 0,
-        pages_correctable: 0,
-        pages_wrong_number: 0,
+        pages_seen: Some(1_048_576),
+        pages_bad: Some(0),
+        pages_correctable: Some(0),
+        pages_wrong_number: Some(0),
         bytes: 1 << 35,
+        bytes_read: Some(1 << 35),
         seconds: 18.4,
     }
 }
