@@ -195,6 +195,11 @@ impl Latencies {
         counts.enumerate().filter(|(_, count)| *count > 0)
     }
 
+    /// Buckets that it has taken memory for.
+    pub(crate) fn reached(&self) -> usize {
+        self.counts.len()
+    }
+
     /// An HdrHistogram of the whole range, for its own formats.
     pub(crate) fn to_hdr(&self) -> Histogram<u64> {
         let mut whole = Histogram::new_with_max(LONGEST, DIGITS).expect("the bounds are valid");

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
 
+use flate2::read::ZlibDecoder;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 
@@ -14,18 +15,33 @@ use crate::Latencies;
 /// counters.
 ///
 /// # Errors
-/// When the log cannot be read.
+/// When the log cannot be read, or has more histograms than any run.
 pub fn read_latency_log(log: impl BufRead) -> io::Result<BTreeMap<String, Latencies>> {
     let mut streams = BTreeMap::<String, Latencies>::new();
     let mut deserializer = Deserializer::new();
+    let mut buckets = 0;
     read_latency_lines(log, |line| {
+        if buckets > BUCKETS_MAX {
+            return;
+        }
         if let Some(histogram) = line.histogram(&mut deserializer) {
             let latencies = streams.entry(line.stream.to_owned()).or_default();
+            let before = latencies.reached();
             latencies.add(&histogram);
+            buckets += latencies.reached() - before;
         }
     })?;
-    Ok(streams)
+    match buckets > BUCKETS_MAX {
+        true => Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "has more histograms than any run",
+        )),
+        false => Ok(streams),
+    }
 }
+
+/// Buckets of all histograms together, 256 MiB of them. A thousand databases have an eighth of this.
+const BUCKETS_MAX: usize = 64 << 20;
 
 /// One line of a log: a stream in an interval.
 #[derive(Clone, Copy, Debug)]
@@ -41,9 +57,8 @@ pub struct LatencyLine<'l> {
 
 impl LatencyLine<'_> {
     fn histogram(&self, deserializer: &mut Deserializer) -> Option<Histogram<u64>> {
-        deserializer
-            .deserialize(&mut base64(self.encoded).as_slice())
-            .ok()
+        let plain = unpacked(&base64(self.encoded))?;
+        deserializer.deserialize(&mut plain.as_slice()).ok()
     }
 
     /// Adds its latencies to `all`, unless the line is malformed.
@@ -107,6 +122,32 @@ fn interval(text: &[u8]) -> Option<LatencyLine<'_>> {
     })
 }
 
+/// An unpacked histogram begins with cookie, length, offset, digits (4 bytes each), bounds and ratio (8 bytes each).
+const HEAD: usize = 40;
+const LENGTH_AT: usize = 4;
+const DIGITS_AT: usize = 12;
+/// Ours have two digits. More digits take more memory than a line is long.
+const DIGITS_MAX: u32 = 3;
+/// Nine bytes for each of the buckets that three digits have.
+const PLAIN_MAX: usize = 1 << 19;
+
+/// A histogram without its compression. `None` when it is not as long as it says: memory is taken for the length, not for the bytes.
+fn unpacked(packed: &[u8]) -> Option<Vec<u8>> {
+    let mut plain = Vec::new();
+    let most = PLAIN_MAX as u64 + 1;
+    let mut content = ZlibDecoder::new(packed.get(2 * size_of::<u32>()..)?).take(most);
+    content.read_to_end(&mut plain).ok()?;
+    let field = |at: usize| {
+        let bytes = plain.get(at..at + size_of::<u32>())?;
+        Some(u32::from_be_bytes(bytes.try_into().ok()?))
+    };
+    let length = usize::try_from(field(LENGTH_AT)?).ok()?;
+    let is_sound = plain.len() <= PLAIN_MAX
+        && plain.len().checked_sub(HEAD) == Some(length)
+        && field(DIGITS_AT)? <= DIGITS_MAX;
+    is_sound.then_some(plain)
+}
+
 /// Decodes up to the first character that is not base64.
 fn base64(text: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
@@ -165,6 +206,42 @@ mod tests {
         }
         let mean = |latencies: &Latencies| latencies.mean().unwrap().as_millis();
         assert!((mean(read) / mean(&all) - 1.0).abs() < 0.008);
+    }
+
+    /// `HISTFAAAA...` of a length and digits, compressed again.
+    fn packed(change: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
+        let mut latencies = Latencies::new();
+        latencies.record(Span::micros(700));
+        let mut log = LatencyLog::new(0);
+        log.add("x", Time::ZERO, Span::seconds(1), &latencies);
+        let text = log.take();
+        let line = text
+            .split(|byte| *byte == b'\n')
+            .find(|line| line.starts_with(b"Tag="));
+        let encoded = base64(interval(line.unwrap()).unwrap().encoded);
+        let mut plain = unpacked(&encoded).unwrap();
+        change(&mut plain);
+        let mut all = encoded[..8].to_vec();
+        let mut encoder = flate2::write::ZlibEncoder::new(&mut all, flate2::Compression::best());
+        io::Write::write_all(&mut encoder, &plain).unwrap();
+        encoder.finish().unwrap();
+        all
+    }
+
+    #[test]
+    fn a_histogram_takes_no_more_memory_than_its_bytes() {
+        assert!(unpacked(&packed(|_| {})).is_some());
+        let lengths = [u32::MAX, 1 << 31, 0];
+        for length in lengths {
+            let changed =
+                packed(|plain| plain[LENGTH_AT..][..4].copy_from_slice(&length.to_be_bytes()));
+            assert_eq!(unpacked(&changed), None, "{length}");
+        }
+        assert_eq!(unpacked(&packed(|plain| plain[DIGITS_AT + 3] = 5)), None);
+        let long = packed(|plain| plain.resize(64 << 20, 0));
+        assert!(long.len() < 1 << 17);
+        assert_eq!(unpacked(&long), None);
+        assert_eq!(unpacked(b"HIST"), None);
     }
 
     #[test]
