@@ -41,6 +41,9 @@ pub enum PaperError {
     /// A run cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// A file is too large to be taken out of a paper again.
+    #[error("{0}: has more than {mib} MiB, which no paper carries", mib = ATTACHED_MAX >> 20)]
+    TooLarge(String),
     /// A run without an answer.
     #[error(
         "{0}: its verdict is {1}, and a paper is made of tests that passed or failed\n  repeat the test, or leave this run out"
@@ -94,6 +97,8 @@ pub(crate) struct Subject<'e> {
     pub(crate) audit: Audit,
 }
 
+/// Larger files are not taken out of a paper again.
+pub(crate) const ATTACHED_MAX: usize = 64 << 20;
 /// The kinds of tests, in the order of a paper.
 pub(crate) const KINDS: [&str; 4] = ["performance", "stress", "database-backup", "soft-recovery"];
 
@@ -105,6 +110,15 @@ impl Paper {
     pub fn new(evidence: &Evidence) -> Result<Self, PaperError> {
         if evidence.runs.is_empty() || evidence.runs.len() > RUNS_MAX {
             return Err(PaperError::Runs(evidence.runs.len()));
+        }
+        for run in &evidence.runs {
+            let large = run
+                .files
+                .iter()
+                .find(|file| file.bytes.len() > ATTACHED_MAX);
+            if let Some(file) = large {
+                return Err(PaperError::TooLarge(format!("{}/{}", run.label, file.name)));
+            }
         }
         let mut runs = Vec::new();
         let mut audit = Audit::default();

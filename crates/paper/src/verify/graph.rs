@@ -1,18 +1,19 @@
 //! Compares two PDFs object by object, from their catalogs on.
 //!
-//! Numbers of objects and the compression of streams mean nothing; what refers to what does. So both graphs are walked together, and
-//! an object of one has to correspond to exactly one of the other. What differs is told by the page that it belongs to, or by its
-//! place below the catalog.
+//! Numbers of objects and the compression of streams mean nothing here; what refers to what does. So both graphs are walked together.
+//! What differs is told by the page that it belongs to, or by its place below the catalog.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use lopdf::{Dictionary, Object, ObjectId, Stream};
 
 use super::Difference;
-use super::read::{Pdf, ReadError};
+use super::read::{Pdf, ReadError, STREAM_MAX};
 
 /// More differences than these say nothing more.
 const DIFFERENCES_MAX: usize = 50;
+/// What readers show of a document besides its pages; other entries are of the program that wrote it last.
+const INFO: [&[u8]; 4] = [b"Title", b"Author", b"Subject", b"Keywords"];
 /// Entries that say how a stream is packed.
 const PACKING: [&[u8]; 5] = [b"Length", b"Filter", b"DecodeParms", b"DL", b"Length1"];
 
@@ -26,10 +27,10 @@ pub(super) fn differences(shown: &Pdf, follows: &Pdf) -> Result<Vec<Difference>,
         shown,
         follows,
         pairs: BTreeMap::new(),
-        backwards: BTreeMap::new(),
         queue: VecDeque::new(),
         found: Vec::new(),
     };
+    walk.info();
     walk.dictionaries(&one, &other, &Place::default(), &[]);
     while let Some((one, other, place)) = walk.queue.pop_front() {
         walk.resolved(one, other, &place)?;
@@ -66,12 +67,27 @@ struct Walk<'a> {
     shown: &'a Pdf,
     follows: &'a Pdf,
     pairs: BTreeMap<ObjectId, ObjectId>,
-    backwards: BTreeMap<ObjectId, ObjectId>,
     queue: VecDeque<(ObjectId, ObjectId, Place)>,
     found: Vec<Difference>,
 }
 
 impl Walk<'_> {
+    /// Compares the title and its like.
+    fn info(&mut self) {
+        let text = |pdf: &Pdf, key| {
+            let info = pdf.document.trailer.get_deref(b"Info", &pdf.document);
+            let text = info.and_then(|info| info.as_dict()?.get_deref(key, &pdf.document));
+            text.ok()
+                .and_then(|text| Some(text.as_str().ok()?.to_vec()))
+        };
+        for key in INFO {
+            if text(self.shown, key) != text(self.follows, key) {
+                let place = Place::default().below("Info");
+                self.differs(&place.below(&String::from_utf8_lossy(key)));
+            }
+        }
+    }
+
     fn differs(&mut self, place: &Place) {
         let difference = match place.page {
             Some(page) => Difference::Drawing {
@@ -94,6 +110,7 @@ impl Walk<'_> {
 
     /// Two objects that references lead to.
     fn resolved(&mut self, one: ObjectId, other: ObjectId, place: &Place) -> Result<(), ReadError> {
+        self.shown.visit()?;
         let page = self.follows.page_of(other);
         let place = match page {
             Some(_) => Place {
@@ -126,8 +143,15 @@ impl Walk<'_> {
 
     fn streams(&mut self, one: &Stream, other: &Stream, place: &Place) -> Result<(), ReadError> {
         self.dictionaries(&one.dict, &other.dict, place, &PACKING);
-        let content = Pdf::content(one);
-        if content.is_err() || content.ok() != Some(Pdf::content(other)?) {
+        let is_packed_alike = one.content == other.content
+            && PACKING
+                .iter()
+                .all(|key| one.dict.get(key).ok() == other.dict.get(key).ok());
+        if is_packed_alike {
+            return Ok(());
+        }
+        let wanted = self.follows.content(other, STREAM_MAX)?;
+        if wanted.is_none() || self.shown.content(one, STREAM_MAX)? != wanted {
             self.differs(place);
         }
         Ok(())
@@ -155,17 +179,14 @@ impl Walk<'_> {
 
     fn objects(&mut self, one: &Object, other: &Object, place: &Place) {
         match (one, other) {
-            (Object::Reference(one), Object::Reference(other)) => {
-                match (self.pairs.get(one), self.backwards.get(other)) {
-                    (None, None) => {
-                        self.pairs.insert(*one, *other);
-                        self.backwards.insert(*other, *one);
-                        self.queue.push_back((*one, *other, place.clone()));
-                    }
-                    (Some(known), Some(_)) if known == other => {}
-                    _ => self.differs(place),
+            (Object::Reference(one), Object::Reference(other)) => match self.pairs.get(one) {
+                None => {
+                    self.pairs.insert(*one, *other);
+                    self.queue.push_back((*one, *other, place.clone()));
                 }
-            }
+                Some(known) if known == other => {}
+                Some(_) => self.differs(place),
+            },
             // A number may be written in an object of its own.
             (Object::Reference(_), _) | (_, Object::Reference(_)) => {
                 let one = self.shown.resolved(one).cloned();

@@ -3,13 +3,15 @@
 //! ```text
 //!   PDF --[`read`]--> evidence --> paper --> PDF        within limits; nothing is written, nothing is executed
 //!    |                                        |
-//!    +--[`words`]----- texts ------ [`diff`] -+         each number that does not follow, with what is beside it
+//!    +---------------- bytes -----------------+         equal: the only pass
+//!    +--[`words`]----- texts ------ [`diff`] -+         not equal: each number that does not follow, with what is beside it
 //!    +--[`graph`]----- objects ---------------+         everything else: drawings, fonts, tags, annotations
 //! ```
 //!
-//! Objects are compared by what they are and not by their numbers or their compression, so a file that another program wrote anew
-//! without changing it is still a whole paper. A paper by another version of brunt may be laid out in another way: then only the
-//! words are compared, and a difference is no proof of anything.
+//! Programs that show PDFs and the one that reads them here need not agree on what a file says: a revision without an end, an object
+//! that nothing refers to, a damaged table. So no comparison of what was read shows that a file is a whole paper; only equal bytes do.
+//! The comparison names what contradicts the evidence. A file in which it finds nothing, and one by another version of brunt, is not
+//! judged: [`Checked::follows`] is the paper to show instead.
 //!
 //! What it proves: that the pages follow from the attached evidence, and the results in it from their tables. It does not prove
 //! where the evidence came from.
@@ -24,14 +26,15 @@ use crate::evidence::Attachment;
 use crate::paper::{Paper, PaperError};
 
 pub use read::ReadError;
+use words::Word;
 
 /// What became of a paper.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checked {
     /// The program that it says it was made by.
     pub program: String,
-    /// Whether that is this program, so that pages must be equal in every respect.
-    pub is_own: bool,
+    /// What is known of it.
+    pub answer: Answer,
     /// Its verdict, as it follows from the evidence.
     pub headline: String,
     /// SHA-256 of the evidence.
@@ -42,12 +45,27 @@ pub struct Checked {
     pub pages: usize,
     /// Numbers on these pages.
     pub numbers: usize,
-    /// What does not follow; empty for a whole paper.
+    /// What contradicts the evidence.
     pub differences: Vec<Difference>,
-    /// Differences beyond the first ones.
+    /// Differences beyond the first ones. The search ends soon after them.
     pub more: usize,
     /// The evidence, for those who want to keep it.
     pub attachments: Vec<Attachment>,
+    /// The paper that follows from the evidence.
+    pub follows: Vec<u8>,
+}
+
+/// What is known of a paper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It is byte for byte what its evidence makes.
+    Follows,
+    /// Something in it contradicts the evidence.
+    Contradicted,
+    /// Its evidence holds together, but another version of brunt made it.
+    OtherVersion,
+    /// Nothing was found that contradicts the evidence, but its bytes are not those that follow.
+    Rewritten,
 }
 
 /// Something in a paper that does not follow from its evidence.
@@ -118,38 +136,24 @@ pub fn verify(bytes: &[u8], program: &str) -> Result<Checked, VerifyError> {
     let paper = Paper::new(&evidence)?;
     let made = paper.to_pdf()?;
     let follows = read::Pdf::open(&made)?;
+    let own_words = follows.words()?;
     let is_own = evidence.program == program;
-    let [shown_words, own_words] = [shown.words()?, follows.words()?];
-    let mut differences: Vec<Difference> = Vec::new();
-    if shown.pages() != follows.pages() {
-        differences.push(Difference::Pages {
-            shown: shown.pages(),
-            follows: follows.pages(),
-        });
-    }
-    differences.extend(diff::words(&shown_words, &own_words, is_own));
-    if is_own && made != bytes {
-        let changed = |page: usize| {
-            differences.iter().any(|known| match known {
-                Difference::Word { page: own, .. } => *own == page,
-                _ => false,
-            })
-        };
-        let found = graph::differences(&shown, &follows)?;
-        // A page whose words differ is drawn differently, of course.
-        let news = found.into_iter().filter(|one| match one {
-            Difference::Drawing { page, .. } => !changed(*page),
-            _ => true,
-        });
-        let news: Vec<Difference> = news.collect();
-        differences.extend(news);
-    }
+    let mut differences = match is_own && made != bytes {
+        true => differences(&shown, &follows, &own_words)?,
+        false => Vec::new(),
+    };
     differences.extend(paper.audit.wrong.iter().cloned().map(Difference::Sum));
+    let answer = match (differences.is_empty(), is_own) {
+        (false, _) => Answer::Contradicted,
+        (true, false) => Answer::OtherVersion,
+        (true, true) if made != bytes => Answer::Rewritten,
+        (true, true) => Answer::Follows,
+    };
     let more = differences.len().saturating_sub(SHOWN_MAX);
     differences.truncate(SHOWN_MAX);
     Ok(Checked {
         program: evidence.program.clone(),
-        is_own,
+        answer,
         headline: paper.headline.clone(),
         digest: paper.digest.clone(),
         runs: evidence.runs.len(),
@@ -158,5 +162,48 @@ pub fn verify(bytes: &[u8], program: &str) -> Result<Checked, VerifyError> {
         differences,
         more,
         attachments: evidence.attachments(),
+        follows: made,
     })
+}
+
+/// What in `shown` is not as in `follows`, until it is enough.
+fn differences(
+    shown: &read::Pdf,
+    follows: &read::Pdf,
+    own_words: &[Word],
+) -> Result<Vec<Difference>, read::ReadError> {
+    let mut found = Vec::new();
+    if shown.pages() != follows.pages() {
+        found.push(Difference::Pages {
+            shown: shown.pages(),
+            follows: follows.pages(),
+        });
+    }
+    let mut own = own_words;
+    for page in 1..=shown.pages().min(follows.pages()) {
+        let end = own.partition_point(|word| word.page <= page);
+        let of_page = own.split_off(..end).expect("it is within");
+        let Some(words) = shown.words_unlike(page, follows)? else {
+            continue;
+        };
+        found.extend(diff::words(&words, of_page, SHOWN_MAX));
+        if found.len() > SHOWN_MAX {
+            return Ok(found);
+        }
+    }
+    // A page whose words differ is drawn differently, of course.
+    let changed = |page: usize| {
+        found.iter().any(|known| match known {
+            Difference::Word { page: own, .. } => *own == page,
+            _ => false,
+        })
+    };
+    let others = graph::differences(shown, follows)?;
+    let others = others.into_iter().filter(|one| match one {
+        Difference::Drawing { page, .. } => !changed(*page),
+        _ => true,
+    });
+    let others: Vec<Difference> = others.collect();
+    found.extend(others);
+    Ok(found)
 }

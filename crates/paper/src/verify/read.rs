@@ -3,26 +3,36 @@
 //! | limit | |
 //! | --- | --- |
 //! | the file | 64 MiB |
-//! | a stream, unpacked | 64 MiB |
-//! | all attachments, unpacked | 256 MiB |
+//! | everything that is unpacked, together | 256 MiB; one stream 64 MiB |
+//! | objects that are looked at, together | 2,000,000 |
 //! | pages | 5,000 |
+//! | the content of a page that is read for its words | four times that of the page that follows, and 64 KiB |
 //! | attachments | as many as 100 runs have |
+//!
+//! Files whose objects are packed into streams are refused: they become many times larger in memory, and no paper of brunt is one.
 //!
 //! An attachment is taken by its name in the manifest, and only names that brunt gives are known: they are no paths.
 
-use std::collections::BTreeMap;
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
 
-use lopdf::{Dictionary, Document, LoadOptions, Object, ObjectId, Stream};
+use lopdf::{DecompressError, Dictionary, Document, Error, LoadOptions, Object, ObjectId, Stream};
 
 use super::words::{self, Word};
 use crate::evidence::{
     Evidence, FILES, File, MANIFEST, Manifest, RUNS_MAX, RunFiles, SCHEMA, SOLUTION, attached_name,
     sha256,
 };
+use crate::paper::ATTACHED_MAX;
 
 const FILE_MAX: usize = 64 << 20;
-pub(super) const STREAM_MAX: usize = 64 << 20;
-const ATTACHED_MAX: usize = 256 << 20;
+pub(super) const STREAM_MAX: usize = ATTACHED_MAX;
+/// Of everything that is unpacked.
+const UNPACKED_MAX: usize = 256 << 20;
+/// Of every object that is looked at.
+const VISITS_MAX: usize = 2_000_000;
+/// Content of a page beyond four times that of the page that follows.
+const CONTENT_MORE: usize = 64 << 10;
 const PAGES_MAX: usize = 5_000;
 /// Depth of the tree of names.
 const DEPTH_MAX: usize = 32;
@@ -39,6 +49,9 @@ pub enum ReadError {
     /// It cannot be read.
     #[error("cannot be read as a PDF: {0}")]
     Broken(String),
+    /// Its objects are packed.
+    #[error("packs its objects, which papers of brunt do not: another program wrote it anew")]
+    Packed,
     /// It is locked.
     #[error("is encrypted; papers of brunt are not")]
     Encrypted,
@@ -76,6 +89,9 @@ pub(super) struct Pdf {
     pub(super) document: Document,
     pages: Vec<ObjectId>,
     numbers: BTreeMap<ObjectId, usize>,
+    /// What is left of [`UNPACKED_MAX`] and [`VISITS_MAX`].
+    room: Cell<usize>,
+    visits: Cell<usize>,
 }
 
 fn broken(error: impl std::fmt::Display) -> ReadError {
@@ -90,8 +106,13 @@ impl Pdf {
         if bytes.len() > FILE_MAX {
             return Err(ReadError::TooLarge);
         }
-        let options = LoadOptions::with_max_decompressed_size(STREAM_MAX);
-        let document = Document::load_mem_with_options(bytes, options).map_err(broken)?;
+        // Nothing is unpacked while it is loaded.
+        let options = LoadOptions::with_max_decompressed_size(0);
+        let document = Document::load_mem_with_options(bytes, options);
+        let document = document.map_err(|error| match is_over_limit(&error) {
+            true => ReadError::Packed,
+            false => broken(error),
+        })?;
         if document.is_encrypted() || document.was_encrypted() {
             return Err(ReadError::Encrypted);
         }
@@ -105,7 +126,45 @@ impl Pdf {
             document,
             pages,
             numbers,
+            room: Cell::new(UNPACKED_MAX),
+            visits: Cell::new(VISITS_MAX),
         })
+    }
+
+    /// Counts an object that is looked at.
+    pub(super) fn visit(&self) -> Result<(), ReadError> {
+        let left = self.visits.get().checked_sub(1);
+        self.visits.set(
+            left.ok_or_else(|| ReadError::TooMuch("has more objects than a paper has".to_owned()))?,
+        );
+        Ok(())
+    }
+
+    /// What `unpack` makes when it may make as much as it is given: `most`, or what is left. `None` when that is not enough, or it
+    /// cannot be unpacked.
+    fn unpacked(
+        &self,
+        most: usize,
+        unpack: impl FnOnce(usize) -> lopdf::Result<Vec<u8>>,
+    ) -> Result<Option<Vec<u8>>, ReadError> {
+        let room = self.room.get();
+        match unpack(most.min(room)) {
+            Ok(bytes) => {
+                self.room.set(room - bytes.len().min(room));
+                Ok(Some(bytes))
+            }
+            Err(error) if room < most && is_over_limit(&error) => {
+                let megabytes = UNPACKED_MAX >> 20;
+                let what = format!("unpacks to more than {megabytes} MiB, which no paper does");
+                Err(ReadError::TooMuch(what))
+            }
+            Err(error) => {
+                // What was unpacked until then took its time as well.
+                let spent = if is_over_limit(&error) { most } else { 0 };
+                self.room.set(room - spent.min(room));
+                Ok(None)
+            }
+        }
     }
 
     pub(super) fn pages(&self) -> usize {
@@ -117,13 +176,38 @@ impl Pdf {
         self.numbers.get(&id).copied()
     }
 
-    /// Every word of every page, in the order in which they are drawn.
+    /// Every word of every page of a paper that was just made, in the order in which they are drawn.
     pub(super) fn words(&self) -> Result<Vec<Word>, ReadError> {
         let mut all = Vec::new();
         for (number, id) in (1..).zip(&self.pages) {
-            words::of_page(&self.document, number, *id, &mut all).map_err(broken)?;
+            let content = self.page_content(*id, STREAM_MAX)?.unwrap_or_default();
+            words::of_page(&self.document, number, *id, &content, &mut all).map_err(broken)?;
         }
         Ok(all)
+    }
+
+    /// The words of a page whose content is not that of the same page of `follows`. `None` when it is, or cannot be read; then it is
+    /// found by its drawing.
+    pub(super) fn words_unlike(
+        &self,
+        page: usize,
+        follows: &Self,
+    ) -> Result<Option<Vec<Word>>, ReadError> {
+        let (id, other) = (self.pages[page - 1], follows.pages[page - 1]);
+        let wanted = follows.page_content(other, STREAM_MAX)?.unwrap_or_default();
+        let content = self.page_content(id, 4 * wanted.len() + CONTENT_MORE)?;
+        let Some(content) = content.filter(|content| *content != wanted) else {
+            return Ok(None);
+        };
+        let mut words = Vec::new();
+        let read = words::of_page(&self.document, page, id, &content, &mut words);
+        Ok(read.is_ok().then_some(words))
+    }
+
+    fn page_content(&self, id: ObjectId, most: usize) -> Result<Option<Vec<u8>>, ReadError> {
+        self.unpacked(most, |limit| {
+            self.document.get_page_content_with_limit(id, limit)
+        })
     }
 
     /// What an object is, when it is a reference.
@@ -131,10 +215,13 @@ impl Pdf {
         Some(self.document.dereference(object).ok()?.1)
     }
 
-    /// The content of a stream, unpacked.
-    pub(super) fn content(stream: &Stream) -> Result<Vec<u8>, ReadError> {
-        let plain = stream.get_plain_content_with_limit(STREAM_MAX);
-        plain.map_err(broken)
+    /// The content of a stream, unpacked; `None` when it is longer than `most`, or cannot be unpacked.
+    pub(super) fn content(
+        &self,
+        stream: &Stream,
+        most: usize,
+    ) -> Result<Option<Vec<u8>>, ReadError> {
+        self.unpacked(most, |limit| stream.get_plain_content_with_limit(limit))
     }
 
     /// The evidence that is attached, checked against its manifest.
@@ -202,18 +289,15 @@ impl Pdf {
         let names = names.and_then(|names| names.as_dict().ok());
         let tree = names.and_then(|names| names.get_deref(b"EmbeddedFiles", &self.document).ok());
         if let Some(tree) = tree.and_then(|tree| tree.as_dict().ok()) {
-            self.gather(tree, 0, &mut files)?;
+            self.gather(tree, 0, &mut BTreeSet::new(), &mut files)?;
         }
         let mut attached = BTreeMap::new();
-        let mut room = ATTACHED_MAX;
         for (name, stream) in files {
-            let limit = room.min(STREAM_MAX);
-            let bytes = stream.get_plain_content_with_limit(limit);
-            let bytes = bytes.map_err(|error| ReadError::Changed {
+            let bytes = self.content(stream, STREAM_MAX)?;
+            let bytes = bytes.ok_or_else(|| ReadError::Changed {
                 name: name.clone(),
-                what: format!("cannot be unpacked: {error}"),
+                what: format!("cannot be unpacked to at most {} MiB", STREAM_MAX >> 20),
             })?;
-            room = room.saturating_sub(bytes.len());
             if attached.insert(name.clone(), bytes).is_some() {
                 let what = "is attached twice".to_owned();
                 return Err(ReadError::Changed { name, what });
@@ -227,6 +311,7 @@ impl Pdf {
         &'a self,
         node: &'a Dictionary,
         depth: usize,
+        known: &mut BTreeSet<ObjectId>,
         files: &mut Vec<(String, &'a Stream)>,
     ) -> Result<(), ReadError> {
         const MOST: usize = RUNS_MAX * FILES.len() + 2;
@@ -239,9 +324,13 @@ impl Pdf {
             list.and_then(|list| list.as_array().ok())
         };
         for kid in list(b"Kids").into_iter().flatten() {
+            self.visit()?;
+            if kid.as_reference().is_ok_and(|id| !known.insert(id)) {
+                return too_much("has attachments that are listed more than once".to_owned());
+            }
             let kid = self.resolved(kid).and_then(|kid| kid.as_dict().ok());
             if let Some(kid) = kid {
-                self.gather(kid, depth + 1, files)?;
+                self.gather(kid, depth + 1, known, files)?;
             }
         }
         for pair in list(b"Names")
@@ -268,6 +357,14 @@ impl Pdf {
         let stream = files.as_dict().ok()?.get_deref(b"F", &self.document).ok()?;
         Some((name, stream.as_stream().ok()?))
     }
+}
+
+/// Whether something was not unpacked because it is too long.
+fn is_over_limit(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Decompress(DecompressError::MemoryLimitExceeded { .. })
+    )
 }
 
 fn manifest_of(bytes: &[u8]) -> Result<Manifest, ReadError> {

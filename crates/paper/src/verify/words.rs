@@ -1,14 +1,13 @@
 //! The words of a page, and where they stand.
 //!
-//! Only what shows text is interpreted: fonts, places and strings. Codes become characters by the `ToUnicode` table of their font;
-//! whether that table tells the truth about the drawn glyphs is compared elsewhere ([`super::graph`]).
+//! Only what shows text in the page's own content is interpreted: fonts, places and strings. Codes become characters by the `ToUnicode`
+//! table of their font; whether that table tells the truth about the drawn glyphs, and whatever else is on a page, is compared elsewhere
+//! ([`super::graph`]).
 
 use std::collections::BTreeMap;
 
 use lopdf::content::Content;
 use lopdf::{Document, Encoding, Object, ObjectId};
-
-use super::read::STREAM_MAX;
 
 /// A word on a page.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,19 +45,24 @@ fn then(one: Matrix, other: Matrix) -> Matrix {
     ]
 }
 
-/// Adds the words of a page to `all`.
+/// A page of brunt has a font of each kind.
+const FONTS_MAX: usize = 16;
+/// The characters of a font.
+const TABLE_MAX: usize = 256 << 10;
+
+/// Adds the words in the `content` of a page to `all`.
 pub(super) fn of_page(
     document: &Document,
     page: usize,
     id: ObjectId,
+    content: &[u8],
     all: &mut Vec<Word>,
 ) -> lopdf::Result<()> {
-    let content = document.get_page_content_with_limit(id, STREAM_MAX)?;
-    let content = Content::decode(&content)?;
+    let content = Content::decode(content)?;
     let fonts = document.get_page_fonts(id)?;
     let mut encodings = BTreeMap::new();
-    for (name, font) in &fonts {
-        let encoding = font.get_font_encoding_with_limit(document, STREAM_MAX)?;
+    for (name, font) in fonts.iter().take(FONTS_MAX) {
+        let encoding = font.get_font_encoding_with_limit(document, TABLE_MAX)?;
         encodings.insert(name.clone(), encoding);
     }
     let mut reader = Reader {

@@ -1,7 +1,7 @@
-//! Whatever is changed in a paper is found, and what is only written anew is not.
+//! Only the bytes that follow from the evidence pass. Whatever else is changed in a paper is found, or the paper is not judged.
 
 use brunt_paper::Paper;
-use brunt_paper::verify::{Difference, verify};
+use brunt_paper::verify::{Answer, Checked, Difference, verify};
 use lopdf::content::Content;
 use lopdf::{Dictionary, Document, Object};
 
@@ -13,10 +13,16 @@ fn paper() -> Document {
     Document::load_mem(&pdf).unwrap()
 }
 
-fn found(document: &mut Document) -> Vec<Difference> {
+fn checked(document: &mut Document) -> Checked {
     let mut bytes = Vec::new();
     document.save_to(&mut bytes).unwrap();
-    verify(&bytes, PROGRAM).unwrap().differences
+    verify(&bytes, PROGRAM).unwrap()
+}
+
+fn found(document: &mut Document) -> Vec<Difference> {
+    let checked = checked(document);
+    assert_eq!(checked.answer, Answer::Contradicted);
+    checked.differences
 }
 
 #[test]
@@ -43,11 +49,125 @@ fn one_changed_digit_is_found_and_named() {
 }
 
 #[test]
-fn a_paper_that_was_only_written_anew_still_follows() {
+fn a_paper_that_was_written_anew_is_not_judged_and_the_whole_one_is_there() {
     let mut document = paper();
     document.decompress();
     document.renumber_objects();
-    assert_eq!(found(&mut document), []);
+    let checked = checked(&mut document);
+    assert_eq!(checked.differences, []);
+    assert_eq!(checked.answer, Answer::Rewritten);
+    let own = verify(&checked.follows, PROGRAM).unwrap();
+    assert_eq!(own.answer, Answer::Follows);
+}
+
+/// The file with a second revision of page 1, which draws what page 2 does, and `end` after it.
+fn revised(pdf: &[u8], end: &str) -> Vec<u8> {
+    let document = Document::load_mem(pdf).unwrap();
+    let pages = document.get_pages();
+    let ((first, _), content) = (pages[&1], |page| {
+        let dictionary = document.get_dictionary(pages[&page]).unwrap();
+        let content = dictionary.get(b"Contents").unwrap();
+        let (number, _) = content.as_reference().unwrap();
+        format!("/Contents {number} 0 R")
+    });
+    let place = |text: &str| {
+        pdf.windows(text.len())
+            .rposition(|window| window == text.as_bytes())
+    };
+    let begin = place(&format!("\n{first} 0 obj")).unwrap() + 1;
+    let length = pdf[begin..]
+        .windows(6)
+        .position(|window| window == b"endobj");
+    let object = String::from_utf8_lossy(&pdf[begin..][..length.unwrap() + 7]).into_owned();
+    let other = object.replace(&content(1), &content(2));
+    assert_ne!(object, other);
+    let before = &pdf[place("startxref").unwrap() + 9..];
+    let before = String::from_utf8_lossy(before)
+        .split_whitespace()
+        .next()
+        .unwrap()
+        .to_owned();
+    let (root, _) = document
+        .trailer
+        .get(b"Root")
+        .unwrap()
+        .as_reference()
+        .unwrap();
+    let size = document.max_id + 1;
+    let mut bytes = pdf.to_vec();
+    let at = bytes.len();
+    bytes.extend(other.as_bytes());
+    let table = bytes.len();
+    bytes.extend(
+        format!(
+            "xref\n{first} 1\n{at:010} 00000 n \ntrailer\n<</Size {size}/Root {root} 0 R/Prev {before}>>\nstartxref\n{table}\n{end}"
+        )
+        .as_bytes(),
+    );
+    bytes
+}
+
+/// Programs that show PDFs take the last `startxref`; the reader here wants an end behind it.
+#[test]
+fn a_second_revision_never_passes() {
+    let pdf = Paper::new(&one()).unwrap().to_pdf().unwrap();
+    let checked = verify(&revised(&pdf, "%%EOF\n"), PROGRAM).unwrap();
+    assert_eq!(checked.answer, Answer::Contradicted);
+    let hidden = verify(&revised(&pdf, ""), PROGRAM).unwrap();
+    assert_ne!(hidden.answer, Answer::Follows);
+    assert!(hidden.follows == pdf);
+    // Whatever follows the end, and whatever nothing refers to.
+    for more in ["\n", "%", "9999 0 obj<</Title(PASS)>>endobj"] {
+        let longer = [pdf.as_slice(), more.as_bytes()].concat();
+        let checked = verify(&longer, PROGRAM).unwrap();
+        assert_eq!(
+            (checked.answer, checked.differences),
+            (Answer::Rewritten, vec![]),
+            "{more}"
+        );
+    }
+}
+
+#[test]
+fn another_title_is_found() {
+    let mut document = paper();
+    let info = document
+        .trailer
+        .get(b"Info")
+        .unwrap()
+        .as_reference()
+        .unwrap();
+    let info = document
+        .get_object_mut(info)
+        .unwrap()
+        .as_dict_mut()
+        .unwrap();
+    info.set("Title", Object::string_literal("small: PASS 9,999 IOPS"));
+    assert_eq!(
+        found(&mut document),
+        [Difference::Besides("/Info/Title".to_owned())]
+    );
+}
+
+/// What is changed in a paper by another version cannot be told from what that version does otherwise.
+#[test]
+fn a_paper_of_another_version_is_never_judged() {
+    let pdf = Paper::new(&one()).unwrap().to_pdf().unwrap();
+    let answer = |bytes: &[u8]| {
+        let checked = verify(bytes, "0.2.0").unwrap();
+        assert_eq!(checked.differences, []);
+        checked.answer
+    };
+    assert_eq!(answer(&pdf), Answer::OtherVersion);
+    let mut document = Document::load_mem(&pdf).unwrap();
+    rewrite(&mut document, 1, |_, content| {
+        let white = "q 1 1 1 rg 50 500 200 40 re f Q";
+        let white = Content::decode(white.as_bytes()).unwrap();
+        content.operations.extend(white.operations);
+    });
+    let mut bytes = Vec::new();
+    document.save_to(&mut bytes).unwrap();
+    assert_eq!(answer(&bytes), Answer::OtherVersion);
 }
 
 #[test]
@@ -189,4 +309,5 @@ fn a_sum_that_does_not_follow_is_named() {
     assert!(
         matches!(&checked.differences[..], [Difference::Sum(wrong)] if wrong.stated == "60.000")
     );
+    assert_eq!(checked.answer, Answer::Contradicted);
 }

@@ -1,7 +1,7 @@
 //! Files that are no papers, or that mean harm: an error in words, soon, and nothing else.
 
 use brunt_paper::Paper;
-use brunt_paper::verify::verify;
+use brunt_paper::verify::{Answer, verify};
 use lopdf::{Document, Object, Stream, dictionary};
 
 use crate::{PROGRAM, one};
@@ -110,7 +110,7 @@ fn a_stream_that_unpacks_without_end_is_stopped() {
     assert!(bomb.content.len() < 1 << 20);
     let said = said(&carrier(&[("paper.json", bomb)]));
     assert!(
-        said.starts_with("paper.json: cannot be unpacked: "),
+        said.starts_with("paper.json: cannot be unpacked to at most 64 MiB"),
         "{said}"
     );
 }
@@ -123,6 +123,57 @@ fn more_files_than_runs_have_are_refused() {
         .map(|(name, file)| (name.as_str(), file.clone()))
         .collect();
     assert_eq!(said(&carrier(&files)), "has more than 502 attachments");
+}
+
+/// A tree of names whose nodes are listed by many others: 30 levels of 30 have 30 to the power of 30 ways.
+#[test]
+fn a_tree_of_names_is_walked_once() {
+    let mut document = Document::load_mem(&carrier(&[])).unwrap();
+    let mut node = document.add_object(dictionary! { "Names" => Object::Array(Vec::new()) });
+    for _ in 0..30 {
+        let kids = vec![Object::Reference(node); 30];
+        node = document.add_object(dictionary! { "Kids" => kids });
+    }
+    let names = dictionary! { "EmbeddedFiles" => node };
+    document.catalog_mut().unwrap().set("Names", names);
+    let mut bytes = Vec::new();
+    document.save_to(&mut bytes).unwrap();
+    assert_eq!(
+        said(&bytes),
+        "has attachments that are listed more than once"
+    );
+}
+
+/// One stream of a few KiB that all pages draw, and that unpacks to 8 MiB of words.
+#[test]
+fn pages_are_read_no_further_than_theirs_go() {
+    let mut document = Document::load_mem(&paper()).unwrap();
+    let mut words = plain("");
+    words.set_plain_content(b"BT (9 ) Tj ET ".repeat(600_000));
+    words.compress().unwrap();
+    let words = document.add_object(words);
+    let pages: Vec<_> = document.get_pages().into_values().collect();
+    for page in &pages {
+        let page = document.get_object_mut(*page).unwrap();
+        page.as_dict_mut().unwrap().set("Contents", words);
+    }
+    let mut bytes = Vec::new();
+    document.save_to(&mut bytes).unwrap();
+    let checked = verify(&bytes, PROGRAM).unwrap();
+    assert_eq!(checked.answer, Answer::Contradicted);
+    assert!(checked.differences.len() >= pages.len());
+}
+
+/// Objects in a stream become many times larger in memory.
+#[test]
+fn packed_objects_are_refused() {
+    let mut document = Document::load_mem(&paper()).unwrap();
+    let mut bytes = Vec::new();
+    document.save_modern(&mut bytes).unwrap();
+    assert_eq!(
+        said(&bytes),
+        "packs its objects, which papers of brunt do not: another program wrote it anew"
+    );
 }
 
 /// Wherever a paper is cut off or a byte of it is changed, there is an answer.

@@ -38,7 +38,8 @@ Examples:
   brunt verify /srv/mail/*.edb
   brunt verify --json one.edb E0000000A.log | jq .pages_bad
   brunt verify paper.pdf                       does every number follow from the evidence in it?
-  brunt verify paper.pdf --extract evidence/   keep the run folders that it carries")]
+  brunt verify paper.pdf --extract evidence/   keep the run folders that it carries
+  brunt verify paper.pdf --paper own.pdf       write the paper that they make")]
 pub struct VerifyArgs {
     /// Databases of any program that uses ESE; logs, checkpoints, flush maps and papers of brunt
     #[arg(required = true, value_name = "FILE")]
@@ -47,6 +48,10 @@ pub struct VerifyArgs {
     /// Keep the evidence of a paper in this folder, which must not exist
     #[arg(long, value_name = "FOLDER")]
     pub extract: Option<PathBuf>,
+
+    /// Write the paper that follows from the evidence of a paper; replaces only a paper of brunt
+    #[arg(long, value_name = "FILE")]
+    pub paper: Option<PathBuf>,
 
     /// Print one line of JSON for each file
     #[arg(long)]
@@ -73,9 +78,16 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<Exit, StartError> {
     let (papers, files): (Vec<&PathBuf>, Vec<&PathBuf>) =
         args.files.iter().partition(|path| papers::is_paper(path));
     let mut ends = Vec::new();
+    if (args.paper.is_some() || args.extract.is_some()) && papers.len() != 1 {
+        output.error("--paper and --extract are about one paper\n  name one PDF");
+        return Ok(Exit::NoAnswer);
+    }
+    let kept = papers::Kept {
+        extract: args.extract.as_deref(),
+        paper: args.paper.as_deref(),
+    };
     for path in papers {
-        let extract = args.extract.as_deref();
-        ends.push(papers::judge(path, extract, args.json, output));
+        ends.push(papers::judge(path, kept, args.json, output));
     }
     if !files.is_empty() {
         ends.push(run_files(&files, args.json, output)?);

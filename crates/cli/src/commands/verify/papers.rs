@@ -2,17 +2,17 @@
 //!
 //! | exit code | when |
 //! | --- | --- |
-//! | 0 | everything follows |
-//! | 1 | something does not, or a file of the evidence was changed |
-//! | 2 | it is no paper, cannot be read, or was made by another version of brunt and differs from what this one makes |
+//! | 0 | it is byte for byte what its evidence makes |
+//! | 1 | something in it contradicts the evidence, or a file of the evidence was changed |
+//! | 2 | not judged: another version of brunt made it, another program wrote it anew, or it is no paper |
 
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use brunt_paper::is_pdf;
-use brunt_paper::verify::{Checked, Difference, VerifyError, verify};
-use brunt_report::{counted, grouped, one_line};
+use brunt_paper::verify::{Answer, Checked, Difference, VerifyError, verify};
+use brunt_paper::{is_paper as is_ours, is_pdf};
+use brunt_report::{counted, grouped, one_line, write_new};
 use serde_json::json;
 
 use crate::exit::Exit;
@@ -33,6 +33,17 @@ enum PaperError {
     Io(#[from] io::Error),
     #[error("the evidence cannot be written to {}: {source}\n  name a folder that is not there yet", path.display())]
     Extract { path: PathBuf, source: io::Error },
+    #[error("the paper cannot be written to {}: {source}\n  name a file that is not there yet", path.display())]
+    Paper { path: PathBuf, source: io::Error },
+}
+
+/// What to write besides the answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kept<'a> {
+    /// A folder for the evidence.
+    pub(super) extract: Option<&'a Path>,
+    /// A file for the paper that follows.
+    pub(super) paper: Option<&'a Path>,
 }
 
 /// Whether the file at `path` is a PDF, by its first bytes.
@@ -47,18 +58,21 @@ pub(super) fn is_paper(path: &Path) -> bool {
     read && is_pdf(&begin)
 }
 
-/// Judges the paper at `path`, and keeps its evidence in the folder `extract`.
-pub(super) fn judge(path: &Path, extract: Option<&Path>, json: bool, output: &Output) -> Exit {
-    let judged = check(path, extract);
+/// Judges the paper at `path`.
+pub(super) fn judge(path: &Path, kept: Kept<'_>, json: bool, output: &Output) -> Exit {
+    let judged = check(path, kept);
     let exit = match &judged {
-        Ok(checked) if checked.differences.is_empty() => Exit::Passed,
-        Ok(checked) if checked.is_own => Exit::Failed,
+        Ok(checked) => match checked.answer {
+            Answer::Follows => Exit::Passed,
+            Answer::Contradicted => Exit::Failed,
+            Answer::OtherVersion | Answer::Rewritten => Exit::NoAnswer,
+        },
         Err(PaperError::Verify(error)) if error.is_damage() => Exit::Failed,
         _ => Exit::NoAnswer,
     };
     match (&judged, json) {
         (_, true) => output.data(&line(path, &judged)),
-        (Ok(checked), false) => output.show(&said(path, checked, output)),
+        (Ok(checked), false) => output.show(&said(path, checked, kept, output)),
         (Err(error), false) => {
             let path = path.display().to_string();
             output.error(&format!("{}: {error}", one_line(&path)));
@@ -71,12 +85,18 @@ pub(super) fn judge(path: &Path, extract: Option<&Path>, json: bool, output: &Ou
     exit
 }
 
-fn check(path: &Path, extract: Option<&Path>) -> Result<Checked, PaperError> {
+fn check(path: &Path, kept: Kept<'_>) -> Result<Checked, PaperError> {
     let mut bytes = Vec::new();
     let file = fs::OpenOptions::new().read(true).open(path)?;
     file.take(BYTES_MAX).read_to_end(&mut bytes)?;
     let checked = verify(&bytes, version::LONG)?;
-    if let Some(folder) = extract {
+    if let Some(out) = kept.paper {
+        write_new(out, &checked.follows, is_ours).map_err(|source| PaperError::Paper {
+            path: out.to_owned(),
+            source,
+        })?;
+    }
+    if let Some(folder) = kept.extract {
         keep(&checked, folder).map_err(|source| PaperError::Extract {
             path: folder.to_owned(),
             source,
@@ -101,7 +121,7 @@ fn keep(checked: &Checked, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn said(path: &Path, checked: &Checked, output: &Output) -> String {
+fn said(path: &Path, checked: &Checked, kept: Kept<'_>, output: &Output) -> String {
     let name = path.display().to_string();
     let mut text = format!(
         "{}: {}, {}, made by brunt {}",
@@ -116,32 +136,41 @@ fn said(path: &Path, checked: &Checked, output: &Output) -> String {
     let shown = checked.differences.len().min(SHOWN_MAX);
     let more = checked.differences.len() - shown + checked.more;
     if more > 0 {
-        text += &format!("\n  and {} more", grouped(more as u64));
+        let least = if checked.more > 0 { "at least " } else { "" };
+        text += &format!("\n  and {least}{} more", grouped(more as u64));
     }
     text += &format!("\n{:14}SHA-256 {}", "evidence", checked.digest);
     text += &format!("\n{:14}{}", "verdict", checked.headline);
+    if let Some(out) = kept.paper {
+        let out = out.display().to_string();
+        text += &format!("\n{:14}{}", "it makes", one_line(&out));
+    }
     let numbers = counted(checked.numbers as u64, "number");
-    let end = match (checked.differences.is_empty(), checked.is_own) {
-        (true, true) => format!(
+    let not_judged = output.paint(Tone::Faint, "NOT JUDGED");
+    let mut end = match checked.answer {
+        Answer::Follows => format!(
             "{}  all {numbers} follow from the evidence",
             output.paint(Tone::Good, "PASS")
         ),
-        (true, false) => format!(
-            "{}  all {numbers} follow from the evidence; another version made the paper, so only its words were compared",
-            output.paint(Tone::Good, "PASS")
-        ),
-        (false, true) => format!(
+        Answer::Contradicted => format!(
             "{}  {} not follow from the evidence",
             output.paint(Tone::Bad, "FAIL"),
             does(checked)
         ),
-        (false, false) => format!(
-            "{}  {} not follow, but another version made the paper and may word it otherwise\n  ask that version: brunt {}",
-            output.paint(Tone::Doubt, "ERROR"),
-            does(checked),
+        Answer::OtherVersion => format!(
+            "{not_judged}  the evidence holds together, but another version of brunt made the paper, so its pages were not compared\n  \
+             ask that version: brunt {}",
             one_line(&checked.program)
         ),
+        Answer::Rewritten => format!(
+            "{not_judged}  it is not byte for byte what its evidence makes: another program wrote it anew, or changed what only \
+             some programs show"
+        ),
     };
+    let is_judged = matches!(checked.answer, Answer::Follows | Answer::Contradicted);
+    if !is_judged && kept.paper.is_none() {
+        end += "\n  show the paper that its evidence makes instead: --paper FILE.pdf";
+    }
     format!("{text}\n\n{end}")
 }
 
@@ -197,7 +226,13 @@ fn line(path: &Path, judged: &Result<Checked, PaperError>) -> String {
             "file": file,
             "kind": "paper",
             "program": checked.program,
-            "same_program": checked.is_own,
+            "same_program": checked.program == version::LONG,
+            "answer": match checked.answer {
+                Answer::Follows => "follows",
+                Answer::Contradicted => "contradicted",
+                Answer::OtherVersion => "other version",
+                Answer::Rewritten => "rewritten",
+            },
             "verdict": checked.headline,
             "evidence_sha256": checked.digest,
             "runs": checked.runs,
