@@ -1,10 +1,11 @@
 //! How this machine is set up for a test: its volumes, the devices beneath them, its kernel. Plain facts, for others to judge.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use brunt_scenario::Scenario;
 use brunt_units::ByteSize;
-use brunt_world_real::facts::{self, BlockDevice, DiskSettings, GroupLimits, Tuning};
+use brunt_world_real::facts::{self, BlockDevice, DiskSettings, GroupLimits, IoLimit, Tuning};
 
 use crate::surroundings::{Used, places};
 
@@ -17,6 +18,8 @@ pub struct Configuration {
     pub tuning: Tuning,
     /// Limits of the control group.
     pub limits: GroupLimits,
+    /// Its limits on I/O to the devices of the volumes.
+    pub io_limits: Vec<IoLimit>,
     /// Processors of this process.
     pub processors: Option<usize>,
     /// Devices that hold swap.
@@ -70,12 +73,16 @@ pub fn configuration(scenario: &Scenario) -> Configuration {
             facts::stack(&device.name).leaves.into_iter().collect()
         })
     });
+    let volumes: Vec<Volume> = places(&plan)
+        .iter()
+        .map(|used| volume(used, &sizes))
+        .collect();
+    let devices = volumes.iter().flat_map(|volume| &volume.devices);
+    let disks: BTreeSet<&str> = devices.map(|one| one.device.disk.as_str()).collect();
     Configuration {
         swap_devices: swap_devices.collect(),
-        volumes: places(&plan)
-            .iter()
-            .map(|used| volume(used, &sizes))
-            .collect(),
+        io_limits: facts::io_limits(disks),
+        volumes,
         tuning: tuning.clone(),
         limits: facts::group_limits(),
         processors: facts::host().processors,

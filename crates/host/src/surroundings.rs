@@ -12,7 +12,7 @@ use brunt_report::result::{
     Backend, Device, Durability, Machine, Origin, Volume, World, WriteCache,
 };
 use brunt_units::ByteSize;
-use brunt_world_real::facts::{self, BlockDevice, DiskCounters, Made, Place, Stack};
+use brunt_world_real::facts::{self, BlockDevice, DiskCounters, IoLimit, Made, Place, Stack};
 use brunt_world_real::{Backend as RealBackend, Kind};
 use rustix::fs::statvfs;
 
@@ -227,6 +227,7 @@ pub fn surroundings(
             remark: "the run has not ended".to_owned(),
             ..SystemLog::default()
         }),
+        io_limits: Some(io_limits(places)),
         replicas: Vec::new(),
         backend: Backend {
             name: backend.kind.to_string(),
@@ -243,6 +244,22 @@ pub fn surroundings(
             .collect(),
         origin,
     }
+}
+
+/// What control groups limit of the I/O to any device beneath `places`, now, in words.
+pub fn io_limits(places: &[Used]) -> Vec<String> {
+    let devices = places.iter().flat_map(|used| &used.stack.devices);
+    let disks: BTreeSet<&str> = devices.map(|device| device.disk.as_str()).collect();
+    let limits = facts::io_limits(disks).into_iter();
+    let words = limits.map(|limit| {
+        let IoLimit {
+            device,
+            limit,
+            group,
+        } = limit;
+        format!("{limit} on {device} in {}", group.display())
+    });
+    words.collect()
 }
 
 /// Devices that are files whose I/O goes through the page cache, and these files.

@@ -128,6 +128,7 @@ impl Server {
             host: Vec::new(),
             busiest: None,
             system_log: None,
+            io_limits: None,
             replicas: Vec::new(),
             backend: Backend {
                 name: "modelled storage".to_owned(),

@@ -155,6 +155,7 @@ fn surroundings(plan: &Plan) -> Surroundings {
         host: Vec::new(),
         busiest: None,
         system_log: None,
+        io_limits: None,
         replicas: Vec::new(),
         machine: Machine {
             name: "made-up".to_owned(),

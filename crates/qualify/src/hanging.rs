@@ -9,6 +9,8 @@
 //!    300 s    the test ends; what cannot be closed stays open, and a report is written
 //! ```
 //!
+//! Time in which the program itself did not run does not count ([`crate::pulse`]).
+//!
 //! Requests to the volume count like I/O (`naming`): a rename that hangs keeps a log from rolling.
 //!
 //! Once the test is over, the wait for a hung I/O ends after 30 s.
@@ -19,9 +21,12 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use brunt_units::{ByteSize, Span, Time};
-use brunt_world::{Class, Disk, FileId, Io, Op, Ticket, TicketId, Tickets, World};
+use brunt_world::{Class, Clock, Disk, FileId, Io, Op, Ticket, TicketId, Tickets, Watcher, World};
 
 use crate::naming::NameRecorder;
+use crate::plan::Plan;
+use crate::pulse::{Pulse, Standstill};
+use crate::stops::{Stop, Stops};
 
 /// An I/O in flight for this long is hung. Source: the engine's own limit; microsoft/Extensible-Storage-Engine,
 /// `JET_paramHungIOThreshold`, 30 seconds.
@@ -132,19 +137,26 @@ pub struct FlightRecorder {
     /// Requests to the volume, by number.
     seen_names: RefCell<BTreeSet<u64>>,
     hung: RefCell<Hung>,
+    clock: Rc<dyn Clock>,
+    stops: Rc<Stops>,
+    pulse: Pulse,
 }
 
 impl FlightRecorder {
-    /// Watches the disk and the volume of `world`.
-    pub fn over(world: &World) -> Rc<Self> {
+    /// Watches the disk and the volume of `world`, in which `plan` is tested.
+    pub fn over(world: &World, plan: &Plan) -> Rc<Self> {
+        let stops = Rc::new(Stops::of(plan));
         Rc::new(Self {
             inner: Rc::clone(&world.disk),
             slabs: RefCell::default(),
             names: RefCell::default(),
             seen: RefCell::default(),
-            asked: NameRecorder::over(world),
+            asked: NameRecorder::over(world, &stops),
             seen_names: RefCell::default(),
             hung: RefCell::default(),
+            clock: Rc::clone(&world.clock),
+            pulse: Pulse::new(&world.clock),
+            stops,
         })
     }
 
@@ -162,6 +174,42 @@ impl FlightRecorder {
         self.names.borrow_mut().insert(file, path.to_owned());
     }
 
+    /// Stops and gaps count from now on.
+    pub(crate) fn begin_collection(&self) {
+        self.stops.begin(self.clock.now());
+        self.pulse.begin();
+    }
+
+    /// The program will be woken at `next`, and then calls [`Self::beat`].
+    pub(crate) fn expect(&self, next: Time) {
+        self.pulse.expect(next);
+    }
+
+    /// The program runs, and will say so again within `every`.
+    pub(crate) fn beat(&self, every: Span) {
+        match self.pulse.beat(every) {
+            Some((from, until)) => self.stops.leave_out(from, until),
+            None => self.stops.settle(),
+        }
+    }
+
+    /// The longest stop of the collection so far.
+    pub(crate) fn stop(&self) -> Stop {
+        self.stops.longest(self.clock.now())
+    }
+
+    /// The gaps of the collection so far.
+    pub(crate) fn standstill(&self) -> Standstill {
+        self.pulse.standstill()
+    }
+
+    /// What there is to say about stops and gaps, each once.
+    pub(crate) fn news(&self) -> Vec<String> {
+        let mut news = self.pulse.news();
+        news.extend(self.stops.news());
+        news
+    }
+
     /// Checks for I/Os that hang at `now`; returns how long the oldest has been in flight.
     pub fn look(&self, now: Time) -> Option<Span> {
         let latest = now.0.checked_sub(HUNG.0).map(Time)?;
@@ -172,16 +220,19 @@ impl FlightRecorder {
                 .into_iter()
                 .map(move |(id, since)| (slab, flights, id, since))
         });
+        let hangs = |since| Some(self.pulse.ran_since(since)).filter(|age| *age >= HUNG);
         let mut oldest = None;
         let mut hung = self.hung.borrow_mut();
         for (slab, flights, id, since) in hanging {
-            oldest = oldest.max(Some(now - since));
+            let Some(age) = hangs(since) else { continue };
+            oldest = oldest.max(Some(age));
             if self.seen.borrow_mut().insert((slab, id)) {
                 hung.add(|| self.describe(flights.find(id)));
             }
         }
         for (number, since, words) in self.asked.asked_by(latest) {
-            oldest = oldest.max(Some(now - since));
+            let Some(age) = hangs(since) else { continue };
+            oldest = oldest.max(Some(age));
             if self.seen_names.borrow_mut().insert(number) {
                 hung.add(|| words);
             }
@@ -203,7 +254,7 @@ impl FlightRecorder {
                 class: flight.class,
                 path: self.asked.opened_by(flight.file)?,
                 bytes: flight.length,
-                age: now - since,
+                age: self.pulse.ran_since(since),
             })
         });
         unfinished.collect()
@@ -248,6 +299,13 @@ impl Disk for FlightRecorder {
         let ticket = self.inner.submit(io);
         let id = ticket.id();
         flight.turn = id.turn;
+        if flight.class != Class::Metadata
+            && let Some(lane) = self.asked.lane(flight.file, flight.op)
+        {
+            lane.submitted(self.clock.now());
+            let watcher: Rc<dyn Watcher> = lane;
+            ticket.tickets().watch(id, &watcher);
+        }
         let mut slabs = self.slabs.borrow_mut();
         let own = |flights: &Flights| flights.tickets.is_same(ticket.tickets());
         let at = slabs.iter().position(own).unwrap_or_else(|| {
@@ -268,6 +326,7 @@ mod tests {
     use brunt_world_virtual::{Delay, VirtualOptions, VirtualWorld};
 
     use super::*;
+    use crate::plan::tests::plan;
 
     #[test]
     fn an_io_hangs_after_thirty_seconds_and_counts_once() {
@@ -278,7 +337,7 @@ mod tests {
         let mut machine = VirtualWorld::new(options);
         let world = machine.world.clone();
         machine.executor.block_on(async move {
-            let recorder = FlightRecorder::over(&world);
+            let recorder = FlightRecorder::over(&world, &plan());
             let world = recorder.world(&world);
             let path = Path::new("a.edb");
             let file = world.volume.open(path, OpenMode::CreateNew).await.unwrap();

@@ -18,8 +18,8 @@
 //! | [`rules`] | rules and verdict |
 //! | [`result`] | the result in its written form |
 //!
-//! Beside them: [`plan`] and [`goal`], the inputs; [`precision`], when a prediction knows enough; [`progress`], [`live`] and [`sampling`], the progress; `hanging`, [`injection`]
-//! and `naming`, layers between engine and world; [`error`], why a test cannot run.
+//! Beside them: [`plan`] and [`goal`], the inputs; [`precision`], when a prediction knows enough; [`progress`], [`live`] and [`sampling`], the progress; `hanging`, [`stops`], [`pulse`],
+//! [`injection`] and `naming`, layers between engine and world; [`error`], why a test cannot run.
 
 pub mod copies;
 pub mod error;
@@ -35,9 +35,11 @@ pub mod phases;
 pub mod plan;
 pub mod precision;
 pub mod progress;
+pub mod pulse;
 pub mod result;
 pub mod rules;
 pub mod sampling;
 pub mod server;
 pub mod shards;
+pub mod stops;
 pub mod truth;

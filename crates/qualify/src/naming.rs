@@ -10,8 +10,10 @@ use std::rc::Rc;
 
 use brunt_units::Time;
 use brunt_world::{
-    Answer, Clock, FileId, OpenMode, Space, Spawner, Volume, VolumeError, World, answer,
+    Answer, Clock, FileId, Op, OpenMode, Space, Spawner, Volume, VolumeError, World, answer,
 };
+
+use crate::stops::{Lane, Lanes, Stops};
 
 /// A pending request.
 #[derive(Clone, Debug)]
@@ -28,13 +30,21 @@ pub(crate) struct NameRecorder {
     spawner: Spawner,
     next: Cell<u64>,
     waiting: Rc<RefCell<BTreeMap<u64, Waiting>>>,
-    /// The paths that open files were opened by.
-    opened: Rc<RefCell<BTreeMap<FileId, PathBuf>>>,
+    opened: Rc<RefCell<BTreeMap<FileId, Opened>>>,
+    stops: Rc<Stops>,
+}
+
+/// An open file.
+#[derive(Debug)]
+struct Opened {
+    /// The path that it was opened by.
+    path: PathBuf,
+    lanes: Lanes,
 }
 
 impl NameRecorder {
-    /// Watches the volume of `world`.
-    pub(crate) fn over(world: &World) -> Rc<Self> {
+    /// Watches the volume of `world`, whose files have the streams of `stops`.
+    pub(crate) fn over(world: &World, stops: &Rc<Stops>) -> Rc<Self> {
         Rc::new(Self {
             inner: Rc::clone(&world.volume),
             clock: Rc::clone(&world.clock),
@@ -42,12 +52,19 @@ impl NameRecorder {
             next: Cell::new(0),
             waiting: Rc::default(),
             opened: Rc::default(),
+            stops: Rc::clone(stops),
         })
     }
 
     /// The path that an open file was opened by.
     pub(crate) fn opened_by(&self, file: FileId) -> Option<PathBuf> {
-        self.opened.borrow().get(&file).cloned()
+        let opened = self.opened.borrow();
+        opened.get(&file).map(|file| file.path.clone())
+    }
+
+    /// The stream of an I/O on an open file.
+    pub(crate) fn lane(&self, file: FileId, op: Op) -> Option<Rc<Lane>> {
+        self.opened.borrow().get(&file)?.lanes.of(op).cloned()
     }
 
     /// Requests issued by `latest` that are still pending: number, time of issue, and description.
@@ -93,11 +110,15 @@ impl NameRecorder {
 
 impl Volume for NameRecorder {
     fn open(&self, path: &Path, mode: OpenMode) -> Answer<FileId> {
-        let (opened, name) = (Rc::clone(&self.opened), path.to_owned());
+        let opened = Rc::clone(&self.opened);
+        let own = Opened {
+            path: path.to_owned(),
+            lanes: self.stops.lanes_of(path),
+        };
         let asked = self.inner.open(path, mode);
         self.watch_and("opening", path, asked, move |answer| {
             if let Ok(file) = answer {
-                opened.borrow_mut().insert(*file, name);
+                opened.borrow_mut().insert(*file, own);
             }
         })
     }

@@ -22,7 +22,9 @@ use brunt_stats::{Latencies, LatencyLog, Meter, OperationLatencies, Reading, Ser
 use brunt_units::{Span, Time};
 
 use crate::plan::Plan;
+use crate::pulse::Standstill;
 use crate::rules::Samples;
+use crate::stops::Stop;
 
 /// The whole server in one interval.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,6 +50,8 @@ pub struct Sampler {
     counters: Counters,
     latency_log: LatencyLog,
     held: Held,
+    stop: Stop,
+    standstill: Standstill,
 }
 
 /// Approximate limit of lines for single files in the latency log.
@@ -143,6 +147,10 @@ pub struct Collected {
     pub log_writes: Vec<Samples>,
     /// Operations, by instance.
     pub operations: Vec<OperationLatencies>,
+    /// The longest time in which I/O was in flight and none completed.
+    pub stop: Stop,
+    /// When the program did not run.
+    pub standstill: Standstill,
 }
 
 impl Sampler {
@@ -172,6 +180,8 @@ impl Sampler {
                 .collect(),
             operations: vec![OperationLatencies::default(); plan.instances.len()],
             held: Held::new(plan),
+            stop: Stop::default(),
+            standstill: Standstill::default(),
             counters: Counters::new(),
             latency_log: match carried {
                 Some(_) => LatencyLog::carried_on(),
@@ -232,6 +242,11 @@ impl Sampler {
     /// The running interval is the last: when it is closed, no histogram is held back any more.
     pub fn is_last(&mut self) {
         self.held.every = 1;
+    }
+
+    /// Sets the longest stop so far, and when the program did not run.
+    pub(crate) fn note_still(&mut self, stop: Stop, standstill: Standstill) {
+        (self.stop, self.standstill) = (stop, standstill);
     }
 
     /// Adds the queues of passive copies, by name, at the end of the interval that is closed at `now`.
@@ -362,6 +377,8 @@ impl Sampler {
             reads: taken(&self.databases),
             log_writes: taken(&self.logs),
             operations: self.operations.clone(),
+            stop: self.stop.clone(),
+            standstill: self.standstill.clone(),
         }
     }
 }

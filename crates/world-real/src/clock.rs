@@ -74,10 +74,20 @@ impl Clock for OsClock {
             Spend::Ready
         }
     }
+
+    /// Since the machine booted: how far a clock that goes on meanwhile is ahead of the monotonic one.
+    fn suspended(&self) -> Span {
+        let boot_time = nanos(ClockId::Boottime);
+        Span(boot_time.saturating_sub(monotonic_nanos()))
+    }
 }
 
 fn monotonic_nanos() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
+    nanos(ClockId::Monotonic)
+}
+
+fn nanos(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
     // Neither part is negative: this clock starts at boot.
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }

@@ -28,7 +28,7 @@ pub use disk_settings::{DiskSettings, Transport, disk_settings};
 pub use diskstats::{DiskCounters, disk_counters};
 pub use frequency::frequency_mhz;
 pub use host::{Host, host};
-pub use limits::{GroupLimits, group_limits};
+pub use limits::{GroupLimits, IoLimit, group_limits, io_limits};
 pub use load::{
     Pressure, ProcessorTimes, memory_available, pressure, processor_times, thread_use, throttled,
 };

@@ -18,6 +18,11 @@ pub trait Clock {
     /// pages are all cached would never let time pass. In the real world the time has passed by itself, and a long-running task
     /// yields here so that completions are reaped.
     fn spend(&self, cpu: Span) -> Spend;
+
+    /// How long the machine has been suspended so far, which does not advance [`Self::now`].
+    fn suspended(&self) -> Span {
+        Span::ZERO
+    }
 }
 
 /// Waits until a point in time; see [`crate::World::sleep_until`].

@@ -50,7 +50,7 @@ pub use executor::{Executor, Parked, Reactor, Spawner, Task, TaskId, Tasks};
 pub use frame::{Frame, FramePlace, Frames, SLAB_BYTES, SlabSource};
 pub use net::{Net, NetError, Reply, SocketId};
 pub use schedule::{Due, Schedule};
-pub use ticket::{Completion, Ticket, TicketId, Tickets};
+pub use ticket::{Completion, Ticket, TicketId, Tickets, Watcher};
 pub use volume::{FileId, OpenMode, Space, Volume, VolumeError};
 
 use std::rc::Rc;

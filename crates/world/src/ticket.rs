@@ -58,6 +58,12 @@ impl Completion {
     }
 }
 
+/// Hears of the completion of I/Os.
+pub trait Watcher {
+    /// The world saw an I/O complete at `done_at`; no continuation has run yet.
+    fn completed(&self, done_at: Time);
+}
+
 enum Slot {
     /// Unused; the next free slot, if any.
     Free(Option<u32>),
@@ -65,6 +71,7 @@ enum Slot {
         submitted_at: Time,
         waiter: Option<TaskId>,
         detached: bool,
+        watcher: Option<Rc<dyn Watcher>>,
     },
     Done(Completion),
 }
@@ -104,6 +111,7 @@ impl Tickets {
             submitted_at,
             waiter: None,
             detached: false,
+            watcher: None,
         };
         slab.pending += 1;
         let slot = match slab.free {
@@ -160,10 +168,15 @@ impl Tickets {
             submitted_at,
             waiter,
             detached,
-        } = entry.slot
+            watcher,
+        } = &mut entry.slot
         else {
             panic!("completion of an I/O that is not in flight");
         };
+        if let Some(watcher) = watcher.take() {
+            watcher.completed(done_at);
+        }
+        let (submitted_at, waiter, detached) = (*submitted_at, *waiter, *detached);
         if detached {
             slab.release(id.slot);
         } else {
@@ -176,6 +189,19 @@ impl Tickets {
             if let Some(task) = waiter {
                 self.tasks.wake(task);
             }
+        }
+    }
+
+    /// Lets `watcher` hear of the completion of the I/O `id`; at once when it is over.
+    pub fn watch(&self, id: TicketId, watcher: &Rc<dyn Watcher>) {
+        let mut slab = self.slab.borrow_mut();
+        let entry = &mut slab.entries[id.slot as usize];
+        match &mut entry.slot {
+            Slot::Pending { watcher: own, .. } if entry.turn == id.turn => {
+                *own = Some(Rc::clone(watcher));
+            }
+            Slot::Done(done) if entry.turn == id.turn => watcher.completed(done.done_at),
+            _ => {}
         }
     }
 
@@ -371,6 +397,28 @@ mod tests {
             tickets.complete(second_id, Ok(()), Time(4), Segments::new());
             assert_eq!(second.await.submitted_at, Time(3));
         });
+    }
+
+    #[test]
+    fn a_watcher_hears_of_a_completion_before_or_after_it() {
+        #[derive(Default)]
+        struct Heard(RefCell<Vec<Time>>);
+        impl Watcher for Heard {
+            fn completed(&self, done_at: Time) {
+                self.0.borrow_mut().push(done_at);
+            }
+        }
+        let tickets = Tickets::new(&Tasks::default());
+        let heard = Rc::new(Heard::default());
+        let watcher: Rc<dyn Watcher> = Rc::<Heard>::clone(&heard);
+        let (_early, early) = tickets.issue(Time(1));
+        tickets.watch(early, &watcher);
+        assert_eq!(*heard.0.borrow(), []);
+        tickets.complete(early, Ok(()), Time(4), Segments::new());
+        let (_late, late) = tickets.issue(Time(2));
+        tickets.complete(late, Ok(()), Time(5), Segments::new());
+        tickets.watch(late, &watcher);
+        assert_eq!(*heard.0.borrow(), [Time(4), Time(5)]);
     }
 
     #[test]

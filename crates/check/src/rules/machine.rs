@@ -108,6 +108,19 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "raise memory.max, or make `cache_max` smaller",
         windows: "job objects: memory limit",
     },
+    Rule {
+        id: "io-limit",
+        title: "I/O limit of the control group",
+        group: Group::Machine,
+        versions: ALL,
+        severity: Severity::Warning,
+        measure: io_limit,
+        wanted: Wanted::OneOf(&["no limit"]),
+        reason: "I/O waits for the limit and not for the storage; a test that fails meanwhile is invalid.",
+        source: "kernel documentation, Documentation/admin-guide/cgroup-v2.rst: io.max",
+        remedy: "run outside the group, or lift io.max (version 1: blkio.throttle.*) of it and of the groups around it",
+        windows: "job objects: I/O rate control",
+    },
 ];
 
 fn clock(subject: &Subject<'_>) -> Measured {
@@ -199,4 +212,16 @@ fn memory_limit(subject: &Subject<'_>) -> Measured {
         float(limit.get()),
         float(cache) * 2.0,
     )])
+}
+
+fn io_limit(subject: &Subject<'_>) -> Measured {
+    let limits = &subject.machine()?.io_limits;
+    let items = limits
+        .iter()
+        .map(|limit| Item::new(&limit.device, limit.limit.as_str()));
+    let items: Vec<Item> = items.collect();
+    Ok(match items.is_empty() {
+        true => vec![Item::new("the control group", "no limit")],
+        false => items,
+    })
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use brunt_host::configuration::Configuration;
 use brunt_units::ByteSize;
-use brunt_world_real::facts::{Made, WriteCache};
+use brunt_world_real::facts::{IoLimit, Made, WriteCache};
 
 use self::subjects::*;
 use crate::judge::Outcome;
@@ -311,6 +311,13 @@ fn cases() -> Vec<(&'static str, Outcome, Outcome)> {
     });
     on_host("memory-limit", &|machine| {
         machine.limits.memory = Some(ByteSize::mib(64))
+    });
+    on_host("io-limit", &|machine| {
+        machine.io_limits = vec![IoLimit {
+            device: "sda".to_owned(),
+            limit: "rbps=1048576".to_owned(),
+            group: "/sys/fs/cgroup/batch".into(),
+        }]
     });
     cases
 }

@@ -11,8 +11,10 @@ use brunt_stats::Latencies;
 use brunt_units::Span;
 use brunt_world::World;
 
+use crate::hanging::FlightRecorder;
+
 /// Interval between two wake-ups. Short compared with a sample, and too rare to cost anything.
-const EVERY: Span = Span::millis(10);
+pub(crate) const EVERY: Span = Span::millis(10);
 
 /// A task that wakes regularly and records how late it was.
 pub(crate) struct Punctuality {
@@ -22,18 +24,23 @@ pub(crate) struct Punctuality {
 
 impl Punctuality {
     /// Starts the task.
-    pub(crate) fn watch(world: &World) -> Rc<Self> {
+    pub(crate) fn watch(world: &World, recorder: &Rc<FlightRecorder>) -> Rc<Self> {
         let watch = Rc::new(Self {
             delays: RefCell::new(Latencies::new()),
             over: Cell::new(false),
         });
         let (watching, world) = (Rc::clone(&watch), world.clone());
+        let recorder = Rc::clone(recorder);
+        recorder.expect(world.clock.now() + EVERY);
         drop(world.clone().spawner.spawn(async move {
             while !watching.over.get() {
                 let wanted = world.clock.now() + EVERY;
                 world.sleep_until(wanted).await;
                 let late = world.clock.now() - wanted;
                 watching.delays.borrow_mut().record(late);
+                if !watching.over.get() {
+                    recorder.beat(EVERY);
+                }
             }
         }));
         watch
@@ -64,13 +71,14 @@ mod tests {
     use brunt_world_virtual::{VirtualOptions, VirtualWorld};
 
     use super::*;
+    use crate::plan::tests::plan;
 
     #[test]
     fn a_virtual_world_measures_no_delay() {
         let mut machine = VirtualWorld::new(VirtualOptions::new(1));
         let world = machine.world.clone();
         let delays = machine.executor.block_on(async move {
-            let watch = Punctuality::watch(&world);
+            let watch = Punctuality::watch(&world, &FlightRecorder::over(&world, &plan()));
             world.sleep(Span::seconds(1)).await;
             watch.end()
         });

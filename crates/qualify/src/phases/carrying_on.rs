@@ -21,9 +21,11 @@ use brunt_units::{Span, Time};
 use crate::hanging::Hung;
 use crate::phases::test_run::TestRun;
 use crate::plan::{Carried, Plan};
+use crate::pulse::Standstill;
 use crate::result::{ReadTotal, VolumeUse};
 use crate::rules::{RuleId, Samples};
 use crate::sampling::{Collected, database_streams, log_streams};
+use crate::stops::Stop;
 use crate::truth::oracle::Findings;
 
 impl Carried {
@@ -162,7 +164,16 @@ fn collected(plan: &Plan, earlier: &Earlier) -> Collected {
         operations: instances
             .map(|instance| operations(&instance.name))
             .collect(),
+        stop: stopped(&earlier.result.rules),
+        standstill: Standstill::default(),
     }
+}
+
+/// The longest stop that an interrupted run has reported.
+fn stopped(rules: &[Rule]) -> Stop {
+    let rule = rules.iter().find(|rule| RuleId::LongestStop.is(rule));
+    let reported = rule.and_then(|rule| Some(Stop::reported(rule.measured?, &rule.remark)));
+    reported.unwrap_or_default()
 }
 
 impl Collected {
@@ -185,6 +196,8 @@ impl Collected {
         for (operations, next) in self.operations.iter_mut().zip(&next.operations) {
             operations.merge(next);
         }
+        self.stop = self.stop.or(next.stop.later_by(self.length));
+        self.standstill = self.standstill.and(next.standstill, self.length);
         self.length += next.length;
         self
     }

@@ -9,7 +9,7 @@ use brunt_world::{Class, Op};
 use crate::goal::Growth;
 use crate::hanging::GIVEN_UP;
 use crate::live::Gauge;
-use crate::load::punctuality::Punctuality;
+use crate::load::punctuality::{EVERY, Punctuality};
 use crate::load::{Load, RATE_MIN};
 use crate::phases::run::{Director, LOOK, TICK};
 use crate::phases::test_run::TestRun;
@@ -59,9 +59,12 @@ impl Director<'_> {
             tell_at: now,
             look_at: now,
         };
-        let punctuality = Punctuality::watch(self.world);
+        self.recorder.begin_collection();
+        let punctuality = Punctuality::watch(self.world, self.recorder);
         load.sessions.begin_collection();
         loop {
+            // Before anything is judged: the task that beats may not have run yet.
+            self.recorder.beat(EVERY);
             let now = self.now();
             if !run.is_shortened && self.listener.has_enough() {
                 // Whole samples are comparable.
@@ -93,6 +96,8 @@ impl Director<'_> {
                         log: load.sessions.log(),
                         hung: self.recorder.hung(),
                         delays: punctuality.so_far(),
+                        stop: self.recorder.stop(),
+                        standstill: self.recorder.standstill(),
                     });
                 }
                 if let Some(followers) = server.followers() {
@@ -105,6 +110,7 @@ impl Director<'_> {
                 if over {
                     sampler.is_last();
                 }
+                sampler.note_still(self.recorder.stop(), self.recorder.standstill());
                 let recorded = sampler.close(now, board, &operations, resident());
                 self.listener.recorded(&recorded);
             }

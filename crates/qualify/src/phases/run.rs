@@ -103,7 +103,7 @@ pub(crate) async fn direct(
     work: impl AsyncFnOnce(&Director<'_>) -> Result<TestRun, RunError>,
 ) -> Result<TestRun, RunError> {
     let (world, injection) = Injection::before(world, plan);
-    let recorder = FlightRecorder::over(&world);
+    let recorder = FlightRecorder::over(&world, plan);
     let director = Director {
         world: &recorder.world(&world),
         recorder: &recorder,
@@ -119,7 +119,7 @@ pub(crate) async fn direct(
 /// Takes a test through its phases.
 pub(crate) struct Director<'a> {
     pub(crate) world: &'a World,
-    pub(crate) recorder: &'a FlightRecorder,
+    pub(crate) recorder: &'a Rc<FlightRecorder>,
     pub(crate) injection: &'a Injection,
     pub(crate) plan: &'a Plan,
     pub(crate) listener: &'a dyn Listener,
@@ -439,11 +439,13 @@ impl Director<'_> {
     pub(crate) async fn unless_hung<T>(&self, work: impl Future<Output = T>) -> Result<T, GaveUp> {
         let mut work = pin!(work);
         let mut alarm = Box::pin(self.world.sleep(LOOK));
+        self.recorder.expect(self.now() + LOOK);
         poll_fn(|context| {
             if let Poll::Ready(done) = work.as_mut().poll(context) {
                 return Poll::Ready(Ok(done));
             }
             while alarm.as_mut().poll(context).is_ready() {
+                self.recorder.beat(LOOK);
                 if self.recorder.look(self.now()).is_some() {
                     return Poll::Ready(Err(GaveUp));
                 }
@@ -477,6 +479,13 @@ impl Director<'_> {
         }
     }
 
+    /// Waits until `until`, or for longer if the program does not run meanwhile.
+    pub(crate) async fn wait_until(&self, until: Time) {
+        self.recorder.expect(until);
+        self.world.sleep_until(until).await;
+        self.recorder.beat(TICK);
+    }
+
     pub(crate) fn now(&self) -> Time {
         self.world.clock.now()
     }
@@ -486,8 +495,9 @@ impl Director<'_> {
     }
 
     pub(crate) fn tell(&self, news: News) {
-        for strike in self.injection.news() {
-            self.listener.tell(self.now(), &News::Note { text: strike });
+        let notes = self.injection.news().into_iter();
+        for text in notes.chain(self.recorder.news()) {
+            self.listener.tell(self.now(), &News::Note { text });
         }
         self.listener.tell(self.now(), &news);
     }

@@ -91,7 +91,7 @@ impl Director<'_> {
         self.tell(News::Dispatching);
         self.tell(News::CollectionStarted);
         let mut sampler = Sampler::start(self.plan, begun, board);
-        let punctuality = Punctuality::watch(self.world);
+        let punctuality = Punctuality::watch(self.world, self.recorder);
         load.sessions.begin_collection();
         let mut tell_at = begun;
         let mut enough = false;

@@ -61,7 +61,7 @@ impl Director<'_> {
         }
         let (mut look_at, mut is_stuck) = (self.now(), false);
         while !is_stuck && !self.is_warm(&mut state, server, load) && !self.is_over(load) {
-            self.world.sleep(TICK).await;
+            self.wait_until(self.now() + TICK).await;
             self.tend(load);
             is_stuck = self.is_stuck(&mut look_at);
         }

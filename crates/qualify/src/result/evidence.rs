@@ -9,6 +9,7 @@ use brunt_units::{ByteSize, Span};
 use super::{Assembly, Surroundings};
 use crate::copies::Followed;
 use crate::progress::SoFar;
+use crate::pulse::Standstill;
 use crate::rules::device::VolumeReads;
 use crate::rules::tester::Tester;
 use crate::rules::{Evidence, RuleId, SessionsUse, StreamLatency, SystemLog, Unjudged, judge};
@@ -83,6 +84,7 @@ impl Assembly<'_> {
                 .operation_latencies()
                 .from_intended_start
                 .percentile(Percentile::P99),
+            stop: collected.map(|c| c.stop.clone()),
             mailboxes: plan.mailboxes,
             unjudged: match &run.files {
                 Some(files) if files.read_only => Unjudged::WithoutContent,
@@ -100,6 +102,7 @@ impl Assembly<'_> {
             done: plan.kind.done(plan, run),
             tester: Tester {
                 delay_p99: self.run.delays.percentile(Percentile::P99),
+                standstill: self.standstill(),
                 ..Tester::default()
             },
             ..Evidence::default()
@@ -137,11 +140,25 @@ impl Assembly<'_> {
         };
         Tester {
             delay_p99: self.run.delays.percentile(Percentile::P99),
+            standstill: self.standstill(),
+            io_limits: surroundings.io_limits.clone(),
             busy_percent: mean(host_counters::OWN_PROCESSOR)
                 .map(|percent| percent / f64::from(self.plan.shards)),
             host_percent: mean(host_counters::PROCESSOR),
             steal_percent: mean(host_counters::STEAL),
             throttled_percent: mean(host_counters::THROTTLED),
+        }
+    }
+
+    /// When the program did not run, or how late it was at most; `None` where no clock can tell.
+    fn standstill(&self) -> Option<Standstill> {
+        let still = self.run.collected.as_ref()?.standstill.clone();
+        match still.count {
+            0 => Some(Standstill {
+                longest: self.run.delays.max()?,
+                ..still
+            }),
+            _ => Some(still),
         }
     }
 

@@ -26,6 +26,7 @@ use crate::kinds::{backups, recoveries};
 use crate::phases::test_run::TestRun;
 use crate::plan::Plan;
 use crate::progress::SoFar;
+use crate::rules::tester::Tester;
 use crate::rules::{
     Ending, Evidence, RecordsVerified, ReplicaOutcome, SystemLog, bottleneck, integrity, judge,
     sentence, verdict,
@@ -56,6 +57,8 @@ pub struct Surroundings {
     pub durability: Vec<Durability>,
     /// What the kernel said about the devices; `None` in a virtual world.
     pub system_log: Option<SystemLog>,
+    /// Limits of control groups on I/O to the tested devices, in words; `None` where there are no such groups, as in a virtual world.
+    pub io_limits: Option<Vec<String>>,
     /// What became of the replicas of its volumes; empty without.
     pub replicas: Vec<ReplicaOutcome>,
     /// How the result came to be.
@@ -111,9 +114,16 @@ pub fn foreseen(plan: &Plan, surroundings: &Surroundings) -> Vec<String> {
             length: plan.duration,
             ..Assembly::of(plan, &run, meters)
         };
+        let known = Evidence {
+            tester: Tester {
+                io_limits: surroundings.io_limits.clone(),
+                ..Tester::default()
+            },
+            ..Evidence::default()
+        };
         obstacles(&Circumstances {
             headroom: true,
-            ..assembly.circumstances(surroundings, &Evidence::default())
+            ..assembly.circumstances(surroundings, &known)
         })
     })
 }

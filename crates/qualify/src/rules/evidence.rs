@@ -11,6 +11,7 @@ use super::system_log::SystemLog;
 use super::tester::Tester;
 use crate::goal::Target;
 use crate::hanging::Hung;
+use crate::stops::Stop;
 use crate::truth::oracle::Findings;
 
 /// Samples of one stream's mean latency.
@@ -160,6 +161,8 @@ pub struct Evidence {
     pub log_tails: Vec<(String, Span)>,
     /// 99th percentile of operations from their intended start.
     pub operation_p99: Option<Span>,
+    /// The longest time in which I/O was in flight and none completed.
+    pub stop: Option<Stop>,
     /// Mailboxes behind the target, if the scenario names them.
     pub mailboxes: Option<u64>,
     /// Why files were not judged.

@@ -60,16 +60,22 @@ listed! {
         TailLogWrite,
         /// The slowest hundredth of operations.
         TailOperation,
+        /// The longest time in which I/O was in flight and none completed ([`crate::stops`]).
+        LongestStop,
         /// The reads reached the device ([`super::device`]).
         DeviceAgrees,
         /// The program ran on time ([`super::tester`]).
         TesterDelay,
+        /// The program did not stand still ([`crate::pulse`]).
+        TesterStandstill,
         /// The program had processor time to spare.
         TesterProcessor,
         /// Other machines on the host did not take the processor.
         HostStolenTime,
         /// No limit on processor time held the program back.
         HostThrottledTime,
+        /// No control group limits the I/O to the tested devices.
+        HostIoLimits,
     }
 }
 
@@ -113,11 +119,14 @@ impl RuleId {
             Self::TailDatabaseRead => ("tail-database-read", Tail, "tail, database read p99.9"),
             Self::TailLogWrite => ("tail-log-write", Tail, "tail, log write p99.9"),
             Self::TailOperation => ("tail-operation", Tail, "tail, operation p99"),
+            Self::LongestStop => ("longest-stop", Tail, "longest stop of I/O"),
             Self::DeviceAgrees => ("device-agrees", FairTest, "device agrees"),
             Self::TesterDelay => ("tester-delay", FairTest, "tester, delay p99"),
+            Self::TesterStandstill => ("tester-standstill", FairTest, "tester, standstill"),
             Self::TesterProcessor => ("tester-processor", FairTest, "tester, processor"),
             Self::HostStolenTime => ("host-stolen-time", FairTest, "host, stolen time"),
             Self::HostThrottledTime => ("host-throttled-time", FairTest, "host, throttled time"),
+            Self::HostIoLimits => ("host-io-limits", FairTest, "host, I/O limits"),
         };
         RuleName { id, group, title }
     }
@@ -141,8 +150,10 @@ mod tests {
 
     use super::*;
     use crate::kinds::TestKind;
+    use crate::pulse::{GAP, Standstill};
     use crate::rules::tests::{evidence, limits, stream};
     use crate::rules::{Done, Evidence, FilesVerified, ReplicaOutcome, SystemLog, device, judge};
+    use crate::stops::{NOTED, Stop};
     use crate::truth::oracle::Finding;
 
     const MS: Span = Span::millis(1);
@@ -231,6 +242,12 @@ mod tests {
             RuleId::TailDatabaseRead => e.read_tails = vec![("DB1".to_owned(), MS * 100 + tick)],
             RuleId::TailLogWrite => e.log_tails = vec![("Instance 1".to_owned(), MS * 100 + tick)],
             RuleId::TailOperation => e.operation_p99 = Some(MS * 400 + tick),
+            RuleId::LongestStop => {
+                e.stop = Some(Stop {
+                    length: NOTED + tick,
+                    ..Stop::default()
+                });
+            }
             RuleId::DeviceAgrees => {
                 e.volumes = vec![device::VolumeReads {
                     engine: 100 << 20,
@@ -239,9 +256,16 @@ mod tests {
                 }];
             }
             RuleId::TesterDelay => e.tester.delay_p99 = Some(MS + tick),
+            RuleId::TesterStandstill => {
+                e.tester.standstill = Some(Standstill {
+                    longest: GAP + tick,
+                    ..Standstill::default()
+                });
+            }
             RuleId::TesterProcessor => e.tester.busy_percent = Some(90.1),
             RuleId::HostStolenTime => e.tester.steal_percent = Some(5.1),
             RuleId::HostThrottledTime => e.tester.throttled_percent = Some(1.1),
+            RuleId::HostIoLimits => e.tester.io_limits = Some(vec!["rbps=1".to_owned()]),
         }
         TestKind::Performance
     }

@@ -9,7 +9,11 @@ use brunt_units::Span;
 use super::RuleId;
 
 /// The rules whose measured value grows with the length of a test.
-const EXTREMES: [RuleId; 2] = [RuleId::DatabaseReadWorst, RuleId::LogWriteWorst];
+const EXTREMES: [RuleId; 3] = [
+    RuleId::DatabaseReadWorst,
+    RuleId::LogWriteWorst,
+    RuleId::LongestStop,
+];
 /// Up to this share of its limit, in percent, an extreme may be expected to hold for the whole length. Our choice.
 const USED_PERCENT: f64 = 50.0;
 

@@ -77,7 +77,12 @@ fn is_speed(rule: &Rule) -> bool {
 
 /// Whether the machine did not let the program run.
 fn is_held_back(rules: &[Rule]) -> bool {
-    let host = [RuleId::HostStolenTime, RuleId::HostThrottledTime];
+    let host = [
+        RuleId::HostStolenTime,
+        RuleId::HostThrottledTime,
+        RuleId::HostIoLimits,
+        RuleId::TesterStandstill,
+    ];
     let mut broken = rules
         .iter()
         .filter(|rule| rule.outcome == Outcome::Advisory);

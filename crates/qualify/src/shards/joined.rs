@@ -17,10 +17,12 @@ use crate::load::sessions::Log;
 use crate::phases::test_run::TestRun;
 use crate::plan::Plan;
 use crate::progress::{Listener, Live, News, SoFar};
+use crate::pulse::Standstill;
 use crate::result::so_far;
 use crate::sampling::Sampler;
 use crate::shards::news::Steps;
 use crate::shards::part::{Part, latest};
+use crate::stops::Stop;
 
 /// Something that a shard has to say.
 #[derive(Debug)]
@@ -54,6 +56,10 @@ pub struct Sampled {
     pub(crate) hung: Hung,
     /// How late its tasks ran so far.
     pub(crate) delays: Latencies,
+    /// Its longest stop so far.
+    pub(crate) stop: Stop,
+    /// When it did not run, so far.
+    pub(crate) standstill: Standstill,
 }
 
 /// What is kept of a shard.
@@ -70,6 +76,8 @@ struct State {
     log: Log,
     hung: Hung,
     delays: Latencies,
+    stop: Stop,
+    standstill: Standstill,
 }
 
 /// The shards of one test, joined; see the [module](self).
@@ -103,6 +111,8 @@ impl<'a> Joined<'a> {
                 log: Log::default(),
                 hung: Hung::default(),
                 delays: Latencies::new(),
+                stop: Stop::default(),
+                standstill: Standstill::default(),
             }
         };
         let states = (0..shards).map(&mut state).collect();
@@ -197,6 +207,7 @@ impl<'a> Joined<'a> {
             state.cache_bytes = sampled.cache_bytes;
             (state.log, state.hung) = (sampled.log, sampled.hung);
             state.delays = sampled.delays;
+            (state.stop, state.standstill) = (sampled.stop, sampled.standstill);
             board.with(|whole| state.put(sampled.meters, whole));
         }
         if at > sampler.closed_at() {
@@ -204,6 +215,13 @@ impl<'a> Joined<'a> {
             if is_last {
                 sampler.is_last();
             }
+            let shards = || self.shards.iter();
+            let stops = shards().map(|state| state.stop.clone());
+            let stills = shards().map(|state| state.standstill.clone());
+            sampler.note_still(
+                stops.fold(Stop::default(), Stop::or),
+                stills.fold(Standstill::default(), Standstill::beside),
+            );
             let recorded = sampler.close(at, board, &operations, cache_bytes);
             self.listener.recorded(&recorded);
         }
@@ -335,6 +353,8 @@ mod tests {
                 log: Log::default(),
                 hung: Hung::default(),
                 delays: Latencies::new(),
+                stop: Stop::default(),
+                standstill: Standstill::default(),
             }))
         }
     }

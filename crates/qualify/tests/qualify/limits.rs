@@ -6,6 +6,7 @@ use crate::small::{Small, failed, fails, outcome, plan, rule};
 use brunt_qualify::goal::Target;
 use brunt_qualify::kinds::TestKind;
 use brunt_qualify::plan::{Limits, Plan};
+use brunt_qualify::progress::News;
 use brunt_qualify::rules::RuleId;
 use brunt_report::RunResult;
 use brunt_report::result::{Outcome, Verdict};
@@ -225,4 +226,80 @@ fn a_write_that_was_lost_is_a_record_that_is_wrong() {
     let wrong = |result: &&RunResult| outcome(result, RuleId::RecordsVerified) == Outcome::Failed;
     let result = met.iter().find(wrong).unwrap();
     fails(result, RuleId::RecordsVerified, Outcome::Failed);
+}
+
+/// Nothing that is submitted in the second and a half from here completes before its end.
+fn stopped(plan: &Plan, class: fn(&Request) -> bool) -> RunResult {
+    let begin = Time::ZERO + Span::seconds(12);
+    let end = begin + MS * 1_500;
+    on(plan, move |now, request| {
+        match class(request) && (begin..end).contains(&now) {
+            true => end - now,
+            false => FAST,
+        }
+    })
+}
+
+#[test]
+fn a_stop_of_all_io_is_named_with_its_time() {
+    let mut plan = Plan {
+        duration: Span::seconds(150),
+        ..plan()
+    };
+    let result = stopped(&plan, |_| true);
+    fails(&result, RuleId::LongestStop, Outcome::Advisory);
+    assert_eq!(result.verdict, Verdict::Pass, "it advises");
+    let longest = rule(&result, RuleId::LongestStop);
+    let measured = longest.measured.unwrap();
+    assert!((1_495.0..1_505.0).contains(&measured), "{longest:?}");
+    assert!(
+        longest.remark.ends_with(" s after the start"),
+        "{longest:?}"
+    );
+    // No other rule shows it.
+    for id in [
+        RuleId::DatabaseReadWorst,
+        RuleId::LogWriteWorst,
+        RuleId::TailDatabaseRead,
+        RuleId::TailOperation,
+    ] {
+        assert_eq!(outcome(&result, id), Outcome::Ok, "{id:?}");
+    }
+    let writes: fn(&Request) -> bool = |request| request.op != Op::Read;
+    let longest = rule(&stopped(&plan, writes), RuleId::LongestStop).clone();
+    assert_eq!(longest.outcome, Outcome::Advisory);
+    assert!(longest.remark.contains("writes of "), "{longest:?}");
+    plan.limits.strict_tail = true;
+    let strict = stopped(&plan, |_| true);
+    fails(&strict, RuleId::LongestStop, Outcome::Failed);
+    assert_eq!(strict.verdict, Verdict::Fail);
+}
+
+#[test]
+fn a_stop_is_told_once_when_it_ends() {
+    let begin = Time::ZERO + Span::seconds(12);
+    let small = Small {
+        latency: Box::new(
+            move |now, _| match now >= begin && now < begin + MS * 2_000 {
+                true => begin + MS * 2_000 - now,
+                false => FAST,
+            },
+        ),
+        ..Small::new(1)
+    };
+    let left = small.run(&plan());
+    let told = left.news.iter().zip(&left.told_at);
+    let told = told.filter_map(|(news, at)| match news {
+        News::Note { text } if text.starts_with("no I/O completed") => Some((text, *at)),
+        _ => None,
+    });
+    let told: Vec<_> = told.collect();
+    let [(text, at)] = told[..] else {
+        panic!("{told:?}");
+    };
+    assert!(
+        text.starts_with("no I/O completed for 2.00 s, from "),
+        "{text}"
+    );
+    assert!(at - begin < MS * 2_400, "{at:?}");
 }

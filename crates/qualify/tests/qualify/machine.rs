@@ -3,6 +3,7 @@
 
 use crate::small::{Left, Small, fails, outcome, plan};
 use brunt_qualify::plan::Plan;
+use brunt_qualify::pulse::Standstill;
 use brunt_qualify::result::{Surroundings, VolumeUse, foreseen};
 use brunt_qualify::rules::{RuleId, SystemLog};
 use brunt_report::RunResult;
@@ -129,6 +130,67 @@ fn a_host_that_holds_the_program_back_is_named_and_does_not_qualify() {
     );
     for result in [busy, stolen, throttled] {
         assert_eq!(result.verdict, Verdict::Pass, "it only advises");
+    }
+}
+
+/// Storage that is too slow, and a pass; both as far as anybody can tell.
+fn slow_and_fast() -> [Left; 2] {
+    let on = |latency| {
+        let small = Small {
+            latency: Box::new(move |_, _| latency),
+            ..Small::new(1)
+        };
+        small.run(&plan())
+    };
+    [Span::millis(30), Span::micros(200)].map(on)
+}
+
+#[test]
+fn a_program_that_stood_still_is_not_the_storages_fault() {
+    let plan = plan();
+    for (mut test, wanted) in slow_and_fast()
+        .into_iter()
+        .zip([Verdict::Invalid, Verdict::Pass])
+    {
+        let still = |test: &mut Left, longest| {
+            let run = test.run.as_mut().unwrap();
+            run.collected.as_mut().unwrap().standstill = Standstill {
+                count: 1,
+                longest,
+                after: Span::seconds(7),
+                suspended: false,
+            };
+        };
+        still(&mut test, Span::seconds(1));
+        let ran = test.result(&plan);
+        assert_eq!(outcome(&ran, RuleId::TesterStandstill), Outcome::Ok);
+        assert_ne!(ran.verdict, Verdict::Invalid);
+        still(&mut test, Span::seconds(9));
+        let stood = test.result(&plan);
+        fails(&stood, RuleId::TesterStandstill, Outcome::Advisory);
+        assert_eq!(stood.verdict, wanted);
+        let reason = "brunt did not run for 9.0 s, 7 s after the start";
+        assert!(reasons(&stood).contains(reason), "{}", reasons(&stood));
+    }
+}
+
+#[test]
+fn a_limit_on_io_is_not_the_storages_fault() {
+    let plan = plan();
+    for (test, wanted) in slow_and_fast()
+        .into_iter()
+        .zip([Verdict::Invalid, Verdict::Pass])
+    {
+        let told =
+            |limits: Vec<String>| test.result_on(&plan, |around| around.io_limits = Some(limits));
+        let free = told(Vec::new());
+        assert_eq!(outcome(&free, RuleId::HostIoLimits), Outcome::Ok);
+        assert_ne!(free.verdict, Verdict::Invalid);
+        let limit = "rbps=1048576 on sda in /sys/fs/cgroup/batch";
+        let limited = told(vec![limit.to_owned()]);
+        fails(&limited, RuleId::HostIoLimits, Outcome::Advisory);
+        assert_eq!(limited.verdict, wanted);
+        assert!(reasons(&limited).contains(limit), "{}", reasons(&limited));
     }
 }
 

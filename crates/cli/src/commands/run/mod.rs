@@ -20,6 +20,7 @@
 mod ab;
 mod watch;
 
+use std::collections::BTreeSet;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -298,10 +299,14 @@ fn test(
             interrupted.add_to(&mut run, &plan);
         }
         let host = watch.machine();
+        // Those that came since, too.
+        let mut io_limits = BTreeSet::from_iter(surroundings::io_limits(&places));
+        io_limits.extend(before.io_limits.clone().unwrap_or_default());
         let surroundings = Surroundings {
             busiest: host_counters::busiest(&host),
             system_log: Some(kernel.heard()),
             host,
+            io_limits: Some(io_limits.into_iter().collect()),
             ..around(&watch.device_counts(), &backend)
         };
         let result = result(&plan, &run, &surroundings);

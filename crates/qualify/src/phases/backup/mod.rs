@@ -121,7 +121,7 @@ impl Director<'_> {
         let begun = self.now();
         self.tell(News::CollectionStarted);
         server.board().with(crate::sampling::discard);
-        let punctuality = Punctuality::watch(self.world);
+        let punctuality = Punctuality::watch(self.world, self.recorder);
         let mut tasks: Vec<(usize, Task<Result<Span, EngineError>>)> = Vec::new();
         for at in 0..server.tables().len() {
             let (server, world) = (Rc::clone(server), self.world.clone());

@@ -219,6 +219,7 @@ impl Left {
             host: Vec::new(),
             busiest: None,
             system_log: None,
+            io_limits: None,
             replicas: Vec::new(),
             machine: Machine {
                 name: "virtual".to_owned(),
