@@ -156,20 +156,22 @@ impl Options {
             ));
         }
         let mut here = |path: &String| {
-            let (here, is_mapped) = map.here(path);
+            let found = map.here(path);
+            let (here, is_mapped) =
+                found.ok_or_else(|| format!("`{path}`: a path with `..` is not followed"))?;
             settings.paths.push(path.clone());
             if !is_mapped {
                 settings.unmapped.push(path.clone());
             }
-            here
+            Ok::<String, String>(here)
         };
-        let instances = self.databases.iter().zip(&self.logs);
-        let instances: Vec<Instance> = instances
-            .map(|(database, log)| Instance {
-                log: here(log),
-                databases: vec![here(database)],
-            })
-            .collect();
+        let mut instances = Vec::new();
+        for (database, log) in self.databases.iter().zip(&self.logs) {
+            instances.push(Instance {
+                log: here(log)?,
+                databases: vec![here(database)?],
+            });
+        }
         settings.instances = instances;
         Ok(())
     }

@@ -19,6 +19,10 @@ use crate::settings::{Fate, Instance, Noted, Settings, quoted};
 
 /// More elements than this are no configuration.
 const NODES_MAX: u32 = 100_000;
+/// More attributes of one element are none either: each is compared with all others.
+const ATTRIBUTES_MAX: usize = 1_000;
+/// Elements within elements; a configuration has six.
+const DEPTH_MAX: usize = 32;
 
 /// Why a file cannot be imported.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +55,10 @@ pub enum ImportError {
 /// # Errors
 /// [`ImportError`] for the first thing that cannot be read.
 pub fn import(text: &str, map: &PathMap) -> Result<Settings, ImportError> {
+    if let Some(line) = crowded(text) {
+        let why = format!("an element with more than {ATTRIBUTES_MAX} attributes");
+        return Err(ImportError::Xml(line, why));
+    }
     let options = ParsingOptions {
         nodes_limit: NODES_MAX,
         ..ParsingOptions::default()
@@ -61,8 +69,11 @@ pub fn import(text: &str, map: &PathMap) -> Result<Settings, ImportError> {
     if root.tag_name().name() != "configuration" {
         return Err(ImportError::Root(root.tag_name().name().to_owned()));
     }
+    let copies = find(root, "BackupToDisk").map(text_of);
     let mut reader = Reader {
-        document: &document,
+        lines: text.match_indices('\n').map(|(at, _)| at).collect(),
+        copies: copies.is_some_and(|copies| copies.eq_ignore_ascii_case("true")),
+        depth: 0,
         map,
         settings: Settings::default(),
         kind: "performance",
@@ -74,8 +85,29 @@ pub fn import(text: &str, map: &PathMap) -> Result<Settings, ImportError> {
     reader.finish()
 }
 
+/// The line of the first element with too many attributes.
+fn crowded(text: &str) -> Option<u32> {
+    let (mut line, mut attributes) = (1, 0);
+    for byte in text.bytes() {
+        match byte {
+            b'\n' => line += 1,
+            b'<' | b'>' => attributes = 0,
+            b'=' => attributes += 1,
+            _ => {}
+        }
+        if attributes > ATTRIBUTES_MAX {
+            return Some(line);
+        }
+    }
+    None
+}
+
 struct Reader<'a> {
-    document: &'a Document<'a>,
+    /// Where lines end.
+    lines: Vec<usize>,
+    /// Whether backups are copied.
+    copies: bool,
+    depth: usize,
     map: &'a PathMap,
     settings: Settings,
     kind: &'static str,
@@ -94,7 +126,8 @@ fn find<'a>(root: Node<'a, 'a>, name: &str) -> Option<Node<'a, 'a>> {
 
 impl<'a> Reader<'a> {
     fn line(&self, node: Node<'_, '_>) -> u32 {
-        self.document.text_pos_at(node.range().start).row
+        let before = self.lines.partition_point(|end| *end < node.range().start);
+        u32::try_from(before + 1).unwrap_or(u32::MAX)
     }
 
     fn wrong(&self, node: Node<'_, '_>, what: &str) -> ImportError {
@@ -150,9 +183,15 @@ impl<'a> Reader<'a> {
     }
 
     fn children(&mut self, node: Node<'a, 'a>) -> Result<(), ImportError> {
+        self.depth += 1;
         for child in node.children().filter(Node::is_element) {
+            if self.depth > DEPTH_MAX {
+                let what = format!("more than {DEPTH_MAX} elements lie in one another");
+                return Err(self.wrong(child, &what));
+            }
             self.element(child)?;
         }
+        self.depth -= 1;
         Ok(())
     }
 
@@ -325,7 +364,15 @@ impl<'a> Reader<'a> {
     fn decimal(&self, node: Node<'_, '_>) -> Result<f64, ImportError> {
         let number = text_of(node).parse::<f64>().ok();
         let number = number.filter(|number| number.is_finite() && *number >= 0.0);
-        number.ok_or_else(|| self.wrong(node, "a number is wanted"))
+        number.ok_or_else(|| {
+            let with_point = text_of(node).replace(',', ".");
+            let is_number = with_point.parse::<f64>().is_ok();
+            let what = match is_number {
+                true => format!("a number is wanted, with a decimal point: {with_point}"),
+                false => "a number is wanted".to_owned(),
+            };
+            self.wrong(node, &what)
+        })
     }
 
     fn switch(&self, node: Node<'_, '_>) -> Result<bool, ImportError> {
@@ -370,10 +417,10 @@ impl<'a> Reader<'a> {
         key: &'static str,
         shown: fn(f64) -> String,
     ) -> Result<Fate, ImportError> {
-        let number = self.decimal(node)?;
         if self.is_capacity {
             return Ok(comment("not used: the capacity sizes the databases"));
         }
+        let number = self.decimal(node)?;
         if number <= 0.0 {
             return Err(self.wrong(node, "a number above zero is wanted"));
         }
@@ -393,6 +440,7 @@ impl<'a> Reader<'a> {
     }
 
     fn mix(&mut self, node: Node<'a, 'a>) -> Result<(), ImportError> {
+        let [mut inserts, mut deletes, mut replaces] = [0; 3];
         for attribute in node.attributes() {
             let (name, value) = (attribute.name(), attribute.value());
             let key = match name {
@@ -422,8 +470,31 @@ impl<'a> Reader<'a> {
                     what: "a whole number from 0 to 100 is wanted".to_owned(),
                 });
             };
+            match name {
+                "InsertOps" => inserts = percent,
+                "DeleteOps" => deletes = percent,
+                "ReplaceOps" => replaces = percent,
+                _ => {}
+            }
             self.settings.set("profile", key, percent.to_string());
             self.note(node, name, value, keys(&format!("profile.{key}")));
+        }
+        let (sum, line) = (inserts + deletes + replaces, self.line(node));
+        if sum > 100 {
+            return Err(ImportError::Value {
+                line,
+                name: "OperationMix".to_owned(),
+                value: format!("{inserts}, {deletes} and {replaces} %"),
+                what: format!(
+                    "inserts, deletes and replaces add up to {sum} %, and 100 % is all there is"
+                ),
+            });
+        }
+        if deletes > inserts {
+            let warning = format!(
+                "<OperationMix> has more deletes ({deletes} %) than inserts ({inserts} %): the databases shrink, which no mail server's do"
+            );
+            self.settings.warnings.push((line, warning));
         }
         Ok(())
     }
@@ -511,24 +582,22 @@ impl<'a> Reader<'a> {
             match child.tag_name().name() {
                 "DatabasePaths" => {}
                 "Path" if !value.is_empty() => {
-                    let path = self.here(&value);
+                    let path = self.here(child, &value)?;
                     instance.databases.push(path);
                     self.note(child, "", &value, keys("databases"));
                 }
                 "LogPath" if !value.is_empty() => {
-                    instance.log = self.here(&value);
+                    instance.log = self.here(child, &value)?;
                     self.note(child, "", &value, keys("log"));
                 }
                 "DatabaseBackupPath" if value.is_empty() => {
                     self.note(child, "", &value, comment("no backup"));
                 }
                 "DatabaseBackupPath" => {
-                    let copies = find(self.document.root(), "BackupToDisk").map(text_of);
-                    let copies = copies.is_some_and(|copies| copies.eq_ignore_ascii_case("true"));
                     let is_first = self.settings.get("test", "copy_to").is_none();
-                    let fate = match (self.kind, copies, is_first) {
+                    let fate = match (self.kind, self.copies, is_first) {
                         ("database-backup", true, true) => {
-                            let path = self.here(&value);
+                            let path = self.here(child, &value)?;
                             self.settings.set("test", "copy_to", quoted(&path));
                             keys("test.copy_to")
                         }
@@ -548,13 +617,15 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn here(&mut self, path: &str) -> String {
-        let (here, is_mapped) = self.map.here(path);
+    fn here(&mut self, node: Node<'_, '_>, path: &str) -> Result<String, ImportError> {
+        let Some((here, is_mapped)) = self.map.here(path) else {
+            return Err(self.wrong(node, "a path with `..` is not followed"));
+        };
         self.settings.paths.push(path.to_owned());
         if !is_mapped {
             self.settings.unmapped.push(path.to_owned());
         }
-        here
+        Ok(here)
     }
 
     fn finish(mut self) -> Result<Settings, ImportError> {

@@ -32,9 +32,16 @@ impl PathMap {
         folders.filter(|from| !is_used(from)).collect()
     }
 
-    /// The path here, and whether it was mapped.
-    pub fn here(&self, path: &str) -> (String, bool) {
+    /// The path here, and whether it was mapped; `None` where `..` leads out of a folder.
+    pub fn here(&self, path: &str) -> Option<(String, bool)> {
         let plain = plain(path);
+        match plain.split('/').any(|part| part == "..") {
+            true => None,
+            false => Some(self.below(plain)),
+        }
+    }
+
+    fn below(&self, plain: String) -> (String, bool) {
         let mapped = self.0.iter().filter_map(|(from, to)| {
             let rest = rest_below(&plain, from)?;
             Some((from.len(), format!("{to}{rest}")))
@@ -79,7 +86,8 @@ mod tests {
         let mut map = PathMap::default();
         map.add("C:\\Volumes=/mnt/v/").unwrap();
         map.add("c:\\volumes\\Vol2=/two").unwrap();
-        let here = |path: &str| map.here(path);
+        assert_eq!(map.here("C:\\Volumes\\..\\..\\etc"), None);
+        let here = |path: &str| map.here(path).unwrap();
         assert_eq!(
             here("C:\\volumes\\Vol1\\db"),
             ("/mnt/v/Vol1/db".to_owned(), true)

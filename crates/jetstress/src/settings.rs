@@ -50,6 +50,8 @@ pub struct Settings {
     pub is_new: bool,
     /// Paths as they were written.
     pub paths: Vec<String>,
+    /// What Jetstress itself warns of, with the line.
+    pub warnings: Vec<(u32, String)>,
     /// Those that no mapping led here.
     pub unmapped: Vec<String>,
 }

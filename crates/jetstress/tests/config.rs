@@ -154,3 +154,61 @@ fn what_is_unknown_is_named_and_what_is_wrong_is_refused_with_its_line() {
             .contains("no <EseInstance>")
     );
 }
+
+#[test]
+fn values_that_do_not_count_may_be_empty_and_a_comma_is_no_point() {
+    let with = |from: &str, to: &str| CONFIG.replace(from, to);
+    let capacity = with("<DatabaseSizing>Profile<", "<DatabaseSizing>Capacity<");
+    assert_ne!(capacity, CONFIG);
+    let start = capacity.find("<MailboxCount>").unwrap() + "<MailboxCount>".len();
+    let end = start + capacity[start..].find('<').unwrap();
+    let empty = format!("{}{}", &capacity[..start], &capacity[end..]);
+    let settings = import(&empty, &map()).unwrap();
+    assert_eq!(settings.unmapped, Vec::<String>::new());
+    let start = CONFIG.find("<MailboxIops>").unwrap() + "<MailboxIops>".len();
+    let end = start + CONFIG[start..].find('<').unwrap();
+    let comma = format!("{}0,5{}", &CONFIG[..start], &CONFIG[end..]);
+    let said = import(&comma, &map()).unwrap_err().to_string();
+    assert!(said.ends_with("with a decimal point: 0.5"), "{said}");
+}
+
+#[test]
+fn a_mix_is_at_most_all_and_shrinks_nothing_unsaid() {
+    let start = CONFIG.find("<OperationMix").unwrap();
+    let end = start + CONFIG[start..].find("/>").unwrap();
+    let with = |mix: &str| {
+        let text = format!("{}<OperationMix {mix} {}", &CONFIG[..start], &CONFIG[end..]);
+        import(&text, &map())
+    };
+    let line = 1 + CONFIG[..start].matches('\n').count();
+    let said = with("InsertOps=\"60\" DeleteOps=\"30\" ReplaceOps=\"20\"").unwrap_err();
+    let said = said.to_string();
+    assert!(
+        said.starts_with(&format!("line {line}: <OperationMix> is ")),
+        "{said}"
+    );
+    assert!(said.contains("add up to 110 %"), "{said}");
+    let settings = with("InsertOps=\"10\" DeleteOps=\"40\"").unwrap();
+    assert_eq!(settings.warnings.len(), 1);
+    assert!(settings.warnings[0].1.contains("more deletes (40 %)"));
+    assert!(import(CONFIG, &map()).unwrap().warnings.is_empty());
+}
+
+#[test]
+fn hostile_files_are_refused_at_once() {
+    let refused = |text: &str| import(text, &map()).unwrap_err().to_string();
+    let nested = "<EseInstances>".repeat(40_000) + &"</EseInstances>".repeat(40_000);
+    let said = refused(&format!("<configuration>{nested}</configuration>"));
+    assert!(said.contains("lie in one another"), "{said}");
+    let attributes: String = (0..200_000).map(|n| format!(" a{n}=\"\"")).collect();
+    let said = refused(&format!(
+        "<configuration><Type{attributes}/></configuration>"
+    ));
+    assert!(said.contains("attributes"), "{said}");
+    let elements = "<Path>C:\\x</Path>\n".repeat(30_000);
+    let many = format!("<configuration><EseInstance>{elements}</EseInstance></configuration>");
+    assert_eq!(import(&many, &map()).unwrap().noted.len(), 30_000);
+    let up = CONFIG.replacen("C:\\Volumes", "C:\\..\\..\\etc", 1);
+    let said = refused(&up);
+    assert!(said.contains("`..`"), "{said}");
+}

@@ -176,6 +176,10 @@ pub(super) fn said(settings: &Settings, out: &Path, text: &str, output: &Output)
         let value = one_line(&noted.value);
         said += &format!("\n{word} {place}{} = {value}: {why}", one_line(&noted.name));
     }
+    for (line, warning) in &settings.warnings {
+        let word = output.paint_talk(Tone::Doubt, "warning");
+        said += &format!("\n{word} line {line}: {warning}");
+    }
     if let Some(path) = settings.unmapped.first() {
         said += &format!(
             "\n{:14}{} of Windows lie below /mnt now, first {}; --map names their places",
