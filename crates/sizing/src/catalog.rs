@@ -170,6 +170,9 @@ pub const FIGURES: &[Meaning] = &[
         Bytes,
         "memory for a message a day",
     ),
+    known("memory_bytes_min", Bytes, "least memory of a server"),
+    known("memory_bytes_max", Bytes, "most memory of a server"),
+    known("cores_max", Count, "most cores of a server"),
     known(
         "active_megacycles_per_message",
         Megacycles,

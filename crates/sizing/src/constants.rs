@@ -6,7 +6,7 @@ use brunt_workload::profile::{Certainty, Figure, Version};
 use self::Era::{E2003, E2007, E2010, E2013, E2016, E2019};
 
 /// What the names of sources stand for.
-pub(crate) const SOURCES: [(&str, &str); 9] = [
+pub(crate) const SOURCES: [(&str, &str); 10] = [
     (
         "EXDOC",
         "Microsoft's Exchange documentation, storage configuration and sizing, 2013 to 2019",
@@ -42,6 +42,10 @@ pub(crate) const SOURCES: [(&str, &str); 9] = [
     (
         "SizingChecker",
         "the public script SizingChecker.ps1 1.0, which follows Microsoft's \"Sizing Exchange 2013\"",
+    ),
+    (
+        "HealthChecker",
+        "Microsoft's public script HealthChecker.ps1: microsoft/CSS-Exchange 876, dpaulson45/HealthChecker 78, 87 and 412",
     ),
 ];
 
@@ -493,7 +497,47 @@ const TABLE: &[Row] = &[
             ),
         ],
     ),
+    row(
+        "memory_bytes_min",
+        &[
+            (
+                E2013,
+                published(8.0 * GIB, "the least that a mailbox server has"),
+            ),
+            (
+                E2019,
+                found(128.0 * GIB, "HealthChecker: below is too little"),
+            ),
+        ],
+    ),
+    row(
+        "memory_bytes_max",
+        &[
+            (E2013, found(96.0 * GIB, "HealthChecker: above is too much")),
+            (
+                E2016,
+                found(192.0 * GIB, "HealthChecker: above is too much"),
+            ),
+            (
+                E2019,
+                found(256.0 * GIB, "HealthChecker: above is too much"),
+            ),
+        ],
+    ),
     // Processor.
+    row(
+        "cores_max",
+        &[
+            (
+                E2013,
+                found(24.0, "HealthChecker: over 24 cores are a problem"),
+            ),
+            (
+                E2019,
+                found(48.0, "HealthChecker: over 48 cores are a problem"),
+            ),
+        ],
+    ),
     row(
         "active_megacycles_per_message",
         &[

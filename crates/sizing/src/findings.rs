@@ -69,6 +69,7 @@ pub(crate) fn findings(org: &Organisation, sheet: &Sheet) -> Vec<Finding> {
             "more memory, or more `servers`",
         ));
     }
+    findings.extend(supported(sheet));
     if sheet.find("databases_per_group").is_some() {
         findings.push(most(
             sheet,
@@ -100,6 +101,52 @@ pub(crate) fn findings(org: &Organisation, sheet: &Sheet) -> Vec<Finding> {
             |rate| format!("{} /s", grouped(whole(rate.round()))),
             "more `databases`, larger groups (`log_drives`), or faster drives",
         ));
+    }
+    findings
+}
+
+/// What the version supports in one server: of what each needs, or of what the user says that each has.
+fn supported(sheet: &Sheet) -> Vec<Finding> {
+    let one_of = |given, needed| match sheet.find(given) {
+        Some(_) => Some(given),
+        None => sheet.find(needed).map(|_| needed),
+    };
+    let mut findings = Vec::new();
+    let cores = one_of("server_cores", "cores");
+    if let Some(cores) = cores.filter(|_| sheet.find("cores_max").is_some()) {
+        findings.push(most(
+            sheet,
+            ("cores-supported", "cores that a server may have"),
+            (cores, "cores_max"),
+            |number| whole(number).to_string(),
+            "more `servers`, each with fewer cores",
+        ));
+    }
+    if sheet.find("memory_bytes_max").is_some() {
+        let memory = one_of("server_memory_bytes", "memory_bytes");
+        findings.push(most(
+            sheet,
+            ("memory-supported", "memory that a server may have"),
+            (memory.expect("it is always calculated"), "memory_bytes_max"),
+            size,
+            "more `servers`, each with less memory",
+        ));
+    }
+    if sheet.find("server_memory_bytes").is_some() && sheet.find("memory_bytes_min").is_some() {
+        let [has, least] = ["server_memory_bytes", "memory_bytes_min"].map(|name| sheet.get(name));
+        let holds = has >= least;
+        findings.push(Finding {
+            id: "memory-least",
+            label: "least memory of a server",
+            value: size(has),
+            limit: format!("at least {}", size(least)),
+            holds,
+            remedy: if holds {
+                ""
+            } else {
+                "more memory in each server"
+            },
+        });
     }
     findings
 }

@@ -43,6 +43,8 @@ const PART_MAX: f64 = 95.0;
 const PERCENT_MAX: f64 = 1_000.0;
 /// Longer than anybody keeps mail.
 const DAYS_MAX: f64 = 3_650.0;
+/// What is divided by less has no sense.
+const DIVISOR_MIN: f64 = 1e-6;
 /// Nothing that is counted here comes near.
 const NUMBER_MAX: f64 = 1e12;
 
@@ -62,6 +64,9 @@ pub(super) fn read(
     for key in known {
         let value = section.read(key.name, |node| match value(node, key.quantity)? {
             0.0 if key.is_divisor => Err(node.place.refuse("is not above zero")),
+            tiny if key.is_divisor && tiny < DIVISOR_MIN => Err(by_itself(
+                node.place.refuse(format!("is less than {DIVISOR_MIN}")),
+            )),
             value => Ok(value),
         })?;
         figures.extend(value.map(|value| (key.name, value)));

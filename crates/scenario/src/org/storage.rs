@@ -108,6 +108,7 @@ const LOGS: [(&str, LogWord); 3] = [
 ];
 
 const GROUP_MAX: u64 = 192;
+const DRIVE_IO_MIN: f64 = 0.001;
 const DRIVE_IO_MAX: f64 = 10_000_000.0;
 
 /// Reads `[storage]`.
@@ -141,7 +142,10 @@ fn read_block(section: &mut Section) -> Result<Option<BlockPlan>, Refusal> {
     let drive = section.read("drive", drive)?;
     let drive_size = section.read("drive_size", section::size)?;
     let drive_io_per_s = section.read("drive_io_per_s", |node| {
-        section::positive(node)?;
+        let least = section::positive(node)?;
+        if least < DRIVE_IO_MIN {
+            return Err(node.place.refuse(format!("is less than {DRIVE_IO_MIN}")));
+        }
         super::figures::up_to(node, DRIVE_IO_MAX)
     })?;
     let group = read_group(section, "level", "group_drives")?;

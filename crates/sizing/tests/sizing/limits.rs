@@ -107,3 +107,32 @@ fn headroom_that_a_test_cannot_have_is_in_its_mailboxes() {
     assert_eq!((usual.1, more.1), (100, 100));
     assert!((more.0 / usual.0 - 2.0).abs() < 1e-4, "{usual:?} {more:?}");
 }
+
+#[test]
+fn a_server_has_no_more_cores_and_memory_than_its_version_supports() {
+    let text = |version: &str, servers: u32, more: &str| {
+        organisation(&format!(
+            "[profile]\nversion = {version}\n[org]\nservers = {servers}\ncopies = 4\nfailures = 1\n\
+             [mailboxes]\ncount = 12000\nquota = \"10 GiB\"\nmessages_per_day = 200\n[storage]\n{DRIVES}{more}"
+        ))
+    };
+    let judged = |org: &_| {
+        let sizing = size(org);
+        ["cores-supported", "memory-supported"].map(|id| holds(&sizing, id))
+    };
+    // 44 cores and 201 GiB for each of four servers.
+    assert_eq!(judged(&text("2016", 4, "")), [false, false]);
+    assert_eq!(judged(&text("2019", 4, "")), [true, false]);
+    assert_eq!(judged(&text("2016", 16, "")), [true, true]);
+    // What each has counts, if it is given.
+    let figures = "[figures]\nserver_cores = 32\nserver_memory_bytes = \"64 GiB\"\n";
+    assert_eq!(judged(&text("2016", 16, figures)), [false, true]);
+    assert!(!holds(&size(&text("2019", 16, figures)), "memory-least"));
+    assert!(holds(&size(&text("2016", 16, figures)), "memory-least"));
+    let known_nothing = size(&text("2010", 4, "")).findings;
+    assert!(
+        known_nothing
+            .iter()
+            .all(|finding| finding.id != "cores-supported")
+    );
+}

@@ -102,3 +102,15 @@ fn every_figure_may_be_odd() {
     }
     assert!(sized > 60, "{sized}");
 }
+
+#[test]
+fn what_has_no_sense_is_refused() {
+    for set in [
+        "storage.drive_io_per_s=1e-308",
+        "figures.server_cores=1e-308",
+        "figures.megacycles_per_core=1e-9",
+        "figures.database_bytes_max=0B",
+    ] {
+        assert!(!is_sized(&[set]), "{set}");
+    }
+}
