@@ -7,11 +7,13 @@
 //!                                                  error, nothing removed
 //! ```
 //!
-//! The same rules as of `brunt run --new` say what belongs to brunt. Run folders are results, and stay.
+//! The same rules as of `brunt run --new` say what belongs to brunt. Run folders are results, and stay. After the answer every file is
+//! looked at again: what somebody put in a file's place meanwhile is not what was listed, and nothing is removed then.
 
 use std::env;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use brunt_host::consent::Consent;
@@ -74,6 +76,9 @@ pub enum CleanError {
     /// The answer, or the working folder, cannot be read.
     #[error("{0}")]
     System(#[from] io::Error),
+    /// Another file is there now.
+    #[error("{}: is not the file that was listed; nothing was removed\n  look who writes there, and start again", .0.display())]
+    Changed(PathBuf),
     /// Removal has to be confirmed.
     #[error("nothing was removed\n  to remove the files without being asked: --yes")]
     Unconfirmed,
@@ -113,17 +118,25 @@ fn remove(args: &CleanArgs, scenario: &Scenario, output: &Output) -> Result<Exit
         ..Options::default()
     })?;
     let plan = plan::plan(scenario, Consent::default(), std::time::UNIX_EPOCH);
-    let world = real.world.clone();
-    let found = real
-        .executor
-        .block_on(async move { places::leftovers(&world, &plan).await })?;
+    let mut look = || {
+        let (world, plan) = (real.world.clone(), plan.clone());
+        let found = real
+            .executor
+            .block_on(async move { places::leftovers(&world, &plan).await });
+        found.map(|found| found.into_iter().map(Listed::at).collect::<Vec<_>>())
+    };
+    let listed = look()?;
+    let found: Vec<PathBuf> = listed.iter().map(|one| one.path.clone()).collect();
     if found.is_empty() {
         output.talk("nothing to remove");
         return Ok(Exit::Passed);
     }
-    output.talk(&listed(&found));
+    output.talk(&in_words(&found));
     if !args.yes && !is_confirmed(output)? {
         return Err(CleanError::Unconfirmed);
+    }
+    if let Some(path) = changed(&listed, &look()?) {
+        return Err(CleanError::Changed(path));
     }
     let world = real.world.clone();
     real.executor
@@ -132,8 +145,30 @@ fn remove(args: &CleanArgs, scenario: &Scenario, output: &Output) -> Result<Exit
     Ok(Exit::Passed)
 }
 
+/// A file that is to be removed, and which one it is: device and inode of what has its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Listed {
+    path: PathBuf,
+    file: Option<(u64, u64)>,
+}
+
+impl Listed {
+    fn at(path: PathBuf) -> Self {
+        let status = fs::symlink_metadata(&path).ok();
+        let file = status.map(|status| (status.dev(), status.ino()));
+        Self { path, file }
+    }
+}
+
+/// The first file that is not the one that was listed, or that was not listed at all.
+fn changed(listed: &[Listed], now: &[Listed]) -> Option<PathBuf> {
+    let known = now.iter().find(|one| !listed.contains(one));
+    let gone = || listed.iter().find(|one| !now.contains(one));
+    known.or_else(gone).map(|one| one.path.clone())
+}
+
 /// The files by folder, with the room they take.
-fn listed(files: &[PathBuf]) -> String {
+fn in_words(files: &[PathBuf]) -> String {
     /// More files of a folder are only counted.
     const NAMED_MAX: usize = 8;
     let mut lines = Vec::new();
@@ -174,4 +209,27 @@ fn room(files: &[PathBuf]) -> ByteSize {
 fn is_confirmed(output: &Output) -> io::Result<bool> {
     let answer = output.ask("Remove them? [y/N]")?;
     Ok(answer.is_some_and(|answer| matches!(answer.as_str(), "y" | "Y" | "yes")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_took_the_place_of_another_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, two, other] = ["one", "two", "other"].map(|name| folder.path().join(name));
+        for path in [&one, &two, &other] {
+            fs::write(path, "").unwrap();
+        }
+        let look = || [&one, &two].map(|path| Listed::at(path.clone()));
+        let listed = look();
+        assert_eq!(changed(&listed, &look()), None);
+        fs::rename(&other, &two).unwrap();
+        assert_eq!(changed(&listed, &look()), Some(two.clone()));
+        fs::remove_file(&two).unwrap();
+        std::os::unix::fs::symlink(&one, &two).unwrap();
+        assert_eq!(changed(&listed, &look()), Some(two.clone()));
+        assert_eq!(changed(&listed, &listed[..1]), Some(two));
+    }
 }
