@@ -8,7 +8,7 @@ use super::neighbours::{Inquiry, Neighbours};
 use super::owned::{Unknown, owned};
 use super::page_set::PageSet;
 use super::reach::{Seen, blank_and_reached};
-use super::report::{Fault, FileKind, FileReport, Note, Place};
+use super::report::{Fault, FileKind, FileReport, Finding, Note, Place};
 use super::source::Source;
 use super::tree::Trees;
 use crate::format::catalog::system::DATABASE_ROOT;
@@ -60,6 +60,7 @@ pub(super) async fn verify(source: &Source, found: HeaderFound) -> FileReport {
         },
         flush_map,
         clean: is_clean,
+        is_ours: header.is_ours(),
         time_max: is_complete.then_some(header.time),
         neighbours,
         unknown: unknown.filter(|unknown| is_damage(unknown, header)),
@@ -99,7 +100,10 @@ fn judge_headers(report: &mut FileReport, found: &HeaderFound, size: PageSize) {
         (None, HeaderCopy::Shadow) => report.find(Place::Header, 0, Fault::Checksum),
     }
     if found.header.state != DatabaseState::Clean {
-        report.notes.push(Note::NotClean);
+        report.notes.push(Note::NotClean {
+            required: found.header.required,
+            committed: found.header.committed,
+        });
     }
 }
 
@@ -151,6 +155,7 @@ struct Judge<'s> {
     flush_map: FlushMap,
     /// Whether the database was closed properly, so that every page must be present.
     clean: bool,
+    is_ours: bool,
     /// Upper bound of page times, in a properly closed database of ours.
     time_max: Option<DatabaseTime>,
     /// Cross-references between pages, in such a database.
@@ -267,17 +272,34 @@ impl Judge<'_> {
         if odd > 0 {
             self.report.notes.push(Note::OddEnd(odd));
         }
-        let (reached, trouble) = match self.clean {
-            true => blank_and_reached(&self.trees, &self.seen).await,
-            // A page may point to one that recovery has yet to write.
-            false => (Vec::new(), None),
-        };
-        for page in reached {
-            let offset = page.offset(size);
-            self.report
-                .find(Place::Page(page), offset, Fault::Uninitialised);
+        let (reached, trouble) = blank_and_reached(&self.trees, &self.seen).await;
+        match self.clean {
+            true => {
+                for page in reached {
+                    let offset = page.offset(size);
+                    self.report
+                        .find(Place::Page(page), offset, Fault::Uninitialised);
+                }
+                self.report.notes.extend(trouble.map(Note::TreesUnreadable));
+            }
+            false => {
+                // Half of a split may be missing, so that trees cannot be followed to their ends. A pointer is enough then.
+                let named = match trouble {
+                    Some(_) => self.seen.blank.common(&self.seen.children),
+                    None => Vec::new(),
+                };
+                let mut blank = [reached, named].concat();
+                blank.sort_unstable();
+                blank.dedup();
+                if !blank.is_empty() {
+                    self.report.notes.push(Note::BlankNamed(blank));
+                }
+                let is_torn = |finding: &Finding| finding.fault == Fault::Checksum;
+                if self.is_ours && self.report.findings.iter().any(is_torn) {
+                    self.report.notes.push(Note::PerhapsTorn);
+                }
+            }
         }
-        self.report.notes.extend(trouble.map(Note::TreesUnreadable));
         self.judge_unknown();
         if self.report.is_intact()
             && let Some(inquiry) = self.neighbours.take().and_then(Neighbours::inquiry)

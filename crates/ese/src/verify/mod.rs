@@ -26,8 +26,8 @@
 //! | a log segment | −501 |
 //!
 //! A blank page that no tree points to was never used, and is fine. To find out, branch pages are walked, but only when the
-//! pass over the file saw a pointer to a blank page, and only in databases that were closed properly: in others recovery
-//! may still have to write the page.
+//! pass over the file saw a pointer to a blank page. In a database that was not closed properly such a page is not judged:
+//! recovery may still have to write it, or it is lost. Only the logs can tell, and they are not asked.
 //!
 //! One flipped bit (per block, on large pages) is *correctable*: an engine repairs it as it reads. Such pages are listed
 //! and counted separately from bad ones.

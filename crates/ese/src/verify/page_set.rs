@@ -41,6 +41,13 @@ impl PageSet {
         words.any(|(mine, others)| mine & others != 0)
     }
 
+    /// The pages that are in both sets, ascending.
+    pub(super) fn common(&self, other: &Self) -> Vec<PageNumber> {
+        let pages = (0..=self.pages).map(PageNumber);
+        let both = pages.filter(|page| self.contains(*page) && other.contains(*page));
+        both.collect()
+    }
+
     /// Whether the set is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.words.iter().all(|word| *word == 0)
@@ -69,5 +76,6 @@ mod tests {
         assert!(!set.meets(&other));
         other.insert(PageNumber(128));
         assert!(set.meets(&other));
+        assert_eq!(set.common(&other), [PageNumber(128)]);
     }
 }

@@ -7,10 +7,13 @@ use brunt_units::{PageNumber, PageSize, Span};
 use brunt_world::IoError;
 
 use crate::error::io_code;
-use crate::format::header::DatabaseState;
+use crate::format::header::{DatabaseState, LogsRequired};
 
 /// Maximum number of findings listed one by one; all are counted.
 pub const LISTED_MAX: usize = 1000;
+
+/// Blank pages that a note names.
+const NAMED_MAX: usize = 10;
 
 /// Kind of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -178,8 +181,18 @@ pub enum Note {
     OwnedSpaceUnreadable(String),
     /// This many pages after or between the owned space were not verified.
     NotOwned(u64),
-    /// The database was not closed properly: recovery may still fill blank pages, so they were not checked.
-    NotClean,
+    /// The database was not closed properly.
+    NotClean {
+        /// The logs that recovery needs.
+        required: LogsRequired,
+        /// The last log with committed changes.
+        committed: u32,
+    },
+    /// Trees of a database that was not closed properly name these pages, and they are blank: recovery has yet to write them, or
+    /// they are lost. That is not judged.
+    BlankNamed(Vec<PageNumber>),
+    /// The database was not closed properly, so a wrong checksum may be that of a write that was cut short.
+    PerhapsTorn,
     /// The two header copies differ; the first counts.
     CopiesDiffer,
     /// The flush map was used.
@@ -213,7 +226,49 @@ impl fmt::Display for Note {
                 )
             }
             Self::NotOwned(pages) => write!(f, "{pages} pages outside the owned space not judged"),
-            Self::NotClean => write!(f, "the database was not closed properly"),
+            Self::NotClean {
+                required,
+                committed,
+            } => {
+                write!(f, "the database was not closed properly")?;
+                match (required.lowest, required.highest) {
+                    (0, 0) => Ok(()),
+                    (low, high) => write!(
+                        f,
+                        "; Log Required: {low}-{high} ({low:#x}-{high:#x}), Log Committed: 0-{committed} (0x0-{committed:#x})"
+                    ),
+                }
+            }
+            Self::BlankNamed(pages) => {
+                let named: Vec<String> = pages
+                    .iter()
+                    .take(NAMED_MAX)
+                    .map(ToString::to_string)
+                    .collect();
+                let (named, pages) = (named.join(", "), pages.len());
+                match pages {
+                    1 => write!(f, "not judged: page {named} is blank, and a tree names it")?,
+                    _ if pages <= NAMED_MAX => {
+                        write!(
+                            f,
+                            "not judged: pages {named} are blank, and trees name them"
+                        )?;
+                    }
+                    _ => write!(
+                        f,
+                        "not judged: pages {named} and {} more are blank, and trees name them",
+                        pages - NAMED_MAX
+                    )?,
+                }
+                write!(
+                    f,
+                    " (ESE -1019); recovery has yet to write what is blank, or it is lost"
+                )
+            }
+            Self::PerhapsTorn => write!(
+                f,
+                "a page whose write was cut short has a wrong checksum too: recovery rebuilds it from the log"
+            ),
             Self::CopiesDiffer => write!(f, "the two header copies differ"),
             Self::FlushMapUsed => write!(f, "flush map used"),
             Self::FlushMapIgnored(why) => write!(f, "flush map not used: {why}"),
@@ -281,15 +336,39 @@ impl FileReport {
         }
     }
 
-    /// Whether the set of pages to verify is known.
+    /// Whether every page could be judged.
     pub fn is_judged(&self) -> bool {
-        let unknown = |note: &Note| matches!(note, Note::OwnedSpaceUnreadable(_));
+        let unknown =
+            |note: &Note| matches!(note, Note::OwnedSpaceUnreadable(_) | Note::BlankNamed(_));
         !self.notes.iter().any(unknown)
     }
 
     /// Whether the verified part has no fault.
     pub fn is_intact(&self) -> bool {
         self.pages_bad == 0 && self.pages_correctable == 0
+    }
+
+    /// Takes back the findings in `pages`, whose writes failed: what these pages hold is not known. Returns how many
+    /// there were.
+    pub fn leave_out(&mut self, pages: &[PageNumber]) -> u64 {
+        let is_left = |finding: &Finding| match finding.place {
+            Place::Page(page) => pages.contains(&page),
+            _ => false,
+        };
+        let (left, kept): (Vec<Finding>, Vec<Finding>) = self.findings.drain(..).partition(is_left);
+        self.findings = kept;
+        for finding in &left {
+            match finding.fault {
+                Fault::Correctable { .. } => self.pages_correctable -= 1,
+                Fault::WrongNumber { .. } => {
+                    self.pages_wrong_number -= 1;
+                    self.pages_bad -= 1;
+                }
+                _ => self.pages_bad -= 1,
+            }
+        }
+        self.pages_seen -= left.len() as u64;
+        left.len() as u64
     }
 
     /// Findings counted but not listed.

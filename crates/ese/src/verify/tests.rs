@@ -13,7 +13,7 @@ use crate::format::checkpoint_file::Checkpoint;
 use crate::format::checksum::{seal, seal_header};
 use crate::format::field::{put_u32, put_u64, u32_at};
 use crate::format::flush_map::{FlushMapHeader, MAP_PAGE_BYTES, seal_map_page};
-use crate::format::header::{DatabaseState, HeaderError};
+use crate::format::header::{DatabaseState, HeaderError, LogsRequired};
 use crate::format::log_file::{FILL, LogHeader, LogHeaderError, SegmentHeader, SegmentSize};
 use crate::format::page::{DATABASE_TIME_AT, FLAGS_AT, NEXT_AT, PREVIOUS_AT, Page, PageFlags};
 use crate::format::stamp::{RunId, Signature, Stamp};
@@ -160,16 +160,58 @@ fn a_blank_page_is_bad_only_when_a_tree_reaches_it() {
 }
 
 #[test]
-fn before_recovery_a_blank_page_accuses_nobody() {
+fn before_recovery_a_blank_page_that_a_tree_names_is_not_judged() {
+    let size = PageSize::KIB_4;
+    let mut database = TestDatabase::new(size, RECORDS);
+    database.header.state = DatabaseState::Dirty;
+    (database.header.required, database.header.committed) = (
+        LogsRequired {
+            lowest: 3,
+            highest: 11,
+        },
+        12,
+    );
+    let not_clean = Note::NotClean {
+        required: database.header.required,
+        committed: 12,
+    };
+    assert_eq!(
+        not_clean.to_string(),
+        "the database was not closed properly; Log Required: 3-11 (0x3-0xb), Log Committed: 0-12 (0x0-0xc)"
+    );
+    let whole = database.bytes();
+    let report = verify_bytes(&whole).unwrap();
+    assert!(report.is_intact() && report.is_judged());
+    for blank in [a_leaf(&whole, size), USER_ROOT] {
+        let mut file = whole.clone();
+        file[at(blank, size)..][..size.bytes()].fill(0);
+        let report = verify_bytes(&file).unwrap();
+        assert!(report.is_intact() && !report.is_judged());
+        let named = Note::BlankNamed(vec![blank]);
+        let words = format!("page {blank} is blank, and a tree names it (ESE -1019)");
+        assert!(named.to_string().contains(&words), "{named}");
+        let notes = [not_clean.clone(), stale_pages(false, false), named];
+        assert_eq!(report.notes, notes);
+    }
+}
+
+#[test]
+fn before_recovery_a_wrong_checksum_may_be_a_write_that_was_cut_short() {
     let size = PageSize::KIB_4;
     let mut database = TestDatabase::new(size, RECORDS);
     database.header.state = DatabaseState::Dirty;
     let mut file = database.bytes();
     let leaf = a_leaf(&file, size);
-    file[at(leaf, size)..][..size.bytes()].fill(0);
-    let report = verify_bytes(&file).unwrap();
-    assert!(report.is_intact());
-    assert_eq!(report.notes, [Note::NotClean, stale_pages(false, false)]);
+    file[at(leaf, size) + size.bytes() - 512..][..512].fill(0x5A);
+    let mut report = verify_bytes(&file).unwrap();
+    assert_eq!(only(&report).fault, Fault::Checksum);
+    assert_eq!(report.notes.last(), Some(&Note::PerhapsTorn));
+    // Who knows that its write failed leaves it out.
+    let (seen, other) = (report.pages_seen, leaf.after(1));
+    assert_eq!(report.leave_out(&[other]), 0);
+    assert_eq!(report.leave_out(&[leaf, other]), 1);
+    assert!(report.is_intact() && report.findings.is_empty());
+    assert_eq!(report.pages_seen, seen - 1);
 }
 
 #[test]
