@@ -127,6 +127,12 @@ impl Content {
         self.fill_block(self.start(key, version, part), 0, bytes);
     }
 
+    /// Fills the free space of a page of a new database: as compressible as records are, and alike on no two pages.
+    pub fn fill_free(&self, page: u32, bytes: &mut [u8]) {
+        let start = Mixer::new(self.seed.rotate_left(29)).key(page.into());
+        self.fill_block(start, 0, bytes);
+    }
+
     /// Whether `bytes` match the beginning of a part.
     pub fn matches(&self, key: u64, version: u32, part: Part, bytes: &[u8]) -> bool {
         let start = self.start(key, version, part);

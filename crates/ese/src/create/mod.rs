@@ -61,6 +61,13 @@ pub trait MessageSource {
 
     /// Writes a message's body, likewise. Called once: with the record if the body stays inside, or later.
     fn body(&self, number: u64, body: &mut Vec<u8>);
+
+    /// Fills free space of a page with what a used database has there: bytes of records that were deleted or moved. Storage that
+    /// compresses or finds zeros sees it like any other content.
+    fn old_content(&self, page: PageNumber, free: &mut [u8]) {
+        let _ = page;
+        free.fill(0);
+    }
 }
 
 /// A database that was created.
@@ -129,7 +136,7 @@ pub async fn create_database(
             .max(2 * options.page_size.bytes_u64()),
     );
     allocated.await.map_err(name_error(path))?;
-    let writer = SequentialWriter::new(world, file, options.page_size, FIRST_STREAMED);
+    let writer = SequentialWriter::new(world, source, file, options.page_size, FIRST_STREAMED);
     let mut load = Load {
         world,
         path,
@@ -182,7 +189,7 @@ struct Load<'a> {
     options: &'a CreateOptions,
     source: &'a dyn MessageSource,
     progress: &'a dyn Fn(u64),
-    writer: SequentialWriter,
+    writer: SequentialWriter<'a>,
 }
 
 impl Load<'_> {

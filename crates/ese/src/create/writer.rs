@@ -1,12 +1,14 @@
 //! Writes pages in order of their numbers, from large frames, with several writes in flight.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::rc::Rc;
 
 use brunt_units::{PageNumber, PageSize};
 use brunt_world::{Class, FileId, Frame, Io, IoError, Op, Segment, Segments, Ticket, World};
 use smallvec::smallvec;
 
+use super::MessageSource;
 use crate::content::{Bytes, Content};
 use crate::tree::bulk::PageSink;
 
@@ -16,8 +18,10 @@ const CHUNK_BYTES: usize = 512 << 10;
 const IN_FLIGHT: usize = 8;
 
 /// Writes pages sequentially.
-pub(super) struct SequentialWriter {
+pub(super) struct SequentialWriter<'a> {
     world: World,
+    /// What is in the free space of pages.
+    source: &'a dyn MessageSource,
     file: FileId,
     size: PageSize,
     pages_per_chunk: u32,
@@ -27,11 +31,18 @@ pub(super) struct SequentialWriter {
     flying: VecDeque<Ticket>,
 }
 
-impl SequentialWriter {
-    pub(super) fn new(world: &World, file: FileId, size: PageSize, first: PageNumber) -> Self {
+impl<'a> SequentialWriter<'a> {
+    pub(super) fn new(
+        world: &World,
+        source: &'a dyn MessageSource,
+        file: FileId,
+        size: PageSize,
+        first: PageNumber,
+    ) -> Self {
         let pages = CHUNK_BYTES.div_euclid(size.bytes());
         Self {
             world: world.clone(),
+            source,
             file,
             size,
             pages_per_chunk: u32::try_from(pages).expect("a chunk is small"),
@@ -125,7 +136,7 @@ impl SequentialWriter {
     }
 }
 
-impl PageSink for SequentialWriter {
+impl PageSink for SequentialWriter<'_> {
     fn page(&mut self, number: PageNumber) -> &mut [u8] {
         let distance = number.0 - self.first.0;
         let chunk = distance.div_euclid(self.pages_per_chunk) as usize;
@@ -135,5 +146,10 @@ impl PageSink for SequentialWriter {
         }
         let within = distance.rem_euclid(self.pages_per_chunk) as usize * self.size.bytes();
         &mut self.open[chunk][within..within + self.size.bytes()]
+    }
+
+    fn fill_free(&mut self, number: PageNumber, free: Range<usize>) {
+        let source = self.source;
+        source.old_content(number, &mut self.page(number)[free]);
     }
 }

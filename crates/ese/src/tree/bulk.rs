@@ -17,6 +17,8 @@ mod filling;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
+
 use brunt_units::{DatabaseTime, PageNumber, PageSize};
 
 use self::filling::{Filling, Heading};
@@ -38,6 +40,12 @@ pub trait PageSink {
     /// The memory of page `number`, one page long. It may be requested repeatedly until a page with a higher number is;
     /// numbers never decrease.
     fn page(&mut self, number: PageNumber) -> &mut [u8];
+
+    /// Fills the bytes `free` of a page, between its items and its tags, where nothing is stored: zeros, or what an engine leaves
+    /// there.
+    fn fill_free(&mut self, number: PageNumber, free: Range<usize>) {
+        self.page(number)[free].fill(0);
+    }
 }
 
 /// Memory for a run of consecutive pages.
@@ -224,6 +232,7 @@ impl BulkTree {
             ..self.heading(PageFlags::LEAF)
         };
         let filling = self.leaf.filling.expect("a leaf with entries");
+        sink.fill_free(self.leaf.number, filling.free());
         filling.close(sink.page(self.leaf.number), self.leaf.number, heading);
     }
 
@@ -343,8 +352,9 @@ impl Level {
     }
 
     fn write(&mut self, sink: &mut impl PageSink, number: PageNumber, heading: Heading) {
-        self.filling.close(&mut self.bytes, number, heading);
         sink.page(number).copy_from_slice(&self.bytes);
+        sink.fill_free(number, self.filling.free());
+        self.filling.close(sink.page(number), number, heading);
     }
 }
 

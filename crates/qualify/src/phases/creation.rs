@@ -7,7 +7,7 @@ use std::rc::Rc;
 use brunt_ese::create::{CreateOptions, MessageSource, create_database, making_path};
 use brunt_ese::error::EngineError;
 use brunt_ese::format::stamp::{Signature, Stamp};
-use brunt_units::{ByteSize, Span};
+use brunt_units::{ByteSize, PageNumber, Span};
 use brunt_workload::keys::Record;
 use brunt_world::World;
 
@@ -64,6 +64,10 @@ impl MessageSource for Source {
 
     fn body(&self, number: u64, body: &mut Vec<u8>) {
         self.contents.fill_body(self.record(number), 0, body);
+    }
+
+    fn old_content(&self, page: PageNumber, free: &mut [u8]) {
+        self.contents.fill_free(page, free);
     }
 }
 

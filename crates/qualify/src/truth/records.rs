@@ -15,6 +15,7 @@
 
 use brunt_ese::format::stamp::Signature;
 use brunt_ese::instance::messages::ReadMessage;
+use brunt_units::PageNumber;
 use brunt_workload::content::{Content, Part, Shape};
 use brunt_workload::keys::{Mixer, Record};
 
@@ -145,6 +146,11 @@ impl Contents {
         let (part, length) = self.body(record);
         body.resize(length, 0);
         self.content.fill(record.key, version, part, body);
+    }
+
+    /// Generates what is in the free space of a page of a new database.
+    pub fn fill_free(&self, page: PageNumber, free: &mut [u8]) {
+        self.content.fill_free(page.0, free);
     }
 
     /// Compares a record with the fields stored under its id.

@@ -1,5 +1,7 @@
 //! One page being filled from the front, in borrowed memory with arbitrary old content.
 
+use std::ops::Range;
+
 use brunt_units::{DatabaseTime, PageNumber, PageSize};
 
 use crate::format::checksum::seal;
@@ -86,10 +88,14 @@ impl Filling {
         })
     }
 
-    /// Completes and seals the page: header, zeros between items and tags, checksum.
+    /// The bytes between items and tags.
+    pub(super) fn free(self) -> Range<usize> {
+        header_bytes(self.size) + self.end..tag_at(self.size, self.tags - 1)
+    }
+
+    /// Completes and seals the page, whose free bytes are filled: header, checksum.
     pub(super) fn close(self, page: &mut [u8], number: PageNumber, heading: Heading) {
         let start = header_bytes(self.size);
-        page[start + self.end..tag_at(self.size, self.tags - 1)].fill(0);
         page[..start].fill(0);
         let word = |value: usize| u16::try_from(value).expect("counts lie within a page");
         put_u64(page, DATABASE_TIME_AT, heading.time.0);
