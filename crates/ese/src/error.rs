@@ -9,7 +9,7 @@
 use std::path::PathBuf;
 
 use brunt_units::{LogPosition, PageNumber};
-use brunt_world::{IoError, VolumeError};
+use brunt_world::{Environment, IoError, VolumeError};
 
 pub use crate::small_file::{file_error, name_error};
 
@@ -43,10 +43,10 @@ pub enum EngineError {
     },
     /// No space is left for the next log file (ESE -529). Transactions that have changed something can end; others cannot
     /// start to change. When the reserves are used up too, the stream stops with this error. Make room on the log's volume.
-    #[error("{}: no space left for the next log file (ESE -529)", .0.display())]
-    LogDiskFull(PathBuf),
-    /// Pages cannot be written, and their content on disk is unknown. If the volume is full, the error is
-    /// [`EngineError::File`].
+    #[error("{}: no room for the next log file: {} (ESE -529)", .0.display(), .1)]
+    LogDiskFull(PathBuf, Environment),
+    /// Pages cannot be written, and their content on disk is unknown. If the environment refused it, the error
+    /// is [`EngineError::File`].
     #[error("{}: page {page} (offset {offset}): the write failed: {error} (ESE {})", database.display(), io_code(*error))]
     Write {
         /// The database file.
@@ -174,20 +174,24 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// Whether the volume was full.
+    /// Whether a file could not grow: the volume is full, or a quota or the limit of a file's size is reached.
     pub fn is_full(&self) -> bool {
-        matches!(
-            self,
-            Self::LogDiskFull(_)
-                | Self::File {
-                    error: IoError::NoSpace,
-                    ..
-                }
-                | Self::Volume {
-                    error: VolumeError::NoSpace,
-                    ..
-                }
-        )
+        match self {
+            Self::LogFailed { .. } => false,
+            other => other.environment().is_some_and(Environment::is_full),
+        }
+    }
+
+    /// The limit of the environment that caused it, if one did: no fault of the storage.
+    pub fn environment(&self) -> Option<Environment> {
+        match self {
+            Self::LogDiskFull(_, why) => Some(*why),
+            Self::LogFailed { error, .. }
+            | Self::Write { error, .. }
+            | Self::File { error, .. } => error.environment(),
+            Self::Volume { error, .. } => error.environment(),
+            _ => None,
+        }
     }
 }
 
@@ -242,7 +246,7 @@ impl std::fmt::Display for PageFault {
 /// ESE's error number for a failed I/O.
 pub fn io_code(error: IoError) -> i32 {
     match error {
-        IoError::NoSpace => -1808,
+        IoError::NoSpace | IoError::Quota | IoError::FileLimit => -1808,
         IoError::Medium => -1021,
         IoError::PastEnd => -4001,
         _ => -1022,

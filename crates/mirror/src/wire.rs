@@ -233,6 +233,9 @@ impl Outcome {
                     IoError::PastEnd => (3, 0),
                     IoError::Invalid => (4, 0),
                     IoError::Other(system) => (5, *system),
+                    IoError::Quota => (6, 0),
+                    IoError::FileLimit => (7, 0),
+                    IoError::ReadOnly => (8, 0),
                     // An error that this version does not know is still an error of the device.
                     _ => (0, 0),
                 };
@@ -245,6 +248,9 @@ impl Outcome {
                     VolumeError::NoSpace => (2, String::new()),
                     VolumeError::Denied => (3, String::new()),
                     VolumeError::Device => (5, String::new()),
+                    VolumeError::Quota => (6, String::new()),
+                    VolumeError::FileLimit => (7, String::new()),
+                    VolumeError::ReadOnly => (8, String::new()),
                     other => (4, other.to_string()),
                 };
                 let words = words.chars().scan(0, |length, next| {
@@ -277,6 +283,9 @@ impl Outcome {
                     3 => IoError::PastEnd,
                     4 => IoError::Invalid,
                     5 => IoError::Other(system),
+                    6 => IoError::Quota,
+                    7 => IoError::FileLimit,
+                    8 => IoError::ReadOnly,
                     _ => return Err(Nonsense),
                 })
             }
@@ -287,6 +296,9 @@ impl Outcome {
                 3 => VolumeError::Denied,
                 4 => VolumeError::Other(bytes.text(WORDS_MAX)?.to_owned()),
                 5 => VolumeError::Device,
+                6 => VolumeError::Quota,
+                7 => VolumeError::FileLimit,
+                8 => VolumeError::ReadOnly,
                 _ => return Err(Nonsense),
             }),
             _ => return Err(Nonsense),
@@ -456,6 +468,12 @@ mod tests {
             Outcome::Fenced(9),
             Outcome::Taken,
             Outcome::Io(IoError::NoSpace),
+            Outcome::Io(IoError::Quota),
+            Outcome::Io(IoError::FileLimit),
+            Outcome::Io(IoError::ReadOnly),
+            Outcome::Volume(VolumeError::Quota),
+            Outcome::Volume(VolumeError::FileLimit),
+            Outcome::Volume(VolumeError::ReadOnly),
             Outcome::Io(IoError::Other(-28)),
             Outcome::Volume(VolumeError::Exists),
             Outcome::Volume(VolumeError::Device),

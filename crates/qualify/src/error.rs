@@ -136,7 +136,7 @@ pub enum RunError {
 }
 
 /// What a user can do about an error of the engine, on its own line.
-fn way_out(error: &EngineError) -> &'static str {
+fn way_out(error: &EngineError) -> String {
     match error {
         EngineError::LogEmpty(_)
         | EngineError::LogMissing(_)
@@ -146,11 +146,16 @@ fn way_out(error: &EngineError) -> &'static str {
         | EngineError::LogOfOthers { .. }
         | EngineError::LogCorrupt { .. } => {
             "\n  put the right log files back if you have them, or `--new` makes the databases anew"
+                .to_owned()
         }
-        EngineError::LogDiskFull(_) => {
+        EngineError::LogDiskFull(..) => {
             "\n  make room on the volume of the logs and start again, or `--new` makes the databases anew, with new logs"
+                .to_owned()
         }
-        _ => "",
+        other => match other.environment() {
+            Some(limit) => format!("\n  {}", limit.way_out()),
+            None => String::new(),
+        },
     }
 }
 

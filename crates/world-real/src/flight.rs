@@ -227,7 +227,10 @@ fn io_error(code: i32) -> IoError {
         libc::EIO | libc::ENXIO | libc::ENODEV | libc::EREMOTEIO => IoError::Device,
         // The block layer's codes for medium errors and for protection information that does not match.
         libc::ENODATA | libc::EILSEQ => IoError::Medium,
-        libc::ENOSPC | libc::EDQUOT | libc::EFBIG => IoError::NoSpace,
+        libc::ENOSPC => IoError::NoSpace,
+        libc::EDQUOT => IoError::Quota,
+        libc::EFBIG => IoError::FileLimit,
+        libc::EROFS => IoError::ReadOnly,
         libc::EINVAL | libc::EBADF | libc::EFAULT => IoError::Invalid,
         other => IoError::Other(other),
     }
@@ -328,7 +331,9 @@ mod tests {
         let named = |error| Next::Ended(Err(error));
         assert_eq!(ended(Op::Read, libc::EIO), named(IoError::Device));
         assert_eq!(ended(Op::Write, libc::ENOSPC), named(IoError::NoSpace));
-        assert_eq!(ended(Op::Write, libc::EFBIG), named(IoError::NoSpace));
+        assert_eq!(ended(Op::Write, libc::EDQUOT), named(IoError::Quota));
+        assert_eq!(ended(Op::Write, libc::EFBIG), named(IoError::FileLimit));
+        assert_eq!(ended(Op::Write, libc::EROFS), named(IoError::ReadOnly));
         assert_eq!(ended(Op::Write, libc::EINVAL), named(IoError::Invalid));
         assert_eq!(
             ended(Op::Sync, libc::ENOMEM),

@@ -21,11 +21,14 @@ pub(crate) fn refusal(error: Errno) -> VolumeError {
     match error {
         Errno::NOENT => VolumeError::NotFound,
         Errno::EXIST => VolumeError::Exists,
-        Errno::NOSPC | Errno::DQUOT | Errno::FBIG => VolumeError::NoSpace,
+        Errno::NOSPC => VolumeError::NoSpace,
+        Errno::DQUOT => VolumeError::Quota,
+        Errno::FBIG => VolumeError::FileLimit,
+        Errno::ROFS => VolumeError::ReadOnly,
         Errno::MFILE | Errno::NFILE => {
             VolumeError::Other("too many files are open: see `ulimit -n`".to_owned())
         }
-        Errno::ACCESS | Errno::PERM | Errno::ROFS => VolumeError::Denied,
+        Errno::ACCESS | Errno::PERM => VolumeError::Denied,
         Errno::IO => VolumeError::Device,
         other => VolumeError::Other(other.to_string()),
     }
@@ -117,12 +120,20 @@ pub(crate) fn length(file: &OwnedFd) -> Result<u64, VolumeError> {
 }
 
 /// Makes `file` exactly `bytes` long. True if its blocks are reserved, false if the file system cannot reserve them.
+///
+/// A refusal gives back what was reserved before it: ext4 keeps that, beyond the end of the file.
 pub(crate) fn allocate(file: &OwnedFd, bytes: u64) -> Result<bool, VolumeError> {
     let mut reserved = true;
     if bytes > 0 {
+        let before = length(file)?;
         match retried(|| fs::fallocate(file, FallocateFlags::empty(), 0, bytes)) {
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => reserved = false,
-            other => other.map_err(refusal)?,
+            Err(error) => {
+                // Truncating to the length that it has frees the blocks behind its end. The refusal counts, not this.
+                let _ = retried(|| fs::ftruncate(file, before));
+                return Err(refusal(error));
+            }
+            Ok(()) => {}
         }
     }
     if length(file)? != bytes {

@@ -221,6 +221,15 @@ pub enum IoError {
     /// The volume is full. Nothing was written past the failing point.
     #[error("no space left on the volume")]
     NoSpace,
+    /// A quota is used up (EDQUOT). Nothing was written past the failing point.
+    #[error("disk quota exceeded")]
+    Quota,
+    /// The file may not become larger (EFBIG). Nothing was written past the failing point.
+    #[error("the limit of a file's size is reached")]
+    FileLimit,
+    /// The file system takes no writes any more (EROFS).
+    #[error("the file system is read-only now")]
+    ReadOnly,
     /// The range reaches past the end of the file.
     #[error("read past the end of the file")]
     PastEnd,

@@ -31,6 +31,7 @@ mod answer;
 pub mod clock;
 pub mod conformance;
 mod disk;
+mod environment;
 mod event;
 mod executor;
 pub mod fault;
@@ -46,6 +47,7 @@ mod volume;
 pub use answer::{Answer, Answering, answer};
 pub use clock::{Clock, Sleep, Spend};
 pub use disk::{Class, Disk, Io, IoError, Op, Segment, Segments};
+pub use environment::Environment;
 pub use executor::{Executor, Parked, Reactor, Spawner, Task, TaskId, Tasks};
 pub use frame::{Frame, FramePlace, Frames, SLAB_BYTES, SlabSource};
 pub use net::{Net, NetError, Reply, SocketId};
@@ -53,7 +55,10 @@ pub use schedule::{Due, Schedule};
 pub use ticket::{Completion, Ticket, TicketId, Tickets, Watcher};
 pub use volume::{FileId, OpenMode, Space, Volume, VolumeError};
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
+use std::task::Poll;
 
 /// Everything an engine may access. A clone is another set of handles.
 #[derive(Clone)]
@@ -83,6 +88,16 @@ impl World {
     /// Waits for `span` from now.
     pub fn sleep(&self, span: units::Span) -> Sleep {
         self.sleep_until(self.clock.now() + span)
+    }
+
+    /// What `work` comes to within `span`. `None` when that takes longer: then it is dropped.
+    pub async fn within<T>(&self, span: units::Span, work: impl Future<Output = T>) -> Option<T> {
+        let (mut work, mut alarm) = (pin!(work), pin!(self.sleep(span)));
+        poll_fn(|context| match work.as_mut().poll(context) {
+            Poll::Ready(done) => Poll::Ready(Some(done)),
+            Poll::Pending => alarm.as_mut().poll(context).map(|()| None),
+        })
+        .await
     }
 }
 

@@ -4,10 +4,15 @@
 //!   length, 4 bytes | CRC-32 of the content, 4 bytes | content        numbers are little-endian
 //! ```
 //!
+//! Before the first message, the side that connects may have to show a [`Token`]: whoever else finds the port is not let in.
+//!
 //! A connection ends between two messages or inside one; only the first is an orderly end. Nothing that arrives is trusted: a
 //! message that is longer than the receiver allows is refused before memory is taken for it.
 
+use std::fmt;
 use std::rc::Rc;
+
+use brunt_units::Span;
 
 use crate::sync::Limit;
 use crate::{Net, NetError, SocketId, World};
@@ -15,6 +20,54 @@ use crate::{Net, NetError, SocketId, World};
 const HEADER: usize = 8;
 /// Bytes of one read.
 const READ: usize = 256 << 10;
+
+/// How long a peer may take to show its token.
+pub const PATIENCE: Span = Span::seconds(10);
+
+/// A secret of both ends of a connection, told to each on another way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Token(pub [u8; 16]);
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(secret)")
+    }
+}
+
+impl Token {
+    /// Shows it to the side that accepted `connection`. Comes before anything else.
+    ///
+    /// # Errors
+    /// When the connection is broken.
+    pub async fn show(self, world: &World, connection: SocketId) -> Result<(), NetError> {
+        world.net.write(connection, self.0.to_vec()).await
+    }
+
+    /// Whether the side that connected shows it, within [`PATIENCE`]. If not, the connection is closed.
+    pub async fn is_shown(self, world: &World, connection: SocketId) -> bool {
+        let reading = async {
+            let mut shown = Vec::with_capacity(self.0.len());
+            while shown.len() < self.0.len() {
+                let rest = self.0.len() - shown.len();
+                match world.net.read(connection, rest).await {
+                    Ok(more) if !more.is_empty() => shown.extend_from_slice(&more),
+                    _ => return false,
+                }
+            }
+            // Every byte is compared, so that the time says nothing.
+            let differ = shown
+                .iter()
+                .zip(self.0)
+                .fold(0, |sum, (a, b)| sum | (a ^ b));
+            differ == 0
+        };
+        let is_shown = world.within(PATIENCE, reading).await == Some(true);
+        if !is_shown {
+            world.net.close(connection);
+        }
+        is_shown
+    }
+}
 
 /// Sends messages; a clone sends over the same connection. Messages of several tasks are not mixed.
 #[derive(Clone)]

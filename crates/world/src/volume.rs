@@ -70,6 +70,15 @@ pub enum VolumeError {
     /// The volume is full.
     #[error("no space left on the volume")]
     NoSpace,
+    /// A quota is used up (EDQUOT).
+    #[error("disk quota exceeded")]
+    Quota,
+    /// The file may not become larger (EFBIG).
+    #[error("the limit of a file's size is reached")]
+    FileLimit,
+    /// The file system takes no writes (EROFS).
+    #[error("the file system is read-only")]
+    ReadOnly,
     /// The user lacks the permission.
     #[error("permission denied")]
     Denied,

@@ -2,7 +2,7 @@
 //!
 //! Databases come and go in any order. A number is stable as long as its database is present, and is reused afterwards.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -12,6 +12,7 @@ use brunt_world::FileId;
 
 use super::flush_memory::FlushMemory;
 use super::preread::Ahead;
+use crate::error::PageFault;
 use crate::format::stamp::Signature;
 use crate::log::WriteAhead;
 
@@ -52,8 +53,8 @@ pub(super) struct CachedDatabase {
     pub(super) unsynced: Option<LogPosition>,
     /// The oldest position that a sync in flight covers.
     pub(super) syncing: Option<LogPosition>,
-    /// Pages that recovery found torn and will rebuild without trusting their content.
-    pub(super) torn: BTreeSet<PageNumber>,
+    /// Pages that recovery found torn and will rebuild without trusting their content, with the fault that they had.
+    pub(super) torn: BTreeMap<PageNumber, PageFault>,
     /// Prereads.
     pub(super) ahead: Ahead,
 }
@@ -72,7 +73,7 @@ impl From<NewDatabase> for CachedDatabase {
             flying: BTreeMap::new(),
             unsynced: None,
             syncing: None,
-            torn: BTreeSet::new(),
+            torn: BTreeMap::new(),
             ahead: Ahead::new(),
         }
     }

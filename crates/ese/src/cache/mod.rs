@@ -42,6 +42,7 @@ pub use view::CachedPages;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::rc::{Rc, Weak};
 
 use brunt_units::{DatabaseTime, LogPosition, PageNumber, PageSize, Span, Time};
@@ -55,6 +56,7 @@ use crate::meter::MeterBoard;
 use crate::patch::{Copies, Patch};
 use crate::policy::PINS_CHANGING;
 use crate::policy::available::{Available, Freeing, START_PERCENT, STOP_PERCENT};
+use crate::policy::coalesce::Run;
 use crate::policy::dirty::DirtyOrder;
 use crate::policy::preread::IN_FLIGHT;
 use databases::Databases;
@@ -166,6 +168,8 @@ struct Inner<C: Content> {
     failure: RefCell<Option<EngineError>>,
     /// How many reads of several pages failed, and the first error. Each page is then read alone, perhaps with success.
     failed_runs: RefCell<(u64, Option<EngineError>)>,
+    /// Writes that failed: the database, and the pages whose content on disk is unknown.
+    failed_writes: RefCell<Vec<(u8, Run)>>,
     /// Copies to ask for bad pages.
     copies: RefCell<Option<Rc<dyn Copies>>>,
     /// Outcomes of those requests.
@@ -232,6 +236,7 @@ impl<C: Content> Cache<C> {
             }),
             failure: RefCell::new(None),
             failed_runs: RefCell::default(),
+            failed_writes: RefCell::default(),
             copies: RefCell::new(None),
             patches: RefCell::default(),
             closing: Cell::new(false),
@@ -440,6 +445,16 @@ impl<C: Content> Cache<C> {
     /// How many reads of several pages failed, and the first error. Each of their pages was read again alone.
     pub fn failed_runs(&self) -> (u64, Option<EngineError>) {
         self.0.failed_runs.borrow().clone()
+    }
+
+    /// The pages whose writes failed, by database. Their content on disk is unknown, and recovery rebuilds them from the log.
+    pub fn failed_writes(&self) -> Vec<(PathBuf, Vec<PageNumber>)> {
+        let failed = self.0.failed_writes.borrow();
+        let each = failed.iter().map(|(database, run)| {
+            let path = self.with_database(*database, |entry| entry.path.clone());
+            (path, run.pages().collect())
+        });
+        each.collect()
     }
 
     fn note_failed_run(&self, database: u8, page: PageNumber, error: IoError) {

@@ -301,7 +301,7 @@ impl<C: Content> Cache<C> {
             (Trust::Recovering, PageFault::Device(error)) => return Err(PageFault::Device(error)),
             (Trust::Recovering, _) => page,
         };
-        self.with_database(key.database, |entry| entry.torn.insert(key.page));
+        self.with_database(key.database, |entry| entry.torn.insert(key.page, bad.fault));
         Ok(page)
     }
 
@@ -309,7 +309,7 @@ impl<C: Content> Cache<C> {
     pub fn is_torn(&self, database: u8, page: PageNumber) -> bool {
         self.0.state.borrow().databases[usize::from(database)]
             .torn
-            .contains(&page)
+            .contains_key(&page)
     }
 
     /// The page's former content no longer matters, so it no longer counts as torn.
@@ -321,7 +321,15 @@ impl<C: Content> Cache<C> {
 
     /// Pages that recovery found torn and has not rebuilt yet.
     pub fn torn(&self, database: u8) -> BTreeSet<PageNumber> {
-        self.with_database(database, |entry| entry.torn.clone())
+        self.with_database(database, |entry| entry.torn.keys().copied().collect())
+    }
+
+    /// What is wrong with a page that looked torn and that the log does not rebuild.
+    pub(crate) fn rot(&self, database: u8, page: PageNumber) -> PageFault {
+        match self.with_database(database, |entry| entry.torn.get(&page).copied()) {
+            Some(PageFault::Uninitialised) => PageFault::Uninitialised,
+            _ => PageFault::Checksum,
+        }
     }
 
     /// The pages of a database in memory.

@@ -6,7 +6,7 @@
 use std::rc::Rc;
 
 use brunt_units::{DatabaseTime, LogPosition, PageNumber};
-use brunt_world::{Class, Io, IoError, Op, Segments, Ticket};
+use brunt_world::{Class, Io, Op, Segments, Ticket};
 
 use super::databases::CachedDatabase;
 use super::frames::Phase;
@@ -294,8 +294,13 @@ impl<C: Content> Cache<C> {
                 let (path, page) = (entry.path.clone(), departure.first);
                 state_ref.land(&departure);
                 drop(state);
+                let count = u32::try_from(departure.frames.len()).expect("a run is short");
+                let run = Run { first: page, count };
+                let mut failed = self.0.failed_writes.borrow_mut();
+                failed.push((departure.database, run));
+                drop(failed);
                 self.fail(match error {
-                    IoError::NoSpace => EngineError::File { path, error },
+                    error if error.environment().is_some() => EngineError::File { path, error },
                     error => EngineError::Write {
                         database: path,
                         page,
@@ -334,7 +339,7 @@ impl<C: Content> State<C> {
         let database = &self.databases[usize::from(key.database)];
         self.frames.phase(frame) == Phase::Resident
             && self.frames.last(frame) <= database.log.durable()
-            && !database.torn.contains(&key.page)
+            && !database.torn.contains_key(&key.page)
     }
 
     fn candidate(&self, key: PageKey, with_clean: bool) -> Option<Candidate> {

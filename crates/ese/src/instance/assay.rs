@@ -26,7 +26,7 @@ use std::rc::Rc;
 use brunt_units::{DatabaseTime, LogPosition, PageNumber, PageSize};
 
 use super::replayer::Replayer;
-use crate::error::{EngineError, PageFault};
+use crate::error::EngineError;
 use crate::format::checksum::{self, Diagnosis};
 use crate::format::page::{CHECKSUM_AT, DATABASE_TIME_AT, FLAGS_AT, NUMBER_AT, Page};
 use crate::log::{Appended, LogRecord};
@@ -200,7 +200,9 @@ impl Replayer {
         };
         let rebuilt = rebuilt.filter(|bytes| Page::new(bytes, size).check().is_ok());
         let (Some(rebuilt), Some(last)) = (rebuilt, turns.last()) else {
-            return Err(base.page_error(entry, page, PageFault::Checksum));
+            drop(pages);
+            let fault = base.cache.rot(entry.number, page);
+            return Err(base.page_error(entry, page, fault));
         };
         pages.change(page).copy_from_slice(&rebuilt);
         drop(pages);

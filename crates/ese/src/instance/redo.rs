@@ -344,7 +344,8 @@ impl Replayer {
     fn check_rebuilt(&self) -> Result<(), EngineError> {
         for database in &self.base.databases {
             if let Some(page) = self.base.cache.torn(database.number).first() {
-                return Err(self.base.page_error(database, *page, PageFault::Checksum));
+                let fault = self.base.cache.rot(database.number, *page);
+                return Err(self.base.page_error(database, *page, fault));
             }
         }
         Ok(())

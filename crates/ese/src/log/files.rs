@@ -29,7 +29,9 @@ use std::rc::Rc;
 
 use brunt_units::{LogPosition, PageSize, Span};
 use brunt_world::sync::Event;
-use brunt_world::{Class, FileId, Io, Op, OpenMode, Segments, Task, VolumeError, World};
+use brunt_world::{
+    Class, Environment, FileId, Io, Op, OpenMode, Segments, Task, VolumeError, World,
+};
 
 use super::LogShape;
 use super::reserve::Reserves;
@@ -213,7 +215,8 @@ impl<C: Content> LogFiles<C> {
     }
 
     fn full(&self) -> EngineError {
-        EngineError::LogDiskFull(self.0.place.directory.clone())
+        let why = self.0.reserves.lacks().unwrap_or(Environment::NoSpace);
+        EngineError::LogDiskFull(self.0.place.directory.clone(), why)
     }
 
     /// The time of day.
@@ -406,9 +409,9 @@ impl<C: Content> LogFiles<C> {
                     }
                 },
             };
-            obtained = match failed.is_full() {
-                true => Ok(self.take_reserve().await?),
-                false => return Err(failed),
+            obtained = match failed.environment().filter(|why| why.is_full()) {
+                Some(why) => Ok(self.take_reserve(why).await?),
+                None => return Err(failed),
             };
         };
         let created = self.stamp();
@@ -438,7 +441,7 @@ impl<C: Content> LogFiles<C> {
     }
 
     /// Turns a reserve into the next file when there is no room for a new one.
-    async fn take_reserve(&self) -> Result<FileId, EngineError> {
+    async fn take_reserve(&self, why: Environment) -> Result<FileId, EngineError> {
         let path = self.next_path();
         match self.0.world.volume.remove(&path).await {
             Ok(()) | Err(VolumeError::NotFound) => {}
@@ -447,7 +450,7 @@ impl<C: Content> LogFiles<C> {
         let number = self.0.place.number;
         let meters = &self.0.meters;
         meters.with(|meters| meters.logs[usize::from(number)].reserves.tick());
-        let taken = self.0.reserves.take(&path).await?;
+        let taken = self.0.reserves.take(&path, why).await?;
         taken.ok_or_else(|| self.full())
     }
 

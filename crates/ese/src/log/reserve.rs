@@ -20,7 +20,7 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 use brunt_world::sync::Limit;
-use brunt_world::{Class, FileId, Io, OpenMode, VolumeError, World};
+use brunt_world::{Class, Environment, FileId, Io, OpenMode, VolumeError, World};
 
 use crate::error::EngineError;
 use crate::small_file::{file_error, name_error};
@@ -40,8 +40,8 @@ pub(super) struct Reserves {
     base: String,
     /// Bytes of each reserve, equal to a log file's.
     bytes: u64,
-    /// Whether a reserve has been used, or could not be created, since there were last enough.
-    is_low: Cell<bool>,
+    /// Why a reserve has been used, or could not be created, since there were last enough.
+    lacks: Cell<Option<Environment>>,
     /// Whether a call is replenishing them.
     is_busy: Cell<bool>,
     /// Only one call at a time creates or takes a reserve.
@@ -56,7 +56,7 @@ impl Reserves {
             directory: directory.to_owned(),
             base: base.to_owned(),
             bytes,
-            is_low: Cell::new(false),
+            lacks: Cell::new(None),
             is_busy: Cell::new(false),
             turn: Limit::new(world.spawner.tasks(), 1),
         }
@@ -64,7 +64,12 @@ impl Reserves {
 
     /// Whether transactions can only end.
     pub(super) fn is_low(&self) -> bool {
-        self.is_low.get()
+        self.lacks.get().is_some()
+    }
+
+    /// Why transactions can only end, if so.
+    pub(super) fn lacks(&self) -> Option<Environment> {
+        self.lacks.get()
     }
 
     /// Creates missing reserves. They stay low if the volume is still full. While another call is in progress, returns at
@@ -80,11 +85,13 @@ impl Reserves {
         let made = self.make_all().await;
         drop(turn);
         self.is_busy.set(false);
-        match made {
-            Ok(()) => self.is_low.set(false),
-            Err((_, VolumeError::NoSpace)) => self.is_low.set(true),
-            Err((path, error)) => return Err(name_error(&path)(error)),
-        }
+        self.lacks.set(match made {
+            Ok(()) => None,
+            Err((path, error)) => match error.environment().filter(|why| why.is_full()) {
+                Some(why) => Some(why),
+                None => return Err(name_error(&path)(error)),
+            },
+        });
         Ok(())
     }
 
@@ -131,9 +138,13 @@ impl Reserves {
     ///
     /// # Errors
     /// When a file operation fails.
-    pub(super) async fn take(&self, next: &Path) -> Result<Option<FileId>, EngineError> {
+    pub(super) async fn take(
+        &self,
+        next: &Path,
+        why: Environment,
+    ) -> Result<Option<FileId>, EngineError> {
         let _turn = self.turn.enter().await;
-        self.is_low.set(true);
+        self.lacks.set(Some(why));
         let volume = &self.world.volume;
         for number in (1..=RESERVES).rev() {
             let path = reserve_path(&self.directory, &self.base, number);

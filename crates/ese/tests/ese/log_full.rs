@@ -10,6 +10,7 @@ use brunt_ese::instance::transaction::Commit;
 use brunt_ese::instance::{Circular, Instance, InstanceOptions};
 use brunt_ese::log::reserve::{RESERVES, reserve_path};
 use brunt_units::ByteSize;
+use brunt_world::Environment;
 use brunt_world_virtual::{Store, VirtualOptions, VirtualVolume, VirtualWorld};
 
 const LOG: ByteSize = ByteSize::kib(64);
@@ -53,7 +54,7 @@ async fn fill(instance: &Instance<Bytes>) -> u32 {
     for number in 0..10_000 {
         match insert(instance, number).await {
             Ok(()) => {}
-            Err(EngineError::LogDiskFull(directory)) => {
+            Err(EngineError::LogDiskFull(directory, _)) => {
                 assert_eq!(directory, Path::new("/log"));
                 return number;
             }
@@ -234,7 +235,7 @@ fn reserves_are_not_without_end() {
                 Err(error) => break error,
             }
         };
-        let full = EngineError::LogDiskFull(PathBuf::from("/log"));
+        let full = EngineError::LogDiskFull(PathBuf::from("/log"), Environment::NoSpace);
         assert_eq!((error, instance.failure()), (full.clone(), Some(full)));
         assert!(instance.close().await.is_err());
     });

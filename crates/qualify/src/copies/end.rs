@@ -231,7 +231,7 @@ impl Truth<'_> {
                 followed.instance
             );
         }
-        let files = verification::files(world, plan, listener, stop).await;
+        let files = verification::files(world, plan, &Vec::new(), listener, stop).await;
         let Some(files) = files.filter(|_| !stop.is_asked()) else {
             return Ok(());
         };

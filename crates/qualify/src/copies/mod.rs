@@ -13,6 +13,7 @@
 
 mod end;
 mod followed;
+mod repeats;
 mod scan;
 mod twins;
 
@@ -42,6 +43,7 @@ use crate::truth::witness::Hearing;
 pub use followed::Followed;
 use followed::Samples;
 pub(crate) use followed::in_result;
+use repeats::Repeats;
 pub use scan::Scan;
 pub(crate) use twins::TwinFollowers;
 
@@ -163,6 +165,9 @@ pub(crate) trait Following {
     /// What is new: bad pages, and copies that no longer follow.
     fn news(&self) -> Vec<String>;
 
+    /// Bad pages that were found again after their news.
+    fn repeated(&self) -> Vec<String>;
+
     /// The bad pages of actives so far, and what became of them.
     fn patches(&self) -> Vec<Patch>;
 }
@@ -183,6 +188,7 @@ struct Follower {
     was_told: Cell<bool>,
     /// Patches that were told.
     patches_told: Cell<usize>,
+    repeats: RefCell<Repeats>,
 }
 
 /// The passive copies of a server.
@@ -192,6 +198,7 @@ pub(crate) struct Followers {
     cache: Cache<Bytes>,
     /// Bad pages of the actives, and what became of them.
     patches: RefCell<Vec<Patch>>,
+    repeats: RefCell<Repeats>,
 }
 
 impl Followers {
@@ -210,6 +217,7 @@ impl Followers {
             all: Vec::new(),
             cache: server.instances()[0].cache().clone(),
             patches: RefCell::default(),
+            repeats: RefCell::default(),
         };
         let begun = followers
             .seed_all(world, plan, server, listener, stop)
@@ -268,6 +276,7 @@ impl Followers {
                     error: Rc::default(),
                     was_told: Cell::default(),
                     patches_told: Cell::default(),
+                    repeats: RefCell::default(),
                 };
                 follower.connect(world).await.map_err(named)?;
                 let text = format!(
@@ -314,18 +323,28 @@ impl Following for Followers {
 
     fn news(&self) -> Vec<String> {
         let mut patches = self.cache.take_patches();
-        let of_actives: Vec<String> = patches.iter().map(Patch::to_string).collect();
+        let of_actives = self.repeats.borrow_mut().news(&patches);
         self.patches.borrow_mut().append(&mut patches);
         let each = self.all.iter().flat_map(|follower| {
             let patches = follower.copy.patches();
             let told = follower.patches_told.replace(patches.len());
-            let mut news: Vec<String> = patches.iter().skip(told).map(Patch::to_string).collect();
+            let mut news = follower.repeats.borrow_mut().news(&patches[told..]);
             let failure = follower.failure();
             news.extend(failure.filter(|_| !follower.was_told.replace(true)));
             let named = |news| format!("{}: {news}", follower.plan.files.name);
             news.into_iter().map(named).collect::<Vec<_>>()
         });
         of_actives.into_iter().chain(each).collect()
+    }
+
+    fn repeated(&self) -> Vec<String> {
+        let mut rest = self.repeats.borrow_mut().rest();
+        for follower in &self.all {
+            let again = follower.repeats.borrow_mut().rest().into_iter();
+            let name = &follower.plan.files.name;
+            rest.extend(again.map(|note| format!("{name}: {note}")));
+        }
+        rest
     }
 
     fn patches(&self) -> Vec<Patch> {

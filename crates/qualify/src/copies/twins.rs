@@ -188,6 +188,11 @@ impl Following for TwinFollowers {
     }
 
     /// Without content no page is bad.
+    fn repeated(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// See [`Following::repeated`].
     fn patches(&self) -> Vec<Patch> {
         Vec::new()
     }

@@ -39,7 +39,7 @@ use crate::shards::{Border, Part, Shard};
 use crate::truth::integrity;
 use crate::truth::oracle::Oracle;
 use crate::truth::survey::survey;
-use crate::truth::verification;
+use crate::truth::verification::{self, Files, Unwritten};
 
 /// How often the director checks whether to stop, to sample, or to report.
 pub(crate) const TICK: Span = Span::millis(50);
@@ -349,6 +349,10 @@ impl Director<'_> {
         run.note_maintenance(&maintenance);
         if let Some(followers) = server.followers() {
             run.note_patches(&followers.patches(), &maintenance);
+            followers
+                .repeated()
+                .into_iter()
+                .for_each(|note| self.note(note));
         }
         let known = matches!(run.ending, Ending::Complete | Ending::Stopped);
         known.then(|| {
@@ -400,7 +404,7 @@ impl Director<'_> {
             }
         }
         if self.plan.read_files {
-            let files = verification::files(self.world, self.plan, self.listener, self.stop);
+            let files = self.verify_files(server.unwritten_pages());
             match self.unless_hung(files).await {
                 Ok(files) => {
                     let found = files.iter().map(|files| &files.found);
@@ -416,6 +420,22 @@ impl Director<'_> {
         }
         let took = self.now() - begun;
         self.tell(News::Verified { took, judged: true });
+    }
+
+    /// `None` when it was stopped.
+    async fn verify_files(&self, unwritten: Unwritten) -> Option<Files> {
+        for (database, pages) in &unwritten {
+            let (first, count) = (pages[0], pages.len());
+            let database = database.display();
+            let pages = match count {
+                1 => format!("page {first}"),
+                _ => format!("{count} pages from page {first}"),
+            };
+            self.note(format!(
+                "{database}: the write of {pages} failed, so what is on disk is not judged; recovery rebuilds it"
+            ));
+        }
+        verification::files(self.world, self.plan, &unwritten, self.listener, self.stop).await
     }
 
     /// `None` when it was stopped.

@@ -32,6 +32,7 @@ use crate::phases::test_run::Recovered;
 use crate::plan::Plan;
 use crate::progress::Listener;
 use crate::truth::oracle::Finding;
+use crate::truth::verification::Unwritten;
 
 /// Cost of reading one record on a modelled core.
 const READ_COST: Span = Span::micros(5);
@@ -152,6 +153,11 @@ impl<T: Table> Server<T> {
     /// Reads of several pages that failed; see [`Cache::failed_runs`].
     pub(crate) fn failed_runs(&self) -> (u64, Option<EngineError>) {
         self.cache.failed_runs()
+    }
+
+    /// Pages whose writes failed; see [`Cache::failed_writes`].
+    pub(crate) fn unwritten_pages(&self) -> Unwritten {
+        self.cache.failed_writes()
     }
 
     /// What a clean shutdown would still have to write to databases.

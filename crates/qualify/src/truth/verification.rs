@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use brunt_ese::verify::{FileReport, verify};
 use brunt_report::result::VerifiedFile;
-use brunt_units::{ByteSize, Span};
+use brunt_units::{ByteSize, PageNumber, Span};
 use brunt_workload::keys::{Extent, Population};
 use brunt_world::World;
 
@@ -53,10 +53,14 @@ impl Files {
     }
 }
 
-/// Verifies every database and every log of the plan; `None` when stopped.
+/// Pages whose writes failed, by database: what they hold on disk is unknown.
+pub type Unwritten = Vec<(PathBuf, Vec<PageNumber>)>;
+
+/// Verifies every database and every log of the plan, except pages in `unwritten`; `None` when stopped.
 pub async fn files(
     world: &World,
     plan: &Plan,
+    unwritten: &Unwritten,
     listener: &dyn Listener,
     stop: &Stop,
 ) -> Option<Files> {
@@ -77,7 +81,9 @@ pub async fn files(
             let Some((number, path)) = waiting.next() else {
                 break;
             };
-            let judge = judge(world.clone(), number, path);
+            let left_out = unwritten.iter().filter(|(database, _)| *database == path);
+            let left_out = left_out.flat_map(|(_, pages)| pages).copied().collect();
+            let judge = judge(world.clone(), number, path, left_out);
             judging.push(world.spawner.spawn(judge));
         }
         if judging.is_empty() {
@@ -102,8 +108,11 @@ pub async fn files(
 /// A file, its place in the list, and its report; an error when it cannot be judged at all.
 type Judged = (usize, PathBuf, Result<FileReport, String>);
 
-async fn judge(world: World, number: usize, path: PathBuf) -> Judged {
-    let report = verify(&world, &path).await;
+async fn judge(world: World, number: usize, path: PathBuf, left_out: Vec<PageNumber>) -> Judged {
+    let mut report = verify(&world, &path).await;
+    if let Ok(report) = &mut report {
+        report.leave_out(&left_out);
+    }
     (number, path, report.map_err(|error| error.to_string()))
 }
 

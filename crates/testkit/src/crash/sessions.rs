@@ -100,7 +100,7 @@ async fn work<D: Desk>(
             // Its lock was refused, so nothing has happened.
             Err(EngineError::WriteConflict) => {}
             // No new changes begin then; those that have begun continue.
-            Err(EngineError::LogDiskFull(_)) => stage.refusals.log.update(|count| count + 1),
+            Err(EngineError::LogDiskFull(..)) => stage.refusals.log.update(|count| count + 1),
             Err(error) if error.is_full() => {
                 stage.refusals.databases.update(|count| count + 1);
                 return Ok(Steps::Cramped);

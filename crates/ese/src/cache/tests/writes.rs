@@ -140,6 +140,8 @@ fn a_failed_write_or_sync_stops_the_cache_and_keeps_the_position() {
                     let place = format!("page 3 (offset {})", PageNumber(3).offset(SIZE));
                     assert!(told.contains(&place), "{told}");
                     assert!(told.ends_with("(ESE -1022)"), "{told}");
+                    let unwritten = bench.cache.failed_writes();
+                    assert_eq!(unwritten[0].1, [PageNumber(3)]);
                 }
                 _ => assert!(matches!(failure, EngineError::File { .. }), "{failure:?}"),
             }
