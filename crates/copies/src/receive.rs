@@ -13,9 +13,9 @@ use std::rc::Rc;
 
 use brunt_ese::content::Bytes;
 use brunt_units::Span;
-use brunt_world::messages::{Receiver, Sender, messages};
+use brunt_world::messages::{PATIENCE, Receiver, Sender, messages};
 use brunt_world::sync::Alarm;
-use brunt_world::{SocketId, Task};
+use brunt_world::{NetError, SocketId, Task};
 
 use crate::error::CopyError;
 use crate::files;
@@ -23,6 +23,10 @@ use crate::intake::Tail;
 use crate::passive::PassiveCopy;
 use crate::wire::{Hello, LONGEST, Message, Refusal};
 
+/// How long an active may take to answer.
+const WELCOME: Span = Span::seconds(30);
+/// Messages that are still read after a refusal.
+const UNREAD_MAX: usize = 64;
 /// Longest silence of a copy towards its active.
 const BEAT: Span = Span::seconds(5);
 
@@ -50,7 +54,14 @@ impl PassiveCopy {
         if let Err(CopyError::Refused(refusal)) = &result {
             self.refuse(&sender, *refusal).await;
             // A connection with unread bytes would be reset, and the active would not hear it.
-            while let Ok(Some(_)) = receiver.receive().await {}
+            let rest = async {
+                for _ in 0..UNREAD_MAX {
+                    if !matches!(receiver.receive().await, Ok(Some(_))) {
+                        break;
+                    }
+                }
+            };
+            let _ = self.0.world.within(PATIENCE, rest).await;
         }
         self.0.connection.set(None);
         self.0.world.net.close(connection);
@@ -81,7 +92,10 @@ impl PassiveCopy {
             })
         };
         sender.send(&hello.to_bytes()).await?;
-        match self.next_message(receiver).await? {
+        let welcome = self.next_message(receiver);
+        let welcome = self.0.world.within(WELCOME, welcome).await;
+        // Who says nothing would hold the only connection.
+        match welcome.ok_or(NetError::TimedOut)?? {
             None => return Ok(()),
             Some(Message::Welcome(welcome)) => {
                 self.0.intake.borrow_mut().meet(&welcome)?;

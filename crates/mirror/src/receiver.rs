@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::rc::Rc;
 
-use brunt_world::messages::messages;
+use brunt_world::messages::{PATIENCE, Token, messages};
 use brunt_world::sync::{Event, Limit};
 use brunt_world::{
     Answer, Class, FileId, Io, IoError, NetError, Op, Segment, Segments, SocketId, Ticket,
@@ -30,6 +30,8 @@ use crate::wire::{Outcome, REQUEST_MAX, Request};
 
 /// Changes in flight; more wait in the connection.
 const IN_FLIGHT_MAX: usize = 1024;
+/// Connections that have not greeted yet; more are closed at once.
+const STRANGERS_MAX: usize = 16;
 /// Files that may be open.
 const FILES_MAX: usize = 4096;
 /// Where a file ends at the latest: no file system of Linux has larger ones in use.
@@ -84,6 +86,8 @@ struct Inner {
     quiet: Event,
     broken: RefCell<Broken>,
     refused: Cell<u64>,
+    /// Connections that have not greeted.
+    strangers: Cell<usize>,
 }
 
 /// A change that was submitted.
@@ -107,6 +111,7 @@ impl Receiver {
             quiet: Event::new(world.spawner.tasks()),
             broken: RefCell::default(),
             refused: Cell::new(0),
+            strangers: Cell::new(0),
         })))
     }
 
@@ -120,12 +125,16 @@ impl Receiver {
         self.0.refused.get()
     }
 
-    /// Takes connections from `listener` until that fails.
-    pub async fn serve(&self, listener: SocketId) -> NetError {
+    /// Takes connections from `listener` until that fails: those that show `token`, if one is given.
+    pub async fn serve(&self, listener: SocketId, token: Option<Token>) -> NetError {
         loop {
             match self.0.world.net.accept(listener).await {
+                Ok((connection, _)) if self.0.strangers.get() >= STRANGERS_MAX => {
+                    self.0.world.net.close(connection);
+                }
                 Ok((connection, _)) => {
-                    let one = self.clone().receive(connection);
+                    self.0.strangers.update(|count| count + 1);
+                    let one = self.clone().admit(connection, token);
                     drop(self.0.world.spawner.spawn(one));
                 }
                 Err(error) => return error,
@@ -168,9 +177,22 @@ impl Receiver {
         self.0.broken.borrow().struck()
     }
 
+    async fn admit(self, connection: SocketId, token: Option<Token>) {
+        let world = &self.0.world;
+        let is_known = match token {
+            Some(token) => token.is_shown(world, connection).await,
+            None => true,
+        };
+        match is_known {
+            true => self.receive(connection).await,
+            false => self.0.strangers.update(|count| count - 1),
+        }
+    }
+
     /// Applies what arrives on `connection` until that ends.
     async fn receive(self, connection: SocketId) {
         let inner = self.0;
+        let mut is_stranger = true;
         let (sender, mut receiver) = messages(&inner.world, connection, REQUEST_MAX);
         let room = Limit::new(inner.world.spawner.tasks(), IN_FLIGHT_MAX);
         let mut greeted = None;
@@ -178,7 +200,15 @@ impl Receiver {
         loop {
             // Taken before anything is submitted: whatever is in flight is also waited for.
             let permit = room.enter().await;
-            let Ok(Some(message)) = receiver.receive().await else {
+            let arrived = match greeted {
+                // Who served before may be silent for as long as it likes.
+                Some(_) => receiver.receive().await,
+                None => match inner.world.within(PATIENCE, receiver.receive()).await {
+                    Some(arrived) => arrived,
+                    None => break,
+                },
+            };
+            let Ok(Some(message)) = arrived else {
                 break;
             };
             let Ok((number, request)) = Request::decode(&message) else {
@@ -188,6 +218,9 @@ impl Receiver {
                 (None, Request::Hello { epoch }) => {
                     let outcome = inner.greet(epoch).await;
                     greeted = (outcome == Outcome::Done).then_some(epoch);
+                    if greeted.is_some() && std::mem::take(&mut is_stranger) {
+                        inner.strangers.update(|count| count - 1);
+                    }
                     (at_once(outcome), false)
                 }
                 (None, _) | (Some(_), Request::Hello { .. }) => break,
@@ -212,6 +245,9 @@ impl Receiver {
                 let _ = sender.send(&outcome.encode(number)).await;
                 drop(permit);
             }));
+        }
+        if is_stranger {
+            inner.strangers.update(|count| count - 1);
         }
         inner.world.net.close(connection);
     }
@@ -257,17 +293,27 @@ impl Inner {
         match request {
             Request::Hello { .. } => unreachable!("a hello is no change"),
             Request::Open { file, mode, name } => {
+                let refused = |why: &str| Outcome::Volume(VolumeError::Other(why.to_owned()));
                 if self.files.borrow().len() >= FILES_MAX {
-                    let error = VolumeError::Other("too many files are open".to_owned());
-                    return at_once(Outcome::Volume(error));
+                    return at_once(refused("too many files are open"));
+                }
+                if self.file(file).is_some() {
+                    return at_once(refused(NUMBER_IN_USE));
                 }
                 let opening = volume.open(&path(&name), mode);
                 let inner = Rc::clone(self);
                 Box::pin(async move {
                     match opening.await {
                         Ok(opened) => {
-                            inner.files.borrow_mut().insert(file, opened);
-                            Outcome::Done
+                            let former = inner.files.borrow_mut().insert(file, opened);
+                            match former {
+                                None => Outcome::Done,
+                                Some(former) => {
+                                    // Two were opened under one number at once. Only one handle is kept.
+                                    let _ = inner.world.volume.close(former).await;
+                                    Outcome::Volume(VolumeError::Other(NUMBER_IN_USE.to_owned()))
+                                }
+                            }
                         }
                         Err(error) => Outcome::Volume(error),
                     }
@@ -384,6 +430,8 @@ fn is_inside(offset: u64, length: u64) -> bool {
         .is_some_and(|end| end <= FILE_MAX);
     end && offset.is_multiple_of(512) && length.is_multiple_of(512)
 }
+
+const NUMBER_IN_USE: &str = "a file of this number is open";
 
 fn not_open() -> VolumeError {
     VolumeError::Other("the file is not open".to_owned())

@@ -75,25 +75,31 @@ impl Conductor {
 
     /// Everything that the source writes goes to the destination from now on.
     async fn mirror(&self) -> Result<(), Trouble> {
-        let Answer::Listening { at } = self.ask(Side::Destination, &Command::Receive).await? else {
+        let listening = self.ask(Side::Destination, &Command::Receive).await?;
+        let Answer::Listening { at, token } = listening else {
             return Err(unexpected(Side::Destination));
         };
         let to = self.link.way_to(&self.world, at).await?;
-        let mirror = Command::Mirror { to, epoch: 1 };
+        let mirror = Command::Mirror {
+            to,
+            token,
+            epoch: 1,
+        };
         self.ask(Side::Source, &mirror).await.map(drop)
     }
 
     /// Both sites have the same databases; from now on only closed logs go to the destination.
     async fn ship(&self) -> Result<(), Trouble> {
         self.ask(Side::Source, &Command::Close).await?;
-        let Answer::Copying { at } = self.ask(Side::Destination, &Command::Copy).await? else {
+        let copying = self.ask(Side::Destination, &Command::Copy).await?;
+        let Answer::Copying { at, token } = copying else {
             return Err(unexpected(Side::Destination));
         };
         let mut to: Vec<SocketAddr> = Vec::new();
         for at in at {
             to.push(self.link.way_to(&self.world, at).await?);
         }
-        let ship = Command::Ship { to };
+        let ship = Command::Ship { to, token };
         self.ask(Side::Source, &ship).await.map(drop)
     }
 }

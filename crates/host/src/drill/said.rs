@@ -37,13 +37,20 @@ pub(super) enum Command {
     /// Receives the changes of the other site.
     Receive,
     /// Sends all changes to the receiver there.
-    Mirror { to: SocketAddr, epoch: u64 },
+    Mirror {
+        to: SocketAddr,
+        token: [u8; 16],
+        epoch: u64,
+    },
     /// Creates the databases.
     Create,
     /// Receives closed logs of the other site from now on, instead of every change.
     Copy,
     /// Ships closed logs there, one address for each log stream, instead of every change.
-    Ship { to: Vec<SocketAddr> },
+    Ship {
+        to: Vec<SocketAddr>,
+        token: [u8; 16],
+    },
     /// Lets sessions work.
     Work,
     /// Lets them rest.
@@ -76,10 +83,13 @@ pub(super) enum Answer {
     Taken { log_segment: usize, version: String },
     /// It could not be done.
     Failed { why: String },
-    /// Listens there.
-    Listening { at: SocketAddr },
+    /// Listens there, for who shows this token.
+    Listening { at: SocketAddr, token: [u8; 16] },
     /// Receives logs at these addresses, one for each log stream.
-    Copying { at: Vec<SocketAddr> },
+    Copying {
+        at: Vec<SocketAddr>,
+        token: [u8; 16],
+    },
     /// The newest log of each stream that it has.
     Activated { stored: Vec<u32> },
     /// Databases with so many records, in the order of the scenario.

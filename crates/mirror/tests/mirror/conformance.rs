@@ -57,7 +57,7 @@ fn a_mirrored_real_world_conforms() {
         drop(
             world
                 .spawner
-                .spawn(async move { receiver.serve(listener).await }),
+                .spawn(async move { receiver.serve(listener, None).await }),
         );
         let connection = world.net.connect(at).await.unwrap();
         let (world, mirror) = mirrored(&world, &folder, connection, 1).await.unwrap();

@@ -74,7 +74,7 @@ pub(crate) async fn receive(world: &World, address: IpAddr) -> (Receiver, Socket
     let (listener, at) = world.net.listen(SocketAddr::new(address, 0)).await.unwrap();
     let serving = receiver.clone();
     drop(world.spawner.spawn(async move {
-        serving.serve(listener).await;
+        serving.serve(listener, None).await;
     }));
     (receiver, at)
 }

@@ -40,6 +40,7 @@ use brunt_scenario::{Document, Place, Placed, SiteReplication};
 use brunt_units::{LogPosition, Span, Time};
 use brunt_workload::keys::Population;
 use brunt_world::World;
+use brunt_world::messages::Token;
 use brunt_world_real::{Options, RealWorld};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
@@ -287,7 +288,7 @@ impl Site {
                 return Err("it has begun already".to_owned());
             }
             Command::Receive => return self.receive().await,
-            Command::Mirror { to, epoch } => self.send_to(to, epoch).await?,
+            Command::Mirror { to, token, epoch } => self.send_to(to, Token(token), epoch).await?,
             Command::Create => {
                 let created = create(&self.engine, &self.plan, &Silence, &Stop::default()).await;
                 let (server, populations) = created.map_err(said)?;
@@ -296,7 +297,7 @@ impl Site {
                 return Ok(Answer::Created { records });
             }
             Command::Copy => return self.copy().await,
-            Command::Ship { to } => self.ship(to).await?,
+            Command::Ship { to, token } => self.ship(to, Token(token)).await?,
             Command::Activate => {
                 let mut stored = Vec::new();
                 for copy in std::mem::take(&mut self.copies) {

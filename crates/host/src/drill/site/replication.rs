@@ -1,5 +1,7 @@
 //! What goes from the source to the destination: every change through the mirror, or closed logs to passive copies.
 
+use std::fs::File;
+use std::io::Read;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
@@ -10,9 +12,20 @@ use brunt_qualify::progress::Silence;
 use brunt_qualify::server::Server;
 use brunt_scenario::RealDrill;
 use brunt_units::Span;
+use brunt_world::messages::Token;
 
 use super::super::said::Answer;
 use super::{EPOCH, Site, said};
+
+/// A secret that the other site learns from the conductor, so that no other process is taken for it.
+fn secret() -> Result<Token, String> {
+    let mut secret = Token([0; 16]);
+    let random = File::open("/dev/urandom");
+    random
+        .and_then(|mut file| file.read_exact(&mut secret.0))
+        .map_err(said)?;
+    Ok(secret)
+}
 
 impl Site {
     pub(super) async fn receive(&mut self) -> Result<Answer, String> {
@@ -22,18 +35,25 @@ impl Site {
             .map_err(said)?;
         let at = SocketAddr::new(self.address.into(), 0);
         let (listener, at) = self.world.net.listen(at).await.map_err(said)?;
-        let serving = receiver.clone();
+        let (serving, token) = (receiver.clone(), secret()?);
         drop(
             self.world
                 .spawner
-                .spawn(async move { serving.serve(listener).await }),
+                .spawn(async move { serving.serve(listener, Some(token)).await }),
         );
         self.receiver = Some(receiver);
-        Ok(Answer::Listening { at })
+        let token = token.0;
+        Ok(Answer::Listening { at, token })
     }
 
-    pub(super) async fn send_to(&mut self, to: SocketAddr, epoch: u64) -> Result<(), String> {
+    pub(super) async fn send_to(
+        &mut self,
+        to: SocketAddr,
+        token: Token,
+        epoch: u64,
+    ) -> Result<(), String> {
         let connection = self.world.net.connect(to).await.map_err(said)?;
+        token.show(&self.world, connection).await.map_err(said)?;
         let files = RealDrill::files(&self.folder);
         let mirrored = mirrored(&self.world, &files, connection, epoch).await;
         let (engine, mirror) = mirrored.map_err(said)?;
@@ -44,6 +64,7 @@ impl Site {
     /// Becomes a passive copy of each log stream.
     pub(super) async fn copy(&mut self) -> Result<Answer, String> {
         self.receiver = None;
+        let token = secret()?;
         let mut all = Vec::new();
         for stream in 0..self.plan.instances.len() {
             let options = CopyOptions {
@@ -68,16 +89,19 @@ impl Site {
             let world = self.world.clone();
             drop(self.world.spawner.spawn(async move {
                 while let Ok((connection, _)) = world.net.accept(listener).await {
-                    let _ = receiving.receive(connection).await;
+                    if token.is_shown(&world, connection).await {
+                        let _ = receiving.receive(connection).await;
+                    }
                 }
             }));
             self.copies.push(copy);
         }
-        Ok(Answer::Copying { at: all })
+        let token = token.0;
+        Ok(Answer::Copying { at: all, token })
     }
 
     /// Opens the databases without the mirror, and ships the logs that are closed from now on.
-    pub(super) async fn ship(&mut self, to: Vec<SocketAddr>) -> Result<(), String> {
+    pub(super) async fn ship(&mut self, to: Vec<SocketAddr>, token: Token) -> Result<(), String> {
         self.mirror = None;
         self.engine = self.world.clone();
         let opened = Server::open(&self.world, &self.plan, &Silence, None).await;
@@ -85,6 +109,7 @@ impl Site {
         for (instance, to) in server.instances().iter().zip(to) {
             let shipper = Shipper::new(&self.world, instance, 1, Limits::default());
             let connection = self.world.net.connect(to).await.map_err(said)?;
+            token.show(&self.world, connection).await.map_err(said)?;
             // A copy that cannot be reached lacks logs, which the failover shows.
             drop(
                 self.world
