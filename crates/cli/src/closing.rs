@@ -132,12 +132,7 @@ fn faults(result: &RunResult, output: &Output) -> String {
 
 pub(crate) fn verdict_line(result: &RunResult, output: &Output) -> String {
     let word = result.headline();
-    let tone = match result.verdict {
-        Verdict::Pass if result.qualifies => Tone::Good,
-        Verdict::Pass => Tone::Doubt,
-        Verdict::Fail | Verdict::Error => Tone::Bad,
-        Verdict::Interrupted | Verdict::Invalid | Verdict::Inconclusive => Tone::Doubt,
-    };
+    let tone = Tone::from(result.colour());
     // Padded before it is coloured, or the codes would count as letters.
     let word = output.paint(tone, &format!("{word:12}"));
     let target = match result.storage.target_iops {

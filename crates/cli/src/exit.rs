@@ -23,7 +23,9 @@ impl From<Verdict> for Exit {
             Verdict::Pass => Self::Passed,
             Verdict::Fail => Self::Failed,
             Verdict::Interrupted => Self::Interrupted,
-            Verdict::Error | Verdict::Invalid | Verdict::Inconclusive => Self::NoAnswer,
+            Verdict::Error | Verdict::Invalid | Verdict::Inconclusive | Verdict::NoLimitSet => {
+                Self::NoAnswer
+            }
         }
     }
 }

@@ -18,6 +18,7 @@ use std::os::fd::AsFd;
 use std::sync::{Arc, OnceLock};
 
 use brunt_report::escaped;
+use brunt_report::result::Colour;
 
 use crate::progress::Progress;
 use crate::progress::standing::Standing;
@@ -34,6 +35,17 @@ pub enum Tone {
     Doubt,
     /// Beside the point.
     Faint,
+}
+
+impl From<Colour> for Tone {
+    fn from(colour: Colour) -> Self {
+        match colour {
+            Colour::Green => Self::Good,
+            Colour::Amber => Self::Doubt,
+            Colour::Red => Self::Bad,
+            Colour::Grey => Self::Faint,
+        }
+    }
 }
 
 /// The program's two voices.

@@ -4,7 +4,7 @@
 //! makes the whole drill inconclusive.
 
 use brunt_report::counted;
-use brunt_report::result::{Group, Outcome, Rule, RuleName, Verdict};
+use brunt_report::result::{DrillPhase, Group, Limits, Outcome, Rule, RuleName, Verdict};
 use brunt_units::{ByteSize, Span, Time};
 
 use crate::cut::Broken;
@@ -18,7 +18,7 @@ const RECOVERY_TIME: Span = Span::seconds(15 * 60);
 pub struct Objectives {
     /// The longest time without service.
     pub recovery_time: Span,
-    /// The oldest promised commit that may be lost; `None`: any may, and what is lost is only reported.
+    /// The oldest promised commit that may be lost; `None`: nobody says, so what is lost is reported, and there is no verdict on it.
     pub recovery_point: Option<Span>,
 }
 
@@ -70,10 +70,32 @@ pub struct Checksum {
 pub struct Control {
     /// Its name.
     pub name: &'static str,
-    /// What the checks found; `None` when they found nothing.
+    /// What the checks found that they do not find without the fault; `None` when that is nothing.
     pub found: Option<String>,
+    /// What fails in the same course without the fault: then a red rule says nothing about the fault.
+    pub fails_anyway: Option<String>,
     /// Whether there was anything to break.
     pub struck: bool,
+}
+
+impl Control {
+    /// The control called `name`, judged by `rules`; those of the same course without the fault are `sound`.
+    pub fn judged(name: &'static str, struck: bool, rules: &[Rule], sound: &[Rule]) -> Self {
+        let first_failed = |rules: &[Rule]| {
+            let failed = rules.iter().find(|rule| rule.outcome == Outcome::Failed);
+            failed.map(|rule| match rule.remark.as_str() {
+                "" => rule.against_limit(),
+                remark => format!("{}: {remark}", rule.title),
+            })
+        };
+        let fails_anyway = first_failed(sound);
+        Self {
+            name,
+            struck,
+            found: first_failed(rules).filter(|_| fails_anyway.is_none()),
+            fails_anyway,
+        }
+    }
 }
 
 /// Everything that a drill found.
@@ -103,8 +125,8 @@ pub struct Evidence {
     pub controls: Vec<Control>,
 }
 
-/// The rules of drills: id, group, title.
-pub const RULES: [RuleName; 9] = [
+/// The rules of drills: id, group, title. Those of latencies are judged once for each phase, which the title then names.
+pub const RULES: [RuleName; 12] = [
     rule(
         "drill-order",
         Group::Integrity,
@@ -130,6 +152,13 @@ pub const RULES: [RuleName; 9] = [
     rule("drill-one-side", Group::Integrity, "only one side served"),
     rule("drill-in-step", Group::Limits, "groups in step at the end"),
     rule(
+        "drill-read-average",
+        Group::Limits,
+        "database read, average",
+    ),
+    rule("drill-log-average", Group::Limits, "log write, average"),
+    rule("drill-log-sample", Group::Limits, "log write, worst sample"),
+    rule(
         "drill-controls",
         Group::FairTest,
         "controls that were found",
@@ -145,6 +174,33 @@ fn named(id: &str) -> RuleName {
         .iter()
         .find(|rule| rule.id == id)
         .expect("it is listed")
+}
+
+/// The latencies of each phase against the `limits` of the version; a phase without such I/O has no rule.
+pub(crate) fn latencies(phases: &[DrillPhase], limits: &Limits) -> Vec<Rule> {
+    let of_phase = |phase: &DrillPhase| {
+        let judged = |id, limit, measured: Option<f64>| {
+            let rule = Rule::at_most(named(id), "ms", limit, Some(measured?));
+            Some(Rule {
+                title: format!("{}, {}", rule.title, phase.name),
+                ..rule.about(phase.name.as_str())
+            })
+        };
+        [
+            judged(
+                "drill-read-average",
+                limits.database_read_ms_mean,
+                phase.read_ms,
+            ),
+            judged("drill-log-average", limits.log_write_ms_mean, phase.log_ms),
+            judged(
+                "drill-log-sample",
+                limits.log_write_ms_max,
+                phase.log_worst_ms,
+            ),
+        ]
+    };
+    phases.iter().flat_map(of_phase).flatten().collect()
 }
 
 impl Evidence {
@@ -250,17 +306,25 @@ impl Evidence {
             .iter()
             .filter(|control| control.found.is_none())
         {
-            why.push(match control.struck {
-                true => format!(
-                    "control \"{}\" was not found: the checks are blind to it",
-                    control.name
+            let name = control.name;
+            why.push(match (&control.fails_anyway, control.struck) {
+                (Some(anyway), _) => format!(
+                    "control \"{name}\" shows nothing: without the fault, the same course fails as well: {anyway}"
                 ),
-                false => format!("control \"{}\" found nothing to break", control.name),
+                (None, true) => {
+                    format!("control \"{name}\" was not found: the checks are blind to it")
+                }
+                (None, false) => format!("control \"{name}\" found nothing to break"),
             });
         }
-        match why.is_empty() {
-            true => (Verdict::Pass, why),
-            false => (Verdict::Inconclusive, why),
+        let open = rules.iter().find(|rule| rule.outcome == Outcome::NotJudged);
+        match (why.is_empty(), open) {
+            (false, _) => (Verdict::Inconclusive, why),
+            (true, None) => (Verdict::Pass, why),
+            (true, Some(rule)) => {
+                let how = "no limit says how much may be lost: set drill.recovery_point";
+                (Verdict::NoLimitSet, vec![format!("{}; {how}", rule.remark)])
+            }
         }
     }
 }
@@ -270,10 +334,11 @@ impl Survival {
         let loss = match &self.loss {
             Ok(loss) => loss,
             Err(broken) => {
-                return vec![Rule {
+                let order = Rule {
                     remark: broken.to_string(),
                     ..none_of("drill-order", "broken logs", 1)
-                }];
+                };
+                return vec![order, self.time(wanted)];
             }
         };
         let mut rules = vec![none_of("drill-order", "broken logs", 0)];
@@ -301,7 +366,10 @@ impl Survival {
             None => Rule {
                 measured: Some(seconds),
                 unit: "s".to_owned(),
-                outcome: Outcome::Ok,
+                outcome: match loss.transactions {
+                    0 => Outcome::Ok,
+                    _ => Outcome::NotJudged,
+                },
                 remark: if loss.is_nothing() {
                     "nothing was lost".to_owned()
                 } else {
@@ -311,13 +379,23 @@ impl Survival {
             },
         });
         rules.push(self.as_reported(loss));
-        let time = self.recovery_time.map(Span::as_seconds);
-        let most = wanted.recovery_time.as_seconds();
-        rules.push(Rule {
-            remark: self.refused.clone().unwrap_or_default(),
-            ..Rule::at_most(named("drill-recovery-time"), "s", most, time)
-        });
+        rules.push(self.time(wanted));
         rules
+    }
+
+    /// The recovery time. A failover that was carried out and brought no service back took too long.
+    fn time(&self, wanted: &Objectives) -> Rule {
+        let most = wanted.recovery_time.as_seconds();
+        let time = self.recovery_time.map(Span::as_seconds);
+        let rule = Rule::at_most(named("drill-recovery-time"), "s", most, time);
+        match (&self.refused, time) {
+            (Some(why), _) => rule.with_remark(why.as_str()),
+            (None, Some(_)) => rule,
+            (None, None) => Rule {
+                outcome: Outcome::Failed,
+                ..rule.with_remark("service did not come back")
+            },
+        }
     }
 
     /// Nothing that is lost was acknowledged before the oldest write that replication said to be at risk.
@@ -371,6 +449,15 @@ mod tests {
         }
     }
 
+    /// Service came back nowhere.
+    fn unusable() -> Survival {
+        Survival {
+            loss: Err(Broken::Unusable("nothing has arrived".to_owned())),
+            recovery_time: None,
+            ..survived()
+        }
+    }
+
     fn evidence(survival: Survival) -> Evidence {
         Evidence {
             survivals: vec![survival],
@@ -378,6 +465,7 @@ mod tests {
             controls: vec![Control {
                 name: "swap two writes",
                 found: Some("a gap".to_owned()),
+                fails_anyway: None,
                 struck: true,
             }],
             ..Evidence::default()
@@ -455,6 +543,10 @@ mod tests {
             ..survived()
         };
         assert_eq!(failed(evidence(broken), true), "drill-order");
+        assert_eq!(
+            failed(evidence(unusable()), true),
+            "drill-order drill-recovery-time"
+        );
         let with = |change: fn(&mut Evidence)| {
             let mut evidence = evidence(survived());
             change(&mut evidence);
@@ -474,6 +566,88 @@ mod tests {
             "drill-in-step"
         );
         assert_eq!(with(|one| one.controls[0].found = None), "drill-controls");
+    }
+
+    #[test]
+    fn a_loss_without_a_limit_is_no_pass() {
+        let (verdict, why) = judged(&evidence(lost(2, Some(6))), false);
+        assert_eq!(verdict, Verdict::NoLimitSet);
+        assert_eq!(
+            why,
+            [
+                "2 acknowledged commits lost, 2 records; no limit says how much may be lost: set drill.recovery_point"
+            ]
+        );
+        assert_eq!(judged(&evidence(survived()), false).0, Verdict::Pass);
+        // Whatever fails is told first.
+        let mut split = evidence(lost(2, Some(6)));
+        split.both_served = true;
+        assert_eq!(judged(&split, false).0, Verdict::Fail);
+    }
+
+    #[test]
+    fn a_control_is_found_only_where_its_course_is_green_without_the_fault() {
+        let (red, green) = (
+            none_of("drill-records", "wrong", 3),
+            none_of("drill-records", "wrong", 0),
+        );
+        let control = |rules: &Rule, sound: &Rule| {
+            Control::judged(
+                "swap",
+                true,
+                std::slice::from_ref(rules),
+                std::slice::from_ref(sound),
+            )
+        };
+        assert!(control(&red, &green).found.is_some());
+        assert_eq!(control(&green, &green).found, None);
+        let anyway = control(&red, &red);
+        assert_eq!(anyway.found, None);
+        let mut good = evidence(survived());
+        good.controls = vec![anyway];
+        let (verdict, why) = judged(&good, true);
+        assert_eq!(verdict, Verdict::Inconclusive);
+        assert!(
+            why[0].contains("without the fault, the same course fails as well: records"),
+            "{why:?}"
+        );
+    }
+
+    #[test]
+    fn latencies_of_each_phase_are_judged_by_the_limits_of_the_version() {
+        let limits = Limits {
+            database_read_ms_mean: 20.0,
+            database_read_ms_max: 100.0,
+            log_write_ms_mean: 10.0,
+            log_write_ms_max: 100.0,
+        };
+        let phase = |name: &str, read_ms, log_ms| DrillPhase {
+            name: name.to_owned(),
+            from_s: 0.0,
+            to_s: 10.0,
+            io_per_s: 100.0,
+            read_ms,
+            write_ms: None,
+            log_ms,
+            log_worst_ms: log_ms,
+            log_bytes: 0,
+        };
+        let phases = [
+            phase("before", Some(8.0), Some(2.0)),
+            phase("no service", None, None),
+            phase("merging", Some(24.0), Some(4.0)),
+        ];
+        let rules = latencies(&phases, &limits);
+        assert_eq!(rules.len(), 6);
+        let failed: Vec<String> = rules
+            .iter()
+            .filter(|rule| rule.outcome == Outcome::Failed)
+            .map(Rule::against_limit)
+            .collect();
+        assert_eq!(
+            failed,
+            ["database read, average, merging: 24 ms (limit 20 ms)"]
+        );
     }
 
     #[test]

@@ -2,19 +2,21 @@
 
 use brunt_report::result::{
     Drill, DrillControl, DrillFailover, DrillLoss, DrillReplication, DrillStep, RunResult, Verdict,
+    given_and_measured,
 };
 use brunt_report::{Timestamp, counted};
 use brunt_units::{Span, Time};
 
 use crate::course::Course;
-use crate::judge::{Evidence, Objectives, Said};
+use crate::judge::{Evidence, Objectives, Said, latencies};
 use crate::loss::Loss;
 
 /// Steps of a failover so far, each with its end.
 #[derive(Clone, Debug)]
 pub struct Steps {
     begun: Time,
-    all: Vec<(String, Time)>,
+    /// Name, end, and whether the scenario gives the time.
+    all: Vec<(String, Time, bool)>,
 }
 
 impl Steps {
@@ -33,17 +35,23 @@ impl Steps {
 
     /// The step called `name` ended at `at`.
     pub fn ended(&mut self, name: impl Into<String>, at: Time) {
-        self.all.push((name.into(), at));
+        self.all.push((name.into(), at, false));
+    }
+
+    /// The step called `name`, whose time the scenario gives, ended at `at`.
+    pub fn given(&mut self, name: impl Into<String>, at: Time) {
+        self.all.push((name.into(), at, true));
     }
 
     /// How long each took.
     pub fn lengths(&self) -> Vec<DrillStep> {
-        let begins = std::iter::once(self.begun).chain(self.all.iter().map(|(_, end)| *end));
+        let begins = std::iter::once(self.begun).chain(self.all.iter().map(|(_, end, _)| *end));
         let steps = self.all.iter().zip(begins);
         steps
-            .map(|((name, end), begin)| DrillStep {
+            .map(|((name, end, given), begin)| DrillStep {
                 name: name.clone(),
                 seconds: end.since(begin).as_seconds(),
+                given: *given,
             })
             .collect()
     }
@@ -109,8 +117,11 @@ pub struct Words<'a> {
 impl Rehearsed {
     /// Puts the drill into `result`, judged by `wanted`.
     pub fn put_into(self, result: &mut RunResult, wanted: &Objectives, words: &Words<'_>) {
-        let rules = self.evidence.rules(wanted);
+        let mut rules = self.evidence.rules(wanted);
+        let limits = &result.storage.details.setup.limits;
+        rules.extend(latencies(&self.course.phases(), limits));
         let (outcome, why) = self.evidence.outcome(&rules);
+        let had_failover = !self.evidence.survivals.is_empty();
         let drill = self.written(outcome);
         let begun = result.times.started;
         let length = drill.samples.last().map_or(0.0, |sample| sample.at_s);
@@ -125,7 +136,7 @@ impl Rehearsed {
             .collect();
         result.rules = rules;
         result.storage.test = "drill".to_owned();
-        result.storage.details.sentence = sentence(&drill, words.by, &why);
+        result.storage.details.sentence = sentence(&drill, words.by, &why, had_failover);
         result.drill = Some(drill);
     }
 
@@ -147,10 +158,13 @@ impl Rehearsed {
         let controls = self.evidence.controls.iter().map(|control| DrillControl {
             name: control.name.to_owned(),
             red: control.found.is_some(),
-            found: match (&control.found, control.struck) {
-                (Some(found), _) => found.clone(),
-                (None, true) => "nothing: the checks are blind to it".to_owned(),
-                (None, false) => "there was nothing to break".to_owned(),
+            found: match (&control.found, &control.fails_anyway, control.struck) {
+                (Some(found), ..) => found.clone(),
+                (None, Some(why), _) => {
+                    format!("without the fault, the same course fails as well: {why}")
+                }
+                (None, None, true) => "nothing: the checks are blind to it".to_owned(),
+                (None, None, false) => "there was nothing to break".to_owned(),
             },
         });
         Drill {
@@ -178,8 +192,22 @@ fn later(begun: Timestamp, seconds: f64) -> Timestamp {
     begun.after(seconds as u64)
 }
 
+/// A recovery time, and how much of it was measured: `6 min 00 s, of which 5 min 59 s are given and 0.7 s measured`.
+fn waited(rto_s: f64, steps: &[DrillStep]) -> String {
+    let span = |seconds: f64| Span::from_seconds(seconds).to_string();
+    match given_and_measured(steps) {
+        (given, measured) if given > 0.0 => format!(
+            "{} ({} given, {} measured)",
+            span(rto_s),
+            span(given),
+            span(measured)
+        ),
+        _ => span(rto_s),
+    }
+}
+
 /// What the drill showed, in one sentence.
-fn sentence(drill: &Drill, by: &str, why: &[String]) -> String {
+fn sentence(drill: &Drill, by: &str, why: &[String], had_failover: bool) -> String {
     let red = drill.controls.iter().filter(|control| control.red).count();
     let controls = match drill.controls.len() {
         0 => "no control was run".to_owned(),
@@ -201,9 +229,10 @@ fn sentence(drill: &Drill, by: &str, why: &[String]) -> String {
             };
             format!(
                 "{lost} ({by}); users waited {}{worst}; {controls}.",
-                Span::from_seconds(rto)
+                waited(rto, &drill.steps)
             )
         }
+        _ if had_failover => format!("No failover brought service back; {controls}."),
         _ => match drill.replication.merge_s {
             Some(seconds) => format!(
                 "Both sides were in step {} after the return; {controls}.",

@@ -150,12 +150,51 @@ fn without_waiting_it_says_exactly_what_is_lost() {
         assert!((1.0..2.1).contains(&rpo.seconds), "{engine:?}: {rpo:?}");
         assert_eq!(outcome(&result, "drill-as-reported"), [Outcome::Ok]);
         assert_eq!(outcome(&result, "drill-order"), [Outcome::Ok]);
-        assert_eq!(result.verdict, Verdict::Pass, "{:?}", result.reasons);
+        assert_eq!(result.verdict, Verdict::NoLimitSet, "{:?}", result.reasons);
+        assert_eq!(
+            outcome(&result, "drill-recovery-point"),
+            [Outcome::NotJudged]
+        );
         let strict = [&ASYNCHRONOUS[..], &["drill.recovery_point=1s"]].concat();
         let result = rehearsed(engine, false, &disaster(), &strict);
         assert_eq!(result.verdict, Verdict::Fail);
         assert_eq!(outcome(&result, "drill-recovery-point"), [Outcome::Failed]);
     }
+}
+
+/// Nobody can recover such a replica. Its controls are red for that, and not since somebody broke it.
+#[test]
+fn groups_without_their_log_have_no_controls() {
+    let groups = [
+        "replication.group.0.luns=[\"{} data\"]",
+        "drill.recovery_point=1h",
+    ];
+    let result = rehearsed(Engine::Bytes, true, &disaster(), &groups);
+    assert_eq!(result.verdict, Verdict::Fail);
+    let controls = &section(&result).controls;
+    assert_eq!(controls.len(), 4);
+    for control in controls {
+        assert!(!control.red, "{control:?}");
+        assert!(
+            control.found.starts_with("without the fault"),
+            "{control:?}"
+        );
+    }
+}
+
+#[test]
+fn latencies_are_judged_in_each_phase() {
+    let tight = ["limits.log_average=1us"];
+    let result = rehearsed(Engine::Twin, false, &disaster(), &tight);
+    assert_eq!(result.verdict, Verdict::Fail, "{:?}", result.reasons);
+    let failed = result.rules.iter();
+    let failed = failed.filter(|rule| rule.outcome == Outcome::Failed);
+    let titles: Vec<&str> = failed.map(|rule| rule.title.as_str()).collect();
+    assert!(titles.contains(&"log write, average, before"), "{titles:?}");
+    assert!(
+        titles.contains(&"log write, average, after the unplanned failover"),
+        "{titles:?}"
+    );
 }
 
 #[test]

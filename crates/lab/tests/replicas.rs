@@ -116,3 +116,14 @@ fn without_a_complete_replica_nothing_is_measured() {
     assert_eq!(rule.outcome, Outcome::NotMeasured);
     assert!(rule.remark.contains("no replica was complete"), "{rule:?}");
 }
+
+#[test]
+fn a_link_that_brings_nothing_fails_the_test() {
+    let slow = ["link.bandwidth=1 KB"];
+    let result = simulated(Engine::Twin, EXAMPLE, &slow);
+    fails(
+        &result,
+        RuleId::ReplicasRecovered,
+        "no replica was complete",
+    );
+}

@@ -63,7 +63,7 @@ fn of_drill(name: &str, run: &Run, drill: &Drill) -> Row {
     Row::new([
         name.into(),
         run.result.scenario.as_str().into(),
-        run.result.verdict.to_string().into(),
+        run.result.headline().into(),
         drill.failovers.last().map(|one| one.kind.as_str()).into(),
         drill.rpo.map(|rpo| rpo.transactions).into(),
         drill.rpo.map(|rpo| rpo.records).into(),

@@ -163,6 +163,11 @@ impl Outcome {
         self.notes.iter().find(|note| note.what.is_loss())
     }
 
+    /// The first set of volumes of which no replica was ever complete, if any.
+    pub fn unreplicated(&self) -> Option<&ReplicaState> {
+        self.replicas.iter().find(|set| set.complete == 0)
+    }
+
     /// The busiest drive: its number and utilisation.
     pub fn busiest(&self) -> Option<(usize, f64)> {
         busiest(self.drives.iter().map(DriveStats::utilisation))

@@ -101,13 +101,14 @@ impl<T: Cast> Conductor<T> {
                 steps.ended("shutdown", self.scene.now());
             }
             false => {
-                steps.ended("decision", now);
+                steps.given("decision", now);
                 // Whatever still runs at the other site must not write any more.
                 self.actors.iter().for_each(Actor::kill);
             }
         }
         self.pass(self.scene.now() + self.script.drill.storage_failover)
             .await;
+        steps.given("storage failover", self.scene.now());
         self.scene.fail_over(to, how)?;
         let asked_at = self.scene.now();
         while !self.scene.serves(to)
@@ -121,7 +122,7 @@ impl<T: Cast> Conductor<T> {
             let why = format!("the {} does not serve", to.word());
             return self.refused(name, failed_at, said, why);
         }
-        steps.ended("storage failover", self.scene.now());
+        steps.ended("role change", self.scene.now());
         let formers: Vec<Opened<T>> = self
             .actors
             .iter()
@@ -168,7 +169,7 @@ impl<T: Cast> Conductor<T> {
         let failed_at = steps.begun();
         self.pass(self.scene.now() + self.script.drill.host_rescan)
             .await;
-        steps.ended("host rescan", self.scene.now());
+        steps.given("host rescan", self.scene.now());
 
         let begun = self.scene.now();
         let mut tasks = Vec::new();

@@ -13,4 +13,4 @@ mod words;
 
 pub use json::json;
 pub use page::page;
-pub use words::{measured, opening, per_second};
+pub use words::{measured, opening, per_second, unreplicated, verdict};

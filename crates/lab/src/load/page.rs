@@ -25,7 +25,8 @@ pub fn page<'a>(
     let states = phases.filter(|phase| phase.standing != Standing::Whole);
     StoragePage {
         name: &scenario.name,
-        is_lost: outcome.loss().is_some(),
+        verdict: words::verdict(outcome).0,
+        colour: words::verdict(outcome).1,
         sentence: sentence(outcome),
         subtitle: words::subject(scenario).join("; "),
         figures: figures(outcome),
@@ -54,6 +55,9 @@ fn sentence(outcome: &Outcome) -> String {
         Some(note) => format!("Data was lost: {} at {}.", note.what, Span(note.at.0)),
         None => "No data was lost.".to_owned(),
     };
+    if let Some(none) = outcome.unreplicated() {
+        text.push_str(&format!(" {}", words::unreplicated(none)));
+    }
     if let Some((drive, share)) = outcome.busiest() {
         text.push_str(&format!(
             " The busiest drive ({drive}) worked {:.0} % of the time.",

@@ -1,8 +1,8 @@
 //! What a simulation says, on one screen where it can.
 
 use brunt_array::load::{Interval, Outcome, Side};
-use brunt_array::{ArrayDesign, Breakdown, GroupDesign, SystemDesign};
-use brunt_report::result::PagesNumbers;
+use brunt_array::{ArrayDesign, Breakdown, GroupDesign, ReplicaState, SystemDesign};
+use brunt_report::result::{Colour, PagesNumbers};
 use brunt_report::{Cell, Column, Row, Table, decimals, grouped};
 use brunt_stats::Percentile;
 use brunt_units::{Span, Time};
@@ -385,6 +385,27 @@ fn replication(outcome: &Outcome) -> Vec<Fact> {
     numbers
         .map(|numbers| ("replication", numbers.told()))
         .collect()
+}
+
+/// What came of it in a word, and its colour. Of volumes that are to be replicated and of which no replica was complete, nothing is known.
+pub fn verdict(outcome: &Outcome) -> (&'static str, Colour) {
+    match (outcome.loss(), outcome.unreplicated()) {
+        (Some(_), _) => ("LOST", Colour::Red),
+        (None, Some(_)) => ("INCONCLUSIVE", Colour::Grey),
+        (None, None) => ("DONE", Colour::Green),
+    }
+}
+
+/// That no replica of `set` was ever complete, in a sentence.
+pub fn unreplicated(set: &ReplicaState) -> String {
+    let given_up = match set.given_up {
+        0 => String::new(),
+        some => format!(", {} given up", grouped(some)),
+    };
+    format!(
+        "Nothing was replicated: {}: 0 complete{given_up}.",
+        set.name
+    )
 }
 
 /// What became of replicas of volumes.

@@ -74,7 +74,15 @@ pub(super) fn recover(
             let whole = "a database needs its log of the same instant";
             numbers.wrong = Some(format!("{torn}, and {whole}"));
         }
-        (None, None) => numbers.unmeasured = Some("no replica was complete".to_owned()),
+        (None, None) => {
+            // A whole interval has passed since the first was due.
+            let replica = &design.replicas[set.number];
+            let none = "no replica was complete".to_owned();
+            match replica.first + replica.every <= end.at {
+                true => numbers.wrong = Some(none),
+                false => numbers.unmeasured = Some(none),
+            }
+        }
         (None, Some(copy)) if engine == Engine::Twin => {
             numbers.logs = Some(logs_of(set, copy, plans));
             let why = "a prediction's databases have no content";

@@ -1,6 +1,6 @@
 //! The first page, the overview, and what closes a paper.
 
-use brunt_report::result::{RunResult, World};
+use brunt_report::result::{Colour, RunResult, Verdict, World};
 use brunt_report::{Cell, Column, Row, Table, counted, decimals, grouped};
 use brunt_units::ByteSize;
 
@@ -35,10 +35,10 @@ pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
         .into_iter()
         .flatten()
         .collect();
-    let tone = match (all_passed(&subject.kinds), qualifies(subject)) {
-        (false, _) => Tone::Bad,
-        (true, true) => Tone::Good,
-        (true, false) => Tone::Doubt,
+    let tone = match shown(subject).1 {
+        Colour::Green => Tone::Good,
+        Colour::Red => Tone::Bad,
+        Colour::Amber | Colour::Grey => Tone::Doubt,
     };
     let mut blocks = vec![
         Block::Title(title(subject)),
@@ -68,19 +68,17 @@ fn qualifies(subject: &Subject<'_>) -> bool {
 }
 
 pub(super) fn headline(subject: &Subject<'_>) -> String {
+    shown(subject).0
+}
+
+/// The verdict on all tests together, as everywhere.
+fn shown(subject: &Subject<'_>) -> (String, Colour) {
     let is_predicted = main_result(&subject.kinds).world == World::Virtual;
-    let word = match all_passed(&subject.kinds) {
-        true => "PASS",
-        false => "FAIL",
+    let verdict = match all_passed(&subject.kinds) {
+        true => Verdict::Pass,
+        false => Verdict::Fail,
     };
-    match (
-        is_predicted,
-        all_passed(&subject.kinds) && !qualifies(subject),
-    ) {
-        (true, _) => format!("PREDICTED {word}"),
-        (false, true) => format!("{word}, not a qualification"),
-        (false, false) => word.to_owned(),
-    }
+    verdict.shown(is_predicted, qualifies(subject))
 }
 
 pub(super) fn sentence(subject: &Subject<'_>) -> String {
@@ -181,7 +179,7 @@ fn tests(subject: &Subject<'_>) -> Table {
             _ => "until done".to_owned(),
         };
         let class = match result.verdict {
-            brunt_report::result::Verdict::Pass => "ok",
+            Verdict::Pass => "ok",
             _ => "failed",
         };
         Row::classed(

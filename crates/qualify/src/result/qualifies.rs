@@ -130,7 +130,9 @@ pub fn unproven(verdict: Verdict, rules: &[Rule]) -> Vec<String> {
         Verdict::Interrupted => Some("the test was stopped before its end".to_owned()),
         Verdict::Error => Some("the test could not be carried through".to_owned()),
         Verdict::Invalid => Some("something other than the storage was measured".to_owned()),
-        Verdict::Inconclusive => Some("the test came to no answer".to_owned()),
+        Verdict::Inconclusive | Verdict::NoLimitSet => {
+            Some("the test came to no answer".to_owned())
+        }
     };
     let unmeasured = rules.iter().filter(|rule| {
         // Some systems cannot tell whether a test was fair; whether I/O bypassed the page cache is known from elsewhere.

@@ -1,7 +1,7 @@
 //! A comparison in words: the sentence, and its tables.
 
 use super::comparison::{Answer, ComparedFigure, Comparison};
-use crate::result::Interval;
+use crate::result::{Colour, Interval};
 use crate::table::{Cell, Column, Row, Table};
 use crate::{counted, decimals};
 
@@ -15,6 +15,15 @@ impl Answer {
             Self::Better => "better",
             Self::Worse => "worse",
             Self::CannotTell => "cannot tell",
+        }
+    }
+
+    /// Its colour.
+    pub fn colour(self) -> Colour {
+        match self {
+            Self::Better => Colour::Green,
+            Self::Worse => Colour::Red,
+            Self::CannotTell => Colour::Grey,
         }
     }
 }

@@ -40,11 +40,7 @@ pub fn comparison_html(
     let page = Page {
         program: "comparison",
         verdict: format!("B is {verdict}").replace("B is cannot", "Cannot"),
-        colour: match comparison.verdict {
-            Answer::Better => "pass",
-            Answer::Worse => "fail",
-            Answer::CannotTell => "",
-        },
+        colour: comparison.verdict.colour().class(),
         name: name.clone(),
         sentence: &comparison.sentence,
         notes: vec![format!(

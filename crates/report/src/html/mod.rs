@@ -31,7 +31,7 @@ use brunt_units::ByteSize;
 use serde::Serialize;
 
 use crate::pictures::Pictures;
-use crate::result::{IoNumbers, Quantity, RunResult, Verdict, World, states_table};
+use crate::result::{IoNumbers, Quantity, RunResult, World, states_table};
 use crate::table::{Column, Row, Table};
 use crate::{Event, Run, counted, decimals, grouped};
 use page::rendered;
@@ -121,11 +121,7 @@ pub fn report_html(run: &Run) -> String {
     let page = Page {
         name: &result.scenario,
         verdict: result.headline(),
-        colour: match result.verdict {
-            Verdict::Pass if result.qualifies => "pass",
-            Verdict::Fail | Verdict::Error => "fail",
-            _ => "doubt",
-        },
+        colour: result.colour().class(),
         sentence: &result.storage.details.sentence,
         reasons: &result.reasons,
         faults: faults(result),

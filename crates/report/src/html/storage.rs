@@ -8,6 +8,7 @@ use super::page::rendered;
 use crate::pictures::Pictures;
 use crate::pictures::happened::limited;
 use crate::plot::{Axis, Band, Curve, Moment, Plot, Timeline};
+use crate::result::Colour;
 use crate::table::Table;
 
 const TEMPLATE: &str = include_str!("storage.html");
@@ -42,8 +43,10 @@ pub struct StorageInterval {
 pub struct StoragePage<'a> {
     /// The scenario's name.
     pub name: &'a str,
-    /// Whether data was lost.
-    pub is_lost: bool,
+    /// What came of it, in a word.
+    pub verdict: &'static str,
+    /// Its colour.
+    pub colour: Colour,
     /// The outcome.
     pub sentence: String,
     /// What was simulated.
@@ -83,8 +86,8 @@ pub fn storage_html(page: &StoragePage<'_>) -> String {
     let plots = vec![rates(page), reads(page), writes(page), shares(page)];
     let shown = Shown {
         name: page.name,
-        verdict: if page.is_lost { "LOST" } else { "DONE" },
-        class: if page.is_lost { "fail" } else { "pass" },
+        verdict: page.verdict,
+        class: page.colour.class(),
         sentence: &page.sentence,
         subtitle: &page.subtitle,
         figures: &page.figures,
@@ -223,7 +226,8 @@ mod tests {
         };
         let page = StoragePage {
             name: "a <pool>",
-            is_lost: true,
+            verdict: "LOST",
+            colour: Colour::Red,
             intervals: vec![interval(0.0), interval(10.0)],
             events: vec![
                 (3.0, "drive 4 failed".into()),

@@ -55,10 +55,22 @@ pub struct DrillLoss {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DrillStep {
-    /// Its name: `decision`, `storage failover`, `host rescan`, `log replay`, `mount`, `first operation`.
+    /// Its name: `decision`, `storage failover`, `role change`, `host rescan`, `log replay`, `mount`, `first operation`.
     pub name: String,
     /// How long it took.
     pub seconds: f64,
+    /// Whether the scenario gives that time; otherwise it was measured.
+    #[serde(default)]
+    pub given: bool,
+}
+
+/// How long steps took in all, in seconds: as the scenario gives them, and as measured.
+pub fn given_and_measured(steps: &[DrillStep]) -> (f64, f64) {
+    let of = |given: bool| {
+        let own = steps.iter().filter(|step| step.given == given);
+        own.map(|step| step.seconds).sum()
+    };
+    (of(true), of(false))
 }
 
 /// A fault that was injected into a replica.

@@ -50,7 +50,7 @@ pub use copies::{CopyScan, PassiveCopy};
 pub use details::Details;
 pub use drill::{
     Drill, DrillControl, DrillEvent, DrillFailover, DrillLoss, DrillPhase, DrillReplication,
-    DrillSample, DrillStep,
+    DrillSample, DrillStep, given_and_measured,
 };
 pub use environment::{Backend, Device, Durability, Machine, Origin, Volume, WriteCache};
 pub use groups::RuleGroup;
@@ -74,7 +74,7 @@ pub use setup::{Limits, Setup, Times};
 pub use state::{StateIo, StateNumbers, states_table};
 pub use storage::Storage;
 pub use tuning::{Trial, Tuning};
-pub use verdict::Verdict;
+pub use verdict::{Colour, Verdict};
 pub use verification::{InjectedFault, Integrity, VerifiedFile};
 
 use brunt_units::Span;
@@ -168,15 +168,17 @@ impl RunResult {
 
     /// The verdict with what it is worth: a pass that does not qualify must not look like one that does.
     pub fn headline(&self) -> String {
-        let verdict = self.verdict.word().to_uppercase();
-        match self.verdict {
-            _ if self.drill.is_some() => verdict,
-            Verdict::Pass | Verdict::Fail if self.world == World::Virtual => {
-                format!("PREDICTED {verdict}")
-            }
-            Verdict::Pass if !self.qualifies => format!("{verdict}, not a qualification"),
-            _ => verdict,
-        }
+        self.shown().0
+    }
+
+    /// The colour of [`RunResult::headline`].
+    pub fn colour(&self) -> Colour {
+        self.shown().1
+    }
+
+    fn shown(&self) -> (String, Colour) {
+        let is_predicted = self.world == World::Virtual;
+        self.verdict.shown(is_predicted, self.qualifies)
     }
 
     /// When something happened: of a prediction, the virtual time since it began.

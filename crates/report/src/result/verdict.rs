@@ -25,6 +25,34 @@ pub enum Verdict {
     Invalid,
     /// The run was completed, but there was nothing to judge.
     Inconclusive,
+    /// Something was lost, and no limit says how much may be.
+    NoLimitSet,
+}
+
+/// The colour of a verdict on the screen, in reports and in papers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Colour {
+    /// Everything that was asked for holds.
+    Green,
+    /// It holds, and proves less than was asked for.
+    Amber,
+    /// It does not hold.
+    Red,
+    /// There is no answer.
+    #[default]
+    Grey,
+}
+
+impl Colour {
+    /// The class of what has this colour on a page.
+    pub fn class(self) -> &'static str {
+        match self {
+            Self::Green => "pass",
+            Self::Amber => "doubt",
+            Self::Red => "fail",
+            Self::Grey => "open",
+        }
+    }
 }
 
 impl Verdict {
@@ -35,6 +63,23 @@ impl Verdict {
             None => Self::Pass,
             Some(_) if failed.all(|rule| rule.group == Group::FairTest) => Self::Invalid,
             Some(_) => Self::Fail,
+        }
+    }
+
+    /// The words of a verdict and their colour: the one table of all commands, reports and papers.
+    pub fn shown(self, is_predicted: bool, qualifies: bool) -> (String, Colour) {
+        let word = self.word().to_uppercase();
+        match self {
+            Self::Pass if is_predicted => (format!("PREDICTED {word}"), Colour::Amber),
+            Self::Fail if is_predicted => (format!("PREDICTED {word}"), Colour::Red),
+            Self::Pass if qualifies => (word, Colour::Green),
+            Self::Pass => (format!("{word}, not a qualification"), Colour::Amber),
+            Self::Fail => (word, Colour::Red),
+            Self::Interrupted
+            | Self::Error
+            | Self::Invalid
+            | Self::Inconclusive
+            | Self::NoLimitSet => (word, Colour::Grey),
         }
     }
 
@@ -52,6 +97,7 @@ impl Verdict {
             Self::Error => "error",
             Self::Invalid => "invalid",
             Self::Inconclusive => "inconclusive",
+            Self::NoLimitSet => "no limit set",
         }
     }
 }
@@ -61,5 +107,35 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (first, rest) = self.word().split_at(1);
         write!(f, "{}{rest}", first.to_uppercase())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_asked_for_is_green() {
+        use Verdict::*;
+        let shown = |verdict: Verdict, is_predicted, qualifies| {
+            let (word, colour) = verdict.shown(is_predicted, qualifies);
+            (word, colour.class())
+        };
+        let as_words = |shown: (String, &'static str)| format!("{} {}", shown.1, shown.0);
+        assert_eq!(as_words(shown(Pass, false, true)), "pass PASS");
+        assert_eq!(
+            as_words(shown(Pass, false, false)),
+            "doubt PASS, not a qualification"
+        );
+        assert_eq!(as_words(shown(Pass, true, false)), "doubt PREDICTED PASS");
+        assert_eq!(as_words(shown(Fail, true, false)), "fail PREDICTED FAIL");
+        assert_eq!(as_words(shown(Fail, false, false)), "fail FAIL");
+        for verdict in [Interrupted, Error, Invalid, Inconclusive, NoLimitSet] {
+            for is_predicted in [false, true] {
+                let (word, class) = shown(verdict, is_predicted, false);
+                assert_eq!(class, "open", "{word}");
+                assert_eq!(word, verdict.word().to_uppercase());
+            }
+        }
     }
 }

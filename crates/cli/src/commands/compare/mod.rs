@@ -181,11 +181,7 @@ pub(crate) fn words(comparison: &Comparison, page: Option<&Path>, output: &Outpu
     });
     lines.extend(labelled("differs", differences));
     let mut text = lines.join("\n");
-    let tone = match comparison.verdict {
-        Answer::Better => Tone::Good,
-        Answer::Worse => Tone::Bad,
-        Answer::CannotTell => Tone::Doubt,
-    };
+    let tone = Tone::from(comparison.verdict.colour());
     let word = comparison.verdict.word().to_uppercase();
     let word = output.paint(tone, &format!("{word:12}"));
     text.push_str(&format!(

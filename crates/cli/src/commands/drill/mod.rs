@@ -12,9 +12,10 @@ use std::path::{Path, PathBuf};
 use brunt_host::drill::RealDrillError;
 use brunt_host::shell::quoted;
 use brunt_lab::{DrillError, DrillListener};
-use brunt_report::result::{Drill, DrillEvent, Outcome, RunResult};
+use brunt_report::result::{Drill, DrillEvent, Outcome, RunResult, given_and_measured};
 use brunt_report::{
-    Cell, Column, Event, FolderError, Row, Run, RunFolder, Table, counted, decimals, report_html,
+    Cell, Column, Event, FolderError, Row, Run, RunFolder, Table, counted, decimals, one_line,
+    report_html,
 };
 use brunt_scenario::{DEMO_DRILL, Document, Override, Refusal, Subject};
 use brunt_units::{ByteSize, Span};
@@ -279,7 +280,12 @@ pub(super) fn closing(
     output: &Output,
 ) -> String {
     let parts = [
-        format!("{}{}", verdict_line(result, output), failed(result)),
+        format!(
+            "{}{}{}",
+            verdict_line(result, output),
+            failed(result),
+            reasons(result)
+        ),
         lost(drill),
         steps(drill),
         phases(drill),
@@ -305,6 +311,19 @@ fn failed(result: &RunResult) -> String {
     failed.map(failure).collect()
 }
 
+/// What the result is worth, and why there is no answer; rules that failed are told already.
+fn reasons(result: &RunResult) -> String {
+    let is_told = |reason: &str| {
+        let mut rules = result.rules.iter();
+        rules.any(|rule| {
+            rule.outcome == Outcome::Failed && reason.starts_with(&rule.against_limit())
+        })
+    };
+    let reasons = result.reasons.iter().filter(|reason| !is_told(reason));
+    let lines = reasons.map(|reason| format!("\n{:14}{}", "", one_line(reason)));
+    lines.collect()
+}
+
 fn lost(drill: &Drill) -> String {
     let Some(rpo) = &drill.rpo else {
         return String::new();
@@ -327,7 +346,14 @@ fn lost(drill: &Drill) -> String {
         ),
     };
     let rto = drill.rto_s.map_or(String::new(), |seconds| {
-        format!("\n{:14}{}", "RTO", Span::from_seconds(seconds))
+        let span = |seconds| Span::from_seconds(seconds).to_string();
+        let parts = match given_and_measured(&drill.steps) {
+            (given, measured) if given > 0.0 => {
+                format!(": {} given, {} measured", span(given), span(measured))
+            }
+            _ => String::new(),
+        };
+        format!("\n{:14}{}{parts}", "RTO", span(seconds))
     });
     format!("{:14}{lost}{at_risk}{rto}", "RPO")
 }
@@ -337,11 +363,17 @@ fn steps(drill: &Drill) -> String {
         Row::new([
             Cell::from(step.name.as_str()),
             Cell::from(Span::from_seconds(step.seconds).to_string().as_str()),
+            Cell::from(if step.given { "given" } else { "measured" }),
         ])
     });
+    let columns = [
+        Column::words("step"),
+        Column::numbers("time"),
+        Column::words(""),
+    ];
     match drill.steps.is_empty() {
         true => String::new(),
-        false => Table::new([Column::words("step"), Column::numbers("time")], rows).to_text(),
+        false => Table::new(columns, rows).to_text(),
     }
 }
 

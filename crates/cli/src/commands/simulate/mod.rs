@@ -24,8 +24,12 @@ use std::time::SystemTime;
 use brunt_array::SystemError;
 use brunt_array::load::{Outcome, simulate};
 use brunt_lab::LabError;
-use brunt_lab::load::{json, measured, opening, page, per_second};
-use brunt_report::{FolderError, ReadError, RunFolder, TogetherError, decimals, storage_html};
+use brunt_lab::load::{
+    json, measured, opening, page, per_second, unreplicated, verdict as verdict_of,
+};
+use brunt_report::{
+    FolderError, ReadError, RunFolder, TogetherError, decimals, one_line, storage_html,
+};
 use brunt_units::Span;
 use clap::{Args, ValueEnum};
 
@@ -205,9 +209,10 @@ fn load(
     folder.write("simulation.json", json(scenario, &outcome).as_bytes())?;
     let page = folder.file("report.html");
     output.talk(&format!("\n{:14}{}", "report", page.display()));
-    Ok(match outcome.loss() {
-        Some(_) => Exit::Failed,
-        None => Exit::Passed,
+    Ok(match (outcome.loss(), outcome.unreplicated()) {
+        (Some(_), _) => Exit::Failed,
+        (None, Some(_)) => Exit::NoAnswer,
+        (None, None) => Exit::Passed,
     })
 }
 
@@ -215,20 +220,26 @@ fn load(
 fn verdict(outcome: &Outcome, output: &Output) -> String {
     let count = outcome.reads.latencies.count() + outcome.writes.latencies.count();
     let rate = decimals(per_second(count, outcome.elapsed()));
-    match outcome.loss() {
-        None if count == 0 => {
+    let (word, colour) = verdict_of(outcome);
+    match (outcome.loss(), outcome.unreplicated()) {
+        (None, _) if count == 0 => {
             let word = output.paint(Tone::Doubt, "DONE");
             format!(
                 "{word}          no host I/O came back in {}: the array's latencies or links are slower than that, or the load is; measure longer",
                 outcome.elapsed()
             )
         }
-        None => {
-            let word = output.paint(Tone::Good, "DONE");
+        (None, Some(none)) => {
+            let word = output.paint(colour.into(), word);
+            let none = one_line(&unreplicated(none)).into_owned();
+            format!("{word}  {none} {rate} host I/Os per second, no data lost")
+        }
+        (None, None) => {
+            let word = output.paint(colour.into(), word);
             format!("{word}          {rate} host I/Os per second, no data lost")
         }
-        Some(note) => {
-            let word = output.paint(Tone::Bad, "LOST");
+        (Some(note), _) => {
+            let word = output.paint(colour.into(), word);
             let at = Span(note.at.0);
             format!(
                 "{word}          {} at {at}; {rate} host I/Os per second",

@@ -12,7 +12,7 @@ use self::steps::Steps;
 use super::page::{self, rendered};
 use super::tables;
 use crate::plot::{clock, letter};
-use crate::result::{Drill, RunResult, Verdict, World};
+use crate::result::{Drill, DrillStep, RunResult, Verdict, World, given_and_measured};
 use crate::table::{Cell, Column, Row, Table};
 use crate::{Run, counted, grouped};
 
@@ -61,11 +61,7 @@ pub(super) fn drill_html(run: &Run, drill: &Drill) -> String {
     let page = Page {
         name: &result.scenario,
         verdict: result.headline(),
-        colour: match result.verdict {
-            Verdict::Pass => "pass",
-            Verdict::Fail | Verdict::Error => "fail",
-            _ => "doubt",
-        },
+        colour: result.colour().class(),
         sentence: sentences::what_came_of_it(result),
         subtitle: subtitle(result, drill),
         caveat: result.reasons.first().map_or("", String::as_str),
@@ -137,7 +133,11 @@ fn figures(result: &RunResult, drill: &Drill) -> Vec<Figure> {
         remark: "no failover came to its end".to_owned(),
     };
     let point = drill.rpo.map_or(none("RPO: lost of what was acknowledged"), |rpo| Figure {
-        class: if rpo.transactions == 0 { "good" } else { "bad" },
+        class: match (rpo.transactions, result.verdict) {
+            (0, _) => "good",
+            (_, Verdict::NoLimitSet) => "unknown",
+            _ => "bad",
+        },
         label: "RPO: lost of what was acknowledged",
         number: counted(rpo.transactions, "commit"),
         remark: match rpo.transactions {
@@ -163,11 +163,12 @@ fn figures(result: &RunResult, drill: &Drill) -> Vec<Figure> {
             number: span(rto_s),
             remark: match limit {
                 Some(limit) => format!(
-                    "limit {}, {:.0} % of it used{of_last}",
+                    "{}limit {}, {:.0} % of it used{of_last}",
+                    given(&drill.steps),
                     span(limit),
                     100.0 * rto_s / limit
                 ),
-                None => format!("no limit is set{of_last}"),
+                None => format!("{}no limit is set{of_last}", given(&drill.steps)),
             },
         });
     let red = drill.controls.iter().filter(|control| control.red).count();
@@ -214,6 +215,16 @@ fn figures(result: &RunResult, drill: &Drill) -> Vec<Figure> {
         .chain(log)
         .chain(merge)
         .collect()
+}
+
+/// How much of a recovery time the scenario gives; nothing if all was measured.
+fn given(steps: &[DrillStep]) -> String {
+    match given_and_measured(steps) {
+        (given, measured) if given > 0.0 => {
+            format!("{} given, {} measured; ", span(given), span(measured))
+        }
+        _ => String::new(),
+    }
 }
 
 fn note(drill: &Drill, has_history: bool) -> String {

@@ -20,20 +20,25 @@ pub(super) fn panels(drill: &Drill, has_history: bool) -> Option<Panels> {
     let points: Vec<DrillSample> = points
         .filter_map(|chunk| chunk.iter().copied().reduce(then))
         .collect();
+    let outages = outages(drill);
+    let points = with_outages(points, &outages);
     Some(Panels {
         title: "Timeline of the drill",
         x: Axis::time(end).of("the drill"),
-        panels: [load(&points), latency(&points)]
-            .into_iter()
-            .chain(
-                has_history
-                    .then(|| [log(&points), at_risk(&points)])
-                    .into_iter()
-                    .flatten(),
-            )
-            .collect(),
+        panels: [
+            interrupted(load(&points), &outages),
+            interrupted(latency(&points), &outages),
+        ]
+        .into_iter()
+        .chain(
+            has_history
+                .then(|| [log(&points), at_risk(&points)])
+                .into_iter()
+                .flatten(),
+        )
+        .collect(),
         phases: phases(drill, end),
-        outages: outages(drill),
+        outages,
         events: moments(&drill.events)
             .into_iter()
             .map(|(moment, _)| moment)
@@ -74,12 +79,56 @@ fn curve(
     filled: bool,
     of: impl Fn(&DrillSample) -> Option<f64>,
 ) -> Curve {
-    let point = |one: &DrillSample| (one.at_s - one.length_s / 2.0, of(one).unwrap_or(f64::NAN));
+    let point = |one: &DrillSample| (middle(one), of(one).unwrap_or(f64::NAN));
     Curve {
         name,
         points: points.iter().map(point).collect(),
         filled,
     }
+}
+
+/// `points` with one in each outage, so that no curve runs through it: what logs hold stays as it was.
+fn with_outages(points: Vec<DrillSample>, outages: &[Band]) -> Vec<DrillSample> {
+    let mut all = points;
+    for out in outages {
+        if all.iter().any(|one| is_within(out, middle(one))) {
+            continue;
+        }
+        let at_s = (out.from_s + out.until_s) / 2.0;
+        let next = all.partition_point(|one| middle(one) < at_s);
+        let before = next.checked_sub(1).map(|before| all[before]);
+        let before = before.unwrap_or_default();
+        let silent = DrillSample {
+            at_s,
+            log_bytes: before.log_bytes,
+            at_risk_writes: before.at_risk_writes,
+            ..DrillSample::default()
+        };
+        all.insert(next, silent);
+    }
+    all
+}
+
+fn middle(one: &DrillSample) -> f64 {
+    one.at_s - one.length_s / 2.0
+}
+
+fn is_within(out: &Band, at_s: f64) -> bool {
+    out.from_s < at_s && at_s < out.until_s
+}
+
+/// The curves of `panel`, interrupted while there was no service.
+fn interrupted(mut panel: Panel, outages: &[Band]) -> Panel {
+    let points = panel
+        .curves
+        .iter_mut()
+        .flat_map(|(curve, _)| &mut curve.points);
+    for (at_s, value) in points {
+        if outages.iter().any(|out| is_within(out, *at_s)) {
+            *value = f64::NAN;
+        }
+    }
+    panel
 }
 
 fn load(points: &[DrillSample]) -> Panel {
@@ -323,6 +372,35 @@ mod tests {
             (Some(7.0), None, 300)
         );
         assert_eq!((both.write_ms, both.log_ms), (None, None));
+    }
+
+    #[test]
+    fn curves_end_where_service_ends() {
+        let sample = |at_s, reads| DrillSample {
+            at_s,
+            length_s: 1.0,
+            reads,
+            log_bytes: 7,
+            ..DrillSample::default()
+        };
+        let drawn = |from_s, until_s| {
+            let outages = [Band {
+                from_s,
+                until_s,
+                text: String::new(),
+            }];
+            let points = [1.0, 2.0, 3.0, 4.0, 5.0].map(|at| sample(at, 140)).to_vec();
+            let points = with_outages(points, &outages);
+            assert!(points.iter().all(|one| one.log_bytes == 7));
+            let panel = interrupted(load(&points), &outages);
+            let values = panel.curves[0].0.points.iter();
+            values
+                .map(|(_, value)| value.is_finite())
+                .collect::<Vec<_>>()
+        };
+        // One sample lies in the outage; then none does, and there is a gap all the same.
+        assert_eq!(drawn(2.0, 3.4), [true, true, false, true, true]);
+        assert_eq!(drawn(1.6, 2.4), [true, true, false, true, true, true]);
     }
 
     #[test]

@@ -100,7 +100,7 @@ fn of_rule(rule: &Rule, drill: &Drill) -> String {
             let failover = drill.failovers.iter().find(|one| one.rto_s == measured);
             let steps = failover.map_or(drill.steps.as_slice(), |one| &one.steps);
             let longest = steps.iter().max_by(|one, other| one.seconds.total_cmp(&other.seconds));
-            let longest = longest.map_or(String::new(), |DrillStep { name, seconds }| {
+            let longest = longest.map_or(String::new(), |DrillStep { name, seconds, .. }| {
                 format!(" The longest step was {name}, with {}.", span(*seconds))
             });
             format!(

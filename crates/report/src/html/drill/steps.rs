@@ -29,6 +29,7 @@ struct Step {
     /// In percent of the scale.
     begin: f64,
     width: f64,
+    end: f64,
 }
 
 /// A bar that is too thin is not seen.
@@ -72,17 +73,24 @@ pub(super) fn all(result: &RunResult, drill: &Drill) -> Vec<Steps> {
 
 fn of_one(title: &str, steps: &[DrillStep], rto_s: f64, limit: Option<f64>, scale: f64) -> Steps {
     let share = |seconds: f64| (10_000.0 * seconds / scale).round() / 100.0;
-    let step = |name: &str, class, from: f64, seconds: f64| Step {
-        name: name.to_owned(),
-        seconds: span(seconds),
-        until: span(from + seconds),
-        class,
-        begin: share(from).min(100.0 - THIN),
-        width: share(seconds).max(THIN),
+    let step = |name: &str, class, from: f64, seconds: f64| {
+        let (begin, width) = (share(from).min(100.0 - THIN), share(seconds).max(THIN));
+        Step {
+            name: name.to_owned(),
+            seconds: span(seconds),
+            until: span(from + seconds),
+            class,
+            begin,
+            width,
+            end: (100.0 * (begin + width)).round() / 100.0,
+        }
     };
     let mut from = 0.0;
     let shown = steps.iter().map(|one| {
-        let shown = step(&one.name, "step", from, one.seconds);
+        let shown = match one.given {
+            true => step(&format!("{} (given)", one.name), "given", from, one.seconds),
+            false => step(&one.name, "step", from, one.seconds),
+        };
         from += one.seconds;
         shown
     });
@@ -116,6 +124,7 @@ mod tests {
         let step = |name: &str, seconds| DrillStep {
             name: name.to_owned(),
             seconds,
+            given: name == "decision",
         };
         let steps = [
             step("decision", 30.0),
@@ -135,5 +144,8 @@ mod tests {
         );
         assert_eq!(shown.scale, "Limit 100.0 s: exceeded");
         assert_eq!(shown.steps[1].until, "2 min 30 s");
+        let named = |at: usize| (shown.steps[at].name.as_str(), shown.steps[at].class);
+        assert_eq!(named(0), ("decision (given)", "given"));
+        assert_eq!(named(1), ("rescan", "step"));
     }
 }
