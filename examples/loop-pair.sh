@@ -3,10 +3,11 @@
 #
 #   prepare    makes both devices and a file system on the first one, and mounts it
 #   snapshot   freezes that file system, copies its device to the second one, and thaws it
-#   failover   unmounts the first device, checks the second one and mounts it
+#   cut        unmounts and detaches the first device, as if it was lost
+#   failover   checks the second device and mounts it
 #   clean      unmounts and detaches everything, however far the drill came
 #
-# A pair of yours needs the same four verbs, with the commands of your array, DRBD, LVM or ZFS. What brunt gives to each command:
+# A pair of yours needs the same verbs, with the commands of your array, DRBD, LVM or ZFS. What brunt gives to each command:
 # BRUNT_SOURCE, BRUNT_DESTINATION                 the folders of the sites: here the mount points
 # BRUNT_SOURCE_DEVICE, BRUNT_DESTINATION_DEVICE   what lies below them: here two files
 set -eu
@@ -65,8 +66,12 @@ snapshot() {
     bs=4M iflag=direct oflag=direct conv=fsync status=none
 }
 
-failover() {
+cut() {
   unmount "$BRUNT_SOURCE"
+  losetup --detach "$(loop_of "$BRUNT_SOURCE_DEVICE")"
+}
+
+failover() {
   destination=$(loop_of "$BRUNT_DESTINATION_DEVICE")
   # 1: errors were corrected, as after every snapshot of a file system in use.
   e2fsck -p "$destination" || [ $? -eq 1 ]
@@ -91,6 +96,6 @@ clean() {
 }
 
 case "${1:-}" in
-  prepare | snapshot | failover | clean) "$1" ;;
-  *) fail "usage: $0 prepare | snapshot | failover | clean" ;;
+  prepare | snapshot | cut | failover | clean) "$1" ;;
+  *) fail "usage: $0 prepare | snapshot | cut | failover | clean" ;;
 esac

@@ -2,7 +2,7 @@
 //!
 //! ```toml
 //! [[step]]
-//! when = "prepare"                    or "failover", "clean up"
+//! when = "prepare"                    or "cut", "failover", "clean up"
 //! name = "mount the source"
 //! run = ["./pair.sh", "mount"]        no shell; a program with a slash is relative to the folder of the scenario
 //! timeout = "1min"                    60 s by default
@@ -23,8 +23,9 @@ use super::tree::{Node, Value};
 /// The keys of a command.
 pub(super) const KEYS: [&str; 3] = ["name", "run", "timeout"];
 const STEP_KEYS: [&str; 4] = ["when", "name", "run", "timeout"];
-const WHEN: [(&str, StepTime); 3] = [
+const WHEN: [(&str, StepTime); 4] = [
     ("prepare", StepTime::Prepare),
+    ("cut", StepTime::Cut),
     ("failover", StepTime::Failover),
     ("clean up", StepTime::CleanUp),
 ];
@@ -50,7 +51,9 @@ pub struct Exec {
 pub enum StepTime {
     /// Before anything is written.
     Prepare,
-    /// After the source was killed; what it takes is a part of the recovery time.
+    /// After the source was killed: its storage is taken away, as by what the drill rehearses.
+    Cut,
+    /// After that; what it takes is a part of the recovery time.
     Failover,
     /// At the end, however the drill ends.
     CleanUp,
@@ -256,6 +259,13 @@ mod tests {
         refused(
             &format!("{EXTERNAL}[link]\nrtt = \"1ms\"\n"),
             "needs brunt's own link",
+        );
+        let planned = "[[event]]\nat = \"20s\"\nwhat = \"failover\"\nplanned = true\n";
+        let whole = format!("{TEST}{SITES}{planned}{}", step("failover", "cut"));
+        let whole = read(&whole).unwrap_err();
+        assert!(
+            whole.contains("cuts the source off") && whole.contains("\n  "),
+            "{whole}"
         );
         let lost = "[[event]]\nat = \"9s\"\nwhat = \"link lost\"\n";
         let whole =

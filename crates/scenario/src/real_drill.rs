@@ -28,7 +28,7 @@ use super::document::Top;
 use super::drill::{self, Drill};
 use super::format::{path, word};
 use super::model::Scenario;
-use super::pair_steps::{self, PairStep};
+use super::pair_steps::{self, PairStep, StepTime};
 use super::place::{Place, Placed, Refusal};
 use super::real_link::RealLink;
 use super::section;
@@ -106,6 +106,16 @@ impl RealDrill {
                 .place
                 .refuse("ships closed logs, and a planned failover loses nothing");
             return Err(refusal.hint("synchronous, or a failover without `planned`"));
+        }
+        let cut = steps.iter().find(|step| step.when == StepTime::Cut);
+        if let Some(cut) = cut
+            && timeline.iter().any(is_planned)
+        {
+            let place = &cut.exec.run.place;
+            let refusal = place.refuse("cuts the source off, and a planned failover needs it");
+            return Err(
+                refusal.hint("a failover without `planned`, or no step with when = \"cut\"")
+            );
         }
         let scenario = Scenario::read(top, Vec::new(), Path::new("/"))?;
         check_paths(&scenario)?;

@@ -40,6 +40,8 @@ cd "$(dirname "$BRUNT_SOURCE")" || exit 1
 case $1 in
   copy) cp -a "$BRUNT_SOURCE" "$BRUNT_DESTINATION" ;;
   copy-in-use) cp -a "$BRUNT_SOURCE" "$BRUNT_DESTINATION" || true ;;
+  move) mv "$BRUNT_SOURCE" "$BRUNT_DESTINATION" ;;
+  burn) rm -rf "$BRUNT_SOURCE" ;;
   nothing) ;;
   environment) env >environment; pwd >>environment; cat >>environment ;;
   fail) echo "array 7 is asleep" >&2; exit 3 ;;
@@ -152,6 +154,15 @@ fn a_destination_without_this_run_is_no_survivor() {
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     let rules = result["rules"].to_string();
     assert!(rules.contains("nothing has arrived: "), "{rules}");
+    // Service did not come back, and that is what is said.
+    assert_eq!(rule(&result, "drill-recovery-time"), "failed");
+    assert_eq!(rule(&result, "drill-in-step"), "not measured");
+    assert!(result["drill"]["out_of_service_s"].as_f64() > Some(0.0));
+    let sentence = sentence(&result);
+    assert!(
+        sentence.contains("Users had no service for the last"),
+        "{sentence}"
+    );
     assert!(is_clean(home.path()));
     // A foreign folder is none either, and is left alone. The clean-up of this pair removes it.
     fs::create_dir(home.path().join("b")).unwrap();
@@ -163,6 +174,52 @@ fn a_destination_without_this_run_is_no_survivor() {
         rules.contains("nothing of this drill has arrived"),
         "{rules}"
     );
+}
+
+fn sentence(result: &Value) -> &str {
+    let sentence = &result["storage"]["details"]["sentence"];
+    sentence.as_str().unwrap_or_default()
+}
+
+#[test]
+fn a_destination_that_is_the_source_itself_is_no_survivor() {
+    let home = home(&[("failover", "move")]);
+    let (output, result) = drill(home.path(), &ALLOWED);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    let rules = result["rules"].to_string();
+    assert!(
+        rules.contains("is the storage of the source itself"),
+        "{rules}"
+    );
+    assert_eq!(rule(&result, "drill-recovery-time"), "failed");
+}
+
+#[test]
+fn what_is_copied_from_the_lost_source_is_found_by_a_cut() {
+    // A failover step that reads the storage of the lost server: without a cut that works, and is said.
+    let home = home(&[("failover", "copy")]);
+    let (output, result) = drill(home.path(), &ALLOWED);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let told = sentence(&result);
+    assert!(
+        told.contains("its storage was alive until the failover ended"),
+        "{told}"
+    );
+    let home = self::home(&[("failover", "copy"), ("cut", "burn")]);
+    let (output, result) = drill(home.path(), &ALLOWED);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(!sentence(&result).contains("its storage was alive"));
+    assert!(is_clean(home.path()));
+    // A cut that cuts nothing is no drill.
+    let home = self::home(&[("failover", "copy"), ("cut", "nothing")]);
+    let (output, _) = drill(home.path(), &ALLOWED);
+    let words = said(&output);
+    assert_eq!(output.status.code(), Some(2), "{words}");
+    assert!(
+        words.contains("can still be read after the cut steps"),
+        "{words}"
+    );
+    assert!(is_clean(home.path()));
 }
 
 #[test]
@@ -189,7 +246,7 @@ fn nothing_is_run_without_consent() {
     );
     refused(
         &["--allow-exec", "--allow=a"],
-        &["pair.toml:19: `folder = \"b\"`", "--allow /"],
+        &["pair.toml:25: `folder = \"b\"`", "--allow /"],
     );
     let device = "--set=site.source.device=/dev/sdb";
     refused(

@@ -24,6 +24,12 @@ use crate::shell::quoted;
 
 /// Bytes that are kept of what a process says on stderr.
 const WORDS_MAX: usize = 4 << 10;
+/// The longest line that a process says is one of some hundred records. What is longer comes from something else.
+const LINE_MAX: usize = 4 << 20;
+/// Bytes of such a line that are shown.
+const SHOWN_MAX: usize = 80;
+/// Bytes that are read at once, much more than a pipe holds: a process that never stops talking must not keep the drill from its own work.
+const HEARD_AT_ONCE: usize = 1 << 20;
 /// A process that leaves its network has done so within this time, or hangs.
 const LEAVES_WITHIN: Duration = Duration::from_secs(30);
 /// How often it is looked whether a killed process is gone: for twenty seconds.
@@ -31,8 +37,8 @@ const DIES_LOOK: Duration = Duration::from_millis(2);
 const DIES_LOOKS: u32 = 10_000;
 
 /// The stdout of a process, read without waiting: when it has nothing more, all that was said until then has been heard.
-struct Speech {
-    pipe: ChildStdout,
+struct Speech<P = ChildStdout> {
+    pipe: P,
     /// Bytes that make no whole line yet.
     begun: Vec<u8>,
     has_ended: bool,
@@ -224,15 +230,17 @@ impl Drop for Child {
     }
 }
 
-impl Speech {
-    /// Whole lines. One that does not end was never said.
+impl<P: Read> Speech<P> {
+    /// Whole lines. One that does not end was never said; of one that is longer than any, its beginning is the last line.
     fn new_lines(&mut self) -> Vec<String> {
         let mut piece = [0; 8 << 10];
-        loop {
+        let mut heard = 0;
+        while heard < HEARD_AT_ONCE {
             match self.pipe.read(&mut piece) {
                 Ok(0) => self.has_ended = true,
                 Ok(length) => {
                     self.begun.extend_from_slice(&piece[..length]);
+                    heard += length;
                     continue;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
@@ -244,7 +252,13 @@ impl Speech {
         let rest = self.begun.split_off(whole.map_or(0, |last| last + 1));
         let lines = std::mem::replace(&mut self.begun, rest);
         let lines = String::from_utf8_lossy(&lines);
-        lines.lines().map(str::to_owned).collect()
+        let mut lines: Vec<String> = lines.lines().map(str::to_owned).collect();
+        if self.begun.len() > LINE_MAX {
+            let begin = String::from_utf8_lossy(&self.begun[..SHOWN_MAX]).into_owned();
+            self.begun = Vec::new();
+            lines.push(format!("{begin}..."));
+        }
+        lines
     }
 }
 
@@ -267,4 +281,37 @@ fn hear_words(from: Option<impl Read>, words: &Mutex<Vec<u8>>) {
 /// When the system does not say.
 pub(super) fn own_program() -> io::Result<std::path::PathBuf> {
     env::current_exe()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_without_an_end_is_bounded() {
+        let mut speech = Speech {
+            pipe: io::repeat(b'x'),
+            begun: Vec::new(),
+            has_ended: false,
+        };
+        let mut said = Vec::new();
+        for _ in 0..20 {
+            said.extend(speech.new_lines());
+            assert!(speech.begun.len() <= LINE_MAX + HEARD_AT_ONCE);
+        }
+        assert!(said.len() > 2 && said[0].len() < 100, "{said:?}");
+        assert!(!speech.has_ended);
+    }
+
+    #[test]
+    fn lines_are_heard_whole() {
+        let said = [b"a\nb".as_slice(), b"c\nd"].concat();
+        let mut speech = Speech {
+            pipe: said.as_slice(),
+            begun: Vec::new(),
+            has_ended: false,
+        };
+        assert_eq!(speech.new_lines(), ["a", "bc"]);
+        assert!(speech.has_ended);
+    }
 }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   prepare steps -> the source is taken, and marked with this run -> load, events -> the source is killed
-//!     -> failover steps -> the destination must bear the mark of this run -> recovery, comparison
+//!     -> cut steps: its storage is gone -> failover steps -> the destination must bear the mark of this run, on storage that is
+//!     not the source's -> recovery, comparison
 //!     -> folders that are still mounted are emptied -> clean-up steps, whatever happened before
 //! ```
 
@@ -16,7 +17,8 @@ use std::rc::Rc;
 use brunt_drill::{Control, DrillListener};
 use brunt_qualify::progress::Stop;
 use brunt_scenario::{
-    Exec, PairStep, Placed, RealDrill, Refusal, SiteIncident, SiteReplication, StepTime,
+    Decision, Exec, PairStep, Placed, RealDrill, Refusal, SiteEvent, SiteIncident, SiteReplication,
+    StepTime,
 };
 
 use super::child::remote_command;
@@ -82,8 +84,8 @@ pub fn commands(drill: &RealDrill) -> Vec<(&'static str, &Exec)> {
         _ => None,
     });
     let before = steps(StepTime::Prepare).chain(events);
-    let after = steps(StepTime::Failover).chain(steps(StepTime::CleanUp));
-    before.chain(after).collect()
+    let after = [StepTime::Cut, StepTime::Failover, StepTime::CleanUp];
+    before.chain(after.into_iter().flat_map(steps)).collect()
 }
 
 /// A command as it is shown, quoted as for a shell.
@@ -219,6 +221,14 @@ impl<'a> Steps<'a> {
 /// The steps of `drill` at this time.
 pub(super) fn of(drill: &RealDrill, when: StepTime) -> impl Iterator<Item = &PairStep> {
     drill.steps.iter().filter(move |step| step.when == when)
+}
+
+/// Whether the storage of the source lives on while the destination takes over: then its replication, or a command, may still read it.
+pub(super) fn leaves_source_alive(drill: &RealDrill) -> bool {
+    let is_planned = |one: &SiteEvent| one.what == SiteIncident::FailOver(Decision::Planned);
+    drill.replication == SiteReplication::External
+        && of(drill, StepTime::Cut).next().is_none()
+        && !drill.timeline.iter().any(is_planned)
 }
 
 /// Runs all controls on brunt's own mirror, in two folders of the destination; none where nothing has arrived.

@@ -29,6 +29,10 @@ const EPOCH: u64 = 2;
 const KEYS_AT_ONCE: usize = 500;
 /// How long the load goes on before a former side is let go on.
 const BEFORE_WAKING: Span = Span::seconds(1);
+/// A source that says something so long after it was frozen goes on.
+const THAWED_AFTER: Span = Span::seconds(1);
+/// Why the two sites cannot be in step at the end.
+const SOURCE_IS_GONE: &str = "the source does not come back in this drill";
 /// How long a former side may take to learn that it is fenced, once something gets through again.
 const FENCED_WITHIN: Span = Span::seconds(60);
 /// TCP waits twice as long after each packet that is not acknowledged, so that it may try again only after as long as it was cut off;
@@ -59,8 +63,11 @@ impl Conductor {
                 source.child.borrow_mut().kill();
                 steps.ended("shutdown", self.now());
             }
-            Decision::Unplanned => steps.ended("decision", now),
+            Decision::Unplanned => steps.given("decision", now),
             Decision::Automatic { .. } => steps.ended("detection", now),
+        }
+        if decision != Decision::Planned {
+            self.cut(&mut steps).await?;
         }
         let (said, replay) = match self.take_over(&mut steps).await {
             Ok(taken) => taken,
@@ -111,12 +118,19 @@ impl Conductor {
         }
     }
 
-    /// Waits until the source has said nothing for `silence`.
+    /// Waits until the source has said nothing for `silence`. One that was frozen and goes on is not missed: somebody else has resumed it.
     async fn miss_source(&self, silence: Span) -> Result<(), Trouble> {
         loop {
-            let until = self.source_heard.get() + silence;
+            let heard = self.source_heard.get();
+            let until = heard + silence;
             if self.now() >= until {
                 break;
+            }
+            if let Some(frozen) = self.apart_since.get()
+                && heard > frozen + THAWED_AFTER
+            {
+                let why = "the source was frozen, and somebody has let it go on: it is heard again, and nothing fails over";
+                return Err(Trouble::Said(why.to_owned()));
             }
             self.pass(until).await?;
         }
@@ -138,11 +152,7 @@ impl Conductor {
             return Ok((Some(Said::default()), None));
         }
         // Other replication knows no epochs: the source is switched off, as a cluster does.
-        let source = self.site(Side::Source);
-        if !source.may_end.replace(true) {
-            source.child.borrow_mut().kill();
-            self.tell(self.now(), "the source is switched off");
-        }
+        self.switch_off();
         steps.ended("fencing", self.now());
         if self.script.replication == SiteReplication::External {
             self.arrive(steps).await?;
@@ -159,6 +169,36 @@ impl Conductor {
         Ok((Some(said), Some(replayed)))
     }
 
+    /// Kills the source, if it still runs.
+    fn switch_off(&self) {
+        let source = self.site(Side::Source);
+        if !source.may_end.replace(true) {
+            source.child.borrow_mut().kill();
+            self.tell(self.now(), "the source is switched off");
+        }
+    }
+
+    /// Takes the storage of the source away, if the scenario says how. That is a part of the loss, not of the failover: where it fails,
+    /// the drill has no answer.
+    async fn cut(&self, steps: &mut Steps) -> Result<(), Trouble> {
+        let mut cuts = external::of(&self.stage.drill, StepTime::Cut).peekable();
+        if cuts.peek().is_none() {
+            return Ok(());
+        }
+        self.switch_off();
+        self.stage.folders.iter().for_each(SiteFolder::release);
+        for step in cuts {
+            self.exec(&step.exec).await?;
+            steps.given(step.exec.name.as_str(), self.now());
+        }
+        match self.stage.folders.iter().any(SiteFolder::is_there) {
+            true => Err(Trouble::Said(
+                "the storage of the source can still be read after the cut steps".to_owned(),
+            )),
+            false => Ok(()),
+        }
+    }
+
     /// Lets the user's storage fail over, and takes what has arrived at the destination.
     async fn arrive(&self, steps: &mut Steps) -> Result<(), Trouble> {
         self.stage.folders.iter().for_each(SiteFolder::release);
@@ -168,14 +208,22 @@ impl Conductor {
         }
         let destination = &self.stage.drill.destination.value;
         let arrived = SiteFolder::arrived(destination, &self.stage.run)?;
+        for source in &self.stage.folders {
+            arrived.is_not(source)?;
+        }
         *self.stage.arrived.borrow_mut() = Some(arrived);
         self.begin(Side::Destination, destination).await
     }
 
     /// The destination cannot be used, which is a result as well.
     fn unusable(&self, name: &str, why: String) -> Result<(), Trouble> {
-        self.tell(self.now(), format!("{name}: {why}"));
-        self.evidence.borrow_mut().survivals.push(Survival {
+        let now = self.now();
+        self.tell(now, format!("{name}: {why}"));
+        let mut evidence = self.evidence.borrow_mut();
+        evidence.out_of_service = self.lost.get().map(|since| now.since(since));
+        evidence.not_read = Some("the source does not serve any more".to_owned());
+        evidence.kept_apart = Some(SOURCE_IS_GONE.to_owned());
+        evidence.survivals.push(Survival {
             loss: Err(Broken::Unusable(why)),
             said: Some(Said::default()),
             recovery_time: None,
@@ -255,7 +303,7 @@ impl Conductor {
             Err(other) => return Err(other),
         }
         evidence.both_served |= self.stale.get() > 0;
-        evidence.kept_apart = Some("the source does not come back in this drill".to_owned());
+        evidence.kept_apart = Some(SOURCE_IS_GONE.to_owned());
         Ok(())
     }
 

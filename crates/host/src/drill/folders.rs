@@ -15,6 +15,7 @@
 use std::cell::RefCell;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -38,6 +39,8 @@ const MARKS: [(&str, bool); 2] = [
 ];
 /// The name of the file that says which drill works in a folder.
 const RUN: &str = "brunt-run";
+/// A file that is made in a replica for a moment: where it is seen at the source as well, both are one.
+const PROBE: &str = "brunt-probe";
 /// How often a folder is emptied in which files are still made.
 const EMPTIED_LOOKS: u32 = 50;
 /// The epoch of a site, and the name under which a new one is written.
@@ -139,7 +142,12 @@ pub(super) struct SiteFolder {
     lock: RefCell<Option<FolderLock>>,
     /// The run whose mark it bears, where the user's storage replicates.
     run: Option<String>,
+    /// Where that mark lies.
+    place: Option<FilePlace>,
 }
+
+/// Where a file lies: equal for two paths to one file, also when its volume was mounted again in between.
+type FilePlace = (u64, u64);
 
 impl SiteFolder {
     /// Makes, marks and locks the folder, and empties it.
@@ -171,6 +179,7 @@ impl SiteFolder {
             was_made,
             lock: Some(lock).into(),
             run: None,
+            place: None,
         };
         taken.empty()?;
         Ok(taken)
@@ -192,7 +201,40 @@ impl SiteFolder {
         };
         written().map_err(system(&self.path))?;
         self.run = Some(run.to_owned());
+        let place = place_of(&self.path.join(RUN)).map_err(system(&self.path))?;
+        self.place = Some(place);
         Ok(())
+    }
+
+    /// Refuses a replica that is `source` itself: the same file, or one into which what is written here comes.
+    ///
+    /// # Errors
+    /// In words, when it is.
+    pub(super) fn is_not(&self, source: &Self) -> Result<(), String> {
+        let is_same_file = self.place.is_some() && self.place == source.place;
+        let is_seen = || -> io::Result<bool> {
+            let probe = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .open(self.path.join(PROBE));
+            probe?.sync_all()?;
+            let is_seen = fs::symlink_metadata(source.path.join(PROBE)).is_ok();
+            fs::remove_file(self.path.join(PROBE))?;
+            Ok(is_seen)
+        };
+        let is_seen = is_seen().map_err(|error| format!("{}: {error}", self.path.display()))?;
+        match is_same_file || is_seen {
+            true => Err(format!(
+                "nothing was replicated: {} is the storage of the source itself",
+                self.path.display()
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether its storage can be read: it still bears the mark of its run.
+    pub(super) fn is_there(&self) -> bool {
+        self.run.as_ref().is_some_and(|run| bears(&self.path, run))
     }
 
     /// The folder `path`, to which a folder was replicated that is marked with `run`.
@@ -217,6 +259,7 @@ impl SiteFolder {
             was_made: false,
             lock: Some(locked(path).map_err(|error| error.to_string())?).into(),
             run: Some(run.to_owned()),
+            place: place_of(&path.join(RUN)).ok(),
         })
     }
 
@@ -290,6 +333,20 @@ fn locked(path: &Path) -> Result<FolderLock, SiteFolderError> {
     let mut roots = Roots::default();
     roots.add(path).map_err(system(path))?;
     Ok(FolderLock::take(&roots, path)?)
+}
+
+/// Where the file `path` lies.
+///
+/// File systems without a device of their own get another number each time they are mounted (btrfs, ZFS); their own identity stays, and
+/// differs for snapshots and clones.
+fn place_of(path: &Path) -> io::Result<FilePlace> {
+    let status = fs::symlink_metadata(path)?;
+    let own = rustix::fs::statvfs(path)?.f_fsid;
+    let is_anonymous = rustix::fs::major(status.dev()) == 0;
+    Ok(match is_anonymous && own != 0 {
+        true => (own, status.ino()),
+        false => (status.dev(), status.ino()),
+    })
 }
 
 /// Whether the folder `path` bears the mark of `run`. A link is none.
@@ -395,6 +452,7 @@ mod tests {
         }
         assert!(replica("run 2").is_err());
         let arrived = replica("run 1").unwrap();
+        arrived.is_not(&source).unwrap();
         fs::create_dir_all(b.join("files/log1")).unwrap();
         drop(arrived);
         assert_eq!(names(&b).unwrap(), ["kept"]);
@@ -404,6 +462,32 @@ mod tests {
         fs::create_dir(a.join("files")).unwrap();
         drop(source);
         assert!(a.join("files").exists() && a.join(MARK).exists());
+    }
+
+    #[test]
+    fn a_replica_that_is_the_source_itself_is_refused() {
+        let home = tempfile::tempdir().unwrap();
+        let [a, b] = ["a", "b"].map(|name| home.path().join(name));
+        let mut source = taken(&a, false).unwrap();
+        source.mark("run 1").unwrap();
+        assert!(source.is_there());
+        source.release();
+        // As after a bind mount, or when the volume of the source is mounted at the other place.
+        fs::rename(&a, &b).unwrap();
+        let arrived = SiteFolder::arrived(&b, "run 1").unwrap();
+        let why = arrived.is_not(&source).unwrap_err();
+        assert!(why.contains("is the storage of the source itself"), "{why}");
+        assert!(!source.is_there() && !b.join(PROBE).exists());
+        // By another path to the same folder, whatever the file system says of its files.
+        let other = SiteFolder {
+            path: b.clone(),
+            place: None,
+            run: None,
+            lock: None.into(),
+            was_made: false,
+        };
+        assert!(arrived.is_not(&other).is_err());
+        std::mem::forget(other);
     }
 
     #[test]

@@ -134,7 +134,12 @@ pub fn rehearse(
     let nothing = TestRun::unfinished(&plan, Time::ZERO);
     let mut result = result(&plan, &nothing, &around);
     let words = Words {
-        by: "every changed record was read at the survivor",
+        by: match external::leaves_source_alive(drill) {
+            true => {
+                "every changed record was read at the survivor; the server of the source was lost, its storage was alive until the failover ended"
+            }
+            false => "every changed record was read at the survivor",
+        },
         remark: match drill.remote {
             Some(_) => {
                 "a rehearsal: the processes of a site end, and its host, kernel and caches live on"
