@@ -3,6 +3,9 @@
 //! A command that names a flag, key or file that does not exist ends with `error:`, and so does one whose scenario is refused.
 //! Verdicts are not looked at: they depend on the machine.
 
+#[path = "pages/examples.rs"]
+mod examples;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,0 +1,333 @@
+//! Every example runs to its end, and what its own text promises is looked for.
+//!
+//! Models run as they are, or with shorter times that keep the promise. What another test goes through more closely is named by that
+//! test. An example without a line here fails.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::root;
+
+/// How an example is looked at.
+enum Look {
+    /// Each command with its exit code, and what it must say; the example stands where `{}` does.
+    Run(&'static [Line]),
+    /// On a real folder, for a moment: nothing that is there may be wrong. How fast it was depends on the machine.
+    Real(&'static str),
+    /// By a test: its file below `crates`, and its name.
+    By(&'static str, &'static str),
+}
+use Look::{By, Real, Run};
+
+type Line = (&'static str, i32, &'static [&'static str]);
+
+const PREDICTED: &[&str] = &["PREDICTED PASS"];
+const DONE: &[&str] = &["DONE", "no data lost"];
+
+/// Every example, and what it promises.
+const EXAMPLES: &[(&str, Look)] = &[
+    (
+        "array.toml",
+        Run(&[("simulate {} --duration=2min", 0, PREDICTED)]),
+    ),
+    (
+        "copies.toml",
+        By(
+            "cli/tests/copies.rs",
+            "both_copies_of_the_example_follow_and_equal_their_active",
+        ),
+    ),
+    ("demo.toml", Real("run {}")),
+    (
+        "distance.toml",
+        Run(&[(
+            "simulate {} --sweep link.rtt=1ms..2ms/2 --duration=1min",
+            0,
+            &["longest round trip", "one path lost"],
+        )]),
+    ),
+    (
+        "loop-pair.toml",
+        By(
+            "cli/tests/real_drill/pair.rs",
+            "the_example_of_two_loop_devices",
+        ),
+    ),
+    (
+        "lying-disk.toml",
+        By(
+            "cli/tests/lying_disk.rs",
+            "every_lie_is_named_and_nothing_qualifies",
+        ),
+    ),
+    ("mail-on-array.toml", Run(&[("simulate {}", 0, PREDICTED)])),
+    (
+        "mail-on-pool.toml",
+        By("cli/tests/simulated_pool.rs", "fn small() -> String"),
+    ),
+    (
+        "mail-replicated.toml",
+        Run(&[(
+            "simulate {} --engine bytes --duration=3min --set=test.min_warmup=30s --set=instance.0.database_size=16MiB --set=instance.1.database_size=16MiB",
+            0,
+            &["PREDICTED PASS", "pages verified"],
+        )]),
+    ),
+    (
+        "org-search.toml",
+        Run(&[("size {} --search --no-simulation", 0, &["drives"])]),
+    ),
+    (
+        "org.toml",
+        Run(&[
+            ("size {}", 0, &["SIZED"]),
+            ("size {} --write design.toml --quiet", 0, &[]),
+            ("simulate design.toml --check", 0, &[]),
+        ]),
+    ),
+    ("scenario.toml", Real("run {}")),
+    (
+        "two-folders.toml",
+        Real(
+            "drill {} --set=event.0.at=1s --set=event.1.at=1s --set=drill.after=1s --set=drill.sample=1s",
+        ),
+    ),
+    (
+        "two-servers.toml",
+        Run(&[("simulate {}", 0, &["PREDICTED PASS", "MAIL2"])]),
+    ),
+    (
+        "two-sites.toml",
+        Run(&[
+            (
+                "drill {} --set=test.min_warmup=5s --set=drill.after=10s --set=event.0.at=5s --set=event.1.at=10s --set=event.2.at=20s",
+                0,
+                &[
+                    "PREDICTED PASS",
+                    "nothing that was acknowledged is lost",
+                    "every record was read at the survivor",
+                    "4 of 4 controls were found",
+                ],
+            ),
+            (
+                "drill {} --asynchronous --no-controls --set=test.min_warmup=5s --set=drill.after=10s --set=event.0.at=5s --set=event.1.at=10s --set=event.2.at=20s",
+                2,
+                &[
+                    "NO LIMIT SET",
+                    "acknowledged commits lost",
+                    "set drill.recovery_point",
+                ],
+            ),
+        ]),
+    ),
+    (
+        "arrays/flash-tier.toml",
+        Run(&[("simulate {}", 0, &["DONE", "flash tier", "drive"])]),
+    ),
+    (
+        "arrays/pool-degraded.toml",
+        Run(&[("simulate {}", 0, DONE)]),
+    ),
+    ("arrays/pool-healthy.toml", Run(&[("simulate {}", 0, DONE)])),
+    (
+        "arrays/pool-rebuilding.toml",
+        Run(&[(
+            "simulate {}",
+            0,
+            &["DONE", "no data lost", "is rebuilt, after"],
+        )]),
+    ),
+    (
+        "arrays/raid10-degraded.toml",
+        Run(&[("simulate {}", 0, DONE)]),
+    ),
+    (
+        "arrays/raid10-healthy.toml",
+        Run(&[("simulate {}", 0, DONE)]),
+    ),
+    (
+        "arrays/raid10-rebuilding.toml",
+        Run(&[(
+            "simulate {}",
+            0,
+            &["DONE", "no data lost", "is rebuilt, after"],
+        )]),
+    ),
+    (
+        "arrays/raid5-degraded.toml",
+        By(
+            "cli/tests/simulated_load.rs",
+            "a_simulation_of_load_leaves_a_page_and_its_numbers",
+        ),
+    ),
+    (
+        "arrays/raid5-healthy.toml",
+        Run(&[("simulate {}", 0, DONE)]),
+    ),
+    (
+        "arrays/raid5-lost.toml",
+        Run(&[("simulate {}", 1, &["LOST", "second failure during rebuild"])]),
+    ),
+    (
+        "arrays/raid5-rebuilding.toml",
+        Run(&[(
+            "simulate {}",
+            0,
+            &["DONE", "no data lost", "is rebuilt, after"],
+        )]),
+    ),
+    (
+        "arrays/replicated-volumes.toml",
+        Run(&[(
+            "simulate {}",
+            0,
+            &["DONE", "mail: 7 complete", "report: database"],
+        )]),
+    ),
+    (
+        "arrays/storage-pool.toml",
+        Run(&[(
+            "simulate {} --duration=12min --set=event.2.at=8min",
+            0,
+            &["DONE", "no data lost", "has joined"],
+        )]),
+    ),
+    (
+        "arrays/thin-snapshots.toml",
+        Run(&[(
+            "simulate {} --duration=40min",
+            0,
+            &["DONE", "writes that need a new page fail", "removed"],
+        )]),
+    ),
+    (
+        "arrays/two-sites.toml",
+        Run(&[(
+            "simulate {}",
+            0,
+            &["DONE", "largest write history log", "after the return"],
+        )]),
+    ),
+];
+
+/// Makes a run on a real folder small.
+const SMALL: &str = "--json --set=profile.cache_min=1MiB --set=profile.cache_max=4MiB --set=instance.0.database_size=16MiB --set=instance.1.database_size=16MiB";
+
+/// Runs `line` in `home`, which has the examples: exit code, stdout, and both streams.
+fn run(home: &Path, line: &str) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_brunt"))
+        .args(line.split_whitespace())
+        .current_dir(home)
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (data, talk) = (text(&output.stdout), text(&output.stderr));
+    let both = format!("{data}{talk}");
+    (output.status.code(), data, both)
+}
+
+/// Goes through `examples`: what is wrong with any of them.
+fn go_through(examples: &[&(&str, Look)]) -> Vec<String> {
+    // Not below /tmp, which may be in memory, where direct I/O is refused.
+    let home = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let mut wrong = Vec::new();
+    for (name, look) in examples {
+        let file = Path::new(name).file_name().unwrap();
+        fs::copy(root().join("examples").join(name), home.path().join(file)).unwrap();
+        let file = file.to_str().unwrap();
+        match look {
+            Run(lines) => {
+                for (line, code, says) in *lines {
+                    let line = line.replace("{}", file);
+                    let (ended, _, said) = run(home.path(), &line);
+                    let missing = says.iter().find(|words| !said.contains(**words));
+                    if ended != Some(*code) || missing.is_some() {
+                        wrong.push(format!(
+                            "brunt {line}: {ended:?}, lacks {missing:?}\n{said}"
+                        ));
+                    }
+                }
+            }
+            Real(line) => {
+                let line = format!("{} {SMALL}", line.replace("{}", file));
+                let (ended, data, said) = run(home.path(), &line);
+                let result: Value = serde_json::from_str(&data).unwrap_or_default();
+                let rules = result["rules"].as_array().cloned().unwrap_or_default();
+                let is_broken =
+                    |rule: &&Value| rule["group"] == "integrity" && rule["outcome"] == "failed";
+                let broken: Vec<&Value> = rules.iter().filter(is_broken).collect();
+                let lost = result["drill"]["rpo"]["transactions"].as_u64();
+                let is_whole = !rules.is_empty() && broken.is_empty() && lost.unwrap_or(0) == 0;
+                if !is_whole || result["verdict"] == "error" {
+                    wrong.push(format!(
+                        "brunt {line}: {ended:?}, {broken:?}, {lost:?}\n{said}"
+                    ));
+                }
+            }
+            By(path, test) => {
+                let text = fs::read_to_string(root().join("crates").join(path)).unwrap();
+                if !text.contains(test) || !text.contains(file) {
+                    wrong.push(format!("{name}: {path} has no {test} of it"));
+                }
+            }
+        }
+    }
+    wrong
+}
+
+/// Goes through those for which `choose` is true.
+fn keep_their_promise(choose: fn(&str, &Look) -> bool) {
+    let chosen: Vec<_> = EXAMPLES
+        .iter()
+        .filter(|(name, look)| choose(name, look))
+        .collect();
+    let wrong = go_through(&chosen);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+fn is_raw_load(name: &str) -> bool {
+    name.starts_with("arrays/")
+}
+
+#[test]
+fn examples_of_raw_load_keep_their_promise() {
+    keep_their_promise(|name, _| is_raw_load(name));
+}
+
+#[test]
+fn examples_of_models_keep_their_promise() {
+    keep_their_promise(|name, look| !is_raw_load(name) && !matches!(look, Real(_)));
+}
+
+#[test]
+fn examples_on_real_folders_keep_their_promise() {
+    keep_their_promise(|_, look| matches!(look, Real(_)));
+}
+
+#[test]
+fn every_example_has_a_line_here() {
+    let in_folder = |folder: &str| {
+        let entries = fs::read_dir(root().join("examples").join(folder)).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let names = names.filter(|name| name.ends_with(".toml"));
+        names
+            .map(|name| format!("{folder}{name}"))
+            .collect::<BTreeSet<_>>()
+    };
+    let there: BTreeSet<String> = in_folder("")
+        .into_iter()
+        .chain(in_folder("arrays/"))
+        .collect();
+    let here: BTreeSet<String> = EXAMPLES
+        .iter()
+        .map(|(name, _)| (*name).to_owned())
+        .collect();
+    assert_eq!(there, here);
+}
