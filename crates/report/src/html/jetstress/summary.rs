@@ -3,7 +3,7 @@
 use brunt_units::Span;
 
 use crate::Timestamp;
-use crate::result::{Precision, RunResult, Setup, Verdict};
+use crate::result::{Colour, Precision, RunResult, Setup};
 use crate::table::{Cell, Table};
 
 pub(super) fn summary(result: &RunResult) -> Table {
@@ -44,10 +44,11 @@ pub(super) fn summary(result: &RunResult) -> Table {
         .chain(parts(result.storage.precision.as_ref()))
         .collect(),
     );
-    table.rows[0].class = match result.verdict {
-        Verdict::Pass if result.qualifies => "success",
-        Verdict::Fail | Verdict::Error => "failure",
-        _ => "doubt",
+    table.rows[0].class = match result.colour() {
+        Colour::Green => "success",
+        Colour::Red => "failure",
+        Colour::Amber => "doubt",
+        Colour::Grey => "",
     };
     table
 }
