@@ -20,6 +20,8 @@ pub struct Configuration {
     pub limits: GroupLimits,
     /// Its limits on I/O to the devices of the volumes.
     pub io_limits: Vec<IoLimit>,
+    /// Memory of the machine.
+    pub memory: Option<ByteSize>,
     /// Processors of this process.
     pub processors: Option<usize>,
     /// Devices that hold swap.
@@ -66,6 +68,7 @@ pub fn configuration(scenario: &Scenario) -> Configuration {
         .map(|database| (database.path.value.as_path(), database.size.value.get()))
         .collect();
     let tuning = facts::tuning();
+    let host = facts::host();
     let swap_devices = tuning.swaps.iter().flat_map(|swap| {
         let place = facts::place(Path::new(&swap.path)).ok();
         let device = place.and_then(|place| place.device);
@@ -85,7 +88,8 @@ pub fn configuration(scenario: &Scenario) -> Configuration {
         volumes,
         tuning: tuning.clone(),
         limits: facts::group_limits(),
-        processors: facts::host().processors,
+        memory: host.memory,
+        processors: host.processors,
     }
 }
 

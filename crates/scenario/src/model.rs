@@ -42,6 +42,8 @@ pub struct Scenario {
     pub test: Test,
     /// The engine's sizes, what the sessions do, and what records are like.
     pub profile: Profile,
+    /// The cache of the profile, and where its size was written.
+    pub cache_max: Placed<ByteSize>,
     /// What the storage must hold.
     pub limits: Limits,
     /// The mailboxes that sizes and target come from, if they do.
@@ -84,7 +86,7 @@ impl Scenario {
         let solution = Solution::take(&mut top)?;
         let mut test = Test::read(&mut top, folder)?;
         let nodes = instances::nodes(&mut top)?;
-        let mut profile = Profile::read(&mut top, nodes.len() as u64)?;
+        let (mut profile, cache_max) = Profile::read(&mut top, nodes.len() as u64)?;
         let limits = Limits {
             strict_tail: test.strict_tail,
             ..limits::read(&mut top, profile.version, test.kind)?
@@ -109,6 +111,7 @@ impl Scenario {
             scratch: scratch.clone(),
             test,
             profile,
+            cache_max,
             limits,
             mailboxes,
             capacity_percent: share.map(|shares| shares.capacity.clone()),

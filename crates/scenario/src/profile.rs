@@ -74,8 +74,11 @@ fn name(version: Version) -> String {
 }
 
 impl Profile {
-    /// Reads `[profile]` of a scenario with `instances` log streams.
-    pub(super) fn read(top: &mut Section, instances: u64) -> Result<Self, Refusal> {
+    /// Reads `[profile]` of a scenario with `instances` log streams; beside it, where the size of the cache was written.
+    pub(super) fn read(
+        top: &mut Section,
+        instances: u64,
+    ) -> Result<(Self, Placed<ByteSize>), Refusal> {
         let section = &mut top.section("profile", &KEYS)?;
         let version = section.read_or("version", Version::Exchange2013, read_version)?;
         let figures = version.value.profile();
@@ -141,7 +144,7 @@ impl Profile {
             let what = format!("is less than one log file ({})", log_file.value);
             return Err(checkpoint_depth.place.refuse(what));
         }
-        Ok(profile)
+        Ok((profile, cache_max))
     }
 
     /// Writes `[profile]`.

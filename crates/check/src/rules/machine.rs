@@ -1,7 +1,9 @@
 //! This machine: clock, memory, processors, control group.
 
+use brunt_host::preflight::memory_needed;
+
 use super::{ALL, Gap, Group, Item, Measured, Rule, Severity, Unit, Wanted, float};
-use crate::subject::Subject;
+use crate::subject::{Subject, known};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -97,15 +99,15 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         id: "memory-limit",
-        title: "memory limit of the control group",
+        title: "memory for caches",
         group: Group::Machine,
         versions: ALL,
-        severity: Severity::Warning,
+        severity: Severity::Error,
         measure: memory_limit,
         wanted: Wanted::AtLeast(0.0, Unit::Bytes),
-        reason: "The engine's cache and as much again for everything else have to fit, or the group swaps or is killed.",
-        source: "kernel documentation, Documentation/admin-guide/cgroup-v2.rst: memory.max",
-        remedy: "raise memory.max, or make `cache_max` smaller",
+        reason: "The engine's caches and 128 MiB for the rest of the program have to fit, or the kernel kills the test once they are full, hours after its start.",
+        source: "measured: docs/performance.md; kernel documentation, Documentation/admin-guide/cgroup-v2.rst: memory.max",
+        remedy: "make `cache_max` smaller, or raise memory.max",
         windows: "job objects: memory limit",
     },
     Rule {
@@ -205,13 +207,17 @@ fn processor_limit(subject: &Subject<'_>) -> Measured {
 }
 
 fn memory_limit(subject: &Subject<'_>) -> Measured {
-    let limit = subject.machine()?.limits.memory.ok_or("it has no limit")?;
-    let cache = subject.test()?.profile.engine.cache_max.get();
-    Ok(vec![Item::limited(
-        "the control group",
-        float(limit.get()),
-        float(cache) * 2.0,
-    )])
+    let machine = subject.machine()?;
+    let needed = float(memory_needed(&subject.test()?.plan()).get());
+    let limits = [
+        ("the machine", machine.memory),
+        ("the control group", machine.limits.memory),
+    ];
+    let limits = limits.into_iter();
+    known(
+        limits.filter_map(|(what, limit)| Some(Item::limited(what, float(limit?.get()), needed))),
+        "the kernel does not tell it",
+    )
 }
 
 fn io_limit(subject: &Subject<'_>) -> Measured {

@@ -290,6 +290,7 @@ pub(super) fn machine() -> Configuration {
     let mut machine = Configuration {
         volumes: vec![db, log],
         processors: Some(8),
+        memory: Some(ByteSize::gib(64)),
         swap_devices: vec!["sdz".to_owned()],
         ..Configuration::default()
     };

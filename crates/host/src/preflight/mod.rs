@@ -8,8 +8,9 @@
 //!   a test on the system's own disk.
 //! * Every file system has room for what will be put on it: databases with the profile's share for growth, logs, and
 //!   for a restore a second copy of each database, because the first stays until the second is whole.
-//! * This process may have files as large as the largest database.
+//! * This process may have files as large as the largest database, and memory for the caches.
 
+mod memory;
 mod paths;
 mod room;
 
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 use brunt_scenario::{Placed, Refusal, Scenario};
 
+pub use memory::memory_needed;
 use paths::{
     check_folder, refuse_block_device, refuse_link, refuse_names, refuse_root, refuse_twins,
 };
@@ -40,6 +42,14 @@ pub fn check_places(scenario: &Scenario) -> Result<(), Refusal> {
     first.map_or(Ok(()), Err)
 }
 
+/// Looks only whether the caches of `scenario` fit into memory.
+///
+/// # Errors
+/// [`Refusal`] of a cache that is too large.
+pub fn check_memory(scenario: &Scenario) -> Result<(), Refusal> {
+    memory::beyond_memory(scenario).map_or(Ok(()), Err)
+}
+
 /// Everything that keeps `scenario` from being run here. Where a scenario has mistakes, only what was written is looked at, and its
 /// sizes mean nothing (`is_whole` is false).
 pub fn refusals(scenario: &Scenario, is_whole: bool) -> Vec<Refusal> {
@@ -47,6 +57,7 @@ pub fn refusals(scenario: &Scenario, is_whole: bool) -> Vec<Refusal> {
     if is_whole && refusals.is_empty() {
         refusals.extend(room::too_large(scenario));
         refusals.extend(room::beyond_limit(scenario));
+        refusals.extend(memory::beyond_memory(scenario));
     }
     refusals
 }

@@ -59,6 +59,14 @@ pub struct CopyPlan {
 }
 
 impl Plan {
+    /// The most that all caches of the test hold together: those of its instances, and of the copies that follow them.
+    pub fn caches(&self) -> ByteSize {
+        let copies = self.passive.iter();
+        let copies = copies.map(|copy| self.of_copy(copy).engine.cache_max.get());
+        let own = self.engine.cache_max.get();
+        ByteSize::bytes(copies.fold(own, u64::saturating_add))
+    }
+
     /// The plan of a server with the files of `copy` alone, an instance's part of the cache, and the checkpoint depth of a passive copy.
     fn of_copy(&self, copy: &CopyPlan) -> Self {
         let (page, parts) = (

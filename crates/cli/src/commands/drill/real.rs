@@ -16,6 +16,7 @@ use brunt_host::consent::{Consent, PairConsent};
 use brunt_host::drill::folders::{SiteFolderError, check as check_folders};
 use brunt_host::drill::{RealDrillError, RealDrillOptions, external, rehearse};
 use brunt_host::handles;
+use brunt_host::preflight::check_memory;
 use brunt_lab::DrillListener;
 use brunt_qualify::progress::Stop;
 use brunt_report::{RunFolder, one_line};
@@ -48,6 +49,7 @@ pub(super) fn run(
         }
         check_folders(&drill, consent).map_err(RealDrillError::from)?;
     }
+    check_memory(&drill.scenario)?;
     if args.check {
         output.show(opening(&drill).trim_end());
         return Ok(Exit::Passed);

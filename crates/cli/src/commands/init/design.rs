@@ -12,7 +12,7 @@
 use std::path::{Path, PathBuf};
 
 use brunt_host::consent::Consent;
-use brunt_host::preflight::demands;
+use brunt_host::preflight::{check_memory, demands};
 use brunt_qualify::goal::{HEADROOM_PERCENT, Target};
 use brunt_qualify::result::foreseen;
 use brunt_report::grouped;
@@ -70,11 +70,12 @@ impl Design {
     /// The test that is wished for.
     ///
     /// # Errors
-    /// [`InitError`] when a folder is missing, or a volume has no room; with what there is room for.
+    /// [`InitError`] when a folder is missing, caches do not fit into memory, or a volume has no room; with what there is room for.
     pub(super) fn new(wish: Wish) -> Result<Self, InitError> {
         check_folders(&wish)?;
         let text = wish.text(wish.mailboxes)?;
         let scenario = read(&text)?;
+        check_memory(&scenario)?;
         let design = Self {
             wish,
             text,
