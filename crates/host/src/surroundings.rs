@@ -124,8 +124,12 @@ pub fn all_devices(plan: &Plan, places: &[Used]) -> Vec<String> {
     let places = || places.iter().chain(&beside);
     let stacks = places().flat_map(|used| &used.stack.devices);
     let own = places().filter_map(Used::device).map(str::to_owned);
+    let controllers = stacks
+        .clone()
+        .flat_map(|device| facts::controllers(&device.name));
     let all: BTreeSet<String> = stacks
         .map(|device| device.name.clone())
+        .chain(controllers)
         .chain(own)
         .collect();
     all.into_iter().collect()
@@ -343,6 +347,7 @@ fn made(made: &Made) -> String {
         Made::Drive => "drive".to_owned(),
         Made::Mapped { name, by: Some(by) } => format!("{name} ({by})"),
         Made::Mapped { name, by: None } => name.clone(),
+        Made::Multipath { name } => format!("paths of {name}"),
         Made::Raid { level } => level.clone(),
         Made::Loop { file, direct } => {
             let cached = match direct {

@@ -14,6 +14,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 
 use brunt_qualify::rules::SystemLog;
+use brunt_world_real::facts;
 use rustix::fs::OFlags;
 
 const LOG: &str = "/dev/kmsg";
@@ -132,10 +133,7 @@ fn parsed(message: &str) -> Option<(u32, &str)> {
 
 /// Whether `text` names `device`, one of its partitions, or its NVMe controller.
 fn names(text: &str, device: &str) -> bool {
-    let controller = device
-        .strip_prefix("nvme")
-        .and_then(|rest| rest.split_once('n'))
-        .map(|(number, _)| format!("nvme{number}"));
+    let controller = facts::controller_of(device);
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
     let mut words = words.map(|word| word.trim_matches('-'));
     words.any(|word| {
@@ -164,6 +162,11 @@ mod tests {
             ("nvme nvme0: I/O 7 QID 5 timeout", "nvme0n1", true),
             ("nvme nvme0: x", "nvme01n1", false),
             ("blk: nvme0n1p2: x", "nvme0n1", true),
+            ("nvme nvme3: starting error recovery", "nvme2c3n1", true),
+            ("nvme nvme3: starting error recovery", "nvme3", true),
+            ("nvme nvme3: starting error recovery", "nvme2n1", false),
+            ("block nvme2n1: no usable path", "nvme2n1", true),
+            ("nvme nvme0: x", "nvme0c3n1", false),
             ("XFS (dm-3): log I/O error", "dm-3", true),
             ("XFS (dm-31): log I/O error", "dm-3", false),
             ("md/raid1:md127: Disk failure", "md127", true),

@@ -10,12 +10,15 @@ use std::str::FromStr;
 use brunt_units::ByteSize;
 
 mod block_device;
+#[cfg(test)]
+mod captured;
 mod disk_settings;
 mod diskstats;
 mod frequency;
 mod host;
 mod limits;
 mod load;
+mod nvme;
 mod place;
 mod process;
 mod room;
@@ -32,6 +35,7 @@ pub use limits::{GroupLimits, IoLimit, group_limits, io_limits};
 pub use load::{
     Pressure, ProcessorTimes, memory_available, pressure, processor_times, thread_use, throttled,
 };
+pub use nvme::{controller_of, controllers, namespace_of_path};
 pub use place::{Place, place};
 pub use process::{ProcessUse, huge_page_memory, process_use};
 pub use room::{Room, bytes_there, room};

@@ -1,7 +1,7 @@
 //! Paths and networks between servers and storage.
 
 use brunt_host::configuration::Device;
-use brunt_world_real::facts::{Made, Transport};
+use brunt_world_real::facts::{Made, Transport, namespace_of_path};
 
 use super::copies::load;
 use super::{ALL, Gap, Group, Item, Measured, Rule, Severity, Unit, Wanted, float};
@@ -57,7 +57,7 @@ pub(super) const RULES: &[Rule] = &[
         wanted: Wanted::AtLeast(2.0, Unit::Count),
         reason: "A LUN with one path is lost with its cable.",
         source: "EMC CX3-20, 2007; EMC CX4-960, 2010; Dell PowerVault MD3820f, 2015",
-        remedy: "dm-multipath (`multipath -ll` shows its paths)",
+        remedy: "a second path; `multipath -ll` shows those of dm-multipath, `nvme list-subsys` those of NVMe",
         windows: "MPIO with the array's DSM",
     },
     Rule {
@@ -67,10 +67,10 @@ pub(super) const RULES: &[Rule] = &[
         versions: ALL,
         severity: Severity::Error,
         measure: path_states,
-        wanted: Wanted::OneOf(&["running"]),
+        wanted: Wanted::OneOf(&["running", "live"]),
         reason: "A path that is down is not there when the other one fails, and the test is slower than the system would be.",
-        source: "kernel documentation: state of a SCSI device",
-        remedy: "`multipath -ll`, then cable, zone or port",
+        source: "kernel documentation: state of a SCSI device; of an NVMe controller",
+        remedy: "`multipath -ll` or `nvme list-subsys`, then cable, zone or port",
         windows: "MPIO: state of paths",
     },
     Rule {
@@ -140,6 +140,8 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
+const NO_FABRIC: &str = "no device is reached through iSCSI, Fibre Channel or NVMe over fabrics";
+
 fn fabrics(subject: &Subject<'_>) -> Measured {
     subject.test()?;
     let fabrics = Subject::said(subject.site().fabrics)?;
@@ -178,16 +180,29 @@ fn port_load(subject: &Subject<'_>) -> Measured {
     Ok(vec![Item::new(*name, share)])
 }
 
-/// Paths of what multipath made, or of a LUN that it has not: the lowest devices of its volume. Several LUNs below one volume are
-/// not told apart, and have as many each as all of them divided by their number.
+/// Paths of what multipath made, or of a LUN that it has not: the lowest devices of its volume. Several LUNs of SCSI below one volume
+/// are not told apart, and have as many each as all of them divided by their number. A namespace of NVMe has the paths of its subsystem.
 fn paths(subject: &Subject<'_>) -> Measured {
     let mut items = Vec::new();
     for volume in subject.volumes()? {
-        let count = |is_it: fn(&Device) -> bool| {
-            volume.devices.iter().filter(|device| is_it(device)).count() as u64
-        };
-        let luns = count(|device| is_multipath(&device.device.made));
-        let leaves = count(|device| device.is_leaf && device.settings.transport.is_some());
+        let has_fabric = |device: &&Device| device.is_leaf && device.settings.transport.is_some();
+        let own = volume.devices.iter();
+        let paths: Vec<&Device> = own.clone().filter(has_fabric).collect();
+        let mut others = paths.clone();
+        for namespace in own.clone().filter(|device| is_namespace(device)) {
+            let is_own = |path: &&Device| {
+                let of = namespace_of_path(&path.device.name);
+                of.as_ref() == Some(&namespace.device.name)
+            };
+            let count = paths.iter().copied().filter(|path| is_own(path)).count();
+            others.retain(|path| !is_own(path));
+            // A drive in this machine has no fabric.
+            if count > 0 {
+                items.push(Item::new(&namespace.device.name, count));
+            }
+        }
+        let luns = own.filter(|device| is_multipath(&device.device.made));
+        let (luns, leaves) = (luns.count() as u64, others.len() as u64);
         match (luns, leaves) {
             (_, 0) => {}
             // Without multipath each of them is a LUN with one path.
@@ -195,10 +210,11 @@ fn paths(subject: &Subject<'_>) -> Measured {
             (luns, leaves) => items.push(Item::new(&volume.mount, float(leaves) / float(luns))),
         }
     }
-    known(
-        items.into_iter(),
-        "no device is reached through iSCSI or Fibre Channel",
-    )
+    known(items.into_iter(), NO_FABRIC)
+}
+
+fn is_namespace(device: &Device) -> bool {
+    matches!(device.device.made, Made::Multipath { .. })
 }
 
 fn is_multipath(made: &Made) -> bool {
@@ -215,7 +231,7 @@ fn path_states(subject: &Subject<'_>) -> Measured {
                 device.settings.state.as_deref()?,
             ))
         }),
-        "no device is reached through iSCSI or Fibre Channel",
+        NO_FABRIC,
     )
 }
 
@@ -229,7 +245,7 @@ fn adapters(subject: &Subject<'_>) -> Measured {
     adapters.sort_unstable();
     adapters.dedup();
     match adapters.is_empty() {
-        true => Err("no device is reached through iSCSI or Fibre Channel".into()),
+        true => Err(NO_FABRIC.into()),
         false => Ok(vec![Item::new("all LUNs", adapters.len())]),
     }
 }

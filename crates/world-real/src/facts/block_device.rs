@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use brunt_units::ByteSize;
 
-use super::{number, switch, text};
+use super::{number, nvme, switch, text};
 
 /// A block device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,6 +64,11 @@ pub enum Made {
         name: String,
         /// The subsystem that created it, according to its identifier: `LVM`, `CRYPT`, `mpath`.
         by: Option<String>,
+    },
+    /// An NVMe namespace with all the paths to it.
+    Multipath {
+        /// The subsystem that they belong to: `nvme-subsys2`.
+        name: String,
     },
     /// Software RAID.
     Raid {
@@ -150,7 +155,7 @@ fn made(disk: &Path) -> Made {
             let by = by.and_then(|id| Some(id.split_once('-')?.0.to_owned()));
             Made::Mapped { name, by }
         }
-        None => Made::Drive,
+        None => nvme::subsystem(disk).map_or(Made::Drive, |(name, _)| Made::Multipath { name }),
     }
 }
 

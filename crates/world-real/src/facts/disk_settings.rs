@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::block_device::disk;
-use super::{number, text};
+use super::{number, nvme, text};
 
 /// How a device is reached and set up, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,11 +15,11 @@ pub struct DiskSettings {
     pub start: Option<u64>,
     /// Requests that the device takes at a time.
     pub queue_depth: Option<u32>,
-    /// What the kernel says of a SCSI device: `running`, `offline`, `blocked`.
+    /// What the kernel says of a SCSI device: `running`, `offline`, `blocked`; of an NVMe controller: `live`, `connecting`.
     pub state: Option<String>,
     /// How it is attached.
     pub transport: Option<Transport>,
-    /// The adapter that it is reached through: `host3`.
+    /// The adapter that it is reached through: `host3`; of NVMe over fabrics the address or interface in this machine.
     pub adapter: Option<String>,
 }
 
@@ -30,6 +30,8 @@ pub enum Transport {
     Iscsi,
     /// Fibre Channel.
     FibreChannel,
+    /// NVMe over TCP, RDMA or Fibre Channel.
+    NvmeFabrics,
 }
 
 /// The settings of the device or partition `name`.
@@ -37,7 +39,7 @@ pub fn disk_settings(name: &str) -> DiskSettings {
     at(&Path::new("/sys/class/block").join(name))
 }
 
-fn at(entry: &Path) -> DiskSettings {
+pub(super) fn at(entry: &Path) -> DiskSettings {
     let Ok(own) = fs::canonicalize(entry) else {
         return DiskSettings::default();
     };
@@ -47,16 +49,24 @@ fn at(entry: &Path) -> DiskSettings {
         true => number(&own.join("start")),
         false => None,
     };
+    let controller = disk.join("device");
+    let transport = transport(&disk);
     DiskSettings {
         start: sectors.map(|sectors| sectors.saturating_mul(512)),
         queue_depth: number(&disk.join("device/queue_depth")),
-        state: text(&disk.join("device/state")),
-        transport: transport(&disk),
-        adapter: part(&disk, |name| is_numbered(name, "host")),
+        state: text(&controller.join("state")),
+        transport,
+        adapter: match transport {
+            Some(Transport::NvmeFabrics) => nvme::own_end(&controller),
+            _ => part(&disk, |name| is_numbered(name, "host")),
+        },
     }
 }
 
 fn transport(disk: &Path) -> Option<Transport> {
+    if nvme::is_on_fabric(&disk.join("device")) {
+        return Some(Transport::NvmeFabrics);
+    }
     if part(disk, |name| is_numbered(name, "session")).is_some() {
         return Some(Transport::Iscsi);
     }

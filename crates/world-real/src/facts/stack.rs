@@ -10,14 +10,14 @@
 //! that of the lowest ones. Below a loop device is the device that holds its file. If that is unknown (a file in memory or on a
 //! file server), nothing is known about the storage, and there is no leaf.
 //!
-//! Source: kernel documentation, `Documentation/ABI/testing/sysfs-block`; the `slaves` folder of a device.
+//! Source: kernel documentation, `Documentation/ABI/testing/sysfs-block`; the `slaves` folder of a device. Paths of NVMe: [`super::nvme`].
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::block_device::disk;
-use super::{BlockDevice, Made, place};
+use super::{BlockDevice, Made, nvme, place};
 
 /// A device and all devices under it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub fn stack(name: &str) -> Stack {
 const LEVELS_MAX: usize = 16;
 
 /// The stack described by `tree`; `holding` finds the device that holds a file.
-fn below(tree: &Path, name: &str, holding: &dyn Fn(&Path) -> Option<String>) -> Stack {
+pub(super) fn below(tree: &Path, name: &str, holding: &dyn Fn(&Path) -> Option<String>) -> Stack {
     let mut stack = Stack::default();
     let mut level = BTreeSet::from([name.to_owned()]);
     for _ in 0..LEVELS_MAX {
@@ -48,7 +48,7 @@ fn below(tree: &Path, name: &str, holding: &dyn Fn(&Path) -> Option<String>) -> 
             let file = device.as_ref().and_then(backing);
             let under = match file {
                 Some(file) => holding(file).into_iter().collect(),
-                None => slaves(&tree.join(&name)),
+                None => under(tree, &name),
             };
             if under.is_empty() && file.is_none() {
                 stack.leaves.insert(name);
@@ -72,11 +72,23 @@ fn backing(device: &BlockDevice) -> Option<&Path> {
     }
 }
 
-/// The devices under the disk of `entry`. A partition has no such folder, but its disk may.
-fn slaves(entry: &Path) -> Vec<String> {
-    let own = fs::canonicalize(entry).ok();
-    let disk: Option<PathBuf> = own.and_then(|own| disk(&own));
-    let entries = disk.and_then(|disk| fs::read_dir(disk.join("slaves")).ok());
+/// The devices under the disk of `name`, or its paths. A partition has neither, but its disk may.
+fn under(tree: &Path, name: &str) -> Vec<String> {
+    let own = fs::canonicalize(tree.join(name)).ok();
+    let Some(disk) = own.and_then(|own| disk(&own)) else {
+        return Vec::new();
+    };
+    match slaves(&disk) {
+        none if none.is_empty() => {
+            let name = disk.file_name().unwrap_or_default();
+            nvme::paths(tree, &name.to_string_lossy())
+        }
+        slaves => slaves,
+    }
+}
+
+fn slaves(disk: &Path) -> Vec<String> {
+    let entries = fs::read_dir(disk.join("slaves")).ok();
     let names = entries
         .into_iter()
         .flatten()
