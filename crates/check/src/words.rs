@@ -4,7 +4,8 @@ use brunt_report::{Column, Row, Table, counted};
 use serde_json::{Value as Json, json};
 
 use crate::judge::{Judgement, Outcome};
-use crate::rules::{Item, RULES, Rule, Severity, all};
+use crate::rules::{Item, RULES, Rule, Severity, Value, all};
+use crate::subject::Subject;
 
 /// The version of the JSON.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -48,6 +49,34 @@ pub fn findings(judgements: &[Judgement]) -> Vec<String> {
         .into_iter()
         .map(|(rule, items)| finding(rule, items))
         .collect()
+}
+
+/// Rules that `run` says in words of its own: I/O through the page cache.
+const SAID_BY_RUNS: [&str; 2] = ["loop-device", "direct-writes"];
+
+/// What rules of severity *error* find, a line each with the way out behind a colon: such a test does not qualify.
+pub fn errors(subject: &Subject<'_>) -> Vec<String> {
+    let asked =
+        all().filter(|rule| rule.severity == Severity::Error && !SAID_BY_RUNS.contains(&rule.id));
+    let said = asked.filter_map(|rule| match rule.judge(subject) {
+        Outcome::Broken(items) => Some(error(rule, &items)),
+        _ => None,
+    });
+    said.collect()
+}
+
+fn error(rule: &Rule, items: &[Item]) -> String {
+    let found = items.iter().take(SHOWN_MAX).map(|item| match &item.value {
+        Value::Word(word) => format!("{} is {word}", item.what),
+        number @ Value::Number(_) => format!(
+            "{} has {}, wanted {}",
+            item.what,
+            rule.wanted.show(number),
+            rule.wanted.of(Some(item))
+        ),
+    });
+    let found = found.collect::<Vec<_>>().join(", ");
+    format!("{}, {found}: {}", rule.title, rule.remedy)
 }
 
 fn finding(rule: &Rule, items: &[Item]) -> String {

@@ -21,6 +21,7 @@ pub mod opening;
 pub mod outlook;
 pub mod output;
 pub mod progress;
+pub mod setup;
 pub mod source;
 pub mod test_args;
 pub mod version;

@@ -1,4 +1,4 @@
-//! What a run of a scenario would do: databases, room, time, and whether it can qualify. Nothing is written.
+//! What a run of a scenario would do: databases, room, time, and whether it can qualify. Nothing is left behind.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -21,6 +21,7 @@ use brunt_world_real::RealWorld;
 
 use crate::mistakes::Mistakes;
 use crate::opening::{labelled, opening, qualifies};
+use crate::setup;
 use crate::version;
 
 /// What a run would do.
@@ -67,7 +68,10 @@ pub fn outlook(scenario: &Scenario, consent: Consent, out: &Path) -> Result<Outl
     let places = surroundings::places(&plan);
     let origin = version::origin(plan.seed, plan.run.to_string());
     let backend = real.backend();
-    let around = surroundings::surroundings(&plan, &places, &DeviceCounts::new(), &backend, origin);
+    let around = Surroundings {
+        setup: setup::errors(scenario),
+        ..surroundings::surroundings(&plan, &places, &DeviceCounts::new(), &backend, origin)
+    };
     let obstacles = foreseen(&plan, &around);
     let mut advice = advice::advice(&plan, &places);
     advice.extend(surroundings::shared_with(&absolute(out), &plan));

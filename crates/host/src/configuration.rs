@@ -5,7 +5,9 @@ use std::path::Path;
 
 use brunt_scenario::Scenario;
 use brunt_units::ByteSize;
-use brunt_world_real::facts::{self, BlockDevice, DiskSettings, GroupLimits, IoLimit, Tuning};
+use brunt_world_real::facts::{
+    self, BlockDevice, DiskSettings, GroupLimits, IoLimit, Redundancy, Tuning,
+};
 
 use crate::surroundings::{Used, places};
 
@@ -45,6 +47,10 @@ pub struct Volume {
     pub databases: Vec<usize>,
     /// Instances whose logs are on it, by number.
     pub logs: Vec<usize>,
+    /// Folders on it whose files are written through the page cache in spite of `O_DIRECT`.
+    pub cached_writes: Vec<String>,
+    /// What several devices make together, for it or below it.
+    pub redundancy: Vec<Redundancy>,
     /// The device beneath, and all devices below that one.
     pub devices: Vec<Device>,
 }
@@ -109,6 +115,8 @@ fn volume(used: &Used, sizes: &[(&Path, u64)]) -> Volume {
         free,
         databases: used.databases.clone(),
         logs: used.logs.clone(),
+        cached_writes: used.cached_writes(),
+        redundancy: used.redundancy().to_vec(),
         devices: used
             .stack
             .devices

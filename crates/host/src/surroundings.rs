@@ -9,7 +9,7 @@ use brunt_qualify::plan::Plan;
 use brunt_qualify::result::{Surroundings, THROUGH_CACHE, VolumeUse};
 use brunt_qualify::rules::SystemLog;
 use brunt_report::result::{
-    Backend, Device, Durability, Machine, Origin, Volume, World, WriteCache,
+    Backend, Device, Durability, Machine, Origin, Redundancy, Volume, World, WriteCache,
 };
 use brunt_units::ByteSize;
 use brunt_world_real::facts::{self, BlockDevice, DiskCounters, IoLimit, Made, Place, Stack};
@@ -23,6 +23,10 @@ pub struct Used {
     bytes: Option<ByteSize>,
     /// The device beneath and everything under it.
     pub(crate) stack: Stack,
+    /// Folders on it, and a database in each if one is there or will be.
+    folders: Vec<(PathBuf, Option<PathBuf>)>,
+    /// What several devices made together when the test began.
+    redundancy: Vec<facts::Redundancy>,
     pub(crate) databases: Vec<usize>,
     pub(crate) logs: Vec<usize>,
 }
@@ -65,18 +69,46 @@ impl Used {
     fn at(path: &Path) -> Option<Self> {
         let mut ancestors = path.ancestors();
         let (path, place) = ancestors.find_map(|at| Some((at, facts::place(at).ok()?)))?;
+        let stack = place
+            .device
+            .as_ref()
+            .map_or_else(Stack::default, |device| facts::stack(&device.name));
         Some(Self {
             bytes: statvfs(path)
                 .ok()
                 .map(|space| ByteSize::bytes(space.f_blocks.saturating_mul(space.f_frsize))),
-            stack: place
-                .device
-                .as_ref()
-                .map_or_else(Stack::default, |device| facts::stack(&device.name)),
+            folders: Vec::new(),
+            redundancy: redundancy(&place, &stack),
+            stack,
             place,
             databases: Vec::new(),
             logs: Vec::new(),
         })
+    }
+
+    /// The folders whose files are written through the page cache in spite of `O_DIRECT`, as it is now.
+    pub(crate) fn cached_writes(&self) -> Vec<String> {
+        let is_cached = |(folder, file): &&(PathBuf, Option<PathBuf>)| {
+            let file = file.as_deref().filter(|file| file.exists());
+            let there = folder.ancestors().find(|at| at.is_dir());
+            there.and_then(|there| facts::direct_writes_are_cached(there, file)) == Some(true)
+        };
+        let cached = self.folders.iter().filter(is_cached);
+        cached
+            .map(|(folder, _)| folder.display().to_string())
+            .collect()
+    }
+
+    /// What several devices made together when the test began.
+    pub(crate) fn redundancy(&self) -> &[facts::Redundancy] {
+        &self.redundancy
+    }
+
+    /// The same as it is now, for what was there then.
+    fn redundancy_now(&self) -> Vec<facts::Redundancy> {
+        let mount = self.place.mount_point.as_deref();
+        let now = mount.and_then(|mount| facts::place(mount).ok());
+        redundancy(&now.unwrap_or_else(|| self.place.clone()), &self.stack)
     }
 
     pub(crate) fn place(&self) -> &Place {
@@ -92,22 +124,49 @@ impl Used {
     }
 }
 
+/// What several devices make together in `stack`, or for the file system in `place`.
+fn redundancy(place: &Place, stack: &Stack) -> Vec<facts::Redundancy> {
+    let devices = stack.devices.iter();
+    let found = devices.filter_map(|device| facts::redundancy(&device.name));
+    found.chain(place.redundancy.clone()).collect()
+}
+
+/// Adds to `surroundings`, which has the volumes of `places`, how RAID is at the end of the run. Files that were made by it may be
+/// written in another way than their folder promised.
+pub fn look_again(surroundings: &mut Surroundings, places: &[Used]) {
+    for (used, place) in surroundings.volumes.iter_mut().zip(places) {
+        let now = place.redundancy_now();
+        for raid in &mut used.volume.redundancy {
+            let now = now.iter().find(|now| now.name == raid.name);
+            raid.at_end =
+                Some(now.map_or_else(|| "not there".to_owned(), facts::Redundancy::words));
+        }
+    }
+}
+
 /// The file systems that `plan` uses.
 pub fn places(plan: &Plan) -> Vec<Used> {
     let mut used = BTreeMap::<(PathBuf, String), Used>::new();
-    let mut note = |path: &Path, note: &dyn Fn(&mut Used)| {
-        let Some(found) = Used::at(path) else {
+    let mut note = |folder: &Path, file: Option<&Path>, note: &dyn Fn(&mut Used)| {
+        let Some(found) = Used::at(folder) else {
             return;
         };
         let key = (found.mount(), found.device_or_source());
-        note(used.entry(key).or_insert(found));
+        let used = used.entry(key).or_insert(found);
+        if used.folders.iter().all(|(other, _)| other != folder) {
+            let file = file.map(Path::to_owned);
+            used.folders.push((folder.to_owned(), file));
+        }
+        note(used);
     };
     for (at, instance) in plan.instances.iter().enumerate() {
-        note(&instance.log, &|used| used.logs.push(at));
+        note(&instance.log, None, &|used| used.logs.push(at));
     }
     for (at, database) in plan.databases().enumerate() {
         let folder = database.path.parent().unwrap_or(Path::new("/"));
-        note(folder, &|used| used.databases.push(at));
+        note(folder, Some(&database.path), &|used| {
+            used.databases.push(at);
+        });
     }
     used.into_values().collect()
 }
@@ -146,9 +205,12 @@ impl Used {
                 file_system: None,
                 source: None,
                 mount_options: None,
+                redundancy: None,
                 device: None,
             },
             bytes: None,
+            folders: Vec::new(),
+            redundancy: Vec::new(),
             stack: Stack {
                 leaves: [leaf.to_owned()].into(),
                 ..Stack::default()
@@ -210,6 +272,7 @@ pub fn surroundings(
             device: used.device_or_source(),
             device_reads: used.reads(counted).map(|(reads, _)| reads),
             engine_reads: 0,
+            redundancy: used.redundancy.iter().map(begun).collect(),
             stack: used
                 .stack
                 .devices
@@ -222,6 +285,7 @@ pub fn surroundings(
         databases: used.databases.clone(),
         logs: used.logs.clone(),
     };
+    let cached_writes = cached_writes(places);
     Surroundings {
         world: World::Real,
         machine: machine(),
@@ -233,12 +297,16 @@ pub fn surroundings(
         }),
         io_limits: Some(io_limits(places)),
         replicas: Vec::new(),
+        setup: Vec::new(),
         backend: Backend {
             name: backend.kind.to_string(),
-            remark: remark(backend, places),
-            direct: backend.buffered_files.is_empty() && cached_files(places).next().is_none(),
+            remark: remark(backend, places, &cached_writes),
+            direct: backend.buffered_files.is_empty()
+                && cached_files(places).next().is_none()
+                && cached_writes.is_empty(),
             volumes: Vec::new(),
         },
+        cached_writes,
         volumes: places.iter().map(volume).collect(),
         durability: plan
             .instances
@@ -277,7 +345,12 @@ fn cached_files(places: &[Used]) -> impl Iterator<Item = (&str, &Path)> {
     })
 }
 
-fn remark(backend: &RealBackend, places: &[Used]) -> String {
+/// Folders whose files are written through the page cache in spite of `O_DIRECT`.
+fn cached_writes(places: &[Used]) -> Vec<String> {
+    places.iter().flat_map(Used::cached_writes).collect()
+}
+
+fn remark(backend: &RealBackend, places: &[Used], cached_writes: &[String]) -> String {
     let mut remarks = backend.refused.clone();
     for (folder, (files, why)) in &backend.buffered_files {
         let folder = folder.display();
@@ -289,6 +362,11 @@ fn remark(backend: &RealBackend, places: &[Used]) -> String {
         let file = file.display();
         remarks.push(format!(
             "{device} is {file} through the page cache (losetup --direct-io=on bypasses it)"
+        ));
+    }
+    for folder in cached_writes {
+        remarks.push(format!(
+            "direct writes in {folder} go through the page cache"
         ));
     }
     if backend.allocations_unreserved > 0 {
@@ -320,6 +398,14 @@ fn write_cache(cache: facts::WriteCache) -> WriteCache {
     match cache {
         facts::WriteCache::WriteBack => WriteCache::WriteBack,
         facts::WriteCache::WriteThrough => WriteCache::WriteThrough,
+    }
+}
+
+fn begun(found: &facts::Redundancy) -> Redundancy {
+    Redundancy {
+        name: found.name.clone(),
+        at_begin: found.words(),
+        at_end: None,
     }
 }
 

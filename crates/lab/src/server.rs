@@ -130,6 +130,8 @@ impl Server {
             system_log: None,
             io_limits: None,
             replicas: Vec::new(),
+            setup: Vec::new(),
+            cached_writes: Vec::new(),
             backend: Backend {
                 name: "modelled storage".to_owned(),
                 remark: String::new(),
@@ -194,6 +196,7 @@ impl Server {
                 device_reads: None,
                 engine_reads: 0,
                 stack: Vec::new(),
+                redundancy: Vec::new(),
             },
             bytes: Some(volume.bytes),
             device_read: None,

@@ -157,6 +157,8 @@ fn surroundings(plan: &Plan) -> Surroundings {
         system_log: None,
         io_limits: None,
         replicas: Vec::new(),
+        setup: Vec::new(),
+        cached_writes: Vec::new(),
         machine: Machine {
             name: "made-up".to_owned(),
             operating_system: String::new(),

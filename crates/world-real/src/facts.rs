@@ -12,21 +12,25 @@ use brunt_units::ByteSize;
 mod block_device;
 #[cfg(test)]
 mod captured;
+mod direct_write;
 mod disk_settings;
 mod diskstats;
 mod frequency;
 mod host;
 mod limits;
 mod load;
+mod mapped;
 mod nvme;
 mod place;
 mod process;
+mod redundancy;
 mod room;
 mod stack;
 mod temperature;
 mod tuning;
 
 pub use block_device::{BlockDevice, Made, WriteCache};
+pub use direct_write::direct_writes_are_cached;
 pub use disk_settings::{DiskSettings, Transport, disk_settings};
 pub use diskstats::{DiskCounters, disk_counters};
 pub use frequency::frequency_mhz;
@@ -38,6 +42,7 @@ pub use load::{
 pub use nvme::{controller_of, controllers, namespace_of_path};
 pub use place::{Place, place};
 pub use process::{ProcessUse, huge_page_memory, process_use};
+pub use redundancy::{Redundancy, btrfs_redundancy, redundancy};
 pub use room::{Room, bytes_there, room};
 pub use stack::{Stack, stack};
 pub use temperature::temperatures;

@@ -1,6 +1,6 @@
 //! Block devices of this machine.
 
-use brunt_world_real::facts::{Made, WriteCache};
+use brunt_world_real::facts::{Made, Redundancy, WriteCache};
 
 use super::{ALL, Group, Item, Measured, Rule, Severity, Unit, Wanted};
 use crate::subject::{Subject, known};
@@ -59,6 +59,32 @@ pub(super) const RULES: &[Rule] = &[
         windows: "Device Manager: write caching on the device, off",
     },
     Rule {
+        id: "raid-whole",
+        title: "members of a RAID",
+        group: Group::Device,
+        versions: ALL,
+        severity: Severity::Error,
+        measure: |subject| raids(subject, |raid| raid.lacks.as_deref(), "whole"),
+        wanted: Wanted::OneOf(&["whole"]),
+        reason: "What lacks a member is slower or faster than it will be, and is lost with the next one.",
+        source: "kernel documentation, Documentation/admin-guide/md.rst and device-mapper/dm-raid.rst; btrfs(5)",
+        remedy: "replace what is missing and wait until it is rebuilt: /proc/mdstat, `lvs -a`, `btrfs device usage`",
+        windows: "Disk Management: failed redundancy",
+    },
+    Rule {
+        id: "raid-at-rest",
+        title: "work of a RAID beside the test",
+        group: Group::Device,
+        versions: ALL,
+        severity: Severity::Warning,
+        measure: |subject| raids(subject, |raid| raid.busy.as_deref(), "at rest"),
+        wanted: Wanted::OneOf(&["at rest"]),
+        reason: "A RAID that checks or reshapes itself reads and writes all its members meanwhile.",
+        source: "kernel documentation, Documentation/admin-guide/md.rst: sync_action",
+        remedy: "wait until it has ended, or `echo idle > /sys/block/md0/md/sync_action`",
+        windows: "",
+    },
+    Rule {
         id: "loop-device",
         title: "storage that is a file",
         group: Group::Device,
@@ -106,6 +132,26 @@ fn volatile_caches(subject: &Subject<'_>) -> Measured {
             })
         },
         "no device tells about its write cache",
+    )
+}
+
+/// What `of` finds on every RAID, or the word for nothing.
+fn raids(
+    subject: &Subject<'_>,
+    of: impl Fn(&Redundancy) -> Option<&str>,
+    nothing: &str,
+) -> Measured {
+    let volumes = subject.volumes()?.iter();
+    let mut items: Vec<Item> = Vec::new();
+    for raid in volumes.flat_map(|volume| &volume.redundancy) {
+        // Several volumes may lie on one.
+        if items.iter().all(|item| item.what != raid.name) {
+            items.push(Item::new(&raid.name, of(raid).unwrap_or(nothing)));
+        }
+    }
+    known(
+        items.into_iter(),
+        "no RAID of software is below these volumes",
     )
 }
 

@@ -20,6 +20,19 @@ pub(super) const RULES: &[Rule] = &[
         windows: "NTFS, or ReFS without integrity streams; 64 KB allocation unit",
     },
     Rule {
+        id: "direct-writes",
+        title: "what a direct write does",
+        group: Group::FileSystem,
+        versions: ALL,
+        severity: Severity::Error,
+        measure: direct_writes,
+        wanted: Wanted::OneOf(&["past the page cache"]),
+        reason: "The file system accepts direct I/O and writes through the page cache: what is measured is memory, and the kernel writes when it likes.",
+        source: "btrfs of Linux 6.15: direct writes to files with checksums are buffered; ext4(5), data=journal",
+        remedy: "XFS, or on btrfs `chattr +C` for the folder before its files are made",
+        windows: "",
+    },
+    Rule {
         id: "barriers",
         title: "barriers of the file system",
         group: Group::FileSystem,
@@ -86,6 +99,16 @@ fn types(subject: &Subject<'_>) -> Measured {
         volumes.filter_map(|volume| Some(Item::new(&volume.mount, volume.file_system.as_deref()?))),
         "the kernel does not tell the file systems",
     )
+}
+
+fn direct_writes(subject: &Subject<'_>) -> Measured {
+    let volumes = subject.volumes()?.iter();
+    Ok(volumes
+        .map(|volume| match volume.cached_writes.as_slice() {
+            [] => Item::new(&volume.mount, "past the page cache"),
+            folders => Item::new(folders.join(", "), "through the page cache"),
+        })
+        .collect())
 }
 
 /// Whether each volume is mounted with one of `wanted`: `yes`, or else `no`.

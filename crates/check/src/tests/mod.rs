@@ -7,11 +7,12 @@ use std::path::Path;
 
 use brunt_host::configuration::Configuration;
 use brunt_units::ByteSize;
-use brunt_world_real::facts::{IoLimit, Made, WriteCache};
+use brunt_world_real::facts::{IoLimit, Made, Transport, WriteCache};
 
 use self::subjects::*;
 use crate::judge::Outcome;
 use crate::rules::all;
+use crate::subject::{Subject, What};
 
 /// For each rule, what keeps it and what breaks it.
 fn cases() -> Vec<(&'static str, Outcome, Outcome)> {
@@ -278,6 +279,15 @@ fn cases() -> Vec<(&'static str, Outcome, Outcome)> {
     on_host("file-system", &|machine| {
         machine.volumes[0].file_system = Some("btrfs".to_owned())
     });
+    on_host("direct-writes", &|machine| {
+        machine.volumes[0].cached_writes = vec!["/mnt/db".to_owned()]
+    });
+    on_host("raid-whole", &|machine| {
+        machine.volumes[1].redundancy[0].lacks = Some("resync, 5 % done".to_owned())
+    });
+    on_host("raid-at-rest", &|machine| {
+        machine.volumes[1].redundancy[0].busy = Some("check, 5 % done".to_owned())
+    });
     on_host("barriers", &|machine| {
         machine.volumes[0].options = Some("rw,noatime,nobarrier".to_owned())
     });
@@ -383,6 +393,106 @@ fn random_writes_are_those_of_databases() {
     assert!(matches!(of(&with_backups), Outcome::DoesNotApply(_)));
     let databases = [("level = \"raid10\"", "level = \"raid5\"")];
     assert!(matches!(of(&databases), Outcome::Broken(_)));
+}
+
+#[test]
+fn memory_of_the_machine_and_of_its_group_has_to_hold_the_caches() {
+    let of = |machine: u64, group: Option<u64>| {
+        let edit = |found: &mut Configuration| {
+            found.memory = Some(ByteSize::mib(machine));
+            found.limits.memory = group.map(ByteSize::mib);
+        };
+        real("memory-limit", edit, &[])
+    };
+    assert!(matches!(of(384, None), Outcome::Kept(_)));
+    assert!(matches!(of(383, None), Outcome::Broken(_)));
+    assert!(matches!(of(384, Some(383)), Outcome::Broken(_)));
+}
+
+#[test]
+fn errors_are_asked_before_a_run_and_other_findings_are_not() {
+    let said = |edit: &dyn Fn(&mut Configuration)| {
+        let scenario = subjects::document(subjects::REAL).test(&[]).unwrap();
+        let mut machine = subjects::machine();
+        edit(&mut machine);
+        crate::words::errors(&Subject {
+            what: What::Test(&scenario),
+            host: Some(&machine),
+        })
+    };
+    assert_eq!(said(&as_it_is), [""; 0]);
+    let bfq = |machine: &mut Configuration| {
+        machine.volumes[0].devices[1].device.scheduler = Some("bfq".to_owned());
+    };
+    assert_eq!(said(&bfq), [""; 0], "a warning");
+    let offline = |machine: &mut Configuration| {
+        machine.volumes[0].devices[2].settings.state = Some("offline".to_owned());
+    };
+    assert_eq!(
+        said(&offline),
+        [
+            "state of paths, sdb is offline: `multipath -ll` or `nvme list-subsys`, then cable, zone or port"
+        ]
+    );
+    let alone = |machine: &mut Configuration| machine.volumes[0].devices.truncate(2);
+    assert_eq!(
+        said(&alone),
+        [
+            "paths of a LUN, /mnt/db has 1, wanted at least 2: a second path; `multipath -ll` shows those of dm-multipath, `nvme list-subsys` those of NVMe"
+        ]
+    );
+    let degraded = |machine: &mut Configuration| {
+        let raid = &mut machine.volumes[1].redundancy[0];
+        raid.lacks = Some("degraded, 1 of 3 members missing".to_owned());
+    };
+    let said = said(&degraded);
+    let wanted = "members of a RAID, md0 is degraded, 1 of 3 members missing: replace";
+    assert!(said.len() == 1 && said[0].starts_with(wanted), "{said:?}");
+}
+
+/// A namespace of NVMe with these paths, in place of the LUN.
+fn nvme(paths: &[(&str, Option<Transport>)]) -> impl Fn(&mut Configuration) {
+    move |machine: &mut Configuration| {
+        let devices = &mut machine.volumes[0].devices;
+        let (mut head, path) = (devices[0].clone(), devices[1].clone());
+        head.device.name = "nvme2n1".to_owned();
+        head.device.made = Made::Multipath {
+            name: "nvme-subsys2".to_owned(),
+        };
+        *devices = vec![head];
+        devices.extend(paths.iter().map(|(name, transport)| {
+            let mut path = path.clone();
+            path.device.name = (*name).to_owned();
+            path.settings.transport = *transport;
+            path.settings.state = Some("live".to_owned());
+            path
+        }));
+    }
+}
+
+#[test]
+fn paths_of_nvme_are_those_of_its_subsystem() {
+    let fabric = Some(Transport::NvmeFabrics);
+    let both = [("nvme2c2n1", fabric), ("nvme2c3n1", fabric)];
+    for rule in ["multipath", "multipath-state"] {
+        assert!(matches!(real(rule, nvme(&both), &[]), Outcome::Kept(_)));
+    }
+    let one = real("multipath", nvme(&both[..1]), &[]);
+    assert!(
+        matches!(&one, Outcome::Broken(items) if items[0].what == "nvme2n1"),
+        "{one:?}"
+    );
+    let others = [("nvme2c2n1", fabric), ("nvme3c3n1", fabric)];
+    let others = real("multipath", nvme(&others), &[]);
+    assert!(matches!(others, Outcome::Broken(_)), "{others:?}");
+    let drive = real("multipath", nvme(&[("nvme2c2n1", None)]), &[]);
+    assert!(matches!(drive, Outcome::DoesNotApply(_)), "{drive:?}");
+    let lost = |machine: &mut Configuration| {
+        nvme(&both)(machine);
+        machine.volumes[0].devices[2].settings.state = Some("connecting".to_owned());
+    };
+    let lost = real("multipath-state", lost, &[]);
+    assert!(matches!(lost, Outcome::Broken(_)), "{lost:?}");
 }
 
 #[test]

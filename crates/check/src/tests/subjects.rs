@@ -6,7 +6,9 @@ use brunt_array::SystemDesign;
 use brunt_host::configuration::{Configuration, Device, Volume};
 use brunt_scenario::Document;
 use brunt_units::ByteSize;
-use brunt_world_real::facts::{BlockDevice, DiskSettings, Made, Swap, Transport, WriteCache};
+use brunt_world_real::facts::{
+    BlockDevice, DiskSettings, Made, Redundancy, Swap, Transport, WriteCache,
+};
 
 use crate::judge::Outcome;
 use crate::rules::find;
@@ -276,6 +278,10 @@ pub(super) fn machine() -> Configuration {
     };
     let log = Volume {
         logs: vec![0],
+        redundancy: vec![Redundancy {
+            name: "md0".to_owned(),
+            ..Redundancy::default()
+        }],
         devices: vec![Device {
             device: BlockDevice {
                 name: "nvme0n1".to_owned(),

@@ -1,4 +1,4 @@
-//! `brunt check`: best-practice rules on a scenario and, for real storage, on this machine. Nothing is written.
+//! `brunt check`: best-practice rules on a scenario and, for real storage, on this machine. Nothing is left behind.
 
 use std::io;
 use std::path::PathBuf;

@@ -36,6 +36,7 @@ impl Assembly<'_> {
             array_cache: self.plan.array_cache,
             direct: surroundings.backend.direct,
             cached_files: cached_files(surroundings),
+            cached_writes: surroundings.cached_writes.clone(),
             reached_devices: device::agrees(&evidence.volumes),
             headroom: !self.plan.kind.has_limits()
                 || target.is_none_or(|target| shows_headroom(target, achieved, &self.plan.limits)),
@@ -46,6 +47,7 @@ impl Assembly<'_> {
             host: tester::obstacle(&evidence.tester),
             volume_share: shares.min_by(f64::total_cmp),
             scheduling: held_back(self.plan.load.scheduling),
+            setup: surroundings.setup.clone(),
             faults: self.plan.faults.len(),
             carried: self.plan.carried.map(|carried| carried.length),
         }

@@ -61,6 +61,10 @@ pub struct Surroundings {
     pub io_limits: Option<Vec<String>>,
     /// What became of the replicas of its volumes; empty without.
     pub replicas: Vec<ReplicaOutcome>,
+    /// Folders whose files are written through the page cache in spite of `O_DIRECT`.
+    pub cached_writes: Vec<String>,
+    /// What is wrong with how the storage is set up, in words with the way out.
+    pub setup: Vec<String>,
     /// How the result came to be.
     pub origin: Origin,
 }

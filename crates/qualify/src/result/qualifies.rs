@@ -31,6 +31,8 @@ pub struct Circumstances {
     pub direct: bool,
     /// Devices that are files with I/O through the page cache: `loop3`.
     pub cached_files: Vec<String>,
+    /// Folders whose files are written through the page cache in spite of `O_DIRECT`.
+    pub cached_writes: Vec<String>,
     /// Whether reads came from the devices, as far as the kernel counts them.
     pub reached_devices: bool,
     /// Whether the storage achieved the target with its headroom.
@@ -43,6 +45,8 @@ pub struct Circumstances {
     pub volume_share: Option<f64>,
     /// What held sessions back besides the storage.
     pub scheduling: Option<String>,
+    /// What is wrong with how the storage is set up, in words with the way out.
+    pub setup: Vec<String>,
     /// Number of injected faults.
     pub faults: usize,
     /// How much an interrupted run had collected that was carried on.
@@ -72,12 +76,25 @@ pub fn obstacles(circumstances: &Circumstances) -> Vec<String> {
         ));
     }
     if !circumstances.direct {
-        let remedy = match circumstances.cached_files.as_slice() {
-            [] => "a file system with O_DIRECT, such as XFS or ext4".to_owned(),
-            loops => format!("`losetup --direct-io=on` for {}", loops.join(", ")),
+        let (what, remedy) = match (
+            circumstances.cached_files.as_slice(),
+            circumstances.cached_writes.as_slice(),
+        ) {
+            ([], []) => (
+                "I/O".to_owned(),
+                "a file system with O_DIRECT, such as XFS or ext4".to_owned(),
+            ),
+            ([], folders) => (
+                format!("direct writes in {}", folders.join(", ")),
+                "XFS, or on btrfs `chattr +C` for the folder before its files are made".to_owned(),
+            ),
+            (loops, _) => (
+                "I/O".to_owned(),
+                format!("`losetup --direct-io=on` for {}", loops.join(", ")),
+            ),
         };
         reasons.push(format!(
-            "I/O through the page cache of the operating system: {remedy}"
+            "{what} through the page cache of the operating system: {remedy}"
         ));
     }
     if !circumstances.reached_devices {
@@ -92,6 +109,7 @@ pub fn obstacles(circumstances: &Circumstances) -> Vec<String> {
                 .to_owned(),
         );
     }
+    reasons.extend(circumstances.setup.clone());
     reasons.extend(circumstances.looser_limits.clone());
     let cache = circumstances.array_cache;
     if let Some(cache) = cache.filter(|cache| *cache > circumstances.data) {
@@ -160,10 +178,12 @@ mod tests {
             reached_devices: true,
             headroom: true,
             cached_files: Vec::new(),
+            cached_writes: Vec::new(),
             looser_limits: Vec::new(),
             host: None,
             volume_share: Some(VOLUME_SHARE_MIN),
             scheduling: None,
+            setup: Vec::new(),
             faults: 0,
             carried: None,
         }
@@ -201,7 +221,22 @@ mod tests {
 
     #[test]
     fn each_obstacle_is_named() {
-        let cases: [(&str, Circumstances); 13] = [
+        let cases: [(&str, Circumstances); 15] = [
+            (
+                "direct writes in /db through the page cache of the operating system: XFS, or on btrfs `chattr +C`",
+                Circumstances {
+                    direct: false,
+                    cached_writes: vec!["/db".to_owned()],
+                    ..good()
+                },
+            ),
+            (
+                "md0 is degraded",
+                Circumstances {
+                    setup: vec!["whole RAID, md0 is degraded: mend it".to_owned()],
+                    ..good()
+                },
+            ),
             (
                 "interrupted after 48 min 00 s and carried on",
                 Circumstances {

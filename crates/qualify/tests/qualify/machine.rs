@@ -42,6 +42,7 @@ fn machine(test: &Left, surroundings: &mut Surroundings, percent: u64, gib: u64)
             device_reads: Some(1),
             engine_reads: 0,
             stack: Vec::new(),
+            redundancy: Vec::new(),
         },
         bytes: Some(ByteSize::gib(gib)),
         device_read: Some(ByteSize::bytes((engine * percent).div_euclid(100))),

@@ -48,6 +48,20 @@ pub struct Volume {
     /// The device and those under it, from the top down to the drives; empty when none are known.
     #[serde(default)]
     pub stack: Vec<Device>,
+    /// RAID of software for it or below it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub redundancy: Vec<Redundancy>,
+}
+
+/// What several devices make together: `whole`, or what it lacks and what it does beside the test.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Redundancy {
+    /// Its name: `md0`.
+    pub name: String,
+    /// How it was when the run began.
+    pub at_begin: String,
+    /// How it was when the run ended; `None` before.
+    pub at_end: Option<String>,
 }
 
 /// A block device under a volume, as it describes itself; `None` for what it does not report.

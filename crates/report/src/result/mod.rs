@@ -52,7 +52,9 @@ pub use drill::{
     Drill, DrillControl, DrillEvent, DrillFailover, DrillLoss, DrillPhase, DrillReplication,
     DrillSample, DrillStep, given_and_measured,
 };
-pub use environment::{Backend, Device, Durability, Machine, Origin, Volume, WriteCache};
+pub use environment::{
+    Backend, Device, Durability, Machine, Origin, Redundancy, Volume, WriteCache,
+};
 pub use groups::RuleGroup;
 pub use instance::{Counts, Instance, InstanceDetails, LatencySummary, Measured};
 pub use interval::Interval;

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{major, minor};
 
-use super::BlockDevice;
+use super::{BlockDevice, Redundancy, btrfs_redundancy};
 
 /// Where a path lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub struct Place {
     pub source: Option<String>,
     /// Mount and file system options, as the kernel lists them.
     pub mount_options: Option<String>,
+    /// Whether all devices of a btrfs are there.
+    pub redundancy: Option<Redundancy>,
     /// The underlying device, if there is exactly one.
     pub device: Option<BlockDevice>,
 }
@@ -53,6 +55,10 @@ pub fn place(path: &Path) -> io::Result<Place> {
     let is_btrfs = mount
         .as_ref()
         .is_some_and(|mount| mount.file_system == "btrfs");
+    let redundancy = device
+        .as_ref()
+        .filter(|_| is_btrfs && !is_block_device)
+        .and_then(|device| btrfs_redundancy(&device.name));
     let device = device.filter(|device| {
         is_block_device || !is_btrfs || !has_others(Path::new("/sys/fs/btrfs"), &device.name)
     });
@@ -62,6 +68,7 @@ pub fn place(path: &Path) -> io::Result<Place> {
         file_system: mount.as_ref().map(|mount| mount.file_system.clone()),
         source: mount.as_ref().map(|mount| mount.source.clone()),
         mount_options: mount.map(|mount| mount.options),
+        redundancy,
         device,
     })
 }

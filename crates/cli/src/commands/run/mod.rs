@@ -49,6 +49,7 @@ use crate::mistakes::Mistakes;
 use crate::opening::{opening, qualifies};
 use crate::outlook::{OutlookError, outlook};
 use crate::output::Output;
+use crate::setup;
 use brunt_scenario::Scenario;
 
 use crate::test_args::TestArgs;
@@ -249,7 +250,10 @@ fn test(
         let origin = version::origin(plan.seed, plan.run.to_string());
         surroundings::surroundings(&plan, &places, counted, backend, origin)
     };
-    let before = around(&DeviceCounts::new(), &backend);
+    let before = Surroundings {
+        setup: setup::errors(scenario),
+        ..around(&DeviceCounts::new(), &backend)
+    };
     let obstacles = foreseen(&plan, &before);
     output.talk(&qualifies(&obstacles));
     if args.require_qualified && !obstacles.is_empty() {
@@ -302,13 +306,15 @@ fn test(
         // Those that came since, too.
         let mut io_limits = BTreeSet::from_iter(surroundings::io_limits(&places));
         io_limits.extend(before.io_limits.clone().unwrap_or_default());
-        let surroundings = Surroundings {
+        let mut surroundings = Surroundings {
             busiest: host_counters::busiest(&host),
             system_log: Some(kernel.heard()),
+            setup: setup::with_end(&before.setup, setup::errors(scenario)),
             host,
             io_limits: Some(io_limits.into_iter().collect()),
             ..around(&watch.device_counts(), &backend)
         };
+        surroundings::look_again(&mut surroundings, &places);
         let result = result(&plan, &run, &surroundings);
         watch.log_all(run.ended, test_log::ending(&result));
         result

@@ -221,6 +221,8 @@ impl Left {
             system_log: None,
             io_limits: None,
             replicas: Vec::new(),
+            setup: Vec::new(),
+            cached_writes: Vec::new(),
             machine: Machine {
                 name: "virtual".to_owned(),
                 operating_system: String::new(),

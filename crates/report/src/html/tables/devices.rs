@@ -40,10 +40,29 @@ pub(super) fn devices(result: &RunResult) -> Table {
         "Scheduler, queue depth",
     ];
     let columns = Column::of(&words, &["Sector (bytes)", "Size"]);
-    Table::new(columns, rows).titled("Devices").noted(
-        "As reported by the kernel; virtual and array devices often report little, or report it wrongly. \
-         Each logical volume, RAID and file is listed above the devices it is built from.",
-    )
+    let note = "As reported by the kernel; virtual and array devices often report little, or report it wrongly. \
+                Each logical volume, RAID and file is listed above the devices it is built from.";
+    Table::new(columns, rows)
+        .titled("Devices")
+        .noted(&format!("{note}{}", raids(result)))
+}
+
+/// How each RAID was at both ends of the run.
+fn raids(result: &RunResult) -> String {
+    let servers = result.storage.servers.iter();
+    let volumes = servers.flat_map(|server| &server.details.backend.volumes);
+    let raids = volumes.flat_map(|volume| &volume.redundancy);
+    let said = raids.map(|raid| {
+        let (name, begin) = (&raid.name, &raid.at_begin);
+        match &raid.at_end {
+            Some(end) if end == begin => format!(" {name}: {begin} at both ends of the run."),
+            Some(end) => format!(" {name}: {begin} at the beginning, {end} at the end."),
+            None => format!(" {name}: {begin} at the beginning."),
+        }
+    });
+    let mut said: Vec<String> = said.collect();
+    said.dedup();
+    said.concat()
 }
 
 /// A volume without a known device: a file server, memory, an overlay.

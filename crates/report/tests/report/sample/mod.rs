@@ -439,6 +439,7 @@ fn backend() -> Backend {
         device_reads: Some(reads + 112),
         engine_reads: reads,
         stack,
+        redundancy: Vec::new(),
     };
     Backend {
         name: "io_uring".to_owned(),
