@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use brunt_report::Counters;
 use brunt_report::host_counters as names;
-use brunt_report::result::{HostCounter, Watched};
+use brunt_report::result::{HostCounter, PhaseName, Watched};
 use brunt_report::streams::HOST;
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world_real::facts::{
@@ -22,6 +22,9 @@ pub(crate) struct MachineWatch {
     yardstick: Yardstick,
     last: Look,
     watched: BTreeMap<String, Watched>,
+    /// The running phase, when its last look was, and what was seen then.
+    phase: Option<(PhaseName, Time, Look)>,
+    phases: BTreeMap<PhaseName, BTreeMap<String, Watched>>,
 }
 
 /// What counts up.
@@ -45,6 +48,8 @@ impl MachineWatch {
             yardstick: Yardstick::new(),
             last,
             watched: BTreeMap::new(),
+            phase: None,
+            phases: BTreeMap::new(),
         }
     }
 
@@ -68,6 +73,36 @@ impl MachineWatch {
             watched.add(value, length.as_seconds());
         }
         rows.take()
+    }
+
+    /// `phase` runs from `at` on, or still runs then; `None` when none does that has no samples of its own.
+    pub(crate) fn phase(&mut self, phase: Option<PhaseName>, at: Time) {
+        if phase.is_none() && self.phase.is_none() {
+            return;
+        }
+        let now = Look::now(&self.devices);
+        if let Some((name, since, before)) = self.phase.take()
+            && at > since
+        {
+            let seconds = (at - since).as_seconds();
+            let mut values = now.since(&before, seconds);
+            values.extend(standing());
+            let watched = self.phases.entry(name).or_default();
+            for (name, value) in values {
+                watched.entry(name).or_default().add(value, seconds);
+            }
+        }
+        self.phase = phase.map(|phase| (phase, at, now));
+    }
+
+    /// What was seen in phases without samples.
+    pub(crate) fn phases(&self) -> Vec<(PhaseName, Vec<HostCounter>)> {
+        let phases = self.phases.iter().map(|(phase, watched)| {
+            let counters = watched.iter();
+            let counters = counters.map(|(name, seen)| seen.counter(name));
+            (*phase, counters.collect())
+        });
+        phases.collect()
     }
 
     /// What was seen since the collection began.

@@ -19,8 +19,9 @@ use std::time::Duration;
 
 use brunt_qualify::progress::{NEWS_SCHEMA, NewsLine};
 use brunt_qualify::sampling::Recorded;
-use brunt_report::result::HostCounter;
+use brunt_report::result::{HostCounter, PhaseName};
 use brunt_report::{Counters, Earlier, Event, FolderError, RunFolder};
+use brunt_units::Time;
 use serde::Serialize;
 use serde_json::json;
 
@@ -42,8 +43,19 @@ enum Piece {
     Event(Event),
     /// A line of `news.jsonl`.
     News(NewsLine),
+    /// A phase without samples begins or goes on, or none runs.
+    Phase(Option<PhaseName>, Time),
     /// Somebody wants to know what was seen of the machine.
-    Asked(Sender<Vec<HostCounter>>),
+    Asked(Sender<Seen>),
+}
+
+/// What was seen of the machine.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// During the collection or the backup.
+    pub collection: Vec<HostCounter>,
+    /// In phases without samples.
+    pub phases: Vec<(PhaseName, Vec<HostCounter>)>,
 }
 
 /// How long the end of a run waits for the last rows. A disk that takes longer is not going to take them.
@@ -140,8 +152,13 @@ impl Recorder {
         self.send(Piece::News(line));
     }
 
-    /// What was seen of the machine during the collection; nothing when the recorder does not answer.
-    pub fn machine(&self) -> Vec<HostCounter> {
+    /// `phase`, which has no samples, begins or goes on at `at`; `None` when no such phase runs.
+    pub fn phase(&self, phase: Option<PhaseName>, at: Time) {
+        self.send(Piece::Phase(phase, at));
+    }
+
+    /// What was seen of the machine; nothing when the recorder does not answer.
+    pub fn machine(&self) -> Seen {
         let (answer, answered) = mpsc::channel();
         self.send(Piece::Asked(answer));
         answered.recv_timeout(PATIENCE).unwrap_or_default()
@@ -202,11 +219,18 @@ impl Keeper {
             Piece::Event(event) => {
                 self.write(|files| files.events.append(format!("{event}\n").as_bytes()));
             }
+            Piece::Phase(phase, at) => {
+                let machine = self.machine.iter_mut();
+                machine.for_each(|machine| machine.phase(phase, at));
+            }
             Piece::News(line) => self.write(|files| files.news.append_json(&line)),
             Piece::Asked(answer) => {
                 // Who asked may have lost patience.
                 let machine = self.machine.as_ref();
-                let seen = machine.map_or_else(Vec::new, MachineWatch::counters);
+                let seen = machine.map_or_else(Seen::default, |machine| Seen {
+                    collection: machine.counters(),
+                    phases: machine.phases(),
+                });
                 let _ = answer.send(seen);
             }
         }
@@ -320,7 +344,7 @@ impl Table {
 mod tests {
     use brunt_qualify::progress::News;
     use brunt_report::Timestamp;
-    use brunt_units::{Span, Time};
+    use brunt_units::Span;
 
     use super::*;
 
@@ -351,6 +375,7 @@ mod tests {
         recorder.finish().unwrap();
         assert!(
             machine
+                .collection
                 .iter()
                 .any(|counter| counter.counter == "Available MBytes")
         );

@@ -290,6 +290,11 @@ pub fn surroundings(
         world: World::Real,
         machine: machine(),
         host: Vec::new(),
+        phases: Vec::new(),
+        mounts: copied_to(plan)
+            .filter_map(Used::at)
+            .map(|used| used.mount().display().to_string())
+            .collect(),
         busiest: None,
         system_log: Some(SystemLog {
             remark: "the run has not ended".to_owned(),

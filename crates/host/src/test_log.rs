@@ -317,6 +317,7 @@ mod tests {
             megabytes: 1024.0,
             seconds: 2.0,
             mb_per_s: 512.0,
+            copied_to: None,
         });
         let backup = ending(&backup);
         let wanted = "Database backup: DB1 (100% processed), 1,024 MB in 2.000 s";

@@ -120,10 +120,14 @@ impl Gauge {
                 self.begin(at);
                 self.state.borrow_mut().recovering = true;
             }
-            News::CollectionEnded
-            | News::BackedUp { .. }
-            | News::VerifyingFiles { .. }
-            | News::VerifyingRecords { .. } => self.end(at),
+            News::BackedUp { .. } => {
+                self.end(at);
+                // A restore's replay is not what a backup measures.
+                self.state.borrow_mut().recovering = true;
+            }
+            News::CollectionEnded | News::VerifyingFiles { .. } | News::VerifyingRecords { .. } => {
+                self.end(at)
+            }
             _ => {}
         }
     }

@@ -126,6 +126,8 @@ impl Server {
             world: Kind::Virtual,
             machine: machine(&self.name),
             host: Vec::new(),
+            phases: Vec::new(),
+            mounts: Vec::new(),
             busiest: None,
             system_log: None,
             io_limits: None,

@@ -178,6 +178,18 @@ fn backups(run: usize, result: &RunResult, audit: &mut Audit) {
             audit.number(run, &what, Some(backup.mb_per_s), Some(follows));
         }
     }
+    let servers = result.storage.servers.iter();
+    for restore in servers.filter_map(|server| server.restore.as_ref()) {
+        if restore.seconds > 0.0 {
+            let follows = restore.megabytes / restore.seconds;
+            audit.number(
+                run,
+                "restore, MiB per second",
+                Some(restore.mb_per_s),
+                Some(follows),
+            );
+        }
+    }
 }
 
 fn rules(run: usize, result: &RunResult, audit: &mut Audit) {

@@ -153,6 +153,8 @@ fn surroundings(plan: &Plan) -> Surroundings {
     Surroundings {
         world: World::Real,
         host: Vec::new(),
+        phases: Vec::new(),
+        mounts: Vec::new(),
         busiest: None,
         system_log: None,
         io_limits: None,

@@ -20,10 +20,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use brunt_report::result::PhaseName;
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world::{Class, Clock, Disk, FileId, Io, Op, Ticket, TicketId, Tickets, Watcher, World};
 
 use crate::naming::NameRecorder;
+use crate::phase_io::{self, Counted, PhaseMeters, Running};
 use crate::plan::Plan;
 use crate::pulse::{Pulse, Standstill};
 use crate::stops::{Stop, Stops};
@@ -140,6 +142,7 @@ pub struct FlightRecorder {
     clock: Rc<dyn Clock>,
     stops: Rc<Stops>,
     pulse: Pulse,
+    counting: RefCell<Running>,
 }
 
 impl FlightRecorder {
@@ -156,6 +159,7 @@ impl FlightRecorder {
             hung: RefCell::default(),
             clock: Rc::clone(&world.clock),
             pulse: Pulse::new(&world.clock),
+            counting: RefCell::default(),
             stops,
         })
     }
@@ -172,6 +176,39 @@ impl FlightRecorder {
     /// Sets the path of a file for messages.
     pub fn name(&self, file: FileId, path: &Path) {
         self.names.borrow_mut().insert(file, path.to_owned());
+    }
+
+    /// From now on I/O that is submitted counts for `phase`, file by file.
+    pub(crate) fn begin_phase(&self, phase: PhaseName) {
+        let phase = PhaseMeters::begin(phase, self.clock.now());
+        self.counting.replace(Rc::new(RefCell::new(Some(phase))));
+    }
+
+    /// The running phase has ended.
+    pub(crate) fn end_phase(&self) -> Option<PhaseMeters> {
+        let phase = self.counting.take();
+        let phase = phase.borrow_mut().take()?;
+        Some(phase.end(self.clock.now()))
+    }
+
+    /// An I/O of the running phase, of which `next` wants to hear, too; `None` while no phase is counted.
+    fn counted(&self, flight: &Flight, next: Option<Rc<dyn Watcher>>) -> Option<Rc<dyn Watcher>> {
+        let phase = Rc::clone(&self.counting.borrow());
+        if phase.borrow().is_none() {
+            return next;
+        }
+        let path = self.asked.opened_by(flight.file);
+        let stream = path.and_then(|path| phase_io::stream(&path, flight.op));
+        match stream {
+            Some(stream) => Some(Rc::new(Counted {
+                phase,
+                stream,
+                submitted_at: self.clock.now(),
+                bytes: flight.length,
+                next,
+            })),
+            None => next,
+        }
     }
 
     /// Stops and gaps count from now on.
@@ -296,14 +333,18 @@ impl Disk for FlightRecorder {
             offset: io.offset,
             length: io.length(),
         };
+        let lane = (flight.class != Class::Metadata)
+            .then(|| self.asked.lane(flight.file, flight.op))
+            .flatten();
+        let own = lane.clone().map(|lane| -> Rc<dyn Watcher> { lane });
+        let watcher = self.counted(&flight, own);
         let ticket = self.inner.submit(io);
         let id = ticket.id();
         flight.turn = id.turn;
-        if flight.class != Class::Metadata
-            && let Some(lane) = self.asked.lane(flight.file, flight.op)
-        {
+        if let Some(lane) = lane {
             lane.submitted(self.clock.now());
-            let watcher: Rc<dyn Watcher> = lane;
+        }
+        if let Some(watcher) = watcher {
             ticket.tickets().watch(id, &watcher);
         }
         let mut slabs = self.slabs.borrow_mut();

@@ -19,7 +19,7 @@
 //! | [`result`] | the result in its written form |
 //!
 //! Beside them: [`plan`] and [`goal`], the inputs; [`precision`], when a prediction knows enough; [`progress`], [`live`] and [`sampling`], the progress; `hanging`, [`stops`], [`pulse`],
-//! [`injection`] and `naming`, layers between engine and world; [`error`], why a test cannot run.
+//! [`injection`], [`phase_io`] and `naming`, layers between engine and world; [`error`], why a test cannot run.
 
 pub mod copies;
 pub mod error;
@@ -31,6 +31,7 @@ mod listed;
 pub mod live;
 pub mod load;
 mod naming;
+pub mod phase_io;
 pub mod phases;
 pub mod plan;
 pub mod precision;

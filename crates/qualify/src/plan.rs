@@ -209,6 +209,8 @@ pub struct Limits {
     pub strict_tail: bool,
     /// Share by which databases may grow, in percent.
     pub reserve_percent: u32,
+    /// How long a restore may take until the databases can be used; `None` without a limit.
+    pub restore_within: Option<Span>,
 }
 
 /// One log stream and its databases.
@@ -321,6 +323,7 @@ impl Limits {
             tail_operation: latency.read_sample * TAIL_READS + latency.log_sample,
             strict_tail: false,
             reserve_percent: profile.reserve_percent.value,
+            restore_within: None,
         }
     }
 }

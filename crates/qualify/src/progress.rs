@@ -144,6 +144,15 @@ pub enum News {
         #[serde(rename = "took_s", with = "in_json::seconds")]
         took: Span,
     },
+    /// The backup is copied beside the databases, and compared.
+    Restoring {
+        /// Bytes restored.
+        #[serde(rename = "done_bytes", with = "in_json::bytes")]
+        done: ByteSize,
+        /// Bytes to restore.
+        #[serde(rename = "total_bytes", with = "in_json::bytes")]
+        total: ByteSize,
+    },
     /// Sessions write logs that will be replayed.
     GeneratingLogs {
         /// Log files of the instance with the fewest.
@@ -219,6 +228,7 @@ impl News {
             | Self::Settling { .. }
             | Self::Tuning { .. }
             | Self::BackingUp { .. }
+            | Self::Restoring { .. }
             | Self::GeneratingLogs { .. }
             | Self::Recovering { .. }
             | Self::Testing(_)
@@ -403,6 +413,7 @@ mod tests {
             News::BackingUp { done, total },
             News::BackedUp { total, took },
             News::GeneratingLogs { done: 1, wanted: 9 },
+            News::Restoring { done, total },
             News::Recovering { done: 1, logs: 9 },
             News::Testing(Live {
                 elapsed: took,

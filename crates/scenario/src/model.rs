@@ -89,6 +89,7 @@ impl Scenario {
         let (mut profile, cache_max) = Profile::read(&mut top, nodes.len() as u64)?;
         let limits = Limits {
             strict_tail: test.strict_tail,
+            restore_within: test.restore_within,
             ..limits::read(&mut top, profile.version, test.kind)?
         };
         profile.load.shape = records::read(&mut top, profile.version)?;

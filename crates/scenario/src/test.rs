@@ -48,13 +48,15 @@ pub struct Test {
     pub logs: u32,
     /// Where a backup test copies the databases to.
     pub copy_to: Option<Placed<PathBuf>>,
+    /// How long the restore of these copies may take, until the databases can be used.
+    pub restore_within: Option<Span>,
     /// Whether the slowest few decide.
     pub strict_tail: bool,
     /// How well predictions must know their rates to stop early, as a share; nothing when they run for their whole length.
     pub precision: Option<f64>,
 }
 
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 18] = [
     "kind",
     "duration",
     "min_warmup",
@@ -70,6 +72,7 @@ const KEYS: [&str; 17] = [
     "copies",
     "logs",
     "copy_to",
+    "restore_within",
     "strict_tail",
     "precision",
 ];
@@ -163,6 +166,11 @@ impl Test {
             let what = "only a database-backup test copies databases";
             return Err(copy_to.place.refuse(what));
         }
+        let restore_within = section.read("restore_within", section::some_time)?;
+        if let Some(limit) = restore_within.as_ref().filter(|_| copy_to.is_none()) {
+            let refusal = limit.place.refuse("nothing is restored without `copy_to`");
+            return Err(refusal.hint("name the folder of the backup: copy_to = \"backup\""));
+        }
         let tune = section.read_or("tune", false, section::switch)?;
         if tune.value && !kind.has_limits() {
             let what = "only performance and stress tests are tuned";
@@ -197,6 +205,7 @@ impl Test {
             copies: small(copies.value),
             logs: small(logs.value),
             copy_to,
+            restore_within: restore_within.map(|limit| limit.value),
             strict_tail: strict_tail.value,
             precision,
         })
@@ -224,6 +233,9 @@ impl Test {
         writeln!(out, "copies = {}\nlogs = {}", self.copies, self.logs)?;
         if let Some(folder) = &self.copy_to {
             writeln!(out, "copy_to = {}", path(&folder.value))?;
+        }
+        if let Some(limit) = self.restore_within {
+            writeln!(out, "restore_within = {}", span(limit))?;
         }
         writeln!(out, "strict_tail = {}", self.strict_tail)?;
         let precision = match self.precision {

@@ -1,7 +1,7 @@
 //! Backup and recovery: each database, each server, all together.
 
 use brunt_report::result::Server;
-use brunt_report::{Cell, Column, Row, Table};
+use brunt_report::{Cell, Column, ReportTables, Row, Table};
 
 use super::{heading, in_words, some, text};
 use crate::block::Block;
@@ -25,6 +25,9 @@ pub(super) fn blocks(kind: &Kind) -> Vec<Block> {
         text(format!("{purpose} {}", result.storage.details.sentence)),
     ];
     blocks.extend(tables.into_iter().map(Block::Table));
+    let further = ReportTables::of(result).further.into_iter();
+    let restores = further.filter(|table| table.title() == "Restore" && !table.is_empty());
+    blocks.extend(restores.map(Block::Table));
     blocks
 }
 

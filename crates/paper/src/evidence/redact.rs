@@ -22,7 +22,9 @@ use serde_json::Value;
 use super::{Evidence, File};
 
 /// Fields of a result whose texts are not of a user.
-const KEPT: [&str; 12] = [
+const KEPT: [&str; 14] = [
+    "phase",
+    "io",
     "schema",
     "world",
     "verdict",

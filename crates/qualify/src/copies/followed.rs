@@ -87,6 +87,8 @@ pub struct Followed {
     pub rates: Option<[f64; 2]>,
     /// Bytes that it read between these.
     pub read_bytes: u64,
+    /// Whether its pages have no content, so that none can be judged.
+    pub is_twin: bool,
     /// Logs that it has stored.
     pub logs: u32,
     /// How long its seed took.
@@ -148,6 +150,7 @@ impl Followed {
 
     /// The same in the result.
     fn in_result(&self) -> InResult {
+        let has_content = !self.is_twin;
         let queue = |which: usize| self.samples.iter().map(|queues| queues[which]).collect();
         InResult {
             name: self.name.clone(),
@@ -159,9 +162,9 @@ impl Followed {
             database_writes_per_s: self.rates.map(|[_, writes]| writes),
             logs: self.logs.into(),
             seed_s: self.seeding_took.as_seconds(),
-            scan: self.scan.as_ref().map(Scan::in_result),
-            pages_repaired: self.repaired,
-            pages_given: self.given,
+            scan: self.scan.as_ref().map(|scan| scan.in_result(has_content)),
+            pages_repaired: has_content.then_some(self.repaired),
+            pages_given: has_content.then_some(self.given),
             catch_up_s: self.catch_up_took.map(Span::as_seconds),
             records_checked: self.checked.map(|(records, _)| records),
             pages_seen: self.checked.map(|(_, pages)| pages),

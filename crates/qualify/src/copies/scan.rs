@@ -42,11 +42,13 @@ impl Scan {
         Some(format!("background maintenance found {first}{more}"))
     }
 
-    pub(super) fn in_result(&self) -> CopyScan {
+    /// The scan in the result; pages without content were only read.
+    pub(super) fn in_result(&self, has_content: bool) -> CopyScan {
         CopyScan {
             passes: self.passes,
-            pages_judged: self.judged,
-            pages_bad: self.found,
+            pages_read: Some(self.judged),
+            pages_judged: has_content.then_some(self.judged),
+            pages_bad: has_content.then_some(self.found),
         }
     }
 }
@@ -87,12 +89,17 @@ mod tests {
         let three = Scan::of(&[findings(0, &[7]), findings(0, &[8, 9])]).unwrap();
         let said = three.wrong().unwrap();
         assert_eq!(said, format!("{one}, and 2 more bad pages"));
-        assert_eq!(three.in_result().pages_bad, 3);
+        assert_eq!(three.in_result(true).pages_bad, Some(3));
+        let ghosts = three.in_result(false);
+        assert_eq!((ghosts.pages_read, ghosts.pages_bad), (Some(20), None));
         let repaired = Findings {
             patched: 2,
             ..findings(1, &[])
         };
         let fine = Scan::of(&[repaired]).unwrap();
-        assert_eq!((fine.in_result().pages_bad, fine.wrong()), (2, None));
+        assert_eq!(
+            (fine.in_result(true).pages_bad, fine.wrong()),
+            (Some(2), None)
+        );
     }
 }

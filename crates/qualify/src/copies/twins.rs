@@ -324,6 +324,7 @@ impl TwinFollower {
         let findings: Vec<_> = self.scans.iter().map(Maintenance::findings).collect();
         Followed {
             logs: self.queues.get().stored,
+            is_twin: true,
             is_wrong: error.is_some().then_some(true),
             remark: match error {
                 Some(error) => error.to_string(),

@@ -1,7 +1,7 @@
 //! Reads every database from beginning to end, and optionally restores the backup.
 
 use brunt_report::decimals;
-use brunt_report::result::Backup;
+use brunt_report::result::{Backup, Restore};
 use brunt_units::Span;
 
 use super::{Kind, Opening, Work};
@@ -46,13 +46,11 @@ fn done(plan: &Plan, run: &TestRun) -> Vec<Done> {
             (None, true) => Some(0),
             (None, false) => None,
         },
-        remark: run.restored.map_or_else(String::new, |restored| {
-            let mebibytes = restored.bytes as f64 / f64::from(1 << 20);
-            let seconds = restored.took.as_seconds();
+        remark: restored(plan, run).map_or_else(String::new, |restored| {
             format!(
                 "in {} s with recovery, {} MiB/s",
-                decimals(seconds),
-                decimals(mebibytes / seconds.max(f64::MIN_POSITIVE))
+                decimals(restored.seconds),
+                decimals(restored.mb_per_s)
             )
         }),
     });
@@ -72,7 +70,28 @@ pub(crate) fn backups(plan: &Plan, run: &TestRun) -> Vec<Backup> {
                 megabytes,
                 seconds,
                 mb_per_s: megabytes / seconds.max(f64::MIN_POSITIVE),
+                copied_to: folder(plan),
             }
         })
         .collect()
+}
+
+/// What it took to restore the backup.
+pub(crate) fn restored(plan: &Plan, run: &TestRun) -> Option<Restore> {
+    let restored = run.restored?;
+    let megabytes = restored.bytes as f64 / f64::from(1 << 20);
+    let seconds = restored.took.as_seconds();
+    Some(Restore {
+        from: folder(plan)?,
+        megabytes,
+        copy_seconds: restored.copied.as_seconds(),
+        seconds,
+        mb_per_s: megabytes / seconds.max(f64::MIN_POSITIVE),
+    })
+}
+
+/// The folder of the backup's files.
+fn folder(plan: &Plan) -> Option<String> {
+    let folder = plan.copy_to.as_ref()?;
+    Some(folder.display().to_string())
 }

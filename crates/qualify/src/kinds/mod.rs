@@ -15,7 +15,7 @@ mod performance;
 mod soft_recovery;
 mod stress;
 
-pub(crate) use database_backup::backups;
+pub(crate) use database_backup::{backups, restored};
 pub(crate) use soft_recovery::recoveries;
 
 use std::fmt;

@@ -16,6 +16,7 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use brunt_ese::error::EngineError;
+use brunt_report::result::PhaseName;
 use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::keys::{Extent, Population};
 use brunt_world::World;
@@ -274,6 +275,16 @@ impl Director<'_> {
         Ok(())
     }
 
+    /// From now on I/O counts for `phase`.
+    pub(crate) fn begin_phase(&self, phase: PhaseName) {
+        self.recorder.begin_phase(phase);
+    }
+
+    /// The running phase has ended; `run` has its I/O.
+    pub(crate) fn end_phase(&self, run: &mut TestRun) {
+        run.phases.extend(self.recorder.end_phase());
+    }
+
     /// Waits until all shards have come to `border`. Returns `false` if it is stopped meanwhile.
     async fn meet(&self, border: Border) -> bool {
         let Some(shard) = self.shard else { return true };
@@ -404,8 +415,11 @@ impl Director<'_> {
             }
         }
         if self.plan.read_files {
+            self.begin_phase(PhaseName::Checksum);
             let files = self.verify_files(server.unwritten_pages());
-            match self.unless_hung(files).await {
+            let files = self.unless_hung(files).await;
+            self.end_phase(run);
+            match files {
                 Ok(files) => {
                     let found = files.iter().map(|files| &files.found);
                     found.for_each(|found| run.found.absorb(found));

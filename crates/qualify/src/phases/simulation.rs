@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use brunt_report::result::VerifiedFile;
+use brunt_report::result::{PhaseName, VerifiedFile};
 use brunt_units::{ByteSize, Span};
 use brunt_world::World;
 
@@ -93,6 +93,7 @@ impl Director<'_> {
     /// Reads all databases concurrently, as a checksum does.
     async fn read_files(&self, run: &mut TestRun) -> Result<(), RunError> {
         let (world, begun) = (self.world, self.now());
+        self.begin_phase(PhaseName::Checksum);
         let databases = run.last.len().max(1) as u64;
         let reads = CHECKSUM_SAMPLE.div_euclid(databases * CHECKSUM_READ);
         let sample = (reads * CHECKSUM_READ).max(CHECKSUM_SAMPLE_MIN);
@@ -124,6 +125,7 @@ impl Director<'_> {
         for task in tasks {
             files.files.push(task.await?);
         }
+        self.end_phase(run);
         if self.stop.is_asked() {
             run.ending = Ending::Stopped;
             return Ok(());

@@ -14,6 +14,7 @@ use std::rc::Rc;
 
 use brunt_ese::instance::Instance;
 use brunt_report::counted;
+use brunt_report::result::PhaseName;
 use brunt_workload::keys::{Extent, Population};
 
 use crate::load::Load;
@@ -170,7 +171,10 @@ impl Director<'_> {
         server.abandon().await?;
         run.attempted = true;
         self.note("the server was left without a shutdown; its logs are replayed".to_owned());
-        let again = T::reopen(self.world, self.plan, self.listener, server).await?;
+        self.begin_phase(PhaseName::Replay);
+        let again = T::reopen(self.world, self.plan, self.listener, server).await;
+        self.end_phase(run);
+        let again = again?;
         run.recoveries = again.recoveries().to_vec();
         run.last = again.file_sizes();
         again.close().await

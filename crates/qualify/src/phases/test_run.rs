@@ -20,6 +20,7 @@ use crate::goal::Target;
 use crate::hanging::Hung;
 use crate::injection::Injected;
 use crate::load::sessions::{Log, Sessions};
+use crate::phase_io::PhaseMeters;
 use crate::plan::Plan;
 use crate::rules::{Ending, RecordsVerified};
 use crate::sampling::Collected;
@@ -102,6 +103,8 @@ pub struct TestRun {
     pub backups: Vec<BackedUp>,
     /// The cost of restoring the databases.
     pub restored: Option<Restored>,
+    /// I/O of the phases that the engine does not count, each once it has ended.
+    pub phases: Vec<PhaseMeters>,
     /// Whether a test of recovery or restoring got to that part.
     pub attempted: bool,
     /// Recovered instances, in tests of recovery.
@@ -145,6 +148,7 @@ impl TestRun {
             injected: Vec::new(),
             backups: Vec::new(),
             restored: None,
+            phases: Vec::new(),
             attempted: false,
             recoveries: Vec::new(),
             hung: Hung::default(),

@@ -100,6 +100,7 @@ impl Assembly<'_> {
             first_error: run.errors.1.clone(),
             hung: run.hung.clone(),
             done: plan.kind.done(plan, run),
+            restored: run.restored.map(|restored| restored.took),
             tester: Tester {
                 delay_p99: self.run.delays.percentile(Percentile::P99),
                 standstill: self.standstill(),

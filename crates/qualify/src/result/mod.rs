@@ -6,6 +6,7 @@
 mod circumstances;
 mod evidence;
 mod instances;
+mod phases;
 pub mod qualifies;
 mod setup;
 
@@ -16,13 +17,13 @@ use brunt_ese::meter::Meters;
 use brunt_report::host_counters::{DELAY, PAGE_FAULT_STALLS, in_order};
 use brunt_report::result::{
     Backend, BusyPart, Details, Durability, HostCounter, InjectedFault, Integrity, Machine, Origin,
-    RunResult, SCHEMA, Server, ServerDetails, Storage, Volume, World,
+    PhaseName, RunResult, SCHEMA, Server, ServerDetails, Storage, Volume, World,
 };
 use brunt_stats::Percentile;
 use brunt_units::{ByteSize, Span, Time};
 
 use crate::copies;
-use crate::kinds::{backups, recoveries};
+use crate::kinds::{backups, recoveries, restored};
 use crate::phases::test_run::TestRun;
 use crate::plan::Plan;
 use crate::progress::SoFar;
@@ -47,6 +48,10 @@ pub struct Surroundings {
     pub machine: Machine,
     /// Counters of the machine during the collection, apart from those of the engine.
     pub host: Vec<HostCounter>,
+    /// The same of each phase that has no samples.
+    pub phases: Vec<(PhaseName, Vec<HostCounter>)>,
+    /// Where volumes of copies and backups are mounted, besides [`Surroundings::volumes`].
+    pub mounts: Vec<String>,
     /// The busiest part of the storage during the collection, where it is known.
     pub busiest: Option<BusyPart>,
     /// How I/O was submitted; its volumes are filled from [`Surroundings::volumes`].
@@ -205,9 +210,11 @@ impl Assembly<'_> {
         Server {
             name: surroundings.machine.name.clone(),
             instances: self.instances(),
+            phases: self.phases(surroundings),
             host: self.host(surroundings),
             checksum: files.map_or_else(Vec::new, |files| files.files.clone()),
             backup: backups(self.plan, self.run),
+            restore: restored(self.plan, self.run),
             recovery: recoveries(self.plan, self.run),
             copies: copies::in_result(&self.run.copies),
             details: ServerDetails {

@@ -189,6 +189,8 @@ pub struct Evidence {
     pub copies: Vec<ReplicaOutcome>,
     /// Work of a test without load, such as a backup.
     pub done: Vec<Done>,
+    /// How long a restore took, until the databases could be used.
+    pub restored: Option<Span>,
     /// What was read, by volume.
     pub volumes: Vec<VolumeReads>,
     /// Whether the program kept up.

@@ -30,6 +30,8 @@ listed! {
         DatabasesBackedUp,
         /// Every backup was restored; only with a folder for backups.
         DatabasesRestored,
+        /// The databases could be used in time after a restore; only with such a limit.
+        RestoreTime,
         /// As many logs were replayed as the test wrote.
         LogsReplayed,
         /// No bad page.
@@ -98,6 +100,7 @@ impl RuleId {
             Self::SessionsFound => ("sessions-found", Limits, "sessions found"),
             Self::DatabasesBackedUp => ("databases-backed-up", Limits, "databases backed up"),
             Self::DatabasesRestored => ("databases-restored", Limits, "databases restored"),
+            Self::RestoreTime => ("restore-time", Limits, "restore time, with recovery"),
             Self::LogsReplayed => ("logs-replayed", Limits, "logs replayed, each instance"),
             Self::PagesVerified => ("pages-verified", Integrity, "pages verified"),
             Self::LogsVerified => ("logs-verified", Integrity, "logs verified"),
@@ -207,6 +210,10 @@ mod tests {
             }
             RuleId::DatabasesBackedUp | RuleId::DatabasesRestored => {
                 e.done = vec![undone];
+                return TestKind::DatabaseBackup;
+            }
+            RuleId::RestoreTime => {
+                e.restored = Some(limits().restore_within.unwrap() + tick);
                 return TestKind::DatabaseBackup;
             }
             RuleId::LogsReplayed => {

@@ -46,6 +46,20 @@ pub(super) fn performance(evidence: &Evidence, limits: &Limits) -> Vec<Rule> {
     rules
 }
 
+/// Whether databases could be used in time after a restore.
+pub(super) fn restore(took: Option<Span>, limit: Span) -> Rule {
+    let rule = Rule::at_most(
+        RuleId::RestoreTime,
+        "s",
+        limit.as_seconds(),
+        took.map(Span::as_seconds),
+    );
+    match took {
+        Some(_) => rule.with_remark("copied, compared, moved into place, logs replayed"),
+        None => rule.with_remark("the test ended before"),
+    }
+}
+
 /// Whether tuning found sessions. Without any the test was not begun, which is the storage's fault unless trials contradict one
 /// another.
 pub(super) fn tuned(tuning: &Tuning) -> Rule {

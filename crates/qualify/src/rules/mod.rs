@@ -45,6 +45,8 @@ pub fn judge(kind: TestKind, evidence: &Evidence, limits: &Limits) -> Vec<Rule> 
         true => limits::performance(evidence, limits),
         false => evidence.done.iter().map(Done::rule).collect(),
     };
+    let in_time = limits.restore_within.filter(|_| !kind.has_limits());
+    rules.extend(in_time.map(|limit| limits::restore(evidence.restored, limit)));
     rules.extend(evidence.tuning.as_ref().map(limits::tuned));
     rules.extend(integrity::rules(evidence));
     rules.extend(replicas::rule(
@@ -80,7 +82,10 @@ mod tests {
     const MS: Span = Span::millis(1);
 
     pub(super) fn limits() -> Limits {
-        Limits::of(Version::Exchange2013.profile(), TestKind::Performance)
+        Limits {
+            restore_within: Some(Span::seconds(3_600)),
+            ..Limits::of(Version::Exchange2013.profile(), TestKind::Performance)
+        }
     }
 
     pub(super) fn stream(

@@ -119,6 +119,7 @@ fn step(news: &News) -> Option<u8> {
         News::Testing(_)
         | News::BackingUp { .. }
         | News::BackedUp { .. }
+        | News::Restoring { .. }
         | News::GeneratingLogs { .. } => 12,
         News::CollectionEnded => 13,
         News::Closing { .. } => 14,

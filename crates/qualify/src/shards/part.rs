@@ -9,6 +9,7 @@ use brunt_workload::mix::Kind;
 use crate::hanging::Hung;
 use crate::injection::Injected;
 use crate::load::sessions::Log;
+use crate::phase_io::{self, PhaseMeters};
 use crate::phases::test_run::TestRun;
 use crate::rules::{Ending, RecordsVerified};
 use crate::truth::found::Found;
@@ -31,6 +32,7 @@ pub struct Part {
     delays: Latencies,
     files: Option<Files>,
     records: Option<RecordsVerified>,
+    phases: Vec<PhaseMeters>,
     ended: Time,
 }
 
@@ -51,6 +53,7 @@ impl From<TestRun> for Part {
             delays: run.delays,
             files: run.files,
             records: run.records,
+            phases: run.phases,
             ended: run.ended,
         }
     }
@@ -94,6 +97,7 @@ impl TestRun {
                 (Some(all), Some(files)) => all.absorb(files),
                 (all, files) => *all = all.take().or(files),
             }
+            phase_io::absorb(&mut self.phases, part.phases);
             self.ended = self.ended.max(part.ended);
         }
     }

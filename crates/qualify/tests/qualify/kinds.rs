@@ -10,7 +10,8 @@ use brunt_qualify::plan::{Limits, Plan};
 use brunt_qualify::progress::News;
 use brunt_qualify::rules::{Ending, RuleId};
 use brunt_qualify::truth::oracle::Findings;
-use brunt_report::result::{BusyPart, Limiting, Outcome, Verdict};
+use brunt_report::RunResult;
+use brunt_report::result::{BusyPart, Limiting, Outcome, PhaseName, PhaseOp, Verdict};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::profile::Version;
 use brunt_world::fault::{Direction, Fault, FaultKind};
@@ -68,12 +69,138 @@ fn a_backup_reads_every_database() {
     );
 }
 
+/// A backup that is restored, within this time.
+fn restoring(within: Span) -> Plan {
+    let mut plan = of_kind(TestKind::DatabaseBackup);
+    plan.copy_to = Some("copies".into());
+    plan.limits.restore_within = Some(within);
+    plan
+}
+
+/// The phases of the only server, in order.
+fn phases(result: &RunResult) -> Vec<PhaseName> {
+    let phases = &result.storage.servers[0].phases;
+    phases.iter().map(|phase| phase.phase).collect()
+}
+
+/// Bytes that a phase moved on paths that begin so.
+fn moved(result: &RunResult, phase: PhaseName, io: PhaseOp, path: &str) -> u64 {
+    let phase = result.storage.servers[0].phase(phase).unwrap();
+    let rows = phase.files.iter();
+    let rows = rows.filter(|row| row.io == io && row.path.starts_with(path));
+    rows.map(|row| row.bytes).sum()
+}
+
+#[test]
+fn each_phase_has_the_io_that_it_caused() {
+    let plan = restoring(Span::seconds(60));
+    let test = Small::new(1).run(&plan);
+    let result = test.result_on(&plan, |around| {
+        around.mounts = vec!["db".to_owned(), "copies".to_owned()];
+    });
+    use PhaseName::{Backup, Checksum, Replay, Restore};
+    assert_eq!(phases(&result), [Backup, Restore, Replay, Checksum]);
+    // Of the first database.
+    let size = test.run.as_ref().unwrap().last[0].get();
+    let near = |phase, io, path: &str, times: u64| {
+        let (bytes, wanted) = (moved(&result, phase, io, path), size * times);
+        let header = 64 << 10;
+        let is_near = (wanted - header..wanted + header).contains(&bytes);
+        assert!(is_near, "{phase}, {io} of {path}: {bytes} of {wanted}");
+    };
+    let copy = "copies/brunt-backup-1-DB1.edb";
+    near(Backup, PhaseOp::Read, "db/1.edb", 1);
+    near(Backup, PhaseOp::Write, copy, 1);
+    assert_eq!(moved(&result, Backup, PhaseOp::Write, "db/"), 0);
+    near(Restore, PhaseOp::Write, "db/1.edb", 1);
+    near(Restore, PhaseOp::Read, copy, 2);
+    near(Restore, PhaseOp::Read, "db/1.edb", 1);
+    near(Checksum, PhaseOp::Read, "db/1.edb", 1);
+    assert_eq!(moved(&result, Checksum, PhaseOp::Write, ""), 0);
+
+    let server = &result.storage.servers[0];
+    let backup = server.phase(Backup).unwrap();
+    let read = backup
+        .files
+        .iter()
+        .find(|row| row.path == "db/1.edb")
+        .unwrap();
+    assert_eq!(
+        (read.name.as_deref(), read.volume.as_deref()),
+        (Some("DB1"), Some("db"))
+    );
+    // 256 KiB in 200 us each, one at a time.
+    assert!(
+        (0.19..0.21).contains(&read.latency_ms_mean.unwrap()),
+        "{read:?}"
+    );
+    let volume = |mount: &str, io| {
+        let rows = backup
+            .volumes
+            .iter()
+            .filter(|row| row.path == mount && row.io == io);
+        rows.map(|row| row.bytes).sum::<u64>()
+    };
+    assert_eq!(
+        volume("db", PhaseOp::Read),
+        moved(&result, Backup, PhaseOp::Read, "db/")
+    );
+    assert_eq!(
+        volume("copies", PhaseOp::Write),
+        moved(&result, Backup, PhaseOp::Write, "copies/")
+    );
+    let restore = server.restore.as_ref().unwrap();
+    assert!(restore.copy_seconds < restore.seconds, "{restore:?}");
+    assert_eq!(server.backup[0].copied_to.as_deref(), Some("copies"));
+    let streams = server.main_streams("database-backup", &server.instances[0]);
+    let reads = streams.unwrap().databases[0].reads;
+    assert_eq!((reads.count, reads.bytes), (read.count, read.bytes));
+    assert_eq!(outcome(&result, RuleId::RestoreTime), Outcome::Ok);
+}
+
+#[test]
+fn log_generation_and_replay_are_counted_apart() {
+    let plan = Plan {
+        logs: 8,
+        duration: Span::seconds(600),
+        ..of_kind(TestKind::SoftRecovery)
+    };
+    let result = Small::new(1).run(&plan).result(&plan);
+    use PhaseName::{Checksum, LogGeneration, Replay};
+    assert_eq!(phases(&result), [LogGeneration, Replay, Checksum]);
+    let server = &result.storage.servers[0];
+    let logs = plan.engine.log_file.get() * 8;
+    let written = moved(&result, LogGeneration, PhaseOp::Write, "log1");
+    assert!(written * 10 > logs * 9, "{written} of {logs}");
+    // All of them are read, and little is written.
+    let read = moved(&result, Replay, PhaseOp::Read, "log1");
+    assert!(read >= logs, "{read} of {logs}");
+    let written = moved(&result, Replay, PhaseOp::Write, "log1");
+    assert!(written * 2 < logs, "{written} of {logs}");
+    let replayed: f64 = server
+        .recovery
+        .iter()
+        .map(|one| one.seconds)
+        .fold(0.0, f64::max);
+    let seconds = server.phase(Replay).unwrap().seconds;
+    assert!(
+        (replayed..replayed * 1.1 + 0.1).contains(&seconds),
+        "{seconds}"
+    );
+}
+
+#[test]
+fn a_restore_that_takes_too_long_fails_for_it() {
+    let plan = restoring(Span::millis(1));
+    let result = Small::new(1).run(&plan).result(&plan);
+    fails(&result, RuleId::RestoreTime, Outcome::Failed);
+    assert_eq!(outcome(&result, RuleId::DatabasesRestored), Outcome::Ok);
+    assert_eq!(result.verdict, Verdict::Fail);
+}
+
 #[test]
 fn a_copy_is_restored_and_holds_every_record() {
-    let plan = Plan {
-        copy_to: Some("copies".into()),
-        ..of_kind(TestKind::DatabaseBackup)
-    };
+    let plan = restoring(Span::seconds(60));
     let test = Small::new(1).run(&plan);
     let run = test.run.as_ref().unwrap();
     assert_eq!(run.ending, Ending::Complete);
@@ -85,6 +212,7 @@ fn a_copy_is_restored_and_holds_every_record() {
     let result = test.result(&plan);
     assert_eq!(failed(&result), Vec::<String>::new());
     assert_eq!(outcome(&result, RuleId::DatabasesRestored), Outcome::Ok);
+    assert_eq!(outcome(&result, RuleId::RestoreTime), Outcome::Ok);
     let records = run.records.unwrap();
     assert!(records.checked > 1_000 && records.checked == records.expected);
     let copies: Vec<_> = test

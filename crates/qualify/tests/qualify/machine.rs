@@ -57,6 +57,21 @@ fn machine(test: &Left, surroundings: &mut Surroundings, percent: u64, gib: u64)
     ];
 }
 
+#[test]
+fn a_program_that_runs_on_time_says_so() {
+    let (mut test, plan) = test();
+    let result = test.result(&plan);
+    assert_eq!(
+        outcome(&result, RuleId::TesterDelay),
+        Outcome::NotMeasured,
+        "a modelled clock is never late"
+    );
+    let run = test.run.as_mut().unwrap();
+    (0..100).for_each(|_| run.delays.record(Span::micros(200)));
+    let result = test.result(&plan);
+    assert_eq!(outcome(&result, RuleId::TesterDelay), Outcome::Ok);
+}
+
 fn reasons(result: &RunResult) -> String {
     result.reasons.join("; ")
 }

@@ -10,6 +10,7 @@ use brunt_qualify::kinds::TestKind;
 use brunt_qualify::plan::Limits;
 use brunt_qualify::rules::{Done, Evidence, ReplicaOutcome, RuleId, SystemLog, judge};
 use brunt_report::result::Tuning;
+use brunt_units::Span;
 use brunt_workload::profile::Version;
 
 fn root() -> PathBuf {
@@ -56,7 +57,10 @@ fn judged() -> BTreeSet<String> {
         remark: String::new(),
     }));
     let of = |kind| {
-        let limits = Limits::of(Version::Exchange2013.profile(), kind);
+        let limits = Limits {
+            restore_within: Some(Span::seconds(1)),
+            ..Limits::of(Version::Exchange2013.profile(), kind)
+        };
         judge(kind, &evidence, &limits)
     };
     let all = TestKind::ALL.into_iter().flat_map(of);

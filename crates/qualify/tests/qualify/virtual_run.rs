@@ -59,6 +59,7 @@ fn a_fast_disk_passes_and_everything_is_verified() {
     );
     let unknown = [
         RuleId::DeviceAgrees,
+        RuleId::TesterDelay,
         RuleId::HostStolenTime,
         RuleId::HostThrottledTime,
     ];

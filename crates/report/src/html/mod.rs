@@ -158,6 +158,10 @@ fn subtitle(result: &RunResult) -> String {
         .iter()
         .any(|server| server.backup.is_empty())
     {
+        true if times.collection_s > 0.0 && result.storage.test == "soft-recovery" => format!(
+            " after {} of log generation, which the pictures show",
+            length(times.collection_s)
+        ),
         true if times.collection_s > 0.0 => format!(" of {}", length(times.collection_s)),
         _ => String::new(),
     };
@@ -237,10 +241,20 @@ fn figures(result: &RunResult) -> Vec<Figure> {
     if !backups.is_empty() {
         let rate = backups.iter().map(|backup| backup.mb_per_s).sum();
         let longest = backups.iter().map(|b| b.seconds).fold(0.0, f64::max);
-        return vec![
-            figure(rate, "MiB/s", "read for the backup"),
+        let copied = backups.iter().any(|backup| backup.copied_to.is_some());
+        let label = match copied {
+            true => "backed up to files",
+            false => "read for the backup",
+        };
+        let servers = result.storage.servers.iter();
+        let restores = servers.filter_map(|server| server.restore.as_ref());
+        let restored = restores.map(|restore| restore.seconds).reduce(f64::max);
+        let mut figures = vec![
+            figure(rate, "MiB/s", label),
             figure(longest, "s", "the slowest database"),
         ];
+        figures.extend(restored.map(|seconds| figure(seconds, "s", "restored, with recovery")));
+        return figures;
     }
     if !recoveries.is_empty() {
         let logs: u64 = recoveries.iter().map(|recovery| recovery.logs).sum();

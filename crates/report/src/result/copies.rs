@@ -29,10 +29,10 @@ pub struct PassiveCopy {
     pub seed_s: f64,
     /// What its background maintenance found; null without any.
     pub scan: Option<CopyScan>,
-    /// Bad pages that were replaced by the active's.
-    pub pages_repaired: u64,
-    /// Bad pages of its active that were replaced by its own.
-    pub pages_given: u64,
+    /// Bad pages that were replaced by the active's; null in a simulation, whose pages have no content.
+    pub pages_repaired: Option<u64>,
+    /// Bad pages of its active that were replaced by its own; likewise.
+    pub pages_given: Option<u64>,
     /// Time after the test until it had replayed every log, in seconds; null when it did not come to that.
     pub catch_up_s: Option<f64>,
     /// Records compared with those of its active.
@@ -54,10 +54,13 @@ pub struct PassiveCopy {
 pub struct CopyScan {
     /// Complete passes over every database.
     pub passes: u64,
-    /// Pages that were read and judged; cached ones are not read.
-    pub pages_judged: u64,
-    /// Bad pages, repaired or not.
-    pub pages_bad: u64,
+    /// Pages that were read; cached ones are not. Null in results of earlier programs.
+    #[serde(default)]
+    pub pages_read: Option<u64>,
+    /// Those that were judged; null in a simulation, whose pages have no content.
+    pub pages_judged: Option<u64>,
+    /// Bad pages, repaired or not; null when none was judged.
+    pub pages_bad: Option<u64>,
 }
 
 impl PassiveCopy {

@@ -9,7 +9,8 @@
 //!   `-- storage               a test of storage
 //!       |-- servers[]         one for each host
 //!       |   |-- instances[]   I/O of one log stream and its databases
-//!       |   |-- host[] checksum[] backup[] recovery[] copies[]
+//!       |   |-- phases[]      I/O and counters of the machine, each for one phase of the test
+//!       |   |-- host[] checksum[] backup[] restore recovery[] copies[]
 //!       |   `-- details       machine, backend, durability
 //!       `-- details           parameters, distributions: what else the report shows
 //! ```
@@ -32,6 +33,7 @@ mod interval;
 mod io;
 mod model;
 mod pages;
+mod phase;
 mod precision;
 mod replicas;
 mod replication;
@@ -67,11 +69,12 @@ pub use model::{
     Model, PartNumbers, SessionTime, StateSpan,
 };
 pub use pages::{MemberNumbers, PagesNumbers, RoomNumbers, SnapshotNumbers};
+pub use phase::{Phase, PhaseIo, PhaseName, PhaseOp};
 pub use precision::{PreciseFigure, Precision};
 pub use replicas::{ReplicaNumbers, ReplicaRecovered};
 pub use replication::{ReplicationGroup, ReplicationNumbers, WriteRate};
 pub use rule::{Direction, Group, Outcome, Quantity, Rule, RuleName};
-pub use server::{Backup, HostCounter, Recovery, Server, ServerDetails, Watched};
+pub use server::{Backup, HostCounter, Recovery, Restore, Server, ServerDetails, Watched};
 pub use setup::{Limits, Setup, Times};
 pub use state::{StateIo, StateNumbers, states_table};
 pub use storage::Storage;

@@ -2,7 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Backend, Durability, Instance, Machine, PassiveCopy, VerifiedFile};
+use super::{
+    Backend, DatabaseNumbers, Durability, Instance, InstanceDetails, IoNumbers, LogNumbers,
+    Machine, PassiveCopy, Phase, PhaseName, PhaseOp, VerifiedFile,
+};
+use crate::host_counters::in_order;
 
 /// One host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -12,13 +16,19 @@ pub struct Server {
     pub name: String,
     /// Its log streams with their databases.
     pub instances: Vec<Instance>,
-    /// Counters of the machine during the collection.
+    /// Each phase of the test with its own I/O and counters; empty in results of earlier programs and of runs that did not end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<Phase>,
+    /// Counters of the machine during the collection or the backup.
     pub host: Vec<HostCounter>,
     /// Verification results, by file.
     pub checksum: Vec<VerifiedFile>,
     /// Read rates of the databases in a backup; empty in other tests.
     pub backup: Vec<Backup>,
-    /// Replay times of the logs in a recovery; empty in other tests.
+    /// What it took to restore the backup; null when none was restored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restore: Option<Restore>,
+    /// Replay times of the logs in a recovery, also after a restore; empty in other tests.
     pub recovery: Vec<Recovery>,
     /// Passive copies that followed it; empty without.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -64,6 +74,25 @@ pub struct Backup {
     /// Duration of the read, in seconds.
     pub seconds: f64,
     /// MiB per second.
+    pub mb_per_s: f64,
+    /// The folder that the backup was written to; null when it was only read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copied_to: Option<String>,
+}
+
+/// The restore of all databases from a backup in files.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Restore {
+    /// The folder that the backup was in.
+    pub from: String,
+    /// Its files, in MiB; with the logs that it needs.
+    pub megabytes: f64,
+    /// Duration until they were copied and compared, in seconds.
+    pub copy_seconds: f64,
+    /// Duration until the databases could be used: copied, moved into place, recovered.
+    pub seconds: f64,
+    /// MiB per second over the whole duration.
     pub mb_per_s: f64,
 }
 
@@ -129,6 +158,59 @@ impl Watched {
 }
 
 impl Server {
+    /// What `phase` did; `None` when it did not take place or was not counted.
+    pub fn phase(&self, phase: PhaseName) -> Option<&Phase> {
+        self.phases.iter().find(|one| one.phase == phase)
+    }
+
+    /// The streams of an instance in the phase that a test of this kind is about; `None` when they were not measured.
+    pub fn main_streams(&self, test: &str, instance: &Instance) -> Option<InstanceDetails> {
+        let main = PhaseName::of_test(test);
+        if main == PhaseName::Load {
+            return instance.db_reads_per_s.map(|_| instance.details.clone());
+        }
+        let phase = self.phase(main)?;
+        let InstanceDetails { log, databases } = &instance.details;
+        let of = |path: &dyn Fn(&str) -> bool, io: PhaseOp| {
+            let rows = phase.files.iter();
+            let rows = rows.filter(|row| row.io == io && path(&row.path));
+            let numbers: Vec<IoNumbers> = rows.map(|row| row.numbers()).collect();
+            match numbers.as_slice() {
+                // With its percentiles.
+                [only] => *only,
+                all => IoNumbers::together(all),
+            }
+        };
+        let is_log = |path: &str| {
+            let rest = path.strip_prefix(log.path.as_str());
+            rest.is_some_and(|rest| rest.starts_with("/edb") && rest.ends_with(".log"))
+        };
+        let database = |own: &DatabaseNumbers| {
+            let is_own = |path: &str| path == own.path;
+            DatabaseNumbers {
+                reads: of(&is_own, PhaseOp::Read),
+                writes: of(&is_own, PhaseOp::Write),
+                ..DatabaseNumbers::none(&own.name, &own.path)
+            }
+        };
+        Some(InstanceDetails {
+            log: LogNumbers {
+                reads: of(&is_log, PhaseOp::Read),
+                writes: of(&is_log, PhaseOp::Write),
+                ..LogNumbers::none(&log.path)
+            },
+            databases: databases.iter().map(database).collect(),
+        })
+    }
+
+    /// Counters of the machine in the phase that a test of this kind is about.
+    pub fn main_host(&self, test: &str) -> Vec<HostCounter> {
+        match (PhaseName::of_test(test), self.phase(PhaseName::Replay)) {
+            (PhaseName::Replay, Some(phase)) => in_order(phase.host.clone()),
+            _ => self.host.clone(),
+        }
+    }
+
     /// The counter called `counter`.
     pub fn host_counter(&self, counter: &str) -> Option<&HostCounter> {
         self.host.iter().find(|one| one.counter == counter)

@@ -4,8 +4,10 @@
 //! fieldset, all `td` of a row. It parses the text of a cell as a number. Others look for a line (`xExchJetstress` of xExchange;
 //! `JetstressAutomation.ps1`): the value is on the line after its name.
 
-use brunt_report::report_html;
-use brunt_report::result::{Backup, Recovery, Verdict};
+use brunt_report::result::{Backup, Phase, PhaseIo, PhaseName, PhaseOp, Recovery, Verdict};
+use brunt_report::{Run, report_html};
+use brunt_stats::Reading;
+use brunt_units::Span;
 
 /// The content of each `<name>` element of `html`. None of these elements contains another of its kind.
 fn elements<'h>(html: &'h str, name: &str) -> Vec<&'h str> {
@@ -81,6 +83,7 @@ fn a_script_that_counts_finds_backup_and_recovery() {
             megabytes: 1000.0,
             seconds: 10.0,
             mb_per_s: 100.0,
+            copied_to: None,
         })
         .collect();
     let html = report_html(&run);
@@ -104,6 +107,54 @@ fn a_script_that_counts_finds_backup_and_recovery() {
     let sum = &recovery[databases + 2];
     assert_eq!(number(sum[1]) / number(sum[2]), 2.0);
     assert!(html.contains("<b>500</b> ms<span>for one log, mean"));
+}
+
+/// The cells of the first instance in the table of transactional I/O.
+fn transactional(run: &Run) -> Vec<String> {
+    let html = report_html(run);
+    let fieldsets = elements(&html, "fieldset");
+    let mut fieldsets = fieldsets.into_iter();
+    let title = "Transactional I/O Performance";
+    let table = fieldsets.find(|fieldset| elements(fieldset, "legend")[0] == title);
+    let cells = rows(table.unwrap()).remove(1);
+    cells.into_iter().skip(1).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_io_of_a_backup_is_that_of_the_backup() {
+    let mut run = crate::sample::run(true);
+    "database-backup".clone_into(&mut run.result.storage.test);
+    let unmeasured = vec!["not measured"; 12];
+    assert_eq!(transactional(&run), unmeasured);
+    let server = &mut run.result.storage.servers[0];
+    let path = server.instances[0].details.databases[0].path.clone();
+    let length = Span::seconds(10);
+    let reading = Reading {
+        count: 100,
+        bytes: 100 << 18,
+        mean: Some(Span::millis(3)),
+        ..Reading::default()
+    };
+    server.phases.push(Phase {
+        phase: PhaseName::Backup,
+        seconds: 10.0,
+        files: vec![PhaseIo::new(path, PhaseOp::Read, &reading, length)],
+        volumes: Vec::new(),
+        host: Vec::new(),
+    });
+    let cells = transactional(&run);
+    let [latency, _, per_s, writes, bytes, ..] = &cells[..] else {
+        panic!("{cells:?}");
+    };
+    close(number(latency), 3.0);
+    close(number(per_s), 10.0);
+    close(number(writes), 0.0);
+    close(number(bytes), 262_144.0);
+    let html = report_html(&run);
+    assert!(
+        html.contains("I/O by File - backup"),
+        "it has a table of its own"
+    );
 }
 
 /// The line after the row head `name`.

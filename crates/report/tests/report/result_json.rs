@@ -117,6 +117,7 @@ fn results_keep_to_the_schema() {
         megabytes: 1024.0,
         seconds: 2.0,
         mb_per_s: 512.0,
+        copied_to: None,
     });
     other.storage.servers[0].recovery.push(Recovery {
         instance: "Instance 1".to_owned(),

@@ -337,6 +337,10 @@ fn what_the_engine_cannot_take_is_refused_before() {
             "test.copy_to=/x",
             "only a database-backup test copies databases",
         ),
+        (
+            "test.restore_within=2h",
+            "nothing is restored without `copy_to`",
+        ),
         ("test.growth=often", "it can be balance, refuse"),
     ] {
         let said = refused(&[set]);

@@ -302,7 +302,8 @@ fn test(
         if let Some(interrupted) = interrupted {
             interrupted.add_to(&mut run, &plan);
         }
-        let host = watch.machine();
+        let machine = watch.machine();
+        let host = machine.collection;
         // Those that came since, too.
         let mut io_limits = BTreeSet::from_iter(surroundings::io_limits(&places));
         io_limits.extend(before.io_limits.clone().unwrap_or_default());
@@ -312,6 +313,7 @@ fn test(
             setup: setup::with_end(&before.setup, setup::errors(scenario)),
             host,
             io_limits: Some(io_limits.into_iter().collect()),
+            phases: machine.phases,
             ..around(&watch.device_counts(), &backend)
         };
         surroundings::look_again(&mut surroundings, &places);

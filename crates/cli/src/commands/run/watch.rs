@@ -6,7 +6,7 @@ mod words;
 use std::cell::RefCell;
 use std::time::Instant;
 
-use brunt_host::recorder::Recorder;
+use brunt_host::recorder::{Recorder, Seen};
 use brunt_host::surroundings::{DeviceCounts, Used, devices};
 use brunt_host::test_log;
 use brunt_qualify::kinds::Work;
@@ -14,7 +14,7 @@ use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::{Listener, News, NewsLine, Thinned};
 use brunt_qualify::result::timestamp;
 use brunt_qualify::sampling::Recorded;
-use brunt_report::result::{HostCounter, Trial};
+use brunt_report::result::{PhaseName, Trial};
 use brunt_report::{Event, FolderError, counted, decimals, grouped};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world_real::facts::disk_counters;
@@ -46,6 +46,10 @@ struct State {
     began: Time,
     /// When a backup began, while it goes on.
     backing_up: Option<Time>,
+    /// Whether the collection has begun.
+    is_begun: bool,
+    /// The phase without samples that runs, and when the machine was last looked at in it.
+    watched: Option<(PhaseName, Time)>,
     /// Whether a limit was exceeded.
     over: bool,
     /// Whether trials of sessions have a heading on the screen.
@@ -60,6 +64,7 @@ enum Phase {
     Settle,
     Tune,
     Test,
+    Restore,
     Recover,
     Close,
     Records,
@@ -73,6 +78,7 @@ impl Phase {
             Self::Survey | Self::WarmUp | Self::Settle => "warm up",
             Self::Tune => "tune",
             Self::Test => "test",
+            Self::Restore => "restore",
             Self::Recover => "recover",
             Self::Close => "close",
             Self::Records | Self::Files => "verify",
@@ -110,10 +116,12 @@ impl Watch {
         }
     }
 
-    /// What was seen of the machine during the collection.
-    pub(crate) fn machine(&self) -> Vec<HostCounter> {
+    /// What was seen of the machine.
+    pub(crate) fn machine(&self) -> Seen {
         let recorder = self.recorder.borrow();
-        recorder.as_ref().map_or(Vec::new(), Recorder::machine)
+        recorder
+            .as_ref()
+            .map_or_else(Seen::default, Recorder::machine)
     }
 
     /// The test has ended: nothing stays in place on the screen, and everything is in the tables.
@@ -181,7 +189,9 @@ impl Watch {
             Phase::Create => format!("then warm-up, {test}"),
             Phase::Survey | Phase::WarmUp | Phase::Settle | Phase::Tune => format!("then {test}"),
             Phase::Test => "then verification".to_owned(),
-            Phase::Recover | Phase::Close | Phase::Records | Phase::Files => String::new(),
+            Phase::Restore | Phase::Recover | Phase::Close | Phase::Records | Phase::Files => {
+                String::new()
+            }
         }
     }
 
@@ -237,6 +247,7 @@ impl Watch {
 impl Listener for Watch {
     fn tell(&self, at: Time, news: &News) {
         self.log_news(at, news);
+        self.watch_phase(at, news);
         match news {
             News::Note { text: note } => self.output.talk(&format!("{:13} {note}", "note")),
             News::Dispatching => {}
@@ -333,6 +344,9 @@ impl Listener for Watch {
                     &format!("{total}   {rate} MiB/s   done in {took}"),
                 );
             }
+            News::Restoring { done, total } => {
+                self.show_bytes(Phase::Restore, *done, *total, "");
+            }
             News::GeneratingLogs { done, wanted } => {
                 let share = f64::from(*done) / f64::from((*wanted).max(1));
                 let (done, wanted) = (grouped((*done).into()), grouped((*wanted).into()));
@@ -415,6 +429,28 @@ impl Watch {
     fn keep(&self, recorded: &Recorded) {
         if let Some(recorder) = &*self.recorder.borrow() {
             recorder.sample(recorded);
+        }
+    }
+
+    /// Tells the recorder which phase without samples runs, from time to time.
+    fn watch_phase(&self, at: Time, news: &News) {
+        let mut state = self.state.borrow_mut();
+        state.is_begun |= matches!(news, News::CollectionStarted);
+        let phase = match news {
+            News::Note { .. } => return,
+            // Before, databases that were left open are recovered.
+            News::Recovering { .. } if state.is_begun => Some(PhaseName::Replay),
+            News::Restoring { .. } => Some(PhaseName::Restore),
+            News::VerifyingFiles { .. } => Some(PhaseName::Checksum),
+            _ => None,
+        };
+        let every = self.plan.sample_interval();
+        let is_new = phase != state.watched.map(|(phase, _)| phase);
+        if is_new || state.watched.is_some_and(|(_, since)| at >= since + every) {
+            state.watched = phase.map(|phase| (phase, at));
+            if let Some(recorder) = &*self.recorder.borrow() {
+                recorder.phase(phase, at);
+            }
         }
     }
 

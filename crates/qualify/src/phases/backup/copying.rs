@@ -58,7 +58,7 @@ fn making(path: &Path) -> PathBuf {
 }
 
 /// The final name of an unfinished backup file; `None` for a finished one.
-fn unmade(path: &Path) -> Option<PathBuf> {
+pub(crate) fn unmade(path: &Path) -> Option<PathBuf> {
     let name = path.to_str()?.strip_suffix(MAKING)?;
     Some(name.into())
 }

@@ -25,6 +25,7 @@ use std::rc::Rc;
 use brunt_ese::backup::{self, Piece, Reads, Sink};
 use brunt_ese::content::Content;
 use brunt_ese::error::EngineError;
+use brunt_report::result::PhaseName;
 use brunt_units::{ByteSize, Span};
 use brunt_workload::profile::Version;
 use brunt_world::{Task, World};
@@ -120,6 +121,7 @@ impl Director<'_> {
         let total = sum(&server.file_sizes());
         let begun = self.now();
         self.tell(News::CollectionStarted);
+        self.begin_phase(PhaseName::Backup);
         server.board().with(crate::sampling::discard);
         let punctuality = Punctuality::watch(self.world, self.recorder);
         let mut tasks: Vec<(usize, Task<Result<Span, EngineError>>)> = Vec::new();
@@ -146,6 +148,7 @@ impl Director<'_> {
         };
         tell();
         let all = telling(self.world, all, tell).await;
+        self.end_phase(run);
         run.delays = punctuality.end();
         let sizes = server.file_sizes();
         for (at, read) in all {

@@ -5,9 +5,12 @@
 //! [`super::journal`].
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use brunt_ese::content::Content;
 use brunt_ese::error::EngineError;
+use brunt_report::result::PhaseName;
+use brunt_units::ByteSize;
 use brunt_world::{Class, FileId, Io, IoError, Op, OpenMode, Segments, World};
 
 use super::copying::{create, file_error, volume_error, write};
@@ -15,12 +18,17 @@ use super::journal::{self, Journal, copy_beside};
 use super::{copy_path, database_name};
 use crate::error::RunError;
 use crate::phases::run::Director;
+use crate::phases::telling::telling;
 use crate::phases::test_run::{Restored, TestRun};
 use crate::plan::{InstancePlan, Plan};
+use crate::progress::News;
 use crate::server::{Server, Table};
+use crate::truth::counting::CountingDisk;
 
 /// Bytes copied at a time.
 const CHUNK: u64 = 1 << 20;
+/// How often each byte is read or written: read, written, and both read again and compared.
+const PASSES: u64 = 4;
 
 impl Director<'_> {
     /// Replaces the databases by the backup in `folder`, and recovers them.
@@ -37,11 +45,21 @@ impl Director<'_> {
         }
         self.note("the copies are restored beside the databases".to_owned());
         let begun = self.now();
+        self.begin_phase(PhaseName::Restore);
         let mut all = Vec::new();
         for (number, instance) in plan.instances.iter().enumerate() {
             all.push(pairs(world, folder, number, instance).await?);
         }
-        let laid_out = self.lay_out::<T::Content>(&all).await;
+        let total = ByteSize::bytes(run.backups.iter().map(|one| one.bytes.get()).sum());
+        let counting = Rc::new(CountingDisk::over(world));
+        let counted = counting.world(world);
+        let laying_out = self.lay_out::<T::Content>(&counted, &all);
+        let tell = || {
+            let done = ByteSize::bytes(counting.bytes().div_euclid(PASSES)).min(total);
+            self.tell(News::Restoring { done, total });
+        };
+        tell();
+        let laid_out = telling(world, laying_out, tell).await;
         if laid_out.is_err() {
             for (_, target) in all.iter().flatten() {
                 // The first error is the one to report, and the next start removes what is left.
@@ -61,7 +79,11 @@ impl Director<'_> {
             journal.write(world, instance).await?;
             journal.carry_out(world, instance).await?;
         }
-        let server: Server<T> = T::open_restored(world, plan, self.listener, backed_up).await?;
+        self.end_phase(run);
+        self.begin_phase(PhaseName::Replay);
+        let server = T::open_restored(world, plan, self.listener, backed_up).await;
+        self.end_phase(run);
+        let server: Server<T> = server?;
         run.recoveries = server.recoveries().to_vec();
         server.close().await?;
         run.restored = Some(Restored {
@@ -78,12 +100,16 @@ impl Director<'_> {
     }
 
     /// Copies every file beside its target, durably, and compares it. Returns the number of bytes.
-    async fn lay_out<C: Content>(&self, all: &[Vec<(PathBuf, PathBuf)>]) -> Result<u64, RunError> {
+    async fn lay_out<C: Content>(
+        &self,
+        world: &World,
+        all: &[Vec<(PathBuf, PathBuf)>],
+    ) -> Result<u64, RunError> {
         let mut bytes = 0;
         for (instance, pairs) in self.plan.instances.iter().zip(all) {
             let mut tasks = Vec::new();
             for (from, target) in pairs {
-                let copying = copy::<C>(self.world.clone(), from.clone(), copy_beside(target));
+                let copying = copy::<C>(world.clone(), from.clone(), copy_beside(target));
                 tasks.push(self.world.spawner.spawn(copying));
             }
             let mut failed = None;

@@ -217,6 +217,8 @@ impl Left {
         let mut surroundings = Surroundings {
             world: result::World::Virtual,
             host: Vec::new(),
+            phases: Vec::new(),
+            mounts: Vec::new(),
             busiest: None,
             system_log: None,
             io_limits: None,

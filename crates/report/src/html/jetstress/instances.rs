@@ -1,7 +1,7 @@
 //! Jetstress 2010 and later: paths and I/O of each instance.
 
-use super::{latency, mean_bytes, named, rate};
-use crate::result::{Instance, IoNumbers, RunResult};
+use super::{Named, latency, mean_bytes, named, rate};
+use crate::result::{InstanceDetails, IoNumbers, RunResult};
 use crate::table::{Cell, Column, Row, Table};
 
 pub(super) fn all(result: &RunResult) -> [Table; 5] {
@@ -15,7 +15,7 @@ pub(super) fn all(result: &RunResult) -> [Table; 5] {
 }
 
 fn configuration(result: &RunResult) -> Table {
-    let row = |(name, instance): (String, &Instance)| {
+    let row = |Named { name, instance, .. }: Named<'_>| {
         let databases = instance.details.databases.iter();
         let paths: Vec<_> = databases.map(|database| database.path.as_str()).collect();
         let log = format!("Log path: {}", instance.details.log.path);
@@ -51,8 +51,8 @@ struct Streams {
 }
 
 impl Streams {
-    fn row(&self, name: String) -> Row {
-        let mut cells = vec![Cell::from(name)];
+    fn cells(&self) -> Vec<Cell> {
+        let mut cells = Vec::new();
         for (reads, writes) in [
             (&self.database_reads, &self.database_writes),
             (&self.log_reads, &self.log_writes),
@@ -60,31 +60,32 @@ impl Streams {
             cells.extend([latency(reads), latency(writes), rate(reads), rate(writes)]);
             cells.extend([mean_bytes(reads), mean_bytes(writes)]);
         }
-        Row::new(cells)
+        cells
     }
 }
 
 fn transactional(result: &RunResult) -> Table {
-    let row = |(name, instance): (String, &Instance)| {
-        let (databases, log) = (&instance.details.databases, &instance.details.log);
+    let cells = |InstanceDetails { log, databases }: &InstanceDetails| {
         let streams = Streams {
             database_reads: IoNumbers::together(databases.iter().map(|d| &d.reads)),
             database_writes: IoNumbers::together(databases.iter().map(|d| &d.writes)),
             log_reads: log.reads,
             log_writes: log.writes,
         };
-        streams.row(name)
+        streams.cells()
     };
+    let row = |one: Named<'_>| one.row(IO_COLUMNS.len(), cells);
     Table::new(Column::of(&INSTANCES, &IO_COLUMNS), named(result).map(row))
         .titled("Transactional I/O Performance")
 }
 
 fn maintenance(result: &RunResult) -> Table {
-    let row = |(name, instance): (String, &Instance)| {
-        let databases = instance.details.databases.iter();
+    let cells = |streams: &InstanceDetails| {
+        let databases = streams.databases.iter();
         let reads = IoNumbers::together(databases.map(|d| &d.maintenance_reads));
-        Row::new([name.into(), rate(&reads), mean_bytes(&reads)])
+        vec![rate(&reads), mean_bytes(&reads)]
     };
+    let row = |one: Named<'_>| one.row(2, cells);
     let numbers = [
         "Database Maintenance IO Reads/sec",
         "Database Maintenance IO Reads Average Bytes",
@@ -94,18 +95,18 @@ fn maintenance(result: &RunResult) -> Table {
 }
 
 fn replication(result: &RunResult) -> Table {
-    let row = |(name, instance): (String, &Instance)| {
-        let reads = &instance.details.log.replication_reads;
-        Row::new([name.into(), rate(reads), mean_bytes(reads)])
+    let cells = |streams: &InstanceDetails| {
+        let reads = &streams.log.replication_reads;
+        vec![rate(reads), mean_bytes(reads)]
     };
+    let row = |one: Named<'_>| one.row(2, cells);
     let numbers = [IO_COLUMNS[8], IO_COLUMNS[10]];
     Table::new(Column::of(&INSTANCES, &numbers), named(result).map(row))
         .titled("Log Replication I/O Performance")
 }
 
 fn total(result: &RunResult) -> Table {
-    let row = |(name, instance): (String, &Instance)| {
-        let (databases, log) = (&instance.details.databases, &instance.details.log);
+    let cells = |InstanceDetails { log, databases }: &InstanceDetails| {
         let reads = databases
             .iter()
             .flat_map(|d| [&d.reads, &d.maintenance_reads]);
@@ -115,8 +116,9 @@ fn total(result: &RunResult) -> Table {
             log_reads: IoNumbers::together([&log.reads, &log.replication_reads]),
             log_writes: IoNumbers::together([&log.writes, &log.format_writes]),
         };
-        streams.row(name)
+        streams.cells()
     };
+    let row = |one: Named<'_>| one.row(IO_COLUMNS.len(), cells);
     Table::new(Column::of(&INSTANCES, &IO_COLUMNS), named(result).map(row))
         .titled("Total I/O Performance")
         .noted("With background maintenance, log replication, and log files formatted before use.")

@@ -14,7 +14,8 @@
 //!
 //! Sections, columns and their order come from published reports of Jetstress 08.02 (EqualLogic PS5000XV, 2008) and 15.00.0995
 //! (Dell PowerVault MD3820f, 2015), and from the scripts named in [`super`]. Where several databases share a log stream their I/O
-//! is added up, because the counters of Jetstress were per instance.
+//! is added up, because the counters of Jetstress were per instance. I/O and counters of the host are those of the load, of the backup,
+//! or of the replay: what the test is about.
 
 mod host;
 mod instances;
@@ -22,8 +23,8 @@ mod logical_disks;
 mod statistics;
 mod summary;
 
-use crate::result::{Instance, IoNumbers, RunResult, Server};
-use crate::table::{Cell, Table};
+use crate::result::{Instance, InstanceDetails, IoNumbers, RunResult, Server};
+use crate::table::{Cell, Row, Table};
 
 /// All tables.
 pub(super) fn all(result: &RunResult) -> Vec<Table> {
@@ -48,8 +49,30 @@ fn counts_logical_disks(result: &RunResult) -> bool {
     profile == "exchange-2003" || profile.starts_with("exchange-2007")
 }
 
-/// Every instance with its name in a table; the server's name is added when there are several servers.
-fn named(result: &RunResult) -> impl Iterator<Item = (String, &Instance)> {
+/// An instance in a table.
+struct Named<'a> {
+    /// Its name, with the server's where there are several servers.
+    name: String,
+    instance: &'a Instance,
+    /// Its I/O in the phase that the test is about; `None` when that was not measured.
+    streams: Option<InstanceDetails>,
+}
+
+impl Named<'_> {
+    /// The row of the instance with `cells`, as many as `columns`.
+    fn row(self, columns: usize, cells: impl FnOnce(&InstanceDetails) -> Vec<Cell>) -> Row {
+        let mut row = vec![Cell::from(self.name)];
+        row.extend(match &self.streams {
+            Some(streams) => cells(streams),
+            None => vec!["not measured".into(); columns],
+        });
+        Row::new(row)
+    }
+}
+
+/// Every instance.
+fn named(result: &RunResult) -> impl Iterator<Item = Named<'_>> {
+    let test = &result.storage.test;
     let several = result.storage.servers.len() > 1;
     let of = move |server: &'_ Server, instance: &Instance| match several {
         true => format!("{} / {}", server.name, instance.name),
@@ -57,7 +80,11 @@ fn named(result: &RunResult) -> impl Iterator<Item = (String, &Instance)> {
     };
     result.storage.servers.iter().flat_map(move |server| {
         let instances = server.instances.iter();
-        instances.map(move |instance| (of(server, instance), instance))
+        instances.map(move |instance| Named {
+            name: of(server, instance),
+            instance,
+            streams: server.main_streams(test, instance),
+        })
     })
 }
 

@@ -91,6 +91,7 @@ mod tests {
             megabytes,
             seconds,
             mb_per_s: megabytes / seconds,
+            copied_to: None,
         };
         let (first, second) = (one(1000.0, 10.0), one(3000.0, 60.0));
         let table = backup(&[&first, &second]);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Cell, Column, Row, Table, measured};
 use crate::grouped;
-use crate::result::{Instance, RunResult, VerifiedFile, World};
+use crate::result::{Instance, RunResult, VerifiedFile};
 
 /// Every database, every folder of logs, and the sum.
 pub(super) fn checksum(result: &RunResult) -> Table {
@@ -31,6 +31,7 @@ pub(super) fn checksum(result: &RunResult) -> Table {
             rows.push(checked.row(format!("{folder} ({} files)", grouped(checked.files))));
         }
     }
+    let is_judged = sum.pages.iter().all(Option::is_some);
     if !rows.is_empty() {
         rows.push(sum.row("(Sum)".to_owned()));
     }
@@ -45,9 +46,9 @@ pub(super) fn checksum(result: &RunResult) -> Table {
     ];
     Table::new(Column::of(&["Database"], &numbers), rows)
         .titled("Checksum Statistics - All")
-        .noted(match result.world {
-            World::Real => "Of a log, segments count as pages. result.json has a line for each log file.",
-            World::Virtual => {
+        .noted(match is_judged {
+            true => "Of a log, segments count as pages. result.json has a line for each log file.",
+            false => {
                 "Databases of a prediction have no content: they are only read, large ones in part, to measure the rate."
             }
         })

@@ -40,11 +40,11 @@ fn row(copy: &PassiveCopy) -> Row {
     let last = copy.replay_queue_logs.last().copied();
     let logs =
         |logs: Option<u32>| logs.map_or(Cell::from("not measured"), |logs| u64::from(logs).into());
-    let scanned = |scan: fn(&CopyScan) -> u64| {
-        let count = copy.scan.as_ref().map(scan);
-        count.map_or(Cell::from("no maintenance"), Cell::from)
-    };
     let count = |count: Option<u64>| count.map_or(Cell::from("not measured"), Cell::from);
+    let scanned = |scan: fn(&CopyScan) -> Option<u64>| match &copy.scan {
+        Some(own) => count(scan(own)),
+        None => "no maintenance".into(),
+    };
     let figure = |figure: Option<f64>| figure.map_or(Cell::from("not measured"), Cell::from);
     let outcome = match copy.is_wrong {
         Some(false) => "as its active".to_owned(),
@@ -64,8 +64,8 @@ fn row(copy: &PassiveCopy) -> Row {
         logs(last),
         scanned(|scan| scan.pages_judged),
         scanned(|scan| scan.pages_bad),
-        copy.pages_repaired.into(),
-        copy.pages_given.into(),
+        count(copy.pages_repaired),
+        count(copy.pages_given),
         figure(copy.catch_up_s),
         count(copy.records_checked),
         count(copy.pages_seen),

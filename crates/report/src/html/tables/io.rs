@@ -5,7 +5,8 @@ use crate::result::{Instance, IoNumbers, LatencySummary, RunResult};
 
 /// Each server and their sum; empty when there is only one.
 pub(in crate::html) fn servers(result: &RunResult) -> Table {
-    let mut all: Vec<&Instance> = Vec::new();
+    let test = &result.storage.test;
+    let mut all = Some(Vec::new());
     let mut rows = Vec::new();
     for server in result
         .storage
@@ -13,12 +14,19 @@ pub(in crate::html) fn servers(result: &RunResult) -> Table {
         .iter()
         .filter(|_| result.storage.servers.len() > 1)
     {
-        let own: Vec<&Instance> = server.instances.iter().collect();
-        rows.push(server_row(&server.name, &own));
-        all.extend(own);
+        let own = server.instances.iter().map(|instance| {
+            let details = server.main_streams(test, instance)?;
+            Some(Instance {
+                details,
+                ..instance.clone()
+            })
+        });
+        let own: Option<Vec<Instance>> = own.collect();
+        rows.push(server_row(&server.name, own.as_deref()));
+        all = all.zip(own).map(|(all, own)| [all, own].concat());
     }
     if !rows.is_empty() {
-        rows.push(server_row("Total", &all));
+        rows.push(server_row("Total", all.as_deref()));
     }
     let numbers = [
         "Database I/Os/sec",
@@ -34,8 +42,12 @@ pub(in crate::html) fn servers(result: &RunResult) -> Table {
         .noted("I/O adds up; latencies are means over all I/Os of the row.")
 }
 
-fn server_row(name: &str, instances: &[&Instance]) -> Row {
-    let [reads, writes, logs] = Instance::primary_io(instances.iter().copied());
+fn server_row(name: &str, instances: Option<&[Instance]>) -> Row {
+    let Some(instances) = instances else {
+        let absent = std::iter::repeat_n(Cell::from("not measured"), 7);
+        return Row::new([Cell::from(name)].into_iter().chain(absent));
+    };
+    let [reads, writes, logs] = Instance::primary_io(instances.iter());
     let rates = [
         reads.per_s + writes.per_s,
         reads.per_s,
@@ -83,7 +95,11 @@ pub(super) fn spread(result: &RunResult) -> Table {
         "Max (ms)",
     ];
     let columns = Column::of(&["Instance", "Latency of"], &numbers);
-    Table::new(columns, rows).titled("Latency by Instance").noted(
+    let title = match result.storage.test.as_str() {
+        "soft-recovery" => "Latency by Instance - log generation",
+        _ => "Latency by Instance",
+    };
+    Table::new(columns, rows).titled(title).noted(
         "I/O counts from submission to completion. An operation counts from the moment at which it should have begun, so \
          that waiting behind others shows; its count is that of the instance's transactions.",
     )
@@ -102,6 +118,7 @@ fn spread_row(name: &str, what: &str, summary: &LatencySummary) -> Row {
     ])
 }
 
+/// I/O by file as the engine counted it: of runs that did not end, and of earlier programs.
 pub(super) fn by_file(result: &RunResult) -> Table {
     let several = result.storage.servers.len() > 1;
     let mut rows = Vec::new();

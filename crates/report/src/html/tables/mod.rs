@@ -5,6 +5,7 @@ mod copies;
 mod devices;
 mod io;
 mod model;
+mod phases;
 
 pub(super) use io::servers;
 
@@ -133,8 +134,11 @@ pub(super) fn further(result: &RunResult) -> Vec<Table> {
     tables.extend([
         copies::copies(result),
         checksum::checksum(result),
+        phases::restores(result),
         io::spread(result),
-        io::by_file(result),
+    ]);
+    tables.extend(phases::all(result));
+    tables.extend([
         durability(result),
         volumes(result),
         devices::devices(result),

@@ -192,10 +192,12 @@ impl Load {
         Server {
             name: "mail-store-7".to_owned(),
             instances: (0..2).map(|at| self.instance(at, length)).collect(),
+            phases: Vec::new(),
             host: host(),
             checksum: (1..=2).map(verified).collect(),
             backup: Vec::new(),
             copies: Vec::new(),
+            restore: None,
             recovery: Vec::new(),
             details: ServerDetails {
                 machine: machine(),
