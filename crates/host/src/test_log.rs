@@ -161,9 +161,9 @@ pub fn ending(result: &RunResult) -> Vec<String> {
         checksums(server, &mut lines);
         latencies(server, &mut lines);
     }
-    let verdict = result.verdict;
     lines.push(format!(
-        "Test ends: {verdict}. {}",
+        "Test ends: {}. {}",
+        result.outcome_in_words(),
         result.storage.details.sentence
     ));
     lines

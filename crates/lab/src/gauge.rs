@@ -125,6 +125,8 @@ impl Gauge {
                 // A restore's replay is not what a backup measures.
                 self.state.borrow_mut().recovering = true;
             }
+            // What was recovered is closed.
+            News::Closing { .. } if self.state.borrow().recovering => self.end(at),
             News::CollectionEnded | News::VerifyingFiles { .. } | News::VerifyingRecords { .. } => {
                 self.end(at)
             }
@@ -299,6 +301,27 @@ mod tests {
         gauge.hear(at(33), &verifying());
         gauge.hear(at(39), &verifying());
         assert_eq!(gauge.measured(), Span::seconds(13));
+    }
+
+    #[test]
+    fn the_shutdown_after_a_recovery_is_not_measured() {
+        let gauge = Gauge::new(Vec::new(), None);
+        gauge.hear(at(20), &recovering(0));
+        let (done, total) = (ByteSize::mib(0), ByteSize::mib(9));
+        gauge.hear(at(25), &News::Closing { done, total });
+        gauge.hear(at(33), &verifying());
+        assert_eq!(gauge.measured(), Span::seconds(5));
+    }
+
+    #[test]
+    fn the_replay_after_a_restore_is_not_that_of_the_backup() {
+        let gauge = Gauge::new(Vec::new(), None);
+        gauge.hear(at(1), &News::CollectionStarted);
+        let (total, took) = (ByteSize::mib(9), Span::seconds(6));
+        gauge.hear(at(7), &News::BackedUp { total, took });
+        gauge.hear(at(20), &recovering(0));
+        gauge.hear(at(33), &verifying());
+        assert_eq!(gauge.measured(), Span::seconds(6));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Where the time of sessions went.
 
+use brunt_qualify::kinds::Work;
 use brunt_qualify::phases::test_run::TestRun;
 use brunt_qualify::plan::Plan;
 use brunt_report::result::SessionTime;
@@ -11,8 +12,11 @@ fn seconds(latencies: &Latencies) -> f64 {
     mean * latencies.count() as f64
 }
 
-/// The shares of one server; `None` without a collection.
+/// The shares of one server; `None` without a collection, and in a recovery, whose replay is measured and has no sessions.
 pub(crate) fn of(plan: &Plan, run: &TestRun) -> Option<SessionTime> {
+    if plan.kind.work() != Work::Load {
+        return None;
+    }
     let collected = run.collected.as_ref()?;
     let whole = f64::from(plan.sessions) * collected.length.as_seconds();
     if whole <= 0.0 || collected.operations.is_empty() {

@@ -15,6 +15,7 @@ use std::rc::Rc;
 use brunt_ese::instance::Instance;
 use brunt_report::counted;
 use brunt_report::result::PhaseName;
+use brunt_units::ByteSize;
 use brunt_workload::keys::{Extent, Population};
 
 use crate::load::Load;
@@ -171,10 +172,13 @@ impl Director<'_> {
         server.abandon().await?;
         run.attempted = true;
         self.note("the server was left without a shutdown; its logs are replayed".to_owned());
+        self.tell(News::Recovering { done: 0, logs: 0 });
         self.begin_phase(PhaseName::Replay);
         let again = T::reopen(self.world, self.plan, self.listener, server).await;
         self.end_phase(run);
         let again = again?;
+        let (done, total) = (ByteSize::bytes(0), again.unwritten());
+        self.tell(News::Closing { done, total });
         run.recoveries = again.recoveries().to_vec();
         run.last = again.file_sizes();
         again.close().await

@@ -32,7 +32,7 @@ use serde::Serialize;
 
 use crate::pictures::Pictures;
 use crate::result::{IoNumbers, Quantity, RunResult, World, states_table};
-use crate::table::{Column, Row, Table};
+use crate::table::{Cell, Column, Row, Table};
 use crate::{Event, Run, counted, decimals, grouped};
 use page::rendered;
 
@@ -294,6 +294,17 @@ fn load_figures(result: &RunResult) -> Vec<Figure> {
 
 fn events(result: &RunResult, events: &[Event]) -> Table {
     let rows = events.iter();
-    let rows = rows.map(|event| Row::new([result.when(event.at), event.text.as_str().into()]));
-    Table::new(["Time", "Event"].map(Column::words), rows).titled("Test Log")
+    let since = |event: &Event| result.virtual_time(event.at).to_string();
+    let rows = rows.map(|event| {
+        let at = match result.world {
+            World::Real => event.at.into(),
+            World::Virtual => since(event).into(),
+        };
+        Row::new([at, Cell::from(event.text.as_str())])
+    });
+    let time = match result.world {
+        World::Real => "Time",
+        World::Virtual => "Virtual time",
+    };
+    Table::new([time, "Event"].map(Column::words), rows).titled("Test Log")
 }

@@ -186,15 +186,27 @@ impl RunResult {
         self.verdict.shown(is_predicted, self.qualifies)
     }
 
+    /// The verdict as Jetstress writes it (`Pass`), unless that would promise more than the headline.
+    pub fn outcome_in_words(&self) -> String {
+        let (word, headline) = (self.verdict.to_string(), self.headline());
+        match word.to_uppercase() == headline {
+            true => word,
+            false => headline,
+        }
+    }
+
     /// When something happened: of a prediction, the virtual time since it began.
     pub(crate) fn when(&self, at: Timestamp) -> Cell {
-        let since = at
-            .unix_seconds
-            .saturating_sub(self.times.started.unix_seconds);
         match self.world {
             World::Real => Cell::Time(at),
-            World::Virtual => Cell::Text(format!("{} of virtual time", Span::seconds(since))),
+            World::Virtual => Cell::Text(format!("{} of virtual time", self.virtual_time(at))),
         }
+    }
+
+    /// The time since the run began.
+    pub(crate) fn virtual_time(&self, at: Timestamp) -> Span {
+        let began = self.times.started.unix_seconds;
+        Span::seconds(at.unix_seconds.saturating_sub(began))
     }
 
     /// All instances of all servers.

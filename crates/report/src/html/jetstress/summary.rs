@@ -25,7 +25,7 @@ pub(super) fn summary(result: &RunResult) -> Table {
     let mut table = Table::pairs(
         "Test Summary",
         vec![
-            ("Overall Test Result", overall(result).into()),
+            ("Overall Test Result", result.outcome_in_words().into()),
             ("Machine Name", all(|server| server.name.clone())),
             (
                 "Test Description",
@@ -51,15 +51,6 @@ pub(super) fn summary(result: &RunResult) -> Table {
         Colour::Grey => "",
     };
     table
-}
-
-/// The word of Jetstress, unless it would promise more than the headline.
-fn overall(result: &RunResult) -> String {
-    let (word, headline) = (result.verdict.to_string(), result.headline());
-    match word.to_uppercase() == headline {
-        true => word,
-        false => headline,
-    }
 }
 
 /// Seeds of a prediction share its duration, and begin at the same virtual time: start and end of the collection are those of one.
