@@ -54,7 +54,12 @@ struct RuleV1 {
 /// The error of the JSON parser.
 pub(super) fn read(text: &str) -> Result<RunResult, serde_json::Error> {
     let old: ResultV1 = serde_json::from_str(text)?;
-    let storage: Storage = serde_json::from_str(text)?;
+    let mut storage: Storage = serde_json::from_str(text)?;
+    // Every byte that it counted was read.
+    let servers = storage.servers.iter_mut();
+    for file in servers.flat_map(|server| &mut server.checksum) {
+        file.bytes_read = Some(file.bytes);
+    }
     let rules = old.rules.into_iter();
     Ok(RunResult {
         schema: super::SCHEMA.to_owned(),
