@@ -6,7 +6,9 @@
 use std::path::Path;
 
 use brunt_qualify::kinds::TestKind;
-use brunt_report::result::{Outcome, Rule, RuleGroup, RunResult, Verdict, World};
+use brunt_report::result::{
+    Outcome, Rule, RuleGroup, RunResult, Verdict, WRONG_DATA, World, gravest_first,
+};
 use brunt_report::{Column, Row, Table, counted, decimals, grouped, one_line};
 
 use crate::output::{Output, Tone};
@@ -55,10 +57,8 @@ pub fn summary(result: &RunResult, report: &Path, output: &Output) -> String {
         let reasons = result.reasons.iter();
         reasons.for_each(|reason| text.push_str(&format!("\n{:14}{}", "", one_line(reason))));
     }
-    let failed = result
-        .rules
-        .iter()
-        .filter(|rule| is_judged && rule.outcome == Outcome::Failed);
+    let failed = gravest_first(&result.rules).into_iter();
+    let failed = failed.filter(|rule| is_judged && rule.outcome == Outcome::Failed);
     failed.for_each(|rule| text.push_str(&failure(rule)));
     for why in &result.storage.bottlenecks {
         text.push_str(&format!("\n{:14}{}", "", one_line(&why.heading())));
@@ -146,6 +146,13 @@ pub(crate) fn verdict_line(result: &RunResult, output: &Output) -> String {
     let carried = result.verdict.is_answer();
     let kind = TestKind::named(&result.storage.test);
     let carried = carried && kind.is_some_and(TestKind::has_limits);
+    // What the storage did to the data matters more than how fast it was.
+    let sentence = &result.storage.details.sentence;
+    if let Some((wrong, _)) = sentence.split_once(": ")
+        && wrong.starts_with(WRONG_DATA)
+    {
+        return format!("{word}  {}", one_line(wrong));
+    }
     match result.storage.achieved_iops.filter(|_| carried) {
         Some(rate) => {
             format!(
@@ -153,7 +160,7 @@ pub(crate) fn verdict_line(result: &RunResult, output: &Output) -> String {
                 decimals(rate)
             )
         }
-        None => format!("{word}  {}", one_line(&result.storage.details.sentence)),
+        None => format!("{word}  {}", one_line(sentence)),
     }
 }
 
@@ -230,7 +237,7 @@ fn tone(outcome: Outcome) -> Tone {
 
 #[cfg(test)]
 mod tests {
-    use brunt_report::result::PassiveCopy;
+    use brunt_report::result::{Group, PassiveCopy};
 
     use super::*;
 
@@ -285,6 +292,21 @@ mod tests {
             "\n\nreport        runs/x/report.html\nagain         brunt run runs/x/scenario.toml\n\n\
              FAIL          212 transactional I/Os per second   target 240"
         ));
+    }
+
+    #[test]
+    fn wrong_data_stands_above_the_rate() {
+        let mut result = RunResult::from_json(RESULT).unwrap();
+        let mut pages = result.rules[0].clone();
+        (pages.group, pages.title) = (Group::Integrity, "pages verified".to_owned());
+        result.rules.push(pages);
+        result.storage.details.sentence = format!("{WRONG_DATA} (6 files): pages verified 3 bad.");
+        let text = closing(&result, Path::new("runs/x"), &Output::plain());
+        let lines: Vec<_> = text.lines().collect();
+        let head = "FAIL          The storage returned wrong data (6 files)";
+        assert_eq!((lines[0], *lines.last().unwrap()), (head, head));
+        assert!(lines[1].contains("pages verified: "), "{text}");
+        assert!(lines[2].contains("database read, average: "), "{text}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use brunt_qualify::rules::RuleId;
 use tempfile::TempDir;
 
-use super::{Ended, fails, result_of, scenario, turn};
+use super::{Ended, blamed, fails, result_of, scenario, turn};
 
 /// Others on the processor.
 const OTHERS: usize = 4;
@@ -47,7 +47,7 @@ fn a_program_that_is_run_late_says_so() {
     );
     let result = result_of(on_one(env!("CARGO_BIN_EXE_brunt")), home.path(), &text);
     drop(others);
-    let delay = fails(&result, RuleId::TesterDelay, "advisory");
+    let delay = fails(&result, RuleId::TesterDelay, blamed(&result));
     assert!(
         delay["remark"]
             .as_str()

@@ -8,7 +8,7 @@ use brunt_qualify::rules::RuleId;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{fails, reasons, result_of, rule, scenario, skip, turn};
+use super::{blamed, fails, reasons, result_of, rule, scenario, skip, turn};
 
 const ROOT: &str = "/sys/fs/cgroup";
 
@@ -83,7 +83,7 @@ fn a_limit_on_processor_time_is_named_and_does_not_qualify() {
 
     group.allow(10);
     let held = run_in(&group);
-    fails(&held, RuleId::HostThrottledTime, "advisory");
+    fails(&held, RuleId::HostThrottledTime, blamed(&held));
     assert!(reasons(&held).contains(REASON), "{}", reasons(&held));
     let host = held["storage"]["servers"][0]["host"].as_array().unwrap();
     let mut limits = host.iter().filter(|counter| {

@@ -106,6 +106,14 @@ fn fails<'r>(result: &'r Value, id: RuleId, wanted: &str) -> &'r Value {
     rule
 }
 
+/// What the rule says that names why the program was held back: it fails where everything else that failed may be due to that.
+fn blamed(result: &Value) -> &'static str {
+    match result["verdict"] == "invalid" {
+        true => "failed",
+        false => "advisory",
+    }
+}
+
 fn reasons(result: &Value) -> String {
     result["reasons"].to_string()
 }

@@ -191,10 +191,12 @@ impl TestRun {
         is_long || self.is_shortened
     }
 
-    /// The ending of a test with errors: complete if it ran for its full length.
+    /// The ending of a test with errors: complete if it ran for its full length, and the errors are the storage's.
     pub(crate) fn broken_by_errors(&self, plan: &Plan) -> Ending {
         match &self.log.first_error {
-            Some(error) if !self.is_collected(plan) => Ending::Broken(error.to_string()),
+            Some(error) if !self.is_collected(plan) || is_of_environment(error) => {
+                Ending::Broken(error.to_string())
+            }
             _ => Ending::Complete,
         }
     }
@@ -279,6 +281,19 @@ fn is_lost_log(error: &EngineError) -> bool {
             | EngineError::LogEndMissing { .. }
             | EngineError::LogShort { .. }
     )
+}
+
+/// Whether there is no room where there must be some: the storage does what it was told.
+fn is_of_environment(error: &EngineError) -> bool {
+    use brunt_world::{IoError, VolumeError};
+    match error {
+        EngineError::LogDiskFull(_) => true,
+        EngineError::LogFailed { error, .. }
+        | EngineError::Write { error, .. }
+        | EngineError::File { error, .. } => *error == IoError::NoSpace,
+        EngineError::Volume { error, .. } => *error == VolumeError::NoSpace,
+        _ => false,
+    }
 }
 
 fn is_storage_fault(error: &EngineError) -> bool {

@@ -94,6 +94,7 @@ impl Assembly<'_> {
             pages: judged.map(|files| files.databases),
             logs: judged.map(|files| files.logs),
             records: run.records,
+            wrong_files: run.found.files(),
             findings: run.log.findings,
             copies: run.copies.iter().map(Followed::outcome).collect(),
             io_errors: run.errors.0,

@@ -37,7 +37,7 @@ pub struct SessionsUse {
 /// Why the target or its headroom was missed; `None` when neither was, or without database reads, which say nothing about the storage.
 pub fn bottleneck(rules: &[Rule], evidence: &Evidence) -> Option<Bottleneck> {
     let is_missed = |rule: &Rule| match rule.outcome {
-        Outcome::Failed => RuleId::AchievedIo.is(rule),
+        Outcome::Failed | Outcome::NotJudged => RuleId::AchievedIo.is(rule),
         Outcome::Advisory => RuleId::AchievedHeadroom.is(rule),
         _ => false,
     };
@@ -52,6 +52,16 @@ pub fn bottleneck(rules: &[Rule], evidence: &Evidence) -> Option<Bottleneck> {
         sentence,
         busiest: evidence.busiest.clone(),
     })
+}
+
+/// Takes the outcome of a target that was missed because less was asked for than intended: that says nothing about the storage.
+pub(super) fn unjudge(rules: &mut [Rule], evidence: &Evidence) {
+    let is_pace = bottleneck(rules, evidence).is_some_and(|why| why.limit == Limiting::Pace);
+    let mut missed = rules.iter_mut().filter(|rule| RuleId::AchievedIo.is(rule));
+    if let Some(rule) = missed.find(|rule| is_pace && rule.outcome == Outcome::Failed) {
+        rule.outcome = Outcome::NotJudged;
+        rule.remark += "; less was asked for";
+    }
 }
 
 fn decide(rules: &[Rule], evidence: &Evidence) -> (Limiting, String) {
@@ -161,7 +171,7 @@ fn busiest(evidence: &Evidence) -> String {
 
 /// Whether the program was so late, and its sessions so busy, that it could have reached the rate if it had been on time. Without figures
 /// of the sessions it may be.
-fn lateness_explains(evidence: &Evidence) -> bool {
+pub(super) fn lateness_explains(evidence: &Evidence) -> bool {
     let figures = evidence.sessions.zip(evidence.achieved_io_per_s);
     let Some(((sessions, rate), target)) = figures.zip(evidence.target) else {
         return true;
@@ -174,33 +184,32 @@ fn lateness_explains(evidence: &Evidence) -> bool {
 
 /// What kept the program from running, if anything did. That it was late counts only if it `can_be_late`.
 fn host(tester: &Tester, can_be_late: bool) -> Option<String> {
-    let over = |id: RuleId| {
-        let rules = tester::rules(tester).into_iter();
-        let mut broken = rules.filter(|rule| rule.outcome == Outcome::Advisory);
-        broken.find(|rule| id.is(rule))?.measured
-    };
-    if let Some(percent) = over(RuleId::TesterProcessor) {
-        return Some(format!(
-            "brunt used {percent:.0} % of each core that it runs on: brunt was the limit, not the storage. Raise \
-             `shards` in [engine] to use more cores."
-        ));
-    }
-    let busy = |tester: &Tester| {
-        tester
-            .host_percent
-            .filter(|busy| *busy > tester::BUSY_PERCENT)
-    };
-    let what = if let Some(percent) = over(RuleId::HostThrottledTime) {
-        format!("A CPU limit stopped brunt for {percent:.0} % of the time")
-    } else if let Some(percent) = over(RuleId::HostStolenTime) {
-        format!("Other virtual machines took {percent:.0} % of the CPU time")
-    } else {
-        let late = over(RuleId::TesterDelay).filter(|_| can_be_late);
-        let (late, busy) = late.zip(busy(tester))?;
-        let late = decimals(late);
-        format!(
-            "The host's CPUs were {busy:.0} % busy, and brunt was scheduled late (p99 {late} ms)"
-        )
+    let what = match tester::held_back(tester, can_be_late)? {
+        RuleId::TesterProcessor => {
+            return Some(format!(
+                "brunt used {:.0} % of each core that it runs on: brunt was the limit, not the storage. Raise \
+                 `shards` in [engine] to use more cores.",
+                tester.busy_percent?
+            ));
+        }
+        RuleId::HostIoLimits | RuleId::TesterStandstill => {
+            let what = tester::obstacle(tester)?;
+            let (first, rest) = what.split_at(1);
+            return Some(format!("{}{rest}.", first.to_uppercase()));
+        }
+        RuleId::HostThrottledTime => format!(
+            "A CPU limit stopped brunt for {:.0} % of the time",
+            tester.throttled_percent?
+        ),
+        RuleId::HostStolenTime => format!(
+            "Other virtual machines took {:.0} % of the CPU time",
+            tester.steal_percent?
+        ),
+        _ => format!(
+            "The host's CPUs were {:.0} % busy, and brunt was scheduled late (p99 {} ms)",
+            tester.host_percent?,
+            decimals(tester.delay_p99?.as_millis())
+        ),
     };
     Some(format!(
         "{what}: the host held the test back. Run it again with a free CPU core."

@@ -173,6 +173,8 @@ pub struct Evidence {
     pub logs: Option<FilesVerified>,
     /// Records of all databases.
     pub records: Option<RecordsVerified>,
+    /// Files with wrong content, where it is known.
+    pub wrong_files: u64,
     /// Lost or wrong records that the test itself came across.
     pub findings: Findings,
     /// I/Os that failed, and pages that were bad when read.

@@ -66,6 +66,8 @@ pub fn judge(kind: TestKind, evidence: &Evidence, limits: &Limits) -> Vec<Rule> 
     if let Some((seen, planned)) = evidence.shortened {
         shortened::unjudge(&mut rules, seen, planned);
     }
+    bottleneck::unjudge(&mut rules, evidence);
+    tester::blame(&mut rules, evidence);
     rules
 }
 

@@ -1,8 +1,8 @@
 //! Did the test measure the storage, or the tester?
 //!
 //! When the program does not keep up, or the machine does not let it run, latencies grow although the storage is not to blame, and
-//! a target is missed that it could have held. These rules advise: they help to read the others. Where the program stood still, stolen or
-//! throttled time is over its limit, or I/O is limited, rates and latencies that fail do not tell of the storage ([`super::verdict`]).
+//! a target is missed that it could have held. These rules advise: they help to read the others. Where one of them explains everything
+//! else that failed, it fails as well ([`blame`]), and the test is invalid: it says nothing about the storage.
 //!
 //! | rule | limit | why |
 //! | --- | --- | --- |
@@ -14,16 +14,27 @@
 //!
 //! The limits are our choice.
 
-use brunt_report::result::{Outcome, Rule};
+use brunt_report::decimals;
+use brunt_report::result::{Direction, Group, Outcome, Rule};
 use brunt_units::Span;
 
-use super::RuleId;
+use super::{Evidence, RuleId, bottleneck};
 use crate::pulse::{GAP, Standstill};
 
 const DELAY: Span = Span::millis(1);
 pub(super) const BUSY_PERCENT: f64 = 90.0;
 const STEAL_PERCENT: f64 = 5.0;
 const THROTTLED_PERCENT: f64 = 1.0;
+
+/// Rules that can say why the program was held back; the first that is broken is named.
+const HOLD: [RuleId; 6] = [
+    RuleId::HostIoLimits,
+    RuleId::TesterStandstill,
+    RuleId::TesterProcessor,
+    RuleId::HostThrottledTime,
+    RuleId::HostStolenTime,
+    RuleId::TesterDelay,
+];
 
 /// What the program and its machine report about themselves.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -133,6 +144,109 @@ pub(crate) fn obstacle(tester: &Tester) -> Option<String> {
             "{percent:.1} % of the processor time went to other machines on the host"
         )),
         (None, None) => None,
+    }
+}
+
+/// The rules that say why the program was held back. That it was late on a busy host counts only if it `can_be_late`.
+fn holding(tester: &Tester, can_be_late: bool) -> Vec<RuleId> {
+    let rules = rules(tester);
+    let is_over = |id: &RuleId| {
+        let mut broken = rules
+            .iter()
+            .filter(|rule| rule.outcome == Outcome::Advisory);
+        broken.any(|rule| id.is(rule))
+    };
+    let is_late = can_be_late && tester.host_percent > Some(BUSY_PERCENT);
+    let over = HOLD.into_iter().filter(is_over);
+    over.filter(|id| *id != RuleId::TesterDelay || is_late)
+        .collect()
+}
+
+/// The first of these rules.
+pub(super) fn held_back(tester: &Tester, can_be_late: bool) -> Option<RuleId> {
+    holding(tester, can_be_late).first().copied()
+}
+
+/// Lets the rule fail that explains every other failure, if there is one.
+pub(super) fn blame(rules: &mut [Rule], evidence: &Evidence) {
+    let failed: Vec<&Rule> = rules
+        .iter()
+        .filter(|rule| rule.outcome == Outcome::Failed && rule.group != Group::FairTest)
+        .collect();
+    if failed.is_empty() {
+        return;
+    }
+    let mut holding = holding(&evidence.tester, true).into_iter();
+    let to_blame = holding.find(|id| failed.iter().all(|rule| explains(*id, rule, evidence)));
+    if let Some(id) = to_blame {
+        let own = rules.iter_mut().filter(|rule| id.is(rule));
+        own.for_each(|rule| rule.outcome = Outcome::Failed);
+    }
+}
+
+/// Whether `failed` may be due to what `id` says. Time and I/O that were taken away may explain anything that depends on time; a program
+/// without time to spare, that it did too little; and one that was late, no more than its delay.
+fn explains(id: RuleId, failed: &Rule, evidence: &Evidence) -> bool {
+    match id {
+        RuleId::HostIoLimits
+        | RuleId::TesterStandstill
+        | RuleId::HostThrottledTime
+        | RuleId::HostStolenTime => is_speed(failed),
+        RuleId::TesterProcessor if is_rate(failed) => true,
+        _ if RuleId::AchievedIo.is(failed) => bottleneck::lateness_explains(evidence),
+        _ => is_speed(failed) && is_within_delay(failed, &evidence.tester),
+    }
+}
+
+/// Whether a latency would hold its limit without the delay of the program.
+fn is_within_delay(failed: &Rule, tester: &Tester) -> bool {
+    let delay_ms = tester.delay_p99.map_or(0.0, Span::as_millis);
+    let is_latency = failed.unit == "ms" && failed.direction == Direction::AtMost;
+    let values = failed.measured.zip(failed.limit);
+    is_latency && values.is_some_and(|(measured, limit)| measured - delay_ms <= limit)
+}
+
+/// Whether a rule says that the program was held back, and that everything else that failed may be due to that.
+pub(super) fn is_to_blame(rules: &[Rule]) -> bool {
+    let mut failed = rules.iter().filter(|rule| rule.outcome == Outcome::Failed);
+    failed.any(|rule| HOLD.iter().any(|id| id.is(rule)))
+}
+
+/// What held the program back, in words, of `rules` that put the blame on it.
+pub(super) fn held_back_in_words(rules: &[Rule], tester: &Tester) -> Option<String> {
+    let mut failed = rules.iter().filter(|rule| rule.outcome == Outcome::Failed);
+    let id = failed.find_map(|rule| HOLD.into_iter().find(|id| id.is(rule)))?;
+    match id {
+        RuleId::TesterProcessor => Some(format!(
+            "brunt used {:.0} % of each core that it runs on",
+            tester.busy_percent?
+        )),
+        RuleId::TesterDelay => Some(format!(
+            "the host's CPUs were {:.0} % busy, and brunt was scheduled late (p99 {} ms)",
+            tester.host_percent?,
+            decimals(tester.delay_p99?.as_millis())
+        )),
+        _ => obstacle(tester),
+    }
+}
+
+/// Whether the rule is about how much was done in a time.
+pub(super) fn is_rate(rule: &Rule) -> bool {
+    RuleId::AchievedIo.is(rule) || RuleId::StationaryIoRate.is(rule)
+}
+
+/// Whether the rule is about rates or latencies, and not about what was done and what is there.
+fn is_speed(rule: &Rule) -> bool {
+    const WORK: [RuleId; 4] = [
+        RuleId::SessionsFound,
+        RuleId::DatabasesBackedUp,
+        RuleId::DatabasesRestored,
+        RuleId::LogsReplayed,
+    ];
+    match rule.group {
+        Group::Limits => !WORK.iter().any(|id| id.is(rule)),
+        Group::Steadiness | Group::Tail => true,
+        Group::Integrity | Group::FairTest => false,
     }
 }
 

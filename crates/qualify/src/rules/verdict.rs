@@ -2,9 +2,10 @@
 //!
 //! The sentence of a pass states the load and the nearest limit; that of a failure states which rules failed and where.
 
-use brunt_report::decimals;
-use brunt_report::grouped;
-use brunt_report::result::{Bottleneck, Direction, Group, Outcome, Rule, Verdict};
+use brunt_report::result::{
+    Bottleneck, Direction, Group, Outcome, Rule, Verdict, WRONG_DATA, gravest_first,
+};
+use brunt_report::{counted, decimals, grouped};
 
 use super::{Evidence, RuleId, shortened, tester};
 
@@ -29,11 +30,12 @@ pub fn verdict(ending: &Ending, rules: &[Rule]) -> Verdict {
     let is_fault = |rule: &&Rule| rule.group == Group::Integrity || RuleId::SessionsFound.is(rule);
     match ending {
         Ending::Complete => match Verdict::of(rules) {
-            Verdict::Fail if has_no_reads(rules) && all_failed(rules, is_rate) => {
+            Verdict::Fail if has_no_reads(rules) && all_failed(rules, tester::is_rate) => {
                 Verdict::Inconclusive
             }
-            Verdict::Fail if is_held_back(rules) && all_failed(rules, is_speed) => Verdict::Invalid,
+            Verdict::Fail if tester::is_to_blame(rules) => Verdict::Invalid,
             Verdict::Pass if !without_io(rules).is_empty() => Verdict::Inconclusive,
+            Verdict::Pass if missed_its_pace(rules) => Verdict::Inconclusive,
             Verdict::Pass if shortened::open(rules).is_some() => Verdict::Inconclusive,
             verdict => verdict,
         },
@@ -55,38 +57,10 @@ fn all_failed(rules: &[Rule], what: fn(&Rule) -> bool) -> bool {
     failed.all(|rule| rule.group == Group::FairTest || what(rule))
 }
 
-/// Whether the rule is about how much was done in a time.
-fn is_rate(rule: &Rule) -> bool {
-    RuleId::AchievedIo.is(rule) || RuleId::StationaryIoRate.is(rule)
-}
-
-/// Whether the rule is about rates or latencies, and not about what was done and what is there.
-fn is_speed(rule: &Rule) -> bool {
-    const WORK: [RuleId; 4] = [
-        RuleId::SessionsFound,
-        RuleId::DatabasesBackedUp,
-        RuleId::DatabasesRestored,
-        RuleId::LogsReplayed,
-    ];
-    match rule.group {
-        Group::Limits => !WORK.iter().any(|id| id.is(rule)),
-        Group::Steadiness | Group::Tail => true,
-        Group::Integrity | Group::FairTest => false,
-    }
-}
-
-/// Whether the machine did not let the program run.
-fn is_held_back(rules: &[Rule]) -> bool {
-    let host = [
-        RuleId::HostStolenTime,
-        RuleId::HostThrottledTime,
-        RuleId::HostIoLimits,
-        RuleId::TesterStandstill,
-    ];
-    let mut broken = rules
-        .iter()
-        .filter(|rule| rule.outcome == Outcome::Advisory);
-    broken.any(|rule| host.iter().any(|id| id.is(rule)))
+/// Whether a target was missed because less was asked for than intended.
+fn missed_its_pace(rules: &[Rule]) -> bool {
+    let mut rates = rules.iter().filter(|rule| RuleId::AchievedIo.is(rule));
+    rates.any(|rule| rule.outcome == Outcome::NotJudged)
 }
 
 /// Whether a test had no database reads to judge.
@@ -130,22 +104,33 @@ pub fn sentence(
             format!("The test says nothing about this storage: {why}.")
         }
         (Ending::Complete, Verdict::Fail) => {
-            let failed = match (missed(rules, evidence), achieved) {
-                (Some(missed), _) => missed,
-                (None, Some(_)) => {
+            let missed = missed_by(rules, evidence, Outcome::Failed);
+            let failed = match (missed, wrong_data(rules, evidence), achieved) {
+                (Some(missed), ..) => missed,
+                (None, Some(wrong), _) => format!("{wrong}: {}.", failures(rules)),
+                (None, None, Some(_)) => {
                     format!("{storage} does not hold at {rate}: {}.", failures(rules))
                 }
-                (None, None) => format!("{storage} does not hold: {}.", failures(rules)),
+                (None, None, None) => format!("{storage} does not hold: {}.", failures(rules)),
             };
             because(failed, "", bottleneck)
         }
         (Ending::Complete, Verdict::Invalid) => {
-            let held_back = tester::obstacle(&evidence.tester);
-            let why = match held_back.filter(|_| Verdict::of(rules) == Verdict::Fail) {
-                Some(why) => format!("{why}, and what failed may be due to that"),
-                None => "something else than this storage was measured".to_owned(),
+            let (why, failures) = match tester::held_back_in_words(rules, &evidence.tester) {
+                Some(why) => (
+                    format!("{why}, and what failed may be due to that"),
+                    failures_of(rules, |rule| rule.group != Group::FairTest),
+                ),
+                None => (
+                    "something else than this storage was measured".to_owned(),
+                    failures(rules),
+                ),
             };
-            format!("The test is invalid ({rate}): {why}: {}.", failures(rules))
+            format!("The test is invalid ({rate}): {why}: {failures}.")
+        }
+        (Ending::Complete, Verdict::Inconclusive) if missed_its_pace(rules) => {
+            let missed = missed_by(rules, evidence, Outcome::NotJudged).unwrap_or_default();
+            because(missed, "", bottleneck)
         }
         (Ending::Complete, Verdict::Inconclusive) if without_io(rules).is_empty() => {
             shortened::sentence(rules, &rate)
@@ -166,9 +151,10 @@ pub fn sentence(
     }
 }
 
-/// The sentence of a test that missed its target and nothing else.
-fn missed(rules: &[Rule], evidence: &Evidence) -> Option<String> {
-    let mut failed = rules.iter().filter(|rule| rule.outcome == Outcome::Failed);
+/// The sentence of a test that missed its target, with this `outcome`, while nothing else failed.
+fn missed_by(rules: &[Rule], evidence: &Evidence, outcome: Outcome) -> Option<String> {
+    let failed = |rule: &&Rule| rule.outcome == Outcome::Failed || rule.outcome == outcome;
+    let mut failed = rules.iter().filter(failed);
     let only = failed.next().filter(|rule| RuleId::AchievedIo.is(rule))?;
     let (target, achieved) = evidence.target.zip(only.measured)?;
     failed.next().is_none().then(|| {
@@ -179,6 +165,23 @@ fn missed(rules: &[Rule], evidence: &Evidence) -> Option<String> {
             decimals(only.limit.unwrap_or_default()),
         )
     })
+}
+
+/// What is wrong with the data, if something is.
+fn wrong_data(rules: &[Rule], evidence: &Evidence) -> Option<String> {
+    let is_wrong = rules.iter().any(|rule| {
+        let wrong = [
+            RuleId::PagesVerified,
+            RuleId::LogsVerified,
+            RuleId::RecordsVerified,
+        ];
+        rule.outcome == Outcome::Failed && wrong.iter().any(|id| id.is(rule))
+    });
+    let files = match evidence.wrong_files {
+        0 => String::new(),
+        files => format!(" ({})", counted(files, "file")),
+    };
+    is_wrong.then(|| format!("{WRONG_DATA}{files}"))
 }
 
 /// `sentence`, and why a rate was missed.
@@ -258,9 +261,14 @@ fn done(rules: &[Rule], evidence: &Evidence) -> String {
     format!("{}.", parts.join("; "))
 }
 
-/// All failed rules in words.
+/// All failed rules in words, those about integrity first.
 fn failures(rules: &[Rule]) -> String {
-    let failed: Vec<String> = rules.iter().filter_map(failure).collect();
+    failures_of(rules, |_| true)
+}
+
+fn failures_of(rules: &[Rule], which: fn(&Rule) -> bool) -> String {
+    let failed = gravest_first(rules).into_iter().filter(|rule| which(rule));
+    let failed: Vec<String> = failed.filter_map(failure).collect();
     failed.join("; ")
 }
 
@@ -287,7 +295,10 @@ mod tests {
     use crate::kinds::TestKind;
     use crate::plan::Limits;
     use crate::rules::device::VolumeReads;
-    use crate::rules::{Done, RecordsVerified, Samples, StreamLatency, bottleneck, judge};
+    use crate::rules::{
+        Done, FilesVerified, RecordsVerified, Samples, SessionsUse, StreamLatency, bottleneck,
+        judge,
+    };
 
     fn judged(evidence: &Evidence) -> Vec<Rule> {
         let limits = Limits::of(Version::Exchange2013.profile(), TestKind::Performance);
@@ -449,6 +460,105 @@ mod tests {
             verdict(&Ending::Complete, &judged(&evidence)),
             Verdict::Pass
         );
+    }
+
+    /// 6 of 8 I/Os a second by two sessions that are always busy, on a host that others keep busy and that runs the program late.
+    fn held_back() -> Evidence {
+        let mut evidence = evidence();
+        evidence.achieved_io_per_s = Some(5.0);
+        evidence.target = Some(Target {
+            io_per_s: 6.0,
+            headroom_percent: 0,
+        });
+        evidence.sessions = Some(SessionsUse {
+            count: 2,
+            busy: 0.99,
+        });
+        evidence.tester.host_percent = Some(91.0);
+        evidence.tester.delay_p99 = Some(Span::millis(80));
+        evidence
+    }
+
+    #[test]
+    fn a_test_that_the_host_held_back_is_invalid() {
+        let verdict_of = |evidence: &Evidence| verdict(&Ending::Complete, &judged(evidence));
+        let late = held_back();
+        assert_eq!(verdict_of(&late), Verdict::Invalid);
+        let rules = judged(&late);
+        let said = sentence(&Ending::Complete, &rules, &late, None);
+        assert!(
+            said.starts_with(
+                "The test is invalid (5.00 transactional I/Os per second): the host's CPUs were 91 % busy, and brunt was scheduled late \
+                 (p99 80.0 ms), and what failed may be due to that: achieved database I/O 5 /s"
+            ),
+            "{said}"
+        );
+        let why = bottleneck(&rules, &late).unwrap();
+        assert!(
+            why.sentence.contains("the host held the test back"),
+            "{why:?}"
+        );
+        // Its own processor time, as well.
+        let mut busy = held_back();
+        busy.tester.host_percent = Some(50.0);
+        assert_eq!(
+            verdict_of(&busy),
+            Verdict::Fail,
+            "late, but nobody knows why"
+        );
+        busy.tester.busy_percent = Some(97.0);
+        assert_eq!(verdict_of(&busy), Verdict::Invalid);
+        // What the delay does not explain is the storage's.
+        for (millis, wanted) in [(100, Verdict::Invalid), (101, Verdict::Fail)] {
+            let mut slow = held_back();
+            slow.reads[0].mean = Some(Span::millis(millis));
+            assert_eq!(verdict_of(&slow), wanted, "{millis} ms");
+        }
+        let mut lost = held_back();
+        lost.io_errors = 1;
+        assert_eq!(verdict_of(&lost), Verdict::Fail);
+    }
+
+    #[test]
+    fn a_target_missed_for_want_of_demand_says_nothing_about_the_storage() {
+        let mut evidence = evidence();
+        evidence.achieved_io_per_s = Some(300.0);
+        evidence.sessions = Some(SessionsUse {
+            count: 8,
+            busy: 0.4,
+        });
+        let rules = judged(&evidence);
+        assert_eq!(verdict(&Ending::Complete, &rules), Verdict::Inconclusive);
+        let why = bottleneck(&rules, &evidence);
+        let said = sentence(&Ending::Complete, &rules, &evidence, why.as_ref());
+        assert_eq!(
+            said,
+            "Target missed: 300 of 400 transactional I/Os per second (at least 380 needed). 8 sessions had nothing to do for 60 % of the \
+             time: neither they nor the storage were the limit. Less was asked for than intended; the pace may need a longer warm-up or a \
+             longer test to settle."
+        );
+        evidence.log_writes[0].mean = Some(Span::millis(30));
+        assert_eq!(
+            verdict(&Ending::Complete, &judged(&evidence)),
+            Verdict::Fail
+        );
+    }
+
+    #[test]
+    fn wrong_data_is_said_before_anything_that_is_slow() {
+        let mut evidence = evidence();
+        evidence.stalls_per_s = Some(50.4);
+        evidence.wrong_files = 6;
+        evidence.pages = Some(FilesVerified {
+            seen: 100,
+            bad: 3,
+            correctable: 0,
+            files: 8,
+        });
+        let said = sentence(&Ending::Complete, &judged(&evidence), &evidence, None);
+        let wanted = "The storage returned wrong data (6 files): pages verified 3 bad (limit 0 bad), of 100 pages in 8 files, 0 correctable; \
+                      page-fault stalls, average 50.4 /s";
+        assert!(said.starts_with(wanted), "{said}");
     }
 
     #[test]

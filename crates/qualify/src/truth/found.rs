@@ -3,6 +3,7 @@
 //! They come from sessions, maintenance, closing and verification. Each page is listed once, in the order found, with every error
 //! number that it gave; the rules do the counting.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -20,6 +21,13 @@ impl Found {
     /// The lines.
     pub fn lines(&self) -> &[String] {
         &self.0
+    }
+
+    /// Files with a bad page, segment or header.
+    pub(crate) fn files(&self) -> u64 {
+        let places = self.0.iter().filter_map(|line| place(line));
+        let files = places.filter_map(|(place, _)| Some(place.rsplit_once(": ")?.0));
+        files.collect::<BTreeSet<&str>>().len() as u64
     }
 
     /// Adds an error of the engine.
@@ -119,6 +127,7 @@ mod tests {
             (found.lines().len(), found.lines()[0].as_str()),
             (2, wanted)
         );
+        assert_eq!(found.files(), 1);
         (100..200).for_each(|page| found.note(&error(page)));
         assert_eq!(found.lines().len(), LISTED_MAX);
     }

@@ -12,7 +12,7 @@ pub struct RuleGroup<'a> {
 }
 
 impl<'a> RuleGroup<'a> {
-    /// The groups of `rules` in the order of their first rules, but those with a failed rule first.
+    /// The groups of `rules` in the order of their first rules, but those with a failed rule first, and integrity before all others.
     pub fn all(rules: &'a [Rule]) -> Vec<Self> {
         let mut groups: Vec<Self> = Vec::new();
         for rule in rules {
@@ -27,7 +27,10 @@ impl<'a> RuleGroup<'a> {
         for group in &mut groups {
             group.rules.sort_by_key(|rule| urgency(rule));
         }
-        groups.sort_by_key(|group| urgency(group.rules[0]) > 0);
+        groups.sort_by_key(|group| match urgency(group.rules[0]) {
+            0 => weight(group.group),
+            _ => LIGHTEST,
+        });
         groups
     }
 
@@ -60,6 +63,24 @@ impl<'a> RuleGroup<'a> {
             false => format!("{}: {}", self.group, others.join(", ")),
         }
     }
+}
+
+/// The weight of groups without a failure.
+const LIGHTEST: u8 = 2;
+
+/// What is lost weighs more than what is slow.
+fn weight(group: Group) -> u8 {
+    match group {
+        Group::Integrity => 0,
+        _ => 1,
+    }
+}
+
+/// The rules, those about integrity first.
+pub fn gravest_first(rules: &[Rule]) -> Vec<&Rule> {
+    let mut rules: Vec<&Rule> = rules.iter().collect();
+    rules.sort_by_key(|rule| weight(rule.group));
+    rules
 }
 
 fn urgency(rule: &Rule) -> u8 {
@@ -106,5 +127,25 @@ mod tests {
             [0, 1, 2].map(|at| groups[at].is_folded()),
             [false, false, true]
         );
+    }
+
+    #[test]
+    fn what_is_lost_stands_above_what_is_slow() {
+        let rule = |id: &'static str, group, measured| {
+            let title = id;
+            Rule::at_most(RuleName { id, group, title }, "", 0.5, Some(measured))
+        };
+        let rules = [
+            rule("stalls", Group::Limits, 50.0),
+            rule("read", Group::Limits, 0.0),
+            rule("pages", Group::Integrity, 3.0),
+            rule("delay", Group::FairTest, 1.0),
+        ];
+        let groups = RuleGroup::all(&rules);
+        let order = [Group::Integrity, Group::Limits, Group::FairTest];
+        assert!(groups.iter().map(|group| group.group).eq(order));
+        let gravest = gravest_first(&rules);
+        let gravest = gravest.iter().map(|rule| rule.id.as_str());
+        assert!(gravest.eq(["pages", "stalls", "read", "delay"]));
     }
 }

@@ -57,7 +57,7 @@ pub use drill::{
 pub use environment::{
     Backend, Device, Durability, Machine, Origin, Redundancy, Volume, WriteCache,
 };
-pub use groups::RuleGroup;
+pub use groups::{RuleGroup, gravest_first};
 pub use instance::{Counts, Instance, InstanceDetails, LatencySummary, Measured};
 pub use interval::Interval;
 pub use io::{
@@ -79,7 +79,7 @@ pub use setup::{Limits, Setup, Times};
 pub use state::{StateIo, StateNumbers, states_table};
 pub use storage::Storage;
 pub use tuning::{Trial, Tuning};
-pub use verdict::{Colour, Verdict};
+pub use verdict::{Colour, Verdict, WRONG_DATA};
 pub use verification::{InjectedFault, Integrity, VerifiedFile};
 
 use brunt_units::Span;

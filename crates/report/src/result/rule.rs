@@ -22,8 +22,8 @@ pub enum Outcome {
     /// There was nothing to judge.
     #[serde(rename = "not measured")]
     NotMeasured,
-    /// A prediction stopped early, and the measured value grows with the length of a test: it is what was seen until then. Or a drill lost
-    /// something, and no limit says how much it may.
+    /// A prediction stopped early, and the measured value grows with the length of a test: it is what was seen until then. Or the
+    /// target was missed because less was asked for than intended. Or a drill lost something, and no limit says how much it may.
     #[serde(rename = "not judged")]
     NotJudged,
     /// The rule did not hold, but does not affect the verdict.

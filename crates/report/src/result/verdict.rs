@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Group, Outcome, Rule};
 
+/// How the sentence of a result begins whose data is not what was written.
+pub const WRONG_DATA: &str = "The storage returned wrong data";
+
 /// The verdict on a run.
 ///
 /// Only *pass* and *fail* say something about the storage.
