@@ -129,7 +129,7 @@ fn a_slower_array_is_worse_and_a_gate_says_so() {
     error(&["a", "b"], "a: is not a run, but has runs in it\n");
     error(
         &["--history", "a"],
-        "a: has 1 runs that can be compared, and a history needs 6",
+        "a: has 1 runs that can be compared, and a history needs 4",
     );
     error(&["--history", "nowhere"], "nowhere: ");
     let other = simulate(home, "other", "1", &["--sessions=2"]);

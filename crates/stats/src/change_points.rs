@@ -6,7 +6,9 @@
 //! ```
 //!
 //! A part is divided where the energy distance between both sides is largest, then the parts in turn, until shuffling the values of
-//! every part gives as large a distance too often.
+//! every part gives as large a distance too often. Several figures of the same runs are looked at together: a place counts by the figure
+//! that changes most there, in units of its own scatter, and a shuffle moves whole runs. So a change that shows in one of them is found as
+//! if there were no others, and figures that move together cost nothing.
 //!
 //! Source: Matteson and James, A nonparametric approach for multiple change point analysis of multivariate data, JASA 109 (2014), with
 //! exponent 1. The alternative, PELT, needs a penalty; this needs a level of significance.
@@ -25,20 +27,23 @@ pub struct ChangePoint {
     pub chance: f64,
 }
 
-/// The change points of `values`, in their order, each with a `chance` of at most `level`. `below` draws a whole number below its
-/// argument. A series of fewer than six values has none.
+/// The change points of runs, in their order, each with a `chance` of at most `level`. `figures` has a series for each figure, all of them
+/// as long. `below` draws a whole number below its argument. Fewer than [`fewest`] runs have none.
 pub fn change_points(
-    values: &[f64],
+    figures: &[Vec<f64>],
     level: f64,
     below: &mut dyn FnMut(u64) -> u64,
 ) -> Vec<ChangePoint> {
-    let mut parts = vec![0, values.len()];
+    let count = figures.first().map_or(0, Vec::len);
+    let scaled: Vec<Vec<f64>> = figures.iter().map(|values| scaled(values)).collect();
+    let order: Vec<usize> = (0..count).collect();
+    let mut parts = vec![0, count];
     let mut found = Vec::new();
-    while let Some((at, energy)) = best(values, &parts) {
+    while let Some((at, energy)) = best(&scaled, &order, &parts) {
         let mut reached = 0;
         for _ in 0..SHUFFLES {
-            let shuffled = shuffled(values, &parts, below);
-            let other = best(&shuffled, &parts).map_or(0.0, |(_, energy)| energy);
+            let shuffled = shuffled(&order, &parts, below);
+            let other = best(&scaled, &shuffled, &parts).map_or(0.0, |(_, energy)| energy);
             reached += u32::from(other >= energy);
             // It can no longer come below the level.
             if f64::from(reached + 1) > level * f64::from(SHUFFLES + 1) {
@@ -53,14 +58,44 @@ pub fn change_points(
     sorted(found)
 }
 
+/// The fewest runs in which a change can be found at `level`: in fewer, even the clearest change is what chance makes of equal runs
+/// more often than that, because there are too few ways to divide them.
+pub fn fewest(level: f64) -> usize {
+    // Two of all ways to choose half of the runs divide them as they are, or the other way round.
+    let chance = |count: &usize| {
+        let half = count.div_euclid(2);
+        let ways = (0..half).map(|at| (count - at) as f64 / (half - at) as f64);
+        2.0 / ways.product::<f64>()
+    };
+    (2 * PART_MIN..)
+        .find(|count| chance(count) <= level)
+        .unwrap_or(usize::MAX)
+}
+
 fn sorted(mut found: Vec<ChangePoint>) -> Vec<ChangePoint> {
     found.sort_by_key(|change| change.at);
     found
 }
 
-/// The values, shuffled within each part.
-fn shuffled(values: &[f64], parts: &[usize], below: &mut dyn FnMut(u64) -> u64) -> Vec<f64> {
-    let mut all = values.to_vec();
+/// A scatter below this is none: a tenth of a percent of a logarithm.
+const SCATTER_MIN: f64 = 1e-3;
+
+/// The values in units of their scatter: the lower quartile of the distances of all pairs, most of which are on one side of a change. The
+/// order of the values plays no part in it.
+fn scaled(values: &[f64]) -> Vec<f64> {
+    let pairs = values.iter().enumerate();
+    let pairs =
+        pairs.flat_map(|(at, one)| values[..at].iter().map(move |other| (one - other).abs()));
+    let mut distances: Vec<f64> = pairs.collect();
+    distances.sort_by(f64::total_cmp);
+    let quartile = distances.get(distances.len().div_euclid(4));
+    let scatter = quartile.map_or(SCATTER_MIN, |quartile| quartile.max(SCATTER_MIN));
+    values.iter().map(|value| value / scatter).collect()
+}
+
+/// The runs, shuffled within each part.
+fn shuffled(order: &[usize], parts: &[usize], below: &mut dyn FnMut(u64) -> u64) -> Vec<usize> {
+    let mut all = order.to_vec();
     for ends in parts.windows(2) {
         let part = &mut all[ends[0]..ends[1]];
         for last in (1..part.len()).rev() {
@@ -71,11 +106,14 @@ fn shuffled(values: &[f64], parts: &[usize], below: &mut dyn FnMut(u64) -> u64) 
     all
 }
 
-/// The best place in any part, and its energy.
-fn best(values: &[f64], parts: &[usize]) -> Option<(usize, f64)> {
-    let divided = parts.windows(2).filter_map(|ends| {
-        let (at, energy) = divide(&values[ends[0]..ends[1]])?;
-        Some((ends[0] + at, energy))
+/// The best place of any figure in any part, and its energy.
+fn best(figures: &[Vec<f64>], order: &[usize], parts: &[usize]) -> Option<(usize, f64)> {
+    let divided = parts.windows(2).flat_map(|ends| {
+        figures.iter().filter_map(|values| {
+            let part = order[ends[0]..ends[1]].iter().map(|run| values[*run]);
+            let (at, energy) = divide(&part.collect::<Vec<_>>())?;
+            Some((ends[0] + at, energy))
+        })
     });
     divided.max_by(|one, other| one.1.total_cmp(&other.1))
 }
@@ -131,7 +169,7 @@ mod tests {
 
     fn places(values: &[f64], seed: u64) -> Vec<usize> {
         let mut stream = Streams::new(seed).named("shuffles");
-        let found = change_points(values, 0.05, &mut |bound| stream.below(bound));
+        let found = change_points(&[values.to_vec()], 0.05, &mut |bound| stream.below(bound));
         found.iter().map(|change| change.at).collect()
     }
 
@@ -151,6 +189,42 @@ mod tests {
         });
         let count = changed.count();
         assert!(count <= 8, "{count} of 100");
+    }
+
+    #[test]
+    fn one_figure_of_many_is_enough_and_many_do_not_find_more_by_chance() {
+        let figures = |seed: u64, changes: bool| -> Vec<Vec<f64>> {
+            let figure = |at: u64| match changes && at == 3 {
+                true => steps(seed, &[(5, 1.0), (3, 1.5)], 0.01),
+                false => steps(100 * seed + at, &[(8, 1.0)], 0.05),
+            };
+            (0..10).map(figure).collect()
+        };
+        let found = |seed: u64, changes| {
+            let mut stream = Streams::new(seed).named("shuffles");
+            let found = change_points(&figures(seed, changes), 0.05, &mut |bound| {
+                stream.below(bound)
+            });
+            found.iter().map(|change| change.at).collect::<Vec<_>>()
+        };
+        assert_eq!(found(1, true), [5]);
+        let changed = (0..100).filter(|seed| !found(*seed, false).is_empty());
+        let count = changed.count();
+        assert!(count <= 8, "{count} of 100");
+    }
+
+    #[test]
+    fn six_runs_never_tell_and_eight_can() {
+        assert_eq!([0.2, 0.1, 0.05, 0.005].map(fewest), [6, 6, 8, 11]);
+        let clear = |before, after| {
+            let values = steps(3, &[(before, 1.0), (after, 9.0)], 0.001);
+            places(&values, 1)
+        };
+        assert!(clear(3, 3).is_empty() && clear(4, 3).is_empty());
+        assert_eq!(
+            (clear(4, 4), clear(5, 3), clear(3, 5)),
+            (vec![4], vec![5], vec![3])
+        );
     }
 
     #[test]

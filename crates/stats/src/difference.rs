@@ -85,11 +85,16 @@ pub fn differences(pairs: &[Pair], below: &mut dyn FnMut(u64) -> u64) -> Vec<Opt
                 .all(|pair| pair.a[*at].is_some() && pair.b[*at].is_some())
         })
         .collect();
-    let within: Vec<Within> = known
-        .iter()
-        .map(|at| Within::of(pairs, *at, below))
-        .collect();
-    let bound = bound_of_all(pairs, &known, below);
+    let share_of_pair = 1.0 / pairs.len() as f64;
+    let both = || pairs.iter().flat_map(|pair| [&pair.a, &pair.b]);
+    let within = |at: &usize| {
+        let runs: Vec<Weighted<'_>> = both().map(|run| (run.as_slice(), share_of_pair)).collect();
+        Within::of(&runs, *at, below)
+    };
+    let within: Vec<Within> = known.iter().map(within).collect();
+    let a = pairs.iter().map(|pair| (pair.a.as_slice(), -1.0));
+    let b = pairs.iter().map(|pair| (pair.b.as_slice(), 1.0));
+    let bound = bound_of_all(&a.chain(b).collect::<Vec<_>>(), &known, below);
     let share = share_beyond(bound);
     let mut all = vec![None; figures];
     for (at, within) in known.iter().zip(within) {
@@ -112,6 +117,53 @@ pub fn differences(pairs: &[Pair], below: &mut dyn FnMut(u64) -> u64) -> Vec<Opt
     all
 }
 
+/// A run, and what its figures weigh in a difference.
+type Weighted<'t> = (&'t [Option<Track>], f64);
+
+/// How far the run `newest` is from those `before` it, which are two at least, in each figure; `None` where a run has no such figure.
+///
+/// The error is that of one more run like those before, and at least what varied within all of them.
+pub fn departures(
+    before: &[Vec<Option<Track>>],
+    newest: &[Option<Track>],
+    below: &mut dyn FnMut(u64) -> u64,
+) -> Vec<Option<Difference>> {
+    let has = |at: &usize| newest[*at].is_some() && before.iter().all(|run| run[*at].is_some());
+    let known: Vec<usize> = (0..newest.len()).filter(has).collect();
+    let share_of_run = -1.0 / before.len() as f64;
+    let runs = before.iter().map(|run| (run.as_slice(), share_of_run));
+    let runs: Vec<Weighted<'_>> = runs.chain([(newest, 1.0)]).collect();
+    let bound = bound_of_all(&runs, &known, below);
+    let mut all = vec![None; newest.len()];
+    for at in known {
+        let within = Within::of(&runs, at, below);
+        let log = |run: &[Option<Track>]| run[at].as_ref().map_or(f64::NAN, |track| track.log);
+        let logs: Vec<f64> = before.iter().map(|run| log(run)).collect();
+        let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+        let error = within.error.max(error_of_next(&logs));
+        all[at] = Some(Difference {
+            log: log(newest) - mean,
+            error,
+            half: student_bound(share_beyond(bound), logs.len() as f64 - 1.0) * error,
+            bound,
+            block: within.block,
+        });
+    }
+    all
+}
+
+/// Whether `next` is further from the mean of `values`, two at least, than one more of them would be in this `share` of cases.
+pub fn is_apart(values: &[f64], next: f64, share: f64) -> bool {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let bound = student_bound(share, values.len() as f64 - 1.0);
+    (next - mean).abs() > bound * error_of_next(values)
+}
+
+/// How far one more value is from the mean of `values`.
+fn error_of_next(values: &[f64]) -> f64 {
+    error_of_mean(values) * (values.len() as f64 + 1.0).sqrt()
+}
+
 fn error_of_mean(values: &[f64]) -> f64 {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -119,32 +171,34 @@ fn error_of_mean(values: &[f64]) -> f64 {
     (squares / (count - 1.0) / count).sqrt()
 }
 
-/// What varies within the runs of all pairs, in one figure.
+/// What varies within all runs, in one figure.
 struct Within {
-    /// Standard error of the mean difference.
+    /// Standard error of the difference.
     error: f64,
-    /// Degrees of freedom: blocks of both runs.
+    /// Degrees of freedom: blocks of all runs.
     freedom: f64,
     block: usize,
 }
 
 impl Within {
-    fn of(pairs: &[Pair], at: usize, below: &mut dyn FnMut(u64) -> u64) -> Self {
-        let runs = pairs.iter().flat_map(|pair| [&pair.a[at], &pair.b[at]]);
+    fn of(runs: &[Weighted<'_>], at: usize, below: &mut dyn FnMut(u64) -> u64) -> Self {
         let (mut variance, mut freedom, mut longest) = (0.0, 0.0_f64, 1);
-        for track in runs.flatten() {
+        let tracks = runs
+            .iter()
+            .filter_map(|(run, weight)| Some((run[at].as_ref()?, weight)));
+        for (track, weight) in tracks {
             let memory = Memory::of(track);
             let (length, block) = (track.influence.len() as f64, memory.block);
             let drawn = replicates(&[track], block, REPLICATES, below);
             let blocks = variance_of(drawn.iter().map(|one| one[0]));
             // Blocks scatter around their own mean, which takes one of them.
             let lost = length / (length - block as f64).max(1.0);
-            variance += lost * blocks.max(memory.variance_of_mean);
+            variance += weight.powi(2) * lost * blocks.max(memory.variance_of_mean);
             freedom += length / block as f64 - 1.0;
             longest = longest.max(block);
         }
         Self {
-            error: variance.sqrt() / pairs.len() as f64,
+            error: variance.sqrt(),
             freedom: freedom.max(1.0),
             block: longest,
         }
@@ -158,21 +212,17 @@ fn variance_of(values: impl Iterator<Item = f64> + Clone) -> f64 {
 }
 
 /// The bound that the largest deviation of all figures stays below, in standard errors.
-fn bound_of_all(pairs: &[Pair], known: &[usize], below: &mut dyn FnMut(u64) -> u64) -> f64 {
+fn bound_of_all(runs: &[Weighted<'_>], known: &[usize], below: &mut dyn FnMut(u64) -> u64) -> f64 {
     let mut together = vec![vec![0.0; known.len()]; REPLICATES];
-    for (side, sign) in [(true, -1.0), (false, 1.0)] {
-        for pair in pairs {
-            let run = if side { &pair.a } else { &pair.b };
-            let tracks: Vec<&Track> = known.iter().filter_map(|at| run[*at].as_ref()).collect();
-            let mut blocks: Vec<usize> = tracks.iter().map(|t| Memory::of(t).block).collect();
-            blocks.sort_unstable();
-            let middle = blocks.get(blocks.len().div_euclid(2)).copied().unwrap_or(1);
-            let drawn = replicates(&tracks, middle, REPLICATES, below);
-            for (sum, drawn) in together.iter_mut().zip(drawn) {
-                sum.iter_mut()
-                    .zip(drawn)
-                    .for_each(|(sum, one)| *sum += sign * one);
-            }
+    for (run, weight) in runs {
+        let tracks: Vec<&Track> = known.iter().filter_map(|at| run[*at].as_ref()).collect();
+        let mut blocks: Vec<usize> = tracks.iter().map(|t| Memory::of(t).block).collect();
+        blocks.sort_unstable();
+        let middle = blocks.get(blocks.len().div_euclid(2)).copied().unwrap_or(1);
+        let drawn = replicates(&tracks, middle, REPLICATES, below);
+        for (sum, drawn) in together.iter_mut().zip(drawn) {
+            let both = sum.iter_mut().zip(drawn);
+            both.for_each(|(sum, one)| *sum += weight * one);
         }
     }
     let column = |at: usize| together.iter().map(move |one| one[at]);
@@ -292,6 +342,29 @@ mod tests {
         pairs[1].a[3] = None;
         assert_eq!(differences(&pairs, &mut |_| 0)[3], None);
         assert!(differences(&[], &mut |_| 0).is_empty());
+    }
+
+    /// The tracks of eight runs and of a newest one, whose first figure is `times` as high.
+    fn newest(seed: u64, times: f64) -> (Vec<Difference>, Vec<f64>) {
+        let before: Vec<_> = (0..8).map(|at| run(20 * seed + at, 60, 0.2, 1.0)).collect();
+        let newest = run(20 * seed + 9, 60, 0.2, times);
+        let logs = before.iter().map(|run| run[0].as_ref().unwrap().log);
+        let logs = logs.chain([newest[0].as_ref().unwrap().log]).collect();
+        let mut stream = Streams::new(seed).named("compare");
+        let found = departures(&before, &newest, &mut |bound| stream.below(bound));
+        (found.into_iter().flatten().collect(), logs)
+    }
+
+    #[test]
+    fn one_more_run_like_those_before_seldom_departs_and_another_does() {
+        let false_ones = (0..40).filter(|seed| newest(*seed, 1.0).0.iter().any(differs));
+        let count = false_ones.count();
+        assert!(count <= 4, "{count} of 40");
+        let (found, logs) = newest(1, 3.0);
+        assert_eq!(found.len(), 7);
+        assert!(differs(&found[0]) && found[0].log > 1.0, "{:?}", found[0]);
+        assert!(is_apart(&logs[..8], logs[8], 0.005));
+        assert!(!is_apart(&logs[..7], logs[7], 0.005));
     }
 
     #[test]

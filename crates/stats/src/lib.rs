@@ -30,9 +30,9 @@ mod quantile;
 mod series;
 
 pub use autocorrelation::Memory;
-pub use change_points::{ChangePoint, change_points};
+pub use change_points::{ChangePoint, change_points, fewest};
 pub use counter::Counter;
-pub use difference::{CONFIDENCE, Difference, POWER, Pair, differences};
+pub use difference::{CONFIDENCE, Difference, POWER, Pair, departures, differences, is_apart};
 pub use effect::{cliffs_delta, effect_in_words};
 pub use interval::Interval;
 pub use latencies::{Latencies, Percentile};

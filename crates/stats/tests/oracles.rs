@@ -167,7 +167,7 @@ fn statistics_agree_with_other_libraries() {
     close("Cliff's delta", &own, &numbers(&answers, "delta"), 1e-9);
     let own = changing.map(|values| {
         let mut stream = Streams::new(1).named("shuffles");
-        let found = change_points(&values, 0.05, &mut |bound| stream.below(bound));
+        let found = change_points(&[values.to_vec()], 0.05, &mut |bound| stream.below(bound));
         found.iter().map(|change| change.at).collect::<Vec<_>>()
     });
     assert_eq!(json!(own), answers["changes"]);

@@ -7,7 +7,7 @@
 //!       [----|----.----|----]     |     cannot tell: too short
 //! ```
 
-use brunt_stats::{Pair, Track, cliffs_delta, differences};
+use brunt_stats::{Pair, Track, cliffs_delta, departures, differences};
 use brunt_world::random::Streams;
 use serde::Serialize;
 
@@ -79,7 +79,7 @@ pub struct Comparison {
     pub confidence: f64,
     /// The runs of A.
     pub a: Vec<Compared>,
-    /// The runs of B; each is paired with the one of A in the same place.
+    /// The runs of B; each is paired with the one of A in the same place. In a history, the newest run, against all of A.
     pub b: Vec<Compared>,
     /// Each figure that all runs have.
     pub figures: Vec<ComparedFigure>,
@@ -173,6 +173,35 @@ pub fn compare(
         is_whole(name, run)?;
     }
     let differences = differ(a, b, options)?;
+    Ok(compared_sides(a, b, differences, options))
+}
+
+/// Compares `newest` with the runs `before` it, two at least, which did the same work.
+pub(super) fn against(
+    before: &[(String, Run)],
+    newest: &(String, Run),
+    options: &Options,
+) -> Comparison {
+    let mut differences: Vec<Difference> = Vec::new();
+    for (_, run) in before {
+        for difference in settings_differ(run, &newest.1) {
+            if !differences
+                .iter()
+                .any(|known| known.what == difference.what)
+            {
+                differences.push(difference);
+            }
+        }
+    }
+    compared_sides(before, std::slice::from_ref(newest), differences, options)
+}
+
+fn compared_sides(
+    a: &[(String, Run)],
+    b: &[(String, Run)],
+    differences: Vec<Difference>,
+    options: &Options,
+) -> Comparison {
     let runs = |side: &[(String, Run)]| side.iter().map(compared).collect();
     let [of_a, of_b] = [a, b].map(|side| side.iter().map(|(_, run)| run).collect::<Vec<_>>());
     let controls = controls(&of_a, &of_b);
@@ -192,7 +221,7 @@ pub fn compare(
     };
     comparison.judge(moved);
     comparison.sentence = comparison.in_a_sentence();
-    Ok(comparison)
+    comparison
 }
 
 /// What differs between the first run and any other.
@@ -245,12 +274,21 @@ fn figures(a: &[&Run], b: &[&Run], options: &Options, moved: bool) -> Vec<Compar
         let judged = tracks.map(|(track, figure)| track.clone().filter(|_| is_judged(figure)));
         judged.collect()
     };
-    let pairs = sides[0].iter().zip(&sides[1]).map(|(a, b)| Pair {
-        a: judged(a),
-        b: judged(b),
-    });
     let mut stream = Streams::new(SEED).named("compare");
-    let found = differences(&pairs.collect::<Vec<_>>(), &mut |bound| stream.below(bound));
+    let below = &mut |bound| stream.below(bound);
+    let found = match is_paired(a, b) {
+        true => {
+            let pairs = sides[0].iter().zip(&sides[1]).map(|(a, b)| Pair {
+                a: judged(a),
+                b: judged(b),
+            });
+            differences(&pairs.collect::<Vec<_>>(), below)
+        }
+        false => {
+            let before: Vec<_> = sides[0].iter().map(judged).collect();
+            departures(&before, &judged(&sides[1][0]), below)
+        }
+    };
     let figures = FIGURES.iter().zip(found).enumerate();
     let figures = figures.filter_map(|(at, (figure, difference))| {
         let log = |side: &Vec<Vec<Option<Track>>>| {
@@ -268,6 +306,11 @@ fn figures(a: &[&Run], b: &[&Run], options: &Options, moved: bool) -> Vec<Compar
     figures.collect()
 }
 
+/// Whether each run of A has its own of B; otherwise there is one of B, against all of A.
+fn is_paired(a: &[&Run], b: &[&Run]) -> bool {
+    a.len() == b.len()
+}
+
 impl ComparedFigure {
     /// A figure whose logarithms on both sides are `logs`, without an answer.
     fn new(figure: &Figure, logs: [f64; 2], a: &[&Run], b: &[&Run]) -> Self {
@@ -277,7 +320,7 @@ impl ComparedFigure {
                 .filter_map(|sample: &Sample| figure.value(sample))
                 .collect()
         };
-        let deltas = a.iter().zip(b);
+        let deltas = a.iter().zip(b.iter().cycle());
         let deltas = deltas.filter_map(|(a, b)| cliffs_delta(&values(a), &values(b)));
         Self {
             id: figure.id.to_owned(),
@@ -319,7 +362,8 @@ impl ComparedFigure {
             true => Answer::Worse,
             false => Answer::CannotTell,
         };
-        let needs = verdict == Answer::CannotTell && matters && !moved;
+        // More runs before the newest would not bring it nearer to them.
+        let needs = verdict == Answer::CannotTell && matters && !moved && is_paired(a, b);
         let lengths = a.iter().chain(b).map(|run| run.result.times.collection_s);
         let shortest = lengths.fold(f64::INFINITY, f64::min);
         let pairs = a.len();

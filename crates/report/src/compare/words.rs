@@ -1,6 +1,7 @@
 //! A comparison in words: the sentence, and its tables.
 
 use super::comparison::{Answer, ComparedFigure, Comparison};
+use super::controls::Control;
 use crate::result::{Colour, Interval};
 use crate::table::{Cell, Column, Row, Table};
 use crate::{counted, decimals};
@@ -101,16 +102,9 @@ pub(super) fn length(seconds: f64) -> String {
 impl Comparison {
     /// The verdict with its reason.
     pub(super) fn in_a_sentence(&self) -> String {
-        let moved: Vec<String> = self
-            .controls
-            .iter()
-            .filter(|control| control.moved)
-            .map(|control| control.in_words())
-            .collect();
-        if !moved.is_empty() {
+        if let Some(moved) = self.moved() {
             return format!(
-                "The machine was not the same in A and B, so the storage cannot be compared ({}).",
-                moved.join("; ")
+                "The machine was not the same in A and B, so the storage cannot be compared ({moved})."
             );
         }
         let (better, worse) = (self.of(Answer::Better), self.of(Answer::Worse));
@@ -122,14 +116,21 @@ impl Comparison {
         }
     }
 
+    /// The controls that moved, in words; `None` when none did.
+    pub(super) fn moved(&self) -> Option<String> {
+        let moved = self.controls.iter().filter(|control| control.moved);
+        let moved: Vec<String> = moved.map(Control::in_words).collect();
+        (!moved.is_empty()).then(|| moved.join("; "))
+    }
+
     /// The deciding figures with this answer.
-    fn of(&self, answer: Answer) -> String {
+    pub(super) fn of(&self, answer: Answer) -> String {
         let figures = self.deciding().filter(|figure| figure.verdict == answer);
         let words: Vec<String> = figures.map(ComparedFigure::in_words).collect();
         words.join(", ")
     }
 
-    fn without_an_answer(&self) -> String {
+    pub(super) fn without_an_answer(&self) -> String {
         let smallest = plain(self.smallest_difference_percent);
         if self.deciding().next().is_none() {
             return "There is no figure that both sides have.".to_owned();
@@ -172,8 +173,13 @@ impl Comparison {
 
     /// The figures, for 80 columns.
     pub fn table(&self) -> Table {
-        let columns = Column::of(&["figure"], &["A", "B", "change", "95 %"]).into_iter();
-        let columns = columns.chain([Column::words("B is")]);
+        self.table_of(["A", "B", "B is"]).titled("Figures")
+    }
+
+    /// The figures, with these words for both sides and for what B is.
+    pub(super) fn table_of(&self, [a, b, b_is]: [&str; 3]) -> Table {
+        let columns = Column::of(&["figure"], &[a, b, "change", "95 %"]).into_iter();
+        let columns = columns.chain([Column::words(b_is)]);
         let rows = self.figures.iter().map(|figure| {
             let cells = [
                 format!("{}, {}", figure.title, figure.unit),
@@ -185,7 +191,7 @@ impl Comparison {
             ];
             Row::classed(cells, figure.class())
         });
-        Table::new(columns, rows).titled("Figures")
+        Table::new(columns, rows)
     }
 
     /// The figures with everything that is known of them.

@@ -203,11 +203,6 @@ fn spread(a: &[(String, Run)], b: &[(String, Run)]) -> Plot {
 
 /// The page of `history`.
 pub fn history_html(history: &History) -> String {
-    let changes: usize = history
-        .figures
-        .iter()
-        .map(|figure| figure.changes.len())
-        .sum();
     let titles: Vec<&'static str> = FIGURES.iter().map(|figure| figure.title).collect();
     let plots = history.figures.iter().filter_map(|figure| {
         let title = titles.iter().find(|title| **title == figure.title)?;
@@ -220,8 +215,17 @@ pub fn history_html(history: &History) -> String {
         .map(|why| format!("Left out: {why}"));
     let page = Page {
         program: "history",
-        verdict: String::new(),
-        colour: if changes == 0 { "pass" } else { "" },
+        verdict: match history.newest.verdict {
+            Answer::Better => "Newest run is better".to_owned(),
+            Answer::Worse => "Newest run is worse".to_owned(),
+            Answer::CannotTell if history.newest.not_worse => "Newest run is not worse".to_owned(),
+            Answer::CannotTell => "Cannot tell".to_owned(),
+        },
+        colour: match history.newest.verdict {
+            Answer::Worse => "fail",
+            _ if history.newest.not_worse => "pass",
+            _ => "",
+        },
         name: format!(
             "History of {}",
             crate::counted(history.runs.len() as u64, "run")
@@ -230,7 +234,12 @@ pub fn history_html(history: &History) -> String {
         notes: left_out.collect(),
         first: history.table(),
         pictures: Pictures::new(plots, "Steps are the means between two changes.".to_owned()),
-        tables: vec![history.runs_table()],
+        tables: vec![
+            history.newest_table(),
+            history.newest.controls_table(),
+            history.newest.differences_table(),
+            history.runs_table(),
+        ],
     };
     let title = format!("{} (brunt)", page.name);
     rendered(TEMPLATE, &title, &title, &page)

@@ -1,6 +1,6 @@
 //! Comparisons and histories of made-up runs.
 
-use brunt_report::compare::{Answer, CompareError, Comparison, Options, compare, history};
+use brunt_report::compare::{Answer, CompareError, Comparison, History, Options, compare, history};
 use brunt_report::host_counters::{CHECKSUM_SPEED, STEAL};
 use brunt_report::result::{Flow, HostCounter, Sample, Verdict};
 use brunt_report::{Run, comparison_html, history_html};
@@ -297,7 +297,7 @@ fn a_history_names_the_run_and_the_size_of_a_change() {
     runs[3].1.result.verdict = Verdict::Interrupted;
     runs[4].1.result.storage.details.setup.sessions = 99;
     runs.reverse();
-    let found = history("runs", runs, Vec::new()).unwrap();
+    let found = history("runs", runs, Vec::new(), 0.03).unwrap();
     assert_eq!((found.runs.len(), found.left_out.len()), (18, 2));
     let read = found
         .figures
@@ -318,7 +318,13 @@ fn a_history_names_the_run_and_the_size_of_a_change() {
         .find(|figure| figure.id == "log-write")
         .unwrap();
     assert!(steady.changes.is_empty(), "{steady:?}");
-    assert_eq!(found.sentence, "18 runs, and a change at one of them.");
+    assert!(
+        found
+            .sentence
+            .starts_with("18 runs, and a change at one of them. The newest run beside the 7 stable runs before it: "),
+        "{}",
+        found.sentence
+    );
     keeps_to(
         include_str!("../../../../docs/history.schema.json"),
         &found.to_json(),
@@ -328,10 +334,88 @@ fn a_history_names_the_run_and_the_size_of_a_change() {
         page.contains("<figcaption>read</figcaption>")
             && page.contains("Left out: runs/4: its verdict")
     );
-    let few = (1..=5).map(|seed| run(seed, 40, 1.0)).collect();
-    let said = history("runs", few, Vec::new()).unwrap_err().to_string();
+    let few = (1..=3).map(|seed| run(seed, 40, 1.0)).collect();
+    let said = history("runs", few, Vec::new(), 0.03)
+        .unwrap_err()
+        .to_string();
     assert_eq!(
         said,
-        "runs: has 5 runs that can be compared, and a history needs 6"
+        "runs: has 3 runs that can be compared, and a history needs 4"
+    );
+}
+
+/// A history of runs whose reads take these times as long.
+fn history_of(times: &[f64]) -> History {
+    let runs = times.iter().enumerate();
+    let runs = runs
+        .map(|(at, times)| run(at as u64 + 1, 40, *times))
+        .collect();
+    history("runs", runs, Vec::new(), 0.03).unwrap()
+}
+
+#[test]
+fn a_history_that_is_too_short_says_how_many_runs_it_lacks() {
+    let found = history_of(&[1.0, 1.0, 1.0, 5.0, 5.0, 5.0]);
+    assert_eq!(found.runs_missing, 2);
+    assert!(
+        found.sentence.starts_with(
+            "6 runs: cannot tell where figures change; that takes 2 more runs. The newest run is worse than the 3 stable runs before it: read +"
+        ),
+        "{}",
+        found.sentence
+    );
+    let [after_three, after_five] = [history_of(&[1.0, 1.0, 1.0, 5.0, 5.0, 5.0, 5.0, 5.0]), found];
+    assert_eq!(after_three.runs_missing, 0);
+    let read = after_three
+        .figures
+        .iter()
+        .find(|figure| figure.id == "database-read");
+    assert_eq!(read.unwrap().changes[0].at, 3);
+    assert_eq!(
+        after_five.newest.a.len(),
+        3,
+        "slow runs are not what is stable"
+    );
+}
+
+#[test]
+fn the_newest_run_is_judged_the_same_night() {
+    let worse = history_of(&[1.0, 1.0, 1.0, 5.0]);
+    assert_eq!(
+        (worse.newest.verdict, worse.newest.not_worse),
+        (Answer::Worse, false)
+    );
+    assert_eq!(worse.runs_missing, 4);
+    let better = history_of(&[1.0, 1.0, 1.0, 0.2]);
+    assert_eq!(
+        (better.newest.verdict, better.newest.not_worse),
+        (Answer::Better, true)
+    );
+    let same = history_of(&[1.0; 12]);
+    assert_eq!(same.newest.verdict, Answer::CannotTell, "{}", same.sentence);
+    assert!(
+        same.sentence
+            .starts_with("12 runs, and no change is shown. ")
+    );
+    // After a change the level is the new one.
+    let settled = history_of(&[1.0, 1.0, 1.0, 1.0, 5.0, 5.0, 5.0, 5.0, 5.0]);
+    let stable: Vec<_> = settled
+        .newest
+        .a
+        .iter()
+        .map(|run| run.run.as_str())
+        .collect();
+    assert_eq!(stable, ["runs/5", "runs/6", "runs/7", "runs/8"]);
+    assert_eq!(
+        settled.newest.verdict,
+        Answer::CannotTell,
+        "{}",
+        settled.sentence
+    );
+    let page = history_html(&worse);
+    assert!(page.contains("Newest run is worse") && page.contains("The newest run</h2>"));
+    keeps_to(
+        include_str!("../../../../docs/history.schema.json"),
+        &worse.to_json(),
     );
 }

@@ -1,4 +1,4 @@
-//! `--history`: where a series of runs changes.
+//! `--history`: where a series of runs changes, and whether the newest is worse.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use brunt_report::compare::{History, history};
 use brunt_report::{Run, history_html, one_line};
 
-use super::{CompareArgs, CompareCommandError};
+use super::{CompareArgs, CompareCommandError, gate, verdict};
 use crate::commands::report::write;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -27,15 +27,18 @@ pub(super) fn run(
             Err(error) => left_out.push(error.to_string()),
         }
     }
-    let history = history(&folder.display().to_string(), runs, left_out)?;
+    let history = history(&folder.display().to_string(), runs, left_out, args.smallest)?;
     if let Some(path) = &args.html {
         write(path, &history_html(&history), "--html")?;
     }
     match args.json {
         true => output.data(history.to_json().trim_end()),
-        false => output.show(&words(&history, args.html.as_deref())),
+        false => output.show(&words(&history, args.html.as_deref(), output)),
     }
-    Ok(Exit::Passed)
+    Ok(match args.gate {
+        true => gate(&history.newest),
+        false => Exit::Passed,
+    })
 }
 
 /// The run folders in `folder`, by name.
@@ -52,15 +55,18 @@ fn inside(folder: &Path) -> Result<Vec<PathBuf>, CompareCommandError> {
     Ok(paths)
 }
 
-fn words(history: &History, page: Option<&Path>) -> String {
+fn words(history: &History, page: Option<&Path>, output: &Output) -> String {
     let mut text = String::new();
     for why in &history.left_out {
         text.push_str(&format!("{:14}{}\n", "left out", one_line(why)));
     }
-    text.push_str(&format!("{:14}{}\n", "history", history.sentence));
+    let word = verdict(&history.newest, output);
+    let sentence = one_line(&history.sentence);
+    text.push_str(&format!("{word}  {sentence}\n"));
+    text.push_str(&format!("\n{}", history.newest_table().to_indented_text()));
     let table = history.table();
     if !table.is_empty() {
-        text.push_str(&format!("\n{}", table.to_indented_text()));
+        text.push_str(&format!("\n\n{}", table.to_indented_text()));
     }
     if let Some(path) = page {
         text.push_str(&format!("\n{:14}{}", "page", path.display()));

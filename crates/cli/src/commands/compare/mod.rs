@@ -34,6 +34,7 @@ Examples:
   brunt compare A B --gate                       for CI: 0 not worse, 1 worse, 2 cannot tell
   brunt compare A B --html compare.html          a page with both in one picture
   brunt compare --history runs                   where does a series of runs change?
+  brunt compare --history runs --gate            for CI: is the newest worse than the stable ones before?
 
 Differences below --smallest do not matter. docs/compare.md says how to read the answer, and how far to trust it.")]
 pub struct CompareArgs {
@@ -45,8 +46,8 @@ pub struct CompareArgs {
     #[arg(long, value_name = "RUN", num_args = 1..)]
     pub with: Vec<PathBuf>,
 
-    /// Look for changes in a series: the runs in this folder, oldest first
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["runs", "with", "gate", "smallest", "allow_differences"])]
+    /// Look for changes in a series: the runs in this folder, oldest first; the newest against the stable ones before it
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["runs", "with", "allow_differences"])]
     pub history: Option<PathBuf>,
 
     /// The smallest difference that matters
@@ -57,7 +58,7 @@ pub struct CompareArgs {
     #[arg(long)]
     pub allow_differences: bool,
 
-    /// Exit with 0 when B is not worse, 1 when it is, and 2 when nobody can tell
+    /// Exit with 0 when B, or the newest run of a history, is not worse, 1 when it is, and 2 when nobody can tell
     #[arg(long)]
     pub gate: bool,
 
@@ -166,6 +167,13 @@ pub(crate) fn gate(comparison: &Comparison) -> Exit {
     }
 }
 
+/// The verdict as the first word of a line.
+fn verdict(comparison: &Comparison, output: &Output) -> String {
+    let tone = Tone::from(comparison.verdict.colour());
+    let word = comparison.verdict.word().to_uppercase();
+    output.paint(tone, &format!("{word:12}"))
+}
+
 /// The comparison for the screen.
 pub(crate) fn words(comparison: &Comparison, page: Option<&Path>, output: &Output) -> String {
     let mut lines = Vec::new();
@@ -181,9 +189,7 @@ pub(crate) fn words(comparison: &Comparison, page: Option<&Path>, output: &Outpu
     });
     lines.extend(labelled("differs", differences));
     let mut text = lines.join("\n");
-    let tone = Tone::from(comparison.verdict.colour());
-    let word = comparison.verdict.word().to_uppercase();
-    let word = output.paint(tone, &format!("{word:12}"));
+    let word = verdict(comparison, output);
     text.push_str(&format!(
         "\n\n{word}  {}\n\n",
         one_line(&comparison.sentence)
