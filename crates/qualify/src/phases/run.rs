@@ -31,7 +31,7 @@ use crate::load::replication::ship_logs;
 use crate::phases::creation;
 use crate::phases::places::{self, Decision};
 use crate::phases::telling::telling;
-use crate::phases::test_run::TestRun;
+use crate::phases::test_run::{TestRun, broken_by};
 use crate::plan::Plan;
 use crate::progress::{Listener, News, Stop};
 use crate::rules::{Ending, RecordsVerified};
@@ -346,7 +346,7 @@ impl Director<'_> {
             (Some(why), _) => Ending::Broken(why),
             (None, Err(GaveUp)) => Ending::Broken(self.hung()),
             (None, Ok(closed)) => match (server.failure().or(closed.err()), self.stop.is_asked()) {
-                (Some(error), _) => Ending::Broken(error.to_string()),
+                (Some(error), _) => broken_by(&error),
                 (None, true) => Ending::Stopped,
                 (None, false) if run.log.errors > 0 => run.broken_by_errors(self.plan),
                 (None, false) => Ending::Complete,

@@ -194,8 +194,8 @@ impl TestRun {
     /// The ending of a test with errors: complete if it ran for its full length, and the errors are the storage's.
     pub(crate) fn broken_by_errors(&self, plan: &Plan) -> Ending {
         match &self.log.first_error {
-            Some(error) if !self.is_collected(plan) || is_of_environment(error) => {
-                Ending::Broken(error.to_string())
+            Some(error) if !self.is_collected(plan) || error.environment().is_some() => {
+                broken_by(error)
             }
             _ => Ending::Complete,
         }
@@ -283,17 +283,12 @@ fn is_lost_log(error: &EngineError) -> bool {
     )
 }
 
-/// Whether there is no room where there must be some: the storage does what it was told.
-fn is_of_environment(error: &EngineError) -> bool {
-    use brunt_world::{IoError, VolumeError};
-    match error {
-        EngineError::LogDiskFull(_) => true,
-        EngineError::LogFailed { error, .. }
-        | EngineError::Write { error, .. }
-        | EngineError::File { error, .. } => *error == IoError::NoSpace,
-        EngineError::Volume { error, .. } => *error == VolumeError::NoSpace,
-        _ => false,
-    }
+/// The ending of a test that `error` broke off.
+pub(crate) fn broken_by(error: &EngineError) -> Ending {
+    Ending::Broken(match error.environment() {
+        Some(why) => format!("{error}; {}", why.way_out()),
+        None => error.to_string(),
+    })
 }
 
 fn is_storage_fault(error: &EngineError) -> bool {
