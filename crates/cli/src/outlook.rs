@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use brunt_host::consent::Consent;
 use brunt_host::preflight::demands;
-use brunt_host::surroundings::{self, DeviceCounts};
+use brunt_host::surroundings;
 use brunt_host::{advice, folders, plan};
 use brunt_qualify::copies::{self, CopyPlan};
 use brunt_qualify::error::RunError;
@@ -70,7 +70,7 @@ pub fn outlook(scenario: &Scenario, consent: Consent, out: &Path) -> Result<Outl
     let backend = real.backend();
     let around = Surroundings {
         setup: setup::errors(scenario),
-        ..surroundings::surroundings(&plan, &places, &DeviceCounts::new(), &backend, origin)
+        ..surroundings::forecast(&plan, &places, &backend, origin)
     };
     let obstacles = foreseen(&plan, &around);
     let mut advice = advice::advice(&plan, &places);

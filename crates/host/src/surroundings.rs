@@ -6,14 +6,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use brunt_qualify::plan::Plan;
-use brunt_qualify::result::{Surroundings, THROUGH_CACHE, VolumeUse};
+use brunt_qualify::result::{Beneath, Surroundings, THROUGH_CACHE, VolumeUse};
 use brunt_qualify::rules::SystemLog;
 use brunt_report::result::{
     Backend, Device, Durability, Machine, Origin, Redundancy, Volume, World, WriteCache,
 };
 use brunt_units::ByteSize;
 use brunt_world_real::facts::{self, BlockDevice, DiskCounters, IoLimit, Made, Place, Stack};
-use brunt_world_real::{Backend as RealBackend, Kind};
+use brunt_world_real::{Backend as RealBackend, Kind, is_direct};
 use rustix::fs::statvfs;
 
 /// A file system in use, and what lies on it.
@@ -29,6 +29,9 @@ pub struct Used {
     redundancy: Vec<facts::Redundancy>,
     pub(crate) databases: Vec<usize>,
     pub(crate) logs: Vec<usize>,
+    /// A folder on it that is there.
+    folder: PathBuf,
+    beneath: Beneath,
 }
 
 /// What the kernel counted of each device during the collection, by its name.
@@ -53,6 +56,17 @@ impl Used {
         is_counted.then_some((reads, ByteSize::bytes(bytes)))
     }
 
+    /// The file server, as the kernel names it in its messages: `nas` of `nas:/export`.
+    fn server(&self) -> Option<&str> {
+        let system = self.place.file_system.as_deref()?;
+        let source = self.place.source.as_deref()?;
+        match system {
+            "nfs" | "nfs4" => Some(source.rsplit_once(":/")?.0.trim_matches(['[', ']'])),
+            "cifs" | "smb3" => source.trim_start_matches('/').split('/').next(),
+            _ => None,
+        }
+    }
+
     fn file_system(&self) -> String {
         let unknown = || "unknown file system".to_owned();
         self.place.file_system.clone().unwrap_or_else(unknown)
@@ -73,7 +87,10 @@ impl Used {
             .device
             .as_ref()
             .map_or_else(Stack::default, |device| facts::stack(&device.name));
+        let holding = |file: &Path| facts::place(file).ok()?.file_system;
         Some(Self {
+            folder: path.to_owned(),
+            beneath: beneath(place.file_system.as_deref(), &stack, &holding),
             bytes: statvfs(path)
                 .ok()
                 .map(|space| ByteSize::bytes(space.f_blocks.saturating_mul(space.f_frsize))),
@@ -186,12 +203,25 @@ pub fn all_devices(plan: &Plan, places: &[Used]) -> Vec<String> {
     let controllers = stacks
         .clone()
         .flat_map(|device| facts::controllers(&device.name));
+    let servers = places().filter_map(Used::server).map(str::to_owned);
     let all: BTreeSet<String> = stacks
         .map(|device| device.name.clone())
         .chain(controllers)
         .chain(own)
+        .chain(servers)
         .collect();
     all.into_iter().collect()
+}
+
+/// Mount points of the volumes of `plan` of which the kernel says nothing, because no device is known under them.
+pub fn unheard(plan: &Plan, places: &[Used]) -> Vec<String> {
+    let beside: Vec<Used> = copied_to(plan).filter_map(Used::at).collect();
+    let all = places.iter().chain(&beside);
+    let without = all.filter(|used| used.stack.leaves.is_empty() && used.server().is_none());
+    let mounts: BTreeSet<String> = without
+        .map(|used| used.mount().display().to_string())
+        .collect();
+    mounts.into_iter().collect()
 }
 
 #[cfg(test)]
@@ -217,6 +247,8 @@ impl Used {
             },
             databases: Vec::new(),
             logs: Vec::new(),
+            folder: mount.to_owned(),
+            beneath: Beneath::Devices,
         }
     }
 
@@ -284,6 +316,7 @@ pub fn surroundings(
         device_read: used.reads(counted).map(|(_, bytes)| bytes),
         databases: used.databases.clone(),
         logs: used.logs.clone(),
+        beneath: used.beneath.clone(),
     };
     let cached_writes = cached_writes(places);
     Surroundings {
@@ -337,6 +370,83 @@ pub fn io_limits(places: &[Used]) -> Vec<String> {
         format!("{limit} on {device} in {}", group.display())
     });
     words.collect()
+}
+
+/// The same before anything was opened: whether I/O will bypass the page cache is tried in each folder, with a file without a name.
+pub fn forecast(
+    plan: &Plan,
+    places: &[Used],
+    backend: &RealBackend,
+    origin: Origin,
+) -> Surroundings {
+    let mut around = surroundings(plan, places, &DeviceCounts::new(), backend, origin);
+    let tried = places.iter().map(|used| is_direct(&used.folder));
+    if tried.flatten().any(|is_direct| !is_direct) {
+        around.backend.direct = false;
+    }
+    around
+}
+
+/// Beginnings of the names of devices that are memory: compressed memory, RAM disks, the kernel's null device.
+const MEMORY_DEVICES: [&str; 3] = ["zram", "ram", "nullb"];
+/// Parts of the models of devices that are memory: the debug host of the kernel's SCSI layer, the RAM disk of its target.
+const MEMORY_MODELS: [&str; 2] = ["scsi_debug", "RAMDISK"];
+const MEMORY_SYSTEMS: [&str; 2] = ["tmpfs", "ramfs"];
+/// Beginnings of the names of devices that a program serves: a network block device, a block device in user space.
+const SERVED_DEVICES: [&str; 2] = ["nbd", "ublkb"];
+
+/// What a file system of the type `system` on `stack` lies on; `holding` tells the type of the file system that holds a file.
+fn beneath(
+    system: Option<&str>,
+    stack: &Stack,
+    holding: &dyn Fn(&Path) -> Option<String>,
+) -> Beneath {
+    let files = stack
+        .devices
+        .iter()
+        .filter_map(|device| match &device.made {
+            Made::Loop { file, .. } => holding(file),
+            _ => None,
+        });
+    let systems: Vec<String> = system.map(str::to_owned).into_iter().chain(files).collect();
+    let is_numbered = |name: &str, of: &&str| {
+        let rest = name.strip_prefix(of);
+        rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let is_memory = |device: &&BlockDevice| {
+        let has = |part: &&str| {
+            device
+                .model
+                .as_ref()
+                .is_some_and(|model| model.contains(part))
+        };
+        MEMORY_DEVICES
+            .iter()
+            .any(|of| is_numbered(&device.name, of))
+            || MEMORY_MODELS.iter().any(|part| has(part))
+    };
+    let is_served = |device: &&BlockDevice| {
+        let mut served = SERVED_DEVICES.iter();
+        served.any(|of| is_numbered(&device.name, of))
+    };
+    let named = |device: &BlockDevice| device.name.clone();
+    let mut of_memory = systems
+        .iter()
+        .filter(|system| MEMORY_SYSTEMS.contains(&system.as_str()));
+    if let Some(system) = of_memory.next() {
+        return Beneath::Memory(system.clone());
+    }
+    if let Some(device) = stack.devices.iter().find(is_memory) {
+        return Beneath::Memory(named(device));
+    }
+    if let Some(system) = systems.iter().find(|system| system.starts_with("fuse")) {
+        return Beneath::Program(system.clone());
+    }
+    match stack.devices.iter().find(is_served) {
+        Some(device) => Beneath::Program(named(device)),
+        None if stack.leaves.is_empty() => Beneath::Unknown,
+        None => Beneath::Devices,
+    }
 }
 
 /// Devices that are files whose I/O goes through the page cache, and these files.
@@ -464,7 +574,7 @@ fn machine() -> Machine {
             .processors
             .and_then(|count| count.try_into().ok())
             .unwrap_or(0),
-        memory_bytes: host.memory.map_or(0, ByteSize::get),
+        memory_bytes: facts::memory_that_caches().map_or(0, ByteSize::get),
     }
 }
 
@@ -495,6 +605,59 @@ mod tests {
             Some((0, ByteSize::bytes(0))),
             "reads came from a cache"
         );
+    }
+
+    #[test]
+    fn memory_and_programs_are_known_by_name() {
+        let device = |name: &str| BlockDevice {
+            name: name.to_owned(),
+            ..BlockDevice::default()
+        };
+        let on = |system: &str, devices: Vec<BlockDevice>| {
+            let leaves = devices.last().map(|device| device.name.clone());
+            let holding = |file: &Path| file.starts_with("/dev/shm").then(|| "tmpfs".to_owned());
+            let leaves = leaves.into_iter().collect();
+            beneath(Some(system), &Stack { devices, leaves }, &holding)
+        };
+        let named = |name: &str| on("ext4", vec![device("dm-0"), device(name)]);
+        for drive in [
+            "sda", "nvme0n1", "vda", "md127", "rbd0", "drbd1", "ramses", "mmcblk0",
+        ] {
+            assert_eq!(named(drive), Beneath::Devices, "{drive}");
+        }
+        for memory in ["zram0", "ram0", "nullb1"] {
+            assert_eq!(named(memory), Beneath::Memory(memory.to_owned()));
+        }
+        for served in ["nbd0", "nbd15p1", "ublkb0"] {
+            assert_eq!(named(served), Beneath::Program(served.to_owned()));
+        }
+        let debug = BlockDevice {
+            model: Some("Linux scsi_debug".to_owned()),
+            ..device("sdc")
+        };
+        assert_eq!(on("xfs", vec![debug]), Beneath::Memory("sdc".to_owned()));
+        let file = |path: &str| BlockDevice {
+            made: Made::Loop {
+                file: path.into(),
+                direct: Some(true),
+            },
+            ..device("loop0")
+        };
+        let tmpfs = Beneath::Memory("tmpfs".to_owned());
+        assert_eq!(on("ext4", vec![file("/dev/shm/disk")]), tmpfs);
+        assert_eq!(
+            on("ext4", vec![file("/srv/disk"), device("sda")]),
+            Beneath::Devices
+        );
+        assert_eq!(on("tmpfs", Vec::new()), tmpfs);
+        assert_eq!(on("ramfs", Vec::new()), Beneath::Memory("ramfs".to_owned()));
+        let fuse = Beneath::Program("fuse.sshfs".to_owned());
+        assert_eq!(
+            on("fuse.sshfs", vec![device("sda")]),
+            fuse,
+            "a name that it chose"
+        );
+        assert_eq!(on("overlay", Vec::new()), Beneath::Unknown);
     }
 
     #[test]

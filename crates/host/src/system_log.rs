@@ -30,16 +30,22 @@ const MESSAGES_MAX: u32 = 1_000_000;
 #[derive(Debug)]
 pub struct Listening {
     devices: Vec<String>,
+    /// Mount points without a device.
+    unheard: Vec<String>,
     log: Result<File, String>,
 }
 
 impl Listening {
-    /// Begins to listen for messages about these devices.
-    pub fn begin(devices: Vec<String>) -> Self {
+    /// Begins to listen for messages about these devices; of the volumes at `unheard` the kernel says nothing.
+    pub fn begin(devices: Vec<String>, unheard: Vec<String>) -> Self {
         let log = opened().map_err(|error| {
             format!("{LOG} cannot be read: {error}; try `journalctl -k`, or run as root")
         });
-        Self { devices, log }
+        Self {
+            devices,
+            unheard,
+            log,
+        }
     }
 
     /// What was said since.
@@ -49,10 +55,23 @@ impl Listening {
             _ if devices.is_empty() => not_measured("no block device is known under the volumes"),
             Err(why) => not_measured(why),
             Ok(log) => match messages(log) {
-                Ok(messages) => judged(devices, messages.iter().map(String::as_str)),
+                Ok(messages) => {
+                    let heard = judged(devices, messages.iter().map(String::as_str));
+                    whole(heard, &self.unheard)
+                }
                 Err(error) => not_measured(&format!("{LOG}: {error}")),
             },
         }
+    }
+}
+
+/// What was heard, unless it is too little to say that there were no errors.
+fn whole(heard: SystemLog, unheard: &[String]) -> SystemLog {
+    match unheard.first() {
+        Some(mount) if heard.errors == Some(0) => {
+            not_measured(&format!("no block device is known under {mount}"))
+        }
+        _ => heard,
     }
 }
 
@@ -136,17 +155,19 @@ fn names(text: &str, device: &str) -> bool {
     let controller = facts::controller_of(device);
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
     let mut words = words.map(|word| word.trim_matches('-'));
-    words.any(|word| {
-        let Some(rest) = word.strip_prefix(device) else {
-            return controller.as_deref() == Some(word);
-        };
-        let partition = match device.ends_with(|c: char| c.is_ascii_digit()) {
-            true => rest.strip_prefix('p').unwrap_or("-"),
-            false => rest,
-        };
-        let is_number = |text: &str| text.chars().all(|c| c.is_ascii_digit());
-        rest.is_empty() || is_number(partition)
-    })
+    // An address has no word of its own.
+    device.contains(['.', ':']) && text.contains(device)
+        || words.any(|word| {
+            let Some(rest) = word.strip_prefix(device) else {
+                return controller.as_deref() == Some(word);
+            };
+            let partition = match device.ends_with(|c: char| c.is_ascii_digit()) {
+                true => rest.strip_prefix('p').unwrap_or("-"),
+                false => rest,
+            };
+            let is_number = |text: &str| text.chars().all(|c| c.is_ascii_digit());
+            rest.is_empty() || is_number(partition)
+        })
 }
 
 #[cfg(test)]
@@ -170,6 +191,16 @@ mod tests {
             ("XFS (dm-3): log I/O error", "dm-3", true),
             ("XFS (dm-31): log I/O error", "dm-3", false),
             ("md/raid1:md127: Disk failure", "md127", true),
+            (
+                "nfs: server mail-nas not responding, still trying",
+                "mail-nas",
+                true,
+            ),
+            (
+                "nfs: server 10.0.0.5 not responding, still trying",
+                "10.0.0.5",
+                true,
+            ),
         ] {
             assert_eq!(names(text, device), is_named, "{text} {device}");
         }
@@ -196,6 +227,20 @@ mod tests {
             (warned.errors, warned.remark.as_str()),
             (Some(0), "vda: slow")
         );
+    }
+
+    #[test]
+    fn a_volume_without_a_device_leaves_the_log_open() {
+        let log = |errors| SystemLog {
+            errors,
+            ..SystemLog::default()
+        };
+        let mount = ["/srv".to_owned()];
+        assert_eq!(whole(log(Some(0)), &[]), log(Some(0)));
+        assert_eq!(whole(log(Some(2)), &mount), log(Some(2)));
+        let open = whole(log(Some(0)), &mount);
+        assert_eq!(open.errors, None);
+        assert_eq!(open.remark, "no block device is known under /srv");
     }
 
     /// A log that gives one message for each read, and then has no more for now.
@@ -227,9 +272,10 @@ mod tests {
 
     #[test]
     fn without_devices_nothing_is_measured() {
-        let log = Listening::begin(Vec::new()).heard();
+        let log = Listening::begin(Vec::new(), Vec::new()).heard();
         assert_eq!(log.errors, None);
         let closed = Listening {
+            unheard: Vec::new(),
             devices: vec!["vda".to_owned()],
             log: Err("closed".to_owned()),
         }

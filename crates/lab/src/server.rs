@@ -12,7 +12,7 @@ use brunt_qualify::phases::simulation::simulate;
 use brunt_qualify::phases::test_run::TestRun;
 use brunt_qualify::plan::{CopyPlan, DatabasePlan, InstancePlan, Plan};
 use brunt_qualify::progress::{Listener, News, Stop};
-use brunt_qualify::result::{Surroundings, VolumeUse, result};
+use brunt_qualify::result::{Beneath, Surroundings, VolumeUse, result};
 use brunt_qualify::sampling::Recorded;
 use brunt_report::result::{
     Backend, BusyPart, Durability, Machine, Origin, RunResult, Volume, World as Kind, WriteCache,
@@ -210,6 +210,7 @@ impl Server {
                 .filter(|(_, instance)| instance.log.starts_with(&path))
                 .map(|(at, _)| at)
                 .collect(),
+            beneath: Beneath::Devices,
         }
     }
 }

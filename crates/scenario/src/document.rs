@@ -45,7 +45,7 @@ pub enum Subject {
 use Subject::{Load, ModelledTest, Organisation as Org, RealDrill as Real, Test};
 
 /// Every key at the top, and the subjects that have it.
-const SECTIONS: [(&str, &[Subject]); 36] = [
+pub(super) const SECTIONS: [(&str, &[Subject]); 36] = [
     ("name", &[Test, ModelledTest, Real, Load, Org]),
     ("description", &[Test, ModelledTest, Real, Load, Org]),
     ("solution", &[Test, ModelledTest, Real]),

@@ -22,6 +22,8 @@ mod engine;
 mod events;
 mod format;
 mod instances;
+#[cfg(test)]
+mod lighter;
 mod limits;
 mod mailboxes;
 mod mistakes;

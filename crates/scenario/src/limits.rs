@@ -10,7 +10,7 @@ use super::format::span;
 use super::place::Refusal;
 use super::section::{self, Section};
 
-const KEYS: [&str; 10] = [
+pub(super) const KEYS: [&str; 10] = [
     "read_average",
     "read_sample",
     "log_average",

@@ -26,7 +26,7 @@ pub struct Profile {
     pub load: LoadPlan,
 }
 
-const KEYS: [&str; 19] = [
+pub(super) const KEYS: [&str; 19] = [
     "version",
     "page",
     "log_file",

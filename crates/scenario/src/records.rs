@@ -10,7 +10,7 @@ use super::format::size;
 use super::place::Refusal;
 use super::section::{self, Section};
 
-const KEYS: [&str; 5] = [
+pub(super) const KEYS: [&str; 5] = [
     "short",
     "long",
     "compressible_percent",

@@ -8,7 +8,7 @@ use super::format::size;
 use super::place::Refusal;
 use super::section::{self, Section};
 
-const KEYS: [&str; 1] = ["cache"];
+pub(super) const KEYS: [&str; 1] = ["cache"];
 
 /// Reads `[storage]`: how much the storage itself caches.
 pub(super) fn read(top: &mut Section) -> Result<Option<ByteSize>, Refusal> {

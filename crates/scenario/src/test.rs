@@ -56,7 +56,7 @@ pub struct Test {
     pub precision: Option<f64>,
 }
 
-const KEYS: [&str; 18] = [
+pub(super) const KEYS: [&str; 18] = [
     "kind",
     "duration",
     "min_warmup",

@@ -34,7 +34,7 @@ pub use direct_write::direct_writes_are_cached;
 pub use disk_settings::{DiskSettings, Transport, disk_settings};
 pub use diskstats::{DiskCounters, disk_counters};
 pub use frequency::frequency_mhz;
-pub use host::{Host, host};
+pub use host::{Host, host, memory_that_caches};
 pub use limits::{GroupLimits, IoLimit, group_limits, io_limits};
 pub use load::{
     Pressure, ProcessorTimes, memory_available, pressure, processor_times, thread_use, throttled,

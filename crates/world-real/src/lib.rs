@@ -45,6 +45,7 @@ mod world;
 pub use backend::{Access, Backend, Choice, ChoiceError, Kind, TaskRun};
 pub use clock::{ClockZero, OsClock, YIELD_AFTER};
 pub use lock::{FolderLock, LOCK_FILE, LockError};
+pub use names::is_direct;
 pub use reactor::RealReactor;
 pub use roots::Roots;
 pub use shortage::Allocator;

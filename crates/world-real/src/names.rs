@@ -87,6 +87,13 @@ fn check(status: &fs::Stat, mode: OpenMode) -> Result<(), VolumeError> {
     }
 }
 
+/// Whether files in `folder` bypass the page cache; `None` where that cannot be tried. The file that tries it has no name.
+pub fn is_direct(folder: &Path) -> Option<bool> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let file = fs::open(folder, flags, Mode::RUSR | Mode::WUSR).ok()?;
+    Some(matches!(make_direct(&file), Access::Direct { .. }))
+}
+
 fn make_direct(file: &OwnedFd) -> Access {
     let in_memory = fs::fstatfs(file)
         .is_ok_and(|status| IN_MEMORY.contains(&u64::try_from(status.f_type).unwrap_or(0)));

@@ -6,6 +6,7 @@
 mod circumstances;
 mod evidence;
 mod instances;
+pub mod lighter;
 mod phases;
 pub mod qualifies;
 mod setup;
@@ -87,6 +88,22 @@ pub struct VolumeUse {
     pub databases: Vec<usize>,
     /// Logs on it, by their instance.
     pub logs: Vec<usize>,
+    /// What it lies on.
+    pub beneath: Beneath,
+}
+
+/// What a file system lies on, as far as it can flatter a test.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Beneath {
+    /// Devices.
+    #[default]
+    Devices,
+    /// Nothing that is known.
+    Unknown,
+    /// Memory, by the name of the device or file system: `zram0`, `tmpfs`.
+    Memory(String),
+    /// A program that serves it, which may cache: `nbd0`, `fuse.sshfs`.
+    Program(String),
 }
 
 /// The result of `run`.

@@ -37,14 +37,14 @@ pub struct Circumstances {
     pub reached_devices: bool,
     /// Whether the storage achieved the target with its headroom.
     pub headroom: bool,
-    /// Limits that are looser than the version's, in words.
-    pub looser_limits: Vec<String>,
+    /// Keys that make the test lighter than one of its version, in words.
+    pub lighter: Vec<String>,
+    /// Volumes on which a test may be measuring memory, in words.
+    pub volumes: Vec<String>,
     /// What kept the machine from running the program, in words.
     pub host: Option<String>,
     /// The smallest share of its volume that the databases on it fill, 0 to 1.
     pub volume_share: Option<f64>,
-    /// What held sessions back besides the storage.
-    pub scheduling: Option<String>,
     /// What is wrong with how the storage is set up, in words with the way out.
     pub setup: Vec<String>,
     /// Number of injected faults.
@@ -105,12 +105,13 @@ pub fn obstacles(circumstances: &Circumstances) -> Vec<String> {
     }
     if !circumstances.headroom {
         reasons.push(
-            "the headroom was not shown: more sessions (--tune finds them), or headroom_percent = 0"
+            "the headroom was not shown: more sessions (--tune finds them), or a lower target"
                 .to_owned(),
         );
     }
     reasons.extend(circumstances.setup.clone());
-    reasons.extend(circumstances.looser_limits.clone());
+    reasons.extend(circumstances.lighter.clone());
+    reasons.extend(circumstances.volumes.clone());
     let cache = circumstances.array_cache;
     if let Some(cache) = cache.filter(|cache| *cache > circumstances.data) {
         reasons.push(format!(
@@ -135,7 +136,6 @@ pub fn obstacles(circumstances: &Circumstances) -> Vec<String> {
         ));
     }
     reasons.extend(circumstances.host.clone());
-    reasons.extend(circumstances.scheduling.clone());
     reasons
 }
 
@@ -179,10 +179,10 @@ mod tests {
             headroom: true,
             cached_files: Vec::new(),
             cached_writes: Vec::new(),
-            looser_limits: Vec::new(),
+            lighter: Vec::new(),
+            volumes: Vec::new(),
             host: None,
             volume_share: Some(VOLUME_SHARE_MIN),
-            scheduling: None,
             setup: Vec::new(),
             faults: 0,
             carried: None,
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn each_obstacle_is_named() {
-        let cases: [(&str, Circumstances); 15] = [
+        let cases: [(&str, Circumstances); 16] = [
             (
                 "direct writes in /db through the page cache of the operating system: XFS, or on btrfs `chattr +C`",
                 Circumstances {
@@ -311,7 +311,14 @@ mod tests {
             (
                 "read_average 5 s",
                 Circumstances {
-                    looser_limits: vec!["read_average 5 s, and".to_owned()],
+                    lighter: vec!["read_average 5 s, and".to_owned()],
+                    ..good()
+                },
+            ),
+            (
+                "/mnt is in memory",
+                Circumstances {
+                    volumes: vec!["/mnt is in memory".to_owned()],
                     ..good()
                 },
             ),

@@ -6,11 +6,9 @@
 use brunt_report::decimals;
 use brunt_report::result::{Outcome, Rule, Tuning};
 use brunt_units::Span;
-use brunt_workload::profile::Version;
 
 use super::{Evidence, RuleId, StreamLatency, batch_means};
 use crate::goal::Target;
-use crate::kinds::TestKind;
 use crate::plan::Limits;
 
 /// Tolerated samples over the limit among `samples`; `most` is the version's own number.
@@ -166,79 +164,7 @@ pub(crate) fn shows_headroom(target: Target, achieved: Option<f64>, limits: &Lim
     rule.is_none_or(|rule| rule.outcome == Outcome::Ok)
 }
 
-/// The limits `used` that are looser than those of `version`, in words.
-pub(crate) fn looser(used: &Limits, kind: TestKind, version: Version) -> Vec<String> {
-    let own = Limits::of(version.profile(), kind);
-    let time = |span: Span| match span >= Span::seconds(1) {
-        true => format!("{} s", span.as_seconds()),
-        false => format!("{} ms", span.as_millis()),
-    };
-    let times = [
-        (
-            "read_average",
-            used.latency.read_mean,
-            own.latency.read_mean,
-        ),
-        (
-            "read_sample",
-            used.latency.read_sample,
-            own.latency.read_sample,
-        ),
-        ("log_average", used.latency.log_mean, own.latency.log_mean),
-        (
-            "log_sample",
-            used.latency.log_sample,
-            own.latency.log_sample,
-        ),
-    ];
-    let times = times.map(|(key, used, own)| (key, used > own, time(used), time(own)));
-    let count = |key, used: u32, own: u32| (key, used > own, used.to_string(), own.to_string());
-    let (stalls, own_stalls) = (used.stalls_per_s, own.stalls_per_s);
-    let others = [
-        count("excursions", used.excursions, own.excursions),
-        count("margin_percent", used.margin_percent, own.margin_percent),
-        (
-            "stalls_per_s",
-            stalls > own_stalls,
-            stalls.to_string(),
-            own_stalls.to_string(),
-        ),
-    ];
-    let looser = times.into_iter().chain(others).filter(|(_, is, ..)| *is);
-    looser
-        .map(|(key, _, used, own)| format!("{key} {used}, and {version} allows {own}"))
-        .collect()
-}
-
 /// `rate` less the margin of the limits.
 pub(crate) fn less_margin(rate: f64, limits: &Limits) -> f64 {
     rate * f64::from(100 - limits.margin_percent.min(100)) / 100.0
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_looser_limit_is_named_and_a_stricter_one_is_not() {
-        let (kind, version) = (TestKind::Performance, Version::Exchange2013);
-        let own = Limits::of(version.profile(), kind);
-        assert_eq!(looser(&own, kind, version), [""; 0]);
-        let mut used = own;
-        used.latency.read_mean = Span::seconds(5);
-        used.latency.log_mean = Span::millis(1);
-        used.latency.log_sample = Span::millis(150);
-        (used.excursions, used.stalls_per_s, used.margin_percent) = (7, 1.5, 4);
-        assert_eq!(
-            looser(&used, kind, version),
-            [
-                "read_average 5 s, and Exchange 2013 allows 20 ms",
-                "log_sample 150 ms, and Exchange 2013 allows 100 ms",
-                "excursions 7, and Exchange 2013 allows 6",
-                "stalls_per_s 1.5, and Exchange 2013 allows 1",
-            ]
-        );
-        let stress = looser(&own, TestKind::Stress, version);
-        assert_eq!(stress, [""; 0], "those of stress are looser still");
-    }
 }

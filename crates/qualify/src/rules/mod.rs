@@ -29,7 +29,7 @@ pub use evidence::{
 pub use id::RuleId;
 pub(crate) use integrity::integrity;
 pub use limits::tolerated;
-pub(crate) use limits::{less_margin, looser, shows_headroom};
+pub(crate) use limits::{less_margin, shows_headroom};
 pub use replicas::ReplicaOutcome;
 pub use system_log::SystemLog;
 pub use verdict::{Ending, sentence, verdict};

@@ -4,14 +4,14 @@
 use crate::small::{Left, Small, fails, outcome, plan};
 use brunt_qualify::plan::Plan;
 use brunt_qualify::pulse::Standstill;
-use brunt_qualify::result::{Surroundings, VolumeUse, foreseen};
+use brunt_qualify::result::{Beneath, Surroundings, VolumeUse, foreseen};
 use brunt_qualify::rules::{RuleId, SystemLog};
 use brunt_report::RunResult;
 use brunt_report::host_counters::{OWN_PROCESSOR, STEAL, THROTTLED};
 use brunt_report::result::{HostCounter, Outcome, Verdict, Volume};
 use brunt_units::{ByteSize, Span};
 
-/// A short test; its length is the only reason not to qualify.
+/// A short test of small pages; both are reasons not to qualify, and the only ones.
 fn test() -> (Left, Plan) {
     let plan = plan();
     (Small::new(1).run(&plan), plan)
@@ -48,6 +48,7 @@ fn machine(test: &Left, surroundings: &mut Surroundings, percent: u64, gib: u64)
         device_read: Some(ByteSize::bytes((engine * percent).div_euclid(100))),
         databases: vec![0, 1],
         logs: vec![0, 1],
+        beneath: Beneath::Devices,
     }];
     surroundings.machine.memory_bytes = 1 << 20;
     surroundings.host = vec![
@@ -161,6 +162,14 @@ fn slow_and_fast() -> [Left; 2] {
     [Span::millis(30), Span::micros(200)].map(on)
 }
 
+/// The rule that explains why a test is invalid fails; beside a pass it advises.
+fn blamed(verdict: Verdict) -> Outcome {
+    match verdict {
+        Verdict::Invalid => Outcome::Failed,
+        _ => Outcome::Advisory,
+    }
+}
+
 #[test]
 fn a_program_that_stood_still_is_not_the_storages_fault() {
     let plan = plan();
@@ -183,7 +192,7 @@ fn a_program_that_stood_still_is_not_the_storages_fault() {
         assert_ne!(ran.verdict, Verdict::Invalid);
         still(&mut test, Span::seconds(9));
         let stood = test.result(&plan);
-        fails(&stood, RuleId::TesterStandstill, Outcome::Advisory);
+        fails(&stood, RuleId::TesterStandstill, blamed(wanted));
         assert_eq!(stood.verdict, wanted);
         let reason = "brunt did not run for 9.0 s, 7 s after the start";
         assert!(reasons(&stood).contains(reason), "{}", reasons(&stood));
@@ -204,7 +213,7 @@ fn a_limit_on_io_is_not_the_storages_fault() {
         assert_ne!(free.verdict, Verdict::Invalid);
         let limit = "rbps=1048576 on sda in /sys/fs/cgroup/batch";
         let limited = told(vec![limit.to_owned()]);
-        fails(&limited, RuleId::HostIoLimits, Outcome::Advisory);
+        fails(&limited, RuleId::HostIoLimits, blamed(wanted));
         assert_eq!(limited.verdict, wanted);
         assert!(reasons(&limited).contains(limit), "{}", reasons(&limited));
     }
@@ -260,9 +269,15 @@ fn each_circumstance_that_flatters_is_a_reason() {
     let nothing = told(&plan, |_| {});
     assert_eq!(
         nothing,
-        ["measured for 20 s, not for 2 hours: --duration 2h"]
+        [
+            "measured for 20 s, not for 2 hours: --duration 2h",
+            "page 4 KiB, and Exchange 2013 has 32 KiB"
+        ]
     );
-    let cases: [(&str, Change); 3] = [
+    let cases: [(&str, Change); 4] = [
+        ("/mnt/a is in memory (zram0)", |s| {
+            s.volumes[0].beneath = Beneath::Memory("zram0".to_owned());
+        }),
         ("through the page cache", |s| s.backend.direct = false),
         ("less than the machine's memory", |s| {
             s.machine.memory_bytes = 1 << 30;
@@ -273,8 +288,9 @@ fn each_circumstance_that_flatters_is_a_reason() {
     ];
     for (word, change) in cases {
         let reasons = told(&plan, change);
-        assert_eq!(reasons.len(), 2, "{reasons:?}");
-        assert!(reasons[1].contains(word), "{reasons:?}");
+        assert_eq!(reasons.len(), 3, "{reasons:?}");
+        let is_named = |reason: &String| reason.contains(word);
+        assert!(reasons.iter().any(is_named), "{reasons:?}");
     }
     let cached = Plan {
         array_cache: Some(ByteSize::gib(1)),
@@ -282,7 +298,7 @@ fn each_circumstance_that_flatters_is_a_reason() {
     };
     let reasons = told(&cached, |_| {});
     assert!(
-        reasons[1].contains("less than the storage's cache (1 GiB)"),
+        reasons[2].contains("less than the storage's cache (1 GiB)"),
         "{reasons:?}"
     );
     // A length of two hours would qualify.

@@ -46,6 +46,31 @@ pub fn host() -> Host {
     }
 }
 
+/// Memory that may hold what a test reads: all that the machine has, not only what a container is shown. A limit of a control group counts
+/// where the machine does not tell.
+pub fn memory_that_caches() -> Option<ByteSize> {
+    let physical = physical_memory(Path::new("/sys/devices/system/memory"));
+    let limit = || super::group_limits().memory;
+    host().memory.max(physical.or_else(limit))
+}
+
+/// All blocks of memory that are online. Source: kernel documentation, `admin-guide/mm/memory-hotplug`.
+fn physical_memory(tree: &Path) -> Option<ByteSize> {
+    let block = text(&tree.join("block_size_bytes"))?;
+    let block = u64::from_str_radix(&block, 16).ok()?;
+    let entries = fs::read_dir(tree).ok()?.filter_map(Result::ok);
+    let online = entries.filter(|entry| {
+        let name = entry.file_name();
+        let is_block = name
+            .to_str()
+            .and_then(|name| name.strip_prefix("memory"))
+            .is_some_and(|number| number.parse::<u64>().is_ok());
+        is_block && text(&entry.path().join("state")).as_deref() == Some("online")
+    });
+    let bytes = block.checked_mul(online.count() as u64)?;
+    (bytes > 0).then(|| ByteSize::bytes(bytes))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,5 +80,24 @@ mod tests {
         let host = host();
         assert!(!host.kernel.is_empty() && !host.architecture.is_empty());
         assert!(host.memory > Some(ByteSize::mib(1)));
+        assert!(memory_that_caches() >= host.memory);
+    }
+
+    #[test]
+    fn memory_that_a_container_is_not_shown_counts() {
+        let tree = tempfile::tempdir().unwrap();
+        assert_eq!(physical_memory(tree.path()), None);
+        fs::write(tree.path().join("block_size_bytes"), "8000000\n").unwrap();
+        for (block, state) in [
+            ("memory0", "online"),
+            ("memory32", "online"),
+            ("memory33", "offline"),
+        ] {
+            let block = tree.path().join(block);
+            fs::create_dir(&block).unwrap();
+            fs::write(block.join("state"), state).unwrap();
+        }
+        fs::create_dir(tree.path().join("power")).unwrap();
+        assert_eq!(physical_memory(tree.path()), Some(ByteSize::mib(256)));
     }
 }

@@ -250,9 +250,10 @@ fn test(
         let origin = version::origin(plan.seed, plan.run.to_string());
         surroundings::surroundings(&plan, &places, counted, backend, origin)
     };
+    let origin = version::origin(plan.seed, plan.run.to_string());
     let before = Surroundings {
         setup: setup::errors(scenario),
-        ..around(&DeviceCounts::new(), &backend)
+        ..surroundings::forecast(&plan, &places, &backend, origin)
     };
     let obstacles = foreseen(&plan, &before);
     output.talk(&qualifies(&obstacles));
@@ -263,7 +264,10 @@ fn test(
     folder.write("scenario.toml", scenario.to_toml().as_bytes())?;
     folder.write("result.json", outline.to_json().as_bytes())?;
     let devices = surroundings::devices(&places);
-    let mut kernel = Listening::begin(surroundings::all_devices(&plan, &places));
+    let mut kernel = Listening::begin(
+        surroundings::all_devices(&plan, &places),
+        surroundings::unheard(&plan, &places),
+    );
     let recorder = match interrupted {
         Some(interrupted) => Recorder::carry_on(folder, devices, interrupted.recorded())?,
         None => Recorder::begin(folder, devices)?,

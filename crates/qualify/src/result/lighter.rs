@@ -1,0 +1,498 @@
+//! Every key of a test's scenario, and whether it can make the load lighter than that of the version, or what is written easier to
+//! store than mail. A value that does is a reason not to qualify.
+//!
+//! A key is *neutral* where a lighter value shows elsewhere (in the rate, in a size, in a rule), or where there is none. A test of
+//! `brunt-scenario` goes through the whole language: a new key has no place in it before it is in this table.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use brunt_ese::instance::Circular;
+use brunt_report::decimals;
+use brunt_units::{ByteSize, Span};
+use brunt_workload::mix::Kind;
+use brunt_workload::profile::CheckpointPacing;
+use brunt_workload::session::Scheduling;
+
+use crate::goal::{HEADROOM_PERCENT, Target};
+use crate::kinds::Work::{self, BackUp, Load, Replay};
+use crate::plan::{EnginePlan, LOGS, Limits, LoadPlan, Plan, log_buffer};
+
+/// A key of a scenario.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// Its table and its name, or the table alone for all of its keys: `profile.page`, `solution`.
+    pub name: &'static str,
+    effect: Effect,
+}
+
+/// What a key does to the load.
+#[derive(Clone, Copy, Debug)]
+enum Effect {
+    /// Nothing that this has to name.
+    Neutral,
+    /// A value beyond that of the version makes tests of this work lighter.
+    Beyond(&'static [Work], Side, Source, fn(&Plan) -> Option<Value>),
+    /// What makes it lighter takes more than one value.
+    Own(&'static [Work], fn(&Plan) -> Option<String>),
+}
+
+/// The lighter side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Less,
+    More,
+}
+
+/// Whose value it is that a scenario departs from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// The version asks for it.
+    Version,
+    /// The version allows it.
+    Limit,
+    /// Jetstress, or published tests.
+    Published,
+}
+
+/// A value, for a comparison and for people.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Value {
+    Size(ByteSize),
+    Time(Span),
+    Number(f64),
+    /// One of two words, the second of them larger.
+    Word(&'static [&'static str; 2], bool),
+}
+
+/// Data of which less is left once it is compressed and stored once. Mail compresses by a third to a half.
+const LEFT_PERCENT_MIN: u32 = 50;
+/// With fewer I/Os a second of each database, a sample of 15 s has too few for a mean. Our choice.
+pub(super) const RATE_MIN: f64 = 1.0;
+
+const ALL: &[Work] = &[Load, BackUp, Replay];
+const LOADS: &[Work] = &[Load, Replay];
+const LOAD: &[Work] = &[Load];
+const REPLAY: &[Work] = &[Replay];
+
+use Effect::{Beyond, Neutral, Own};
+use Side::{Less, More};
+use Source::{Limit, Published, Version};
+
+/// Every key.
+pub const KEYS: [Key; 65] = [
+    key("name", Neutral),
+    key("description", Neutral),
+    key("scratch", Neutral),
+    key("solution", Neutral),
+    key("site", Neutral),
+    // Databases that are smaller than this cache are a reason of their own, and so are faults.
+    key("storage.cache", Neutral),
+    key("event", Neutral),
+    key("faults", Neutral),
+    key("engine", Neutral),
+    key("instance", Neutral),
+    key("copy", Neutral),
+    // They set sizes and a target, which are judged.
+    key("mailboxes", Neutral),
+    key("throughput", Neutral),
+    key("test.kind", Neutral),
+    key("test.duration", Neutral),
+    key("test.min_warmup", Neutral),
+    key("test.precondition", Neutral),
+    key("test.sessions", Neutral),
+    key("test.tune", Neutral),
+    key("test.seed", Neutral),
+    key("test.target_io_per_s", Own(LOAD, tiny_target)),
+    key("test.headroom_percent", less(LOAD, Published, headroom)),
+    key("test.operations_per_s", Neutral),
+    key("test.scheduling", Own(ALL, held_back)),
+    key("test.growth", Neutral),
+    key("test.copies", Neutral),
+    key("test.logs", less(REPLAY, Published, |p| number(p.logs))),
+    key("test.copy_to", Neutral),
+    key("test.restore_within", Neutral),
+    key("test.strict_tail", Neutral),
+    key("test.precision", Neutral),
+    key("profile.version", Neutral),
+    key(
+        "profile.page",
+        less(ALL, Version, |p| bytes(p.engine.page.bytes_u64())),
+    ),
+    key(
+        "profile.log_file",
+        more(LOADS, Version, |p| size(p.engine.log_file)),
+    ),
+    key(
+        "profile.log_buffer",
+        more(LOADS, Version, |p| size(p.engine.log_buffer)),
+    ),
+    // It is within `cache_max`.
+    key("profile.cache_min", Neutral),
+    key(
+        "profile.cache_max",
+        more(LOADS, Version, |p| size(p.engine.cache_max)),
+    ),
+    key(
+        "profile.checkpoint_depth",
+        more(LOADS, Version, |p| size(p.engine.checkpoint_depth)),
+    ),
+    key("profile.circular_logging", more(LOADS, Version, circular)),
+    key(
+        "profile.checkpoint_writes",
+        more(LOADS, Version, checkpoint_writes),
+    ),
+    key(
+        "profile.background_maintenance",
+        less(LOAD, Version, maintenance),
+    ),
+    key(
+        "profile.maintenance_read",
+        less(LOAD, Version, |p| {
+            scanned(p, size(p.engine.maintenance.batch))
+        }),
+    ),
+    key(
+        "profile.maintenance_sleep",
+        more(LOAD, Version, |p| {
+            scanned(p, time(p.engine.maintenance.sleep))
+        }),
+    ),
+    key(
+        "profile.insert_percent",
+        less(LOADS, Version, |p| number(p.load.mix.percent(Kind::Insert))),
+    ),
+    key(
+        "profile.delete_percent",
+        less(LOADS, Version, |p| number(p.load.mix.percent(Kind::Delete))),
+    ),
+    key(
+        "profile.replace_percent",
+        less(LOADS, Version, |p| {
+            number(p.load.mix.percent(Kind::Replace))
+        }),
+    ),
+    key(
+        "profile.lazy_percent",
+        more(LOADS, Version, |p| number(p.load.mix.lazy_percent())),
+    ),
+    key(
+        "profile.reads_again_percent",
+        more(LOADS, Version, |p| number(p.load.reads_again_percent)),
+    ),
+    key(
+        "profile.batch_operations",
+        more(LOADS, Version, |p| number(p.load.batch)),
+    ),
+    // More reads in flight are harder on storage.
+    key("profile.recovery_reads", Neutral),
+    key(
+        "records.short",
+        less(ALL, Version, |p| bytes(p.load.shape.short.into())),
+    ),
+    key(
+        "records.long",
+        less(ALL, Version, |p| bytes(p.load.shape.long.into())),
+    ),
+    key("records.compressible_percent", Own(ALL, compressible)),
+    // With the one above.
+    key("records.duplicate_percent", Neutral),
+    key(
+        "records.beside_percent",
+        more(LOADS, Version, |p| number(p.load.shape.beside_percent)),
+    ),
+    key(
+        "limits.read_average",
+        more(LOAD, Limit, |p| time(p.limits.latency.read_mean)),
+    ),
+    key(
+        "limits.read_sample",
+        more(LOAD, Limit, |p| time(p.limits.latency.read_sample)),
+    ),
+    key(
+        "limits.log_average",
+        more(LOAD, Limit, |p| time(p.limits.latency.log_mean)),
+    ),
+    key(
+        "limits.log_sample",
+        more(LOAD, Limit, |p| time(p.limits.latency.log_sample)),
+    ),
+    key(
+        "limits.tail_device",
+        more(LOAD, Limit, |p| time(p.limits.tail_device)),
+    ),
+    key(
+        "limits.tail_operation",
+        more(LOAD, Limit, |p| time(p.limits.tail_operation)),
+    ),
+    key(
+        "limits.excursions",
+        more(LOAD, Limit, |p| number(p.limits.excursions)),
+    ),
+    key(
+        "limits.stalls_per_s",
+        more(LOAD, Limit, |p| Some(Value::Number(p.limits.stalls_per_s))),
+    ),
+    key(
+        "limits.margin_percent",
+        more(LOAD, Limit, |p| number(p.limits.margin_percent)),
+    ),
+    key(
+        "limits.reserve_percent",
+        less(LOAD, Version, |p| number(p.limits.reserve_percent)),
+    ),
+];
+
+const fn key(name: &'static str, effect: Effect) -> Key {
+    Key { name, effect }
+}
+
+const fn less(works: &'static [Work], of: Source, value: fn(&Plan) -> Option<Value>) -> Effect {
+    Beyond(works, Less, of, value)
+}
+
+const fn more(works: &'static [Work], of: Source, value: fn(&Plan) -> Option<Value>) -> Effect {
+    Beyond(works, More, of, value)
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "some values are not there")]
+fn size(size: ByteSize) -> Option<Value> {
+    Some(Value::Size(size))
+}
+
+fn bytes(bytes: u64) -> Option<Value> {
+    size(ByteSize::bytes(bytes))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "some values are not there")]
+fn time(span: Span) -> Option<Value> {
+    Some(Value::Time(span))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "some values are not there")]
+fn number(number: u32) -> Option<Value> {
+    Some(Value::Number(number.into()))
+}
+
+fn headroom(plan: &Plan) -> Option<Value> {
+    number(plan.target?.headroom_percent)
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "some values are not there")]
+fn circular(plan: &Plan) -> Option<Value> {
+    let is_on = plan.engine.circular != Circular::Off;
+    Some(Value::Word(&["false", "true"], is_on))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "some values are not there")]
+fn checkpoint_writes(plan: &Plan) -> Option<Value> {
+    let is_spread = plan.engine.pacing == CheckpointPacing::Trickle;
+    Some(Value::Word(&["burst", "trickle"], is_spread))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "some values are not there")]
+fn maintenance(plan: &Plan) -> Option<Value> {
+    let is_on = plan.engine.background_maintenance;
+    Some(Value::Word(&["false", "true"], is_on))
+}
+
+/// `value` where maintenance runs.
+fn scanned(plan: &Plan, value: Option<Value>) -> Option<Value> {
+    value.filter(|_| plan.engine.background_maintenance)
+}
+
+fn tiny_target(plan: &Plan) -> Option<String> {
+    let rate = plan.target?.io_per_s;
+    (rate < RATE_MIN * plan.databases().count() as f64).then(|| {
+        format!(
+            "target_io_per_s {} is less than one I/O a second of each database: a larger target",
+            decimals(rate)
+        )
+    })
+}
+
+fn held_back(plan: &Plan) -> Option<String> {
+    match plan.load.scheduling {
+        Scheduling::None | Scheduling::Paced { .. } => None,
+        Scheduling::Think { .. } | Scheduling::Pause { .. } | Scheduling::Station { .. } => {
+            Some("sessions were held back by a model: no `scheduling`".to_owned())
+        }
+    }
+}
+
+fn compressible(plan: &Plan) -> Option<String> {
+    let shape = plan.load.shape;
+    let [of_bytes, of_records] =
+        [shape.compressible_percent, shape.duplicate_percent].map(|percent| 100 - percent.min(100));
+    let left = (of_bytes * of_records).div_euclid(100);
+    (left < LEFT_PERCENT_MIN).then(|| {
+        format!(
+            "compressible_percent {} and duplicate_percent {} leave {left} % of the data, and mail at least {LEFT_PERCENT_MIN} %: less of both",
+            shape.compressible_percent, shape.duplicate_percent
+        )
+    })
+}
+
+impl Value {
+    fn against(&self, other: &Self) -> Option<Ordering> {
+        match (self, other) {
+            (Self::Size(own), Self::Size(other)) => own.partial_cmp(other),
+            (Self::Time(own), Self::Time(other)) => own.partial_cmp(other),
+            (Self::Number(own), Self::Number(other)) => own.partial_cmp(other),
+            (Self::Word(_, own), Self::Word(_, other)) => own.partial_cmp(other),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Size(size) => size.fmt(f),
+            Self::Time(span) if *span >= Span::seconds(1) => write!(f, "{} s", span.as_seconds()),
+            Self::Time(span) => write!(f, "{} ms", span.as_millis()),
+            Self::Number(number) => number.fmt(f),
+            Self::Word([smaller, larger], is_larger) => f.write_str(match is_larger {
+                true => larger,
+                false => smaller,
+            }),
+        }
+    }
+}
+
+impl Key {
+    /// Whether some value of it is a reason not to qualify.
+    pub fn can_lighten(&self) -> bool {
+        !matches!(self.effect, Neutral)
+    }
+
+    /// The name within its table.
+    pub fn word(&self) -> &'static str {
+        self.name
+            .rsplit_once('.')
+            .map_or(self.name, |(_, word)| word)
+    }
+
+    fn reason(&self, plan: &Plan, usual: &Plan) -> Option<String> {
+        let does = |works: &[Work]| works.contains(&plan.kind.work());
+        match self.effect {
+            Own(works, reason) if does(works) => reason(plan),
+            Beyond(works, side, source, value) if does(works) => {
+                let (used, own) = (value(plan)?, value(usual)?);
+                let lighter = match side {
+                    Less => Ordering::Less,
+                    More => Ordering::Greater,
+                };
+                let has = match source {
+                    Version => format!("{} has", plan.version),
+                    Limit => format!("{} allows", plan.version),
+                    Published => "published tests have".to_owned(),
+                };
+                let is_lighter = used.against(&own) == Some(lighter);
+                is_lighter.then(|| format!("{} {used}, and {has} {own}", self.word()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A reason for each key of `plan` that makes it lighter than a test of its version.
+pub fn lighter(plan: &Plan) -> Vec<String> {
+    let profile = plan.version.profile();
+    let engine = EnginePlan::of(profile, plan.instances.len() as u64);
+    let headroom = |target: Target| Target {
+        headroom_percent: HEADROOM_PERCENT,
+        ..target
+    };
+    let usual = Plan {
+        logs: LOGS,
+        target: plan.target.map(headroom),
+        engine: EnginePlan {
+            // As much of it as a log file of the plan holds.
+            log_buffer: log_buffer(profile).min(plan.engine.log_file),
+            ..engine
+        },
+        load: LoadPlan::of(profile),
+        limits: Limits::of(profile, plan.kind),
+        ..plan.clone()
+    };
+    let reasons = KEYS.iter().filter_map(|key| key.reason(plan, &usual));
+    reasons.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::TestKind;
+    use crate::plan::InstancePlan;
+    use brunt_workload::profile;
+
+    fn plan() -> Plan {
+        let instance = InstancePlan {
+            name: String::new(),
+            log: "log".into(),
+            databases: Vec::new(),
+        };
+        Plan::new(profile::Version::Exchange2013, vec![instance])
+    }
+
+    #[test]
+    fn a_test_of_the_version_has_no_lighter_load() {
+        for version in profile::Version::ALL {
+            for kind in TestKind::ALL {
+                let own = Plan::new(version, plan().instances);
+                let limits = Limits::of(version.profile(), kind);
+                let own = Plan {
+                    kind,
+                    limits,
+                    ..own
+                };
+                assert_eq!(lighter(&own), [""; 0], "{version} {kind}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_looser_limit_is_named_and_a_stricter_one_is_not() {
+        let mut plan = plan();
+        plan.limits.latency.read_mean = Span::seconds(5);
+        plan.limits.latency.log_mean = Span::millis(1);
+        plan.limits.latency.log_sample = Span::millis(150);
+        plan.limits.tail_device = Span::seconds(3_600);
+        let limits = &mut plan.limits;
+        (
+            limits.excursions,
+            limits.stalls_per_s,
+            limits.margin_percent,
+        ) = (7, 1.5, 4);
+        assert_eq!(
+            lighter(&plan),
+            [
+                "read_average 5 s, and Exchange 2013 allows 20 ms",
+                "log_sample 150 ms, and Exchange 2013 allows 100 ms",
+                "tail_device 3600 s, and Exchange 2013 allows 100 ms",
+                "excursions 7, and Exchange 2013 allows 6",
+                "stalls_per_s 1.5, and Exchange 2013 allows 1",
+            ]
+        );
+        plan.kind = TestKind::DatabaseBackup;
+        assert_eq!(lighter(&plan), [""; 0], "a backup has no limits");
+    }
+
+    #[test]
+    fn data_that_nearly_vanishes_is_no_mail() {
+        let mut plan = plan();
+        for (compressible, duplicate, is_mail) in [
+            (50, 0, true),
+            (51, 0, false),
+            (30, 28, true),
+            (30, 30, false),
+            (100, 100, false),
+        ] {
+            plan.load.shape.compressible_percent = compressible;
+            plan.load.shape.duplicate_percent = duplicate;
+            let reasons = lighter(&plan);
+            assert_eq!(reasons.is_empty(), is_mail, "{reasons:?}");
+        }
+    }
+}
