@@ -176,7 +176,10 @@ fn named(id: &str) -> RuleName {
         .expect("it is listed")
 }
 
-/// The latencies of each phase against the `limits` of the version; a phase without such I/O has no rule.
+/// What drills call the time between a failure and the first operation.
+const NO_SERVICE: &str = "no service";
+
+/// The latencies of each phase against the `limits` of the version; a phase without such I/O, or without service, has no rule.
 pub(crate) fn latencies(phases: &[DrillPhase], limits: &Limits) -> Vec<Rule> {
     let of_phase = |phase: &DrillPhase| {
         let judged = |id, limit, measured: Option<f64>| {
@@ -200,7 +203,8 @@ pub(crate) fn latencies(phases: &[DrillPhase], limits: &Limits) -> Vec<Rule> {
             ),
         ]
     };
-    phases.iter().flat_map(of_phase).flatten().collect()
+    let served = phases.iter().filter(|phase| phase.name != NO_SERVICE);
+    served.flat_map(of_phase).flatten().collect()
 }
 
 impl Evidence {
@@ -634,7 +638,7 @@ mod tests {
         };
         let phases = [
             phase("before", Some(8.0), Some(2.0)),
-            phase("no service", None, None),
+            phase("no service", Some(900.0), None),
             phase("merging", Some(24.0), Some(4.0)),
         ];
         let rules = latencies(&phases, &limits);

@@ -48,7 +48,10 @@ const EXAMPLES: &[(&str, Look)] = &[
         Run(&[(
             "simulate {} --sweep link.rtt=1ms..2ms/2 --duration=1min",
             0,
-            &["longest round trip", "one path lost"],
+            &[
+                "Every limit holds up to a round trip of",
+                "With one path lost",
+            ],
         )]),
     ),
     (
@@ -73,7 +76,7 @@ const EXAMPLES: &[(&str, Look)] = &[
     (
         "mail-replicated.toml",
         Run(&[(
-            "simulate {} --engine bytes --duration=3min --set=test.min_warmup=30s --set=instance.0.database_size=16MiB --set=instance.1.database_size=16MiB",
+            "simulate {} --engine bytes --duration=3min --set=test.min_warmup=30s --set=instance.0.database_size=16MiB --set=instance.1.database_size=16MiB --set=profile.cache_min=1MiB --set=profile.cache_max=2MiB",
             0,
             &["PREDICTED PASS", "pages verified"],
         )]),
@@ -137,9 +140,14 @@ const EXAMPLES: &[(&str, Look)] = &[
     (
         "arrays/pool-rebuilding.toml",
         Run(&[(
-            "simulate {}",
+            "simulate {} --duration=6min --set=event.1.at=4min",
             0,
-            &["DONE", "no data lost", "is rebuilt, after"],
+            &[
+                "DONE",
+                "no data lost",
+                "rebuilding drive 2 onto all others",
+                "drive 2 is back",
+            ],
         )]),
     ),
     (
@@ -153,9 +161,14 @@ const EXAMPLES: &[(&str, Look)] = &[
     (
         "arrays/raid10-rebuilding.toml",
         Run(&[(
-            "simulate {}",
+            "simulate {} --duration=6min --set=event.1.at=4min",
             0,
-            &["DONE", "no data lost", "is rebuilt, after"],
+            &[
+                "DONE",
+                "no data lost",
+                "rebuilding drive 2 onto drive 8",
+                "drive 2 is back",
+            ],
         )]),
     ),
     (
@@ -176,23 +189,28 @@ const EXAMPLES: &[(&str, Look)] = &[
     (
         "arrays/raid5-rebuilding.toml",
         Run(&[(
-            "simulate {}",
+            "simulate {} --duration=6min",
             0,
-            &["DONE", "no data lost", "is rebuilt, after"],
+            &["DONE", "no data lost", "rebuilding drive 2 onto drive 5"],
         )]),
     ),
     (
         "arrays/replicated-volumes.toml",
         Run(&[(
-            "simulate {}",
+            "simulate {} --duration=20min --set=event.1.at=11min --set=event.2.at=14min --set=event.3.at=16min",
             0,
-            &["DONE", "mail: 7 complete", "report: database"],
+            &[
+                "DONE",
+                "mail: ",
+                "kept, the newest",
+                "is a clone of \"mail replica",
+            ],
         )]),
     ),
     (
         "arrays/storage-pool.toml",
         Run(&[(
-            "simulate {} --duration=12min --set=event.2.at=8min",
+            "simulate {} --duration=7min --set=event.2.at=5min",
             0,
             &["DONE", "no data lost", "has joined"],
         )]),
