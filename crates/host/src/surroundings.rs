@@ -148,8 +148,7 @@ fn redundancy(place: &Place, stack: &Stack) -> Vec<facts::Redundancy> {
     found.chain(place.redundancy.clone()).collect()
 }
 
-/// Adds to `surroundings`, which has the volumes of `places`, how RAID is at the end of the run. Files that were made by it may be
-/// written in another way than their folder promised.
+/// Adds to `surroundings`, which has the volumes of `places`, how RAID is at the end of the run.
 pub fn look_again(surroundings: &mut Surroundings, places: &[Used]) {
     for (used, place) in surroundings.volumes.iter_mut().zip(places) {
         let now = place.redundancy_now();
@@ -170,9 +169,12 @@ pub fn places(plan: &Plan) -> Vec<Used> {
         };
         let key = (found.mount(), found.device_or_source());
         let used = used.entry(key).or_insert(found);
-        if used.folders.iter().all(|(other, _)| other != folder) {
-            let file = file.map(Path::to_owned);
-            used.folders.push((folder.to_owned(), file));
+        match used.folders.iter_mut().find(|(other, _)| other == folder) {
+            Some((_, known @ None)) => *known = file.map(Path::to_owned),
+            Some(_) => {}
+            None => used
+                .folders
+                .push((folder.to_owned(), file.map(Path::to_owned))),
         }
         note(used);
     };
@@ -658,6 +660,20 @@ mod tests {
             "a name that it chose"
         );
         assert_eq!(on("overlay", Vec::new()), Beneath::Unknown);
+    }
+
+    #[test]
+    fn a_folder_is_looked_at_with_a_database_in_it() {
+        let text = "[test]\nduration = \"1s\"\nsessions = 1\n[[instance]]\nlog = \"both\"\n\
+                    databases = [\"both/1.edb\", \"both/2.edb\"]\ndatabase_size = \"8 MiB\"\n";
+        let folder = std::env::current_dir().unwrap();
+        let document = Document::new("t.toml", text, &folder).unwrap();
+        let places = places(&document.test(&[]).unwrap().plan());
+        let both = folder.join("both");
+        assert_eq!(
+            places[0].folders,
+            [(both.clone(), Some(both.join("1.edb")))]
+        );
     }
 
     #[test]

@@ -105,10 +105,11 @@ mod tests {
     fn a_cache_larger_than_memory_is_refused_where_it_is_written() {
         let profile = "[profile]\ncache_max = \"1 GiB\"\n";
         assert_eq!(said(profile, "", 1_152, None), "");
+        assert_ne!(said(profile, "", 1_151, None), "");
         assert_eq!(
-            said(profile, "", 1_151, None),
+            said(profile, "", 1_000, None),
             "t.toml:5: `cache_max = \"1 GiB\"`: a cache (`cache_max`) of 1 GiB, and 128 MiB for the rest of the program, need \
-             1152 MiB, and this machine has 1151 MiB of memory\n  make `cache_max` 1023 MiB or smaller, or use a machine with \
+             1.12 GiB, and this machine has 1000 MiB of memory\n  make `cache_max` 872 MiB or smaller, or use a machine with \
              more memory"
         );
     }
