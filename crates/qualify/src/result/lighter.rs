@@ -7,7 +7,6 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use brunt_ese::instance::Circular;
 use brunt_report::decimals;
 use brunt_units::{ByteSize, Span};
 use brunt_workload::mix::Kind;
@@ -137,7 +136,8 @@ pub const KEYS: [Key; 65] = [
         "profile.checkpoint_depth",
         more(LOADS, Version, |p| size(p.engine.checkpoint_depth)),
     ),
-    key("profile.circular_logging", more(LOADS, Version, circular)),
+    // Every version has it.
+    key("profile.circular_logging", Neutral),
     key(
         "profile.checkpoint_writes",
         more(LOADS, Version, checkpoint_writes),
@@ -276,12 +276,6 @@ fn number(number: u32) -> Option<Value> {
 
 fn headroom(plan: &Plan) -> Option<Value> {
     number(plan.target?.headroom_percent)
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "some values are not there")]
-fn circular(plan: &Plan) -> Option<Value> {
-    let is_on = plan.engine.circular != Circular::Off;
-    Some(Value::Word(&["false", "true"], is_on))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "some values are not there")]
