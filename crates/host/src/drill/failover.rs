@@ -29,6 +29,8 @@ const EPOCH: u64 = 2;
 const KEYS_AT_ONCE: usize = 500;
 /// How long the load goes on before a former side is let go on.
 const BEFORE_WAKING: Span = Span::seconds(1);
+/// How often it is looked whether the source was heard meanwhile.
+const HEEDS: Span = Span::millis(100);
 /// A source that says something so long after it was frozen goes on.
 const THAWED_AFTER: Span = Span::seconds(1);
 /// Why the two sites cannot be in step at the end.
@@ -132,7 +134,7 @@ impl Conductor {
                 let why = "the source was frozen, and somebody has let it go on: it is heard again, and nothing fails over";
                 return Err(Trouble::Said(why.to_owned()));
             }
-            self.pass(until).await?;
+            self.pass(until.min(self.now() + HEEDS)).await?;
         }
         let text = format!("the witness has not heard from the source for {silence}");
         self.tell(self.now(), text);
