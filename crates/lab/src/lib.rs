@@ -8,7 +8,7 @@
 //!
 //! * `part`: all servers in one world, with one seed; `halves`: two of them, until they know enough.
 //! * `storage`: the world, with the scenario's arrays under the servers' folders.
-//! * `server`: one server of it: plan, task, result.
+//! * `server`: one server of it: plan, task, result; `errors`: how far predictions were from published tests.
 //! * `gauge`: measurements of the arrays while servers collect; `model`: the same as numbers of the result; `pages`: those of LUNs
 //!   in pages.
 //! * `states`: the load while groups were whole, degraded, rebuilding.
@@ -28,6 +28,7 @@
 
 pub mod distance;
 mod drill;
+mod errors;
 mod gauge;
 mod halves;
 mod headline;

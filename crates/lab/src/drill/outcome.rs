@@ -12,8 +12,7 @@ use super::{DrillOptions, Engine};
 use crate::server::Server;
 
 /// Drills of models are about procedures and order, not about hardware.
-const PREDICTED: &str =
-    "a rehearsal on modelled arrays: times of hosts and operators are those of [drill]";
+const PREDICTED: &str = "a rehearsal on modelled arrays: times of hosts and operators are those of [drill], and no published test of this kind was met yet";
 
 /// The result of `scenario`, rehearsed with `engine`.
 pub(super) fn result(
