@@ -104,7 +104,7 @@ fn test(scenario: &Scenario) -> String {
         sessions: sessions(scenario),
         duration: test.duration,
         logs: test.logs,
-        restores: test.copy_to.is_some(),
+        restores: test.copy_to.is_some() && test.restore,
     })
 }
 

@@ -266,7 +266,8 @@ pub fn phases(plan: &Plan) -> Vec<String> {
         }
         Work::BackUp => {
             let restore = match plan.copy_to {
-                Some(_) => ", write a backup and restore it",
+                Some(_) if plan.restores => ", write a backup and restore it",
+                Some(_) => ", write a backup",
                 None => "",
             };
             lines.push(format!("test: read every database{restore}"));

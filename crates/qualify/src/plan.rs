@@ -70,8 +70,10 @@ pub struct Plan {
     pub growth: Growth,
     /// Log files of each instance that a recovery test replays.
     pub logs: u32,
-    /// The folder for a backup that will be restored; it exists. `None`: a backup test only reads.
+    /// The folder for a backup; it exists. `None`: a backup test only reads.
     pub copy_to: Option<PathBuf>,
+    /// Whether the backup is restored.
+    pub restores: bool,
     /// Copies of each database, including its own; the logs are read once for each of the others that is not in [`Self::passive`].
     pub copies: u32,
     /// Passive copies of instances, which follow them during the test.
@@ -361,6 +363,7 @@ impl Plan {
             growth: Growth::Balance,
             logs: LOGS,
             copy_to: None,
+            restores: true,
             copies: 1,
             passive: Vec::new(),
             engine: EnginePlan::of(profile, instances.len() as u64),

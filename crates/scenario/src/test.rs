@@ -50,13 +50,15 @@ pub struct Test {
     pub copy_to: Option<Placed<PathBuf>>,
     /// How long the restore of these copies may take, until the databases can be used.
     pub restore_within: Option<Span>,
+    /// Whether that backup is restored.
+    pub restore: bool,
     /// Whether the slowest few decide.
     pub strict_tail: bool,
     /// How well predictions must know their rates to stop early, as a share; nothing when they run for their whole length.
     pub precision: Option<f64>,
 }
 
-pub(super) const KEYS: [&str; 18] = [
+pub(super) const KEYS: [&str; 19] = [
     "kind",
     "duration",
     "min_warmup",
@@ -73,6 +75,7 @@ pub(super) const KEYS: [&str; 18] = [
     "logs",
     "copy_to",
     "restore_within",
+    "restore",
     "strict_tail",
     "precision",
 ];
@@ -166,10 +169,20 @@ impl Test {
             let what = "only a database-backup test copies databases";
             return Err(copy_to.place.refuse(what));
         }
+        let restore = section.read("restore", section::switch)?;
+        if let Some(restore) = restore.as_ref().filter(|_| copy_to.is_none()) {
+            let refusal = restore.place.refuse("there is no backup to restore");
+            return Err(refusal.hint("with `copy_to`, a database-backup test writes one"));
+        }
         let restore_within = section.read("restore_within", section::some_time)?;
         if let Some(limit) = restore_within.as_ref().filter(|_| copy_to.is_none()) {
             let refusal = limit.place.refuse("nothing is restored without `copy_to`");
             return Err(refusal.hint("name the folder of the backup: copy_to = \"backup\""));
+        }
+        if let (Some(limit), Some(false)) = (&restore_within, restore.as_ref().map(|one| one.value))
+        {
+            let what = "nothing is restored with `restore = false`";
+            return Err(limit.place.refuse(what));
         }
         let tune = section.read_or("tune", false, section::switch)?;
         if tune.value && !kind.has_limits() {
@@ -206,6 +219,7 @@ impl Test {
             logs: small(logs.value),
             copy_to,
             restore_within: restore_within.map(|limit| limit.value),
+            restore: restore.is_none_or(|restore| restore.value),
             strict_tail: strict_tail.value,
             precision,
         })
@@ -233,6 +247,7 @@ impl Test {
         writeln!(out, "copies = {}\nlogs = {}", self.copies, self.logs)?;
         if let Some(folder) = &self.copy_to {
             writeln!(out, "copy_to = {}", path(&folder.value))?;
+            writeln!(out, "restore = {}", self.restore)?;
         }
         if let Some(limit) = self.restore_within {
             writeln!(out, "restore_within = {}", span(limit))?;
@@ -261,6 +276,7 @@ impl Test {
             growth: self.growth,
             logs: self.logs,
             copy_to: self.copy_to.as_ref().map(|folder| folder.value.clone()),
+            restores: self.restore,
             copies: self.copies,
             precision: self.precision.map(Precision::of_rates),
             load: LoadPlan {

@@ -47,7 +47,7 @@ pub fn demands(scenario: &Scenario) -> Vec<Demand> {
             let wanted = grown(scenario, database.size.value);
             let there = bytes_there(&path.value);
             add(&path.value, &path.place, wanted.saturating_sub(there));
-            if scenario.test.copy_to.is_some() {
+            if scenario.test.copy_to.is_some() && scenario.test.restore {
                 let copy = database.size.value.get().max(there);
                 add(&path.value, &path.place, copy);
             }

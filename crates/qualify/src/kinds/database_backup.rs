@@ -38,7 +38,8 @@ fn done(plan: &Plan, run: &TestRun) -> Vec<Done> {
         done: Some(backups.len() as u64),
         remark: format!("{} MiB/s over all of them", decimals(rate)),
     };
-    let restored = plan.copy_to.as_ref().map(|_| Done {
+    let is_restored = plan.copy_to.is_some() && plan.restores;
+    let restored = is_restored.then(|| Done {
         what: RuleId::DatabasesRestored,
         wanted: databases,
         done: match (run.restored, run.attempted) {

@@ -281,6 +281,24 @@ fn a_copy_that_rots_is_not_restored() {
     );
 }
 
+/// Without a restore the backups are written and stay, and no rule says that they were restored.
+#[test]
+fn a_backup_that_is_not_restored_stays() {
+    let plan = Plan {
+        copy_to: Some("copies".into()),
+        restores: false,
+        ..of_kind(TestKind::DatabaseBackup)
+    };
+    let test = Small::new(1).run(&plan);
+    let result = test.result(&plan);
+    assert_eq!(outcome(&result, RuleId::DatabasesBackedUp), Outcome::Ok);
+    let mut rules = result.rules.iter();
+    assert!(!rules.any(|rule| RuleId::DatabasesRestored.is(rule)));
+    let written = test.store.names();
+    let written = written.filter(|(path, _)| path.starts_with("copies"));
+    assert!(written.count() > 0, "the backups are there");
+}
+
 #[test]
 fn a_log_that_rots_cannot_be_replayed() {
     let mut plan = Plan {

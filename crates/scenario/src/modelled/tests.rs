@@ -176,6 +176,16 @@ fn copies_need_room_where_they_are_written_and_where_they_are_restored() {
     };
     let one = |folder| copying(&EXAMPLE.replacen("\"40 GiB\"", "\"20 GiB\"", 2), folder);
     parse(&one("/db2/copies"), &[]).unwrap();
+    let large =
+        EXAMPLE
+            .replacen("\"40 GiB\"", "\"70 GiB\"", 1)
+            .replacen("\"40 GiB\"", "\"20 GiB\"", 1);
+    let large = copying(&large, "/db2/copies");
+    assert!(refused(&large).contains("of 140 GiB do not fit on LUN \"database 1\""));
+    let written = large.replacen("copy_to", "restore = false\ncopy_to", 1);
+    parse(&written, &[]).unwrap();
+    let nothing = EXAMPLE.replacen("kind =", "restore = false\nkind =", 1);
+    assert!(refused(&nothing).contains("there is no backup to restore"));
     let beside = refused(&copying(EXAMPLE, "/db1"));
     let words = "databases and their copies of 160 GiB do not fit on LUN \"database 1\" of 120 GiB";
     assert!(beside.contains(words), "{beside}");

@@ -131,11 +131,11 @@ fn volume_of<'v>(volumes: &'v [VolumePlan], server: usize, path: &Path) -> Optio
 /// Every database with the paths of its files: a backup and its restore need another one each, and so does every passive copy.
 fn files(scenario: &Scenario) -> impl Iterator<Item = (&DatabasePlan, &Placed<PathBuf>)> {
     let folder = scenario.test.copy_to.as_ref();
+    let restores = folder.is_some() && scenario.test.restore;
     let all = scenario.databases().flat_map(move |database| {
         let own = std::iter::once(&database.path);
-        let copies = folder
-            .into_iter()
-            .flat_map(|folder| [folder, &database.path]);
+        let restored = restores.then_some(&database.path);
+        let copies = folder.into_iter().chain(restored);
         own.chain(copies).map(move |path| (database, path))
     });
     let passive = scenario.copies.iter().flat_map(|copy| {

@@ -126,7 +126,7 @@ fn unknown_words_get_the_nearest_known() {
     );
     assert_eq!(
         said("sessions = 12", "threads = 12"),
-        "exchange.toml:7: `threads = 12`: unknown key `threads` in [test]\n  its keys are kind, duration, min_warmup, precondition, sessions, tune, seed, target_io_per_s, headroom_percent, operations_per_s, scheduling, growth, copies, logs, copy_to, restore_within, strict_tail, precision"
+        "exchange.toml:7: `threads = 12`: unknown key `threads` in [test]\n  its keys are kind, duration, min_warmup, precondition, sessions, tune, seed, target_io_per_s, headroom_percent, operations_per_s, scheduling, growth, copies, logs, copy_to, restore_within, restore, strict_tail, precision"
     );
     assert_eq!(
         said("\"performance\"", "\"performence\""),

@@ -101,7 +101,7 @@ impl Director<'_> {
         copied?;
         closed?;
         match &self.plan.copy_to {
-            Some(folder) if !self.stop.is_asked() => {
+            Some(folder) if self.plan.restores && !self.stop.is_asked() => {
                 self.restore::<T>(run, folder, backed_up).await
             }
             _ => Ok(()),
