@@ -10,6 +10,7 @@
 //!
 //! * [`evidence`]: the files of runs, their digests, what is shortened or redacted.
 //! * [`audit`]: whether results follow from their tables, sums from their parts, and verdicts from their rules.
+//! * `modelled`: the storage of a prediction, from its scenario; `claims`: whether `[solution]` can be true of what was tested.
 //! * `content`: what a paper says, one file for each section.
 //! * `pdf`: layout and writing; `html`: the same blocks as a page.
 //! * [`verify`]: reading a PDF that may come from anywhere.
@@ -18,9 +19,11 @@
 
 pub mod audit;
 mod block;
+mod claims;
 mod content;
 pub mod evidence;
 mod html;
+mod modelled;
 mod numbers;
 mod paper;
 mod pdf;

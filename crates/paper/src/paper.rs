@@ -4,8 +4,9 @@ use brunt_report::result::{Verdict, World};
 use brunt_report::{ReadError, Run, Timestamp, TogetherError, together};
 use brunt_scenario::{Document, Refusal, Solution};
 
-use crate::audit::{self, Audit};
+use crate::audit::{self, Audit, Wrong};
 use crate::block::Block;
+use crate::claims::contradicted;
 use crate::content;
 use crate::evidence::{Attachment, Evidence, MANIFEST, RUNS_MAX, SOLUTION, sha256};
 
@@ -17,7 +18,7 @@ pub struct Paper {
     pub(crate) blocks: Vec<Block>,
     /// What stands at the foot of each page.
     pub(crate) foot: String,
-    /// When the last run ended.
+    /// When the last run ended. Predictions, whose time is virtual, have the beginning of Unix time, which stands for no date.
     pub(crate) date: Timestamp,
     pub(crate) attachments: Vec<Attachment>,
     /// SHA-256 of the manifest.
@@ -28,6 +29,8 @@ pub struct Paper {
     pub sentence: String,
     /// What does not follow from the tables, sums and means.
     pub audit: Audit,
+    /// Claims of `[solution]` that the evidence contradicts.
+    pub(crate) contradicted: Vec<Wrong>,
     /// Characters that the fonts lack, which are shown by their numbers.
     pub unshown: Vec<char>,
 }
@@ -66,6 +69,11 @@ pub enum PaperError {
     /// The description of the solution is wrong.
     #[error(transparent)]
     Solution(#[from] Refusal),
+    /// The solution is not what was tested.
+    #[error(
+        "[solution] contradicts the evidence:{}\n  describe what was tested, or leave these keys out", claims(.0)
+    )]
+    Contradicted(Vec<Wrong>),
     /// Two runs describe different solutions.
     #[error(
         "{0} and {1} have different [solution] tables\n  name the one that counts: --solution FILE"
@@ -74,6 +82,20 @@ pub enum PaperError {
     /// The PDF cannot be written.
     #[error("the paper cannot be written as a PDF: {0}")]
     Pdf(String),
+}
+
+/// A line for each claim.
+fn claims(wrong: &[Wrong]) -> String {
+    let line = |one: &Wrong| {
+        let Wrong {
+            what,
+            stated,
+            follows,
+            ..
+        } = one;
+        format!("\n  {what} is {stated}, but the test had {follows}")
+    };
+    wrong.iter().map(line).collect()
 }
 
 /// The runs of one kind.
@@ -102,12 +124,31 @@ pub(crate) const ATTACHED_MAX: usize = 64 << 20;
 /// The kinds of tests, in the order of a paper.
 pub(crate) const KINDS: [&str; 4] = ["performance", "stress", "database-backup", "soft-recovery"];
 
+/// The tables of a scenario that describe modelled storage.
+const STORAGE: [&str; 6] = [
+    "array",
+    "link",
+    "replication",
+    "replica",
+    "replicate",
+    "partner",
+];
+
 impl Paper {
     /// The paper that `evidence` makes.
     ///
     /// # Errors
-    /// [`PaperError`] when the runs are no paper.
+    /// [`PaperError`] when the runs are no paper, or `[solution]` describes something else.
     pub fn new(evidence: &Evidence) -> Result<Self, PaperError> {
+        let paper = Self::of(evidence)?;
+        match paper.contradicted.is_empty() {
+            true => Ok(paper),
+            false => Err(PaperError::Contradicted(paper.contradicted)),
+        }
+    }
+
+    /// The same, whatever `[solution]` claims: what contradicts the evidence is among what does not follow.
+    pub(crate) fn of(evidence: &Evidence) -> Result<Self, PaperError> {
         if evidence.runs.is_empty() || evidence.runs.len() > RUNS_MAX {
             return Err(PaperError::Runs(evidence.runs.len()));
         }
@@ -132,17 +173,26 @@ impl Paper {
         one_system(&runs, &label)?;
         let solution = solution(evidence, &runs, &label)?;
         let kinds = kinds(runs)?;
+        let main = content::main_kind(&kinds);
+        let scenario = content::scenario(&kinds);
+        let place = (main.each[0].0, main.each.len());
+        let contradicted = contradicted(place, &solution, &main.run.result, &scenario);
+        audit.wrong.extend(contradicted.iter().cloned());
         let attachments = evidence.attachments();
         let manifest = attachments.iter().find(|file| file.name == MANIFEST);
         let digest = sha256(&manifest.expect("it is always there").bytes);
-        Ok(content::paper(Subject {
+        let paper = content::paper(Subject {
             evidence,
             kinds,
             solution,
             attachments,
             digest,
             audit,
-        }))
+        });
+        Ok(Self {
+            contradicted,
+            ..paper
+        })
     }
 
     /// The paper as a tagged PDF (PDF/UA-1, PDF/A-3a) with the evidence attached.
@@ -201,6 +251,17 @@ fn one_system(runs: &[(usize, Run)], label: &dyn Fn(usize) -> String) -> Result<
                 *number,
                 format!("one has the profile {one}, the other {other}"),
             );
+        }
+    }
+    let storage = |run: &Run| -> toml::Table {
+        let mut scenario: toml::Table = run.scenario.parse().unwrap_or_default();
+        scenario.retain(|key, _| STORAGE.contains(&key));
+        scenario
+    };
+    for (number, run) in others {
+        let is_model = run.result.world == World::Virtual;
+        if is_model && storage(&first.1) != storage(run) {
+            return apart(*number, "their modelled arrays differ".to_owned());
         }
     }
     // Backup and recovery may be tested on some of the servers only.

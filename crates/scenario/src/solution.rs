@@ -226,6 +226,11 @@ impl Solution {
         }
     }
 
+    /// What was said of `key` of `part`, as a paper has it.
+    pub fn in_words(&self, part: Part, key: &str) -> Option<String> {
+        self.said(part, key).map(Said::for_people)
+    }
+
     /// The list `key` of `[solution]`.
     pub fn list(&self, key: &str) -> &[String] {
         match self.said(Overview, key) {
@@ -265,9 +270,21 @@ impl Said {
             Self::Text(text) => text.clone(),
             Self::List(items) => items.join("; "),
             Self::Count(count) => brunt_report::grouped(*count),
-            Self::Size(size) => size.to_string(),
+            Self::Size(size) => label(*size),
         }
     }
+}
+
+/// A size as labels of drives have it, in whole GB or TB, or else as everywhere.
+fn label(size: ByteSize) -> String {
+    const UNITS: [(u64, &str); 2] = [(1_000_000_000_000, "TB"), (1_000_000_000, "GB")];
+    let bytes = size.get();
+    let units = UNITS.iter();
+    let mut whole = units.filter(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit));
+    whole.next().map_or_else(
+        || size.to_string(),
+        |(unit, name)| format!("{} {name}", brunt_report::grouped(bytes.div_euclid(*unit))),
+    )
 }
 
 impl fmt::Display for Said {
@@ -329,6 +346,10 @@ mod tests {
         assert_eq!(read.count(DatabaseDisks, "disks"), Some(12));
         let size = read.size(DatabaseDisks, "disk_size").unwrap();
         assert_eq!(size.get(), 600_000_000_000);
+        let label = |size: &str| label(size.parse().unwrap());
+        assert_eq!(label("600 GB"), "600 GB");
+        assert_eq!(label("1 TB"), "1 TB");
+        assert_eq!(label("120 GiB"), "120 GiB");
         let mut text = String::new();
         read.write(&mut text).unwrap();
         assert_eq!(solution(&text).unwrap(), read, "{text}");

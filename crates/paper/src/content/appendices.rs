@@ -1,5 +1,6 @@
 //! Appendices: rules, all tables, how each run was made, the evidence, sums and means, characters that are not shown.
 
+use brunt_report::result::{Outcome, RuleGroup, World};
 use brunt_report::{Cell, Column, ReportTables, Row, Run, Table, counted, grouped};
 
 use super::{below, heading, in_words, text};
@@ -47,11 +48,20 @@ fn of_kind(kind: &Kind) -> Vec<Block> {
         heading(&format!("Appendix: {name} test in full")),
         below("Rules"),
     ];
-    for (summary, table) in tables.rules {
-        blocks.push(Block::Table(table.titled(&format!("Rules, {summary}"))));
+    let groups = RuleGroup::all(&kind.run.result.rules);
+    for (group, (summary, table)) in groups.iter().zip(tables.rules) {
+        if measurable(kind, group) {
+            // What a model cannot measure is neither shown nor counted.
+            let title = match kind.run.result.world {
+                World::Real => format!("Rules, {summary}"),
+                World::Virtual => format!("Rules, {}", group.group),
+            };
+            blocks.push(Block::Table(possible(kind, table.titled(&title))));
+        }
     }
     blocks.push(below("Results"));
     let all = tables.jetstress.into_iter().chain(tables.further);
+    let all = all.map(|table| possible(kind, table));
     for table in all.filter(|table| !table.is_empty()) {
         let rows = table.for_people().count();
         match rows > ROWS_MAX {
@@ -66,6 +76,28 @@ fn of_kind(kind: &Kind) -> Vec<Block> {
     blocks
 }
 
+/// Whether a model can have measured any rule of `group`; tests on hardware show what they did not measure.
+pub(super) fn measurable(kind: &Kind, group: &RuleGroup<'_>) -> bool {
+    let mut rules = group.rules.iter();
+    kind.run.result.world == World::Real || rules.any(|rule| rule.outcome != Outcome::NotMeasured)
+}
+
+/// `table` without what a model cannot have: rows in which nothing was measured, and dates.
+pub(super) fn possible(kind: &Kind, table: Table) -> Table {
+    const NOTHING: [&str; 5] = ["", "-", "not measured", "not applicable", "not reported"];
+    match kind.run.result.world {
+        World::Real => table,
+        World::Virtual => table.with_rows(|cells, class| {
+            let is_date = |cell: &Cell| matches!(cell, Cell::Time(_));
+            let is_nothing = |cell: &Cell| NOTHING.contains(&cell.to_string().as_str());
+            let values = cells.get(1..).unwrap_or_default();
+            let is_unmeasured = class == "unmeasured"
+                && values.iter().any(|cell| cell.to_string() == "not measured");
+            !is_unmeasured && !values.iter().any(is_date) && !values.iter().all(is_nothing)
+        }),
+    }
+}
+
 fn scenario(number: usize, run: &Run) -> Vec<Block> {
     let lines: Vec<&str> = run.scenario.lines().collect();
     if lines.is_empty() {
@@ -74,7 +106,7 @@ fn scenario(number: usize, run: &Run) -> Vec<Block> {
     let shown = lines[..lines.len().min(SCENARIO_LINES)].join("\n");
     let mut blocks = vec![
         text(format!(
-            "The scenario of run{number}, with every default filled in; it repeats the test:"
+            "The scenario of run{number}, with every default filled in; it repeats the run:"
         )),
         Block::Code(shown),
     ];

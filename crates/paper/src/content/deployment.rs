@@ -4,8 +4,9 @@ use brunt_report::{Cell, Column, Row, Table, grouped};
 use brunt_scenario::{Part, Solution};
 use brunt_units::ByteSize;
 
-use super::{below, heading, main_result, scenario, text};
+use super::{below, heading, is_model, main_result, model, modelled, scenario, text};
 use crate::block::Block;
+use crate::modelled::{Modelled, Use};
 use crate::numbers::float;
 use crate::paper::Subject;
 
@@ -14,6 +15,9 @@ pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
     let mut blocks = vec![heading("Solution")];
     match solution.text("description") {
         Some(said) => blocks.push(text(said)),
+        None if is_model(&subject.kinds) => blocks.push(text(
+            "The solution is a design: the tables below show its modelled storage.",
+        )),
         None if solution.is_empty() => blocks.push(text(
             "The vendor did not describe the solution; the tables below show what the tests saw of it.",
         )),
@@ -27,6 +31,12 @@ pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
     blocks.push(heading("Targeted customer profile"));
     blocks.extend(solution.text("customers").map(text));
     blocks.push(Block::Table(profile(subject)));
+    if let Some(modelled) = modelled(&subject.kinds) {
+        blocks.push(heading("Modelled deployment"));
+        blocks.push(Block::Table(simulated(subject)));
+        blocks.extend(model::blocks(subject, &modelled));
+        return blocks;
+    }
     blocks.push(heading("Tested deployment"));
     blocks.push(Block::Table(simulated(subject)));
     let tables = [
@@ -74,10 +84,8 @@ fn profile(subject: &Subject<'_>) -> Table {
         rate.map(|rate| rate.to_string()),
     );
     let quota = value("mailboxes", "quota");
-    add(
-        "Size of a mailbox",
-        quota.and_then(|quota| quota.as_str().map(str::to_owned)),
-    );
+    let quota = quota.and_then(|quota| quota.as_str()?.parse::<ByteSize>().ok());
+    add("Size of a mailbox", quota.map(|size| size.to_string()));
     add(
         "Backup strategy",
         solution.text("backup_strategy").map(str::to_owned),
@@ -154,7 +162,9 @@ fn simulated(subject: &Subject<'_>) -> Table {
         ("Log LUN size", Part::LogDisks),
         ("Backup LUN size", Part::BackupDisks),
     ];
-    for (name, part) in sizes {
+    let modelled = modelled(&subject.kinds);
+    let is_model = modelled.is_some();
+    for (name, part) in sizes.into_iter().filter(|_| !is_model) {
         let size = subject.solution.size(part, "lun_size");
         add(name, size.map(|size| size.to_string().into()));
     }
@@ -162,7 +172,16 @@ fn simulated(subject: &Subject<'_>) -> Table {
         "Total size of the databases",
         result.storage.database_bytes_initial.map(Cell::Bytes),
     );
-    let formatted = formatted(&subject.solution, Part::DatabaseDisks);
+    let formatted = match &modelled {
+        Some(modelled) => {
+            let luns = modelled.luns(result, Use::Databases);
+            let sizes: Option<Vec<u64>> = luns.iter().map(|(_, lun)| lun.bytes).collect();
+            sizes
+                .map(|sizes| sizes.into_iter().sum())
+                .filter(|sum| *sum > 0)
+        }
+        None => formatted(&subject.solution, Part::DatabaseDisks),
+    };
     let used = result.storage.database_bytes_initial.zip(formatted);
     add(
         "Storage capacity used by databases",
@@ -181,12 +200,32 @@ fn formatted(solution: &Solution, part: Part) -> Option<u64> {
 }
 
 /// The capacity of all disks.
-pub(super) fn raw(solution: &Solution, part: Part) -> Option<u64> {
+fn raw(solution: &Solution, part: Part) -> Option<u64> {
     let (size, disks) = (
         solution.size(part, "disk_size")?,
         solution.count(part, "disks")?,
     );
     size.get().checked_mul(disks)
+}
+
+/// Drives of the databases, and their bytes: as they were modelled, or as the solution has them.
+pub(super) fn database_drives(subject: &Subject<'_>) -> (Option<u64>, Option<u64>) {
+    let Some(modelled) = modelled(&subject.kinds) else {
+        let solution = &subject.solution;
+        let drives = solution.count(Part::DatabaseDisks, "disks");
+        return (drives, raw(solution, Part::DatabaseDisks));
+    };
+    let luns = modelled.luns(main_result(&subject.kinds), Use::Databases);
+    let groups = Modelled::groups(&luns);
+    let drives: u64 = groups
+        .iter()
+        .map(|(times, group)| times * group.drives)
+        .sum();
+    let bytes = groups
+        .iter()
+        .map(|(times, group)| Some(times * group.drives * group.drive.bytes?));
+    let bytes: Option<u64> = bytes.sum();
+    (Some(drives).filter(|n| *n > 0), bytes.filter(|n| *n > 0))
 }
 
 fn hardware(subject: &Subject<'_>) -> Vec<(&'static str, String)> {

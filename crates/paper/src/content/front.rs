@@ -1,10 +1,10 @@
 //! The first page, the overview, and what closes a paper.
 
-use brunt_report::result::{Colour, RunResult, Verdict, World};
+use brunt_report::result::{Colour, RunResult, Verdict};
 use brunt_report::{Cell, Column, Row, Table, counted, decimals, grouped};
 use brunt_units::ByteSize;
 
-use super::{all_passed, day, heading, in_words, io_of, length, main_result, text};
+use super::{all_passed, day, heading, in_words, io_of, is_model, length, main_result, text};
 use crate::block::{Block, Figure, Tone};
 use crate::paper::Subject;
 
@@ -35,6 +35,7 @@ pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
         .into_iter()
         .flatten()
         .collect();
+    let is_model = is_model(&subject.kinds);
     let tone = match shown(subject).1 {
         Colour::Green => Tone::Good,
         Colour::Red => Tone::Bad,
@@ -42,13 +43,20 @@ pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
     };
     let mut blocks = vec![
         Block::Title(title(subject)),
-        Block::Subtitle(format!("Storage test for {}", what.join(", "))),
+        Block::Subtitle(format!(
+            "{} for {}",
+            match is_model {
+                true => "Prediction by a model of storage",
+                false => "Storage test",
+            },
+            what.join(", ")
+        )),
         Block::Verdict(tone, headline(subject), sentence(subject)),
     ];
     if !subject.audit.wrong.is_empty() {
         let count = subject.audit.wrong.len() as u64;
         blocks.push(text(format!(
-            "{} of this paper do not follow from what the tests recorded; the appendix \u{201c}Sums and means\u{201d} lists them.",
+            "{} of this paper do not follow from what was recorded; the appendix \u{201c}Sums and means\u{201d} lists them.",
             counted(count, "figure")
         )));
     }
@@ -73,7 +81,7 @@ pub(super) fn headline(subject: &Subject<'_>) -> String {
 
 /// The verdict on all tests together, as everywhere.
 fn shown(subject: &Subject<'_>) -> (String, Colour) {
-    let is_predicted = main_result(&subject.kinds).world == World::Virtual;
+    let is_predicted = is_model(&subject.kinds);
     let verdict = match all_passed(&subject.kinds) {
         true => Verdict::Pass,
         false => Verdict::Fail,
@@ -168,8 +176,9 @@ fn figures(subject: &Subject<'_>) -> Vec<Figure> {
     figures
 }
 
-/// Each kind of test with its verdict.
+/// Each kind of test with its verdict. Virtual time has no date.
 fn tests(subject: &Subject<'_>) -> Table {
+    let is_model = is_model(&subject.kinds);
     let rows = subject.kinds.iter().map(|kind| {
         let result = &kind.run.result;
         let measured = match result.times.collection_s {
@@ -182,25 +191,29 @@ fn tests(subject: &Subject<'_>) -> Table {
             Verdict::Pass => "ok",
             _ => "failed",
         };
-        Row::classed(
-            [
-                Cell::from(in_words(kind.word)),
-                day(result.times.started).into(),
-                measured.into(),
-                (result.storage.servers.len() as u64).into(),
-                result.headline().into(),
-            ],
-            class,
-        )
+        let mut cells = vec![Cell::from(in_words(kind.word))];
+        cells.extend((!is_model).then(|| day(result.times.started).into()));
+        cells.extend([
+            measured.into(),
+            (result.storage.servers.len() as u64).into(),
+            result.headline().into(),
+        ]);
+        Row::classed(cells, class)
     });
-    let columns = [
-        Column::words("Test"),
-        Column::words("Date"),
-        Column::words("Measured for"),
+    let mut columns = vec![Column::words("Test")];
+    columns.extend((!is_model).then(|| Column::words("Date")));
+    columns.extend([
+        Column::words(match is_model {
+            true => "Virtual time",
+            false => "Measured for",
+        }),
         Column::numbers("Servers"),
         Column::words("Verdict"),
-    ];
-    Table::new(columns, rows).titled("Tests")
+    ]);
+    Table::new(columns, rows).titled(match is_model {
+        true => "Simulated tests",
+        false => "Tests",
+    })
 }
 
 /// Who tested with what.
@@ -210,7 +223,11 @@ fn about(subject: &Subject<'_>) -> Table {
     let bytes = result.storage.database_bytes_initial.map(ByteSize::bytes);
     let mut rows: Vec<(&str, String)> = Vec::new();
     let mut add = |name, said: Option<String>| rows.extend(said.map(|said| (name, said)));
-    add("Tested by", solution.text("tested_by").map(str::to_owned));
+    let by = match is_model(&subject.kinds) {
+        true => "Simulated by",
+        false => "Tested by",
+    };
+    add(by, solution.text("tested_by").map(str::to_owned));
     add("Contact", solution.text("contact").map(str::to_owned));
     let dates = subject
         .kinds
@@ -220,7 +237,10 @@ fn about(subject: &Subject<'_>) -> Table {
         .kinds
         .iter()
         .filter_map(|kind| kind.run.result.times.ended);
-    if let (Some(first), Some(last)) = (dates.min(), ends.max()) {
+    if is_model(&subject.kinds) {
+        let what = "a model of storage, in virtual time; no hardware was tested";
+        add("Simulated", Some(what.to_owned()));
+    } else if let (Some(first), Some(last)) = (dates.min(), ends.max()) {
         let days = [day(first), day(last)];
         add(
             "Tested",
@@ -239,10 +259,11 @@ fn about(subject: &Subject<'_>) -> Table {
             )
         }),
     );
-    add(
-        "Tested with",
-        Some(format!("brunt {}", result.origin.version)),
-    );
+    let with = match is_model(&subject.kinds) {
+        true => "Simulated with",
+        false => "Tested with",
+    };
+    add(with, Some(format!("brunt {}", result.origin.version)));
     add(
         "Written by",
         Some(format!("brunt {}", subject.evidence.program)),
@@ -256,26 +277,36 @@ pub(super) fn overview(subject: &Subject<'_>) -> Vec<Block> {
     let solution = &subject.solution;
     let mut blocks = vec![heading("Overview")];
     blocks.extend(solution.text("overview").map(text));
+    let is_model = is_model(&subject.kinds);
+    blocks.push(text(match is_model {
+        true => {
+            "This paper predicts how a storage solution for mail servers would perform under the load of their database engine, and how \
+             fast it would be backed up and recovered. Its storage is a model: every figure is a prediction in virtual time, no hardware \
+             was tested, and nothing was stored."
+        }
+        false => {
+            "This paper shows how a storage solution for mail servers performed under the load of their database engine, whether data \
+             stayed intact, and how fast it was backed up and recovered."
+        }
+    }));
     blocks.push(text(
-        "This paper shows how a storage solution for mail servers performed under the load of their database engine, whether data \
-         stayed intact, and how fast it was backed up and recovered. It has the content and the order of a submission to Microsoft's \
-         Exchange Solution Reviewed Program (ESRP) \u{2013} Storage; it was not submitted to that program or reviewed by Microsoft.",
+        "It has the content and the order of a submission to Microsoft's Exchange Solution Reviewed Program (ESRP) \u{2013} Storage; it \
+         was not submitted to that program or reviewed by Microsoft.",
     ));
-    if main_result(&subject.kinds).world == World::Virtual {
-        blocks.push(text(
-            "The storage in this paper is a model. Its figures are predictions in virtual time, and no real storage was tested.",
-        ));
-    }
     blocks.push(super::below("What this paper is not"));
-    blocks.push(Block::List(
-        [
+    let first = match is_model {
+        true => [
+            "It is not a test. A model cannot show that data stay intact, that a system logs no errors, or that a product keeps its data sheet.",
+            "It does not replace a test before deployment: how far predictions were from published tests is on the first page.",
+        ],
+        false => [
             "It is not a comparison of solutions: each was tested with its own number of mailboxes and its own target.",
             "It does not replace a test before deployment: what was tested may differ from what is bought.",
-            "It leaves out what else mail servers need: processors, memory, directory and network, and the design of replication and recovery.",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-    ));
+        ],
+    };
+    let last = "It leaves out what else mail servers need: processors, memory, directory and network, and the design of replication and recovery.";
+    let all = first.into_iter().chain([last]);
+    blocks.push(Block::List(all.map(str::to_owned).collect()));
     let features = solution.list("features");
     if !features.is_empty() {
         blocks.push(super::below("Features"));
@@ -283,7 +314,7 @@ pub(super) fn overview(subject: &Subject<'_>) -> Vec<Block> {
     }
     blocks.push(super::below("How to check this paper"));
     blocks.push(text(
-        "The run folders of all tests are attached to the PDF. The command \u{201c}brunt verify PAPER.pdf\u{201d} takes them out, makes the \
+        "All run folders are attached to the PDF. The command \u{201c}brunt verify PAPER.pdf\u{201d} takes them out, makes the \
          paper again and compares the two: each number that does not follow from the evidence is named. This proves that the numbers \
          follow from the evidence. It does not prove who made it: for that, sign the file with a detached signature.",
     ));
@@ -301,8 +332,19 @@ pub(super) fn closing(subject: &Subject<'_>) -> Vec<Block> {
     }
     blocks.push(heading("Conclusion"));
     blocks.extend(solution.text("conclusion").map(text));
+    let worth = match (is_model(&subject.kinds), all_passed(&subject.kinds)) {
+        (true, true) => {
+            "The model predicts that this design carries this load; no hardware was tested."
+        }
+        (true, false) => {
+            "The model predicts that this design does not carry this load; no hardware was tested."
+        }
+        (false, _) => {
+            "The tests themselves say no more than that this configuration was tested with this load on these days."
+        }
+    };
     blocks.push(text(format!(
-        "{}: {} The tests themselves say no more than that this configuration held this load on these days.",
+        "{}: {} {worth}",
         headline(subject),
         sentence(subject)
     )));

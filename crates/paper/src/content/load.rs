@@ -1,8 +1,9 @@
 //! Performance and stress: each server, all together, the rules, and pictures.
 
-use brunt_report::result::{Group, RuleGroup, Server};
+use brunt_report::result::{Group, RuleGroup, Server, World};
 use brunt_report::{Cell, Column, Pictures, ReportTables, Row, Table};
 
+use super::appendices::{measurable, possible};
 use super::{below, heading, in_words, io_of, length, text};
 use crate::block::Block;
 use crate::paper::Kind;
@@ -16,9 +17,13 @@ pub(super) fn blocks(kind: &Kind) -> Vec<Block> {
         }
         _ => "How much of the load of mail databases the storage bears at the latency they need.",
     };
+    let length = length(result.times.collection_s);
+    let measured = match result.world {
+        World::Virtual => format!("Simulated: {length} of virtual time."),
+        World::Real => format!("Measured for {length}."),
+    };
     blocks.push(text(format!(
-        "{purpose} Measured for {}. {}",
-        length(result.times.collection_s),
+        "{purpose} {measured} {}",
         result.storage.details.sentence
     )));
     blocks.push(Block::Table(each_server(kind)));
@@ -86,12 +91,19 @@ fn limits(kind: &Kind) -> Table {
     let limits = groups.iter().position(|group| group.group == Group::Limits);
     let others: Vec<String> = groups
         .iter()
-        .filter(|group| group.group != Group::Limits)
-        .map(RuleGroup::summary)
+        .filter(|group| group.group != Group::Limits && measurable(kind, group))
+        .map(|group| match kind.run.result.world {
+            World::Real => group.summary(),
+            World::Virtual => group.group.to_string(),
+        })
         .collect();
     let table = limits.map_or_else(Table::default, |at| tables[at].1.clone());
-    table.titled("Limits").noted(&format!(
-        "Other groups of rules: {}. The appendix has them all.",
-        others.join("; ")
-    ))
+    let table = possible(kind, table.titled("Limits"));
+    match others.is_empty() {
+        true => table,
+        false => table.noted(&format!(
+            "Other groups of rules: {}. The appendix has them all.",
+            others.join("; ")
+        )),
+    }
 }

@@ -5,13 +5,15 @@ mod copying;
 mod deployment;
 mod front;
 mod load;
+mod model;
 mod normalised;
 mod reliability;
 
-use brunt_report::result::{Instance, IoNumbers, RunResult, Server, Verdict};
+use brunt_report::result::{Instance, IoNumbers, RunResult, Server, Verdict, World};
 use brunt_report::{Cell, Timestamp};
 
 use crate::block::Block;
+use crate::modelled::Modelled;
 use crate::paper::{Kind, Paper, Subject};
 use crate::pdf::shows;
 
@@ -39,16 +41,18 @@ pub(crate) fn paper(subject: Subject<'_>) -> Paper {
         .kinds
         .iter()
         .filter_map(|kind| kind.run.result.times.ended);
+    let date = date.max().filter(|_| !is_model(&subject.kinds));
     Paper {
         foot: format!("{title} \u{b7} evidence {}", &subject.digest[..12]),
         title,
         blocks,
-        date: date.max().unwrap_or_default(),
+        date: date.unwrap_or_default(),
         headline: front::headline(&subject),
         sentence: front::sentence(&subject),
         digest: subject.digest,
         attachments: subject.attachments,
         audit: subject.audit,
+        contradicted: Vec::new(),
         unshown,
     }
 }
@@ -118,13 +122,23 @@ fn length(seconds: f64) -> String {
     }
 }
 
+/// Whether the storage is a model, so that everything in the paper is a prediction. Runs of both worlds are no paper.
+pub(crate) fn is_model(kinds: &[Kind]) -> bool {
+    main_result(kinds).world == World::Virtual
+}
+
+/// What was modelled; `None` for real storage.
+fn modelled(kinds: &[Kind]) -> Option<Modelled> {
+    Modelled::of(&scenario(kinds)).filter(|_| is_model(kinds))
+}
+
 /// A number, or nothing.
 fn some(number: Option<f64>) -> Cell {
     number.filter(|number| number.is_finite()).into()
 }
 
 /// What the scenario of the main test says, as TOML; empty when it is none.
-fn scenario(kinds: &[Kind]) -> toml::Table {
+pub(crate) fn scenario(kinds: &[Kind]) -> toml::Table {
     let (_, first) = &main_kind(kinds).each[0];
     first.scenario.parse().unwrap_or_default()
 }
@@ -137,7 +151,7 @@ fn all_passed(kinds: &[Kind]) -> bool {
 }
 
 /// The performance test, or the first kind there is.
-fn main_kind(kinds: &[Kind]) -> &Kind {
+pub(crate) fn main_kind(kinds: &[Kind]) -> &Kind {
     let performance = kinds.iter().find(|kind| kind.word == "performance");
     performance.or(kinds.first()).expect("there is a run")
 }

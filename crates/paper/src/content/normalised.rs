@@ -1,9 +1,8 @@
 //! Figures for each mailbox, drive and TB, so that papers about systems of different sizes can be read side by side.
 
 use brunt_report::{Cell, Column, Row, Table};
-use brunt_scenario::Part;
 
-use super::{deployment, heading, main_result, some, text};
+use super::{deployment, heading, is_model, main_result, some, text};
 use crate::block::Block;
 use crate::numbers::float;
 use crate::paper::{Kind, Subject};
@@ -13,11 +12,8 @@ const TERABYTE: f64 = 1e12;
 
 pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
     let main = main_result(&subject.kinds);
-    let drives = subject
-        .solution
-        .count(Part::DatabaseDisks, "disks")
-        .map(float);
-    let raw = deployment::raw(&subject.solution, Part::DatabaseDisks);
+    let (drives, raw) = deployment::database_drives(subject);
+    let drives = drives.map(float);
     let raw = raw.map(|bytes| float(bytes) / TERABYTE);
     let mut rows = Vec::new();
     for kind in &subject.kinds {
@@ -48,12 +44,18 @@ pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
     ];
     let table = Table::new(Column::of(&["Test", "Unit"], &numbers), rows)
         .titled("Normalized results")
-        .noted("Drives are those of the databases, as the solution names them; a TB is 10\u{b9}\u{b2} bytes. A dash: the divisor is not known, or the test had some of the servers only.");
+        .noted(&format!(
+            "Drives are those of the databases, {}; a TB is 10\u{b9}\u{b2} bytes. A dash: the divisor is not known, or the test had some \
+             of the servers only.",
+            match is_model(&subject.kinds) {
+                true => "as they were modelled",
+                false => "as the solution names them",
+            }
+        ));
     vec![
         heading("Normalized results"),
         text(
-            "Rates divided by what they were measured on. Two papers can be read side by side by these columns where load and limits are \
-             alike; the setup decides, not the number of digits.",
+            "Rates per unit. Compare papers by them only where load and limits are the same, and predictions with predictions only.",
         ),
         Block::Table(table),
     ]

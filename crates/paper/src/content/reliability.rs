@@ -3,7 +3,7 @@
 use brunt_report::result::{Outcome, Rule};
 use brunt_report::{Column, Row, Table};
 
-use super::{heading, in_words, text, verdict_of};
+use super::{heading, in_words, is_model, text, verdict_of};
 use crate::block::Block;
 use crate::paper::Subject;
 
@@ -15,45 +15,62 @@ const BACKUPS: &[&str] = &["databases-backed-up", "databases-restored"];
 const COPIES: &[&str] = &["copies-verified", "replicas-recovered"];
 
 pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
-    let mut rows = vec![
-        row(
+    let questions = [
+        (
             "Does the system event log have errors of the tested devices?",
-            &answer(subject, SYSTEM_LOG),
+            SYSTEM_LOG,
         ),
-        row(
+        (
             "Did verification of databases and logs find errors?",
-            &answer(subject, CHECKSUMS),
+            CHECKSUMS,
         ),
-        row(
-            "Did I/O of the tests fail or hang?",
-            &answer(subject, ERRORS),
-        ),
+        ("Did I/O of the tests fail or hang?", ERRORS),
+        ("Did backups have errors?", BACKUPS),
+        ("Did verification of remote copies find errors?", COPIES),
     ];
-    let mut kinds = subject.kinds.iter();
-    let has_backup = kinds.any(|kind| kind.word == "database-backup");
-    let mut rules = subject.kinds.iter().flat_map(|kind| &kind.run.result.rules);
-    let has_copy = rules.any(|rule| COPIES.contains(&rule.id.as_str()));
-    let tested = |ids, is_tested| match is_tested {
-        true => answer(subject, ids),
-        false => Answer::default(),
+    let has_backup = subject
+        .kinds
+        .iter()
+        .any(|kind| kind.word == "database-backup");
+    let has_copy = rules(subject).any(|rule| COPIES.contains(&rule.id.as_str()));
+    let is_asked = |ids: &[&str]| match ids {
+        BACKUPS => has_backup,
+        COPIES => has_copy,
+        _ => true,
     };
-    rows.push(row(
-        "Did backups have errors?",
-        &tested(BACKUPS, has_backup),
-    ));
-    rows.push(row(
-        "Did verification of remote copies find errors?",
-        &tested(COPIES, has_copy),
-    ));
+    let is_model = is_model(&subject.kinds);
+    let answers = questions.into_iter().filter_map(|(question, ids)| {
+        let answer = match is_asked(ids) {
+            true => answer(subject, ids),
+            false => Answer::default(),
+        };
+        // What a model cannot answer is no question of its paper.
+        let is_open = ["", "not measured"].contains(&answer.word);
+        (!is_model || !is_open).then(|| row(question, &answer))
+    });
     let columns = ["Question", "Answer", "Evidence"].map(Column::words);
-    let table = Table::new(columns, rows).titled("Reliability").noted(
-        "An answer is that of rules in all tests of this paper. Not measured: nobody looked, so nothing is known.",
-    );
+    let table = Table::new(columns, answers.collect::<Vec<Row>>()).titled("Reliability").noted(match is_model {
+        true => "Answers combine the rules of all simulated tests. A question that a model cannot answer is left out.",
+        false => {
+            "Answers combine the rules of all tests. Not measured: no test looked at this."
+        }
+    });
     let stress = match verdict_of(&subject.kinds, "stress").as_str() {
+        _ if is_model => {
+            "A model stores nothing: it cannot show that data stay intact, or what only long load brings to light. That takes a test on \
+             hardware."
+                .to_owned()
+        }
         "not tested" => "A stress test of a day, which would show what only long load brings to light, is not part of this paper.".to_owned(),
         verdict => format!("The stress test ended with this verdict: {verdict}."),
     };
-    vec![heading("Reliability"), text(stress), Block::Table(table)]
+    let mut blocks = vec![heading("Reliability"), text(stress)];
+    blocks.extend((!table.is_empty()).then_some(Block::Table(table)));
+    blocks
+}
+
+fn rules<'s>(subject: &'s Subject<'_>) -> impl Iterator<Item = &'s Rule> {
+    subject.kinds.iter().flat_map(|kind| &kind.run.result.rules)
 }
 
 /// What the rules of a question say.
@@ -103,7 +120,7 @@ fn answer(subject: &Subject<'_>, ids: &[&str]) -> Answer {
         let said = match (rule.measured, rule.remark.as_str()) {
             (_, "") => rule.measured_in_words(),
             (None, remark) => remark.to_owned(),
-            (Some(_), remark) => format!("{} {remark}", rule.measured_in_words()),
+            (Some(_), remark) => format!("{} ({remark})", rule.measured_in_words()),
         };
         evidence.push(format!("{kind}, {}: {said}", rule.heading()));
     }

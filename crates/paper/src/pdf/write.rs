@@ -1,6 +1,6 @@
 //! Writes a laid-out paper with krilla: pages, tags, outline, attachments.
 //!
-//! Nothing in the file comes from a clock or from chance: its dates are those of the tests, and its identifiers are hashes.
+//! Nothing in the file comes from a clock or from chance: its dates are those of the tests (PDF/A wants one: 1970 stands for none), and its identifiers are hashes.
 
 use std::num::NonZeroU16;
 

@@ -133,16 +133,18 @@ impl VerifyError {
 pub fn verify(bytes: &[u8], program: &str) -> Result<Checked, VerifyError> {
     let shown = read::Pdf::open(bytes)?;
     let evidence = shown.evidence()?;
-    let paper = Paper::new(&evidence)?;
+    let paper = Paper::of(&evidence)?;
     let made = paper.to_pdf()?;
     let follows = read::Pdf::open(&made)?;
     let own_words = follows.words()?;
     let is_own = evidence.program == program;
-    let mut differences = match is_own && made != bytes {
+    let drawn = match is_own && made != bytes {
         true => differences(&shown, &follows, &own_words)?,
         false => Vec::new(),
     };
-    differences.extend(paper.audit.wrong.iter().cloned().map(Difference::Sum));
+    // What the evidence contradicts is more than how it is drawn.
+    let sums = paper.audit.wrong.iter().cloned().map(Difference::Sum);
+    let mut differences: Vec<Difference> = sums.chain(drawn).collect();
     let answer = match (differences.is_empty(), is_own) {
         (false, _) => Answer::Contradicted,
         (true, false) => Answer::OtherVersion,

@@ -4,6 +4,7 @@ mod edited;
 mod forger;
 mod hostile;
 mod made;
+mod predicted;
 mod refused;
 #[path = "../../../report/tests/report/sample/mod.rs"]
 mod sample;

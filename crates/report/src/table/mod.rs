@@ -209,6 +209,13 @@ impl Table {
         Self { note, ..self }
     }
 
+    /// Keeps only the rows of which `wanted` says so, by their cells and their class.
+    #[must_use]
+    pub fn with_rows(mut self, wanted: impl Fn(&[Cell], &str) -> bool) -> Self {
+        self.rows.retain(|row| wanted(&row.cells, row.class));
+        self
+    }
+
     /// Inserts a column at index `at`.
     ///
     /// # Panics
