@@ -10,6 +10,8 @@
 mod calibrate;
 mod dist;
 mod figures;
+#[cfg(test)]
+mod inputs;
 mod kept;
 mod licences;
 mod manual;

@@ -79,7 +79,7 @@ use Side::{Less, More};
 use Source::{Limit, Published, Version};
 
 /// Every key.
-pub const KEYS: [Key; 65] = [
+pub const KEYS: [Key; 66] = [
     key("name", Neutral),
     key("description", Neutral),
     key("scratch", Neutral),
@@ -111,6 +111,7 @@ pub const KEYS: [Key; 65] = [
     key("test.logs", less(REPLAY, Published, |p| number(p.logs))),
     key("test.copy_to", Neutral),
     key("test.restore_within", Neutral),
+    key("test.restore", Neutral),
     key("test.strict_tail", Neutral),
     key("test.precision", Neutral),
     key("profile.version", Neutral),
