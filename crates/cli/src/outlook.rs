@@ -245,7 +245,14 @@ pub fn phases(plan: &Plan) -> Vec<String> {
     let cache = plan.engine.cache_max;
     let warm_up = || {
         let at_most = short(warm_up_max(plan));
-        format!("warm up: at most {at_most} once the cache ({cache}) is full")
+        let depth = match plan.load.writes() {
+            true => format!(
+                ", for each log to go through the checkpoint depth ({})",
+                plan.engine.checkpoint_depth
+            ),
+            false => String::new(),
+        };
+        format!("warm up: at most {at_most} once the cache ({cache}) is full{depth}")
     };
     let mut lines = Vec::new();
     if plan.precondition > 0.0 && plan.kind.work() == Work::Load {
@@ -335,7 +342,7 @@ mod tests {
             let document = Document::new("t.toml", &text, Path::new("/")).unwrap();
             phases(&document.test(&[]).unwrap().plan())
         };
-        let warm_up = "warm up: at most 5 min once the cache (256 MiB) is full";
+        let warm_up = "warm up: at most 65 min once the cache (256 MiB) is full, for each log to go through the checkpoint depth (20 MiB)";
         assert_eq!(said("duration = \"2h\""), [warm_up, "test: 2 h"]);
         assert_eq!(
             said(
@@ -343,7 +350,7 @@ mod tests {
             ),
             [
                 "precondition: 16 MiB are written during the warm-up, less than a minute at 200 MB/s (assumed)",
-                "warm up: at most 2 min once the cache (256 MiB) is full",
+                "warm up: at most 64 min once the cache (256 MiB) is full, for each log to go through the checkpoint depth (20 MiB)",
                 "tune: short trials until the sessions are found",
                 "test: 2 h"
             ]

@@ -201,6 +201,7 @@ seed = 3
 version = "exchange-2013"
 cache_min = "8 MiB"
 cache_max = "8 MiB"
+checkpoint_depth = "1 MiB"
 [[instance]]
 log = "log1"
 databases = ["db1/one.edb"]

@@ -13,9 +13,10 @@ use tempfile::TempDir;
 const SCHEMA: &str = include_str!("../../../docs/result.schema.json");
 
 /// The scenario of `brunt init`, made small enough for a test.
-const SMALL: [&str; 6] = [
+const SMALL: [&str; 7] = [
     "--set=profile.cache_min=4MiB",
     "--set=profile.cache_max=16MiB",
+    "--set=profile.checkpoint_depth=1MiB",
     "--set=instance.0.database_size=32MiB",
     "--set=instance.1.database_size=32MiB",
     "--sessions=4",

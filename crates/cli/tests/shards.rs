@@ -24,6 +24,7 @@ sessions = 5
 [profile]
 cache_min = "4 MiB"
 cache_max = "8 MiB"
+checkpoint_depth = "1 MiB"
 
 [engine]
 shards = 2

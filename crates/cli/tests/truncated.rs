@@ -18,6 +18,7 @@ fn brunt(home: &Path) -> Command {
         "my.toml",
         "--set=profile.cache_min=4MiB",
         "--set=profile.cache_max=16MiB",
+        "--set=profile.checkpoint_depth=1MiB",
         "--set=instance.0.database_size=32MiB",
         "--set=instance.1.database_size=32MiB",
         "--sessions=4",

@@ -31,8 +31,8 @@ fn listing(folder: &Path) -> BTreeSet<PathBuf> {
     both.collect()
 }
 
-const SMALL: &str = "[test]\nduration = \"1s\"\nmin_warmup = \"0s\"\nsessions = 2\ntarget_io_per_s = 10\n\
-    [profile]\ncache_min = \"1 MiB\"\ncache_max = \"4 MiB\"\n\
+const SMALL: &str = "[test]\nduration = \"1s\"\nmin_warmup = \"0s\"\nsessions = 2\n\
+    [profile]\ncache_min = \"1 MiB\"\ncache_max = \"4 MiB\"\ncheckpoint_depth = \"1 MiB\"\n\
     [[instance]]\nlog = \"log\"\ndatabases = [\"db/one.edb\", \"db/two.edb\"]\ndatabase_size = \"8 MiB\"\n";
 
 #[test]

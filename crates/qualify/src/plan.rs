@@ -18,7 +18,7 @@ use brunt_report::Timestamp;
 use brunt_stats::SAMPLE_INTERVAL;
 use brunt_units::{ByteSize, PageSize, Span, Time};
 use brunt_workload::content::Shape;
-use brunt_workload::mix::Mix;
+use brunt_workload::mix::{Kind, Mix};
 use brunt_workload::profile::{
     CheckpointPacing, InstanceChoice, LatencyLimits, Maintenance, Profile, SessionScope, Version,
 };
@@ -309,6 +309,14 @@ impl LoadPlan {
             reads_again_percent: profile.reads_again_percent.value,
             cost: OPERATION_COST,
         }
+    }
+}
+
+impl LoadPlan {
+    /// Whether any operation changes a database.
+    pub fn writes(&self) -> bool {
+        let changes = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Read);
+        changes.map(|kind| self.mix.percent(kind)).sum::<u32>() > 0
     }
 }
 

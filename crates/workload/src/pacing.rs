@@ -74,6 +74,14 @@ impl Pacer {
         self.quiet >= SETTLED_WINDOWS
     }
 
+    /// Forgets what operations have cost so far, and keeps the rate: from now on they cost something else.
+    pub fn forget(&mut self) {
+        *self = Self {
+            rate: self.rate,
+            ..Self::new(self.target)
+        };
+    }
+
     /// Operations per second to request.
     pub fn rate(&self) -> f64 {
         self.rate
@@ -155,6 +163,23 @@ mod tests {
             pacer.observe(ios, 5_000);
             assert!(!pacer.is_settled());
         }
+    }
+
+    #[test]
+    fn a_pace_that_is_found_anew_soon_follows_the_new_cost() {
+        let mut pacer = Pacer::new(400.0);
+        for _ in 0..120 {
+            pacer.observe(300, 1_000);
+        }
+        assert!(pacer.is_settled());
+        let rate = pacer.rate();
+        pacer.forget();
+        assert_eq!((pacer.is_settled(), pacer.rate()), (false, rate));
+        for _ in 0..10 {
+            pacer.observe(500, 1_000);
+        }
+        assert!(pacer.is_settled());
+        assert!((pacer.rate() - 800.0).abs() < 1.0, "{}", pacer.rate());
     }
 
     /// As many writes as reads, each sixteen windows after its operation: those of a checkpoint 20 MiB behind at 0.25 MiB/s.

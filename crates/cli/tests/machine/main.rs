@@ -68,6 +68,7 @@ min_warmup = "1s"
 [profile]
 cache_min = "4 MiB"
 cache_max = "16 MiB"
+checkpoint_depth = "1 MiB"
 [[instance]]
 log = "log"
 databases = ["one.edb"]

@@ -208,6 +208,11 @@ impl<T: Table> Load<T> {
         self.pacer.is_none_or(|pacer| pacer.is_settled())
     }
 
+    /// Finds the pace anew: from now on operations cost something else.
+    pub(crate) fn forget_pace(&mut self) {
+        self.pacer.iter_mut().for_each(Pacer::forget);
+    }
+
     /// Operations per second: the rate of the pacer, or else that of the last window.
     pub(crate) fn operations_per_s(&self, now: Time) -> Option<f64> {
         let log = self.sessions.log();

@@ -24,6 +24,7 @@ use crate::truth::found::Found;
 pub struct Half {
     ending: Ending,
     is_shortened: bool,
+    short_of: Option<String>,
     meters: Meters,
     collected: Option<Collected>,
     batches: Vec<u64>,
@@ -42,6 +43,7 @@ impl From<TestRun> for Half {
         Self {
             ending: run.ending,
             is_shortened: run.is_shortened,
+            short_of: run.short_of,
             meters: run.board.with(std::mem::take),
             collected: run.collected,
             batches: run.batches,
@@ -76,6 +78,7 @@ impl TestRun {
             self.ending = half.ending;
         }
         self.is_shortened |= half.is_shortened;
+        self.short_of = self.short_of.take().or(half.short_of);
         add(&mut self.batches, &half.batches);
         add(&mut self.operations, &half.operations);
         self.log.absorb(half.log);

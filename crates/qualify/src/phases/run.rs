@@ -326,8 +326,9 @@ impl Director<'_> {
         let sessions = self.plan.sessions;
         let mut load = Load::start(self.world, self.plan, server, populations, sessions);
         ship_logs(self.world, self.plan, server);
-        let is_warm = self.warm_up(server, &mut load).await;
-        let mut refused = (!is_warm).then(|| self.hung());
+        let warm = self.warm_up(server, &mut load).await;
+        run.short_of = warm.short_of;
+        let mut refused = warm.is_stuck.then(|| self.hung());
         if refused.is_none() && !self.is_over(&load) {
             refused = self.tune(run, server, &mut load).await.err();
         }

@@ -79,6 +79,8 @@ pub struct TestRun {
     pub collection_ended: Option<Time>,
     /// Whether the collection ended early because its figures were known well enough.
     pub is_shortened: bool,
+    /// Which log had not gone through the checkpoint depth when the collection began, in words.
+    pub short_of: Option<String>,
     /// The interrupted run that this one carries on; its measurements are in the others.
     pub carried: Option<Rc<Earlier>>,
     /// The engine's counters.
@@ -136,6 +138,7 @@ impl TestRun {
             collected: None,
             collection_ended: None,
             is_shortened: false,
+            short_of: None,
             carried: None,
             board: Rc::new(board),
             initial: Vec::new(),

@@ -8,7 +8,7 @@ use brunt_units::ByteSize;
 use super::lighter::{RATE_MIN, lighter};
 use super::qualifies::Circumstances;
 use super::{Assembly, Beneath, Surroundings, THROUGH_CACHE, VolumeUse, sum};
-use crate::rules::{Evidence, device, shows_headroom, tester};
+use crate::rules::{Evidence, above_pace, device, shows_headroom, tester};
 
 impl Assembly<'_> {
     pub(super) fn circumstances(
@@ -41,6 +41,9 @@ impl Assembly<'_> {
             cached_files: cached_files(surroundings),
             cached_writes: surroundings.cached_writes.clone(),
             reached_devices: device::agrees(&evidence.volumes),
+            masked: device::masked(&evidence.volumes),
+            above_pace: above_pace(evidence, &self.plan.limits),
+            short_of: self.run.short_of.clone(),
             headroom: !self.plan.kind.has_limits()
                 || target.is_none_or(|target| shows_headroom(target, achieved, &self.plan.limits)),
             lighter,

@@ -6,13 +6,15 @@ use brunt_report::result::World;
 use brunt_stats::{Meter, Percentile};
 use brunt_units::{ByteSize, Span};
 
-use super::{Assembly, Surroundings};
+use super::{Assembly, Surroundings, VolumeUse};
 use crate::copies::Followed;
 use crate::progress::SoFar;
 use crate::pulse::Standstill;
 use crate::rules::device::VolumeReads;
 use crate::rules::tester::Tester;
-use crate::rules::{Evidence, RuleId, SessionsUse, StreamLatency, SystemLog, Unjudged, judge};
+use crate::rules::{
+    Evidence, RuleId, SessionsUse, StreamLatency, SystemLog, Unjudged, Writes, judge,
+};
 
 impl Assembly<'_> {
     pub(super) fn evidence(&self, surroundings: &Surroundings) -> Evidence {
@@ -67,12 +69,18 @@ impl Assembly<'_> {
             .databases
             .iter()
             .map(|m| m.reads.total().count + m.writes.total().count);
+        let databases = meters.databases.iter();
+        let writes = databases.map(|m| m.writes.total().count).sum();
         let judged = run.files.as_ref().filter(|files| !files.read_only);
         Evidence {
             reads: streams(names, reads, collected.map(|c| &c.reads)),
             log_writes: streams(log_names, logs, collected.map(|c| &c.log_writes)),
             stalls_per_s: collected.and_then(|_| per_second(meters.page_fault_stalls.total())),
             achieved_io_per_s: collected.and_then(|_| per_second(io.sum())),
+            writes: plan.load.writes().then(|| Writes {
+                per_s: collected.and_then(|_| per_second(writes)),
+                short_of: run.short_of.clone(),
+            }),
             target: run.target,
             tuning: run.tuning.clone(),
             shortened: run.is_shortened.then_some((self.length, plan.duration)),
@@ -194,11 +202,27 @@ impl Assembly<'_> {
                     .map(|at| databases[*at].blank.total())
                     .sum(),
                 copies: self.copies_read_on(&used.volume.mount),
+                parity: self.parity_read_on(used),
                 device: used.device_read.map(ByteSize::get),
                 is_uncounted: used.device_read.is_none()
                     && used.volume.stack.iter().any(|device| device.is_leaf),
             })
             .collect()
+    }
+
+    /// Bytes that software RAID may have read to compute parity. A small write reads what it replaces and each parity.
+    fn parity_read_on(&self, used: &VolumeUse) -> u64 {
+        let stack = used.volume.stack.iter();
+        let reads = stack.map(|device| match device.made.as_str() {
+            "raid4" | "raid5" => 2,
+            "raid6" => 3,
+            _ => 0,
+        });
+        let databases = used.databases.iter().map(|at| &self.meters.databases[*at]);
+        let databases = databases.map(|m| m.writes.total().bytes + m.growth.total().bytes);
+        let logs = used.logs.iter().map(|at| &self.meters.logs[*at]);
+        let logs = logs.map(|m| m.writes.total().bytes + m.format.total().bytes);
+        databases.chain(logs).sum::<u64>() * reads.max().unwrap_or(0)
     }
 
     /// Bytes that passive copies read below `mount`, or on a volume that is mounted below it.

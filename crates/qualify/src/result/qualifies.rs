@@ -35,6 +35,12 @@ pub struct Circumstances {
     pub cached_writes: Vec<String>,
     /// Whether reads came from the devices, as far as the kernel counts them.
     pub reached_devices: bool,
+    /// What others read of the devices, in words, if a cache in between would not be seen.
+    pub masked: Option<String>,
+    /// How far the load was above its pace, in words, if that was too far.
+    pub above_pace: Option<String>,
+    /// Which log had not gone through the checkpoint depth when the collection began, in words.
+    pub short_of: Option<String>,
     /// Whether the storage achieved the target with its headroom.
     pub headroom: bool,
     /// Keys that make the test lighter than one of its version, in words.
@@ -102,6 +108,19 @@ pub fn obstacles(circumstances: &Circumstances) -> Vec<String> {
             "what was read did not come from the devices: O_DIRECT was ignored, or a cache answered"
                 .to_owned(),
         );
+    }
+    if let Some(others) = &circumstances.masked {
+        reasons.push(format!(
+            "others read the same devices, so a cache in between would not be seen ({others}): devices of their own"
+        ));
+    }
+    if let Some(short_of) = &circumstances.short_of {
+        reasons.push(format!(
+            "measuring began before the load was complete ({short_of}): a longer test, or a smaller checkpoint_depth"
+        ));
+    }
+    if let Some(above) = &circumstances.above_pace {
+        reasons.push(format!("the load was {above}: a longer `min_warmup`"));
     }
     if !circumstances.headroom {
         reasons.push(
@@ -176,6 +195,9 @@ mod tests {
             array_cache: Some(ByteSize::gib(63)),
             direct: true,
             reached_devices: true,
+            masked: None,
+            above_pace: None,
+            short_of: None,
             headroom: true,
             cached_files: Vec::new(),
             cached_writes: Vec::new(),
@@ -221,7 +243,7 @@ mod tests {
 
     #[test]
     fn each_obstacle_is_named() {
-        let cases: [(&str, Circumstances); 16] = [
+        let cases: [(&str, Circumstances); 19] = [
             (
                 "direct writes in /db through the page cache of the operating system: XFS, or on btrfs `chattr +C`",
                 Circumstances {
@@ -231,9 +253,30 @@ mod tests {
                 },
             ),
             (
+                "a cache in between would not be seen (/a: ",
+                Circumstances {
+                    masked: Some("/a: the device read 2 GiB".to_owned()),
+                    ..good()
+                },
+            ),
+            (
                 "md0 is degraded",
                 Circumstances {
                     setup: vec!["whole RAID, md0 is degraded: mend it".to_owned()],
+                    ..good()
+                },
+            ),
+            (
+                "before the load was complete (Instance 1 ",
+                Circumstances {
+                    short_of: Some("Instance 1 has logged 3 MiB".to_owned()),
+                    ..good()
+                },
+            ),
+            (
+                "12.5 % above its pace",
+                Circumstances {
+                    above_pace: Some("12.5 % above its pace".to_owned()),
                     ..good()
                 },
             ),

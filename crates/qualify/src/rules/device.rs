@@ -7,12 +7,12 @@
 //! Blank pages may or may not reach the device: the file system knows that allocated but unwritten space is zero. So the engine's
 //! bytes are counted without blank pages, plus as many of these as the device read. A cache gains nothing from this: all it would
 //! have to keep is zeros. Likewise, as many reads of passive copies count as the device read beyond the engine's: it is not known
-//! exactly where and when they were.
+//! exactly where and when they were. So do reads of software RAID for the parity of what was written.
 //!
 //! | bytes at the device | means | outcome |
 //! | --- | --- | --- |
 //! | below 90 % of the engine's | a cache in between: something else was measured | failed |
-//! | above 110 % | others read there too, or parity was read | advisory |
+//! | above 110 % | others read there too, so a cache in between would not be seen: not shown | advisory, and no qualification |
 //! | no device (overlay, NFS, memory), or counters that stand still | | not measured |
 
 use brunt_report::decimals;
@@ -37,6 +37,8 @@ pub struct VolumeReads {
     pub blank: u64,
     /// Bytes read by brunt's passive copies there.
     pub copies: u64,
+    /// Bytes that its devices may have read to compute parity.
+    pub parity: u64,
     /// Bytes read by its devices; `None` without a device, or where the kernel does not count.
     pub device: Option<u64>,
     /// Whether there are devices whose I/O the kernel does not count.
@@ -62,7 +64,8 @@ impl VolumeReads {
 
     /// Bytes that the device should have read, given that it reports `device`.
     fn expected(&self, device: u64) -> u64 {
-        device.clamp(self.written(), self.engine.saturating_add(self.copies))
+        let most = self.engine.saturating_add(self.copies);
+        device.clamp(self.written(), most.saturating_add(self.parity))
     }
 
     fn share(&self, device: u64) -> f64 {
@@ -113,6 +116,12 @@ pub(crate) fn agrees(volumes: &[VolumeReads]) -> bool {
     rule(volumes).outcome != Outcome::Failed
 }
 
+/// Where others read so much that a cache would not be seen, in words.
+pub(crate) fn masked(volumes: &[VolumeReads]) -> Option<String> {
+    let rule = rule(volumes);
+    (rule.outcome == Outcome::Advisory).then_some(rule.remark)
+}
+
 fn said(volume: &VolumeReads) -> String {
     let device = volume.device.unwrap_or(0);
     let share = decimals(volume.share(device));
@@ -140,6 +149,7 @@ mod tests {
             engine: 1_000 << 20,
             blank: 0,
             copies: 0,
+            parity: 0,
             device: device.map(|mib| mib << 20),
             is_uncounted: false,
         }
@@ -209,6 +219,23 @@ mod tests {
             "{}",
             others.remark
         );
+    }
+
+    #[test]
+    fn others_mask_a_cache_and_parity_does_not() {
+        let alone = volume("/a", Some(1_100));
+        assert_eq!(masked(std::slice::from_ref(&alone)), None);
+        let others = volume("/a", Some(1_101));
+        assert!(
+            masked(std::slice::from_ref(&others))
+                .unwrap()
+                .contains("/a")
+        );
+        let raid = VolumeReads {
+            parity: 300 << 20,
+            ..others
+        };
+        assert_eq!(masked(&[raid]), None);
     }
 
     #[test]

@@ -134,6 +134,15 @@ impl Unjudged {
     }
 }
 
+/// Database writes of a test whose mix has some.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Writes {
+    /// Per second.
+    pub per_s: Option<f64>,
+    /// Which log had not gone through the checkpoint depth when the collection began, in words.
+    pub short_of: Option<String>,
+}
+
 /// The input of all rules.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evidence {
@@ -145,6 +154,8 @@ pub struct Evidence {
     pub stalls_per_s: Option<f64>,
     /// Database reads and writes per second.
     pub achieved_io_per_s: Option<f64>,
+    /// Database writes; `None` when the mix has none.
+    pub writes: Option<Writes>,
     /// The rate to reach.
     pub target: Option<Target>,
     /// What sessions did with their time; `None` without a collection.

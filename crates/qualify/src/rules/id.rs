@@ -20,6 +20,8 @@ listed! {
         LogWriteWorst,
         /// Operations that waited for a free frame of the cache; Jetstress 2013 allows 1 /s.
         PageFaultStalls,
+        /// There were database writes to judge; only with a mix that writes.
+        DatabaseWrites,
         /// The target minus the profile's margin; only with a target.
         AchievedIo,
         /// The target with its headroom, minus the margin; only with both.
@@ -66,6 +68,8 @@ listed! {
         LongestStop,
         /// The reads reached the device ([`super::device`]).
         DeviceAgrees,
+        /// The load was not above its pace ([`super::limits`]); only with a target.
+        LoadPace,
         /// The program ran on time ([`super::tester`]).
         TesterDelay,
         /// The program did not stand still ([`crate::pulse`]).
@@ -95,6 +99,7 @@ impl RuleId {
             Self::LogWriteAverage => ("log-write-average", Limits, "log write, average"),
             Self::LogWriteWorst => ("log-write-worst", Limits, "log write, worst sample"),
             Self::PageFaultStalls => ("page-fault-stalls", Limits, "page-fault stalls, average"),
+            Self::DatabaseWrites => ("database-writes", Limits, "database writes"),
             Self::AchievedIo => ("achieved-io", Limits, "achieved database I/O"),
             Self::AchievedHeadroom => ("achieved-headroom", Limits, "achieved with headroom"),
             Self::SessionsFound => ("sessions-found", Limits, "sessions found"),
@@ -124,6 +129,7 @@ impl RuleId {
             Self::TailOperation => ("tail-operation", Tail, "tail, operation p99"),
             Self::LongestStop => ("longest-stop", Tail, "longest stop of I/O"),
             Self::DeviceAgrees => ("device-agrees", FairTest, "device agrees"),
+            Self::LoadPace => ("load-pace", FairTest, "load above its pace"),
             Self::TesterDelay => ("tester-delay", FairTest, "tester, delay p99"),
             Self::TesterStandstill => ("tester-standstill", FairTest, "tester, standstill"),
             Self::TesterProcessor => ("tester-processor", FairTest, "tester, processor"),
@@ -155,7 +161,9 @@ mod tests {
     use crate::kinds::TestKind;
     use crate::pulse::{GAP, Standstill};
     use crate::rules::tests::{evidence, limits, stream};
-    use crate::rules::{Done, Evidence, FilesVerified, ReplicaOutcome, SystemLog, device, judge};
+    use crate::rules::{
+        Done, Evidence, FilesVerified, ReplicaOutcome, SystemLog, Writes, device, judge,
+    };
     use crate::stops::{NOTED, Stop};
     use crate::truth::oracle::Finding;
 
@@ -200,6 +208,12 @@ mod tests {
             RuleId::LogWriteAverage => e.log_writes[0].mean = Some(MS * 10 + tick),
             RuleId::LogWriteWorst => e.log_writes[0] = stream("", MS, MS * 100 + tick, 7, 480),
             RuleId::PageFaultStalls => e.stalls_per_s = Some(1.001),
+            RuleId::DatabaseWrites => {
+                e.writes = Some(Writes {
+                    per_s: Some(5.0),
+                    short_of: Some("Instance 1 has logged 3 MiB of 20 MiB".to_owned()),
+                });
+            }
             RuleId::AchievedIo => e.achieved_io_per_s = Some(94.999),
             RuleId::AchievedHeadroom => e.target.as_mut().unwrap().headroom_percent = 1,
             RuleId::SessionsFound => {
@@ -262,6 +276,7 @@ mod tests {
                     ..device::VolumeReads::default()
                 }];
             }
+            RuleId::LoadPace => e.achieved_io_per_s = Some(105.001),
             RuleId::TesterDelay => e.tester.delay_p99 = Some(MS + tick),
             RuleId::TesterStandstill => {
                 e.tester.standstill = Some(Standstill {

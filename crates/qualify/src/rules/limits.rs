@@ -4,10 +4,10 @@
 //! % of the samples, so that a short test has none to spare (6 of the 480 samples of two hours).
 
 use brunt_report::decimals;
-use brunt_report::result::{Outcome, Rule, Tuning};
+use brunt_report::result::{Direction, Outcome, Rule, Tuning};
 use brunt_units::Span;
 
-use super::{Evidence, RuleId, StreamLatency, batch_means};
+use super::{Evidence, RuleId, StreamLatency, Writes, batch_means};
 use crate::goal::Target;
 use crate::plan::Limits;
 
@@ -32,6 +32,7 @@ pub(super) fn performance(evidence: &Evidence, limits: &Limits) -> Vec<Rule> {
         worst(RuleId::LogWriteWorst, logs, latency.log_sample, limits),
         stalls(evidence, limits),
     ];
+    rules.extend(evidence.writes.as_ref().map(writes));
     if let Some(target) = evidence.target {
         let known = batch_means::io_rate(&evidence.samples);
         let achieved_io = evidence.achieved_io_per_s;
@@ -101,6 +102,57 @@ fn stalls(evidence: &Evidence, limits: &Limits) -> Rule {
         ),
         _ => rule,
     }
+}
+
+/// Before the log has gone through the checkpoint depth there are no database writes, and less is asked of the storage than later.
+fn writes(writes: &Writes) -> Rule {
+    let rule = Rule {
+        direction: Direction::AtLeast,
+        unit: "/s".to_owned(),
+        ..Rule::not_measured(RuleId::DatabaseWrites)
+    };
+    let short_of = writes.short_of.clone();
+    match (writes.per_s, short_of) {
+        (None, _) => rule.with_remark("the test ended before"),
+        (Some(0.0), short_of) => rule.with_remark(short_of.unwrap_or("there was none".to_owned())),
+        (measured, short_of) => Rule {
+            measured,
+            outcome: match short_of {
+                Some(_) => Outcome::Advisory,
+                None => Outcome::Ok,
+            },
+            remark: short_of.map_or_else(String::new, |short_of| {
+                format!("when measuring began, {short_of}")
+            }),
+            ..rule
+        },
+    }
+}
+
+/// Whether sessions asked for more than they should.
+pub(super) fn pace(evidence: &Evidence, limits: &Limits) -> Option<Rule> {
+    let offered = evidence.target?.offered();
+    let above = |rate: f64| (100.0 * (rate / offered - 1.0)).max(0.0);
+    let measured = evidence.achieved_io_per_s;
+    let limit = f64::from(limits.margin_percent);
+    let rule = Rule::at_most(RuleId::LoadPace, "%", limit, measured.map(above)).advisory();
+    Some(match (rule.outcome, measured) {
+        (Outcome::Advisory, Some(rate)) => {
+            let [rate, offered] = [rate, offered].map(decimals);
+            rule.with_remark(format!("{rate} /s, and {offered} /s were asked for"))
+        }
+        _ => rule,
+    })
+}
+
+/// How far the load was above its pace, in words, if that was too far.
+pub(crate) fn above_pace(evidence: &Evidence, limits: &Limits) -> Option<String> {
+    let rule = pace(evidence, limits).filter(|rule| rule.outcome == Outcome::Advisory)?;
+    Some(format!(
+        "{} % above its pace ({})",
+        decimals(rule.measured?),
+        rule.remark
+    ))
 }
 
 fn worst(name: RuleId, streams: &[StreamLatency], limit: Span, limits: &Limits) -> Rule {

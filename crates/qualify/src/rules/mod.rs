@@ -24,12 +24,12 @@ mod verdict;
 
 pub use bottleneck::{SessionsUse, bottleneck};
 pub use evidence::{
-    Done, Evidence, FilesVerified, RecordsVerified, Samples, StreamLatency, Unjudged,
+    Done, Evidence, FilesVerified, RecordsVerified, Samples, StreamLatency, Unjudged, Writes,
 };
 pub use id::RuleId;
 pub(crate) use integrity::integrity;
 pub use limits::tolerated;
-pub(crate) use limits::{less_margin, shows_headroom};
+pub(crate) use limits::{above_pace, less_margin, shows_headroom};
 pub use replicas::ReplicaOutcome;
 pub use system_log::SystemLog;
 pub use verdict::{Ending, sentence, verdict};
@@ -62,6 +62,9 @@ pub fn judge(kind: TestKind, evidence: &Evidence, limits: &Limits) -> Vec<Rule> 
         rules.extend(tail::rules(evidence, limits));
     }
     rules.push(device::rule(&evidence.volumes));
+    if kind.has_limits() {
+        rules.extend(limits::pace(evidence, limits));
+    }
     rules.extend(tester::rules(&evidence.tester));
     if let Some((seen, planned)) = evidence.shortened {
         shortened::unjudge(&mut rules, seen, planned);

@@ -73,7 +73,11 @@ fn has_no_reads(rules: &[Rule]) -> bool {
 
 /// Latencies that were not measured in a completed test, because there was no such I/O.
 fn without_io(rules: &[Rule]) -> Vec<&str> {
-    let must = [RuleId::DatabaseReadAverage, RuleId::LogWriteAverage];
+    let must = [
+        RuleId::DatabaseReadAverage,
+        RuleId::LogWriteAverage,
+        RuleId::DatabaseWrites,
+    ];
     let latencies = rules
         .iter()
         .filter(|rule| must.iter().any(|id| id.is(rule)));
@@ -136,9 +140,15 @@ pub fn sentence(
             shortened::sentence(rules, &rate)
         }
         (Ending::Complete, Verdict::Inconclusive) => format!(
-            "The test says nothing about this storage ({rate}): there was no I/O to measure for {}. Larger databases, a \
-             smaller cache or a longer test will have some.",
-            without_io(rules).join(" and ")
+            "The test says nothing about this storage ({rate}): there was no I/O to measure for {}. {}",
+            without_io(rules).join(" and "),
+            match without_io(rules)[..] {
+                [title] if title == RuleId::DatabaseWrites.name().title => {
+                    "They come once the log has gone through the checkpoint depth: a longer test, or a smaller `checkpoint_depth`, \
+                     will have some."
+                }
+                _ => "Larger databases, a smaller cache or a longer test will have some.",
+            }
         ),
         (Ending::Complete, _) => match achieved {
             Some(achieved) if evidence.done.is_empty() => because(
@@ -205,6 +215,15 @@ fn held(achieved: f64, rules: &[Rule], evidence: &Evidence) -> String {
             percent => format!(", {} % below the target", decimals(-percent)),
         }
     });
+    // More than was asked for is no merit of the storage.
+    let paced = rules.iter().find(|rule| RuleId::LoadPace.is(rule));
+    let above = match paced.filter(|rule| rule.outcome == Outcome::Advisory) {
+        Some(rule) => Some(format!(
+            ", {} above its pace, so this was not the load that was asked for",
+            rule.measured_in_words()
+        )),
+        None => above,
+    };
     let rate = format!("{}{}", rate(achieved), above.unwrap_or_default());
     let held = match evidence.mailboxes {
         Some(count) => format!(
@@ -367,6 +386,7 @@ mod tests {
             engine: 1 << 30,
             blank: 0,
             copies: 0,
+            parity: 0,
             device: Some(1 << 29),
             is_uncounted: false,
         }];

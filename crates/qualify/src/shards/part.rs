@@ -19,6 +19,7 @@ use crate::truth::verification::Files;
 #[derive(Debug)]
 pub struct Part {
     ending: Ending,
+    short_of: Option<String>,
     started: Time,
     initial: Vec<ByteSize>,
     last: Vec<ByteSize>,
@@ -40,6 +41,7 @@ impl From<TestRun> for Part {
     fn from(run: TestRun) -> Self {
         Self {
             ending: run.ending,
+            short_of: run.short_of,
             started: run.started,
             initial: run.initial,
             last: run.last,
@@ -79,6 +81,7 @@ impl TestRun {
                 // Sessions usually met some of them.
                 part.log.findings = part.log.findings.at_least(records.findings);
             }
+            self.short_of = self.short_of.take().or(part.short_of);
             self.initial.extend(part.initial);
             self.last.extend(part.last);
             self.batches.extend(part.batches);

@@ -11,8 +11,11 @@ use brunt_qualify::progress::News;
 use brunt_qualify::rules::{Ending, RuleId};
 use brunt_qualify::truth::oracle::Findings;
 use brunt_report::RunResult;
-use brunt_report::result::{BusyPart, Limiting, Outcome, PhaseName, PhaseOp, Verdict};
+use brunt_report::result::{
+    BusyPart, Limiting, Outcome, PhaseName, PhaseOp, Rule, Sample, Verdict,
+};
 use brunt_units::{ByteSize, Span, Time};
+use brunt_workload::mix::Mix;
 use brunt_workload::profile::Version;
 use brunt_world::fault::{Direction, Fault, FaultKind};
 use brunt_world::{Class, Op};
@@ -523,6 +526,68 @@ fn a_target_is_kept_or_missed() {
     let sentence = &missed.storage.details.sentence;
     assert!(sentence.starts_with("Target missed: "), "{sentence}");
     assert!(sentence.contains(" 16 sessions at "), "{sentence}");
+}
+
+/// Everything is in memory, so pages are written for the checkpoint alone.
+fn paced_in_memory(depth: ByteSize) -> Plan {
+    let mut plan = Plan {
+        target: Some(Target {
+            io_per_s: 100.0,
+            headroom_percent: 20,
+        }),
+        warm_up_min: Span::seconds(2),
+        duration: Span::seconds(30),
+        sessions: 8,
+        instances: instances(2),
+        ..plan()
+    };
+    for database in plan.instances.iter_mut().flat_map(|one| &mut one.databases) {
+        database.size = ByteSize::mib(32);
+    }
+    plan.engine.cache_min = ByteSize::mib(48);
+    plan.engine.cache_max = ByteSize::mib(48);
+    plan.engine.checkpoint_depth = depth;
+    plan
+}
+
+#[test]
+fn a_test_waits_for_its_writes_and_says_when_there_are_none() {
+    let plan = paced_in_memory(ByteSize::mib(1));
+    let test = Small::new(1).run(&plan);
+    let result = test.result(&plan);
+    let samples = &test.collected().samples;
+    let writes = |samples: &[Sample]| samples.iter().map(|s| s.database_writes.per_s).sum::<f64>();
+    let [first, last] = [&samples[..3], &samples[samples.len() - 3..]].map(writes);
+    assert!(first > 0.0 && last > 0.0, "{first} and {last}");
+    assert_eq!(outcome(&result, RuleId::DatabaseWrites), Outcome::Ok);
+    assert_eq!(outcome(&result, RuleId::LoadPace), Outcome::Ok);
+    assert_eq!(result.verdict, Verdict::Pass);
+
+    let plan = paced_in_memory(ByteSize::gib(4));
+    let test = Small::new(1).run(&plan);
+    let result = test.result(&plan);
+    fails(&result, RuleId::DatabaseWrites, Outcome::NotMeasured);
+    assert_eq!(result.verdict, Verdict::Inconclusive);
+    let sentence = &result.storage.details.sentence;
+    assert!(
+        sentence.contains("a smaller `checkpoint_depth`"),
+        "{sentence}"
+    );
+    let reason = |reason: &String| reason.contains("before the load was complete");
+    assert!(result.reasons.iter().any(reason), "{:?}", result.reasons);
+    // It sees that the wait would be too long.
+    let took = test.news.iter().find_map(|news| match news {
+        News::WarmedUp { took, .. } => Some(*took),
+        _ => None,
+    });
+    assert!(took.unwrap() < Span::seconds(60), "{took:?}");
+
+    // Reads alone need no log.
+    let mut plan = paced_in_memory(ByteSize::gib(4));
+    plan.load.mix = Mix::new(0, 0, 0, 0).unwrap();
+    let result = Small::new(1).run(&plan).result(&plan);
+    let named = |rule: &&Rule| RuleId::DatabaseWrites.is(rule);
+    assert_eq!(result.rules.iter().find(named), None);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! machine.
 
 use crate::small::{Left, Small, fails, outcome, plan};
+use brunt_qualify::goal::Target;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::pulse::Standstill;
 use brunt_qualify::result::{Beneath, Surroundings, VolumeUse, foreseen};
@@ -100,6 +101,8 @@ fn reads_that_never_reached_the_device_make_a_test_invalid() {
     let shared = told(150);
     fails(&shared, RuleId::DeviceAgrees, Outcome::Advisory);
     assert_eq!(shared.verdict, Verdict::Pass);
+    let masked = "a cache in between would not be seen";
+    assert!(reasons(&shared).contains(masked), "{}", reasons(&shared));
 }
 
 #[test]
@@ -217,6 +220,38 @@ fn a_limit_on_io_is_not_the_storages_fault() {
         assert_eq!(limited.verdict, wanted);
         assert!(reasons(&limited).contains(limit), "{}", reasons(&limited));
     }
+}
+
+#[test]
+fn a_load_above_its_pace_does_not_qualify() {
+    let (mut test, plan) = test();
+    let mut with = |share: f64| {
+        let run = test.run.as_mut().unwrap();
+        let ios = run.board.with(|meters| {
+            let databases = meters.databases.iter();
+            let counts = databases.map(|m| m.reads.total().count + m.writes.total().count);
+            counts.sum::<u64>()
+        });
+        let seconds = run.collected.as_ref().unwrap().length.as_seconds();
+        run.target = Some(Target {
+            io_per_s: ios as f64 / seconds / 1.2 / share,
+            headroom_percent: 20,
+        });
+        test.result(&plan)
+    };
+    let paced = with(1.04);
+    assert_eq!(outcome(&paced, RuleId::LoadPace), Outcome::Ok);
+    let above = with(1.12);
+    fails(&above, RuleId::LoadPace, Outcome::Advisory);
+    assert_eq!(above.verdict, Verdict::Pass);
+    let reason = "the load was 12.0 % above its pace (";
+    assert!(reasons(&above).contains(reason), "{}", reasons(&above));
+    let sentence = &above.storage.details.sentence;
+    assert!(
+        sentence.contains("above its pace, so this was not the load"),
+        "{sentence}"
+    );
+    assert!(!sentence.contains("above the target"), "{sentence}");
 }
 
 #[test]
