@@ -83,6 +83,8 @@ pub struct Comparison {
     pub b: Vec<Compared>,
     /// Each figure that all runs have.
     pub figures: Vec<ComparedFigure>,
+    /// Each figure that a run lacks because it had no such I/O: whether A and B have it, `some` or `none`.
+    pub missing: Vec<Difference>,
     /// What the storage cannot change.
     pub controls: Vec<Control>,
     /// What else differs between the runs.
@@ -216,6 +218,7 @@ fn compared_sides(
         a: runs(a),
         b: runs(b),
         figures: figures(&of_a, &of_b, options, moved),
+        missing: missing(&of_a, &of_b),
         controls,
         differences,
     };
@@ -309,6 +312,20 @@ fn figures(a: &[&Run], b: &[&Run], options: &Options, moved: bool) -> Vec<Compar
 /// Whether each run of A has its own of B; otherwise there is one of B, against all of A.
 fn is_paired(a: &[&Run], b: &[&Run]) -> bool {
     a.len() == b.len()
+}
+
+fn missing(a: &[&Run], b: &[&Run]) -> Vec<Difference> {
+    let missing = FIGURES.iter().filter_map(|figure| {
+        let has = |run: &&Run| figure.track(&run.samples).is_some();
+        let [in_a, in_b] = [a, b].map(|side| side.iter().all(has));
+        let word = |there| if there { "some" } else { "none" }.to_owned();
+        (!in_a || !in_b).then(|| Difference {
+            what: format!("{}, {}", figure.title, figure.unit),
+            a: word(in_a),
+            b: word(in_b),
+        })
+    });
+    missing.collect()
 }
 
 impl ComparedFigure {

@@ -191,7 +191,12 @@ impl Comparison {
             ];
             Row::classed(cells, figure.class())
         });
-        Table::new(columns, rows)
+        let missing = self.missing.iter().map(|figure| {
+            let none = || "-".to_owned();
+            let [what, a, b] = [&figure.what, &figure.a, &figure.b].map(String::clone);
+            Row::classed([what, a, b, none(), none(), "no such I/O".to_owned()], "")
+        });
+        Table::new(columns, rows.chain(missing))
     }
 
     /// The figures with everything that is known of them.

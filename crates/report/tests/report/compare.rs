@@ -87,6 +87,34 @@ fn slower_reads_are_worse_and_faster_ones_better() {
 }
 
 #[test]
+fn a_figure_that_a_side_lacks_stays_in_the_table() {
+    let without_writes = |seed| {
+        let (name, mut run) = run(seed, 240, 1.0);
+        for sample in &mut run.samples {
+            sample.database_writes = Flow::default();
+        }
+        (name, run)
+    };
+    let rows = |comparison: &Comparison| comparison.table().to_indented_text();
+    let neither = answer(without_writes(1), without_writes(2));
+    let missing: Vec<&str> = neither
+        .missing
+        .iter()
+        .map(|one| one.what.as_str())
+        .collect();
+    assert_eq!(missing, ["write, ms", "write p99, ms", "writes, /s"]);
+    assert_eq!(rows(&neither).matches("no such I/O").count(), 3);
+    let one = answer(run(1, 240, 1.0), without_writes(2));
+    assert_eq!(one.missing.len(), 3);
+    assert_eq!([&*one.missing[0].a, &*one.missing[0].b], ["some", "none"]);
+    assert!(
+        answer(run(1, 240, 1.0), run(2, 240, 1.0))
+            .missing
+            .is_empty()
+    );
+}
+
+#[test]
 fn equal_sides_have_no_answer_and_a_gate_lets_them_pass() {
     let long = answer(run(1, 480, 1.0), run(2, 480, 1.0));
     assert_eq!((long.verdict, long.not_worse), (Answer::CannotTell, true));
