@@ -179,6 +179,8 @@ fn storage(runs: &[Run], verdict: Verdict) -> Storage {
             .map(|test| test.integrity)
             .reduce(|all, own| Some(all?.and(own?)))
             .flatten(),
+        // Shares of different samples do not add up.
+        content: Vec::new(),
         faults: tests().flat_map(|test| test.faults.clone()).collect(),
         // As the models that they come from.
         states: Vec::new(),

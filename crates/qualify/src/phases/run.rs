@@ -37,6 +37,7 @@ use crate::progress::{Listener, News, Stop};
 use crate::rules::{Ending, RecordsVerified};
 use crate::server::{Server, Table};
 use crate::shards::{Border, Part, Shard};
+use crate::truth::content;
 use crate::truth::integrity;
 use crate::truth::oracle::Oracle;
 use crate::truth::survey::survey;
@@ -425,6 +426,11 @@ impl Director<'_> {
                     let found = files.iter().map(|files| &files.found);
                     found.for_each(|found| run.found.absorb(found));
                     run.files = files;
+                    let content = content::content(self.world, self.plan);
+                    match self.unless_hung(content).await {
+                        Ok(content) => run.content = content,
+                        Err(GaveUp) => return run.ending = Ending::Broken(self.hung()),
+                    }
                 }
                 Err(GaveUp) => return run.ending = Ending::Broken(self.hung()),
             }

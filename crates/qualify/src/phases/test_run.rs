@@ -10,7 +10,7 @@ use brunt_ese::maintenance::Maintenance;
 use brunt_ese::meter::MeterBoard;
 use brunt_ese::patch::Patch;
 use brunt_report::Earlier;
-use brunt_report::result::Tuning;
+use brunt_report::result::{ContentNumbers, Tuning};
 use brunt_stats::{Latencies, OperationLatencies};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::mix::Kind;
@@ -117,6 +117,8 @@ pub struct TestRun {
     pub delays: Latencies,
     /// Results of verifying files.
     pub files: Option<Files>,
+    /// What storage that reduces data sees of the databases.
+    pub content: Vec<ContentNumbers>,
     /// Results of verifying records.
     pub records: Option<RecordsVerified>,
     /// The passive copies that followed it.
@@ -157,6 +159,7 @@ impl TestRun {
             hung: Hung::default(),
             delays: Latencies::new(),
             files: None,
+            content: Vec::new(),
             records: None,
             copies: Vec::new(),
             ended: started,

@@ -204,6 +204,7 @@ impl Assembly<'_> {
                 database_bytes_final: known(&run.last),
                 database_files: plan.databases().count() as u64,
                 integrity: integrity(run.records, run.log.findings).map(in_result),
+                content: run.content.clone(),
                 faults: self.faults(),
                 states: Vec::new(),
                 precision: None,

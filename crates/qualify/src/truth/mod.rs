@@ -6,6 +6,7 @@
 //! * [`integrity`]: is every record there? [`verification`]: is every page and log segment intact?
 //! * [`found`]: faults of the storage, in words.
 
+pub(crate) mod content;
 pub mod counting;
 pub mod found;
 pub mod integrity;

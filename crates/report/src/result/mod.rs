@@ -22,6 +22,7 @@
 //! empty list.
 
 mod bottleneck;
+mod content;
 mod copies;
 mod demand;
 mod details;
@@ -48,6 +49,7 @@ mod verdict;
 mod verification;
 
 pub use bottleneck::{Bottleneck, BusyPart, Limiting};
+pub use content::ContentNumbers;
 pub use copies::{CopyScan, PassiveCopy};
 pub use details::Details;
 pub use drill::{

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Bottleneck, Details, InjectedFault, Integrity, Precision, Server, StateNumbers};
+use super::{
+    Bottleneck, ContentNumbers, Details, InjectedFault, Integrity, Precision, Server, StateNumbers,
+};
 
 /// A test of storage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +30,9 @@ pub struct Storage {
     /// comparison. Any lost, stale, phantom or torn record fails the run.
     #[serde(default)]
     pub integrity: Option<Integrity>,
+    /// What storage that reduces data sees of the databases, for blocks of 4, 8 and 32 KiB; empty when it was not measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub content: Vec<ContentNumbers>,
     /// Faults injected by `[[event]]` of the scenario; a test with faults never qualifies.
     #[serde(default)]
     pub faults: Vec<InjectedFault>,

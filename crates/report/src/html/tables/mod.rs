@@ -16,6 +16,7 @@ use crate::result::{
     Backend, Machine, Outcome, Rule, RuleGroup, RunResult, Tuning, World, WriteCache,
 };
 use crate::table::{Cell, Column, Row, Table};
+use brunt_units::ByteSize;
 
 /// A group of rules.
 #[derive(Serialize)]
@@ -135,6 +136,7 @@ pub(super) fn further(result: &RunResult) -> Vec<Table> {
         copies::copies(result),
         checksum::checksum(result),
         phases::restores(result),
+        content(result),
         io::spread(result),
     ]);
     tables.extend(phases::all(result));
@@ -144,6 +146,22 @@ pub(super) fn further(result: &RunResult) -> Vec<Table> {
         devices::devices(result),
     ]);
     tables
+}
+
+/// What storage that reduces data sees.
+fn content(result: &RunResult) -> Table {
+    let rows = result.storage.content.iter().map(|content| {
+        Row::new([
+            Cell::from(ByteSize::bytes(content.block_bytes).to_string()),
+            content.blocks.into(),
+            content.compressible_percent.into(),
+            content.duplicate_percent.into(),
+        ])
+    });
+    let numbers = ["Blocks", "Saved by compression (%)", "Copies (%)"];
+    Table::new(Column::of(&["Blocks of"], &numbers), rows)
+        .titled("Content of databases, as storage sees it")
+        .noted("A sample of used pages after the test. Each block is compressed by itself, as LZ4 does; copies are equal blocks in the sample.")
 }
 
 /// The trials of tuning.

@@ -57,6 +57,12 @@ pub(crate) fn run(passes: bool) -> Run {
                 versions_known: 250_000,
                 ..Integrity::default()
             }),
+            content: vec![ContentNumbers {
+                block_bytes: 4096,
+                blocks: 2_048,
+                compressible_percent: 1.25,
+                duplicate_percent: 0.0,
+            }],
             faults: Vec::new(),
             states: Vec::new(),
             precision: None,
