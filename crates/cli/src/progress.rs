@@ -4,6 +4,8 @@ pub(crate) mod standing;
 
 use std::time::{Duration, Instant};
 
+use brunt_units::Span;
+
 use crate::output::Output;
 use crate::wrap::INDENT;
 
@@ -175,6 +177,14 @@ fn left(share: f64, elapsed: f64) -> String {
     }
     let left = (elapsed * (1.0 - share) / share).max(0.0);
     format!("{} left", rough(left))
+}
+
+/// A time to the second, to be read beside another one: `40 s`, `2 min 05 s`, `1 h 40 min` from two hours on.
+pub(crate) fn exact(seconds: f64) -> String {
+    match seconds {
+        s if s < 120.0 => format!("{s:.0} s"),
+        s => Span::from_seconds(s.round()).to_string(),
+    }
 }
 
 /// A time as people say it: `40 s`, `12 min`, `3.5 h`.

@@ -1,7 +1,7 @@
 //! What could be better about where a test puts its files. None of it keeps a result from qualifying.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use brunt_qualify::plan::Plan;
 use brunt_units::ByteSize;
@@ -15,6 +15,7 @@ pub fn advice(plan: &Plan, places: &[Used]) -> Vec<String> {
     let data = plan.databases().map(|database| database.size.get()).sum();
     let mut advice = logs_beside_databases(plan, places);
     advice.extend(shared_devices(places));
+    advice.extend(not_mounted(plan, places));
     advice.extend(little_larger(ByteSize::bytes(data), host.memory));
     if host.processors == Some(1) {
         advice.push(
@@ -68,6 +69,35 @@ fn shared_devices(places: &[Used]) -> Vec<String> {
     shared.map(sentence).collect()
 }
 
+/// Where volumes are mounted, by custom.
+const MOUNTED: [&str; 3] = ["/mnt", "/media", "/srv"];
+
+/// Folders where a volume is expected, and which are folders of the root file system.
+fn not_mounted(plan: &Plan, places: &[Used]) -> Vec<String> {
+    let databases: Vec<_> = plan.databases().collect();
+    let of_root = places.iter().filter(|used| used.mount() == Path::new("/"));
+    let mut folders: Vec<&Path> = of_root
+        .flat_map(|used| {
+            let databases = used
+                .databases
+                .iter()
+                .filter_map(|at| databases[*at].path.parent());
+            let logs = used.logs.iter().map(|at| &*plan.instances[*at].log);
+            databases.chain(logs)
+        })
+        .filter(|folder| MOUNTED.iter().any(|mounts| folder.starts_with(mounts)))
+        .collect();
+    folders.sort_unstable();
+    folders.dedup();
+    let sentence = |folder: &Path| {
+        let folder = folder.display();
+        format!(
+            "{folder} is on the root file system, the system's own disk: mount the volume that belongs there, if one does"
+        )
+    };
+    folders.into_iter().map(sentence).collect()
+}
+
 /// Databases that are larger than memory, but not by much.
 fn little_larger(data: ByteSize, memory: Option<ByteSize>) -> Option<String> {
     let memory = memory?;
@@ -81,8 +111,6 @@ fn little_larger(data: ByteSize, memory: Option<ByteSize>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use brunt_scenario::Document;
 
     use super::*;

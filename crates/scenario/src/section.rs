@@ -216,6 +216,22 @@ pub(super) fn name(node: &Node) -> Result<String, Refusal> {
     }
 }
 
+/// From here on a number without a unit was bytes.
+const BYTES_FROM: u64 = 1 << 20;
+
+/// The refusal of a size that is only a number.
+fn without_unit(node: &Node, number: &str) -> Refusal {
+    let refusal = node.place.refuse("a size has a unit");
+    let bytes = number.parse().ok().filter(|bytes| *bytes >= BYTES_FROM);
+    refusal.hint(match bytes {
+        Some(bytes) => format!(
+            "in bytes: \"{bytes} B\", which is {}",
+            ByteSize::bytes(bytes)
+        ),
+        None => format!("for example \"{number} MiB\" or \"{number} MB\""),
+    })
+}
+
 /// A size with its unit.
 pub(super) fn size(node: &Node) -> Result<ByteSize, Refusal> {
     if let Value::Integer(number) = node.value {
@@ -223,15 +239,11 @@ pub(super) fn size(node: &Node) -> Result<ByteSize, Refusal> {
             // Nothing is nothing in every unit.
             return Ok(ByteSize::bytes(0));
         }
-        let refusal = node.place.refuse("a size has a unit");
-        return Err(refusal.hint(format!("for example \"{number} MiB\" or \"{number} MB\"")));
+        return Err(without_unit(node, &number.to_string()));
     }
     text(node)?.parse().map_err(|error: SizeError| match error {
         SizeError::UnknownUnit { hint, .. } => node.place.refuse(format!("unknown unit{hint}")),
-        SizeError::NoUnit(number) => {
-            let refusal = node.place.refuse("a size has a unit");
-            refusal.hint(format!("for example \"{number} MiB\" or \"{number} MB\""))
-        }
+        SizeError::NoUnit(number) => without_unit(node, &number),
         SizeError::NoNumber(_) => {
             let refusal = node.place.refuse("a size begins with a number");
             refusal.hint("for example \"64 MiB\"")

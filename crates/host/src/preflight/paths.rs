@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use brunt_scenario::{Placed, Refusal};
 use rustix::fs::{Access, access};
+use rustix::io::Errno;
 
 /// Files of a test in the root of the system are a slip of the pen, and a mess to clean up.
 pub(super) fn refuse_root(path: &Placed<PathBuf>) -> Result<(), Refusal> {
@@ -151,10 +152,16 @@ pub(super) fn check_folder(
         Ok(status) if !status.is_dir() => Err(path
             .place
             .refuse(format!("{shown} is a file, not a folder"))),
-        Ok(_) if access(folder, Access::WRITE_OK | Access::EXEC_OK).is_err() => Err(path
-            .place
-            .refuse(format!("this user may not write to {shown}"))),
-        Ok(_) => Ok(()),
+        Ok(_) => match access(folder, Access::WRITE_OK | Access::EXEC_OK) {
+            Ok(()) => Ok(()),
+            Err(Errno::ROFS) => {
+                let refusal = format!("{shown} is on a file system that is mounted read-only");
+                Err(path.place.refuse(refusal))
+            }
+            Err(_) => Err(path
+                .place
+                .refuse(format!("this user may not write to {shown}"))),
+        },
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && in_scratch => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let refusal = path.place.refuse(format!("there is no folder {shown}"));

@@ -21,7 +21,7 @@ use brunt_report::result::Outcome;
 use brunt_report::{counted, decimals};
 use brunt_units::{Span, Time};
 
-use crate::progress::rough;
+use crate::progress::exact;
 
 /// Cells of a bar.
 const BAR: usize = 8;
@@ -225,8 +225,8 @@ pub(super) fn testing(live: &Live, speed: &str) -> String {
     });
     format!(
         "{} of {}{speed}\n{} IOPS   mean {}{least}   read {} ms (p99 {})   write {} ms   log {} ms   {}   {}",
-        rough(live.elapsed.as_seconds()),
-        rough(live.duration.as_seconds()),
+        exact(live.elapsed.as_seconds()),
+        exact(live.duration.as_seconds()),
         decimals(live.io_per_s),
         decimals(live.io_per_s_mean),
         millis(live.read),
