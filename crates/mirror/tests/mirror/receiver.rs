@@ -6,12 +6,12 @@ use std::rc::Rc;
 
 use brunt_mirror::{MirrorError, MirrorState, ReceiverError, mirrored};
 use brunt_units::Span;
-use brunt_world::messages::messages;
+use brunt_world::messages::{PATIENCE, Token, messages};
 use brunt_world::random::Streams;
 use brunt_world::{Class, Io, OpenMode, World};
 use brunt_world_virtual::Store;
 
-use crate::sites::{HERE, Sites, THERE, connect, files_below, receive};
+use crate::sites::{HERE, Sites, THERE, connect, files_below, receive, receive_from};
 
 async fn try_mirror(world: &World, at: SocketAddr, epoch: u64) -> Result<(), MirrorError> {
     let connection = world.net.connect(at).await.unwrap();
@@ -136,5 +136,36 @@ fn arbitrary_bytes_end_a_connection_and_nothing_else() {
         assert_eq!(receiver.epoch(), 0);
         // It takes a mirror all the same.
         assert_eq!(try_mirror(here, at, 1).await, Ok(()));
+    });
+}
+
+#[test]
+fn only_who_shows_the_token_is_heard_and_nobody_holds_a_place_in_silence() {
+    let mut sites = Sites::new(1, Store::new());
+    let hosts = sites.hosts.clone();
+    sites.made.executor.block_on(async move {
+        let (there, here) = (hosts[1].world(), hosts[0].world());
+        let token = Token([7; 16]);
+        let (_, at) = receive_from(there, hosts[1].address(), Some(token)).await;
+        let lost = |tried| matches!(tried, Err(MirrorError::Connection(_)));
+        assert!(lost(try_mirror(here, at, 1).await), "without a token");
+        let shown = async |token: Token| {
+            let connection = here.net.connect(at).await.unwrap();
+            token.show(here, connection).await.unwrap();
+            let tried = mirrored(here, Path::new(HERE), connection, 1).await;
+            tried.map(drop)
+        };
+        assert!(lost(shown(Token([8; 16])).await), "with another one");
+        // More than may wait. They are closed after a while, and the places are free again.
+        let mut silent = Vec::new();
+        for _ in 0..20 {
+            silent.push(here.net.connect(at).await.unwrap());
+        }
+        here.sleep(PATIENCE + Span::seconds(1)).await;
+        for connection in silent {
+            let end = here.net.read(connection, 1).await;
+            assert!(end.is_err() || end.unwrap().is_empty());
+        }
+        assert_eq!(shown(token).await, Ok(()));
     });
 }

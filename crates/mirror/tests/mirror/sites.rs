@@ -7,6 +7,7 @@ use std::rc::Rc;
 use brunt_mirror::{Mirror, Receiver, mirrored};
 use brunt_units::Span;
 use brunt_world::World;
+use brunt_world::messages::Token;
 use brunt_world_virtual::{
     Cores, Host, Inode, LinkOptions, Store, VirtualLink, VirtualOptions, VirtualWorld,
 };
@@ -68,13 +69,22 @@ pub(crate) async fn connect(hosts: &[Rc<Host>; 2], epoch: u64) -> (World, Mirror
 
 /// A receiver of `world`, which listens at `address`.
 pub(crate) async fn receive(world: &World, address: IpAddr) -> (Receiver, SocketAddr) {
+    receive_from(world, address, None).await
+}
+
+/// The same, for who shows `token`.
+pub(crate) async fn receive_from(
+    world: &World,
+    address: IpAddr,
+    token: Option<Token>,
+) -> (Receiver, SocketAddr) {
     let receiver = Receiver::open(world, Path::new(THERE), Path::new(RECORD))
         .await
         .unwrap();
     let (listener, at) = world.net.listen(SocketAddr::new(address, 0)).await.unwrap();
     let serving = receiver.clone();
     drop(world.spawner.spawn(async move {
-        serving.serve(listener, None).await;
+        serving.serve(listener, token).await;
     }));
     (receiver, at)
 }
