@@ -6,6 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use brunt_paper::evidence::Redacted;
 use brunt_paper::{Evidence, Paper, PaperError, RunFiles, is_page, is_paper};
 use brunt_report::{ReadError, grouped, one_line, open_in, write_new};
 use brunt_scenario::{Document, Refusal};
@@ -39,9 +40,13 @@ pub struct PaperArgs {
     #[arg(long, value_name = "FILE")]
     pub solution: Option<PathBuf>,
 
-    /// Replace names of hosts and serial numbers, in the paper and in the evidence
+    /// Replace names of hosts and users, addresses and serial numbers, in the paper and in the evidence
     #[arg(long)]
     pub redact: bool,
+
+    /// Replace this word as well, wherever it stands; implies --redact, and may be given several times
+    #[arg(long, value_name = "WORD")]
+    pub redact_word: Vec<String>,
 
     /// Print only errors
     #[arg(long)]
@@ -107,15 +112,20 @@ pub fn run(args: &PaperArgs, output: &Output) -> Result<Exit, CommandError> {
     for run in &args.runs {
         evidence.runs.push(read(run)?);
     }
-    if args.redact {
-        evidence.redact()?;
+    let mut redacted = None;
+    if args.redact || !args.redact_word.is_empty() {
+        redacted = Some(evidence.redact(&args.redact_word)?);
     }
     let paper = Paper::new(&evidence)?;
     match is_pdf {
         true => write(&args.out, &paper.to_pdf()?, is_paper)?,
         false => write(&args.out, paper.to_html().as_bytes(), is_page)?,
     }
-    output.talk(&said(args, &paper, &evidence, is_pdf, output));
+    let mut text = said(args, &paper, &evidence, is_pdf, output);
+    if let Some(redacted) = &redacted {
+        text += &of_redacted(redacted);
+    }
+    output.talk(&text);
     Ok(Exit::Passed)
 }
 
@@ -158,6 +168,27 @@ fn write(path: &Path, bytes: &[u8], is_ours: fn(&[u8]) -> bool) -> Result<(), Co
             },
         }
     })
+}
+
+/// What was replaced, and what the user may want to have replaced as well.
+fn of_redacted(redacted: &Redacted) -> String {
+    let mut text = String::new();
+    for (name, other) in &redacted.replaced {
+        text += &format!("\n{:14}{} by {other}", "replaced", one_line(name));
+    }
+    if redacted.replaced.is_empty() {
+        text += &format!("\n{:14}nothing", "replaced");
+    }
+    if !redacted.stays.is_empty() {
+        let stays: Vec<String> = redacted
+            .stays
+            .iter()
+            .map(|name| one_line(name).into_owned())
+            .collect();
+        let stays = stays.join(", ");
+        text += &format!("\n{:14}{stays}: --redact-word WORD replaces one", "stays");
+    }
+    text
 }
 
 fn said(

@@ -53,12 +53,21 @@ const CONDENSED_S: f64 = 3_600.0;
 pub struct Evidence {
     /// The program that makes it: `0.1.0 (1b7112e)`.
     pub program: String,
-    /// Whether names of hosts and serial numbers were replaced.
+    /// Whether names, addresses and serial numbers were replaced.
     pub redacted: bool,
     /// The runs, at least one.
     pub runs: Vec<RunFiles>,
     /// A description of the solution that replaces those of the scenarios.
     pub solution: Option<String>,
+}
+
+/// What was replaced in evidence, and what was not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Redacted {
+    /// Each name with what stands there now.
+    pub replaced: Vec<(String, String)>,
+    /// What looks like a name and stays.
+    pub stays: Vec<String>,
 }
 
 /// The files of one run.
@@ -209,12 +218,12 @@ impl RunFiles {
 }
 
 impl Evidence {
-    /// Replaces the names of all hosts, and the serial numbers of all devices, by numbers: equal names by equal numbers.
+    /// Replaces the names of hosts and users, addresses, serial numbers, and these `words` by numbers: equal names by equal numbers.
     ///
     /// # Errors
     /// [`ReadError`] when a run cannot be read.
-    pub fn redact(&mut self) -> Result<(), ReadError> {
-        redact::redact(self)
+    pub fn redact(&mut self, words: &[String]) -> Result<Redacted, ReadError> {
+        redact::redact(self, words)
     }
 
     /// Everything that is attached, the manifest first.

@@ -1,11 +1,19 @@
-//! Replaces names of hosts and serial numbers: `server1`, `serial1`.
+//! Replaces what tells whose system it is: `server1`, `user1`, `address1`, `serial1`.
 //!
-//! They are known from the results. A name is changed where neither a letter nor a digit touches it, so `hail` also in `hail--vg-root`
-//! and in `hail-2`. Which texts are changed:
+//! | what | known from | replaced by |
+//! | --- | --- | --- |
+//! | hosts | results: the name, its first label, and its domain by itself | `server1`, `domain1` |
+//! | users | folders below `/home` and `/Users` | `user1` |
+//! | IP and MAC addresses | their form; not those of the loopback | `address1` |
+//! | serial numbers, and world wide names | results; their form: `0x`, `naa.` or `eui.` and 16 digits | `serial1` |
+//! | other words | the user | `word1` |
+//!
+//! In any case, and where neither a letter nor a digit touches it, so `hail` also in `HAIL`, `/srv/hail`, `hail--vg-root` and `hail-2`; words
+//! of the user anywhere. Which texts are changed:
 //!
 //! ```text
 //!   result.json      texts, not keys
-//!   scenario.toml    strings and comments, not keys
+//!   scenario.toml    strings and comments, not keys; likewise solution.toml
 //!   events.log       all
 //!   counters.csv     names of streams, so that they are those of the result
 //!   latency.hlog     likewise
@@ -13,13 +21,14 @@
 //!
 //! Words that the formats give a meaning are never changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use brunt_report::result::World;
 use brunt_report::{ReadError, streams};
 use serde_json::Value;
 
-use super::{Evidence, File};
+use super::{Evidence, File, Redacted};
 
 /// Fields of a result whose texts are not of a user.
 const KEPT: [&str; 14] = [
@@ -42,58 +51,231 @@ const KEPT: [&str; 14] = [
 /// Keys of a scenario whose texts are likewise words.
 const KEPT_IN_SCENARIO: [&str; 2] = ["kind", "version"];
 
-pub(super) fn redact(evidence: &mut Evidence) -> Result<(), ReadError> {
-    let mut names = BTreeMap::new();
-    for files in &evidence.runs {
-        let run = files.run()?;
-        let is_real = run.result.world == World::Real;
-        // A modelled server without a name of its own has that of the scenario.
-        let is_named = |name: &str| is_real || name != run.result.scenario;
-        let servers = run.result.storage.servers.iter();
-        for server in servers.filter(|server| is_named(&server.name)) {
-            let machine = &server.details.machine;
-            let known = names.len() + 1;
-            names
-                .entry(server.name.clone())
-                .or_insert_with(|| format!("server{known}"));
-            let own = names[&server.name].clone();
-            names.entry(machine.name.clone()).or_insert(own);
+/// What is replaced by what.
+#[derive(Clone, Debug, Default)]
+struct Names {
+    /// Where they stand alone.
+    alone: BTreeMap<String, String>,
+    /// Anywhere.
+    anywhere: BTreeMap<String, String>,
+}
+
+impl Names {
+    /// Has `name` replaced by `kind` and a number, unless it is known or nothing.
+    fn add(&mut self, name: &str, kind: &str) {
+        let known = self.alone.values().filter(|other| {
+            let number = other.strip_prefix(kind).map(str::parse::<usize>);
+            matches!(number, Some(Ok(_)))
+        });
+        let known: BTreeSet<&String> = known.collect();
+        let other = format!("{kind}{}", known.len() + 1);
+        self.add_as(name, &other);
+    }
+
+    fn add_as(&mut self, name: &str, other: &str) {
+        let is_known = || {
+            self.alone
+                .keys()
+                .any(|known| known.eq_ignore_ascii_case(name))
+        };
+        if !name.is_empty() && !is_known() {
+            self.alone.insert(name.to_owned(), other.to_owned());
         }
     }
-    let mut serials = BTreeMap::new();
+
+    /// A host by its name in full, by its first label, and its domain.
+    fn add_host(&mut self, name: &str, other: &str) {
+        self.add_as(name, other);
+        if name.parse::<Ipv4Addr>().is_ok() {
+            return;
+        }
+        if let Some((label, domain)) = name.split_once('.') {
+            self.add_as(label, other);
+            if domain.contains('.') {
+                self.add(domain, "domain");
+            }
+        }
+    }
+
+    /// Adds forms in other places: the device mapper doubles hyphens, and streams have no spaces.
+    fn with_forms(mut self) -> Self {
+        for (name, other) in self.alone.clone() {
+            for form in [name.replace('-', "--"), streams::tag(&name)] {
+                self.add_as(&form, &other);
+            }
+        }
+        self
+    }
+}
+
+pub(super) fn redact(evidence: &mut Evidence, words: &[String]) -> Result<Redacted, ReadError> {
+    let mut names = Names::default();
+    let mut runs = Vec::new();
     for files in &evidence.runs {
-        let run = files.run()?;
-        let servers = run.result.storage.servers.iter();
+        runs.push(files.run()?.result);
+    }
+    let mut hosts = 0;
+    for run in &runs {
+        let is_real = run.world == World::Real;
+        // A modelled server without a name of its own has that of the scenario.
+        let is_named = |name: &str| is_real || name != run.scenario;
+        let servers = run.storage.servers.iter();
+        for server in servers.filter(|server| is_named(&server.name)) {
+            let known = names.alone.get(&server.name).cloned();
+            let own = known.unwrap_or_else(|| {
+                hosts += 1;
+                format!("server{hosts}")
+            });
+            names.add_host(&server.name, &own);
+            names.add_host(&server.details.machine.name, &own);
+        }
+    }
+    for run in &runs {
+        let servers = run.storage.servers.iter();
         let volumes = servers.flat_map(|server| &server.details.backend.volumes);
         let devices = volumes.flat_map(|volume| &volume.stack);
-        for serial in devices.filter_map(|device| device.serial.clone()) {
-            let known = serials.len() + 1;
-            serials
-                .entry(serial)
-                .or_insert_with(|| format!("serial{known}"));
+        for serial in devices.filter_map(|device| device.serial.as_deref()) {
+            names.add(serial, "serial");
         }
     }
-    names.extend(serials);
-    names.remove("");
-    let names = with_forms(names);
+    for (number, word) in (1..).zip(words.iter().filter(|word| !word.is_empty())) {
+        names.anywhere.insert(word.clone(), format!("word{number}"));
+    }
+    for text in texts(evidence) {
+        found_in(&text, &mut names);
+    }
+    let names = names.with_forms();
     for file in evidence.runs.iter_mut().flat_map(|run| &mut run.files) {
         change(file, &names);
     }
+    if let Some(solution) = &mut evidence.solution {
+        *solution = in_scenario(solution, &names);
+    }
     evidence.redacted = true;
-    Ok(())
+    let stays = stays(evidence, &runs, &names);
+    let replaced = names.alone.into_iter().chain(names.anywhere).collect();
+    Ok(Redacted { replaced, stays })
 }
 
-/// `names` with their forms in other places: the device mapper doubles hyphens, and streams have no spaces.
-fn with_forms(mut names: BTreeMap<String, String>) -> BTreeMap<String, String> {
-    for (name, other) in names.clone() {
-        for form in [name.replace('-', "--"), streams::tag(&name)] {
-            names.entry(form).or_insert_with(|| other.clone());
+/// The files in which people write.
+fn texts(evidence: &Evidence) -> Vec<String> {
+    let files = evidence.runs.iter().flat_map(|run| &run.files);
+    let files =
+        files.filter(|file| ["result.json", "scenario.toml", "events.log"].contains(&file.name));
+    let texts = files.map(|file| String::from_utf8_lossy(&file.bytes).into_owned());
+    texts.chain(evidence.solution.clone()).collect()
+}
+
+/// Adds users and addresses of `text`.
+fn found_in(text: &str, names: &mut Names) {
+    for home in ["/home/", "/Users/"] {
+        for after in text.split(home).skip(1) {
+            let end = after.find(|c: char| !(c.is_alphanumeric() || "-_.".contains(c)));
+            names.add(&after[..end.unwrap_or(after.len())], "user");
         }
     }
-    names
+    let parts = text.split(|c: char| !(c.is_ascii_alphanumeric() || ".:-".contains(c)));
+    for part in parts {
+        let part = part.trim_matches(['.', ':', '-']);
+        // An address is followed by a port.
+        let host = part.split(':').next().unwrap_or_default();
+        if is_address_4(host) {
+            names.add(host, "address");
+        } else if is_address_6(part) || is_hardware(part) {
+            names.add(part, "address");
+        } else if is_world_wide(part) {
+            names.add(part, "serial");
+        }
+    }
 }
 
-fn change(file: &mut File, names: &BTreeMap<String, String>) {
+fn is_address_4(part: &str) -> bool {
+    let address = part.parse::<Ipv4Addr>();
+    address.is_ok_and(|address| !address.is_loopback() && !address.is_unspecified())
+}
+
+fn is_address_6(part: &str) -> bool {
+    let address = part.parse::<Ipv6Addr>();
+    address.is_ok_and(|address| !address.is_loopback() && !address.is_unspecified())
+}
+
+/// `aa:bb:cc:dd:ee:ff`, also with hyphens.
+fn is_hardware(part: &str) -> bool {
+    let is_pair = |pair: &str| pair.len() == 2 && pair.chars().all(|c| c.is_ascii_hexdigit());
+    [':', '-'].into_iter().any(|between| {
+        let pairs = part.split(between);
+        pairs.clone().count() == 6 && pairs.into_iter().all(is_pair)
+    })
+}
+
+/// `naa.5000c500a1b2c3d4` and its like.
+fn is_world_wide(part: &str) -> bool {
+    let part = part.strip_prefix("wwn-").unwrap_or(part);
+    let kinds = ["0x", "naa.", "eui."];
+    let digits = kinds.into_iter().find_map(|kind| part.strip_prefix(kind));
+    digits.is_some_and(|digits| digits.len() >= 16 && digits.chars().all(|c| c.is_ascii_hexdigit()))
+}
+
+/// How names of files end.
+const FILES: [&str; 10] = [
+    "chk", "csv", "edb", "hlog", "html", "img", "jrs", "json", "log", "toml",
+];
+/// Folders that every system has.
+const USUAL: [&str; 22] = [
+    "bin", "boot", "data", "db", "dev", "disk", "disks", "etc", "home", "log", "logs", "mail",
+    "mapper", "media", "mnt", "opt", "proc", "root", "run", "srv", "tmp", "var",
+];
+
+/// What looks like a name and was not replaced: folders, hosts, mail addresses, and what scenarios are called.
+fn stays(evidence: &Evidence, runs: &[brunt_report::RunResult], names: &Names) -> Vec<String> {
+    let others: BTreeSet<&String> = names
+        .alone
+        .values()
+        .chain(names.anywhere.values())
+        .collect();
+    let mut found: BTreeSet<String> = runs
+        .iter()
+        .map(|run| changed(&run.scenario, names))
+        .collect();
+    for text in texts(evidence) {
+        let words = text.split(|c: char| c.is_whitespace() || "\"'`,;()[]{}<>=".contains(c));
+        for word in words {
+            let word = word.trim_matches(['.', ':']);
+            if let Some(path) = word.strip_prefix('/') {
+                // The last part is a file.
+                let folders = path.rsplit_once('/').map_or("", |(folders, _)| folders);
+                found.extend(folders.split('/').map(str::to_owned));
+            } else if is_domain(
+                word.rsplit('@').next().unwrap_or_default(),
+                word.contains('@'),
+            ) {
+                found.insert(word.to_owned());
+            }
+        }
+    }
+    let is_ours = |word: &String| others.iter().any(|other| word.contains(other.as_str()));
+    found.retain(|word| {
+        let letters = word.chars().filter(|c| c.is_alphabetic()).count();
+        letters > 2 && !USUAL.contains(&word.as_str()) && !is_ours(word)
+    });
+    found.into_iter().collect()
+}
+
+/// Whether `word` is a name of a host with its domain.
+fn is_domain(word: &str, is_mail: bool) -> bool {
+    let labels: Vec<&str> = word.split('.').collect();
+    let is_label = |label: &&str| {
+        !label.is_empty() && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+    };
+    let last = labels.last().copied().unwrap_or_default();
+    labels.len() >= if is_mail { 2 } else { 3 }
+        && !FILES.contains(&last)
+        && labels.iter().all(is_label)
+        && last.len() >= 2
+        && last.chars().all(|c| c.is_ascii_alphabetic())
+}
+
+fn change(file: &mut File, names: &Names) {
     let text = String::from_utf8_lossy(&file.bytes);
     let changed = match file.name {
         "result.json" => match serde_json::from_str::<Value>(&text) {
@@ -113,7 +295,7 @@ fn change(file: &mut File, names: &BTreeMap<String, String>) {
     file.bytes = changed.into_bytes();
 }
 
-fn change_value(value: &mut Value, names: &BTreeMap<String, String>) {
+fn change_value(value: &mut Value, names: &Names) {
     match value {
         Value::String(text) => *text = changed(text, names),
         Value::Array(values) => values.iter_mut().for_each(|v| change_value(v, names)),
@@ -128,7 +310,7 @@ fn change_value(value: &mut Value, names: &BTreeMap<String, String>) {
 }
 
 /// What stands in strings and comments changed, and all else as it is.
-fn in_scenario(toml: &str, names: &BTreeMap<String, String>) -> String {
+fn in_scenario(toml: &str, names: &Names) -> String {
     let mut scenario = String::with_capacity(toml.len());
     let mut rest = toml;
     while let Some(at) = rest.find(['"', '\'', '#']) {
@@ -174,7 +356,7 @@ fn length_of_text(toml: &str) -> usize {
 }
 
 /// A string of TOML, or a comment, with its text changed.
-fn changed_toml(text: &str, names: &BTreeMap<String, String>) -> String {
+fn changed_toml(text: &str, names: &Names) -> String {
     let table = format!("text = {text}").parse::<toml::Table>();
     let Some(meant) = table
         .ok()
@@ -188,7 +370,7 @@ fn changed_toml(text: &str, names: &BTreeMap<String, String>) -> String {
     }
 }
 
-fn in_counters(table: &str, names: &BTreeMap<String, String>) -> String {
+fn in_counters(table: &str, names: &Names) -> String {
     let head = table.lines().next().unwrap_or_default();
     let Some(column) = head.split(',').position(|name| name == "stream") else {
         return table.to_owned();
@@ -208,7 +390,7 @@ fn in_counters(table: &str, names: &BTreeMap<String, String>) -> String {
     lines.collect()
 }
 
-fn in_latency_log(log: &str, names: &BTreeMap<String, String>) -> String {
+fn in_latency_log(log: &str, names: &Names) -> String {
     const TAG: &str = "Tag=";
     let lines = log.split_inclusive('\n').map(|line| {
         let stream = line.strip_prefix(TAG).and_then(|line| line.split_once(','));
@@ -222,7 +404,7 @@ fn in_latency_log(log: &str, names: &BTreeMap<String, String>) -> String {
 
 /// The name of a stream changed as the result is: `hail.read` follows its database `hail`. Its kind stays, and so do streams of a whole
 /// server.
-fn changed_stream(stream: &str, names: &BTreeMap<String, String>) -> String {
+fn changed_stream(stream: &str, names: &Names) -> String {
     if let Some(counter) = stream.strip_prefix(streams::HOST) {
         return format!("{}{}", streams::HOST, changed(counter, names));
     }
@@ -232,20 +414,25 @@ fn changed_stream(stream: &str, names: &BTreeMap<String, String>) -> String {
     }
 }
 
-/// `text` with every name that stands alone replaced; the longest name counts.
-fn changed(text: &str, names: &BTreeMap<String, String>) -> String {
+/// `text` with every name that stands alone replaced, in any case; the longest name counts.
+fn changed(text: &str, names: &Names) -> String {
     let mut changed = String::with_capacity(text.len());
     let mut rest = text;
     let mut before = None;
     while let Some(first) = rest.chars().next() {
         let begins = !before.is_some_and(char::is_alphanumeric);
-        let found = names.iter().filter(|(name, _)| {
-            begins && rest.starts_with(name.as_str()) && !continues(&rest[name.len()..])
-        });
+        let is_here = |name: &str| {
+            rest.get(..name.len())
+                .is_some_and(|here| here.eq_ignore_ascii_case(name))
+        };
+        let alone = names.alone.iter();
+        let alone =
+            alone.filter(|(name, _)| begins && is_here(name) && !continues(&rest[name.len()..]));
+        let found = alone.chain(names.anywhere.iter().filter(|(name, _)| is_here(name)));
         let (length, last) = match found.max_by_key(|(name, _)| name.len()) {
             Some((name, other)) => {
                 changed.push_str(other);
-                (name.len(), name.chars().last())
+                (name.len(), rest[..name.len()].chars().last())
             }
             None => {
                 changed.push(first);
@@ -267,13 +454,56 @@ fn continues(rest: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn names() -> BTreeMap<String, String> {
+    fn names() -> Names {
         let names = [
             ("hail", "server1"),
             ("hail-2", "server2"),
             ("S3/x", "serial1"),
         ];
-        names.map(|(a, b)| (a.to_owned(), b.to_owned())).into()
+        Names {
+            alone: names.map(|(a, b)| (a.to_owned(), b.to_owned())).into(),
+            anywhere: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn a_host_has_many_names() {
+        let mut names = Names::default();
+        names.add_host("mail-srv7.corp.example.com", "server1");
+        names
+            .anywhere
+            .insert("contoso".to_owned(), "word1".to_owned());
+        let names = names.with_forms();
+        let text = "MAIL-SRV7.CORP.example.com: /srv/mail-srv7/a, mail--srv7-vg, smtp.corp.example.com, mail-srv70, xContoso7";
+        assert_eq!(
+            changed(text, &names),
+            "server1: /srv/server1/a, server1-vg, smtp.domain1, mail-srv70, xword17"
+        );
+    }
+
+    #[test]
+    fn users_and_addresses_are_found_by_their_form() {
+        let mut names = Names::default();
+        let text = "/home/ann/x on 10.0.7.5:3260, fe80::1, [2001:db8::7]:80 52:54:00:ab:cd:ef, 127.0.0.1 ::1 at \
+                    2026-11-21T18:15:03Z for 00:10:20, 1.2.3 and wwn-0x5000c500a1b2c3d4, naa.5000c500a1b2c3d5";
+        found_in(text, &mut names);
+        let found: Vec<(&str, &str)> = names
+            .alone
+            .iter()
+            .map(|(a, b)| (a.as_str(), b.as_str()))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("10.0.7.5", "address1"),
+                ("2001:db8::7", "address3"),
+                ("52:54:00:ab:cd:ef", "address4"),
+                ("ann", "user1"),
+                ("fe80::1", "address2"),
+                ("naa.5000c500a1b2c3d5", "serial2"),
+                ("wwn-0x5000c500a1b2c3d4", "serial1"),
+            ]
+        );
     }
 
     #[test]
@@ -296,7 +526,7 @@ mod tests {
 
     #[test]
     fn a_logical_volume_is_called_after_its_host() {
-        let both = |text| changed(text, &with_forms(names()));
+        let both = |text| changed(text, &names().with_forms());
         assert_eq!(both("hail--vg-root (LVM2)"), "server1--vg-root (LVM2)");
         assert_eq!(
             both("/dev/mapper/hail--2--vg-root"),

@@ -76,17 +76,43 @@ fn the_verdict_comes_first_and_every_section_is_there() {
 fn a_redacted_paper_names_no_host() {
     let mut run = sample::run(true);
     let server = &mut run.result.storage.servers[0];
-    server.name = "hail-7".to_owned();
+    server.name = "hail-7.example.com".to_owned();
     server.details.machine.name = "hail-7".to_owned();
-    run.result.reasons.push("hail-7 was busy".to_owned());
+    run.result.reasons.push("HAIL-7 was busy".to_owned());
+    let setup = &mut run.result.storage.details.setup;
+    setup.description =
+        "/home/ann/hail-7 of Contoso at 10.1.2.3, ask ann@mail.contoso.org".to_owned();
     let mut evidence = evidence(vec![files("runs/a", &run)]);
-    evidence.redact().unwrap();
+    let redacted = evidence.redact(&["contoso".to_owned()]).unwrap();
+    let replaced: Vec<&str> = redacted
+        .replaced
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .collect();
+    for name in [
+        "hail-7.example.com",
+        "hail-7",
+        "example.com",
+        "ann",
+        "10.1.2.3",
+        "contoso",
+    ] {
+        assert!(replaced.contains(&name), "{name}: {replaced:?}");
+    }
+    assert!(
+        redacted.stays.contains(&run.result.scenario),
+        "{:?}",
+        redacted.stays
+    );
     let pdf = Paper::new(&evidence).unwrap().to_pdf().unwrap();
     let checked = verify(&pdf, PROGRAM).unwrap();
     assert_eq!(checked.differences, []);
     for file in &checked.attachments {
         let text = String::from_utf8_lossy(&file.bytes);
-        assert!(!text.contains("hail-7"), "{}: {text}", file.name);
+        let text = text.to_lowercase();
+        for name in ["hail-7", "contoso", "10.1.2.3", "/home/ann", "ann@"] {
+            assert!(!text.contains(name), "{}: {name}: {text}", file.name);
+        }
     }
     let text = text_of(&pdf);
     assert!(text.contains("server1 was busy") && !text.contains("hail-7"));
@@ -103,7 +129,7 @@ fn a_redacted_prediction_keeps_the_name_of_its_scenario() {
     server.details.machine.name = "mail".to_owned();
     run.result.reasons.push("no mail was stored".to_owned());
     let mut evidence = evidence(vec![files("runs/a", &run)]);
-    evidence.redact().unwrap();
+    evidence.redact(&[]).unwrap();
     let page = Paper::new(&evidence).unwrap().to_html();
     assert!(page.contains("no mail was stored"), "{page}");
 }
