@@ -4,6 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use brunt_paper::audit::Audit;
+use brunt_paper::{Evidence, Paper, RunFiles};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 const EXAMPLE: &str = include_str!("../../../examples/mail-on-array.toml");
@@ -31,9 +34,19 @@ fn said(output: &Output) -> String {
 
 /// A folder with a run in it: `run`.
 fn home() -> TempDir {
+    home_of(&[])
+}
+
+/// The same, with more options.
+fn home_of(more: &[&str]) -> TempDir {
     let home = TempDir::new().unwrap();
     fs::write(home.path().join("mail.toml"), EXAMPLE).unwrap();
-    let words = [&["simulate", "mail.toml", "--out", "runs"][..], &SMALL].concat();
+    let words = [
+        &["simulate", "mail.toml", "--out", "runs"][..],
+        &SMALL,
+        more,
+    ]
+    .concat();
     let made = brunt(home.path(), &words);
     assert_ne!(made.status.code(), Some(2), "{}", said(&made));
     let mut runs = fs::read_dir(home.path().join("runs")).unwrap();
@@ -85,6 +98,23 @@ fn a_paper_is_made_checked_and_taken_apart() {
     assert_eq!((&line["kind"], &line["runs"]), (&"paper".into(), &1.into()));
     assert_eq!(line["differences"], serde_json::json!([]));
 
+    // Saved again by another program, it is not judged, and the paper that follows is there.
+    let rewritten = [first.as_slice(), b"\n"].concat();
+    fs::write(home.join("b.pdf"), rewritten).unwrap();
+    let other = brunt(home, &["verify", "b.pdf"]);
+    assert_eq!(other.status.code(), Some(2), "{}", said(&other));
+    assert!(said(&other).contains("NOT JUDGED  "), "{}", said(&other));
+    assert!(
+        said(&other).contains("--paper FILE.pdf"),
+        "{}",
+        said(&other)
+    );
+    let other = brunt(home, &["verify", "b.pdf", "--paper", "c.pdf"]);
+    assert_eq!(other.status.code(), Some(2), "{}", said(&other));
+    assert!(first == fs::read(home.join("c.pdf")).unwrap());
+    let two = brunt(home, &["verify", "a.pdf", "b.pdf", "--paper", "c.pdf"]);
+    assert_eq!(two.status.code(), Some(2), "{}", said(&two));
+
     let page = brunt(home, &["paper", "run", "--out", "a.html"]);
     assert!(
         said(&page).contains("only a PDF carries the evidence"),
@@ -113,6 +143,201 @@ fn a_result_that_was_changed_before_is_found_by_its_tables() {
     let checked = brunt(home, &["verify", "a.pdf"]);
     assert_eq!(checked.status.code(), Some(1), "{}", said(&checked));
     assert!(said(&checked).contains("achieved I/Os per second, by counters.csv is "));
+}
+
+/// What is wrong in the paper of a run whose files `change` has changed.
+fn audit(run: &RunFiles, change: impl FnOnce(&mut Value, &mut RunFiles)) -> Audit {
+    let mut run = run.clone();
+    let result = run.bytes("result.json").unwrap();
+    let mut result: Value = serde_json::from_slice(result).unwrap();
+    let origin = &result["origin"];
+    let program = match origin["commit"].as_str() {
+        Some(commit) => format!("{} ({commit})", origin["version"].as_str().unwrap()),
+        None => origin["version"].as_str().unwrap().to_owned(),
+    };
+    change(&mut result, &mut run);
+    run.files[0].bytes = result.to_string().into_bytes();
+    let evidence = Evidence {
+        program,
+        runs: vec![run],
+        ..Evidence::default()
+    };
+    Paper::new(&evidence).unwrap().audit
+}
+
+fn rule<'r>(result: &'r mut Value, id: &str) -> &'r mut Value {
+    let rules = result["rules"].as_array_mut().unwrap();
+    rules.iter_mut().find(|rule| rule["id"] == id).unwrap()
+}
+
+fn leave_out(result: &mut Value, id: &str) {
+    let rules = result["rules"].as_array_mut().unwrap();
+    rules.retain(|rule| rule["id"] != id);
+}
+
+/// An editor of texts is enough to change a result; its tables and its scenario contradict it.
+#[test]
+fn each_forged_result_contradicts_its_evidence() {
+    let home = home_of(&[
+        "--set=test.target_io_per_s=1000",
+        "--set=test.headroom_percent=0",
+    ]);
+    let folder = home.path().join("run");
+    let run = RunFiles::read("run", |name| brunt_report::open_in(&folder, name)).unwrap();
+    let honest = audit(&run, |_, _| {});
+    assert_eq!((honest.wrong, honest.unproven), (vec![], vec![]));
+    let measured = |id: &'static str, value: f64| {
+        move |result: &mut Value, _: &mut RunFiles| rule(result, id)["measured"] = value.into()
+    };
+    let instance = "/storage/servers/0/instances/0";
+    type Forgery<'f> = Box<dyn FnOnce(&mut Value, &mut RunFiles) + 'f>;
+    let forgeries: Vec<(&str, Forgery<'_>)> = vec![
+        (
+            "achieved database I/O, measured",
+            Box::new(measured("achieved-io", 6_000.0)),
+        ),
+        (
+            "database read, average, measured",
+            Box::new(measured("database-read-average", 1.0)),
+        ),
+        (
+            "database read, worst sample, measured",
+            Box::new(measured("database-read-worst", 1.0)),
+        ),
+        (
+            "log write, worst sample, measured",
+            Box::new(measured("log-write-worst", 0.01)),
+        ),
+        (
+            "tail, database read p99.9, measured",
+            Box::new(measured("tail-database-read", 1.0)),
+        ),
+        (
+            "the limit of database read, average",
+            Box::new(|result, _| {
+                rule(result, "database-read-average")["limit"] = 200.0.into();
+            }),
+        ),
+        (
+            "outcome of I/O errors",
+            Box::new(|result, _| {
+                let errors = rule(result, "io-errors");
+                errors["measured"] = 3.0.into();
+                errors["outcome"] = "advisory".into();
+            }),
+        ),
+        (
+            "outcome of page-fault stalls, average",
+            Box::new(|result, _| {
+                let stalls = rule(result, "page-fault-stalls");
+                stalls["outcome"] = "not judged".into();
+            }),
+        ),
+        (
+            "outcome of database read, average",
+            Box::new(|result, _| {
+                rule(result, "database-read-average")["outcome"] = "failed".into();
+            }),
+        ),
+        (
+            "seconds of the collection, by counters.csv",
+            Box::new(|result, _| {
+                result["times"]["collection_s"] = 7_200.0.into();
+                result["reasons"] = json!(["a prediction"]);
+            }),
+        ),
+        (
+            "a reason against a qualification",
+            Box::new(|result, _| {
+                result["reasons"] = json!([]);
+                result["qualifies"] = true.into();
+            }),
+        ),
+        (
+            "records verified, measured",
+            Box::new(|result, _| {
+                let mut found =
+                    json!({"records": 1000, "records_checked": 1000, "versions_known": 1000});
+                found["lost"] = 500.into();
+                for none in ["stale", "phantom", "torn"] {
+                    found[none] = 0.into();
+                }
+                result["storage"]["integrity"] = found;
+                let rule = rule(result, "records-verified");
+                rule["measured"] = 0.0.into();
+                rule["outcome"] = "ok".into();
+            }),
+        ),
+        (
+            "the rule pages verified",
+            Box::new(|result, _| leave_out(result, "pages-verified")),
+        ),
+        (
+            "the rule achieved database I/O",
+            Box::new(|result, _| leave_out(result, "achieved-io")),
+        ),
+        (
+            "target, I/Os per second",
+            Box::new(|result, _| {
+                result["storage"]["target_iops"] = 10.0.into();
+            }),
+        ),
+        (
+            "the sentence of the verdict",
+            Box::new(|result, _| {
+                result["storage"]["details"]["sentence"] = "This storage held 9,999 I/Os.".into();
+            }),
+        ),
+        (
+            "profile",
+            Box::new(|result, _| {
+                result["storage"]["details"]["setup"]["profile"] = "exchange-2013".into();
+            }),
+        ),
+        (
+            "Instance 1, database read, p99, by latency.hlog",
+            Box::new(move |result, _| {
+                *result
+                    .pointer_mut(&format!("{instance}/db_read_latency/p99_ms"))
+                    .unwrap() = 1.0.into();
+            }),
+        ),
+        (
+            "seconds of the collection, by counters.csv",
+            Box::new(|_, run| {
+                let head = run.files[3].bytes.iter().position(|byte| *byte == b'\n');
+                run.files[3].bytes.truncate(head.unwrap() + 1);
+            }),
+        ),
+        (
+            "latencies of DB1.read in latency.hlog",
+            Box::new(|_, run| {
+                run.files[4].bytes.retain(|byte| *byte != b'A');
+            }),
+        ),
+    ];
+    for (what, change) in forgeries {
+        let found = audit(&run, change);
+        assert!(
+            found.wrong.iter().any(|wrong| wrong.what == what),
+            "{what}: {:#?}",
+            found.wrong
+        );
+    }
+    // Without a table, or by another version, nothing is contradicted, and nothing is proven.
+    let found = audit(&run, |_, run| drop(run.files.remove(3)));
+    assert_eq!(found.wrong, []);
+    assert_eq!(found.unproven, ["run1 has no counters.csv"]);
+    let found = audit(&run, |result, _| {
+        result["origin"]["commit"] = "0123456".into();
+        leave_out(result, "pages-verified");
+    });
+    assert_eq!(found.wrong, []);
+    assert!(
+        found.unproven[0].starts_with("run1 was tested by brunt "),
+        "{:?}",
+        found.unproven
+    );
 }
 
 #[test]

@@ -73,6 +73,7 @@ impl Judge<'_> {
             what: format!("{} {key}", table(part)),
             stated,
             follows,
+            by_rules: false,
         });
     }
 

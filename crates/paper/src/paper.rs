@@ -47,6 +47,9 @@ pub enum PaperError {
     /// A file is too large to be taken out of a paper again.
     #[error("{0}: has more than {mib} MiB, which no paper carries", mib = ATTACHED_MAX >> 20)]
     TooLarge(String),
+    /// A name that is on every page is too long.
+    #[error("{0}: has a name of more than {NAME_MAX} bytes, which no page has room for")]
+    LongName(String),
     /// A run without an answer.
     #[error(
         "{0}: its verdict is {1}, and a paper is made of tests that passed or failed\n  repeat the test, or leave this run out"
@@ -121,6 +124,8 @@ pub(crate) struct Subject<'e> {
 
 /// Larger files are not taken out of a paper again.
 pub(crate) const ATTACHED_MAX: usize = 64 << 20;
+/// Longer names fill pages.
+const NAME_MAX: usize = 1_000;
 /// The kinds of tests, in the order of a paper.
 pub(crate) const KINDS: [&str; 4] = ["performance", "stress", "database-backup", "soft-recovery"];
 
@@ -166,7 +171,7 @@ impl Paper {
         for (number, files) in (1..).zip(&evidence.runs) {
             let run = files.run()?;
             check(&files.label, &run)?;
-            audit::check(number, &run, files, &mut audit)?;
+            audit::check(number, &run, files, evidence, &mut audit)?;
             runs.push((number, run));
         }
         let label = |number: usize| evidence.runs[number - 1].label.clone();
@@ -212,6 +217,14 @@ impl Paper {
 /// Whether a run may be in a paper.
 fn check(label: &str, run: &Run) -> Result<(), PaperError> {
     let result = &run.result;
+    let databases = result.instances().flat_map(|one| &one.details.databases);
+    let mut names = std::iter::once(&result.scenario)
+        .chain(result.storage.servers.iter().map(|server| &server.name))
+        .chain(result.instances().map(|instance| &instance.name))
+        .chain(databases.map(|database| &database.name));
+    if names.any(|name| name.len() > NAME_MAX) {
+        return Err(PaperError::LongName(label.to_owned()));
+    }
     let label = label.to_owned();
     if !result.is_finished() {
         return Err(PaperError::NotEnded(label));

@@ -54,7 +54,7 @@ pub use html::{
 pub use number::{counted, decimals, grouped};
 pub use pictures::Pictures;
 pub use result::RunResult;
-pub use run::{Opened, ReadError, Run, open_in};
+pub use run::{Opened, ReadError, Run, Tables, open_in};
 pub use side_by_side::side_by_side;
 pub use table::{Cell, Column, Row, Table};
 pub use text::{escaped, one_line};

@@ -131,24 +131,66 @@ impl Run {
         })
     }
 
-    /// The numbers of this run as its tables have them, whatever its `result.json` says. Nothing is judged.
+    /// What the tables of this run say by themselves, whatever its `result.json` says.
     ///
     /// # Errors
     /// [`ReadError`] when a table cannot be read.
-    pub fn from_tables<'f>(
+    pub fn tables<'f>(
         &self,
         folder: &Path,
         open: impl Fn(&str) -> Opened<'f>,
-    ) -> Result<RunResult, ReadError> {
+    ) -> Result<Tables, ReadError> {
         let files = Files {
             folder,
             open: &open,
         };
-        let mut result = self.result.clone();
-        let recorded = files.recorded(Wanted::Totals)?;
-        unfinished::fill(&mut result, &recorded, &files.latencies()?, "");
-        Ok(result)
+        let mut means = BTreeMap::<String, Vec<(f64, Option<f64>)>>::new();
+        let path = folder.join(COUNTERS);
+        let recorded = Recorded::read_where(files.lines(COUNTERS)?, Wanted::Totals, |_, row| {
+            let kind = row.stream.rsplit_once('.').map(|(_, kind)| kind);
+            if matches!(kind, Some("read" | "log-write")) {
+                let of_stream = means.entry(row.stream.clone().into_owned()).or_default();
+                of_stream.push((row.begin_s, row.latency_ms_mean));
+            }
+            true
+        });
+        let recorded = recorded.map_err(refused(&path))?;
+        for (begin_s, _) in means.values_mut().flatten() {
+            *begin_s -= recorded.begin_s;
+        }
+        let latencies = files.latencies()?;
+        let mut figures = self.result.clone();
+        unfinished::fill(&mut figures, &recorded, &latencies, "");
+        let totals = recorded.totals.iter();
+        Ok(Tables {
+            figures,
+            length_s: recorded.length_s(),
+            counts: totals
+                .map(|(stream, total)| (stream.clone(), total.count))
+                .collect(),
+            samples: recorded.samples,
+            means,
+            latencies,
+        })
     }
+}
+
+/// What the tables of a run say by themselves.
+#[derive(Clone, Debug)]
+pub struct Tables {
+    /// The result with the numbers of the tables. Nothing is judged.
+    pub figures: RunResult,
+    /// Length of all samples, in seconds.
+    pub length_s: f64,
+    /// The load of the server over time.
+    pub samples: Vec<Sample>,
+    /// I/Os or events of each stream.
+    pub counts: BTreeMap<String, u64>,
+    /// For the reads of each database and the writes of each log: when each sample began, in seconds from the beginning of the
+    /// collection, and its mean latency in milliseconds.
+    pub means: BTreeMap<String, Vec<(f64, Option<f64>)>>,
+    /// Histograms of each stream.
+    pub latencies: BTreeMap<String, Latencies>,
 }
 
 /// Opens the file called `name` in the run folder `folder`. A link, and whatever else is not a regular file, is an error.
@@ -161,6 +203,7 @@ pub fn open_in(folder: &Path, name: &str) -> Opened<'static> {
 }
 
 const RESULT: &str = "result.json";
+const COUNTERS: &str = "counters.csv";
 
 /// A file of a run folder; `None` when there is none of that name.
 pub type Opened<'f> = io::Result<Option<Box<dyn Read + 'f>>>;
@@ -186,9 +229,8 @@ impl<'f> Files<'_, 'f> {
     }
 
     fn recorded(&self, wanted: Wanted) -> Result<Recorded, ReadError> {
-        const TABLE: &str = "counters.csv";
-        let recorded = Recorded::read(self.lines(TABLE)?, wanted);
-        recorded.map_err(refused(&self.folder.join(TABLE)))
+        let recorded = Recorded::read(self.lines(COUNTERS)?, wanted);
+        recorded.map_err(refused(&self.folder.join(COUNTERS)))
     }
 
     fn latencies(&self) -> Result<BTreeMap<String, Latencies>, ReadError> {

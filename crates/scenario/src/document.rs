@@ -202,6 +202,22 @@ impl Document {
         ModelledScenario::read(top, &self.folder)
     }
 
+    /// What each server does in the test that it describes, on real storage or on modelled arrays. No file is looked at, so the
+    /// document may come from anywhere.
+    ///
+    /// # Errors
+    /// As [`Self::test`].
+    pub fn server(&self) -> Result<Scenario, Refusal> {
+        match self.subject() {
+            ModelledTest => self.read(&[], ModelledTest, |_, mut top| {
+                let faults = Events::take(&mut top.sections)?.faults;
+                top.sections.split(is_of_storage);
+                Scenario::read(top, faults, Path::new("/"))
+            }),
+            _ => self.test(&[]),
+        }
+    }
+
     /// The drill on real storage that it describes, with `overrides` in their order. No file is looked at.
     ///
     /// # Errors

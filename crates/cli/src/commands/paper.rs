@@ -231,6 +231,9 @@ fn said(
             wrong.follows
         );
     }
+    for what in &paper.audit.unproven {
+        text += &format!("\n{:14}{}", "not proven", one_line(what));
+    }
     if !paper.unshown.is_empty() {
         let count = grouped(paper.unshown.len() as u64);
         text += &format!(

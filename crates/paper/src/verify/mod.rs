@@ -47,6 +47,8 @@ pub struct Checked {
     pub numbers: usize,
     /// What contradicts the evidence.
     pub differences: Vec<Difference>,
+    /// What the evidence lacks to recompute everything, in words.
+    pub unproven: Vec<String>,
     /// Differences beyond the first ones. The search ends soon after them.
     pub more: usize,
     /// The evidence, for those who want to keep it.
@@ -66,6 +68,8 @@ pub enum Answer {
     OtherVersion,
     /// Nothing was found that contradicts the evidence, but its bytes are not those that follow.
     Rewritten,
+    /// It is what its evidence makes, but the evidence lacks something to recompute its figures from.
+    Unproven,
 }
 
 /// Something in a paper that does not follow from its evidence.
@@ -142,13 +146,16 @@ pub fn verify(bytes: &[u8], program: &str) -> Result<Checked, VerifyError> {
         true => differences(&shown, &follows, &own_words)?,
         false => Vec::new(),
     };
-    // What the evidence contradicts is more than how it is drawn.
-    let sums = paper.audit.wrong.iter().cloned().map(Difference::Sum);
+    // What the evidence contradicts is more than how it is drawn. Another version had other rules.
+    let wrong = paper.audit.wrong.iter();
+    let wrong = wrong.filter(|wrong| is_own || !wrong.by_rules);
+    let sums = wrong.cloned().map(Difference::Sum);
     let mut differences: Vec<Difference> = sums.chain(drawn).collect();
     let answer = match (differences.is_empty(), is_own) {
         (false, _) => Answer::Contradicted,
         (true, false) => Answer::OtherVersion,
         (true, true) if made != bytes => Answer::Rewritten,
+        (true, true) if !paper.audit.unproven.is_empty() => Answer::Unproven,
         (true, true) => Answer::Follows,
     };
     let more = differences.len().saturating_sub(SHOWN_MAX);
@@ -162,6 +169,7 @@ pub fn verify(bytes: &[u8], program: &str) -> Result<Checked, VerifyError> {
         pages: follows.pages(),
         numbers: own_words.iter().filter(|word| word.is_number()).count(),
         differences,
+        unproven: paper.audit.unproven.clone(),
         more,
         attachments: evidence.attachments(),
         follows: made,

@@ -57,7 +57,7 @@ fn a_paper_that_was_written_anew_is_not_judged_and_the_whole_one_is_there() {
     assert_eq!(checked.differences, []);
     assert_eq!(checked.answer, Answer::Rewritten);
     let own = verify(&checked.follows, PROGRAM).unwrap();
-    assert_eq!(own.answer, Answer::Follows);
+    assert_eq!(own.answer, Answer::Unproven);
 }
 
 /// The file with a second revision of page 1, which draws what page 2 does, and `end` after it.
@@ -114,7 +114,10 @@ fn a_second_revision_never_passes() {
     let checked = verify(&revised(&pdf, "%%EOF\n"), PROGRAM).unwrap();
     assert_eq!(checked.answer, Answer::Contradicted);
     let hidden = verify(&revised(&pdf, ""), PROGRAM).unwrap();
-    assert_ne!(hidden.answer, Answer::Follows);
+    assert!(matches!(
+        hidden.answer,
+        Answer::Rewritten | Answer::Contradicted
+    ));
     assert!(hidden.follows == pdf);
     // Whatever follows the end, and whatever nothing refers to.
     for more in ["\n", "%", "9999 0 obj<</Title(PASS)>>endobj"] {

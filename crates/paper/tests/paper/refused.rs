@@ -21,6 +21,18 @@ fn runs_without_an_answer_are_refused() {
     going_on.result.times.ended = None;
     assert!(said(&[("runs/a", going_on)]).starts_with("runs/a: did not end: "));
     assert_eq!(said(&[]), "0 runs make no paper; it takes 1 to 100");
+    let mut long = sample::run(true);
+    long.result.scenario = "x".repeat(3 << 20);
+    assert_eq!(
+        said(&[("runs/a", long)]),
+        "runs/a: has a name of more than 1000 bytes, which no page has room for"
+    );
+    let mut large = files("runs/a", &sample::run(true));
+    large.files[2].bytes = vec![b' '; (64 << 20) + 1];
+    assert_eq!(
+        Paper::new(&evidence(vec![large])).unwrap_err().to_string(),
+        "runs/a/events.log: has more than 64 MiB, which no paper carries"
+    );
     let nothing = Paper::new(&evidence(vec![RunFiles {
         label: "runs/x".to_owned(),
         files: Vec::new(),

@@ -3,6 +3,7 @@
 //! The test knows what the engine did. The machine, the backend and the kernel's counters come from outside as [`Surroundings`],
 //! because a virtual world has none of them.
 
+mod again;
 mod circumstances;
 mod evidence;
 mod instances;
@@ -11,6 +12,7 @@ mod phases;
 pub mod qualifies;
 mod setup;
 
+pub use again::{Again, again};
 pub(crate) use instances::ReadTotal;
 pub use setup::timestamp;
 

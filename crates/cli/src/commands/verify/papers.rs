@@ -65,7 +65,7 @@ pub(super) fn judge(path: &Path, kept: Kept<'_>, json: bool, output: &Output) ->
         Ok(checked) => match checked.answer {
             Answer::Follows => Exit::Passed,
             Answer::Contradicted => Exit::Failed,
-            Answer::OtherVersion | Answer::Rewritten => Exit::NoAnswer,
+            Answer::OtherVersion | Answer::Rewritten | Answer::Unproven => Exit::NoAnswer,
         },
         Err(PaperError::Verify(error)) if error.is_damage() => Exit::Failed,
         _ => Exit::NoAnswer,
@@ -139,6 +139,9 @@ fn said(path: &Path, checked: &Checked, kept: Kept<'_>, output: &Output) -> Stri
         let least = if checked.more > 0 { "at least " } else { "" };
         text += &format!("\n  and {least}{} more", grouped(more as u64));
     }
+    for what in checked.unproven.iter().take(SHOWN_MAX) {
+        text += &format!("\n{:14}{}", "not proven", one_line(what));
+    }
     text += &format!("\n{:14}SHA-256 {}", "evidence", checked.digest);
     text += &format!("\n{:14}{}", "verdict", checked.headline);
     if let Some(out) = kept.paper {
@@ -166,9 +169,12 @@ fn said(path: &Path, checked: &Checked, kept: Kept<'_>, output: &Output) -> Stri
             "{not_judged}  it is not byte for byte what its evidence makes: another program wrote it anew, or changed what only \
              some programs show"
         ),
+        Answer::Unproven => format!(
+            "{not_judged}  it is what its evidence makes, but the evidence lacks what its figures could be recomputed from"
+        ),
     };
-    let is_judged = matches!(checked.answer, Answer::Follows | Answer::Contradicted);
-    if !is_judged && kept.paper.is_none() {
+    let is_other = matches!(checked.answer, Answer::OtherVersion | Answer::Rewritten);
+    if is_other && kept.paper.is_none() {
         end += "\n  show the paper that its evidence makes instead: --paper FILE.pdf";
     }
     format!("{text}\n\n{end}")
@@ -232,7 +238,9 @@ fn line(path: &Path, judged: &Result<Checked, PaperError>) -> String {
                 Answer::Contradicted => "contradicted",
                 Answer::OtherVersion => "other version",
                 Answer::Rewritten => "rewritten",
+                Answer::Unproven => "unproven",
             },
+            "unproven": checked.unproven,
             "verdict": checked.headline,
             "evidence_sha256": checked.digest,
             "runs": checked.runs,
