@@ -53,18 +53,18 @@ pub fn again(plan: &Plan, result: &RunResult, tables: Option<&Tables>) -> Again 
         target,
         ..TestRun::unfinished(plan, Time::ZERO)
     };
+    let stated = Evidence {
+        achieved_io_per_s: result.storage.achieved_iops,
+        ..evidence.clone()
+    };
     let mut reasons = run.board.with(|meters| {
         let assembly = Assembly {
             length: Span::from_seconds(result.times.collection_s),
             ..Assembly::of(plan, &run, meters)
         };
-        obstacles(&assembly.circumstances(&surroundings(result), &evidence))
+        obstacles(&assembly.circumstances(&surroundings(result), &stated))
     });
     reasons.extend(unproven(result.verdict, &result.rules));
-    let stated = Evidence {
-        achieved_io_per_s: result.storage.achieved_iops,
-        ..evidence.clone()
-    };
     let bottleneck = result.storage.bottlenecks.first();
     Again {
         rules: judge(plan.kind, &evidence, &plan.limits),
