@@ -19,7 +19,7 @@ use crate::plan::Plan;
 use crate::rules::tester::Tester;
 use crate::rules::{
     Done, Ending, Evidence, RecordsVerified, ReplicaOutcome, RuleId, Samples, StreamLatency,
-    SystemLog, judge, sentence,
+    SystemLog, Writes, judge, sentence,
 };
 use crate::truth::oracle::Findings;
 
@@ -88,6 +88,16 @@ fn target(plan: &Plan, result: &RunResult) -> Option<Target> {
     plan.target.or(found)
 }
 
+/// Which log had not gone through the checkpoint depth when the collection began: only the rule says it.
+fn short_of(result: &RunResult) -> Option<String> {
+    let rule = result
+        .rules
+        .iter()
+        .find(|rule| RuleId::DatabaseWrites.is(rule))?;
+    let (_, short_of) = rule.remark.split_once("when measuring began, ")?;
+    Some(short_of.to_owned())
+}
+
 fn evidence(
     plan: &Plan,
     result: &RunResult,
@@ -103,6 +113,10 @@ fn evidence(
         records: result.storage.integrity.map(records),
         system_log: (result.world == World::Real).then(SystemLog::default),
         copies: count(plan.passive.len()),
+        writes: plan.load.writes().then(|| Writes {
+            per_s: None,
+            short_of: short_of(result),
+        }),
         done: done(plan, result),
         restored: restored(result).map(Span::from_seconds),
         tester: tester(plan, result),
@@ -126,7 +140,12 @@ fn evidence(
     };
     let stalls = tables.counts.get(streams::PAGE_FAULT_STALLS);
     let operations = tables.latencies.get(streams::OPERATION);
+    let written: u64 = databases().map(|one| one.writes.count).sum();
     Evidence {
+        writes: bare.writes.clone().map(|writes| Writes {
+            per_s: Some(written as f64 / tables.length_s),
+            ..writes
+        }),
         reads: databases()
             .map(|one| of(&one.name, "read", &one.reads, limits.read_sample))
             .collect(),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use brunt_qualify::goal::Target;
 use brunt_qualify::kinds::TestKind;
 use brunt_qualify::plan::Limits;
-use brunt_qualify::rules::{Done, Evidence, ReplicaOutcome, RuleId, SystemLog, judge};
+use brunt_qualify::rules::{Done, Evidence, ReplicaOutcome, RuleId, SystemLog, Writes, judge};
 use brunt_report::result::Tuning;
 use brunt_units::Span;
 use brunt_workload::profile::Version;
@@ -39,6 +39,7 @@ fn judged() -> BTreeSet<String> {
             io_per_s: 1.0,
             headroom_percent: 20,
         }),
+        writes: Some(Writes::default()),
         tuning: Some(Tuning::default()),
         system_log: Some(SystemLog::default()),
         replicas: vec![ReplicaOutcome::default()],
