@@ -425,7 +425,7 @@ fn beneath(
         MEMORY_DEVICES
             .iter()
             .any(|of| is_numbered(&device.name, of))
-            || MEMORY_MODELS.iter().any(|part| has(part))
+            || MEMORY_MODELS.iter().any(has)
     };
     let is_served = |device: &&BlockDevice| {
         let mut served = SERVED_DEVICES.iter();
