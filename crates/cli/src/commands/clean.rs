@@ -145,17 +145,25 @@ fn remove(args: &CleanArgs, scenario: &Scenario, output: &Output) -> Result<Exit
     Ok(Exit::Passed)
 }
 
-/// A file that is to be removed, and which one it is: device and inode of what has its name.
+/// A file that is to be removed, and which one it is: device, inode and last change of what has its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Listed {
     path: PathBuf,
-    file: Option<(u64, u64)>,
+    file: Option<[u64; 4]>,
 }
 
 impl Listed {
     fn at(path: PathBuf) -> Self {
         let status = fs::symlink_metadata(&path).ok();
-        let file = status.map(|status| (status.dev(), status.ino()));
+        // A new file may have the number of one that was removed.
+        let file = status.map(|status| {
+            [
+                status.dev(),
+                status.ino(),
+                status.ctime().cast_unsigned(),
+                status.ctime_nsec().cast_unsigned(),
+            ]
+        });
         Self { path, file }
     }
 }

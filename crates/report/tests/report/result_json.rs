@@ -58,7 +58,9 @@ fn the_kept_file_is_read_whole() {
 #[test]
 fn a_result_of_version_1_is_read_as_one_of_today() {
     let read = RunResult::from_json(KEPT_V1).unwrap();
-    assert_eq!(read, small());
+    let mut today = small();
+    today.storage.content.clear();
+    assert_eq!(read, today);
     assert_eq!(faults(&value(&read)), [""; 0]);
 }
 
