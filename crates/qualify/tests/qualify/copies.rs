@@ -106,7 +106,8 @@ fn a_lagged_copy_holds_logs_back_and_has_them_all_at_the_end() {
         (wanted * 0.6..wanted * 1.6).contains(&f64::from(last(&lagged))),
         "{wanted}: {lagged:?}"
     );
-    assert_eq!(lagged.copy_queue_logs.iter().max(), Some(&0));
+    // One log may be on its way when a sample ends.
+    assert!(lagged.copy_queue_logs.iter().all(|logs| *logs <= 1));
     assert_eq!(prompt.logs, lagged.logs);
     let reason = prompt.best.as_deref().unwrap();
     assert!(reason.starts_with("shortest replay queue: "), "{reason}");

@@ -213,7 +213,7 @@ fn rot_fails_the_test_wherever_it_is() {
 #[test]
 fn a_write_that_was_lost_is_a_record_that_is_wrong() {
     // The order of writes decides which page is hit, and so what notices it first.
-    let met = [20, 60, 100, 150, 200, 300].map(|after| {
+    let met = [20, 60, 100, 150, 200, 300, 400, 500, 600, 800].map(|after| {
         let result = with(Fault {
             after,
             settles: Some(4 << 10),
