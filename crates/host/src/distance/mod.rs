@@ -18,6 +18,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, OwnedFd};
 
 use brunt_world_real::tun;
+use rustix::io::retry_on_intr;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
@@ -42,7 +43,7 @@ pub fn leave(address: Ipv4Addr, to: impl AsFd) -> io::Result<()> {
     let mut control = SendAncillaryBuffer::new(&mut space);
     control.push(SendAncillaryMessage::ScmRights(&files));
     let byte = [IoSlice::new(b"d")];
-    sendmsg(to, &byte, &mut control, SendFlags::empty())?;
+    retry_on_intr(|| sendmsg(&to, &byte, &mut control, SendFlags::empty()))?;
     Ok(())
 }
 
@@ -55,7 +56,8 @@ pub fn receive(from: impl AsFd) -> io::Result<OwnedFd> {
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];
     let mut into = [IoSliceMut::new(&mut byte)];
-    let received = recvmsg(from, &mut into, &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    // A wait with a time limit is not restarted after a signal.
+    let received = retry_on_intr(|| recvmsg(&from, &mut into, &mut control, RecvFlags::CMSG_CLOEXEC))?;
     if received.bytes == 0 {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
