@@ -1,4 +1,5 @@
-//! Which commit is built: `BRUNT_COMMIT` of the environment, for packagers, or that of the checkout. A tarball has none.
+//! Which commit is built: `BRUNT_COMMIT` of the environment, for packagers, or that of the
+//! checkout. A tarball has none.
 
 use std::env;
 use std::path::Path;
@@ -28,7 +29,8 @@ fn checked_out() -> Option<String> {
     if Path::new(&top).canonicalize().ok()? != root.canonicalize().ok()? {
         return None;
     }
-    // The branch may be packed, and then has no file of its own until it moves; but every move is logged.
+    // The branch may be packed, and then has no file of its own until it moves; but every move is
+    // logged.
     let branch = git(&["symbolic-ref", "--quiet", "HEAD"]);
     for name in ["HEAD", "logs/HEAD"].into_iter().chain(branch.as_deref()) {
         let path = git(&["rev-parse", "--path-format=absolute", "--git-path", name])?;

@@ -1,10 +1,12 @@
 //! How fast array models run. Prints one line of JSON.
 //!
-//! `drive`: one Cheetah 15K.5, random reads of 8 KiB, one at a time. `raid10`: 48 of them in mirror pairs, with cache, two
-//! controllers and ports, 384 random requests of 8 KiB at once, two reads per write. A rate is only valid if the result is right:
-//! the drive's mean response must be a seek, half a turn, overhead and transfer, and each of the 48 drives must be busy.
+//! `drive`: one Cheetah 15K.5, random reads of 8 KiB, one at a time. `raid10`: 48 of them in mirror
+//! pairs, with cache, two controllers and ports, 384 random requests of 8 KiB at once, two reads
+//! per write. A rate is only valid if the result is right: the drive's mean response must be a
+//! seek, half a turn, overhead and transfer, and each of the 48 drives must be busy.
 //!
-//! Besides wall-clock time it prints the processor time of its thread (Linux), because the machine may be shared.
+//! Besides wall-clock time it prints the processor time of its thread (Linux), because the machine
+//! may be shared.
 //!
 //! `cargo run --release -p brunt-array --example array_rate -- drive|raid10 [virtual seconds]`
 
@@ -67,10 +69,7 @@ fn cpu_ns() -> u64 {
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let name = arguments.next().unwrap_or_else(|| "drive".to_owned());
-    let seconds: u64 = arguments
-        .next()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(5_000);
+    let seconds: u64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(5_000);
     let (design, outstanding, read_percent) = match name.as_str() {
         "raid10" => (raid10(), 384, 67),
         _ => (drive(), 1, 100),
@@ -80,21 +79,9 @@ fn main() {
     let mut stream = streams.named("load");
     let places = array.lun_size(0).get().div_euclid(512 * SECTORS);
     let mut ask = |array: &mut Array, now: Time| {
-        let verb = if stream.percent(read_percent) {
-            Verb::Read
-        } else {
-            Verb::Write
-        };
+        let verb = if stream.percent(read_percent) { Verb::Read } else { Verb::Write };
         let extent = Extent::new(stream.below(places) * SECTORS, SECTORS);
-        array.submit(
-            now,
-            HostIo {
-                lun: 0,
-                verb,
-                extent,
-                tag: 0,
-            },
-        );
+        array.submit(now, HostIo { lun: 0, verb, extent, tag: 0 });
     };
     let (begin, cpu_begin) = (Instant::now(), cpu_ns());
     for _ in 0..outstanding {
@@ -114,11 +101,7 @@ fn main() {
     }
     let elapsed = begin.elapsed().as_secs_f64();
     let cpu = (cpu_ns() - cpu_begin) as f64 / 1e9;
-    let busy = array
-        .drive_stats()
-        .iter()
-        .map(|drive| drive.utilisation())
-        .fold(1.0, f64::min);
+    let busy = array.drive_stats().iter().map(|drive| drive.utilisation()).fold(1.0, f64::min);
     let device_ios = array.device_ios();
     println!(
         "{{\"requests\": {requests}, \"device_ios\": {device_ios}, \"events\": {}, \"seconds\": {elapsed:.3}, \

@@ -27,16 +27,8 @@ pub struct Breakdown {
 
 impl Breakdown {
     /// Names of the parts, in the order of [`Self::parts`].
-    pub const NAMES: [&'static str; 8] = [
-        "link",
-        "controller",
-        "wait",
-        "queue",
-        "overhead",
-        "seek",
-        "rotation",
-        "transfer",
-    ];
+    pub const NAMES: [&'static str; 8] =
+        ["link", "controller", "wait", "queue", "overhead", "seek", "rotation", "transfer"];
 
     /// All parts.
     pub fn parts(&self) -> [Span; 8] {
@@ -54,9 +46,7 @@ impl Breakdown {
 
     /// The sum of all parts.
     pub fn total(&self) -> Span {
-        self.parts()
-            .into_iter()
-            .fold(Span::ZERO, |sum, part| sum + part)
+        self.parts().into_iter().fold(Span::ZERO, |sum, part| sum + part)
     }
 
     /// Adds a later breakdown.

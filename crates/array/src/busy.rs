@@ -1,8 +1,9 @@
 //! Links and processors: each serves one request at a time and records only when it will be free.
 //!
-//! That costs no events, and is exact for requests served in order of arrival. What still has to pass another stage takes its place
-//! when it arrives at the first, and ends no sooner than it could (`occupy_later`): a place in the time to come would keep the server
-//! from all that reaches it before.
+//! That costs no events, and is exact for requests served in order of arrival. What still has to
+//! pass another stage takes its place when it arrives at the first, and ends no sooner than it
+//! could (`occupy_later`): a place in the time to come would keep the server from all that reaches
+//! it before.
 
 use brunt_units::{Span, Time};
 
@@ -66,11 +67,7 @@ impl Pool {
     /// The share of `elapsed` up to `now` spent serving, 0 to 1.
     pub(crate) fn utilisation(&self, now: Time, elapsed: Span) -> f64 {
         let spent: f64 = self.0.iter().map(|one| one.spent(now).as_seconds()).sum();
-        if elapsed == Span::ZERO {
-            0.0
-        } else {
-            spent / elapsed.as_seconds() / self.0.len() as f64
-        }
+        if elapsed == Span::ZERO { 0.0 } else { spent / elapsed.as_seconds() / self.0.len() as f64 }
     }
 }
 

@@ -37,10 +37,7 @@ pub enum Level {
 
 impl Level {
     /// A pool with pieces of 512 MiB and the usual preservation capacity.
-    pub const POOL: Self = Self::Pool {
-        piece: ByteSize::mib(512),
-        preserved: None,
-    };
+    pub const POOL: Self = Self::Pool { piece: ByteSize::mib(512), preserved: None };
 
     /// The name used in scenarios and reports.
     pub fn word(self) -> String {
@@ -70,11 +67,7 @@ impl Level {
             Self::Raid6 => (count, Protection::Parity(2), 4),
             Self::Pool { .. } => (10, Protection::Parity(2), 11),
         };
-        let refuse = |needs: String| DesignError::Drives {
-            level: self.word(),
-            drives,
-            needs,
-        };
+        let refuse = |needs: String| DesignError::Drives { level: self.word(), drives, needs };
         if count < least {
             return Err(refuse(format!("at least {least}")));
         }
@@ -95,11 +88,7 @@ impl Level {
         if strip_sectors == 0 || !strip.get().is_multiple_of(SECTOR_BYTES) {
             return Err(DesignError::Strip(strip));
         }
-        Ok(StripeShape {
-            width,
-            protection,
-            strip_sectors,
-        })
+        Ok(StripeShape { width, protection, strip_sectors })
     }
 }
 
@@ -121,7 +110,8 @@ pub struct GroupDesign {
     pub level: Level,
     /// Its drives, by number.
     pub drives: Vec<u16>,
-    /// How much of each drive is used; by default all of the smallest. Using less keeps the arms at the outer edge.
+    /// How much of each drive is used; by default all of the smallest. Using less keeps the arms at
+    /// the outer edge.
     pub drive_size: Option<ByteSize>,
     /// Strip size on one drive.
     pub strip: ByteSize,
@@ -155,11 +145,7 @@ pub struct RepairDesign {
 impl Default for RepairDesign {
     /// One mebibyte at a time; degraded stripes at high priority, critical ones at the highest.
     fn default() -> Self {
-        Self {
-            unit: ByteSize::mib(1),
-            priority: Priority::High,
-            critical: Priority::Highest,
-        }
+        Self { unit: ByteSize::mib(1), priority: Priority::High, critical: Priority::Highest }
     }
 }
 
@@ -226,11 +212,11 @@ pub struct ControllerDesign {
     pub read: Span,
     /// Processor time for a write.
     pub write: Span,
-    /// Processor time for a request to a drive, and at each end for a message to the other controller. It occupies a core and delays
-    /// later work.
+    /// Processor time for a request to a drive, and at each end for a message to the other
+    /// controller. It occupies a core and delays later work.
     pub device_io: Span,
-    /// The rate at which a core passes over data, in bytes per second: to checksum what hosts write, to check what drives return, to
-    /// compute parities. Zero for unlimited.
+    /// The rate at which a core passes over data, in bytes per second: to checksum what hosts
+    /// write, to check what drives return, to compute parities. Zero for unlimited.
     pub memory_bytes_per_s: u64,
     /// Rate of the link between the controllers, in bytes per second; zero for unlimited.
     pub link_bytes_per_s: u64,
@@ -284,13 +270,7 @@ pub struct TierDesign {
 impl TierDesign {
     /// A tier on all of `drives`: blocks of 64 KiB, admitted on the second miss, refreshed.
     pub fn on(drives: Vec<u16>) -> Self {
-        Self {
-            drives,
-            size: None,
-            block: ByteSize::kib(64),
-            admit_after: 2,
-            refreshes: true,
-        }
+        Self { drives, size: None, block: ByteSize::kib(64), admit_after: 2, refreshes: true }
     }
 }
 
@@ -309,11 +289,13 @@ pub struct CacheDesign {
     pub idle_after: Span,
     /// Flush writes kept in flight per drive.
     pub destages_per_drive: u32,
-    /// Whether two controllers keep copies of each other's dirty pages. If not, a failing controller loses its dirty pages.
+    /// Whether two controllers keep copies of each other's dirty pages. If not, a failing
+    /// controller loses its dirty pages.
     pub mirrored: bool,
     /// Read-ahead window for sequential readers; zero disables it.
     pub prefetch: ByteSize,
-    /// Whether on-disk content is kept beside newer data while there is room: parities are then updated without reading it.
+    /// Whether on-disk content is kept beside newer data while there is room: parities are then
+    /// updated without reading it.
     pub keeps_old: bool,
 }
 
@@ -324,11 +306,7 @@ impl Default for CacheDesign {
             page: ByteSize::kib(8),
             write: ByteSize::mib(512),
             read: ByteSize::mib(128),
-            marks: Watermarks {
-                low: 60,
-                high: 80,
-                policy: FlushPolicy::Hysteresis,
-            },
+            marks: Watermarks { low: 60, high: 80, policy: FlushPolicy::Hysteresis },
             idle_after: Span::seconds(2),
             destages_per_drive: 4,
             mirrored: true,
@@ -364,7 +342,8 @@ pub struct ArrayDesign {
 }
 
 impl ArrayDesign {
-    /// `count` drives of `model` in one group with one LUN over all of it: a starting point for tests and examples.
+    /// `count` drives of `model` in one group with one LUN over all of it: a starting point for
+    /// tests and examples.
     pub fn one_group(model: &DriveModel, count: u16, level: Level) -> Self {
         let group = GroupDesign {
             name: "group".into(),
@@ -377,10 +356,7 @@ impl ArrayDesign {
         };
         Self {
             drives: vec![model.clone(); usize::from(count)],
-            policy: Policy {
-                order: Order::Sptf,
-                wait_max: Span::millis(500),
-            },
+            policy: Policy { order: Order::Sptf, wait_max: Span::millis(500) },
             groups: vec![group],
             spares: Vec::new(),
             luns: vec![LunDesign {
@@ -403,9 +379,7 @@ impl ArrayDesign {
             return Ok(None);
         };
         let Some(cache) = &self.cache else {
-            return Err(DesignError::Tier(
-                "lies behind a cache, and there is none".into(),
-            ));
+            return Err(DesignError::Tier("lies behind a cache, and there is none".into()));
         };
         let models = design.drives.iter().map(|drive| {
             let model = self.drives.get(usize::from(*drive));
@@ -416,11 +390,7 @@ impl ArrayDesign {
             let what = format!("is of solid-state drives, and \"{}\" turns", disk.title());
             return Err(DesignError::Tier(what));
         }
-        let pages = design
-            .block
-            .get()
-            .checked_div(cache.page.get())
-            .unwrap_or(0);
+        let pages = design.block.get().checked_div(cache.page.get()).unwrap_or(0);
         let is_whole = pages * cache.page.get() == design.block.get();
         if !is_whole || !(1..=UNITS_MAX).contains(&pages) {
             let what = format!(

@@ -1,7 +1,8 @@
 //! An array, or a storage pool over several, beneath a virtual world: files on its LUNs.
 //!
-//! The world's store keeps the bytes; the array supplies the timing. Each volume of the world lies on one LUN, according to the
-//! table given to [`ArrayDevice::new`]. The array keeps its own event heap, and the world calls back at its next event.
+//! The world's store keeps the bytes; the array supplies the timing. Each volume of the world lies
+//! on one LUN, according to the table given to [`ArrayDevice::new`]. The array keeps its own event
+//! heap, and the world calls back at its next event.
 
 use brunt_world::{Class, IoError, Op};
 use brunt_world_virtual::{Agenda, Device, Inode, Request, RequestId, SECTOR_BYTES};
@@ -50,7 +51,8 @@ impl ArrayDevice {
         }
     }
 
-    /// Host requests since measurement began: since the start of the world, or the last [`Self::begin_measuring`].
+    /// Host requests since measurement began: since the start of the world, or the last
+    /// [`Self::begin_measuring`].
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
@@ -66,25 +68,24 @@ impl ArrayDevice {
         self.tally.begin(self.array.now());
     }
 
-    /// Treats all existing files as written in advance. Thin LUNs allocate no space for unwritten data and read it as zeros, and
-    /// the files of tests without content are never written.
+    /// Treats all existing files as written in advance. Thin LUNs allocate no space for unwritten
+    /// data and read it as zeros, and the files of tests without content are never written.
     pub fn assume_written(&mut self) {
         for (lun, files) in (0..).zip(&self.files) {
             self.array.assume_written(lun, &files.in_use());
         }
     }
 
-    /// Where `length` bytes of `file` at `offset` lie on the LUN of `volume`, in the file's order, up to the end of its space there.
+    /// Where `length` bytes of `file` at `offset` lie on the LUN of `volume`, in the file's order,
+    /// up to the end of its space there.
     pub fn places(&self, volume: u32, file: Inode, offset: u64, length: u64) -> Vec<Extent> {
-        let extent = Extent::new(
-            offset.div_euclid(SECTOR_BYTES),
-            length.div_euclid(SECTOR_BYTES),
-        );
+        let extent = Extent::new(offset.div_euclid(SECTOR_BYTES), length.div_euclid(SECTOR_BYTES));
         let files = &self.files[self.lun(volume) as usize];
         files.there(file, extent).into_vec()
     }
 
-    /// Schedules an incident. The world has to [wake](brunt_world_virtual::Machine::wake) the device then.
+    /// Schedules an incident. The world has to [wake](brunt_world_virtual::Machine::wake) the
+    /// device then.
     ///
     /// # Errors
     /// [`Misplaced`] when the system lacks a part that the incident names.
@@ -165,15 +166,7 @@ impl ArrayDevice {
         });
         for extent in parts {
             let tag = slot as u64;
-            self.array.submit(
-                now,
-                HostIo {
-                    lun,
-                    verb,
-                    extent,
-                    tag,
-                },
-            );
+            self.array.submit(now, HostIo { lun, verb, extent, tag });
         }
         self.look(agenda);
     }

@@ -1,12 +1,13 @@
 //! Which sectors of a LUN hold a file.
 //!
-//! A LUN is cut into units of 1 MiB. A growing file gets the lowest free units, so files that are created at full size lie in one
-//! piece, one after the other, as on a fresh file system. The units of a removed file are reused.
+//! A LUN is cut into units of 1 MiB. A growing file gets the lowest free units, so files that are
+//! created at full size lie in one piece, one after the other, as on a fresh file system. The units
+//! of a removed file are reused.
 //!
 //! A file is stored as a few pieces, not as its units, of which a large file has tens of thousands.
 //!
-//! Invariant: a unit belongs to at most one file.
-//! Invariant: successive pieces of a file are contiguous within the file but not on the LUN; otherwise they would be one piece.
+//! Invariant: a unit belongs to at most one file. Invariant: successive pieces of a file are
+//! contiguous within the file but not on the LUN; otherwise they would be one piece.
 
 use std::collections::BTreeMap;
 
@@ -77,11 +78,7 @@ impl FileMap {
             }
             match pieces.last_mut() {
                 Some(last) if last.first + last.length == first => last.length += taken,
-                _ => pieces.push(Piece {
-                    from,
-                    first,
-                    length: taken,
-                }),
+                _ => pieces.push(Piece { from, first, length: taken }),
             }
         }
         Ok(())
@@ -105,9 +102,8 @@ impl FileMap {
     /// The extents of the LUN that files use.
     pub(crate) fn in_use(&self) -> Vec<Extent> {
         let pieces = self.files.values().flatten();
-        let mut runs: Vec<Extent> = pieces
-            .map(|piece| Extent::new(piece.first * UNIT, piece.length * UNIT))
-            .collect();
+        let mut runs: Vec<Extent> =
+            pieces.map(|piece| Extent::new(piece.first * UNIT, piece.length * UNIT)).collect();
         runs.sort_unstable();
         runs.dedup_by(|next, run| {
             let joins = run.end() == next.start;
@@ -216,15 +212,8 @@ mod tests {
             let used: BTreeSet<u64> = self.files.values().flatten().copied().collect();
             let mut free = (0..all).filter(|unit| !used.contains(unit) && !units.contains(unit));
             let missing = wanted.saturating_sub(units.len() as u64);
-            let more: Vec<u64> = free
-                .by_ref()
-                .take(usize::try_from(missing).unwrap())
-                .collect();
-            let result = if more.len() as u64 == missing {
-                Ok(())
-            } else {
-                Err(Full)
-            };
+            let more: Vec<u64> = free.by_ref().take(usize::try_from(missing).unwrap()).collect();
+            let result = if more.len() as u64 == missing { Ok(()) } else { Err(Full) };
             units.extend(more);
             units.truncate(usize::try_from(wanted).unwrap());
             self.files.insert(file, units);

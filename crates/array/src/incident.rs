@@ -35,7 +35,8 @@ pub enum Incident {
     PathDown(usize),
     /// A port works again.
     PathUp(usize),
-    /// A storage pool gets a LUN with the current content of this one, under a new name. It is writable: a clone.
+    /// A storage pool gets a LUN with the current content of this one, under a new name. It is
+    /// writable: a clone.
     Snapshot(u32, String),
     /// A LUN of a storage pool is removed. Space that only it used becomes free.
     LunRemoved(u32),
@@ -52,8 +53,8 @@ pub enum Incident {
 pub struct Scheduled {
     /// When it happens.
     pub at: Time,
-    /// The array within the system; 0 if there is only one. Incidents of a storage pool's LUNs and members concern the whole pool
-    /// and ignore it.
+    /// The array within the system; 0 if there is only one. Incidents of a storage pool's LUNs and
+    /// members concern the whole pool and ignore it.
     pub array: usize,
     /// What happens.
     pub incident: Incident,
@@ -62,11 +63,7 @@ pub struct Scheduled {
 impl Scheduled {
     /// An incident of the first array.
     pub fn new(at: Time, incident: Incident) -> Self {
-        Self {
-            at,
-            array: 0,
-            incident,
-        }
+        Self { at, array: 0, incident }
     }
 }
 
@@ -139,7 +136,8 @@ pub struct Note {
     pub what: NoteKind,
 }
 
-/// What an array reports in its event log. Groups and LUNs are named as in the design, drives by number.
+/// What an array reports in its event log. Groups and LUNs are named as in the design, drives by
+/// number.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum NoteKind {
@@ -377,38 +375,19 @@ impl fmt::Display for NoteKind {
             Self::AtPartner(what) => write!(f, "partner: {what}"),
             Self::Member(member, what) => write!(f, "member {member}: {what}"),
             Self::NoSpare { group, lost } => {
-                write!(
-                    f,
-                    "{group}: nothing to rebuild drive {lost} onto; it stays degraded"
-                )
+                write!(f, "{group}: nothing to rebuild drive {lost} onto; it stays degraded")
             }
             Self::Controller(number, is_up) => {
-                write!(
-                    f,
-                    "controller {number} {}",
-                    if *is_up { "is back" } else { "failed" }
-                )
+                write!(f, "controller {number} {}", if *is_up { "is back" } else { "failed" })
             }
             Self::Battery(is_there) => {
-                write!(
-                    f,
-                    "cache battery {}",
-                    if *is_there { "is back" } else { "lost" }
-                )
+                write!(f, "cache battery {}", if *is_there { "is back" } else { "lost" })
             }
             Self::Path(port, is_up) => {
-                write!(
-                    f,
-                    "path {port} {}",
-                    if *is_up { "is up" } else { "is down" }
-                )
+                write!(f, "path {port} {}", if *is_up { "is up" } else { "is down" })
             }
             Self::WriteThrough { battery_lost } => {
-                let why = if *battery_lost {
-                    "no battery"
-                } else {
-                    "no second copy"
-                };
+                let why = if *battery_lost { "no battery" } else { "no second copy" };
                 write!(f, "cache writes through: {why}")
             }
             Self::WriteBack => write!(f, "cache writes back again"),
@@ -419,12 +398,7 @@ impl fmt::Display for NoteKind {
                     pages_words(*pages)
                 )
             }
-            Self::DataLost {
-                group,
-                failures,
-                rebuilding,
-                share,
-            } => {
+            Self::DataLost { group, failures, rebuilding, share } => {
                 let during = if *rebuilding { " during rebuild" } else { "" };
                 write!(f, "{group} lost: {} failure{during}", ordinal(*failures))?;
                 if *share < 1.0 {

@@ -1,16 +1,18 @@
 //! Modelled storage arrays: drives, RAID, pools, caches, controllers and links in virtual time.
 //!
-//! An array is content-free: it models how long requests take and what is lost; the bytes live elsewhere. Inside, everything is a
-//! state machine over one heap of events, in integer nanoseconds; equal designs, seeds and requests give equal results.
+//! An array is content-free: it models how long requests take and what is lost; the bytes live
+//! elsewhere. Inside, everything is a state machine over one heap of events, in integer
+//! nanoseconds; equal designs, seeds and requests give equal results.
 //!
 //! * [`drive`]: mechanisms, their queues, and the library of models with a source for every figure.
 //! * [`ArrayDesign`]: the design of an array; [`Array`]: the array.
 //! * [`Pair`]: two systems, one of which replicates LUNs to the other over a link.
-//! * [`PagedArray`]: LUNs in pages over one or more arrays: storage pools, thin provisioning, snapshots, clones.
+//! * [`PagedArray`]: LUNs in pages over one or more arrays: storage pools, thin provisioning,
+//!   snapshots, clones.
 //! * [`Sites`]: two such pools, one of which keeps replicas of the other's LUNs.
 //! * [`load`]: raw load on an array, and its results.
-//! * [`ArrayDevice`]: an array beneath the files of a virtual world, [`SharedArray`]: the same for two owners; [`Tally`]: requests
-//!   by LUN and class.
+//! * [`ArrayDevice`]: an array beneath the files of a virtual world, [`SharedArray`]: the same for
+//!   two owners; [`Tally`]: requests by LUN and class.
 
 mod array;
 mod breakdown;

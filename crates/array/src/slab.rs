@@ -1,7 +1,7 @@
 //! Entries in flight, by number: reusable slots, each with a count of its uses.
 //!
-//! A [`Key`] that outlives its entry finds nothing, never another entry. That is how events of a failed drive are recognised: their
-//! entries are gone.
+//! A [`Key`] that outlives its entry finds nothing, never another entry. That is how events of a
+//! failed drive are recognised: their entries are gone.
 
 /// Identifies an entry: a slot, and how often the slot was used before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,15 +17,9 @@ impl Key {
     }
 
     /// The key from its number.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the halves are cut on purpose"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "the halves are cut on purpose")]
     pub(crate) fn from_bits(bits: u64) -> Self {
-        Self {
-            slot: bits as u32,
-            turn: (bits >> 32) as u32,
-        }
+        Self { slot: bits as u32, turn: (bits >> 32) as u32 }
     }
 }
 
@@ -42,10 +36,7 @@ pub(crate) struct Slab<T> {
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Self {
-            entries: Vec::new(),
-            free: Vec::new(),
-        }
+        Self { entries: Vec::new(), free: Vec::new() }
     }
 }
 
@@ -55,35 +46,21 @@ impl<T> Slab<T> {
             let entry = &mut self.entries[slot as usize];
             debug_assert!(entry.value.is_none());
             entry.value = Some(value);
-            return Key {
-                slot,
-                turn: entry.turn,
-            };
+            return Key { slot, turn: entry.turn };
         }
         let slot = u32::try_from(self.entries.len()).expect("fewer than 2^32 things in flight");
-        self.entries.push(Entry {
-            turn: 0,
-            value: Some(value),
-        });
+        self.entries.push(Entry { turn: 0, value: Some(value) });
         Key { slot, turn: 0 }
     }
 
     pub(crate) fn get(&self, key: Key) -> Option<&T> {
         let entry = &self.entries[key.slot as usize];
-        if entry.turn == key.turn {
-            entry.value.as_ref()
-        } else {
-            None
-        }
+        if entry.turn == key.turn { entry.value.as_ref() } else { None }
     }
 
     pub(crate) fn get_mut(&mut self, key: Key) -> Option<&mut T> {
         let entry = &mut self.entries[key.slot as usize];
-        if entry.turn == key.turn {
-            entry.value.as_mut()
-        } else {
-            None
-        }
+        if entry.turn == key.turn { entry.value.as_mut() } else { None }
     }
 
     pub(crate) fn remove(&mut self, key: Key) -> Option<T> {
@@ -125,10 +102,7 @@ impl<T> Slab<T> {
         let entries = (0..).zip(&self.entries);
         entries.filter_map(move |(slot, entry)| {
             let found = entry.value.as_ref().is_some_and(&is_it);
-            found.then_some(Key {
-                slot,
-                turn: entry.turn,
-            })
+            found.then_some(Key { slot, turn: entry.turn })
         })
     }
 

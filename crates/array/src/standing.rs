@@ -24,13 +24,8 @@ pub enum Standing {
 
 impl Standing {
     /// All states, from good to bad.
-    pub const ALL: [Self; 5] = [
-        Self::Whole,
-        Self::CopyingBack,
-        Self::Rebuilding,
-        Self::Degraded,
-        Self::Lost,
-    ];
+    pub const ALL: [Self; 5] =
+        [Self::Whole, Self::CopyingBack, Self::Rebuilding, Self::Degraded, Self::Lost];
 
     /// Name in reports.
     pub fn word(self) -> &'static str {
@@ -55,13 +50,11 @@ pub struct Standings {
 impl Standings {
     /// From now on; the current standing is the first.
     pub(crate) fn begin(system: &dyn System) -> Self {
-        Self {
-            notes_seen: system.notes_count(),
-            changes: vec![(system.now(), system.standing())],
-        }
+        Self { notes_seen: system.notes_count(), changes: vec![(system.now(), system.standing())] }
     }
 
-    /// The new standing if it has changed since the last look. It can only change when something was noted.
+    /// The new standing if it has changed since the last look. It can only change when something
+    /// was noted.
     pub(crate) fn look(&mut self, system: &dyn System) -> Option<Standing> {
         let notes = system.notes_count();
         if notes == self.notes_seen {
@@ -69,10 +62,7 @@ impl Standings {
         }
         self.notes_seen = notes;
         let standing = system.standing();
-        let is_new = self
-            .changes
-            .last()
-            .is_none_or(|(_, last)| *last != standing);
+        let is_new = self.changes.last().is_none_or(|(_, last)| *last != standing);
         is_new.then(|| {
             self.changes.push((system.now(), standing));
             standing
@@ -88,13 +78,8 @@ impl Standings {
 
     /// The worst standing between `since` and `until`.
     pub fn worst(&self, since: Time, until: Time) -> Standing {
-        let within = self
-            .spans(until)
-            .filter(|(_, begin, end)| *begin < until && *end > since);
-        within
-            .map(|(standing, ..)| standing)
-            .max()
-            .unwrap_or_default()
+        let within = self.spans(until).filter(|(_, begin, end)| *begin < until && *end > since);
+        within.map(|(standing, ..)| standing).max().unwrap_or_default()
     }
 }
 

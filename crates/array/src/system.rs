@@ -1,7 +1,8 @@
-//! A storage system as hosts see it: an array, a storage pool over several, a pair of these, or two pools with replicas.
+//! A storage system as hosts see it: an array, a storage pool over several, a pair of these, or two
+//! pools with replicas.
 //!
-//! [`System`] has the six methods that a world needs. All measurements come from a walk over the [`Part`]s, so a new kind of system
-//! only lists its parts to be measured like the others.
+//! [`System`] has the six methods that a world needs. All measurements come from a walk over the
+//! [`Part`]s, so a new kind of system only lists its parts to be measured like the others.
 
 use std::vec::Drain;
 
@@ -92,15 +93,15 @@ impl SystemDesign {
             Self::One(design) => design.luns.iter().map(|lun| lun.name.as_str()).collect(),
             Self::Paged(design) => {
                 let luns = design.luns.iter().map(|lun| lun.name.as_str());
-                luns.chain(design.clones.iter().map(String::as_str))
-                    .collect()
+                luns.chain(design.clones.iter().map(String::as_str)).collect()
             }
             Self::Pair(design) => design.source.lun_names(),
             Self::Sites(design) => design.lun_names(),
         }
     }
 
-    /// The names of all LUNs by their number in [`System`]: those of a pair's destination come after those of its source.
+    /// The names of all LUNs by their number in [`System`]: those of a pair's destination come
+    /// after those of its source.
     pub fn all_lun_names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.lun_names().into_iter().map(str::to_owned).collect();
         if let Self::Pair(pair) = self {
@@ -124,7 +125,8 @@ impl SystemDesign {
     /// Builds the system at time zero, with `incidents` scheduled.
     ///
     /// # Errors
-    /// [`SystemError`] when the design cannot be built, or an incident names a part that does not exist.
+    /// [`SystemError`] when the design cannot be built, or an incident names a part that does not
+    /// exist.
     pub fn build(
         &self,
         streams: Streams,
@@ -175,8 +177,8 @@ pub trait System {
     /// When its time is in the past.
     fn schedule(&mut self, incident: &Scheduled) -> Result<(), Misplaced>;
 
-    /// Tells `listener` of every replicated write from now on, instead of the one before it. Nobody listens at first, and that costs
-    /// nothing.
+    /// Tells `listener` of every replicated write from now on, instead of the one before it. Nobody
+    /// listens at first, and that costs nothing.
     ///
     /// # Errors
     /// [`Misplaced::NoPair`] when nothing is replicated.
@@ -192,7 +194,8 @@ pub trait System {
         Err(Misplaced::NoPair)
     }
 
-    /// Treats `extents` of a LUN as already written, in no time; see [`crate::ArrayDevice::assume_written`].
+    /// Treats `extents` of a LUN as already written, in no time; see
+    /// [`crate::ArrayDevice::assume_written`].
     fn assume_written(&mut self, _lun: u32, _extents: &[Extent]) {}
 
     /// Number of entries in the event log; asked after every event.
@@ -219,7 +222,8 @@ pub enum Part<'s> {
     Pool(&'s PagedArray),
     /// The storage pool at the other site, without its members.
     Partner(&'s PagedArray),
-    /// An array, with its number if there are several: in a pool, or in a pair, where those of the source come first.
+    /// An array, with its number if there are several: in a pool, or in a pair, where those of the
+    /// source come first.
     Array(Option<usize>, &'s Array),
 }
 
@@ -428,7 +432,8 @@ impl dyn System + '_ {
         tiers.reduce(|all, one| all.and(&one))
     }
 
-    /// As [`Array::front_utilisations`]: controllers and ports array by array, and the busiest link.
+    /// As [`Array::front_utilisations`]: controllers and ports array by array, and the busiest
+    /// link.
     pub fn front_utilisations(&self) -> (Vec<f64>, Vec<f64>, f64) {
         let (mut controllers, mut ports, mut between) = (Vec::new(), Vec::new(), 0.0_f64);
         for array in self.arrays() {
@@ -462,11 +467,7 @@ mod tests {
     fn an_incident_of_what_is_not_there_is_refused() {
         let refusal = |design: SystemDesign, array, incident| {
             let at = Time::ZERO;
-            let one = Scheduled {
-                at,
-                array,
-                incident,
-            };
+            let one = Scheduled { at, array, incident };
             let built = design.build(Streams::new(1), &[one]);
             built.err().map(|error| error.to_string())
         };
@@ -475,10 +476,7 @@ mod tests {
         assert_eq!(one(0, Incident::DriveFails(3)), None);
         assert_eq!(one(0, Incident::DriveFails(4)), is_missing("drive 4"));
         assert_eq!(one(1, Incident::DriveFails(3)), is_missing("array 1"));
-        assert_eq!(
-            one(0, Incident::ControllerFails(7)),
-            is_missing("controller 7")
-        );
+        assert_eq!(one(0, Incident::ControllerFails(7)), is_missing("controller 7"));
         assert_eq!(one(0, Incident::PoolGrows(1, 0)), is_missing("group 1"));
         let snapshot = one(0, Incident::Snapshot(0, "copy".into())).unwrap();
         assert!(snapshot.contains("only a storage pool"), "{snapshot}");

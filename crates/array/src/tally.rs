@@ -29,10 +29,7 @@ pub struct Tally {
 impl Tally {
     /// Restarts measurement at `now` and discards earlier counts.
     pub(crate) fn begin(&mut self, now: Time) {
-        *self = Self {
-            since: now,
-            luns: BTreeMap::new(),
-        };
+        *self = Self { since: now, luns: BTreeMap::new() };
     }
 
     pub(crate) fn count(&mut self, lun: u32, class: Class, one: &Finished) {
@@ -59,9 +56,7 @@ impl Tally {
 
     /// Requests by LUN and class.
     pub fn luns(&self) -> impl Iterator<Item = (u32, Class, &Asked)> {
-        self.luns
-            .iter()
-            .map(|((lun, class), asked)| (*lun, *class, asked))
+        self.luns.iter().map(|((lun, class), asked)| (*lun, *class, asked))
     }
 
     /// Requests by class, all LUNs together.

@@ -54,7 +54,8 @@ fn parity_conforms() {
     pass(3, Level::Raid50(2), 6);
 }
 
-/// A cache, two controllers and ports above mirrored pairs; a drive and a controller fail during the suite.
+/// A cache, two controllers and ports above mirrored pairs; a drive and a controller fail during
+/// the suite.
 fn behind_a_cache(seed: u64) -> VirtualOptions {
     let model = library::find("cheetah-15k5-146-fc").unwrap();
     let mut design = ArrayDesign::one_group(&model, 4, Level::Raid10);
@@ -71,12 +72,8 @@ fn behind_a_cache(seed: u64) -> VirtualOptions {
         ..ControllerDesign::default()
     };
     let mut array = Array::new(&design, Streams::new(seed).part("array")).unwrap();
-    array
-        .schedule_incident(Time(Span::millis(5).0), Incident::DriveFails(1))
-        .unwrap();
-    array
-        .schedule_incident(Time(Span::millis(9).0), Incident::ControllerFails(0))
-        .unwrap();
+    array.schedule_incident(Time(Span::millis(5).0), Incident::DriveFails(1)).unwrap();
+    array.schedule_incident(Time(Span::millis(9).0), Incident::ControllerFails(0)).unwrap();
     VirtualOptions {
         devices: vec![Box::new(ArrayDevice::new(Box::new(array), &[(0, 0)]))],
         ..VirtualOptions::new(seed)
@@ -96,8 +93,8 @@ fn an_array_with_a_cache_conforms_while_parts_of_it_fail() {
     assert_eq!(made.machine.in_flight(), 0);
 }
 
-/// A thin LUN over three mirrored pairs. While the suite runs, a snapshot is taken and removed, a drive fails, and one of the pairs
-/// joins.
+/// A thin LUN over three mirrored pairs. While the suite runs, a snapshot is taken and removed, a
+/// drive fails, and one of the pairs joins.
 fn in_pages(seed: u64) -> VirtualOptions {
     let model = library::find("cheetah-15k5-146-fc").unwrap();
     let mut member = ArrayDesign::one_group(&model, 2, Level::Raid10);

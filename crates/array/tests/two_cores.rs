@@ -1,7 +1,9 @@
-//! Equal seeds give equal results on one core or two: arrays share nothing, so parallel runs must not affect each other.
+//! Equal seeds give equal results on one core or two: arrays share nothing, so parallel runs must
+//! not affect each other.
 //!
-//! Three arrays with failures, rebuilding and a lost controller are simulated one after the other, then in parallel on a thread
-//! each. Every request's end, result and breakdown goes into a digest, and so do the notes.
+//! Three arrays with failures, rebuilding and a lost controller are simulated one after the other,
+//! then in parallel on a thread each. Every request's end, result and breakdown goes into a digest,
+//! and so do the notes.
 
 use brunt_array::drive::library;
 use brunt_array::{
@@ -53,25 +55,14 @@ fn digest(level: Level, drives: u16) -> u64 {
         (9, Incident::ControllerReturns(0)),
         (11, Incident::DriveReturns(1)),
     ] {
-        array
-            .schedule_incident(Time::ZERO + Span::seconds(at), incident)
-            .unwrap();
+        array.schedule_incident(Time::ZERO + Span::seconds(at), incident).unwrap();
     }
     let mut stream = streams.named("load");
     let places = array.lun_size(0).get().div_euclid(8192);
     let mut ask = |array: &mut Array, now: Time, tag: u64| {
-        let verb = if stream.percent(60) {
-            Verb::Read
-        } else {
-            Verb::Write
-        };
+        let verb = if stream.percent(60) { Verb::Read } else { Verb::Write };
         let extent = Extent::new(stream.below(places) * 16, 16);
-        let io = HostIo {
-            lun: 0,
-            verb,
-            extent,
-            tag,
-        };
+        let io = HostIo { lun: 0, verb, extent, tag };
         array.submit(now, io);
     };
     for tag in 0..24 {
@@ -95,13 +86,7 @@ fn digest(level: Level, drives: u16) -> u64 {
 const CASES: [(Level, u16); 3] = [
     (Level::Raid10, 6),
     (Level::Raid5, 5),
-    (
-        Level::Pool {
-            piece: ByteSize::mib(1),
-            preserved: None,
-        },
-        12,
-    ),
+    (Level::Pool { piece: ByteSize::mib(1), preserved: None }, 12),
 ];
 
 #[test]

@@ -26,10 +26,7 @@ pub enum Outcome {
 
 /// Judges every rule.
 pub fn judge(subject: &Subject<'_>) -> Vec<Judgement> {
-    let judge = |rule: &'static Rule| Judgement {
-        rule,
-        outcome: rule.judge(subject),
-    };
+    let judge = |rule: &'static Rule| Judgement { rule, outcome: rule.judge(subject) };
     rules::all().map(judge).collect()
 }
 
@@ -50,9 +47,8 @@ impl Rule {
             Err(Gap::Unknown(why)) => return Outcome::NotJudged(why),
             Err(Gap::Nothing(why)) => return Outcome::DoesNotApply(why),
         };
-        let (kept, broken): (Vec<Item>, Vec<Item>) = items
-            .into_iter()
-            .partition(|item| self.wanted.accepts(item));
+        let (kept, broken): (Vec<Item>, Vec<Item>) =
+            items.into_iter().partition(|item| self.wanted.accepts(item));
         match broken.is_empty() {
             true => Outcome::Kept(kept),
             false => Outcome::Broken(broken),

@@ -6,14 +6,15 @@
 //!   configuration of the host -+
 //! ```
 //!
-//! A [`Rule`] is data: id, versions, what is wanted, severity, reason, source, remedy. Only its measurement is code, and that is a
-//! pure function of a [`Subject`]: a scenario and, for real storage, what `host` found on this machine. A rule that cannot be
-//! judged says why.
+//! A [`Rule`] is data: id, versions, what is wanted, severity, reason, source, remedy. Only its
+//! measurement is code, and that is a pure function of a [`Subject`]: a scenario and, for real
+//! storage, what `host` found on this machine. A rule that cannot be judged says why.
 //!
-//! * [`rules`]: the table, a file for each group; [`mod@judge`]: from values to judgements; [`words`]: lists and tables.
+//! * [`rules`]: the table, a file for each group; [`mod@judge`]: from values to judgements;
+//!   [`words`]: lists and tables.
 //!
-//! It is a crate of its own because it needs `host` for the configuration of the machine and `sizing` for its limits; neither of
-//! them needs it.
+//! It is a crate of its own because it needs `host` for the configuration of the machine and
+//! `sizing` for its limits; neither of them needs it.
 
 pub mod judge;
 pub mod rules;

@@ -45,9 +45,9 @@ impl<'a> Subject<'a> {
             What::Test(test) => Ok(test),
             What::Modelled(modelled) => Ok(&modelled.scenario),
             What::Load(_) => Err("raw load has no mail servers".into()),
-            What::Organisation(_) => Err(Gap::unknown(
-                "an organisation has no test; check its design",
-            )),
+            What::Organisation(_) => {
+                Err(Gap::unknown("an organisation has no test; check its design"))
+            }
         }
     }
 
@@ -80,17 +80,15 @@ impl<'a> Subject<'a> {
         match self.what {
             What::Modelled(modelled) => {
                 let arrays = modelled.arrays.iter();
-                Ok(arrays
-                    .map(|array| (array.name.as_str(), &array.design))
-                    .collect())
+                Ok(arrays.map(|array| (array.name.as_str(), &array.design)).collect())
             }
             What::Load(load) => Ok(vec![("array", &load.simulation.design)]),
             What::Test(_) => Err(Gap::unknown(
                 "an array does not show its settings to hosts; describe it in [array]",
             )),
-            What::Organisation(_) => Err(Gap::unknown(
-                "an organisation has no array yet; check its design",
-            )),
+            What::Organisation(_) => {
+                Err(Gap::unknown("an organisation has no array yet; check its design"))
+            }
         }
     }
 
@@ -142,17 +140,12 @@ impl<'a> Subject<'a> {
     pub(crate) fn devices(&self) -> Result<Vec<&'a Device>, Gap> {
         let mut devices: Vec<&Device> = Vec::new();
         for device in self.volumes()?.iter().flat_map(|volume| &volume.devices) {
-            if devices
-                .iter()
-                .all(|other| other.device.name != device.device.name)
-            {
+            if devices.iter().all(|other| other.device.name != device.device.name) {
                 devices.push(device);
             }
         }
         match devices.is_empty() {
-            true => Err(Gap::unknown(
-                "the kernel names no device below these volumes",
-            )),
+            true => Err(Gap::unknown("the kernel names no device below these volumes")),
             false => Ok(devices),
         }
     }

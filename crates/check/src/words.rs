@@ -30,9 +30,7 @@ pub fn summary(judgements: &[Judgement]) -> String {
 
 /// Whether a rule is broken.
 pub fn has_findings(judgements: &[Judgement]) -> bool {
-    judgements
-        .iter()
-        .any(|one| matches!(one.outcome, Outcome::Broken(_)))
+    judgements.iter().any(|one| matches!(one.outcome, Outcome::Broken(_)))
 }
 
 /// What is broken, the worst first.
@@ -45,16 +43,14 @@ pub fn findings(judgements: &[Judgement]) -> Vec<String> {
         })
         .collect();
     broken.sort_by_key(|(rule, _)| std::cmp::Reverse(rule.severity));
-    broken
-        .into_iter()
-        .map(|(rule, items)| finding(rule, items))
-        .collect()
+    broken.into_iter().map(|(rule, items)| finding(rule, items)).collect()
 }
 
 /// Rules that `run` says in words of its own: I/O through the page cache.
 const SAID_BY_RUNS: [&str; 2] = ["loop-device", "direct-writes"];
 
-/// What rules of severity *error* find, a line each with the way out behind a colon: such a test does not qualify.
+/// What rules of severity *error* find, a line each with the way out behind a colon: such a test
+/// does not qualify.
 pub fn errors(subject: &Subject<'_>) -> Vec<String> {
     let asked =
         all().filter(|rule| rule.severity == Severity::Error && !SAID_BY_RUNS.contains(&rule.id));
@@ -84,11 +80,8 @@ fn finding(rule: &Rule, items: &[Item]) -> String {
     let mut lines = vec![format!("{severity:INDENT$}{}   {}", rule.id, rule.title)];
     let mut same: Vec<(String, Vec<&str>)> = Vec::new();
     for item in items {
-        let said = format!(
-            "{}, wanted {}",
-            rule.wanted.show(&item.value),
-            rule.wanted.of(Some(item))
-        );
+        let said =
+            format!("{}, wanted {}", rule.wanted.show(&item.value), rule.wanted.of(Some(item)));
         match same.iter_mut().find(|(other, _)| *other == said) {
             Some((_, of)) => of.push(&item.what),
             None => same.push((said, vec![&item.what])),
@@ -113,9 +106,7 @@ fn names(of: &[&str]) -> String {
 
 /// Rules that are kept, by id.
 pub fn kept(judgements: &[Judgement]) -> String {
-    let kept = judgements
-        .iter()
-        .filter(|one| matches!(one.outcome, Outcome::Kept(_)));
+    let kept = judgements.iter().filter(|one| matches!(one.outcome, Outcome::Kept(_)));
     kept.map(|one| one.rule.id).collect::<Vec<_>>().join(", ")
 }
 
@@ -131,10 +122,7 @@ pub fn not_judged(judgements: &[Judgement]) -> Vec<String> {
             None => reasons.push((why, vec![one.rule.id])),
         }
     }
-    reasons
-        .into_iter()
-        .map(|(why, of)| format!("{why}: {}", of.join(", ")))
-        .collect()
+    reasons.into_iter().map(|(why, of)| format!("{why}: {}", of.join(", "))).collect()
 }
 
 /// All judgements as JSON.
@@ -194,10 +182,8 @@ pub fn list() -> String {
 /// Everything about one rule, a paragraph for each item.
 pub fn explanation(rule: &Rule) -> String {
     let (first, last) = rule.versions;
-    let mut text = format!(
-        "{} ({}), {}\n\nWhy: {}\n",
-        rule.title, rule.id, rule.severity, rule.reason
-    );
+    let mut text =
+        format!("{} ({}), {}\n\nWhy: {}\n", rule.title, rule.id, rule.severity, rule.reason);
     text += &format!("Wanted: {}\n", wanted(rule));
     text += &format!("What to try: {}\n", rule.remedy);
     if !rule.windows.is_empty() {

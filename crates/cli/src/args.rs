@@ -48,7 +48,8 @@ pub enum Command {
     Run(TestArgs),
     /// Predict a test on a modelled array, in virtual time
     Simulate(SimulateArgs),
-    /// Rehearse a failover: what is lost, and how long users wait; without a scenario, with two processes on this machine
+    /// Rehearse a failover: what is lost, and how long users wait; without a scenario, with two
+    /// processes on this machine
     Drill(DrillArgs),
     /// Be one site of a drill
     #[command(hide = true)]
@@ -65,7 +66,8 @@ pub enum Command {
     Paper(PaperArgs),
     /// Check database and log files for damage, and papers for numbers that do not follow
     Verify(VerifyArgs),
-    /// Crash and recover the engine thousands of times in virtual time, and check that nothing is lost
+    /// Crash and recover the engine thousands of times in virtual time, and check that nothing is
+    /// lost
     Prove(ProveArgs),
     /// Explain a rule: what it measures, why its limit is what it is, what usually breaks it
     Explain(ExplainArgs),

@@ -1,7 +1,8 @@
 //! The last screen of a run: what an engineer pastes into a ticket.
 //!
-//! Verdict and number first, then on failure what failed and where, then every rule, then where the report is and how to do
-//! it again. The rules fill a screen, so the verdict stands below them once more.
+//! Verdict and number first, then on failure what failed and where, then every rule, then where the
+//! report is and how to do it again. The rules fill a screen, so the verdict stands below them once
+//! more.
 
 use std::path::Path;
 
@@ -142,7 +143,8 @@ pub(crate) fn verdict_line(result: &RunResult, output: &Output) -> String {
         Some(target) => format!("target {}", decimals(target)),
         None => "no target set".to_owned(),
     };
-    // Of a test that was not carried through, the reason matters more than the rate until then; and a backup has no rate.
+    // Of a test that was not carried through, the reason matters more than the rate until then; and
+    // a backup has no rate.
     let carried = result.verdict.is_answer();
     let kind = TestKind::named(&result.storage.test);
     let carried = carried && kind.is_some_and(TestKind::has_limits);
@@ -155,10 +157,7 @@ pub(crate) fn verdict_line(result: &RunResult, output: &Output) -> String {
     }
     match result.storage.achieved_iops.filter(|_| carried) {
         Some(rate) => {
-            format!(
-                "{word}  {} transactional I/Os per second   {target}",
-                decimals(rate)
-            )
+            format!("{word}  {} transactional I/Os per second   {target}", decimals(rate))
         }
         None => format!("{word}  {}", one_line(sentence)),
     }
@@ -173,8 +172,9 @@ pub(crate) fn failure(rule: &Rule) -> String {
     format!("\n{:14}{}", "", one_line(&line))
 }
 
-/// A row for each rule, and its remark behind it; one line for a group that is folded. Where `width` is too narrow for that, the remark stands below if the rule
-/// failed or doubts something, and is left to the report otherwise.
+/// A row for each rule, and its remark behind it; one line for a group that is folded. Where
+/// `width` is too narrow for that, the remark stands below if the rule failed or doubts something,
+/// and is left to the report otherwise.
 pub(crate) fn rules(rules: &[Rule], output: &Output, width: Option<usize>) -> String {
     if rules.is_empty() {
         // Of several servers only the rules that failed are listed.
@@ -182,11 +182,7 @@ pub(crate) fn rules(rules: &[Rule], output: &Output, width: Option<usize>) -> St
     }
     let groups = RuleGroup::all(rules);
     let (folded, open): (Vec<_>, Vec<_>) = groups.iter().partition(|group| group.is_folded());
-    let shown: Vec<&Rule> = open
-        .iter()
-        .flat_map(|group| &group.rules)
-        .copied()
-        .collect();
+    let shown: Vec<&Rule> = open.iter().flat_map(|group| &group.rules).copied().collect();
     let fits = |line: &String| width.is_none_or(|width| INDENT + cells(line) <= width);
     let mut lines = table(&shown, true, output);
     if !lines.iter().all(fits) {
@@ -272,10 +268,7 @@ mod tests {
         let result = RunResult::from_json(RESULT).unwrap();
         let text = closing(&result, Path::new("runs/x"), &Output::plain());
         let lines: Vec<_> = text.lines().collect();
-        assert_eq!(
-            lines[0],
-            "FAIL          212 transactional I/Os per second   target 240"
-        );
+        assert_eq!(lines[0], "FAIL          212 transactional I/Os per second   target 240");
         assert_eq!(
             lines[1],
             "              database read, average: 24.4 ms (limit 20 ms); DB2; over the limit from minute 10 on"
@@ -324,10 +317,7 @@ mod tests {
         assert_eq!((wide.len(), narrow.len()), (3, 4));
         assert_eq!(narrow[2], "      DB2; over the limit from minute 10 on");
         assert_eq!(wide[1], format!("{}   {}", narrow[1], narrow[2].trim()));
-        assert_eq!(
-            wide[2],
-            format!("{}   of a database with\\na long name", narrow[3])
-        );
+        assert_eq!(wide[2], format!("{}   of a database with\\na long name", narrow[3]));
         assert_eq!(rows(Some(200)), wide);
         let narrower = rows(Some(whole - 1));
         assert!(!narrower[0].contains("used") && narrower[0].ends_with("outcome"));

@@ -7,7 +7,8 @@
 //!   SIGHUP                              the terminal is gone, and the run goes on
 //! ```
 //!
-//! A thread waits for signals, so a second Ctrl-C works also when the engine is stuck in the kernel.
+//! A thread waits for signals, so a second Ctrl-C works also when the engine is stuck in the
+//! kernel.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,22 +38,17 @@ impl Interrupt {
     /// # Errors
     /// When the system refuses a signal handler or a thread.
     pub fn listen() -> io::Result<Self> {
-        let interrupt = Self {
-            asked: Arc::default(),
-            farewell: Arc::default(),
-        };
+        let interrupt = Self { asked: Arc::default(), farewell: Arc::default() };
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
         let listening = interrupt.clone();
-        thread::Builder::new()
-            .name("signals".into())
-            .spawn(move || {
-                let mut first = None;
-                for signal in signals.forever() {
-                    if signal != SIGHUP {
-                        listening.hear(&mut first, Instant::now());
-                    }
+        thread::Builder::new().name("signals".into()).spawn(move || {
+            let mut first = None;
+            for signal in signals.forever() {
+                if signal != SIGHUP {
+                    listening.hear(&mut first, Instant::now());
                 }
-            })?;
+            }
+        })?;
         Ok(interrupt)
     }
 
@@ -121,10 +117,7 @@ mod tests {
         let raise = |signal| signal_hook::low_level::raise(signal).unwrap();
         raise(SIGHUP);
         thread::sleep(Duration::from_millis(50));
-        assert!(
-            !interrupt.is_asked(),
-            "a terminal that goes away stops nothing"
-        );
+        assert!(!interrupt.is_asked(), "a terminal that goes away stops nothing");
         raise(SIGTERM);
         raise(SIGTERM);
         while !interrupt.is_asked() {

@@ -3,10 +3,10 @@
 //! * [`args`]: the command line; [`commands`]: what each command does.
 //! * [`source`]: the text of a scenario.
 //! * [`test_args`]: the scenario and the flags that every testing command takes.
-//! * [`output`]: everything it says; [`progress`]: how far it is; [`wrap`]: lines that fit a terminal; [`opening`] and [`closing`]: the first and the
-//!   last lines of a run.
-//! * [`mistakes`]: everything that is wrong with a scenario; [`outlook`]: what a run of it would do; [`setup`]: what is wrong with the
-//!   machine.
+//! * [`output`]: everything it says; [`progress`]: how far it is; [`wrap`]: lines that fit a
+//!   terminal; [`opening`] and [`closing`]: the first and the last lines of a run.
+//! * [`mistakes`]: everything that is wrong with a scenario; [`outlook`]: what a run of it would
+//!   do; [`setup`]: what is wrong with the machine.
 //! * [`new_file`]: files that a command writes for its user.
 //! * [`exit`]: how it ends; [`interrupt`]: how it is stopped.
 //! * [`version`]: which program this is.

@@ -1,4 +1,5 @@
-//! Files that a command writes for its user: whole or not at all, and never over another one unless that was asked for.
+//! Files that a command writes for its user: whole or not at all, and never over another one unless
+//! that was asked for.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -25,9 +26,11 @@ pub fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Writes `text` to `path`, which must not be there unless `force` is given. Nothing is written when it means stdout.
+/// Writes `text` to `path`, which must not be there unless `force` is given. Nothing is written
+/// when it means stdout.
 ///
-/// The text is complete in a file beside it before it gets its name, so a full disk leaves nothing half-written.
+/// The text is complete in a file beside it before it gets its name, so a full disk leaves nothing
+/// half-written.
 ///
 /// # Errors
 /// [`NewFileError`]; what was there is still there.
@@ -37,10 +40,7 @@ pub fn write(path: &Path, text: &str, force: bool) -> Result<(), NewFileError> {
     }
     let refused = |source: io::Error| match source.kind() {
         io::ErrorKind::AlreadyExists => NewFileError::There(path.to_owned()),
-        _ => NewFileError::Write {
-            path: path.to_owned(),
-            source,
-        },
+        _ => NewFileError::Write { path: path.to_owned(), source },
     };
     let is_file = fs::symlink_metadata(path).map(|there| there.file_type().is_file());
     if force && is_file.as_ref().is_ok_and(|is_file| !is_file) {
@@ -52,14 +52,8 @@ pub fn write(path: &Path, text: &str, force: bool) -> Result<(), NewFileError> {
     }
     let name = format!(".brunt-{}.new", std::process::id());
     let new = path.with_file_name(name);
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&new)
-        .map_err(refused)?;
-    let written = file
-        .write_all(text.as_bytes())
-        .and_then(|()| file.sync_all());
+    let mut file = OpenOptions::new().write(true).create_new(true).open(&new).map_err(refused)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
     let named = written.and_then(|()| match force {
         true => fs::rename(&new, path),
         // A link fails where a rename would replace what came meanwhile.

@@ -18,10 +18,7 @@ pub fn opening(scenario: &Scenario, backend: &str) -> String {
     let mut label = "storage";
     for (place, volume) in volumes(scenario) {
         let page = scenario.profile.engine.page;
-        lines.push(format!(
-            "{label:14}{}   {volume}   {backend}, {page} pages",
-            one_line(&place)
-        ));
+        lines.push(format!("{label:14}{}   {volume}   {backend}, {page} pages", one_line(&place)));
         label = "";
     }
     lines.extend(shards(scenario));
@@ -30,7 +27,8 @@ pub fn opening(scenario: &Scenario, backend: &str) -> String {
     lines.join("\n")
 }
 
-/// Whether a pass will qualify, before anything is written: `reasons` are what is known to prevent it.
+/// Whether a pass will qualify, before anything is written: `reasons` are what is known to prevent
+/// it.
 pub fn qualifies(reasons: &[String]) -> String {
     if reasons.is_empty() {
         let text = "if it passes with its headroom, and the host has the time to run it";
@@ -56,12 +54,8 @@ fn shards(scenario: &Scenario) -> Option<String> {
     let shards = scenario.shards.value;
     let each = scenario.instances.len().div_euclid(shards as usize) as u64;
     let instances = counted(each, "instance");
-    (shards > 1).then(|| {
-        format!(
-            "{:14}{shards}, each with {instances} on a core of its own",
-            "shards"
-        )
-    })
+    (shards > 1)
+        .then(|| format!("{:14}{shards}, each with {instances} on a core of its own", "shards"))
 }
 
 /// The injected faults: such a run must not be taken for a test of the storage.
@@ -70,12 +64,7 @@ fn faults(scenario: &Scenario) -> Vec<String> {
     let mut lines: Vec<String> = faults
         .map(|(at, fault)| {
             let label = if at == 0 { "FAULTS" } else { "" };
-            format!(
-                "{label:14}{}: {}, {}",
-                at + 1,
-                fault.kind,
-                fault.file.display()
-            )
+            format!("{label:14}{}: {}, {}", at + 1, fault.kind, fault.file.display())
         })
         .collect();
     if !lines.is_empty() {
@@ -116,11 +105,9 @@ fn sessions(scenario: &Scenario) -> String {
     }
     match scenario.pool() {
         pool if pool == own => counted(own.into(), "session"),
-        pool => format!(
-            "{} {} ({pool})",
-            counted(own.into(), "session"),
-            scenario.scope_in_words()
-        ),
+        pool => {
+            format!("{} {} ({pool})", counted(own.into(), "session"), scenario.scope_in_words())
+        }
     }
 }
 
@@ -157,10 +144,7 @@ pub(crate) fn goal(scenario: &Scenario) -> Option<String> {
 
 /// `2 databases x 512 MiB`, or their sum when they differ.
 fn databases(scenario: &Scenario) -> String {
-    let sizes: Vec<_> = scenario
-        .databases()
-        .map(|database| database.size.value)
-        .collect();
+    let sizes: Vec<_> = scenario.databases().map(|database| database.size.value).collect();
     let count = sizes.len();
     let databases = counted(count as u64, "database");
     if sizes.windows(2).all(|pair| pair[0] == pair[1]) {
@@ -173,15 +157,9 @@ fn databases(scenario: &Scenario) -> String {
 /// Every file system in use: a path on it, and what it is.
 fn volumes(scenario: &Scenario) -> Vec<(String, String)> {
     if let Some(scratch) = &scenario.scratch {
-        return vec![(
-            scratch.value.display().to_string(),
-            volume(&scratch.value).1,
-        )];
+        return vec![(scratch.value.display().to_string(), volume(&scratch.value).1)];
     }
-    let logs = scenario
-        .instances
-        .iter()
-        .map(|instance| &instance.log.value);
+    let logs = scenario.instances.iter().map(|instance| &instance.log.value);
     let databases = scenario.databases().map(|database| &database.path.value);
     let mut seen: Vec<(String, String)> = Vec::new();
     for path in databases.chain(logs) {
@@ -199,15 +177,8 @@ pub(crate) fn volume(path: &Path) -> (String, String) {
     let Some(place) = place else {
         return (path.display().to_string(), "unknown file system".to_owned());
     };
-    let mount = place
-        .mount_point
-        .as_deref()
-        .unwrap_or(path)
-        .display()
-        .to_string();
-    let kind = place
-        .file_system
-        .unwrap_or_else(|| "unknown file system".to_owned());
+    let mount = place.mount_point.as_deref().unwrap_or(path).display().to_string();
+    let kind = place.file_system.unwrap_or_else(|| "unknown file system".to_owned());
     let device = place.device.map(|device| device.name).or(place.source);
     match device {
         Some(device) => (mount, format!("{kind} on {device}")),
@@ -223,10 +194,7 @@ mod tests {
     #[test]
     fn the_first_line_says_what_is_tested() {
         let folder = tempfile::tempdir().unwrap();
-        let scenario = Document::new("demo.toml", DEMO, folder.path())
-            .unwrap()
-            .test(&[])
-            .unwrap();
+        let scenario = Document::new("demo.toml", DEMO, folder.path()).unwrap().test(&[]).unwrap();
         let text = opening(&scenario, "io_uring, O_DIRECT");
         let lines: Vec<_> = text.lines().collect();
         let first = lines[0].split_once("   ").unwrap().1;
@@ -239,24 +207,16 @@ mod tests {
             "target        1,000 I/Os per second, paced at 1,200 with 20 % headroom"
         );
         let scratch = folder.path().join("brunt-demo");
-        assert!(
-            lines[2].starts_with(&format!("storage       {}   ", scratch.display())),
-            "{text}"
-        );
-        assert!(
-            lines[2].ends_with("   io_uring, O_DIRECT, 32 KiB pages"),
-            "{text}"
-        );
+        assert!(lines[2].starts_with(&format!("storage       {}   ", scratch.display())), "{text}");
+        assert!(lines[2].ends_with("   io_uring, O_DIRECT, 32 KiB pages"), "{text}");
         assert_eq!(lines[3], "seed          1");
     }
 
     #[test]
     fn a_backup_has_no_target() {
         let backup = Override::of_set("test.kind=database-backup").unwrap();
-        let scenario = Document::new("demo.toml", DEMO, Path::new("/"))
-            .unwrap()
-            .test(&[backup])
-            .unwrap();
+        let scenario =
+            Document::new("demo.toml", DEMO, Path::new("/")).unwrap().test(&[backup]).unwrap();
         assert!(scenario.test.target().is_some());
         assert_eq!(goal(&scenario), None);
     }
@@ -264,10 +224,8 @@ mod tests {
     #[test]
     fn volumes_are_named_once() {
         let text = DEMO.replace("scratch = \"brunt-demo\"", "");
-        let scenario = Document::new("demo.toml", &text, Path::new("/"))
-            .unwrap()
-            .test(&[])
-            .unwrap();
+        let scenario =
+            Document::new("demo.toml", &text, Path::new("/")).unwrap().test(&[]).unwrap();
         assert_eq!(volumes(&scenario).len(), 1);
     }
 }

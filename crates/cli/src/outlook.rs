@@ -1,4 +1,5 @@
-//! What a run of a scenario would do: databases, room, time, and whether it can qualify. Nothing is left behind.
+//! What a run of a scenario would do: databases, room, time, and whether it can qualify. Nothing is
+//! left behind.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -48,8 +49,8 @@ pub enum OutlookError {
     System(#[from] std::io::Error),
 }
 
-/// How fast databases are assumed to be written and read from end to end. Our choice: one hard disk does as much, arrays and flash
-/// do more.
+/// How fast databases are assumed to be written and read from end to end. Our choice: one hard disk
+/// does as much, arrays and flash do more.
 const ASSUMED_MB_PER_S: u64 = 200;
 
 /// Looks at the machine and at the files of `scenario`, whose run folder would lie in `out`.
@@ -82,11 +83,7 @@ pub fn outlook(scenario: &Scenario, consent: Consent, out: &Path) -> Result<Outl
     lines.extend(labelled("time", time(&plan, &decisions)));
     lines.push(qualifies(&obstacles));
     lines.extend(labelled("advice", advice));
-    Ok(Outlook {
-        obstacles,
-        text: lines.join("\n"),
-        around,
-    })
+    Ok(Outlook { obstacles, text: lines.join("\n"), around })
 }
 
 fn absolute(path: &Path) -> std::path::PathBuf {
@@ -107,13 +104,8 @@ fn decisions(real: &mut RealWorld, plan: &Plan) -> Result<Vec<Decision>, Mistake
     // The run makes a missing folder, so nothing is in it.
     let is_there = |copy: &CopyPlan| copy.files.log.exists();
     let passive = plan.passive.iter().filter(|copy| is_there(copy));
-    let there = Plan {
-        passive: passive.cloned().collect(),
-        ..plan.clone()
-    };
-    let there = real
-        .executor
-        .block_on(async move { copies::there(&world, &there).await });
+    let there = Plan { passive: passive.cloned().collect(), ..plan.clone() };
+    let there = real.executor.block_on(async move { copies::there(&world, &there).await });
     in_the_way.extend(there.err().map(|error| error.to_string()));
     match in_the_way.is_empty() {
         true => Ok(decisions),
@@ -133,13 +125,8 @@ fn decide(
         return Ok(decision);
     }
     let world = real.world.clone();
-    let plan = Plan {
-        instances: vec![instance.clone()],
-        ..plan.clone()
-    };
-    let decided = real
-        .executor
-        .block_on(async move { places::decide(&world, &plan).await });
+    let plan = Plan { instances: vec![instance.clone()], ..plan.clone() };
+    let decided = real.executor.block_on(async move { places::decide(&world, &plan).await });
     decided.map(|mut decisions| decisions.swap_remove(0))
 }
 
@@ -178,10 +165,7 @@ fn seeds(plan: &Plan) -> Vec<String> {
     let line = databases.map(|(name, database)| {
         let path = database.path.display().to_string();
         let (name, path) = (one_line(name), one_line(&path));
-        format!(
-            "seed {name}, {} of {}   {path}",
-            database.size, database.name
-        )
+        format!("seed {name}, {} of {}   {path}", database.size, database.name)
     });
     line.collect()
 }
@@ -191,12 +175,7 @@ fn room(scenario: &Scenario) -> Vec<String> {
     let demands = demands(scenario).into_iter();
     let line = demands.map(|demand| {
         let mount = demand.mount.display().to_string();
-        format!(
-            "{}   {} needed, {} free",
-            one_line(&mount),
-            demand.needed,
-            demand.free
-        )
+        format!("{}   {} needed, {} free", one_line(&mount), demand.needed, demand.free)
     });
     line.collect()
 }
@@ -226,10 +205,7 @@ fn time(plan: &Plan, decisions: &[Decision]) -> Vec<String> {
     }
     let all = sum([all, copied].into_iter());
     lines.extend(phases(plan));
-    lines.push(format!(
-        "verify {all}: {} at {ASSUMED_MB_PER_S} MB/s (assumed)",
-        about(moved(all))
-    ));
+    lines.push(format!("verify {all}: {} at {ASSUMED_MB_PER_S} MB/s (assumed)", about(moved(all))));
     lines
 }
 
@@ -237,10 +213,7 @@ fn time(plan: &Plan, decisions: &[Decision]) -> Vec<String> {
 pub fn phases(plan: &Plan) -> Vec<String> {
     let all = sum(plan.databases().map(|database| database.size));
     let short = |span: Span| {
-        span.to_string()
-            .replace(".0 ", " ")
-            .replace(" 00 s", "")
-            .replace(" 00 min", "")
+        span.to_string().replace(".0 ", " ").replace(" 00 s", "").replace(" 00 min", "")
     };
     let cache = plan.engine.cache_max;
     let warm_up = || {
@@ -319,18 +292,10 @@ mod tests {
     #[test]
     fn estimates_are_rounded() {
         let said = [1, 100, 5_000, 40_000, 400_000].map(|s| about(Span::seconds(s)));
-        let wanted = [
-            "less than a minute",
-            "about 2 min",
-            "about 83 min",
-            "about 11 h",
-            "about 5 days",
-        ];
+        let wanted =
+            ["less than a minute", "about 2 min", "about 83 min", "about 11 h", "about 5 days"];
         assert_eq!(said, wanted);
-        assert_eq!(
-            moved(ByteSize::bytes(400_000_000_000)),
-            Span::seconds(2_000)
-        );
+        assert_eq!(moved(ByteSize::bytes(400_000_000_000)), Span::seconds(2_000));
     }
 
     #[test]
@@ -355,10 +320,7 @@ mod tests {
                 "test: 2 h"
             ]
         );
-        assert_eq!(
-            said("kind = \"database-backup\""),
-            ["test: read every database"]
-        );
+        assert_eq!(said("kind = \"database-backup\""), ["test: read every database"]);
         assert_eq!(
             said("kind = \"soft-recovery\"\nlogs = 1"),
             ["test: write 1 log file for each instance in at most 2 h, and replay them"]

@@ -5,11 +5,12 @@
 //! * Colour helps on a terminal and never carries meaning alone; `NO_COLOR` turns it off.
 //! * On a terminal no line is wider than it, and progress stays in place (`progress.rs`).
 //!
-//! A reader that goes away (`| head`) ends the talking, not the program. Data that is lost in any other way, such as to a full
-//! disk, is an error of the command.
+//! A reader that goes away (`| head`) ends the talking, not the program. Data that is lost in any
+//! other way, such as to a full disk, is an error of the command.
 //!
-//! What is said may hold names from outside. Control characters are written out, but for line breaks and the colours of this
-//! file; one that must stay in its line goes through [`brunt_report::one_line`] besides.
+//! What is said may hold names from outside. Control characters are written out, but for line
+//! breaks and the colours of this file; one that must stay in its line goes through
+//! [`brunt_report::one_line`] besides.
 
 use std::borrow::Cow;
 use std::env;
@@ -91,10 +92,7 @@ impl Output {
 
     /// The same voices with nothing to say but errors and results.
     pub(crate) fn hushed(&self) -> Self {
-        Self {
-            quiet: true,
-            ..self.clone()
-        }
+        Self { quiet: true, ..self.clone() }
     }
 
     /// One or more lines for a script that reads stdout.
@@ -135,11 +133,7 @@ impl Output {
     fn say(&self, text: &str) {
         let text = harmless(text, self.colour_talk);
         let text = wrapped(&text, self.talk_width());
-        let _ = write!(
-            io::stderr().lock(),
-            "{}",
-            self.standing.say(&text, self.talk_width())
-        );
+        let _ = write!(io::stderr().lock(), "{}", self.standing.say(&text, self.talk_width()));
     }
 
     /// The answer of the person at the terminal to `question`; `None` where stdin is no terminal.
@@ -148,11 +142,8 @@ impl Output {
             return Ok(None);
         }
         let question = harmless(question, self.colour_talk);
-        let _ = write!(
-            io::stderr().lock(),
-            "{}{question} ",
-            self.standing.erase(self.talk_width())
-        );
+        let _ =
+            write!(io::stderr().lock(), "{}{question} ", self.standing.erase(self.talk_width()));
         let mut answer = String::new();
         io::stdin().lock().read_line(&mut answer)?;
         Ok(Some(answer.trim().to_owned()))
@@ -162,21 +153,14 @@ impl Output {
     pub(crate) fn stand(&self, text: &str) {
         if !self.quiet {
             let text = harmless(text, self.colour_talk);
-            let _ = write!(
-                io::stderr().lock(),
-                "{}",
-                self.standing.stand(&text, self.talk_width())
-            );
+            let _ =
+                write!(io::stderr().lock(), "{}", self.standing.stand(&text, self.talk_width()));
         }
     }
 
     /// Takes away what stands.
     pub(crate) fn erase(&self) {
-        let _ = write!(
-            io::stderr().lock(),
-            "{}",
-            self.standing.erase(self.talk_width())
-        );
+        let _ = write!(io::stderr().lock(), "{}", self.standing.erase(self.talk_width()));
     }
 
     /// Whether progress stays in place.
@@ -203,9 +187,7 @@ impl Output {
     /// Whether the terminal shows more than ASCII, by the locale.
     pub(crate) fn is_unicode(&self) -> bool {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter();
-        let mut locale = locale
-            .filter_map(env::var_os)
-            .filter(|value| !value.is_empty());
+        let mut locale = locale.filter_map(env::var_os).filter(|value| !value.is_empty());
         let locale = locale.next().unwrap_or_default();
         let locale = locale.to_string_lossy().to_lowercase();
         locale.contains("utf-8") || locale.contains("utf8")
@@ -256,14 +238,11 @@ impl Tone {
 const END: &str = "\x1b[0m";
 
 fn painted(colour: bool, tone: Tone, text: &str) -> String {
-    if colour {
-        format!("{}{text}{END}", tone.begin())
-    } else {
-        text.to_owned()
-    }
+    if colour { format!("{}{text}{END}", tone.begin()) } else { text.to_owned() }
 }
 
-/// `text` without anything that a terminal obeys but line breaks, tabs and, with `colour`, the colours above.
+/// `text` without anything that a terminal obeys but line breaks, tabs and, with `colour`, the
+/// colours above.
 fn harmless(text: &str, colour: bool) -> Cow<'_, str> {
     let plain = |text| escaped(text, |c| matches!(c, '\n' | '\t'));
     if !colour {
@@ -293,15 +272,9 @@ mod tests {
 
     #[test]
     fn a_terminal_obeys_our_colours_and_nothing_else() {
-        let said = format!(
-            "{}: a\x1b[2Jm\r\x1b[31m",
-            painted(true, Tone::Bad, "FAIL\n")
-        );
+        let said = format!("{}: a\x1b[2Jm\r\x1b[31m", painted(true, Tone::Bad, "FAIL\n"));
         let rest = ": a\\u{1b}[2Jm\\r\\u{1b}[31m";
-        assert_eq!(
-            harmless(&said, true),
-            format!("\x1b[1;31mFAIL\n\x1b[0m{rest}")
-        );
+        assert_eq!(harmless(&said, true), format!("\x1b[1;31mFAIL\n\x1b[0m{rest}"));
         let plain = harmless(&said, false);
         assert_eq!(plain, format!("\\u{{1b}}[1;31mFAIL\n\\u{{1b}}[0m{rest}"));
     }

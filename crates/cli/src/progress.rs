@@ -1,4 +1,5 @@
-//! How far a phase is: a bar that stays in place on a terminal, elsewhere a plain line now and then.
+//! How far a phase is: a bar that stays in place on a terminal, elsewhere a plain line now and
+//! then.
 
 pub(crate) mod standing;
 
@@ -46,8 +47,8 @@ impl Progress {
         Self { then, ..self }
     }
 
-    /// Shows that `share` (0 to 1, or [`UNKNOWN`]) is done, unless something was shown a moment ago. `detail` is asked only when needed;
-    /// its further lines stand below the bar.
+    /// Shows that `share` (0 to 1, or [`UNKNOWN`]) is done, unless something was shown a moment
+    /// ago. `detail` is asked only when needed; its further lines stand below the bar.
     pub fn show(&mut self, share: f64, detail: impl FnOnce() -> String) {
         self.show_frame(share, detail, |_| Vec::new());
     }
@@ -84,8 +85,8 @@ impl Progress {
         is_due
     }
 
-    /// The same for a step that goes on at about the same pace: how fast it is, and how long it will still take, stand
-    /// behind. `rate` says how fast, given the seconds since its begin.
+    /// The same for a step that goes on at about the same pace: how fast it is, and how long it
+    /// will still take, stand behind. `rate` says how fast, given the seconds since its begin.
     pub fn show_paced(
         &mut self,
         share: f64,
@@ -130,7 +131,8 @@ impl Progress {
     }
 }
 
-/// `text` with `rows` below it, all of them on a terminal of `height`: its last line is the cursor's.
+/// `text` with `rows` below it, all of them on a terminal of `height`: its last line is the
+/// cursor's.
 fn framed(
     text: String,
     height: Option<usize>,
@@ -144,10 +146,7 @@ fn framed(
     let fits = |rows: &String| rows.lines().count() <= room;
     let rows = (0..=room).rev().map(folded).find(fits);
     let rows = rows.unwrap_or_default();
-    std::iter::once(text.as_str())
-        .chain(rows.lines())
-        .collect::<Vec<_>>()
-        .join("\n")
+    std::iter::once(text.as_str()).chain(rows.lines()).collect::<Vec<_>>().join("\n")
 }
 
 /// `detail` with what comes after the phase at the end of its first line.
@@ -158,7 +157,8 @@ fn followed(detail: &str, then: &str) -> String {
     [first.as_str(), rest].join("\n").trim_end().to_owned()
 }
 
-/// How far plain lines of a phase are apart when it has gone on for `lasted`: a day's log stays readable.
+/// How far plain lines of a phase are apart when it has gone on for `lasted`: a day's log stays
+/// readable.
 fn every_plain(lasted: Duration) -> Duration {
     let minute = Duration::from_secs(60);
     match lasted {
@@ -168,7 +168,8 @@ fn every_plain(lasted: Duration) -> Duration {
     }
 }
 
-/// How long a step will still take when `share` of it took `elapsed` seconds; nothing when that is a guess.
+/// How long a step will still take when `share` of it took `elapsed` seconds; nothing when that is
+/// a guess.
 fn left(share: f64, elapsed: f64) -> String {
     const SHARE_MIN: f64 = 0.01;
     const SECONDS_MIN: f64 = 2.0;
@@ -179,7 +180,8 @@ fn left(share: f64, elapsed: f64) -> String {
     format!("{} left", rough(left))
 }
 
-/// A time to the second, to be read beside another one: `40 s`, `2 min 05 s`, `1 h 40 min` from two hours on.
+/// A time to the second, to be read beside another one: `40 s`, `2 min 05 s`, `1 h 40 min` from two
+/// hours on.
 pub(crate) fn exact(seconds: f64) -> String {
     match seconds {
         s if s < 120.0 => format!("{s:.0} s"),
@@ -196,8 +198,9 @@ pub(crate) fn rough(seconds: f64) -> String {
     }
 }
 
-/// `text` with no line longer than `width`: a line that the terminal wraps would count as two when it is replaced. Lines are
-/// folded where three blanks part their pieces, and the rest stands below, indented; a piece that is too long is cut.
+/// `text` with no line longer than `width`: a line that the terminal wraps would count as two when
+/// it is replaced. Lines are folded where three blanks part their pieces, and the rest stands
+/// below, indented; a piece that is too long is cut.
 fn folded(text: &str, width: Option<usize>) -> String {
     const GAP: &str = "   ";
     let Some(width) = width else {
@@ -231,10 +234,7 @@ fn drawn(label: &str, share: f64, detail: &str) -> String {
     if share.is_nan() {
         return format!("{label:LABEL$} {detail}");
     }
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "between zero and the bar's length"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "between zero and the bar's length")]
     let full = (share.clamp(0.0, 1.0) * BAR as f64).round() as usize;
     let bar = format!("{}{}", "#".repeat(full), ".".repeat(BAR - full));
     format!("{label:LABEL$} {bar}   {detail}")
@@ -254,10 +254,7 @@ mod tests {
 
     #[test]
     fn bars_have_one_length() {
-        assert_eq!(
-            drawn("create", 0.0, "x"),
-            format!("create        {}   x", ".".repeat(28))
-        );
+        assert_eq!(drawn("create", 0.0, "x"), format!("create        {}   x", ".".repeat(28)));
         assert_eq!(
             drawn("test", 0.5, "41 s of 60 s\n21,480 IOPS"),
             format!(
@@ -266,16 +263,10 @@ mod tests {
                 ".".repeat(14)
             )
         );
-        assert_eq!(
-            drawn("verify", 7.0, ""),
-            format!("verify        {}   ", "#".repeat(28))
-        );
+        assert_eq!(drawn("verify", 7.0, ""), format!("verify        {}   ", "#".repeat(28)));
         assert_eq!(plain("test", 0.683, "a\nb"), "test: 68 %, a, b");
         assert_eq!(plain("tune", UNKNOWN, "a\nb"), "tune: a, b");
-        assert_eq!(
-            drawn("tune", UNKNOWN, "a\nb"),
-            "tune          a\n              b"
-        );
+        assert_eq!(drawn("tune", UNKNOWN, "a\nb"), "tune          a\n              b");
         assert_eq!(left(UNKNOWN, 100.0), "");
     }
 

@@ -7,10 +7,7 @@ use brunt_scenario::Scenario;
 /// What is wrong now with how this machine is set up for `scenario`, a line each.
 pub fn errors(scenario: &Scenario) -> Vec<String> {
     let machine = configuration(scenario);
-    words::errors(&Subject {
-        what: What::Test(scenario),
-        host: Some(&machine),
-    })
+    words::errors(&Subject { what: What::Test(scenario), host: Some(&machine) })
 }
 
 /// What was wrong `before` a run, and what was not wrong until its end.
@@ -28,9 +25,6 @@ mod tests {
     fn what_was_wrong_before_is_said_once() {
         let [raid, path] = ["md0 is degraded", "sda is offline"].map(str::to_owned);
         let said = with_end(std::slice::from_ref(&raid), vec![raid.clone(), path]);
-        assert_eq!(
-            said,
-            [raid.as_str(), "at the end of the run: sda is offline"]
-        );
+        assert_eq!(said, [raid.as_str(), "at the end of the run: sda is offline"]);
     }
 }

@@ -1,7 +1,7 @@
 //! A scenario's text: from a file, from a pipe, or from stdin for `-`.
 //!
-//! What is read is bounded: in size, and for a pipe in how long nothing may come. A pipe is opened without waiting for its
-//! other end, so one that has no writer is refused like one that is silent.
+//! What is read is bounded: in size, and for a pipe in how long nothing may come. A pipe is opened
+//! without waiting for its other end, so one that has no writer is refused like one that is silent.
 
 use std::fs;
 use std::io;
@@ -30,10 +30,7 @@ const STDIN: &str = "-";
 /// Two hundred instances with all their databases take less than a tenth.
 const BYTES_MAX: usize = 1 << 20;
 /// How long nothing may come.
-const SILENCE_MAX: Timespec = Timespec {
-    tv_sec: 10,
-    tv_nsec: 0,
-};
+const SILENCE_MAX: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
 
 impl Source {
     /// What `path` is called in messages.
@@ -115,10 +112,7 @@ mod tests {
     use rustix::fs::{CWD, FileType, mknodat};
     use std::io::Write;
 
-    const AT_ONCE: Timespec = Timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
     fn refusal(path: &Path) -> String {
         let source = Source::read(path, Path::new("/work"));
@@ -131,10 +125,7 @@ mod tests {
         let path = folder.path().join("t.toml");
         fs::write(&path, vec![b'#'; BYTES_MAX]).unwrap();
         let source = Source::read(&path, Path::new("/work")).unwrap();
-        assert_eq!(
-            (source.text.len(), &*source.folder),
-            (BYTES_MAX, folder.path())
-        );
+        assert_eq!((source.text.len(), &*source.folder), (BYTES_MAX, folder.path()));
         fs::write(&path, vec![b'#'; BYTES_MAX + 1]).unwrap();
         assert!(refusal(&path).contains("longer than 1 MiB"));
         fs::write(&path, b"\xff").unwrap();
@@ -151,10 +142,7 @@ mod tests {
     #[test]
     fn a_pipe_is_read_to_its_end_and_refused_when_it_is_silent() {
         let (reader, mut writer) = io::pipe().unwrap();
-        assert_eq!(
-            bounded(reader.as_fd(), AT_ONCE).unwrap_err().kind(),
-            io::ErrorKind::TimedOut
-        );
+        assert_eq!(bounded(reader.as_fd(), AT_ONCE).unwrap_err().kind(), io::ErrorKind::TimedOut);
         writer.write_all(b"name = \"x\"").unwrap();
         drop(writer);
         assert_eq!(bounded(reader.as_fd(), AT_ONCE).unwrap(), "name = \"x\"");

@@ -48,7 +48,8 @@ pub struct TestArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub sessions: Option<String>,
 
-    /// First find the number of sessions: the fewest that reach the target or, without one, the most that pass
+    /// First find the number of sessions: the fewest that reach the target or, without one, the
+    /// most that pass
     #[arg(long)]
     pub tune: bool,
 
@@ -120,9 +121,7 @@ pub struct AbArgs {
 /// A share from text: `3%`, `3 %`, `0.5`.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim_end();
-    let percent: f64 = number
-        .parse()
-        .map_err(|_| "is not a percentage, such as 3%".to_owned())?;
+    let percent: f64 = number.parse().map_err(|_| "is not a percentage, such as 3%".to_owned())?;
     match (0.01..=100.0).contains(&percent) {
         true => Ok(percent / 100.0),
         false => Err("is not between 0.01 and 100 %".to_owned()),
@@ -130,10 +129,12 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
 }
 
 impl TestArgs {
-    /// The scenario that is meant, with the flags applied: `--set` first, so that the flags of their own win.
+    /// The scenario that is meant, with the flags applied: `--set` first, so that the flags of
+    /// their own win.
     ///
     /// # Errors
-    /// [`Refusal`] when the file cannot be read, or for the first thing that is wrong in it or in a flag.
+    /// [`Refusal`] when the file cannot be read, or for the first thing that is wrong in it or in a
+    /// flag.
     pub fn scenario(&self, working_folder: &Path) -> Result<Scenario, Refusal> {
         let overrides = self.overrides()?;
         self.document(working_folder)?.test(&overrides)
@@ -214,11 +215,7 @@ impl TestArgs {
             overrides.push(Override::of_flag("--tune", "test.tune", "true"));
         }
         if self.strict_tail {
-            overrides.push(Override::of_flag(
-                "--strict-tail",
-                "test.strict_tail",
-                "true",
-            ));
+            overrides.push(Override::of_flag("--strict-tail", "test.strict_tail", "true"));
         }
         Ok(overrides)
     }
@@ -231,14 +228,11 @@ fn unread(path: &Path, error: &io::Error) -> Refusal {
     match error.kind() {
         io::ErrorKind::NotFound => place
             .refuse("there is no such file")
-            .hint(format!(
-                "to have one written: brunt init {}",
-                path.display()
-            ))
+            .hint(format!("to have one written: brunt init {}", path.display()))
             .hint("without a file, it is the demo in ./brunt-demo"),
-        io::ErrorKind::IsADirectory if inside.is_file() => place.refuse("is a folder").hint(
-            format!("for the scenario in it: brunt run {}", inside.display()),
-        ),
+        io::ErrorKind::IsADirectory if inside.is_file() => place
+            .refuse("is a folder")
+            .hint(format!("for the scenario in it: brunt run {}", inside.display())),
         io::ErrorKind::IsADirectory => place
             .refuse("is a folder, not a scenario")
             .hint("to have a scenario written: brunt init mail.toml"),
@@ -263,16 +257,8 @@ mod tests {
         let scenario = args.scenario(Path::new("/somewhere")).unwrap();
         assert!(scenario.limits.strict_tail);
         assert_eq!(scenario.name, "demo");
-        assert_eq!(
-            (scenario.test.duration, scenario.test.seed),
-            (Span::seconds(7), 3)
-        );
-        assert!(
-            scenario.instances[0]
-                .log
-                .value
-                .starts_with("/somewhere/brunt-demo")
-        );
+        assert_eq!((scenario.test.duration, scenario.test.seed), (Span::seconds(7), 3));
+        assert!(scenario.instances[0].log.value.starts_with("/somewhere/brunt-demo"));
     }
 
     #[test]
@@ -284,14 +270,9 @@ mod tests {
 
     #[test]
     fn a_start_lies_ahead() {
-        let now = Timestamp {
-            unix_seconds: 1_800_000_000,
-        };
+        let now = Timestamp { unix_seconds: 1_800_000_000 };
         let start = |text: &str| {
-            let args = TestArgs {
-                start_at: Some(text.to_owned()),
-                ..TestArgs::default()
-            };
+            let args = TestArgs { start_at: Some(text.to_owned()), ..TestArgs::default() };
             args.start(now).map_err(|refusal| refusal.to_string())
         };
         assert_eq!(TestArgs::default().start(now), Ok(None));
@@ -301,11 +282,7 @@ mod tests {
             start("2027-01-15T08:00:00Z").unwrap_err(),
             "`--start-at 2027-01-15T08:00:00Z`: has passed: it is 2027-01-15T08:00:00Z"
         );
-        assert!(
-            start("tonight")
-                .unwrap_err()
-                .contains("not a point in time")
-        );
+        assert!(start("tonight").unwrap_err().contains("not a point in time"));
     }
 
     #[test]
@@ -313,10 +290,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.toml");
         fs::write(&path, DEMO).unwrap();
-        let args = TestArgs {
-            scenario: Some(path),
-            ..TestArgs::default()
-        };
+        let args = TestArgs { scenario: Some(path), ..TestArgs::default() };
         let scenario = args.scenario(Path::new("/elsewhere")).unwrap();
         assert!(scenario.instances[0].log.value.starts_with(folder.path()));
     }
@@ -324,18 +298,12 @@ mod tests {
     #[test]
     fn a_folder_is_no_scenario() {
         let folder = tempfile::tempdir().unwrap();
-        let args = TestArgs {
-            scenario: Some(folder.path().to_owned()),
-            ..TestArgs::default()
-        };
+        let args = TestArgs { scenario: Some(folder.path().to_owned()), ..TestArgs::default() };
         let said = args.scenario(Path::new("/")).unwrap_err().to_string();
         assert!(said.contains("is a folder, not a scenario"), "{said}");
         fs::write(folder.path().join("scenario.toml"), DEMO).unwrap();
         let said = args.scenario(Path::new("/")).unwrap_err().to_string();
-        assert!(
-            said.contains("for the scenario in it: brunt run "),
-            "{said}"
-        );
+        assert!(said.contains("for the scenario in it: brunt run "), "{said}");
     }
 
     #[test]
@@ -343,20 +311,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("org.toml");
         fs::write(&path, "[org]\nservers = 2\n").unwrap();
-        let args = TestArgs {
-            scenario: Some(path),
-            ..TestArgs::default()
-        };
+        let args = TestArgs { scenario: Some(path), ..TestArgs::default() };
         let said = args.scenario(Path::new("/")).unwrap_err().to_string();
         assert!(said.contains("that is for: brunt size "), "{said}");
     }
 
     #[test]
     fn a_missing_file_is_named() {
-        let args = TestArgs {
-            scenario: Some("no-such.toml".into()),
-            ..TestArgs::default()
-        };
+        let args = TestArgs { scenario: Some("no-such.toml".into()), ..TestArgs::default() };
         let said = args.scenario(Path::new("/")).unwrap_err().to_string();
         assert_eq!(
             said,

@@ -1,4 +1,5 @@
-//! Which program this is: its version, the commit it was built from (`build.rs`), and the command line it was called with.
+//! Which program this is: its version, the commit it was built from (`build.rs`), and the command
+//! line it was called with.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -20,20 +21,14 @@ pub fn commit() -> Option<&'static str> {
 
 /// This program, as predictions name it.
 pub(crate) fn program() -> Program {
-    Program {
-        version: SHORT.to_owned(),
-        commit: commit().map(str::to_owned),
-        command: command(),
-    }
+    Program { version: SHORT.to_owned(), commit: commit().map(str::to_owned), command: command() }
 }
 
 /// The command line, so that a shell repeats it; of the program's path only the name.
 pub(crate) fn command() -> String {
     let mut words = env::args_os();
     let program = words.next().map(PathBuf::from).unwrap_or_default();
-    let name = program
-        .file_name()
-        .unwrap_or(Path::new("brunt").as_os_str());
+    let name = program.file_name().unwrap_or(Path::new("brunt").as_os_str());
     let words = std::iter::once(name.to_owned()).chain(words);
     let words = words.map(|word| quoted(&word.to_string_lossy()));
     words.collect::<Vec<_>>().join(" ")
@@ -41,18 +36,8 @@ pub(crate) fn command() -> String {
 
 /// How a result of this program came to be.
 pub(crate) fn origin(seed: u64, run_id: String) -> Origin {
-    let Program {
-        version,
-        commit,
-        command,
-    } = program();
-    Origin {
-        command,
-        version,
-        commit,
-        seed,
-        run_id,
-    }
+    let Program { version, commit, command } = program();
+    Origin { command, version, commit, seed, run_id }
 }
 
 #[cfg(test)]
@@ -64,10 +49,7 @@ mod tests {
     /// What git says of the workspace; nothing where it fails.
     fn git(arguments: &[&str]) -> Option<String> {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-        let output = Command::new("git")
-            .current_dir(root)
-            .args(arguments)
-            .output();
+        let output = Command::new("git").current_dir(root).args(arguments).output();
         let output = output.ok().filter(|output| output.status.success())?;
         String::from_utf8(output.stdout).ok()
     }

@@ -5,7 +5,8 @@
 //!                 blank and goes on below its text
 //! ```
 //!
-//! Text to copy stays whole: a word that is wider than the terminal, such as a path, and a command after a label.
+//! Text to copy stays whole: a word that is wider than the terminal, such as a path, and a command
+//! after a label.
 
 /// Where the text after a label begins.
 pub const INDENT: usize = 14;
@@ -56,7 +57,8 @@ fn broken(line: &str, width: usize) -> String {
             broken.push_str(&format!("\n{:indent$}", ""));
             (column, is_begun) = (indent, false);
         }
-        // Blanks before the first word of a line are its indent; where it was broken they are no longer needed.
+        // Blanks before the first word of a line are its indent; where it was broken they are no
+        // longer needed.
         if word.is_empty() && !is_begun && broken.contains('\n') {
             continue;
         }
@@ -102,10 +104,7 @@ mod tests {
             wrapped("not a qualification: too short", Some(20)),
             "not a qualification:\n  too short"
         );
-        assert_eq!(
-            wrapped("    one two three\nfour", Some(12)),
-            "    one two\n      three\nfour"
-        );
+        assert_eq!(wrapped("    one two three\nfour", Some(12)), "    one two\n      three\nfour");
         assert_eq!(wrapped(note, None), note);
         assert_eq!(wrapped(note, Some(cells(note))), note);
     }

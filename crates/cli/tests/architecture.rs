@@ -1,5 +1,5 @@
-//! The crate table of `docs/architecture.md` is true: every crate that holds something has a row, and a row uses only the
-//! rows above it.
+//! The crate table of `docs/architecture.md` is true: every crate that holds something has a row,
+//! and a row uses only the rows above it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,18 +11,9 @@ fn root() -> PathBuf {
 /// The folders that the table names, from its first row to its last.
 fn rows() -> Vec<String> {
     let page = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
-    let (_, table) = page
-        .split_once("| crate | holds |")
-        .expect("the page has the crate table");
-    let rows = table
-        .lines()
-        .skip(2)
-        .take_while(|line| line.starts_with('|'));
-    let names = rows.map(|row| {
-        row.split('`')
-            .nth(1)
-            .expect("a row begins with the crate's name")
-    });
+    let (_, table) = page.split_once("| crate | holds |").expect("the page has the crate table");
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let names = rows.map(|row| row.split('`').nth(1).expect("a row begins with the crate's name"));
     names.map(str::to_owned).collect()
 }
 
@@ -48,10 +39,7 @@ fn a_row_uses_only_rows_above_it() {
         for used in uses.filter_map(|name| name.strip_prefix("brunt-")) {
             // A crate that holds nothing yet has no row.
             let above = rows[..at].iter().any(|row| row == used);
-            assert!(
-                above || !rows.iter().any(|row| row == used),
-                "{name} uses {used}"
-            );
+            assert!(above || !rows.iter().any(|row| row == used), "{name} uses {used}");
         }
     }
 }

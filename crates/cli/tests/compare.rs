@@ -33,26 +33,13 @@ fn said(output: &Output) -> String {
 
 fn simulate(home: &Path, side: &str, seed: &str, more: &[&str]) -> PathBuf {
     fs::write(home.join("system.toml"), SYSTEM).unwrap();
-    let args = [
-        &[
-            "simulate",
-            "system.toml",
-            "--quiet",
-            "--out",
-            side,
-            "--seed",
-            seed,
-        ],
-        &SHORT[..],
-        more,
-    ]
-    .concat();
+    let args =
+        [&["simulate", "system.toml", "--quiet", "--out", side, "--seed", seed], &SHORT[..], more]
+            .concat();
     let output = brunt(home, &args);
     assert!(output.status.success(), "{}", said(&output));
-    let mut made: Vec<PathBuf> = fs::read_dir(home.join(side))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let mut made: Vec<PathBuf> =
+        fs::read_dir(home.join(side)).unwrap().map(|entry| entry.unwrap().path()).collect();
     made.sort();
     made.pop().unwrap()
 }
@@ -70,21 +57,9 @@ fn a_slower_array_is_worse_and_a_gate_says_so() {
     let compare = |args: &[&str]| brunt(home, &[&["compare"], args].concat());
     let output = compare(&[text(&a), text(&b), "--gate", "--html=page.html"]);
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
-    assert!(
-        said(&output).contains("\nWORSE         B is worse than A: "),
-        "{}",
-        said(&output)
-    );
-    assert!(
-        said(&output).ends_with("\npage          page.html\n"),
-        "{}",
-        said(&output)
-    );
-    assert!(
-        fs::read_to_string(home.join("page.html"))
-            .unwrap()
-            .contains("B is worse")
-    );
+    assert!(said(&output).contains("\nWORSE         B is worse than A: "), "{}", said(&output));
+    assert!(said(&output).ends_with("\npage          page.html\n"), "{}", said(&output));
+    assert!(fs::read_to_string(home.join("page.html")).unwrap().contains("B is worse"));
     let output = compare(&[text(&a), text(&b)]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let output = compare(&[text(&b), "--with", text(&a), "--gate", "--json"]);
@@ -106,40 +81,20 @@ fn a_slower_array_is_worse_and_a_gate_says_so() {
     let error = |args: &[&str], wanted: &str| {
         let output = compare(args);
         assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-        assert!(
-            said(&output).starts_with(&format!("error: {wanted}")),
-            "{}",
-            said(&output)
-        );
+        assert!(said(&output).starts_with(&format!("error: {wanted}")), "{}", said(&output));
     };
     let twice = format!("{}/.", text(&a));
     error(&[text(&a), &twice], &format!("{twice}: is given twice"));
-    error(
-        &[text(&a)],
-        "one run is named, and a comparison takes two\n",
-    );
-    error(
-        &[text(&a), text(&b), "c"],
-        "3 runs are named: which of them are B?\n",
-    );
-    error(
-        &[text(&a), "--with", text(&b), text(&again)],
-        "A has 1 runs and B has 2",
-    );
+    error(&[text(&a)], "one run is named, and a comparison takes two\n");
+    error(&[text(&a), text(&b), "c"], "3 runs are named: which of them are B?\n");
+    error(&[text(&a), "--with", text(&b), text(&again)], "A has 1 runs and B has 2");
     error(&["a", "b"], "a: is not a run, but has runs in it\n");
-    error(
-        &["--history", "a"],
-        "a: has 1 runs that can be compared, and a history needs 4",
-    );
+    error(&["--history", "a"], "a: has 1 runs that can be compared, and a history needs 4");
     error(&["--history", "nowhere"], "nowhere: ");
     let other = simulate(home, "other", "1", &["--sessions=2"]);
     error(
         &[text(&a), text(&other)],
-        &format!(
-            "{} and {} do different work:\n  sessions: 1 and 2\n",
-            text(&a),
-            text(&other)
-        ),
+        &format!("{} and {} do different work:\n  sessions: 1 and 2\n", text(&a), text(&other)),
     );
     let outline = fs::read_to_string(b.join("result.json")).unwrap();
     let mut result: Value = serde_json::from_str(&outline).unwrap();
@@ -147,10 +102,7 @@ fn a_slower_array_is_worse_and_a_gate_says_so() {
     fs::write(b.join("result.json"), result.to_string()).unwrap();
     error(
         &[text(&a), text(&b)],
-        &format!(
-            "{}: has not ended: it is running, or its host died\n",
-            text(&b)
-        ),
+        &format!("{}: has not ended: it is running, or its host died\n", text(&b)),
     );
 }
 
@@ -164,54 +116,33 @@ fn two_scenarios_take_turns_on_the_same_storage() {
     let new = now.replace("name = \"my-storage\"", "name = \"new\"");
     fs::write(home.join("new.toml"), new).unwrap();
     let ab = |more: &[&str]| {
-        brunt(
-            home,
-            &[&["run", "--ab", "now.toml", "new.toml"], &SMALL[..], more].concat(),
-        )
+        brunt(home, &[&["run", "--ab", "now.toml", "new.toml"], &SMALL[..], more].concat())
     };
     let refused = ab(&["--set=profile.version=exchange-2019", "--rounds=0"]);
     assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
     let check = ab(&["--check", "--rounds=1"]);
     assert_eq!(check.status.code(), Some(0), "{}", said(&check));
-    assert!(
-        said(&check).contains("rounds        4 runs: A B B A"),
-        "{}",
-        said(&check)
-    );
+    assert!(said(&check).contains("rounds        4 runs: A B B A"), "{}", said(&check));
     assert!(!home.join("runs").exists());
     let done = ab(&["--rounds=1", "--quiet", "--json"]);
     assert_eq!(done.status.code(), Some(0), "{}", said(&done));
     let json: Value = serde_json::from_slice(&done.stdout).unwrap();
-    assert_eq!(
-        (
-            json["a"].as_array().unwrap().len(),
-            json["b"].as_array().unwrap().len()
-        ),
-        (2, 2)
-    );
+    assert_eq!((json["a"].as_array().unwrap().len(), json["b"].as_array().unwrap().len()), (2, 2));
     let order: Vec<&str> = ["a", "b"]
         .iter()
         .flat_map(|side| json[side].as_array().unwrap())
         .map(|run| run["scenario"].as_str().unwrap())
         .collect();
     assert_eq!(order, ["my-storage", "my-storage", "new", "new"]);
-    let mut folders: Vec<PathBuf> = fs::read_dir(home.join("runs"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let mut folders: Vec<PathBuf> =
+        fs::read_dir(home.join("runs")).unwrap().map(|entry| entry.unwrap().path()).collect();
     folders.retain(|folder| folder.join("comparison.json").is_file());
-    let [folder] = &folders[..] else {
-        panic!("{folders:?}")
-    };
+    let [folder] = &folders[..] else { panic!("{folders:?}") };
     assert!(text(folder).ends_with("-my-storage-vs-new"));
     assert!(folder.join("report.html").is_file());
     // Other work is refused before anything is tested.
     fs::remove_dir_all(home.join("brunt-scratch")).unwrap();
-    fs::write(
-        home.join("new.toml"),
-        now.replace("sessions = 8", "sessions = 9"),
-    )
-    .unwrap();
+    fs::write(home.join("new.toml"), now.replace("sessions = 8", "sessions = 9")).unwrap();
     let refused = brunt(home, &["run", "--ab", "now.toml", "new.toml"]);
     assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
     assert!(

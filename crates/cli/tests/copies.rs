@@ -50,10 +50,7 @@ fn both_copies_of_the_example_follow_and_equal_their_active() {
     let copies = &result["storage"]["servers"][0]["copies"];
     for (number, name) in ["MBX1 on HOST2", "MBX1 lagged"].into_iter().enumerate() {
         let copy = &copies[number];
-        assert_eq!(
-            (&copy["name"], &copy["is_wrong"]),
-            (&name.into(), &false.into())
-        );
+        assert_eq!((&copy["name"], &copy["is_wrong"]), (&name.into(), &false.into()));
         assert!(copy["logs"].as_u64() > Some(0), "{copy}");
         assert!(copy["records_checked"].as_u64() > Some(0), "{copy}");
     }
@@ -94,20 +91,14 @@ fn a_look_ahead_says_where_copies_go_and_what_is_in_their_way() {
     };
     let (code, said) = check();
     assert_eq!(code, Some(0), "{said}");
-    assert!(
-        said.contains("seed MBX1 lagged, 128 MiB of DB1   "),
-        "{said}"
-    );
+    assert!(said.contains("seed MBX1 lagged, 128 MiB of DB1   "), "{said}");
     assert!(said.contains("seed copies of 256 MiB: "), "{said}");
     let folder = home.path().join("brunt-copies/lagged");
     fs::create_dir_all(folder.join("log")).unwrap();
     fs::write(folder.join("mbx1.edb-seeding"), "a thesis").unwrap();
     let (code, said) = check();
     assert_eq!(code, Some(2), "{said}");
-    assert!(
-        said.contains("mbx1.edb-seeding: this is not a file of brunt"),
-        "{said}"
-    );
+    assert!(said.contains("mbx1.edb-seeding: this is not a file of brunt"), "{said}");
 }
 
 #[test]
@@ -116,21 +107,12 @@ fn a_copy_on_the_active_and_a_foreign_copy_are_refused() {
     let same = EXAMPLE.replace("\"copy/log\"", "\"active/log\"");
     let (code, said, _) = run(home.path(), &same, &[]);
     assert_eq!(code, Some(2), "{said}");
-    assert!(
-        said.contains("the logs of \"MBX1\" will be there"),
-        "{said}"
-    );
+    assert!(said.contains("the logs of \"MBX1\" will be there"), "{said}");
     let folder = home.path().join("brunt-copies/copy");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("mbx1.edb"), "a thesis").unwrap();
     let (code, said, _) = run(home.path(), EXAMPLE, &["--new"]);
     assert_eq!(code, Some(2), "{said}");
-    assert!(
-        said.contains("copy/mbx1.edb: this is not a file of brunt"),
-        "{said}"
-    );
-    assert_eq!(
-        fs::read_to_string(folder.join("mbx1.edb")).unwrap(),
-        "a thesis"
-    );
+    assert!(said.contains("copy/mbx1.edb: this is not a file of brunt"), "{said}");
+    assert_eq!(fs::read_to_string(folder.join("mbx1.edb")).unwrap(), "a thesis");
 }

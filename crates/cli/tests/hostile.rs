@@ -49,17 +49,10 @@ fn data_that_does_not_arrive_is_an_error_of_every_command() {
         &["prove", "--steps", "1"],
     ] {
         let full = File::options().write(true).open("/dev/full").unwrap();
-        let output = brunt(home.path())
-            .args(arguments)
-            .stdout(full)
-            .output()
-            .unwrap();
+        let output = brunt(home.path()).args(arguments).stdout(full).output().unwrap();
         let text = said(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
-        assert!(
-            text.contains("stdout: No space left on device"),
-            "{arguments:?}: {text}"
-        );
+        assert!(text.contains("stdout: No space left on device"), "{arguments:?}: {text}");
     }
     // A reader that has seen enough is something else.
     let (reader, writer) = std::io::pipe().unwrap();
@@ -74,11 +67,7 @@ fn a_pipe_without_a_writer_is_waited_for_in_vain_and_a_signal_ends_that_at_once(
     let home = tempfile::tempdir().unwrap();
     let mode = Mode::RUSR | Mode::WUSR;
     mknodat(CWD, home.path().join("pipe"), FileType::Fifo, mode, 0).unwrap();
-    let mut child = brunt(home.path())
-        .args(["run", "pipe"])
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = brunt(home.path()).args(["run", "pipe"]).stderr(Stdio::null()).spawn().unwrap();
     let pid = Pid::from_child(&child);
     // Until it waits for the pipe.
     while !is_asleep(&child) {
@@ -118,17 +107,11 @@ fn a_scenario_comes_through_a_pipe_and_is_bounded() {
     assert!(text.ends_with(unknown), "{text}");
     let (code, text) = run(&vec![b'#'; 10 << 20]);
     assert_eq!(code, Some(2));
-    assert_eq!(
-        text,
-        "error: stdin: cannot be read: it is longer than 1 MiB, and no scenario is\n"
-    );
+    assert_eq!(text, "error: stdin: cannot be read: it is longer than 1 MiB, and no scenario is\n");
     let output = brunt(home.path()).args(["run", "/dev/zero"]).output();
     let output = output.unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert_eq!(
-        said(&output),
-        "error: /dev/zero: cannot be read: it is a device\n"
-    );
+    assert_eq!(said(&output), "error: /dev/zero: cannot be read: it is a device\n");
 }
 
 #[test]
@@ -144,18 +127,9 @@ fn a_report_replaces_nothing_but_a_report() {
     };
     symlink(&victim, folder.join("report.html")).unwrap();
     for (arguments, what) in [
-        (
-            &["run"][..],
-            "error: run/report.html: is a symbolic link, and is left alone",
-        ),
-        (
-            &["run", "--out=victim"],
-            "error: victim: is not a report of brunt, and is left alone",
-        ),
-        (
-            &["run", "--out=/dev/full"],
-            "error: /dev/full: is not a regular file, and is left alone",
-        ),
+        (&["run"][..], "error: run/report.html: is a symbolic link, and is left alone"),
+        (&["run", "--out=victim"], "error: victim: is not a report of brunt, and is left alone"),
+        (&["run", "--out=/dev/full"], "error: /dev/full: is not a regular file, and is left alone"),
     ] {
         let (code, text) = report(arguments);
         assert_eq!(code, Some(2), "{text}");
@@ -186,8 +160,8 @@ fn a_report_that_cannot_be_written_leaves_the_old_one() {
     assert!(made("unlimited").success());
 }
 
-/// A scenario that is over in some seconds, in the folder `scratch`, and whose databases keep within their room however long a busy
-/// machine takes.
+/// A scenario that is over in some seconds, in the folder `scratch`, and whose databases keep
+/// within their room however long a busy machine takes.
 const SMALL: &str = r#"
 scratch = "scratch"
 [test]
@@ -269,10 +243,7 @@ fn links_lead_to_the_scratch_folder_and_not_below_it() {
     symlink(path("disk/elsewhere"), path("disk/log1")).unwrap();
     let (code, text) = run(home.path());
     assert_eq!(code, Some(2), "{text}");
-    assert!(
-        text.contains("HOME/scratch/log1 is a symbolic link"),
-        "{text}"
-    );
+    assert!(text.contains("HOME/scratch/log1 is a symbolic link"), "{text}");
 }
 
 #[test]
@@ -326,11 +297,7 @@ fn too_few_file_handles_are_our_error() {
         assert!(!home.path().join("runs").exists(), "{limit}");
     }
     let output = run_limited(home.path(), "-Sn 16", "run small.toml");
-    assert!(
-        matches!(output.status.code(), Some(0 | 1)),
-        "{}",
-        said(&output)
-    );
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", said(&output));
 }
 
 #[test]

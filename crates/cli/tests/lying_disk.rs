@@ -1,4 +1,5 @@
-//! Storage that lies, by the program itself on a real folder: the run fails, names what is wrong, and does not pretend.
+//! Storage that lies, by the program itself on a real folder: the run fails, names what is wrong,
+//! and does not pretend.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -51,29 +52,16 @@ fn every_lie_is_named_and_nothing_qualifies() {
         };
         assert!(found.iter().any(|line| names(line)), "{file}: {found:#?}");
     }
-    let places: Vec<_> = found
-        .iter()
-        .filter_map(|line| line.split_once("): "))
-        .collect();
+    let places: Vec<_> = found.iter().filter_map(|line| line.split_once("): ")).collect();
     let places: BTreeSet<_> = places.iter().map(|(place, _)| place).collect();
-    assert_eq!(
-        places.len(),
-        found.len(),
-        "a line for each page: {found:#?}"
-    );
+    assert_eq!(places.len(), found.len(), "a line for each page: {found:#?}");
     assert!(said.contains("put in the way on purpose: this run says nothing"));
     assert!(said.contains("fault 4 on purpose: lost write: a write of "));
     assert_eq!(result["qualifies"], false);
     let reason = result["reasons"][0].as_str().unwrap();
     assert_eq!(reason, "6 faults injected: a run without them");
     let struck = |fault: &Value| fault["struck"].as_u64().unwrap() > 0;
-    assert!(
-        result["storage"]["faults"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .all(struck)
-    );
+    assert!(result["storage"]["faults"].as_array().unwrap().iter().all(struck));
     keeps_to_the_schema(&result);
     let runs = fs::read_dir(home.path().join("runs")).unwrap();
     let folder = runs.last().unwrap().unwrap().path();
@@ -86,8 +74,5 @@ fn keeps_to_the_schema(result: &Value) {
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let faults = validator.iter_errors(result);
-    assert_eq!(
-        faults.map(|fault| fault.to_string()).collect::<Vec<_>>(),
-        [""; 0]
-    );
+    assert_eq!(faults.map(|fault| fault.to_string()).collect::<Vec<_>>(), [""; 0]);
 }

@@ -1,4 +1,5 @@
-//! The Debian package: dpkg installs it in a clean root, and the program that it brings runs the demo.
+//! The Debian package: dpkg installs it in a clean root, and the program that it brings runs the
+//! demo.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -53,8 +54,8 @@ fn can_install(test: &str) -> bool {
     false
 }
 
-/// A release of the program under test. Its line tables, which a release does not have, are taken out where `strip` is there: they are two
-/// thirds of it, and packing them takes time.
+/// A release of the program under test. Its line tables, which a release does not have, are taken
+/// out where `strip` is there: they are two thirds of it, and packing them takes time.
 fn release(home: &Path) -> Release {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let read = |path: &str| fs::read(root.join(path)).unwrap();
@@ -65,20 +66,10 @@ fn release(home: &Path) -> Release {
     texts.text("README.md", read("README.md"));
     let program = home.join("stripped");
     fs::copy(env!("CARGO_BIN_EXE_brunt"), &program).unwrap();
-    let _ = Command::new("strip")
-        .arg("--strip-debug")
-        .arg(&program)
-        .output();
+    let _ = Command::new("strip").arg("--strip-debug").arg(&program).output();
     let program = fs::read(program).unwrap();
     let version = env!("CARGO_PKG_VERSION");
-    Release::new(
-        version,
-        program,
-        &Arguments::command(),
-        texts,
-        1_700_000_000,
-    )
-    .unwrap()
+    Release::new(version, program, &Arguments::command(), texts, 1_700_000_000).unwrap()
 }
 
 /// A root in which nothing is installed but what every Debian has, in the versions of this machine.
@@ -91,12 +82,7 @@ fn clean_root() -> TempDir {
     let format = "Package: ${Package}\nStatus: install ok installed\nArchitecture: ${Architecture}\n\
                   Maintainer: nobody\nVersion: ${Version}\nDescription: none\n\n";
     let status = Command::new("dpkg-query")
-        .args([
-            "--show",
-            &format!("--showformat={format}"),
-            "libc6",
-            "libgcc-s1",
-        ])
+        .args(["--show", &format!("--showformat={format}"), "libc6", "libgcc-s1"])
         .output()
         .unwrap();
     assert!(status.status.success(), "{}", said(&status));
@@ -119,17 +105,10 @@ fn a_package_is_installed_in_a_clean_root_and_runs_the_demo() {
     let place = format!("--root={}", root.path().display());
     let installed = run("dpkg", home.path(), &[&place, "--install", &package.name]);
     assert!(installed.status.success(), "{}", said(&installed));
-    assert_eq!(
-        String::from_utf8_lossy(&installed.stderr),
-        "",
-        "dpkg warns of nothing"
-    );
+    assert_eq!(String::from_utf8_lossy(&installed.stderr), "", "dpkg warns of nothing");
     // Nothing differs from what the package says of itself.
     let verified = run("dpkg", home.path(), &[&place, "--verify", "brunt"]);
-    assert_eq!(
-        (verified.status.success(), said(&verified)),
-        (true, String::new())
-    );
+    assert_eq!((verified.status.success(), said(&verified)), (true, String::new()));
     for path in [
         "share/doc/brunt/copyright",
         "share/doc/brunt/LICENSE-FONTS",
@@ -146,11 +125,7 @@ fn a_package_is_installed_in_a_clean_root_and_runs_the_demo() {
     // The verdict depends on the machine.
     assert!(matches!(demo.status.code(), Some(0..=2)), "{text}");
     assert!(!text.contains("error:"), "{text}");
-    assert_eq!(
-        fs::read_dir(home.path().join("runs")).unwrap().count(),
-        1,
-        "{text}"
-    );
+    assert_eq!(fs::read_dir(home.path().join("runs")).unwrap().count(), 1, "{text}");
 
     let removed = run("dpkg", home.path(), &[&place, "--purge", "brunt"]);
     assert!(removed.status.success(), "{}", said(&removed));
@@ -172,13 +147,7 @@ fn the_tarball_has_one_folder_with_the_same_program() {
     for path in ["man/man1/brunt.1", "completions/_brunt", "LICENSE-MIT"] {
         assert!(folder.join(path).is_file(), "{path}");
     }
-    let bash = run(
-        "bash",
-        home.path(),
-        &[
-            "-n",
-            &folder.join("completions/brunt.bash").to_string_lossy(),
-        ],
-    );
+    let bash =
+        run("bash", home.path(), &["-n", &folder.join("completions/brunt.bash").to_string_lossy()]);
     assert!(bash.status.success(), "{}", said(&bash));
 }

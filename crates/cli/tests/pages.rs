@@ -1,7 +1,8 @@
-//! Pages for users are true: their commands run, in order and as written, but shorter and on small databases; and links lead somewhere.
+//! Pages for users are true: their commands run, in order and as written, but shorter and on small
+//! databases; and links lead somewhere.
 //!
-//! A command that names a flag, key or file that does not exist ends with `error:`, and so does one whose scenario is refused.
-//! Verdicts are not looked at: they depend on the machine.
+//! A command that names a flag, key or file that does not exist ends with `error:`, and so does one
+//! whose scenario is refused. Verdicts are not looked at: they depend on the machine.
 
 #[path = "pages/examples.rs"]
 mod examples;
@@ -15,12 +16,8 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 
 /// Makes any test small.
-const SMALL: [&str; 4] = [
-    "test.min_warmup=0s",
-    "test.logs=2",
-    "profile.cache_min=1MiB",
-    "profile.cache_max=4MiB",
-];
+const SMALL: [&str; 4] =
+    ["test.min_warmup=0s", "test.logs=2", "profile.cache_min=1MiB", "profile.cache_max=4MiB"];
 /// Load for real storage: little room, and enough work to fill logs at once.
 const REAL: [&str; 2] = ["mailboxes.quota=8KiB", "mailboxes.io_per_s=1"];
 /// Load for modelled storage: so little that a search ends for want of room.
@@ -42,15 +39,13 @@ fn blocks(page: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     while let (Some(block), _) = (parts.next(), parts.next()) {
         let (language, text) = block.split_once('\n').unwrap_or((block, ""));
-        blocks.push(Block {
-            language: language.to_owned(),
-            text: text.to_owned(),
-        });
+        blocks.push(Block { language: language.to_owned(), text: text.to_owned() });
     }
     blocks
 }
 
-/// A folder in which the commands of a page run: `/mnt` of the page lies in it, and so do the examples.
+/// A folder in which the commands of a page run: `/mnt` of the page lies in it, and so do the
+/// examples.
 struct Scratch(TempDir);
 
 impl Scratch {
@@ -178,9 +173,7 @@ fn best_practice_is_checked_as_the_page_says() {
 fn scripts_find_what_the_page_promises() {
     let scratch = Scratch::with_volumes();
     let tutorial = fs::read_to_string(root().join("docs/qualify.md")).unwrap();
-    let init = tutorial
-        .lines()
-        .find(|line| line.starts_with("brunt init "));
+    let init = tutorial.lines().find(|line| line.starts_with("brunt init "));
     let output = scratch.run(&shortened(&scratch.here(init.unwrap())));
     assert!(output.status.success(), "{output:?}");
     follow("scripts.md", &scratch);

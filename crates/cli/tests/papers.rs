@@ -1,4 +1,5 @@
-//! From a simulated test to a paper, and back: what `brunt paper`, `brunt verify PAPER.pdf` and `brunt import` do to files.
+//! From a simulated test to a paper, and back: what `brunt paper`, `brunt verify PAPER.pdf` and
+//! `brunt import` do to files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,12 +42,7 @@ fn home() -> TempDir {
 fn home_of(more: &[&str]) -> TempDir {
     let home = TempDir::new().unwrap();
     fs::write(home.path().join("mail.toml"), EXAMPLE).unwrap();
-    let words = [
-        &["simulate", "mail.toml", "--out", "runs"][..],
-        &SMALL,
-        more,
-    ]
-    .concat();
+    let words = [&["simulate", "mail.toml", "--out", "runs"][..], &SMALL, more].concat();
     let made = brunt(home.path(), &words);
     assert_ne!(made.status.code(), Some(2), "{}", said(&made));
     let mut runs = fs::read_dir(home.path().join("runs")).unwrap();
@@ -57,9 +53,8 @@ fn home_of(more: &[&str]) -> TempDir {
 
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
-    let mut names: Vec<String> = entries
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
@@ -70,11 +65,7 @@ fn a_paper_is_made_checked_and_taken_apart() {
     let home = home.path();
     let made = brunt(home, &["paper", "run", "--out", "a.pdf"]);
     assert_eq!(made.status.code(), Some(0), "{}", said(&made));
-    assert!(
-        said(&made).contains("brunt verify a.pdf"),
-        "{}",
-        said(&made)
-    );
+    assert!(said(&made).contains("brunt verify a.pdf"), "{}", said(&made));
     assert!(!said(&made).contains("doubtful"), "{}", said(&made));
     // A paper replaces a paper, and equal runs give equal bytes.
     let first = fs::read(home.join("a.pdf")).unwrap();
@@ -104,11 +95,7 @@ fn a_paper_is_made_checked_and_taken_apart() {
     let other = brunt(home, &["verify", "b.pdf"]);
     assert_eq!(other.status.code(), Some(2), "{}", said(&other));
     assert!(said(&other).contains("NOT JUDGED  "), "{}", said(&other));
-    assert!(
-        said(&other).contains("--paper FILE.pdf"),
-        "{}",
-        said(&other)
-    );
+    assert!(said(&other).contains("--paper FILE.pdf"), "{}", said(&other));
     let other = brunt(home, &["verify", "b.pdf", "--paper", "c.pdf"]);
     assert_eq!(other.status.code(), Some(2), "{}", said(&other));
     assert!(first == fs::read(home.join("c.pdf")).unwrap());
@@ -116,11 +103,7 @@ fn a_paper_is_made_checked_and_taken_apart() {
     assert_eq!(two.status.code(), Some(2), "{}", said(&two));
 
     let page = brunt(home, &["paper", "run", "--out", "a.html"]);
-    assert!(
-        said(&page).contains("only a PDF carries the evidence"),
-        "{}",
-        said(&page)
-    );
+    assert!(said(&page).contains("only a PDF carries the evidence"), "{}", said(&page));
 }
 
 /// Somebody changes a result and makes the paper again: it contradicts its tables.
@@ -157,11 +140,7 @@ fn audit(run: &RunFiles, change: impl FnOnce(&mut Value, &mut RunFiles)) -> Audi
     };
     change(&mut result, &mut run);
     run.files[0].bytes = result.to_string().into_bytes();
-    let evidence = Evidence {
-        program,
-        runs: vec![run],
-        ..Evidence::default()
-    };
+    let evidence = Evidence { program, runs: vec![run], ..Evidence::default() };
     Paper::new(&evidence).unwrap().audit
 }
 
@@ -178,10 +157,7 @@ fn leave_out(result: &mut Value, id: &str) {
 /// An editor of texts is enough to change a result; its tables and its scenario contradict it.
 #[test]
 fn each_forged_result_contradicts_its_evidence() {
-    let home = home_of(&[
-        "--set=test.target_io_per_s=1000",
-        "--set=test.headroom_percent=0",
-    ]);
+    let home = home_of(&["--set=test.target_io_per_s=1000", "--set=test.headroom_percent=0"]);
     let folder = home.path().join("run");
     let run = RunFiles::read("run", |name| brunt_report::open_in(&folder, name)).unwrap();
     let honest = audit(&run, |_, _| {});
@@ -192,26 +168,11 @@ fn each_forged_result_contradicts_its_evidence() {
     let instance = "/storage/servers/0/instances/0";
     type Forgery<'f> = Box<dyn FnOnce(&mut Value, &mut RunFiles) + 'f>;
     let forgeries: Vec<(&str, Forgery<'_>)> = vec![
-        (
-            "achieved database I/O, measured",
-            Box::new(measured("achieved-io", 6_000.0)),
-        ),
-        (
-            "database read, average, measured",
-            Box::new(measured("database-read-average", 1.0)),
-        ),
-        (
-            "database read, worst sample, measured",
-            Box::new(measured("database-read-worst", 1.0)),
-        ),
-        (
-            "log write, worst sample, measured",
-            Box::new(measured("log-write-worst", 0.01)),
-        ),
-        (
-            "tail, database read p99.9, measured",
-            Box::new(measured("tail-database-read", 1.0)),
-        ),
+        ("achieved database I/O, measured", Box::new(measured("achieved-io", 6_000.0))),
+        ("database read, average, measured", Box::new(measured("database-read-average", 1.0))),
+        ("database read, worst sample, measured", Box::new(measured("database-read-worst", 1.0))),
+        ("log write, worst sample, measured", Box::new(measured("log-write-worst", 0.01))),
+        ("tail, database read p99.9, measured", Box::new(measured("tail-database-read", 1.0))),
         (
             "the limit of database read, average",
             Box::new(|result, _| {
@@ -268,14 +229,8 @@ fn each_forged_result_contradicts_its_evidence() {
                 rule["outcome"] = "ok".into();
             }),
         ),
-        (
-            "the rule pages verified",
-            Box::new(|result, _| leave_out(result, "pages-verified")),
-        ),
-        (
-            "the rule achieved database I/O",
-            Box::new(|result, _| leave_out(result, "achieved-io")),
-        ),
+        ("the rule pages verified", Box::new(|result, _| leave_out(result, "pages-verified"))),
+        ("the rule achieved database I/O", Box::new(|result, _| leave_out(result, "achieved-io"))),
         (
             "target, I/Os per second",
             Box::new(|result, _| {
@@ -297,9 +252,8 @@ fn each_forged_result_contradicts_its_evidence() {
         (
             "Instance 1, database read, p99, by latency.hlog",
             Box::new(move |result, _| {
-                *result
-                    .pointer_mut(&format!("{instance}/db_read_latency/p99_ms"))
-                    .unwrap() = 1.0.into();
+                *result.pointer_mut(&format!("{instance}/db_read_latency/p99_ms")).unwrap() =
+                    1.0.into();
             }),
         ),
         (
@@ -318,11 +272,7 @@ fn each_forged_result_contradicts_its_evidence() {
     ];
     for (what, change) in forgeries {
         let found = audit(&run, change);
-        assert!(
-            found.wrong.iter().any(|wrong| wrong.what == what),
-            "{what}: {:#?}",
-            found.wrong
-        );
+        assert!(found.wrong.iter().any(|wrong| wrong.what == what), "{what}: {:#?}", found.wrong);
     }
     // Without a table, or by another version, nothing is contradicted, and nothing is proven.
     let found = audit(&run, |_, run| drop(run.files.remove(3)));
@@ -333,11 +283,7 @@ fn each_forged_result_contradicts_its_evidence() {
         leave_out(result, "pages-verified");
     });
     assert_eq!(found.wrong, []);
-    assert!(
-        found.unproven[0].starts_with("run1 was tested by brunt "),
-        "{:?}",
-        found.unproven
-    );
+    assert!(found.unproven[0].starts_with("run1 was tested by brunt "), "{:?}", found.unproven);
 }
 
 #[test]
@@ -353,36 +299,18 @@ fn what_keeps_a_paper_from_being_made_leaves_nothing_behind() {
     };
     fs::write(home.join("mine.pdf"), "%PDF-1.4 mine").unwrap();
     let mine = told(&["paper", "run", "--out", "mine.pdf"], 2);
-    assert!(
-        mine.contains("mine.pdf: is not a paper of brunt, and is left alone"),
-        "{mine}"
-    );
+    assert!(mine.contains("mine.pdf: is not a paper of brunt, and is left alone"), "{mine}");
     assert_eq!(fs::read(home.join("mine.pdf")).unwrap(), b"%PDF-1.4 mine");
     let word = told(&["paper", "run", "--out", "a.docx"], 2);
-    assert!(
-        word.contains("a.docx: a paper is a .pdf or an .html"),
-        "{word}"
-    );
+    assert!(word.contains("a.docx: a paper is a .pdf or an .html"), "{word}");
     let none = told(&["paper", "mail.toml"], 2);
-    assert!(
-        none.contains("mail.toml: is not the folder of a run"),
-        "{none}"
-    );
+    assert!(none.contains("mail.toml: is not the folder of a run"), "{none}");
     let twice = told(&["paper", "run", "run"], 2);
-    assert!(
-        twice.contains("the performance runs are not one test: run "),
-        "{twice}"
-    );
+    assert!(twice.contains("the performance runs are not one test: run "), "{twice}");
     let nothing = told(&["paper", "run", "--solution", "mail.toml"], 2);
-    assert!(
-        nothing.contains("mail.toml: has no [solution]"),
-        "{nothing}"
-    );
+    assert!(nothing.contains("mail.toml: has no [solution]"), "{nothing}");
     let broken = told(&["verify", "mine.pdf"], 2);
-    assert!(
-        broken.contains("mine.pdf: cannot be read as a PDF: "),
-        "{broken}"
-    );
+    assert!(broken.contains("mine.pdf: cannot be read as a PDF: "), "{broken}");
     // A run whose host died.
     let path = home.join("run/result.json");
     let text = fs::read_to_string(&path).unwrap();
@@ -408,10 +336,7 @@ fn a_configuration_of_jetstress_becomes_a_scenario() {
     assert!(told.contains("not supported line "), "{told}");
     assert!(told.contains("MaxVerPages = 8192: "), "{told}");
     let text = fs::read_to_string(home.join("JetstressConfig.toml")).unwrap();
-    assert!(
-        text.contains("volumes/Vol1/DB1/Jetstress001001.edb"),
-        "{text}"
-    );
+    assert!(text.contains("volumes/Vol1/DB1/Jetstress001001.edb"), "{text}");
     let again = brunt(home, &words);
     assert_eq!(again.status.code(), Some(2));
     assert!(said(&again).contains("JetstressConfig.toml: exists, and is left alone"));
@@ -430,31 +355,13 @@ fn options_of_jetstresscmd_run_a_test() {
         .replace("<DatabaseCopyCount>2", "<DatabaseCopyCount>1");
     fs::write(home.join("c.xml"), small).unwrap();
     let map = format!("C:\\Volumes={}", home.join("volumes").display());
-    let words = [
-        "jetstress",
-        "/c",
-        "c.xml",
-        "/timeout",
-        "0H0M1S",
-        "/output",
-        "out",
-        "--map",
-        &map,
-    ];
+    let words = ["jetstress", "/c", "c.xml", "/timeout", "0H0M1S", "/output", "out", "--map", &map];
     let ran = brunt(home, &words);
     let told = said(&ran);
-    let out: Vec<PathBuf> = names(&home.join("out"))
-        .iter()
-        .map(|name| home.join("out").join(name))
-        .collect();
+    let out: Vec<PathBuf> =
+        names(&home.join("out")).iter().map(|name| home.join("out").join(name)).collect();
     assert_eq!(out.len(), 2, "a run and its scenario: {told}");
     let run = out.iter().find(|path| path.is_dir()).unwrap();
-    let report = names(run)
-        .into_iter()
-        .find(|name| name.starts_with("Performance_"));
-    assert!(
-        report.is_some_and(|name| name.ends_with(".html")),
-        "{:?} {told}",
-        names(run)
-    );
+    let report = names(run).into_iter().find(|name| name.starts_with("Performance_"));
+    assert!(report.is_some_and(|name| name.ends_with(".html")), "{:?} {told}", names(run));
 }

@@ -1,4 +1,5 @@
-//! Runs on real storage, by the program itself: what their folders hold, also when they were killed.
+//! Runs on real storage, by the program itself: what their folders hold, also when they were
+//! killed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -55,10 +56,7 @@ fn run_folder(folder: &Path) -> Option<PathBuf> {
 fn keeps_to_the_schema(result: &Value) {
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
-    let faults: Vec<_> = validator
-        .iter_errors(result)
-        .map(|e| e.to_string())
-        .collect();
+    let faults: Vec<_> = validator.iter_errors(result).map(|e| e.to_string()).collect();
     assert_eq!(faults, [""; 0]);
 }
 
@@ -105,19 +103,13 @@ fn clean_removes_what_a_test_left_and_nothing_else() {
     let left = files(&scratch);
     assert!(left.len() > 4, "{}", said(&output));
     let clean = |more: &[&str]| {
-        let clean = brunt(home.path())
-            .args(["clean", "my.toml"])
-            .args(more)
-            .output();
+        let clean = brunt(home.path()).args(["clean", "my.toml"]).args(more).output();
         let clean = clean.unwrap();
         (clean.status.code(), said(&clean))
     };
     let (code, text) = clean(&[]);
     assert_eq!((code, files(&scratch)), (Some(2), left.clone()), "{text}");
-    assert!(
-        text.contains("nothing was removed") && text.contains("one.edb"),
-        "{text}"
-    );
+    assert!(text.contains("nothing was removed") && text.contains("one.edb"), "{text}");
 
     let letter = scratch.join("log1/edbletter.log");
     fs::write(&letter, "hands off").unwrap();
@@ -160,9 +152,7 @@ fn a_finished_run_is_complete_and_its_report_can_be_made_again() {
     assert_eq!(names, wanted, "{}", said(&output));
     let result = json(&fs::read(folder.join("result.json")).unwrap());
     keeps_to_the_schema(&result);
-    let instances = result["storage"]["servers"][0]["instances"]
-        .as_array()
-        .unwrap();
+    let instances = result["storage"]["servers"][0]["instances"].as_array().unwrap();
     assert_eq!(instances.len(), 2);
     for instance in instances {
         assert!(instance["transactions"].as_u64() > Some(0), "{instance}");
@@ -192,24 +182,14 @@ fn a_finished_run_is_complete_and_its_report_can_be_made_again() {
         "Test ends: ",
     ];
     let places: Vec<_> = texts.iter().map(|text| log.find(text)).collect();
-    assert!(
-        places.iter().all(Option::is_some) && places.is_sorted(),
-        "{log}"
-    );
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{log}");
     let report = fs::read(folder.join("report.html")).unwrap();
     assert_eq!(report.windows(8).filter(|w| w == b"<figure>").count(), 4);
     fs::remove_file(folder.join("report.html")).unwrap();
-    let again = brunt(home.path())
-        .arg("report")
-        .arg(&folder)
-        .output()
-        .unwrap();
+    let again = brunt(home.path()).arg("report").arg(&folder).output().unwrap();
     assert!(again.status.success(), "{}", said(&again));
     let made_again = fs::read(folder.join("report.html")).unwrap();
-    assert!(
-        made_again == report,
-        "the same folder makes the same report"
-    );
+    assert!(made_again == report, "the same folder makes the same report");
     list(home.path(), &folder, &result);
 }
 
@@ -228,14 +208,8 @@ fn list(home: &Path, first: &Path, result: &Value) {
     let list = json(&both.stdout);
     assert_eq!(list["schema"], "brunt.runs/1");
     let reason = list["reason"].as_str().unwrap();
-    assert!(
-        reason.contains("a server is not added to itself"),
-        "{reason}"
-    );
-    assert_eq!(
-        list["runs"][0]["storage"]["achieved_iops"],
-        result["storage"]["achieved_iops"]
-    );
+    assert!(reason.contains("a server is not added to itself"), "{reason}");
+    assert_eq!(list["runs"][0]["storage"]["achieved_iops"], result["storage"]["achieved_iops"]);
     keeps_to_the_schema(&list["runs"][1]);
     let html = fs::read_to_string(home.join("both.html")).unwrap();
     assert!(html.contains("Nothing is added up"));
@@ -253,8 +227,8 @@ impl Drop for Victim {
 
 /// Starts a test and waits until some samples were recorded of everything that is looked at.
 ///
-/// A machine under load may starve a sample, in which no page is read, or hold the recorder up at a sync: so rows are waited for,
-/// not a time, and the test is far longer than they should take.
+/// A machine under load may starve a sample, in which no page is read, or hold the recorder up at a
+/// sync: so rows are waited for, not a time, and the test is far longer than they should take.
 fn recorded(home: &Path, duration: &str, samples: usize) -> (Victim, PathBuf) {
     let child = run(home, &["--duration", duration])
         .stdout(Stdio::null())
@@ -283,11 +257,7 @@ fn a_run_that_was_killed_has_a_report_of_what_there_was() {
     init(home.path());
     let (victim, folder) = recorded(home.path(), "40s", 2);
     drop(victim);
-    let report = brunt(home.path())
-        .args(["report", "--json"])
-        .arg(&folder)
-        .output()
-        .unwrap();
+    let report = brunt(home.path()).args(["report", "--json"]).arg(&folder).output().unwrap();
     assert!(report.status.success(), "{}", said(&report));
     let result = json(&report.stdout);
     keeps_to_the_schema(&result);
@@ -313,13 +283,10 @@ fn a_run_that_was_killed_has_a_report_of_what_there_was() {
 /// Rows of a stream in `counters.csv`: begin, length and count.
 fn rows(folder: &Path, stream: &str) -> Vec<(f64, f64, f64)> {
     let table = fs::read_to_string(folder.join("counters.csv")).unwrap();
-    let rows = table
-        .lines()
-        .map(|line| line.split(',').collect::<Vec<_>>());
+    let rows = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let rows = rows.filter(|row| row.get(2) == Some(&stream));
     let number = |text: &str| text.parse::<f64>().unwrap();
-    rows.map(|row| (number(row[0]), number(row[1]), number(row[3])))
-        .collect()
+    rows.map(|row| (number(row[0]), number(row[1]), number(row[3]))).collect()
 }
 
 #[test]
@@ -348,12 +315,7 @@ fn a_run_that_was_killed_can_be_carried_on_to_its_verdict() {
         let mut rules = result["rules"].as_array().unwrap().iter();
         rules.find(|rule| rule["id"] == id).unwrap().clone()
     };
-    for id in [
-        "pages-verified",
-        "records-verified",
-        "database-read-average",
-        "tail-operation",
-    ] {
+    for id in ["pages-verified", "records-verified", "database-read-average", "tail-operation"] {
         assert_ne!(rule(id)["outcome"], "not measured", "{id}");
     }
 
@@ -372,38 +334,23 @@ fn a_run_that_was_killed_can_be_carried_on_to_its_verdict() {
     let reads = &instance["details"]["databases"][0]["reads"]["count"];
     let counted: f64 = rows(&folder, "DB1.read").iter().map(|row| row.2).sum();
     assert_eq!(reads.as_f64(), Some(counted));
-    let operations: f64 = rows(&folder, "Instance-1.operation")
-        .iter()
-        .map(|row| row.2)
-        .sum();
+    let operations: f64 = rows(&folder, "Instance-1.operation").iter().map(|row| row.2).sum();
     assert_eq!(instance["transactions"].as_f64(), Some(operations));
 
     let again = resume(&folder, &[]);
     assert_eq!(again.status.code(), Some(2));
-    assert!(
-        said(&again).contains("was not interrupted"),
-        "{}",
-        said(&again)
-    );
-    let clean = brunt(home.path())
-        .args(["clean", "my.toml", "--yes"])
-        .output();
+    assert!(said(&again).contains("was not interrupted"), "{}", said(&again));
+    let clean = brunt(home.path()).args(["clean", "my.toml", "--yes"]).output();
     assert!(clean.unwrap().status.success());
     let gone = resume(&killed, &[]);
     assert_eq!(gone.status.code(), Some(2));
-    assert!(
-        said(&gone).contains("is not there any more"),
-        "{}",
-        said(&gone)
-    );
+    assert!(said(&gone).contains("is not there any more"), "{}", said(&gone));
 }
 
 #[test]
 fn the_template_names_every_key() {
-    let scenario = Document::new("my.toml", TEMPLATE, Path::new("/home/me"))
-        .unwrap()
-        .test(&[])
-        .unwrap();
+    let scenario =
+        Document::new("my.toml", TEMPLATE, Path::new("/home/me")).unwrap().test(&[]).unwrap();
     for line in scenario.to_toml().lines() {
         if let Some((key, _)) = line.split_once(" = ") {
             let named = TEMPLATE.lines().any(|line| {
@@ -419,10 +366,7 @@ fn the_template_names_every_key() {
 fn init_leaves_a_file_alone() {
     let home = TempDir::new().unwrap();
     fs::write(home.path().join("my.toml"), "mine").unwrap();
-    let init = brunt(home.path())
-        .args(["init", "my.toml"])
-        .output()
-        .unwrap();
+    let init = brunt(home.path()).args(["init", "my.toml"]).output().unwrap();
     assert_eq!(init.status.code(), Some(2));
     assert!(said(&init).contains("is left alone"), "{}", said(&init));
     let text = fs::read_to_string(home.path().join("my.toml")).unwrap();

@@ -1,4 +1,5 @@
-//! Tests in two shards, by the program itself on real files: judged as one test, and nothing is lost.
+//! Tests in two shards, by the program itself on real files: judged as one test, and nothing is
+//! lost.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -81,9 +82,7 @@ fn run_folder(home: &Path) -> Option<PathBuf> {
 /// The sum of the counts of these streams in `counters.csv`, for each sample.
 fn counts(folder: &Path, streams: &[&str]) -> Vec<(f64, u64)> {
     let table = fs::read_to_string(folder.join("counters.csv")).unwrap();
-    let rows = table
-        .lines()
-        .map(|line| line.split(',').collect::<Vec<_>>());
+    let rows = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let mut counts: Vec<(f64, u64)> = Vec::new();
     for row in rows.filter(|row| row.get(2).is_some_and(|stream| streams.contains(stream))) {
         let (begin, count) = (row[0].parse().unwrap(), row[3].parse::<u64>().unwrap());
@@ -98,30 +97,14 @@ fn counts(folder: &Path, streams: &[&str]) -> Vec<(f64, u64)> {
 /// Nothing is lost, and everything was looked at.
 fn is_sound(result: &Value) {
     let integrity = &result["storage"]["integrity"];
-    assert!(
-        integrity["records_checked"].as_u64() > Some(1_000),
-        "{integrity}"
-    );
+    assert!(integrity["records_checked"].as_u64() > Some(1_000), "{integrity}");
     for what in ["lost", "stale", "phantom", "torn"] {
         assert_eq!(integrity[what], 0, "{what}");
     }
-    let files = result["storage"]["servers"][0]["checksum"]
-        .as_array()
-        .unwrap();
-    let file = |name: &str| {
-        files
-            .iter()
-            .any(|f| f["file"].as_str().unwrap().ends_with(name))
-    };
-    assert!(
-        ["one.edb", "two.edb", "three.edb", "four.edb"]
-            .iter()
-            .all(|name| file(name))
-    );
-    assert!(
-        files.iter().all(|file| file["pages_bad"] == 0),
-        "{files:#?}"
-    );
+    let files = result["storage"]["servers"][0]["checksum"].as_array().unwrap();
+    let file = |name: &str| files.iter().any(|f| f["file"].as_str().unwrap().ends_with(name));
+    assert!(["one.edb", "two.edb", "three.edb", "four.edb"].iter().all(|name| file(name)));
+    assert!(files.iter().all(|file| file["pages_bad"] == 0), "{files:#?}");
 }
 
 #[test]
@@ -129,21 +112,12 @@ fn two_shards_are_judged_as_one_test_and_lose_nothing() {
     let home = home(SCENARIO);
     let output = brunt(home.path(), &[]).output().unwrap();
     let first = result(&output);
-    assert!(
-        said(&output).contains("shards        2, each with 1 instance"),
-        "{}",
-        said(&output)
-    );
+    assert!(said(&output).contains("shards        2, each with 1 instance"), "{}", said(&output));
     is_sound(&first);
     let setup = &first["storage"]["details"]["setup"];
-    assert_eq!(
-        (&setup["shards"], &setup["sessions"]),
-        (&Value::from(2), &Value::from(5))
-    );
+    assert_eq!((&setup["shards"], &setup["sessions"]), (&Value::from(2), &Value::from(5)));
     assert_eq!(setup["cache_bytes_max"], 8 << 20);
-    let instances = first["storage"]["servers"][0]["instances"]
-        .as_array()
-        .unwrap();
+    let instances = first["storage"]["servers"][0]["instances"].as_array().unwrap();
     assert_eq!(instances.len(), 2);
     let folder = run_folder(home.path()).unwrap();
     for (instance, log) in instances.iter().zip(["Instance 1", "Instance 2"]) {
@@ -151,22 +125,10 @@ fn two_shards_are_judged_as_one_test_and_lose_nothing() {
         assert!(instance["transactions"].as_u64() > Some(0), "{instance}");
     }
     for (whole, parts) in [
-        (
-            "database-read",
-            ["DB1.read", "DB2.read", "DB3.read", "DB4.read"].as_slice(),
-        ),
-        (
-            "database-write",
-            &["DB1.write", "DB2.write", "DB3.write", "DB4.write"],
-        ),
-        (
-            "log-write",
-            &["Instance-1.log-write", "Instance-2.log-write"],
-        ),
-        (
-            "operation-intended",
-            &["Instance-1.operation", "Instance-2.operation"],
-        ),
+        ("database-read", ["DB1.read", "DB2.read", "DB3.read", "DB4.read"].as_slice()),
+        ("database-write", &["DB1.write", "DB2.write", "DB3.write", "DB4.write"]),
+        ("log-write", &["Instance-1.log-write", "Instance-2.log-write"]),
+        ("operation-intended", &["Instance-1.operation", "Instance-2.operation"]),
     ] {
         let whole = counts(&folder, &[whole]);
         assert!(whole.len() >= 10, "one row for each sample: {whole:?}");
@@ -202,10 +164,7 @@ fn what_stands_in_the_way_of_one_shard_is_the_error_of_the_run() {
     let output = brunt(home.path(), &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let text = said(&output);
-    assert!(
-        text.contains("four.edb: this is not a file of brunt"),
-        "{text}"
-    );
+    assert!(text.contains("four.edb: this is not a file of brunt"), "{text}");
     let scratch = home.path().join("scratch");
     assert!(!scratch.join("one.edb").exists(), "nothing was created");
 }

@@ -51,10 +51,7 @@ fn a_load_of_which_nothing_came_back_says_so() {
         .current_dir(home.path())
         .arg("simulate")
         .arg(scenario)
-        .args([
-            "--set=array.front.transport=fc8",
-            "--set=array.front.latency=1h",
-        ])
+        .args(["--set=array.front.transport=fc8", "--set=array.front.latency=1h"])
         .arg("--quiet")
         .output()
         .unwrap();

@@ -9,23 +9,18 @@ use tempfile::TempDir;
 
 const EXAMPLE: &str = include_str!("../../../examples/mail-on-pool.toml");
 
-/// The example, made small enough for a test: small databases, small pages, everything within a minute.
+/// The example, made small enough for a test: small databases, small pages, everything within a
+/// minute.
 fn small() -> String {
     let mut text = EXAMPLE.to_owned();
     for (from, to) in [
         ("\"12 GiB\"", "\"96 MiB\""),
         ("\"20min\"", "\"50s\""),
         ("\"2min\"", "\"2s\""),
-        (
-            "\"64 MiB\"\ncache_max = \"256 MiB\"",
-            "\"6 MiB\"\ncache_max = \"12 MiB\"",
-        ),
+        ("\"64 MiB\"\ncache_max = \"256 MiB\"", "\"6 MiB\"\ncache_max = \"12 MiB\""),
         ("size = \"15 MiB\"", "size = \"1 MiB\""),
         ("drive_size = \"8 GB\"", "drive_size = \"120 MB\""),
-        (
-            "write = \"256 MiB\"\nread = \"64 MiB\"",
-            "write = \"4 MiB\"\nread = \"2 MiB\"",
-        ),
+        ("write = \"256 MiB\"\nread = \"64 MiB\"", "write = \"4 MiB\"\nread = \"2 MiB\""),
         ("balance_every = \"3min\"", "balance_every = \"5s\""),
         ("balance_gap = \"4ms\"", "balance_gap = \"1ms\""),
         ("at = \"4min\"", "at = \"10s\""),
@@ -65,18 +60,13 @@ fn simulate(scenario: &str, more: &[&str]) -> Simulated {
     command.args(["simulate", "pool.toml", "--out", "out"]);
     let output = command.args(more).output().unwrap();
     let folder = only_folder(&home.path().join("out"));
-    Simulated {
-        folder,
-        output,
-        _home: home,
-    }
+    Simulated { folder, output, _home: home }
 }
 
 /// The one folder of a simulation; no folder when there is none.
 fn only_folder(out: &Path) -> PathBuf {
     let mut runs = fs::read_dir(out).into_iter().flatten();
-    runs.next()
-        .map_or(PathBuf::new(), |run| run.unwrap().path())
+    runs.next().map_or(PathBuf::new(), |run| run.unwrap().path())
 }
 
 fn array(result: &Value) -> &Value {
@@ -101,38 +91,20 @@ fn what_befalls_a_pool_under_a_test_is_told_with_its_cost() {
         }
         let pages = &array(&result)["pages"];
         let count = |key: &str| pages[key].as_u64().unwrap();
-        for key in [
-            "redirected",
-            "map_writes",
-            "around_bytes",
-            "moved",
-            "copied_bytes",
-        ] {
+        for key in ["redirected", "map_writes", "around_bytes", "moved", "copied_bytes"] {
             assert!(count(key) > 0, "{engine}, {key}: {pages}");
         }
         assert_eq!(count("refused"), 0, "{engine}: {pages}");
         let joined = &pages["members"][3];
         assert_eq!(joined["used_before"], 0.0, "{engine}: {joined}");
         assert!(joined["used"].as_f64().unwrap() > 0.0, "{engine}: {joined}");
-        // Snapshots that are gone have no line, the other LUNs have pages for the databases at least.
+        // Snapshots that are gone have no line, the other LUNs have pages for the databases at
+        // least.
         let luns = pages["luns"].as_array().unwrap();
         assert_eq!(luns.len(), 3, "{engine}: {pages}");
-        assert!(
-            luns[0]["room_bytes"].as_u64().unwrap() >= 96 << 20,
-            "{pages}"
-        );
-        for words in [
-            "room",
-            "pages moved",
-            "redirected",
-            "thin LUNs",
-            "what happened",
-        ] {
-            assert!(
-                run.said().contains(words),
-                "{engine}, {words}: {}",
-                run.said()
-            );
+        assert!(luns[0]["room_bytes"].as_u64().unwrap() >= 96 << 20, "{pages}");
+        for words in ["room", "pages moved", "redirected", "thin LUNs", "what happened"] {
+            assert!(run.said().contains(words), "{engine}, {words}: {}", run.said());
         }
         let report = fs::read_to_string(run.folder.join("report.html")).unwrap();
         for title in ["LUNs in pages", "Incidents"] {
@@ -156,7 +128,8 @@ fn databases_without_content_lie_on_drives_from_the_beginning() {
 
 #[test]
 fn a_pool_that_fills_up_ends_the_test_as_a_full_volume_does() {
-    // The databases need 192 of 360 MB. A page that a snapshot shares needs another one, and there is a snapshot every second.
+    // The databases need 192 of 360 MB. A page that a snapshot shares needs another one, and there
+    // is a snapshot every second.
     let mut text = small().replace("drive_size = \"120 MB\"", "drive_size = \"40 MB\"");
     for second in 3..12 {
         text.push_str(&format!(
@@ -167,23 +140,10 @@ fn a_pool_that_fills_up_ends_the_test_as_a_full_volume_does() {
         let run = simulate(&text, &[engine]);
         let result = run.result();
         assert_eq!(result["verdict"], "error", "{engine}: {}", run.said());
-        assert_eq!(
-            run.output.status.code(),
-            Some(2),
-            "{engine}: {}",
-            run.said()
-        );
-        assert!(
-            run.said()
-                .contains("no space left on the volume (ESE -1808)"),
-            "{}",
-            run.said()
-        );
+        assert_eq!(run.output.status.code(), Some(2), "{engine}: {}", run.said());
+        assert!(run.said().contains("no space left on the volume (ESE -1808)"), "{}", run.said());
         let notes = array(&result)["notes"].to_string();
-        assert!(
-            notes.contains("pool full: writes that need a new page fail"),
-            "{notes}"
-        );
+        assert!(notes.contains("pool full: writes that need a new page fail"), "{notes}");
         let pages = &array(&result)["pages"];
         assert!(pages["refused"].as_u64().unwrap() > 0, "{engine}: {pages}");
     }

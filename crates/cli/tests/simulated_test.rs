@@ -1,4 +1,5 @@
-//! Tests on modelled storage, by the program itself: what they leave, and that they can be repeated.
+//! Tests on modelled storage, by the program itself: what they leave, and that they can be
+//! repeated.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -59,15 +60,7 @@ fn result(folder: &Path) -> Value {
 /// The result without what equal seeds may differ in.
 fn repeatable(mut value: Value) -> Value {
     if let Value::Object(fields) = &mut value {
-        for key in [
-            "started",
-            "ended",
-            "wall_seconds",
-            "host",
-            "tool",
-            "run_folder",
-            "command",
-        ] {
+        for key in ["started", "ended", "wall_seconds", "host", "tool", "run_folder", "command"] {
             fields.remove(key);
         }
         for field in fields.values_mut() {
@@ -115,9 +108,8 @@ fn equal_seeds_give_equal_results_also_from_the_run_folder() {
 
 #[test]
 fn an_incident_after_the_end_is_refused() {
-    let home = home(&format!(
-        "{EXAMPLE}\n[[event]]\nat = \"9h\"\nwhat = \"drive fails\"\ndrive = 3\n"
-    ));
+    let home =
+        home(&format!("{EXAMPLE}\n[[event]]\nat = \"9h\"\nwhat = \"drive fails\"\ndrive = 3\n"));
     let output = simulate(home.path(), "mail.toml", "a", &[]);
     let said = said(&output);
     let why =
@@ -142,12 +134,8 @@ fn the_load_while_degraded_stands_beside_that_of_the_whole_test() {
     };
     let all = reads(&states[2]);
     assert!((reads(&states[0]) + reads(&states[1]) - all).abs() < 0.01 * all);
-    let instances = result["storage"]["servers"][0]["instances"]
-        .as_array()
-        .unwrap();
-    let counted = instances
-        .iter()
-        .map(|one| one["db_read_latency"]["count"].as_f64().unwrap());
+    let instances = result["storage"]["servers"][0]["instances"].as_array().unwrap();
+    let counted = instances.iter().map(|one| one["db_read_latency"]["count"].as_f64().unwrap());
     assert!((counted.sum::<f64>() - all).abs() < 0.5);
     let text = said(&output);
     assert!(text.contains("by the state of the groups\n"), "{text}");
@@ -167,25 +155,15 @@ fn the_model_agrees_with_what_the_server_saw() {
     let array = &model["arrays"][0];
     let asked = array["asked"].as_array().unwrap();
     let asked = |what: &str| asked.iter().find(|asked| asked["what"] == what).unwrap();
-    let instances = result["storage"]["servers"][0]["instances"]
-        .as_array()
-        .unwrap();
-    let sum = |key: &str| {
-        instances
-            .iter()
-            .map(|i| i[key].as_f64().unwrap())
-            .sum::<f64>()
-    };
+    let instances = result["storage"]["servers"][0]["instances"].as_array().unwrap();
+    let sum = |key: &str| instances.iter().map(|i| i[key].as_f64().unwrap()).sum::<f64>();
     for (what, key) in [
         ("database read", "db_reads_per_s"),
         ("database write", "db_writes_per_s"),
         ("log write", "log_writes_per_s"),
     ] {
         let (array, server) = (asked(what)["per_s"].as_f64().unwrap(), sum(key));
-        assert!(
-            (array / server - 1.0).abs() < 0.02,
-            "{what}: {array} and {server}"
-        );
+        assert!((array / server - 1.0).abs() < 0.02, "{what}: {array} and {server}");
     }
     let read = asked("database read");
     let parts = read["parts"].as_array().unwrap();
@@ -202,19 +180,11 @@ fn the_model_agrees_with_what_the_server_saw() {
 #[test]
 fn a_pause_leaves_sessions_idle_half_their_time() {
     let home = home(EXAMPLE);
-    simulate(
-        home.path(),
-        "mail.toml",
-        "a",
-        &["--set=test.scheduling=pause 1"],
-    );
+    simulate(home.path(), "mail.toml", "a", &["--set=test.scheduling=pause 1"]);
     let result = result(&only_folder(&home.path().join("a")));
     let idle = &result["storage"]["details"]["model"]["sessions"]["held_back"];
     assert!((idle.as_f64().unwrap() - 0.5).abs() < 0.02, "{idle}");
-    assert_eq!(
-        result["storage"]["details"]["model"]["scheduling"],
-        "pause 1"
-    );
+    assert_eq!(result["storage"]["details"]["model"]["scheduling"], "pause 1");
 }
 
 #[test]
@@ -236,12 +206,7 @@ fn several_servers_share_the_storage_and_have_folders_of_their_own() {
     };
     let all = result["storage"]["achieved_iops"].as_f64().unwrap();
     assert!((rate(&servers[0]) + rate(&servers[1]) - all).abs() < 1e-6);
-    for name in [
-        "ANNA/counters.csv",
-        "BERT/result.json",
-        "counters.csv",
-        "events.log",
-    ] {
+    for name in ["ANNA/counters.csv", "BERT/result.json", "counters.csv", "events.log"] {
         assert!(folder.join(name).exists(), "{name}");
     }
     let log = fs::read_to_string(folder.join("latency.hlog")).unwrap();
@@ -268,12 +233,7 @@ fn a_sweep_has_a_row_for_each_value_and_a_curve() {
         fs::read_to_string(folder.join(file)).unwrap()
     };
     let page = read("report.html");
-    for part in [
-        "<svg",
-        sentence,
-        "--sweep=test.sessions=1..3",
-        "[[instance]]",
-    ] {
+    for part in ["<svg", sentence, "--sweep=test.sessions=1..3", "[[instance]]"] {
         assert!(page.contains(part), "{part}");
     }
     let csv = read("points.csv");
@@ -304,17 +264,11 @@ fn a_sweep_of_round_trips_says_how_far_apart_sites_may_be() {
     let log_ms = |point: &Value| point["log_write_ms"].as_f64().unwrap();
     for (point, round_trip) in points.iter().zip([0.0, 10.0, 20.0]) {
         let (all, lost) = (log_ms(point), log_ms(&point["one_path_lost"]));
-        assert!(
-            all >= 2.0 * round_trip && lost >= all,
-            "{all} and {lost} ms"
-        );
+        assert!(all >= 2.0 * round_trip && lost >= all, "{all} and {lost} ms");
     }
     for (series, points) in [
         ("all_paths", points.iter().collect::<Vec<_>>()),
-        (
-            "one_path_lost",
-            points.iter().map(|point| &point["one_path_lost"]).collect(),
-        ),
+        ("one_path_lost", points.iter().map(|point| &point["one_path_lost"]).collect()),
     ] {
         // The average of log writes may be 10 ms.
         let found = &json["found"]["round_trip"][series];
@@ -338,29 +292,18 @@ fn a_replicated_test_says_what_bandwidth_it_needs() {
     let home = home(&format!("{EXAMPLE}{REPLICATED}"));
     let output = simulate(home.path(), "mail.toml", "a", &[]);
     let said = said(&output);
-    for part in [
-        "replicated writes need ",
-        " in the busiest sample",
-        "OC3",
-        "all logs",
-        "24 h",
-    ] {
+    for part in ["replicated writes need ", " in the busiest sample", "OC3", "all logs", "24 h"] {
         assert!(said.contains(part), "{part}: {said}");
     }
     let result = result(&only_folder(&home.path().join("a")));
     let model = &result["storage"]["details"]["model"];
     let replication = &model["arrays"][0]["replication"];
     let rate = |of: &Value, what: &str| of["writes"][what].as_f64().unwrap();
-    let (mean, busiest) = (
-        rate(replication, "bytes_per_s_mean"),
-        rate(replication, "bytes_per_s_busiest"),
-    );
+    let (mean, busiest) =
+        (rate(replication, "bytes_per_s_mean"), rate(replication, "bytes_per_s_busiest"));
     assert!(0.0 < mean && mean <= busiest, "{replication}");
     let groups = replication["groups"].as_array().unwrap();
-    let sum: f64 = groups
-        .iter()
-        .map(|group| rate(group, "bytes_per_s_mean"))
-        .sum();
+    let sum: f64 = groups.iter().map(|group| rate(group, "bytes_per_s_mean")).sum();
     assert!((sum / mean - 1.0).abs() < 1e-9, "{replication}");
 }
 
@@ -370,14 +313,9 @@ fn a_run_that_breaks_is_no_pass() {
     let said_of = |more: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
         command.current_dir(home.path()).env("NO_COLOR", "1");
-        command
-            .args(["simulate", "mail.toml", "--duration=20s"])
-            .args(&SMALL[1..]);
+        command.args(["simulate", "mail.toml", "--duration=20s"]).args(&SMALL[1..]);
         // No stalls, so that no rule fails before databases have outgrown their reserve.
-        command.args([
-            "--set=profile.cache_min=16MiB",
-            "--set=profile.cache_max=64MiB",
-        ]);
+        command.args(["--set=profile.cache_min=16MiB", "--set=profile.cache_max=64MiB"]);
         command.arg("--set=limits.reserve_percent=0");
         said(&command.args(more).output().unwrap())
     };
@@ -414,21 +352,16 @@ fn a_value_that_does_not_fit_is_a_row_and_the_others_stay() {
 #[test]
 fn the_largest_number_of_mailboxes_lies_between_one_that_passes_and_one_that_does_not() {
     // Cache enough for no stalls: the rate decides.
-    let text = EXAMPLE
-        .replace("database_size = \"40 GiB\"\n", "")
-        .replace("scheduling = \"none\"\n", "");
-    let home = home(&format!(
-        "{text}\n[mailboxes]\ncount = 400\nquota = \"40 KiB\"\nio_per_s = 1.0\n"
-    ));
+    let text =
+        EXAMPLE.replace("database_size = \"40 GiB\"\n", "").replace("scheduling = \"none\"\n", "");
+    let home =
+        home(&format!("{text}\n[mailboxes]\ncount = 400\nquota = \"40 KiB\"\nio_per_s = 1.0\n"));
     let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
     command.current_dir(home.path());
     // With the twin: on a machine under load ten points of the engine itself took minutes.
     command.args(["simulate", "mail.toml", "--until-fail"]);
     command.args(["--duration=4s", "--set=test.min_warmup=2s"]);
-    command.args([
-        "--set=profile.cache_min=2MiB",
-        "--set=profile.cache_max=8MiB",
-    ]);
+    command.args(["--set=profile.cache_min=2MiB", "--set=profile.cache_max=8MiB"]);
     let output = command.output().unwrap();
     let text = String::from_utf8(output.stdout.clone()).unwrap();
     let folder = only_folder(&home.path().join("runs"));

@@ -1,5 +1,6 @@
-//! Somebody cuts a database off while a test works on it: the test fails and says with which ESE error, there are a result and a
-//! report, and the next run refuses the database by name instead of working on what is left.
+//! Somebody cuts a database off while a test works on it: the test fails and says with which ESE
+//! error, there are a result and a report, and the next run refuses the database by name instead of
+//! working on what is left.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -25,10 +26,7 @@ fn brunt(home: &Path) -> Command {
         // Ten times a sample: long after one was seen, sessions still meet what is missing.
         "--duration=30s",
     ]);
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
@@ -43,9 +41,7 @@ fn recorded(home: &Path, run: &mut Child) -> PathBuf {
         let ended = run.try_wait().unwrap();
         assert!(ended.is_none(), "it ended by itself: {ended:?}");
         thread::sleep(Duration::from_millis(50));
-        let Some(Ok(folder)) = fs::read_dir(home.join("runs"))
-            .ok()
-            .and_then(|mut f| f.next())
+        let Some(Ok(folder)) = fs::read_dir(home.join("runs")).ok().and_then(|mut f| f.next())
         else {
             continue;
         };
@@ -70,18 +66,12 @@ fn a_database_that_is_cut_off_fails_the_test_and_is_refused_afterwards() {
     let output = run.wait_with_output().unwrap();
     let text = said(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(
-        text.contains("db1/one.edb") && text.contains("(ESE -"),
-        "{text}"
-    );
+    assert!(text.contains("db1/one.edb") && text.contains("(ESE -"), "{text}");
     let result = fs::read(folder.join("result.json")).unwrap();
     let result: Value = serde_json::from_slice(&result).unwrap();
     assert_eq!(result["verdict"], "fail");
     let rules = result["rules"].as_array().unwrap();
-    let errors = rules
-        .iter()
-        .find(|rule| rule["id"] == RuleId::IoErrors.name().id)
-        .unwrap();
+    let errors = rules.iter().find(|rule| rule["id"] == RuleId::IoErrors.name().id).unwrap();
     assert_eq!(errors["outcome"], "failed", "{errors}");
     assert!(folder.join("report.html").exists());
 

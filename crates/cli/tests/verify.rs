@@ -1,5 +1,5 @@
-//! `brunt verify` on files of the real world: what is said about a sound database, a damaged one, and a repairable one, and
-//! that looking changes nothing.
+//! `brunt verify` on files of the real world: what is said about a sound database, a damaged one,
+//! and a repairable one, and that looking changes nothing.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,8 @@ use brunt_units::{DatabaseTime, PageNumber, PageSize};
 const SIZE: PageSize = PageSize::KIB_8;
 const PAGES: u32 = 16;
 
-/// A closed database that owns its pages and holds no table: the root and its two space trees, and blank pages.
+/// A closed database that owns its pages and holds no table: the root and its two space trees, and
+/// blank pages.
 fn database() -> Vec<u8> {
     let signature = Signature::ours(7, Stamp::from_unix_millis(1), RunId(5));
     let mut header = DatabaseHeader::new(SIZE, signature);
@@ -30,19 +31,12 @@ fn database() -> Vec<u8> {
         parent: PageNumber::NONE,
         non_unique: false,
         second_version: false,
-        kind: SpaceKind::Multiple {
-            owned_root: PageNumber(2),
-        },
+        kind: SpaceKind::Multiple { owned_root: PageNumber(2) },
     };
     // The catalog, in which no table is written yet.
-    let catalog = SpaceHeader {
-        parent: PageNumber(1),
-        kind: SpaceKind::Single { free: 0 },
-        ..space
-    };
-    let root = PageFlags::ALWAYS
-        .with(PageFlags::ROOT)
-        .with(PageFlags::LEAF);
+    let catalog =
+        SpaceHeader { parent: PageNumber(1), kind: SpaceKind::Single { free: 0 }, ..space };
+    let root = PageFlags::ALWAYS.with(PageFlags::ROOT).with(PageFlags::LEAF);
     let tree = root.with(PageFlags::SPACE_TREE);
     let extent = |first, pages| Extent::starting_at(PageNumber(first), pages);
     let pages: [(u32, PageFlags, Vec<u8>, Option<Extent>); 4] = [
@@ -73,11 +67,7 @@ fn put(bytes: &mut [u8], page: u32, content: &[u8]) {
 }
 
 fn brunt(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_brunt"))
-        .args(arguments)
-        .current_dir(folder)
-        .output()
-        .unwrap()
+    Command::new(env!("CARGO_BIN_EXE_brunt")).args(arguments).current_dir(folder).output().unwrap()
 }
 
 /// Stdout with the last column, the speed, taken off.
@@ -105,10 +95,7 @@ fn a_sound_database_passes_and_is_left_alone() {
          \n\
          PASS  1 file intact"
     );
-    assert_eq!(
-        (output.status.code(), output.stderr.as_slice()),
-        (Some(0), &b""[..])
-    );
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
     assert_eq!(fs::read(&path).unwrap(), database());
     let names = fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(names, 1, "nothing was left beside it");
@@ -123,10 +110,7 @@ fn damage_is_named_and_fails() {
     bytes[offset(3) + 100] ^= 0xFF;
     fs::write(folder.path().join("bad.edb"), bytes).unwrap();
     fs::write(folder.path().join("good.edb"), database()).unwrap();
-    let output = brunt(
-        folder.path(),
-        &["verify", "bad.edb", "good.edb", "none.edb"],
-    );
+    let output = brunt(folder.path(), &["verify", "bad.edb", "good.edb", "none.edb"]);
     let said = said(&output);
     assert!(
         said.contains(
@@ -159,36 +143,22 @@ fn json_has_a_line_for_each_file() {
     let output = brunt(folder.path(), &["verify", "--json", "bit.edb", "none.edb"]);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stdout).unwrap();
-    let lines: Vec<serde_json::Value> = text
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let [bit, none] = &lines[..] else {
         panic!("{text}");
     };
     assert_eq!(bit["schema_version"], 1);
     assert_eq!(bit["file"], "bit.edb");
-    assert_eq!(
-        (&bit["kind"], &bit["page_bytes"]),
-        (&"database".into(), &8192.into())
-    );
+    assert_eq!((&bit["kind"], &bit["page_bytes"]), (&"database".into(), &8192.into()));
     assert_eq!(bit["state"], "clean shutdown");
     assert_eq!(bit["judged"], true);
-    assert_eq!(
-        (&bit["pages_seen"], &bit["pages_bad"]),
-        (&18.into(), &0.into())
-    );
-    assert_eq!(
-        (&bit["pages_correctable"], &bit["pages_wrong_number"]),
-        (&1.into(), &0.into())
-    );
+    assert_eq!((&bit["pages_seen"], &bit["pages_bad"]), (&18.into(), &0.into()));
+    assert_eq!((&bit["pages_correctable"], &bit["pages_wrong_number"]), (&1.into(), &0.into()));
     assert_eq!(bit["bytes"], 18 * 8192);
     assert!(bit["seconds"].as_f64().unwrap() > 0.0);
     let finding = &bit["findings"][0];
-    assert_eq!(
-        (&finding["page"], &finding["ese_error"]),
-        (&1.into(), &(-1018).into())
-    );
+    assert_eq!((&finding["page"], &finding["ese_error"]), (&1.into(), &(-1018).into()));
     assert_eq!(finding["offset_bytes"], 16384);
     assert_eq!(none["error"], "no such file or directory");
 }
@@ -200,10 +170,7 @@ fn a_file_that_is_no_database_is_not_judged() {
     let output = brunt(folder.path(), &["verify", "letter.txt", "."]);
     assert_eq!(output.status.code(), Some(2));
     let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        stderr.contains("error: letter.txt: not an ESE database"),
-        "{stderr}"
-    );
+    assert!(stderr.contains("error: letter.txt: not an ESE database"), "{stderr}");
     assert!(stderr.contains("error: .: "), "{stderr}");
 }
 

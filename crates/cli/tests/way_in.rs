@@ -1,4 +1,5 @@
-//! The way in: `init` writes a scenario for storage that is there, and `run --check` says what a run of it would do.
+//! The way in: `init` writes a scenario for storage that is there, and `run --check` says what a
+//! run of it would do.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,10 +10,7 @@ use tempfile::TempDir;
 
 fn brunt(home: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
-    command
-        .current_dir(home)
-        .args(arguments)
-        .env("NO_COLOR", "1");
+    command.current_dir(home).args(arguments).env("NO_COLOR", "1");
     command.output().unwrap()
 }
 
@@ -46,12 +44,7 @@ fn a_check_says_what_a_run_would_do_and_writes_nothing() {
     let check = || brunt(home.path(), &["run", "--check", "t.toml"]);
     let output = check();
     let plan = said(&output.stdout);
-    assert_eq!(
-        output.status.code(),
-        Some(0),
-        "{plan}{}",
-        said(&output.stderr)
-    );
+    assert_eq!(output.status.code(), Some(0), "{plan}{}", said(&output.stderr));
     assert_eq!(listing(home.path()), before);
     for wanted in [
         "databases     create DB1, 8 MiB   /",
@@ -68,24 +61,14 @@ fn a_check_says_what_a_run_would_do_and_writes_nothing() {
     }
     // What a run foresees is what the check foresees.
     let refused = brunt(home.path(), &["run", "t.toml", "--require-qualified"]);
-    let checked = brunt(
-        home.path(),
-        &["run", "t.toml", "--check", "--require-qualified"],
-    );
+    let checked = brunt(home.path(), &["run", "t.toml", "--check", "--require-qualified"]);
     let last = |output: &Output| said(&output.stderr).lines().last().unwrap().to_owned();
-    assert_eq!(
-        (refused.status.code(), checked.status.code()),
-        (Some(2), Some(2))
-    );
+    assert_eq!((refused.status.code(), checked.status.code()), (Some(2), Some(2)));
     assert!(last(&refused).starts_with("error: the result will not qualify: measured for 1 s"));
     assert_eq!(last(&refused), last(&checked));
     // Then there are databases.
     let run = brunt(home.path(), &["run", "t.toml", "--quiet"]);
-    assert!(
-        run.status.code().is_some_and(|code| code < 2),
-        "{}",
-        said(&run.stderr)
-    );
+    assert!(run.status.code().is_some_and(|code| code < 2), "{}", said(&run.stderr));
     let before = listing(home.path());
     let plan = said(&check().stdout);
     assert!(plan.contains("databases     open DB1, "), "{plan}");
@@ -137,10 +120,7 @@ fn a_check_of_an_array_simulates_nothing() {
         ("arrays/raid5-rebuilding.toml", "raid5"),
     ] {
         let example = examples.join(example);
-        let output = brunt(
-            home.path(),
-            &["simulate", "--check", example.to_str().unwrap()],
-        );
+        let output = brunt(home.path(), &["simulate", "--check", example.to_str().unwrap()]);
         let plan = said(&output.stdout);
         assert_eq!(output.status.code(), Some(0), "{}", said(&output.stderr));
         assert!(plan.contains(wanted), "{plan}");
@@ -182,11 +162,7 @@ fn init(home: &Path, file: &str, mailboxes: &str, quota: &str) -> Output {
 /// The number behind the first `flag` in `text`.
 fn number(text: &str, flag: &str) -> Option<u64> {
     let (_, rest) = text.split_once(flag)?;
-    let digits: String = rest
-        .trim_start()
-        .chars()
-        .take_while(char::is_ascii_digit)
-        .collect();
+    let digits: String = rest.trim_start().chars().take_while(char::is_ascii_digit).collect();
     digits.parse().ok()
 }
 
@@ -208,9 +184,7 @@ fn init_sizes_a_test_for_given_volumes() {
     let plan = said(&check.stdout);
     assert_eq!(check.status.code(), Some(0), "{}", said(&check.stderr));
     let reasons = |text: &str| -> Vec<String> {
-        let lines = text
-            .lines()
-            .skip_while(|line| !line.starts_with("qualifies"));
+        let lines = text.lines().skip_while(|line| !line.starts_with("qualifies"));
         let lines =
             lines.take_while(|line| line.starts_with("qualifies") || line.starts_with("   "));
         lines.map(str::to_owned).collect()
@@ -226,10 +200,7 @@ fn init_sizes_a_test_for_given_volumes() {
     let output = init(home.path(), "large.toml", &enough.to_string(), "1MiB");
     let text = said(&output.stderr);
     assert!(text.contains("\nqualifies     if it passes"), "{text}");
-    let check = brunt(
-        home.path(),
-        &["run", "large.toml", "--check", "--require-qualified"],
-    );
+    let check = brunt(home.path(), &["run", "large.toml", "--check", "--require-qualified"]);
     assert_eq!(check.status.code(), Some(0), "{}", said(&check.stderr));
     let output = init(home.path(), "less.toml", &(enough - 1).to_string(), "1MiB");
     assert!(said(&output.stderr).contains("\nqualifies     no: "));
@@ -241,10 +212,7 @@ fn init_says_how_many_mailboxes_fit() {
     let output = init(home.path(), "mail.toml", "120000", "1GiB");
     let text = said(&output.stderr);
     assert_eq!(output.status.code(), Some(2));
-    assert!(
-        text.starts_with("error: 120,000 mailboxes of 1 GiB do not fit\n  /"),
-        "{text}"
-    );
+    assert!(text.starts_with("error: 120,000 mailboxes of 1 GiB do not fit\n  /"), "{text}");
     // Nothing was made.
     assert_eq!(listing(home.path()).len(), 3);
     // Other tests take room meanwhile.
@@ -270,31 +238,11 @@ fn init_refuses_what_it_cannot_do_and_makes_nothing() {
         "a test of storage needs --quota, --lun\n  for example: brunt init mail.toml --mailboxes 4000",
     );
     refused(
-        &[
-            "init",
-            "mail.toml",
-            "--mailboxes",
-            "5",
-            "--quota",
-            "1GiB",
-            "--lun",
-            "d",
-            "--log",
-            "e",
-        ],
+        &["init", "mail.toml", "--mailboxes", "5", "--quota", "1GiB", "--lun", "d", "--log", "e"],
         "/d: there is no such folder\n  mount the volume first, or: mkdir -p ",
     );
     refused(
-        &[
-            "init",
-            "mail.toml",
-            "--mailboxes",
-            "5",
-            "--quota",
-            "1G",
-            "--lun",
-            "a",
-        ],
+        &["init", "mail.toml", "--mailboxes", "5", "--quota", "1G", "--lun", "a"],
         "did you mean \"1 GiB\"",
     );
     refused(&["init", "mail.toml", "--log", "c"], "--mailboxes");
@@ -324,23 +272,11 @@ fn init_refuses_what_it_cannot_do_and_makes_nothing() {
         ],
         "--io-per-mailbox",
     );
-    refused(
-        &["init", "mail.toml", "--array", "--lun", "a"],
-        "cannot be used with",
-    );
+    refused(&["init", "mail.toml", "--array", "--lun", "a"], "cannot be used with");
     assert_eq!(listing(home.path()), before);
     fs::write(home.path().join("mail.toml"), "mine").unwrap();
     refused(
-        &[
-            "init",
-            "mail.toml",
-            "--mailboxes",
-            "500",
-            "--quota",
-            "1MiB",
-            "--lun",
-            "a",
-        ],
+        &["init", "mail.toml", "--mailboxes", "500", "--quota", "1MiB", "--lun", "a"],
         "is left alone",
     );
     assert_eq!(listing(home.path()).len(), before.len() + 1);
@@ -390,22 +326,9 @@ fn the_array_that_init_writes_simulates() {
     let home = TempDir::new().unwrap();
     let output = brunt(home.path(), &["init", "--array", "array.toml"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output.stderr));
-    let small = [
-        "--set",
-        "test.min_warmup=0s",
-        "--duration",
-        "1min",
-        "--quiet",
-    ];
-    let output = brunt(
-        home.path(),
-        &[&["simulate", "array.toml"][..], &small].concat(),
-    );
-    assert!(
-        output.status.code().is_some_and(|code| code < 2),
-        "{}",
-        said(&output.stderr)
-    );
+    let small = ["--set", "test.min_warmup=0s", "--duration", "1min", "--quiet"];
+    let output = brunt(home.path(), &[&["simulate", "array.toml"][..], &small].concat());
+    assert!(output.status.code().is_some_and(|code| code < 2), "{}", said(&output.stderr));
 }
 
 const ORG: &str = "[profile]\nversion = \"exchange-2016\"\n[org]\nservers = 2\ncopies = 2\nfailures = 1\n\
@@ -420,20 +343,13 @@ fn a_sized_design_is_written_whole_and_once_and_is_simulated() {
     let written = size(&["--write", "design.toml"]);
     assert!(written.status.success(), "{written:?}");
     let talk = said(&written.stderr);
-    assert!(
-        talk.contains("brunt simulate design.toml --set 'event=[{"),
-        "{talk}"
-    );
+    assert!(talk.contains("brunt simulate design.toml --set 'event=[{"), "{talk}");
     let names = |home: &Path| listing(home).len();
     assert_eq!(names(home.path()), 2);
     let again = size(&["--write", "design.toml"]);
     assert_eq!(again.status.code(), Some(2));
     assert!(said(&again.stderr).contains("is left alone"));
-    assert!(
-        size(&["--write", "design.toml", "--force"])
-            .status
-            .success()
-    );
+    assert!(size(&["--write", "design.toml", "--force"]).status.success());
     // A wrong organisation writes nothing.
     let wrong = size(&["--write", "other.toml", "--set", "mailboxes.count=0"]);
     assert_eq!(wrong.status.code(), Some(2));
@@ -453,15 +369,8 @@ fn a_sized_design_is_written_whole_and_once_and_is_simulated() {
         ],
     );
     let shown = said(&simulated.stdout);
-    assert!(
-        matches!(simulated.status.code(), Some(0 | 1)),
-        "{shown}{}",
-        said(&simulated.stderr)
-    );
-    assert!(
-        shown.contains("drive 0 of databases 1 fails") || shown.contains("rebuild"),
-        "{shown}"
-    );
+    assert!(matches!(simulated.status.code(), Some(0 | 1)), "{shown}{}", said(&simulated.stderr));
+    assert!(shown.contains("drive 0 of databases 1 fails") || shown.contains("rebuild"), "{shown}");
 }
 
 #[test]
@@ -472,25 +381,13 @@ fn what_a_search_finds_passes_a_simulation_and_is_written() {
         "{org}[search]\ndrives = [\"savvio-10k6-900-sas\"]\nlevels = [\"raid10\"]\ngroup_max = 4\n"
     );
     fs::write(home.path().join("org.toml"), text).unwrap();
-    let output = brunt(
-        home.path(),
-        &[
-            "size",
-            "org.toml",
-            "--search",
-            "--write",
-            "design.toml",
-            "--json",
-        ],
-    );
+    let output =
+        brunt(home.path(), &["size", "org.toml", "--search", "--write", "design.toml", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output.stderr));
     let result: serde_json::Value = serde_json::from_str(&said(&output.stdout)).unwrap();
     let best = &result["search"]["candidates"][0];
     assert_eq!(best["simulated"]["passed"], true, "{best}");
-    assert!(
-        best["simulated"]["read_ms"].as_f64().unwrap() > 1.0,
-        "{best}"
-    );
+    assert!(best["simulated"]["read_ms"].as_f64().unwrap() > 1.0, "{best}");
     assert_eq!(best["drives"], result["storage"]["drives"]);
     let design = fs::read_to_string(home.path().join("design.toml")).unwrap();
     assert!(design.contains("savvio-10k6-900-sas"));

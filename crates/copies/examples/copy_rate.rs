@@ -7,8 +7,9 @@
 //!   copy_rate replay DIRECTORY         the copy replays them
 //! ```
 //!
-//! Each of the three times begins when files are opened, and ends when all logs are there or replayed. The cache holds the whole
-//! database. Recovery and replay each have a process of their own: the second one in a process gets its memory in smaller pages.
+//! Each of the three times begins when files are opened, and ends when all logs are there or
+//! replayed. The cache holds the whole database. Recovery and replay each have a process of their
+//! own: the second one in a process gets its memory in smaller pages.
 
 #![expect(
     clippy::print_stdout,

@@ -1,7 +1,7 @@
 //! Requests for pages over a connection.
 //!
-//! Either side may ask. A request has a number, and its answer repeats it. An answer that comes too late is dropped; one to a request that
-//! was never made has no place.
+//! Either side may ask. A request has a number, and its answer repeats it. An answer that comes too
+//! late is dropped; one to a request that was never made has no place.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -84,8 +84,8 @@ impl Asking {
         self.line.borrow().is_some()
     }
 
-    /// The other side's page with all log before `replayed`; `None` when it does not come within [`PATIENCE`], in which a connection may
-    /// be made.
+    /// The other side's page with all log before `replayed`; `None` when it does not come within
+    /// [`PATIENCE`], in which a connection may be made.
     pub(crate) async fn ask(
         &self,
         database: u8,
@@ -110,12 +110,7 @@ impl Asking {
         self.next.set(number.wrapping_add(1));
         self.open.borrow_mut().insert(number, Answer::Awaited);
         let _open = Open(self, number);
-        let want = Message::Want(Want {
-            number,
-            database,
-            page,
-            replayed,
-        });
+        let want = Message::Want(Want { number, database, page, replayed });
         line.send(&want.to_bytes()).await.ok()?;
         let over = || {
             let now = self.clock.now();

@@ -1,11 +1,12 @@
 //! The best copy to activate.
 //!
-//! In this order: it is healthy; it lacks the fewest closed logs (what it lacks is lost); it has the fewest logs left to replay
-//! (users wait for them); its preference number is lowest.
+//! In this order: it is healthy; it lacks the fewest closed logs (what it lacks is lost); it has
+//! the fewest logs left to replay (users wait for them); its preference number is lowest.
 //!
-//! Source: Microsoft, *Active Manager*, best copy selection: copies are sorted by copy queue length, then by activation preference,
-//! and filtered by health and by the length of both queues. Its thresholds (ten logs, fifty logs) become an order here: with two
-//! copies at hand, the better one is better below a threshold, too.
+//! Source: Microsoft, *Active Manager*, best copy selection: copies are sorted by copy queue
+//! length, then by activation preference, and filtered by health and by the length of both queues.
+//! Its thresholds (ten logs, fifty logs) become an order here: with two copies at hand, the better
+//! one is better below a threshold, too.
 
 use std::fmt;
 
@@ -48,10 +49,7 @@ impl fmt::Display for Reason {
                 write!(f, "shortest replay queue: {own}, the next best copy {next}")
             }
             Self::Preference(own, next) => {
-                write!(
-                    f,
-                    "equal queues; preference {own}, the next best copy {next}"
-                )
+                write!(f, "equal queues; preference {own}, the next best copy {next}")
             }
             Self::First => f.write_str("equal to the next best copy, and named first"),
         }
@@ -61,10 +59,7 @@ impl fmt::Display for Reason {
 /// The place of the best copy in `copies`, and why; `None` when none is healthy.
 pub fn best(copies: &[Candidate]) -> Option<(usize, Reason)> {
     let rank = |copy: &Candidate| (copy.copy_queue, copy.replay_queue, copy.preference);
-    let healthy = copies
-        .iter()
-        .enumerate()
-        .filter(|(_, copy)| copy.is_healthy);
+    let healthy = copies.iter().enumerate().filter(|(_, copy)| copy.is_healthy);
     let mut healthy: Vec<(usize, &Candidate)> = healthy.collect();
     healthy.sort_by_key(|(number, copy)| (rank(copy), *number));
     let (number, first) = *healthy.first()?;
@@ -88,12 +83,7 @@ mod tests {
     use super::*;
 
     fn copy(is_healthy: bool, [copy_queue, replay_queue, preference]: [u32; 3]) -> Candidate {
-        Candidate {
-            is_healthy,
-            copy_queue,
-            replay_queue,
-            preference,
-        }
+        Candidate { is_healthy, copy_queue, replay_queue, preference }
     }
 
     #[test]
@@ -102,10 +92,7 @@ mod tests {
         let all = [
             (vec![], None),
             (vec![copy(false, [0, 0, 1])], None),
-            (
-                vec![copy(false, [0, 0, 1]), good([9, 9, 9])],
-                Some((1, "the only healthy copy")),
-            ),
+            (vec![copy(false, [0, 0, 1]), good([9, 9, 9])], Some((1, "the only healthy copy"))),
             (
                 vec![good([3, 0, 1]), good([2, 99, 9])],
                 Some((1, "shortest copy queue: 2, the next best copy 3")),

@@ -1,9 +1,11 @@
 //! Log files: read in the pieces of log shipping, and put durably into a folder.
 //!
-//! A file arrives under a temporary name, which the engine ignores and `brunt` knows as its own. It gets its real name when its
-//! content is durable, and is acknowledged when the name is durable, too. A crash leaves the temporary file or the whole log.
+//! A file arrives under a temporary name, which the engine ignores and `brunt` knows as its own. It
+//! gets its real name when its content is durable, and is acknowledged when the name is durable,
+//! too. A crash leaves the temporary file or the whole log.
 //!
-//! There are two temporary names, so that a log is written while the one before it gets its name. Names are given in order, each durably.
+//! There are two temporary names, so that a log is written while the one before it gets its name.
+//! Names are given in order, each durably.
 
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
@@ -52,10 +54,11 @@ pub(crate) async fn generations(world: &World, directory: &Path) -> Result<Vec<u
     Ok(found)
 }
 
-/// A log file, open for reading: a header of 4 KiB, then pieces of 256 KiB, so a file of 1 MiB takes one small read and four large ones.
+/// A log file, open for reading: a header of 4 KiB, then pieces of 256 KiB, so a file of 1 MiB
+/// takes one small read and four large ones.
 ///
-/// Source: published tests with copies show a mean of 232.6 kB over log reads (Dell PowerVault MD3820f, 500 users, Exchange 2013,
-/// ESRP-Storage 4.0).
+/// Source: published tests with copies show a mean of 232.6 kB over log reads (Dell PowerVault
+/// MD3820f, 500 users, Exchange 2013, ESRP-Storage 4.0).
 pub struct LogReader<C: Content> {
     content: PhantomData<C>,
     world: World,
@@ -147,7 +150,8 @@ impl<C: Content> LogReader<C> {
         Ok(Some((C::arrived(segment), piece, latency)))
     }
 
-    /// Reads the rest of the file, tells `seen` of each piece as [`Self::next`] returns it, and closes the file.
+    /// Reads the rest of the file, tells `seen` of each piece as [`Self::next`] returns it, and
+    /// closes the file.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -207,7 +211,8 @@ pub async fn put_log<C: Content>(
     name_log(world, directory, generation).await
 }
 
-/// Writes a closed log file under its temporary name, durably. The generation before the previous one has its name.
+/// Writes a closed log file under its temporary name, durably. The generation before the previous
+/// one has its name.
 pub(crate) async fn write_log<C: Content>(
     world: &World,
     directory: &Path,
@@ -233,10 +238,7 @@ pub(crate) async fn name_log(
     directory: &Path,
     generation: u32,
 ) -> Result<(), EngineError> {
-    let (path, to) = (
-        arriving(directory, generation),
-        archived(directory, generation),
-    );
+    let (path, to) = (arriving(directory, generation), archived(directory, generation));
     let renamed = world.volume.rename(&path, &to).await;
     renamed.map_err(name_error(&path))?;
     let synced = world.volume.sync_directory(directory).await;
@@ -295,9 +297,7 @@ async fn remove_own(world: &World, path: &Path) -> Result<(), EngineError> {
     };
     let header = reader.next().await;
     reader.close().await;
-    let start = header?
-        .map(|(bytes, ..)| bytes.to_vec())
-        .unwrap_or_default();
+    let start = header?.map(|(bytes, ..)| bytes.to_vec()).unwrap_or_default();
     let is_blank = start.iter().take(512).all(|byte| *byte == 0);
     let is_ours =
         start.len() >= LOG_HEADER_BYTES && Signature::read(&start, SIGNATURE_AT).is_ours();
@@ -308,7 +308,8 @@ async fn remove_own(world: &World, path: &Path) -> Result<(), EngineError> {
     removed.map_err(name_error(path))
 }
 
-/// Renames the generations in `which`, newest first and each durably, so that a crash leaves consecutive ones.
+/// Renames the generations in `which`, newest first and each durably, so that a crash leaves
+/// consecutive ones.
 pub(crate) async fn put_aside(
     world: &World,
     directory: &Path,

@@ -9,8 +9,8 @@
 //!                                         5 that does not begin where 4 ends     --> refused: another history
 //! ```
 //!
-//! A log is checked in memory, by the engine's own reader and its own chain of generations. Nothing of a refused one reaches the
-//! folder.
+//! A log is checked in memory, by the engine's own reader and its own chain of generations. Nothing
+//! of a refused one reaches the folder.
 
 use std::path::{Path, PathBuf};
 
@@ -40,10 +40,7 @@ pub struct Tail {
 impl Tail {
     fn of(log: &Generation, bytes: &[u8]) -> Self {
         Self {
-            held: Held {
-                generation: log.header.generation,
-                sum: crc32fast::hash(bytes),
-            },
+            held: Held { generation: log.header.generation, sum: crc32fast::hash(bytes) },
             created: log.header.created,
             end: log.end(),
         }
@@ -63,10 +60,11 @@ pub struct Intake {
 }
 
 impl Intake {
-    /// Examines a log folder, and removes what a crash left of a log that was arriving. Its files are durable afterwards.
+    /// Examines a log folder, and removes what a crash left of a log that was arriving. Its files
+    /// are durable afterwards.
     ///
-    /// Of a copy without logs, databases need `first` next and may name their `stream`. A file that an active wrote last gets the
-    /// name of a closed generation.
+    /// Of a copy without logs, databases need `first` next and may name their `stream`. A file that
+    /// an active wrote last gets the name of a closed generation.
     ///
     /// # Errors
     /// When a file is foreign or cannot be read.
@@ -106,7 +104,8 @@ impl Intake {
                 None => None,
             },
         };
-        // A process that was killed may have left names that are not durable, and the hello acknowledges them.
+        // A process that was killed may have left names that are not durable, and the hello
+        // acknowledges them.
         let synced = world.volume.sync_directory(directory).await;
         synced.map_err(name_error(directory))?;
         // Older logs than the databases need say nothing about the next one.
@@ -122,10 +121,8 @@ impl Intake {
         let Some(bytes) = files::read_log(world, Class::Recovery, path, most).await? else {
             return Ok(None);
         };
-        let log = Generation::read(&bytes).map_err(|error| EngineError::LogHeader {
-            path: path.to_owned(),
-            error,
-        })?;
+        let log = Generation::read(&bytes)
+            .map_err(|error| EngineError::LogHeader { path: path.to_owned(), error })?;
         if log.header.run_id().is_none() {
             return Err(EngineError::NotOurs(path.to_owned()));
         }
@@ -150,8 +147,7 @@ impl Intake {
 
     /// The generation to arrive next.
     pub fn wanted(&self) -> u32 {
-        self.ahead
-            .map_or(self.next, |ahead| ahead.held.generation + 1)
+        self.ahead.map_or(self.next, |ahead| ahead.held.generation + 1)
     }
 
     /// Its folder.
@@ -207,10 +203,7 @@ impl Intake {
         if log.header.generation != generation || log.header.file_bytes() != u64::from(length) {
             return Err(Refusal::NotThatLog(generation));
         }
-        if self
-            .stream
-            .is_some_and(|stream| stream != log.header.signature)
-        {
+        if self.stream.is_some_and(|stream| stream != log.header.signature) {
             return Err(Refusal::OtherStream);
         }
         if log.damaged.is_some() {

@@ -1,7 +1,8 @@
 //! Pages at the active's side: for a copy whose page is bad, and from copies when its own is.
 //!
-//! A copy can have replayed no log that is not closed. So whoever asks for a page, the file that is being written is closed first, as far
-//! as it is needed: the copy then receives it, and the page belongs to a log that both have.
+//! A copy can have replayed no log that is not closed. So whoever asks for a page, the file that is
+//! being written is closed first, as far as it is needed: the copy then receives it, and the page
+//! belongs to a log that both have.
 
 use std::rc::{Rc, Weak};
 
@@ -30,7 +31,8 @@ impl Shipper {
     }
 }
 
-/// Copies of the databases of one server, for [`brunt_ese::cache::Cache::patch_from`]. One that is not connected has no page.
+/// Copies of the databases of one server, for [`brunt_ese::cache::Cache::patch_from`]. One that is
+/// not connected has no page.
 ///
 /// It does not keep shippers alive.
 #[derive(Default)]
@@ -44,7 +46,8 @@ struct Source {
 }
 
 impl PagesOfCopies {
-    /// Adds copies of the instance of `shipper`: their numbers there, and their names. Copies that replay late have not what is asked for.
+    /// Adds copies of the instance of `shipper`: their numbers there, and their names. Copies that
+    /// replay late have not what is asked for.
     pub fn add(&mut self, shipper: &Shipper, copies: Vec<(usize, String)>) {
         let shipper = Rc::downgrade(&shipper.0);
         self.0.push(Source { shipper, copies });

@@ -6,17 +6,20 @@
 //!   activate  stop, replay to the end or to a chosen log, serve
 //! ```
 //!
-//! Both tasks are the caller's. They share the copy's numbers: the newest log closed at the active, stored here, replayed here. After
-//! a crash or a restart the same folder is opened again; what was acknowledged is there.
+//! Both tasks are the caller's. They share the copy's numbers: the newest log closed at the active,
+//! stored here, replayed here. After a crash or a restart the same folder is opened again; what was
+//! acknowledged is there.
 //!
-//! A log is replayed when it is `lag` old by the date in its last segment, so a restart does not shorten the wait. Until then it is
-//! in the folder alone: a restart does not replay it either ([`Replayer::open_copy`]).
+//! A log is replayed when it is `lag` old by the date in its last segment, so a restart does not
+//! shorten the wait. Until then it is in the folder alone: a restart does not replay it either
+//! ([`Replayer::open_copy`]).
 //!
 //! Background maintenance reads the databases as on an active, from the first replay on.
 //!
-//! An activation at a chosen log replays up to it and puts the later ones aside (`edb0000A-aside1.log`): they are another history
-//! from then on. A former active is opened like any copy. When it has log that the new history lacks, the active says so at the first
-//! message ([`crate::wire::Refusal::Diverged`]), and a new seed is the way out.
+//! An activation at a chosen log replays up to it and puts the later ones aside
+//! (`edb0000A-aside1.log`): they are another history from then on. A former active is opened like
+//! any copy. When it has log that the new history lacks, the active says so at the first message
+//! ([`crate::wire::Refusal::Diverged`]), and a new seed is the way out.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -53,7 +56,8 @@ const LOOK: Span = Span::seconds(1);
 /// How a copy is kept.
 #[derive(Clone, Debug)]
 pub struct CopyOptions {
-    /// Its folders and files, as for the instance that it becomes. The folders exist, the databases as well.
+    /// Its folders and files, as for the instance that it becomes. The folders exist, the databases
+    /// as well.
     pub instance: InstanceOptions,
     /// Its cache.
     pub cache: CacheOptions,
@@ -125,10 +129,7 @@ impl Wants {
         let is_clean = header.state == DatabaseState::Clean;
         let newest = header.committed.max(header.required.highest);
         let (first, begun) = match is_clean {
-            true => (
-                header.consistent.generation + 1,
-                header.consistent.generation,
-            ),
+            true => (header.consistent.generation + 1, header.consistent.generation),
             false => (header.required.lowest.max(1), newest),
         };
         self.first = match self.first {
@@ -161,11 +162,7 @@ impl PassiveCopy {
         let (directory, shape) = (&options.instance.log_directory, options.instance.log);
         let intake = Intake::open(world, directory, shape, wants.stream, wants.first).await?;
         let stored = intake.next() - 1;
-        let queues = Queues {
-            closed: stored,
-            stored,
-            replayed: wants.begun.min(stored),
-        };
+        let queues = Queues { closed: stored, stored, replayed: wants.begun.min(stored) };
         let databases = options.instance.databases.len();
         let scans = options.maintenance.map(|throttle| {
             let (size, now) = (options.instance.page_size, world.clock.now());
@@ -174,10 +171,7 @@ impl PassiveCopy {
         });
         Ok(Self(Rc::new(Inner {
             world: world.clone(),
-            meters: Rc::new(MeterBoard::new(
-                databases,
-                1 + usize::from(options.instance.number),
-            )),
+            meters: Rc::new(MeterBoard::new(databases, 1 + usize::from(options.instance.number))),
             options,
             intake: RefCell::new(intake),
             replayer: RefCell::default(),
@@ -323,7 +317,8 @@ impl PassiveCopy {
         Ok(())
     }
 
-    /// Takes note in the databases that logs up to `newest` are being replayed: in one write for all of them.
+    /// Takes note in the databases that logs up to `newest` are being replayed: in one write for
+    /// all of them.
     async fn begin(&self, newest: u32) -> Result<(), CopyError> {
         let mut replayer = self.take_replayer();
         let begun = replayer.begin(newest).await;
@@ -401,12 +396,13 @@ impl PassiveCopy {
         Ok(due)
     }
 
-    /// Ends the copy's life as a copy: waits for its tasks, replays every stored log, or those up to generation `last`, undoes
-    /// transactions without a commit, and starts to write a log of its own.
+    /// Ends the copy's life as a copy: waits for its tasks, replays every stored log, or those up
+    /// to generation `last`, undoes transactions without a commit, and starts to write a log of its
+    /// own.
     ///
     /// # Errors
-    /// [`CopyError::Incomplete`], [`CopyError::Passed`], [`CopyError::NotStored`]: nothing was changed. Those of recovery: the copy
-    /// can be opened again.
+    /// [`CopyError::Incomplete`], [`CopyError::Passed`], [`CopyError::NotStored`]: nothing was
+    /// changed. Those of recovery: the copy can be opened again.
     pub async fn activate(
         self,
         last: Option<u32>,
@@ -461,10 +457,7 @@ impl PassiveCopy {
     async fn rest(&self) {
         self.stop();
         let busy = &self.0.busy;
-        self.0
-            .changed
-            .wait(|| (busy.get() == 0).then_some(()))
-            .await;
+        self.0.changed.wait(|| (busy.get() == 0).then_some(())).await;
     }
 
     pub(crate) fn note(&self, change: impl FnOnce(&mut Queues)) {

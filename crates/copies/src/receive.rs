@@ -31,11 +31,12 @@ const UNREAD_MAX: usize = 64;
 const BEAT: Span = Span::seconds(5);
 
 impl PassiveCopy {
-    /// Receives logs over a connection to the active until it ends, and closes it. One connection at a time.
+    /// Receives logs over a connection to the active until it ends, and closes it. One connection
+    /// at a time.
     ///
     /// # Errors
-    /// [`CopyError::Refused`] and [`CopyError::RefusedThere`], by name; when the connection breaks, connect again. Every log that was
-    /// acknowledged is there.
+    /// [`CopyError::Refused`] and [`CopyError::RefusedThere`], by name; when the connection breaks,
+    /// connect again. Every log that was acknowledged is there.
     pub async fn receive(&self, connection: SocketId) -> Result<(), CopyError> {
         let _busy = self.enter();
         if self.0.stopping.get() {
@@ -116,7 +117,8 @@ impl PassiveCopy {
         stored.and(received)
     }
 
-    /// Receives logs. While one is written and the one before it gets its name, the next one arrives.
+    /// Receives logs. While one is written and the one before it gets its name, the next one
+    /// arrives.
     async fn take_logs(
         &self,
         sender: &Sender,
@@ -158,9 +160,7 @@ impl PassiveCopy {
                 {
                     oldest.await?;
                 }
-                let store = self
-                    .clone()
-                    .store(sender.clone(), tail, bytes, Rc::clone(&broken));
+                let store = self.clone().store(sender.clone(), tail, bytes, Rc::clone(&broken));
                 storing.push_back(self.0.world.spawner.spawn(store));
             }
         }
@@ -180,17 +180,14 @@ impl PassiveCopy {
 
     /// Lets the active name a refusal; this side ends in any case.
     async fn refuse(&self, sender: &Sender, refusal: Refusal) {
-        if sender
-            .send(&Message::Refused(refusal).to_bytes())
-            .await
-            .is_ok()
-        {
+        if sender.send(&Message::Refused(refusal).to_bytes()).await.is_ok() {
             let _ = sender.finish().await;
         }
     }
 
-    /// Stores a log after the one before it, and acknowledges it. When one cannot be stored, `broken` says so to those after it, and the
-    /// connection ends, also when nothing more comes over it.
+    /// Stores a log after the one before it, and acknowledges it. When one cannot be stored,
+    /// `broken` says so to those after it, and the connection ends, also when nothing more comes
+    /// over it.
     async fn store(
         self,
         sender: Sender,
@@ -215,7 +212,8 @@ impl PassiveCopy {
         stored.map(drop)
     }
 
-    /// Makes a log durable: its content at once, its name after that of the one before it. `false` when that one failed.
+    /// Makes a log durable: its content at once, its name after that of the one before it. `false`
+    /// when that one failed.
     async fn put(&self, tail: Tail, bytes: &[u8], broken: &Cell<bool>) -> Result<bool, CopyError> {
         let (world, directory) = (&self.0.world, self.0.intake.borrow().directory().to_owned());
         let generation = tail.held.generation;
@@ -244,11 +242,7 @@ impl PassiveCopy {
         let mut told = 0;
         while !over.get() {
             let replayed = self.queues().replayed;
-            if sender
-                .send(&Message::Replayed(replayed).to_bytes())
-                .await
-                .is_err()
-            {
+            if sender.send(&Message::Replayed(replayed).to_bytes()).await.is_err() {
                 return;
             }
             told = replayed.max(told);

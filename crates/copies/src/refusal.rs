@@ -78,10 +78,7 @@ impl Refusal {
             2 => Self::OutOfPlace,
             3 => Self::OtherStream,
             4 => Self::Again(first),
-            5 => Self::OutOfOrder {
-                generation: first,
-                wanted: second,
-            },
+            5 => Self::OutOfOrder { generation: first, wanted: second },
             6 => Self::Torn(first),
             7 => Self::NotThatLog(first),
             8 => Self::OtherHistory(first),

@@ -15,12 +15,13 @@
 //!   Page --------------------------------------->  judged by the engine ([`brunt_ese::patch`])
 //! ```
 //!
-//! A page that comes from the active may be newer than the copy. So the copy cannot be activated at an earlier log than the page's from
-//! then on, also when it crashes before it has replayed that far: the headers say so before the page is there. A lagged copy replays up
-//! to there at once.
+//! A page that comes from the active may be newer than the copy. So the copy cannot be activated at
+//! an earlier log than the page's from then on, also when it crashes before it has replayed that
+//! far: the headers say so before the page is there. A lagged copy replays up to there at once.
 //!
-//! Source: Microsoft, *Single page restore* and *lagged copy log play down*: a passive copy asks the active for a bad page, waits until it
-//! has the log up to there, and replays it, lagged or not.
+//! Source: Microsoft, *Single page restore* and *lagged copy log play down*: a passive copy asks
+//! the active for a bad page, waits until it has the log up to there, and replays it, lagged or
+//! not.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -125,13 +126,7 @@ impl PassiveCopy {
 
     /// The page that an error names, if another copy may have it.
     fn bad_page(&self, error: &EngineError) -> Option<(Place, PageFault)> {
-        let EngineError::Page {
-            database,
-            page,
-            fault,
-            ..
-        } = error
-        else {
+        let EngineError::Page { database, page, fault, .. } = error else {
             return None;
         };
         let mut paths = (0..).zip(&self.0.options.instance.databases);
@@ -144,8 +139,8 @@ impl PassiveCopy {
         !self.0.stopping.get() && tries.get(&place).is_none_or(|tries| *tries < TRIES)
     }
 
-    /// Asks the active for a page and puts it in the place of the bad one. Whether the databases were closed for it: then they are opened
-    /// again by the next step.
+    /// Asks the active for a page and puts it in the place of the bad one. Whether the databases
+    /// were closed for it: then they are opened again by the next step.
     async fn repair(&self, place: Place, fault: PageFault) -> Result<bool, CopyError> {
         *self.0.repairs.tries.borrow_mut().entry(place).or_default() += 1;
         let (database, page) = place;
@@ -262,7 +257,8 @@ impl PassiveCopy {
         Ok(())
     }
 
-    /// Answers the requests that ask for no more than what has been replayed. A lagged copy has none to give.
+    /// Answers the requests that ask for no more than what has been replayed. A lagged copy has
+    /// none to give.
     pub(crate) async fn answer_wants(&self) {
         let (replayed, is_lagged) = (self.queues().replayed, self.0.options.lag > Span::ZERO);
         let due: Vec<(Sender, Want)> = {

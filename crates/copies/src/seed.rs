@@ -6,14 +6,15 @@
 //!   copy      header that needs C to E | pages | checkpoint C        logs from C on: shipped, like all others
 //! ```
 //!
-//! It is the engine's online backup ([`brunt_ese::backup`]) without its logs: the pages match no single moment, and the log from C to E
-//! repairs that. The header names E, so the copy cannot be activated before it has that log. Logs from C on stay while the [`Seed`]
-//! lives; hand its first log to [`crate::Shipper::seeded`] before it is dropped.
+//! It is the engine's online backup ([`brunt_ese::backup`]) without its logs: the pages match no
+//! single moment, and the log from C to E repairs that. The header names E, so the copy cannot be
+//! activated before it has that log. Logs from C on stay while the [`Seed`] lives; hand its first
+//! log to [`crate::Shipper::seeded`] before it is dropped.
 //!
 //! The files of a cleanly closed instance, with its newest log, are a seed as well.
 //!
-//! A database gets its name when it is complete and durable, the checkpoint before it: an interrupted seed leaves files that end in
-//! `-seeding`, and the next one removes them.
+//! A database gets its name when it is complete and durable, the checkpoint before it: an
+//! interrupted seed leaves files that end in `-seeding`, and the next one removes them.
 
 use std::path::{Path, PathBuf};
 
@@ -41,10 +42,12 @@ impl Seed {
     }
 }
 
-/// Writes the databases of `instance`, which is in use, to the places of `to`. The folders exist and hold no copy.
+/// Writes the databases of `instance`, which is in use, to the places of `to`. The folders exist
+/// and hold no copy.
 ///
 /// # Errors
-/// When a file of that name exists; [`EngineError::Page`] when a page is bad; errors of reading and writing.
+/// When a file of that name exists; [`EngineError::Page`] when a page is bad; errors of reading and
+/// writing.
 pub async fn seed(
     world: &World,
     instance: &Instance<Bytes>,
@@ -60,10 +63,7 @@ pub async fn seed(
     }
     // No page that was read can need a later log.
     let needed = instance.log().tail().generation;
-    let required = LogsRequired {
-        lowest: hold.generation(),
-        highest: needed,
-    };
+    let required = LogsRequired { lowest: hold.generation(), highest: needed };
     let checkpoint = to.log_directory.join("edb.chk");
     let file = create(world, &checkpoint).await?;
     let segment = Bytes::outgoing(&world.frames, &hold.checkpoint_file());
@@ -87,13 +87,7 @@ struct SeedSink {
 impl SeedSink {
     async fn new(world: &World, path: &Path, page: PageSize) -> Result<Self, EngineError> {
         let file = create(world, path).await?;
-        Ok(Self {
-            world: world.clone(),
-            path: path.to_owned(),
-            page,
-            file,
-            header: None,
-        })
+        Ok(Self { world: world.clone(), path: path.to_owned(), page, file, header: None })
     }
 
     /// Makes the database durable, with a header that names the logs it needs.
@@ -168,13 +162,7 @@ async fn write(
     at: u64,
     segment: Segment,
 ) -> Result<(), EngineError> {
-    let io = Io::new(
-        Class::Create,
-        Op::Write,
-        file,
-        at,
-        Segments::from_buf([segment]),
-    );
+    let io = Io::new(Class::Create, Op::Write, file, at, Segments::from_buf([segment]));
     let done = world.disk.submit(io).await;
     done.result.map_err(file_error(path))
 }

@@ -6,12 +6,12 @@
 //!                              Stored, Replayed -> standing of the copy -> logs held (`truncation`)
 //! ```
 //!
-//! Each connection is one call; the caller accepts or makes it. The log that is being written is not sent, except the last one of an
-//! instance that was closed: so a planned change of sides loses nothing.
-//! Pages go both ways over the same connection ([`crate::pages`]).
-//! Logs are kept for every copy from the beginning, also for one that has
-//! not come yet. A copy that stays away for too long is left out with an alarm. It may come back: as long as the logs that it needs
-//! are there, it continues, and else it is told to be reseeded.
+//! Each connection is one call; the caller accepts or makes it. The log that is being written is
+//! not sent, except the last one of an instance that was closed: so a planned change of sides loses
+//! nothing. Pages go both ways over the same connection ([`crate::pages`]). Logs are kept for every
+//! copy from the beginning, also for one that has not come yet. A copy that stays away for too long
+//! is left out with an alarm. It may come back: as long as the logs that it needs are there, it
+//! continues, and else it is told to be reseeded.
 
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
@@ -43,7 +43,8 @@ const WATCH: Span = Span::seconds(1);
 /// How long it waits for a copy that it refused to close.
 const FAREWELL: Span = Span::seconds(5);
 
-/// Ships the logs of an instance to its copies, which have numbers from 0. A clone is another handle.
+/// Ships the logs of an instance to its copies, which have numbers from 0. A clone is another
+/// handle.
 #[derive(Clone)]
 pub struct Shipper(pub(crate) Rc<Inner>);
 
@@ -73,12 +74,7 @@ struct Heard {
 impl Shipper {
     /// Begins to keep the logs of `instance` for `copies` copies.
     pub fn new(world: &World, instance: &Instance<Bytes>, copies: usize, limits: Limits) -> Self {
-        let new = Standing {
-            stored: 0,
-            replayed: 0,
-            is_lagged: false,
-            heard: world.clock.now(),
-        };
+        let new = Standing { stored: 0, replayed: 0, is_lagged: false, heard: world.clock.now() };
         let inner = Rc::new(Inner {
             world: world.clone(),
             instance: instance.clone(),
@@ -94,11 +90,7 @@ impl Shipper {
             stopping: Cell::new(false),
             changed: Event::new(world.spawner.tasks()),
         });
-        drop(
-            world
-                .spawner
-                .spawn(watch(world.clone(), Rc::downgrade(&inner))),
-        );
+        drop(world.spawner.spawn(watch(world.clone(), Rc::downgrade(&inner))));
         Self(inner)
     }
 
@@ -118,7 +110,8 @@ impl Shipper {
         self.0.closed()
     }
 
-    /// Notes that the instance was closed cleanly: its last log is sent as well, and a copy that has it lacks nothing.
+    /// Notes that the instance was closed cleanly: its last log is sent as well, and a copy that
+    /// has it lacks nothing.
     pub fn instance_closed(&self) {
         self.0.is_final.set(true);
         self.0.changed.notify();
@@ -130,11 +123,7 @@ impl Shipper {
     /// When there is no copy of that number.
     pub fn queues(&self, copy: usize) -> Queues {
         let standing = self.0.standings.borrow()[copy];
-        Queues {
-            closed: self.closed(),
-            stored: standing.stored,
-            replayed: standing.replayed,
-        }
+        Queues { closed: self.closed(), stored: standing.stored, replayed: standing.replayed }
     }
 
     /// The copies that logs are not kept for any more, and why.
@@ -149,11 +138,12 @@ impl Shipper {
         self.0.changed.notify();
     }
 
-    /// Sends logs to a copy over a connection until it ends, the shipper stops or the instance fails, and closes it.
+    /// Sends logs to a copy over a connection until it ends, the shipper stops or the instance
+    /// fails, and closes it.
     ///
     /// # Errors
-    /// [`CopyError::Refused`] when the copy must be reseeded; [`CopyError::RefusedThere`]; when a log cannot be read, or the
-    /// connection breaks.
+    /// [`CopyError::Refused`] when the copy must be reseeded; [`CopyError::RefusedThere`]; when a
+    /// log cannot be read, or the connection breaks.
     ///
     /// # Panics
     /// When there is no copy of that number.
@@ -205,10 +195,8 @@ impl Shipper {
             && tell_refusal(sender, error).await
         {
             // A connection with unread bytes would be reset, and the copy would not hear it.
-            let (clock, until) = (
-                Rc::clone(&self.0.world.clock),
-                self.0.world.clock.now() + FAREWELL,
-            );
+            let (clock, until) =
+                (Rc::clone(&self.0.world.clock), self.0.world.clock.now() + FAREWELL);
             let alarm = Alarm::new(self.0.world.spawner.tasks());
             let ended = || {
                 let now = clock.now();
@@ -245,7 +233,8 @@ impl Shipper {
         }
     }
 
-    /// The name of a closed log: the last one of an instance that has closed keeps that of the current one.
+    /// The name of a closed log: the last one of an instance that has closed keeps that of the
+    /// current one.
     fn path_of(&self, generation: u32) -> PathBuf {
         let files = self.0.instance.log().files();
         match self.0.is_final.get() && generation == self.closed() {
@@ -345,10 +334,7 @@ impl Shipper {
         let length = u32::try_from(reader.length()).unwrap_or(u32::MAX);
         let begin = Message::Log { generation, length };
         sender.send(&begin.to_bytes()).await?;
-        let (meters, number) = (
-            self.0.instance.cache().meters(),
-            self.0.instance.options().number,
-        );
+        let (meters, number) = (self.0.instance.cache().meters(), self.0.instance.options().number);
         let mut at = 0;
         while let Some((read, count, latency)) = reader.next().await? {
             meters.log(number, |log| &mut log.replication, count, latency);

@@ -8,15 +8,18 @@
 //!          '----------------------- a dead copy has this one: left out after the limit, with an alarm
 //! ```
 //!
-//! A log may go when recovery no longer needs it, when every copy that replays at once has replayed it, and when every lagged copy
-//! holds it: that one keeps its own logs for as long as it waits. The newest log that a copy is known to have stays, because the
-//! two sides compare it when they meet again.
+//! A log may go when recovery no longer needs it, when every copy that replays at once has replayed
+//! it, and when every lagged copy holds it: that one keeps its own logs for as long as it waits.
+//! The newest log that a copy is known to have stays, because the two sides compare it when they
+//! meet again.
 //!
-//! A copy that is not heard of would keep all logs until their volume is full. So it is left out after a time, or when it is too
-//! many logs behind. When logs that it needs are gone, it must be reseeded.
+//! A copy that is not heard of would keep all logs until their volume is full. So it is left out
+//! after a time, or when it is too many logs behind. When logs that it needs are gone, it must be
+//! reseeded.
 //!
-//! Source: Microsoft, *Managing mailbox database copies*, log truncation: a log is below the checkpoint, other non-lagged copies
-//! agree to its removal, and all lagged copies have inspected it. The limits are ours; Exchange has none.
+//! Source: Microsoft, *Managing mailbox database copies*, log truncation: a log is below the
+//! checkpoint, other non-lagged copies agree to its removal, and all lagged copies have inspected
+//! it. The limits are ours; Exchange has none.
 
 use brunt_units::{Span, Time};
 
@@ -32,10 +35,7 @@ pub struct Limits {
 impl Default for Limits {
     /// A day, and 100,000 logs.
     fn default() -> Self {
-        Self {
-            silence: Span::seconds(24 * 3600),
-            logs: 100_000,
-        }
+        Self { silence: Span::seconds(24 * 3600), logs: 100_000 }
     }
 }
 
@@ -89,7 +89,8 @@ pub struct Decision {
     pub left_out: Vec<(usize, LeftOut)>,
 }
 
-/// Decides at `now`, with the checkpoint in generation `checkpoint` and `closed` as the newest closed generation.
+/// Decides at `now`, with the checkpoint in generation `checkpoint` and `closed` as the newest
+/// closed generation.
 pub fn decide(
     now: Time,
     checkpoint: u32,
@@ -97,10 +98,7 @@ pub fn decide(
     copies: &[Standing],
     limits: Limits,
 ) -> Decision {
-    let mut decision = Decision {
-        keep_from: checkpoint,
-        left_out: Vec::new(),
-    };
+    let mut decision = Decision { keep_from: checkpoint, left_out: Vec::new() };
     for (number, copy) in copies.iter().enumerate() {
         let silence = now - copy.heard;
         let behind = closed.saturating_sub(copy.needs());
@@ -121,18 +119,10 @@ mod tests {
 
     use super::*;
 
-    const LIMITS: Limits = Limits {
-        silence: Span::seconds(10),
-        logs: 20,
-    };
+    const LIMITS: Limits = Limits { silence: Span::seconds(10), logs: 20 };
 
     fn copy(stored: u32, replayed: u32, is_lagged: bool, heard: u64) -> Standing {
-        Standing {
-            stored,
-            replayed,
-            is_lagged,
-            heard: Time::ZERO + Span::seconds(heard),
-        }
+        Standing { stored, replayed, is_lagged, heard: Time::ZERO + Span::seconds(heard) }
     }
 
     fn at(seconds: u64) -> Time {
@@ -147,11 +137,7 @@ mod tests {
         assert_eq!(keep(7, &[]), 7);
         assert_eq!(keep(7, &[copy(9, 9, false, 5)]), 7);
         assert_eq!(keep(7, &[copy(9, 5, false, 5)]), 5, "not replayed");
-        assert_eq!(
-            keep(7, &[copy(9, 5, true, 5)]),
-            7,
-            "lagged: it keeps its own"
-        );
+        assert_eq!(keep(7, &[copy(9, 5, true, 5)]), 7, "lagged: it keeps its own");
         assert_eq!(keep(7, &[copy(4, 2, true, 5), copy(9, 6, false, 5)]), 4);
         assert_eq!(keep(7, &[copy(0, 0, false, 0)]), 0, "never heard of yet");
     }

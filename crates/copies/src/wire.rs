@@ -14,8 +14,9 @@
 //!        <------ Page, or NoPage
 //! ```
 //!
-//! Each message is one of [`brunt_world::messages`]: a byte for its kind, then numbers, little-endian. A hello begins with the
-//! version, so that other versions are refused by name. There are no names or paths: a file is generation *n* of a stream.
+//! Each message is one of [`brunt_world::messages`]: a byte for its kind, then numbers,
+//! little-endian. A hello begins with the version, so that other versions are refused by name.
+//! There are no names or paths: a file is generation *n* of a stream.
 
 use brunt_ese::format::stamp::{SIGNATURE_BYTES, Signature};
 use brunt_ese::instance::offer::PageOffer;
@@ -130,7 +131,8 @@ impl Message {
     /// The bytes of the message.
     ///
     /// # Panics
-    /// When a piece has no bytes or more than [`PIECE_BYTES`], or a page more than [`PAGE_BYTES_MAX`].
+    /// When a piece has no bytes or more than [`PIECE_BYTES`], or a page more than
+    /// [`PAGE_BYTES_MAX`].
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let mut put = |bytes: &[u8]| out.extend_from_slice(bytes);
@@ -139,10 +141,7 @@ impl Message {
                 put(&[1]);
                 put(&VERSION.to_le_bytes());
                 put(&signature_bytes(hello.stream.unwrap_or_default()));
-                let last = hello.last.unwrap_or(Held {
-                    generation: 0,
-                    sum: 0,
-                });
+                let last = hello.last.unwrap_or(Held { generation: 0, sum: 0 });
                 for number in [last.generation, last.sum, hello.next, hello.replayed] {
                     put(&number.to_le_bytes());
                 }
@@ -187,10 +186,7 @@ impl Message {
             }
             Self::Page(sent) => {
                 let sizes = 1..=PAGE_BYTES_MAX;
-                assert!(
-                    sizes.contains(&sent.offer.bytes.len()),
-                    "a page has its size"
-                );
+                assert!(sizes.contains(&sent.offer.bytes.len()), "a page has its size");
                 put(&[10]);
                 put(&sent.number.to_le_bytes());
                 put(&signature_bytes(sent.offer.signature));
@@ -214,7 +210,8 @@ impl Message {
     /// The message in `bytes`.
     ///
     /// # Errors
-    /// [`Refusal::Version`] for a hello or welcome of another version, [`Refusal::OutOfPlace`] for anything else that is no message.
+    /// [`Refusal::Version`] for a hello or welcome of another version, [`Refusal::OutOfPlace`] for
+    /// anything else that is no message.
     pub fn read(bytes: &[u8]) -> Result<Self, Refusal> {
         if let [1 | 2, low, high, ..] = bytes {
             let version = u16::from_le_bytes([*low, *high]);
@@ -255,10 +252,7 @@ impl Message {
                 Self::Welcome(Welcome { stream, closed })
             }
             3 => Self::Closed(fields.number()?),
-            4 => Self::Log {
-                generation: fields.number()?,
-                length: fields.number()?,
-            },
+            4 => Self::Log { generation: fields.number()?, length: fields.number()? },
             5 => {
                 let at = fields.number()?;
                 let bytes = std::mem::take(&mut fields.0).to_vec();
@@ -287,11 +281,7 @@ impl Message {
                 if !(1..=PAGE_BYTES_MAX).contains(&bytes.len()) {
                     return None;
                 }
-                let offer = PageOffer {
-                    signature,
-                    replayed,
-                    bytes,
-                };
+                let offer = PageOffer { signature, replayed, bytes };
                 Self::Page(Sent { number, offer })
             }
             11 => Self::NoPage(fields.number()?),
@@ -343,18 +333,16 @@ mod tests {
         let numbers = (1..u32::MAX, any::<u32>(), any::<u32>(), any::<u32>());
         let options = (any::<bool>(), any::<bool>());
         let all = (proptest::option::of(signature()), numbers, options);
-        all.prop_map(
-            |(stream, (next, sum, last, replayed), (has_last, is_lagged))| {
-                let generation = last % next;
-                Hello {
-                    stream,
-                    last: (has_last && generation > 0).then_some(Held { generation, sum }),
-                    next,
-                    replayed: replayed % next,
-                    is_lagged,
-                }
-            },
-        )
+        all.prop_map(|(stream, (next, sum, last, replayed), (has_last, is_lagged))| {
+            let generation = last % next;
+            Hello {
+                stream,
+                last: (has_last && generation > 0).then_some(Held { generation, sum }),
+                next,
+                replayed: replayed % next,
+                is_lagged,
+            }
+        })
     }
 
     fn refusal() -> impl Strategy<Value = Refusal> {
@@ -386,11 +374,7 @@ mod tests {
         let all = (any::<u32>(), signature(), position(), bytes);
         all.prop_map(|(number, signature, replayed, bytes)| Sent {
             number,
-            offer: PageOffer {
-                signature,
-                replayed,
-                bytes,
-            },
+            offer: PageOffer { signature, replayed, bytes },
         })
     }
 
@@ -443,10 +427,7 @@ mod tests {
 
     #[test]
     fn another_version_is_refused_by_its_number() {
-        let welcome = Message::Welcome(Welcome {
-            stream: Signature::default(),
-            closed: 7,
-        });
+        let welcome = Message::Welcome(Welcome { stream: Signature::default(), closed: 7 });
         let mut bytes = welcome.to_bytes();
         bytes[1..3].copy_from_slice(&9_u16.to_le_bytes());
         assert_eq!(Message::read(&bytes), Err(Refusal::Version(9)));

@@ -1,4 +1,5 @@
-//! What a drill sees over time: samples of load and replication, what happened, and the phases between.
+//! What a drill sees over time: samples of load and replication, what happened, and the phases
+//! between.
 
 use std::cell::{Cell, RefCell};
 
@@ -56,8 +57,8 @@ impl Course {
         }
     }
 
-    /// Closes a sample at `now` that knows its own length. One that began before the course is left out; when nothing was measured for
-    /// a while before it began, there were no I/Os.
+    /// Closes a sample at `now` that knows its own length. One that began before the course is left
+    /// out; when nothing was measured for a while before it began, there were no I/Os.
     pub fn close_own(&self, now: Time, measured: DrillSample) {
         let length = Span::from_seconds(measured.length_s);
         let begun = Time(now.0.saturating_sub(length.0));
@@ -104,16 +105,9 @@ impl Course {
         // What is over at once is no phase.
         let next = borders.iter().skip(1).map(|(at, _)| *at);
         let next = next.chain([f64::INFINITY]);
-        let lasting = borders
-            .iter()
-            .zip(next)
-            .filter(|((from, _), to)| to - from >= 1.0);
+        let lasting = borders.iter().zip(next).filter(|((from, _), to)| to - from >= 1.0);
         let borders: Vec<(f64, String)> = lasting.map(|(border, _)| border.clone()).collect();
-        let ends = borders
-            .iter()
-            .skip(1)
-            .map(|(at, _)| *at)
-            .chain([f64::INFINITY]);
+        let ends = borders.iter().skip(1).map(|(at, _)| *at).chain([f64::INFINITY]);
         let phases = borders.iter().zip(ends).map(|((from, name), to)| {
             let inside = |sample: &&DrillSample| {
                 sample.at_s - sample.length_s >= from - 1e-9 && sample.at_s <= to + 1e-9
@@ -129,15 +123,7 @@ pub fn measured(load: &[Interval]) -> DrillSample {
     let (reads, read_ms) = sum(load.iter().map(|one| &one.reads));
     let (writes, write_ms) = sum(load.iter().map(|one| &one.writes));
     let (log_writes, log_ms) = sum(load.iter().map(|one| &one.log_writes));
-    DrillSample {
-        reads,
-        read_ms,
-        writes,
-        write_ms,
-        log_writes,
-        log_ms,
-        ..DrillSample::default()
-    }
+    DrillSample { reads, read_ms, writes, write_ms, log_writes, log_ms, ..DrillSample::default() }
 }
 
 /// The number of I/Os, and their mean latency.
@@ -159,18 +145,12 @@ fn phase<'s>(
     let seconds: f64 = samples.clone().map(|sample| sample.length_s).sum();
     let mean = |of: fn(&DrillSample) -> (u64, Option<f64>)| {
         let (count, total) =
-            samples
-                .clone()
-                .map(of)
-                .fold((0, 0.0), |(count, total), (more, ms)| {
-                    (count + more, total + ms.unwrap_or_default() * more as f64)
-                });
+            samples.clone().map(of).fold((0, 0.0), |(count, total), (more, ms)| {
+                (count + more, total + ms.unwrap_or_default() * more as f64)
+            });
         (count > 0).then(|| total / count as f64)
     };
-    let ios: u64 = samples
-        .clone()
-        .map(|sample| sample.reads + sample.writes)
-        .sum();
+    let ios: u64 = samples.clone().map(|sample| sample.reads + sample.writes).sum();
     Some(DrillPhase {
         name: name.to_owned(),
         from_s: from,
@@ -179,14 +159,8 @@ fn phase<'s>(
         read_ms: mean(|sample| (sample.reads, sample.read_ms)),
         write_ms: mean(|sample| (sample.writes, sample.write_ms)),
         log_ms: mean(|sample| (sample.log_writes, sample.log_ms)),
-        log_worst_ms: samples
-            .clone()
-            .filter_map(|sample| sample.log_ms)
-            .reduce(f64::max),
-        log_bytes: samples
-            .map(|sample| sample.log_bytes)
-            .max()
-            .unwrap_or_default(),
+        log_worst_ms: samples.clone().filter_map(|sample| sample.log_ms).reduce(f64::max),
+        log_bytes: samples.map(|sample| sample.log_bytes).max().unwrap_or_default(),
     })
 }
 
@@ -199,28 +173,13 @@ mod tests {
         let course = Course::default();
         let at = |seconds| Time::ZERO + Span::seconds(seconds);
         course.begin(at(100));
-        let sample = DrillSample {
-            length_s: 2.0,
-            reads: 10,
-            ..DrillSample::default()
-        };
+        let sample = DrillSample { length_s: 2.0, reads: 10, ..DrillSample::default() };
         for second in [101, 103, 105, 110] {
             course.close_own(at(second), sample);
         }
         let told = course.samples();
-        let told: Vec<_> = told
-            .iter()
-            .map(|one| (one.at_s, one.length_s, one.reads))
-            .collect();
-        assert_eq!(
-            told,
-            [
-                (3.0, 2.0, 10),
-                (5.0, 2.0, 10),
-                (8.0, 3.0, 0),
-                (10.0, 2.0, 10)
-            ]
-        );
+        let told: Vec<_> = told.iter().map(|one| (one.at_s, one.length_s, one.reads)).collect();
+        assert_eq!(told, [(3.0, 2.0, 10), (5.0, 2.0, 10), (8.0, 3.0, 0), (10.0, 2.0, 10)]);
     }
 
     #[test]
@@ -228,12 +187,9 @@ mod tests {
         let course = Course::default();
         let at = |seconds| Time::ZERO + Span::seconds(seconds);
         course.begin(at(100));
-        for (second, reads, read_ms) in [
-            (10, 100, 4.0),
-            (20, 300, 8.0),
-            (30, 200, 1.0),
-            (40, 10, 9.0),
-        ] {
+        for (second, reads, read_ms) in
+            [(10, 100, 4.0), (20, 300, 8.0), (30, 200, 1.0), (40, 10, 9.0)]
+        {
             course.samples.borrow_mut().push(DrillSample {
                 at_s: f64::from(second),
                 length_s: 10.0,
@@ -245,14 +201,8 @@ mod tests {
         course.phase(at(125), "link lost");
         let phases = course.phases();
         assert_eq!(phases.len(), 2);
-        assert_eq!(
-            (phases[0].name.as_str(), phases[0].io_per_s),
-            ("before", 20.0)
-        );
+        assert_eq!((phases[0].name.as_str(), phases[0].io_per_s), ("before", 20.0));
         assert_eq!(phases[0].read_ms, Some(7.0));
-        assert_eq!(
-            (phases[1].from_s, phases[1].to_s, phases[1].io_per_s),
-            (25.0, 40.0, 1.0)
-        );
+        assert_eq!((phases[1].from_s, phases[1].to_s, phases[1].io_per_s), (25.0, 40.0, 1.0));
     }
 }

@@ -1,7 +1,7 @@
 //! Where each log ends at the survivor, from the records that are found there.
 //!
-//! A record that was changed three times has four states; the one that is found says between which two of its commits the log ends.
-//! All records of a log must agree on one place:
+//! A record that was changed three times has four states; the one that is found says between which
+//! two of its commits the log ends. All records of a log must agree on one place:
 //!
 //! ```text
 //!   commits of a log    1  2  3  4  5  6  7
@@ -10,7 +10,8 @@
 //!   together            kept: 1 2 (3) | lost: 4 5 6 7
 //! ```
 //!
-//! When they do not, something is there that came later than something that is lost: a write was dropped, or two changed places.
+//! When they do not, something is there that came later than something that is lost: a write was
+//! dropped, or two changed places.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -64,20 +65,10 @@ impl fmt::Display for Broken {
             Self::Never { key, found: None } => {
                 write!(f, "{} is gone, and was never deleted", record(key))
             }
-            Self::Never {
-                key,
-                found: Some(version),
-            } => write!(
-                f,
-                "{} has version {version}, which it never had",
-                record(key)
-            ),
-            Self::Gap {
-                stream,
-                lost,
-                kept,
-                keys,
-            } => write!(
+            Self::Never { key, found: Some(version) } => {
+                write!(f, "{} has version {version}, which it never had", record(key))
+            }
+            Self::Gap { stream, lost, kept, keys } => write!(
                 f,
                 "log {stream}: commit {lost} ({}) is lost, and commit {kept} ({}), which came later, is there",
                 record(&keys[0]),
@@ -88,7 +79,8 @@ impl fmt::Display for Broken {
 }
 
 impl Cut {
-    /// The cut of `ledger` where every log was kept up to the position that `end` says, for ledgers that know where commits end.
+    /// The cut of `ledger` where every log was kept up to the position that `end` says, for ledgers
+    /// that know where commits end.
     pub fn at(ledger: &Ledger, mut end: impl FnMut(usize) -> brunt_units::LogPosition) -> Self {
         let kept = ledger.streams().map(|stream| {
             let until = end(stream);
@@ -96,9 +88,7 @@ impl Cut {
             let kept = commits.partition_point(|one| one.end.is_some_and(|end| end <= until));
             (stream, kept)
         });
-        Self {
-            kept: kept.collect(),
-        }
+        Self { kept: kept.collect() }
     }
 
     /// The cut of `ledger` at a survivor that holds `found`, which has every changed record.
@@ -110,9 +100,7 @@ impl Cut {
             let kept = of_stream(ledger, stream, found)?;
             Ok((stream, kept))
         });
-        Ok(Self {
-            kept: kept.collect::<Result<_, Broken>>()?,
-        })
+        Ok(Self { kept: kept.collect::<Result<_, Broken>>()? })
     }
 }
 
@@ -130,16 +118,10 @@ fn of_stream(ledger: &Ledger, stream: usize, found: &Found) -> Result<usize, Bro
         let is = found.get(key).copied().flatten();
         let states = places.iter().map(|place| commits[*place].after);
         let states = std::iter::once(ledger.base().version(*key)).chain(states);
-        let fitting: Vec<usize> = (0..)
-            .zip(states)
-            .filter(|(_, state)| *state == is)
-            .map(|(count, _)| count)
-            .collect();
+        let fitting: Vec<usize> =
+            (0..).zip(states).filter(|(_, state)| *state == is).map(|(count, _)| count).collect();
         let (Some(least), Some(most)) = (fitting.first(), fitting.last()) else {
-            return Err(Broken::Never {
-                key: *key,
-                found: is,
-            });
+            return Err(Broken::Never { key: *key, found: is });
         };
         if let Some(place) = places[..*least].last()
             && last.is_none_or(|(at, _)| at < *place)
@@ -153,12 +135,9 @@ fn of_stream(ledger: &Ledger, stream: usize, found: &Found) -> Result<usize, Bro
         }
     }
     match (last, first) {
-        (Some((kept, kept_key)), Some((lost, lost_key))) if lost < kept => Err(Broken::Gap {
-            stream,
-            lost,
-            kept,
-            keys: [lost_key, kept_key],
-        }),
+        (Some((kept, kept_key)), Some((lost, lost_key))) if lost < kept => {
+            Err(Broken::Gap { stream, lost, kept, keys: [lost_key, kept_key] })
+        }
         (_, Some((lost, _))) => Ok(lost),
         (_, None) => Ok(commits.len()),
     }
@@ -182,12 +161,7 @@ mod tests {
         let start: Found = (0..2)
             .flat_map(|stream| (0..6).map(move |number| ((stream, 0, number), Some(0))))
             .collect();
-        let of = |stream: usize| {
-            start
-                .clone()
-                .into_iter()
-                .filter(move |(key, _)| key.0 == stream)
-        };
+        let of = |stream: usize| start.clone().into_iter().filter(move |(key, _)| key.0 == stream);
         let mut states: Vec<Vec<Found>> = (0..2).map(|stream| vec![of(stream).collect()]).collect();
         let mut next = 6;
         for _ in 0..draw.below(30) {
@@ -210,10 +184,7 @@ mod tests {
                     _ => (Kind::Replace, there[at].2, version + 1),
                 }
             };
-            let change = Change {
-                kind,
-                ..replace(stream, number, version)
-            };
+            let change = Change { kind, ..replace(stream, number, version) };
             ledger.asked(&change);
             let after = (kind != Kind::Delete).then_some(version);
             state.insert((stream, 0, number), after);
@@ -234,14 +205,12 @@ mod tests {
             let found: Found = held.collect();
             let cut = Cut::of(&ledger, &found).unwrap();
             for stream in ledger.streams() {
-                // Commits that leave everything as it was cannot be told apart; there are none here but a delete after an insert.
+                // Commits that leave everything as it was cannot be told apart; there are none here
+                // but a delete after an insert.
                 let place = cut.kept[&stream];
                 assert!(place >= kept[stream], "seed {seed}");
                 assert_eq!(
-                    states[stream][place]
-                        .iter()
-                        .filter(|one| one.1.is_some())
-                        .collect::<Vec<_>>(),
+                    states[stream][place].iter().filter(|one| one.1.is_some()).collect::<Vec<_>>(),
                     states[stream][kept[stream]]
                         .iter()
                         .filter(|one| one.1.is_some())
@@ -259,10 +228,7 @@ mod tests {
             ledger.asked(&replace(0, number, 1));
         }
         let with = |versions: [u32; 5]| -> Found {
-            (0..)
-                .zip(versions)
-                .map(|(number, version)| ((0, 0, number), Some(version)))
-                .collect()
+            (0..).zip(versions).map(|(number, version)| ((0, 0, number), Some(version))).collect()
         };
         let cut = |versions| Cut::of(&ledger, &with(versions)).map(|cut| cut.kept[&0]);
         assert_eq!(cut([1, 1, 1, 1, 1]), Ok(5));
@@ -275,10 +241,6 @@ mod tests {
              which came later, is there"
         );
         let never = cut([1, 2, 0, 0, 0]).unwrap_err();
-        assert!(
-            never
-                .to_string()
-                .contains("has version 2, which it never had")
-        );
+        assert!(never.to_string().contains("has version 2, which it never had"));
     }
 }

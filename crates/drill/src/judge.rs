@@ -1,7 +1,7 @@
 //! Judges a drill: rules over what was found, and the outcome.
 //!
-//! A drill that finds nothing wrong proves little until the same checks have found what was made wrong: a control that stays green
-//! makes the whole drill inconclusive.
+//! A drill that finds nothing wrong proves little until the same checks have found what was made
+//! wrong: a control that stays green makes the whole drill inconclusive.
 
 use brunt_report::counted;
 use brunt_report::result::{DrillPhase, Group, Limits, Outcome, Rule, RuleName, Verdict};
@@ -10,7 +10,8 @@ use brunt_units::{ByteSize, Span, Time};
 use crate::cut::Broken;
 use crate::loss::Loss;
 
-/// A service level that operators commonly agree on, and that of HP's paper on Continuous Access EVA (May 2005).
+/// A service level that operators commonly agree on, and that of HP's paper on Continuous Access
+/// EVA (May 2005).
 const RECOVERY_TIME: Span = Span::seconds(15 * 60);
 
 /// What a drill has to reach.
@@ -18,17 +19,16 @@ const RECOVERY_TIME: Span = Span::seconds(15 * 60);
 pub struct Objectives {
     /// The longest time without service.
     pub recovery_time: Span,
-    /// The oldest promised commit that may be lost; `None`: nobody says, so what is lost is reported, and there is no verdict on it.
+    /// The oldest promised commit that may be lost; `None`: nobody says, so what is lost is
+    /// reported, and there is no verdict on it.
     pub recovery_point: Option<Span>,
 }
 
 impl Objectives {
-    /// 15 minutes; and nothing lost where replication is synchronous throughout, otherwise no limit.
+    /// 15 minutes; and nothing lost where replication is synchronous throughout, otherwise no
+    /// limit.
     pub fn usual(is_synchronous: bool) -> Self {
-        Self {
-            recovery_time: RECOVERY_TIME,
-            recovery_point: is_synchronous.then_some(Span::ZERO),
-        }
+        Self { recovery_time: RECOVERY_TIME, recovery_point: is_synchronous.then_some(Span::ZERO) }
     }
 }
 
@@ -72,14 +72,16 @@ pub struct Control {
     pub name: &'static str,
     /// What the checks found that they do not find without the fault; `None` when that is nothing.
     pub found: Option<String>,
-    /// What fails in the same course without the fault: then a red rule says nothing about the fault.
+    /// What fails in the same course without the fault: then a red rule says nothing about the
+    /// fault.
     pub fails_anyway: Option<String>,
     /// Whether there was anything to break.
     pub struck: bool,
 }
 
 impl Control {
-    /// The control called `name`, judged by `rules`; those of the same course without the fault are `sound`.
+    /// The control called `name`, judged by `rules`; those of the same course without the fault are
+    /// `sound`.
     pub fn judged(name: &'static str, struck: bool, rules: &[Rule], sound: &[Rule]) -> Self {
         let first_failed = |rules: &[Rule]| {
             let failed = rules.iter().find(|rule| rule.outcome == Outcome::Failed);
@@ -111,7 +113,8 @@ pub struct Evidence {
     pub not_read: Option<String>,
     /// Why it could not be read.
     pub unreadable: Option<String>,
-    /// Records of the serving side that are not as committed, after the drill; `None` when they were not compared.
+    /// Records of the serving side that are not as committed, after the drill; `None` when they
+    /// were not compared.
     pub wrong_records: Option<u64>,
     /// Whether both sides served without an order to do so.
     pub both_served: bool,
@@ -125,44 +128,21 @@ pub struct Evidence {
     pub controls: Vec<Control>,
 }
 
-/// The rules of drills: id, group, title. Those of latencies are judged once for each phase, which the title then names.
+/// The rules of drills: id, group, title. Those of latencies are judged once for each phase, which
+/// the title then names.
 pub const RULES: [RuleName; 12] = [
-    rule(
-        "drill-order",
-        Group::Integrity,
-        "survivor: no gap, no reorder",
-    ),
+    rule("drill-order", Group::Integrity, "survivor: no gap, no reorder"),
     rule("drill-recovery-point", Group::Limits, "recovery point"),
-    rule(
-        "drill-as-reported",
-        Group::Integrity,
-        "lost no more than reported",
-    ),
+    rule("drill-as-reported", Group::Integrity, "lost no more than reported"),
     rule("drill-recovery-time", Group::Limits, "recovery time"),
-    rule(
-        "drill-records",
-        Group::Integrity,
-        "records at the serving side",
-    ),
-    rule(
-        "drill-remote-checksum",
-        Group::Integrity,
-        "checksum of the other side",
-    ),
+    rule("drill-records", Group::Integrity, "records at the serving side"),
+    rule("drill-remote-checksum", Group::Integrity, "checksum of the other side"),
     rule("drill-one-side", Group::Integrity, "only one side served"),
     rule("drill-in-step", Group::Limits, "groups in step at the end"),
-    rule(
-        "drill-read-average",
-        Group::Limits,
-        "database read, average",
-    ),
+    rule("drill-read-average", Group::Limits, "database read, average"),
     rule("drill-log-average", Group::Limits, "log write, average"),
     rule("drill-log-sample", Group::Limits, "log write, worst sample"),
-    rule(
-        "drill-controls",
-        Group::FairTest,
-        "controls that were found",
-    ),
+    rule("drill-controls", Group::FairTest, "controls that were found"),
 ];
 
 const fn rule(id: &'static str, group: Group, title: &'static str) -> RuleName {
@@ -170,16 +150,14 @@ const fn rule(id: &'static str, group: Group, title: &'static str) -> RuleName {
 }
 
 fn named(id: &str) -> RuleName {
-    *RULES
-        .iter()
-        .find(|rule| rule.id == id)
-        .expect("it is listed")
+    *RULES.iter().find(|rule| rule.id == id).expect("it is listed")
 }
 
 /// What drills call the time between a failure and the first operation.
 const NO_SERVICE: &str = "no service";
 
-/// The latencies of each phase against the `limits` of the version; a phase without such I/O, or without service, has no rule.
+/// The latencies of each phase against the `limits` of the version; a phase without such I/O, or
+/// without service, has no rule.
 pub(crate) fn latencies(phases: &[DrillPhase], limits: &Limits) -> Vec<Rule> {
     let of_phase = |phase: &DrillPhase| {
         let judged = |id, limit, measured: Option<f64>| {
@@ -190,17 +168,9 @@ pub(crate) fn latencies(phases: &[DrillPhase], limits: &Limits) -> Vec<Rule> {
             })
         };
         [
-            judged(
-                "drill-read-average",
-                limits.database_read_ms_mean,
-                phase.read_ms,
-            ),
+            judged("drill-read-average", limits.database_read_ms_mean, phase.read_ms),
             judged("drill-log-average", limits.log_write_ms_mean, phase.log_ms),
-            judged(
-                "drill-log-sample",
-                limits.log_write_ms_max,
-                phase.log_worst_ms,
-            ),
+            judged("drill-log-sample", limits.log_write_ms_max, phase.log_worst_ms),
         ]
     };
     let served = phases.iter().filter(|phase| phase.name != NO_SERVICE);
@@ -247,16 +217,9 @@ impl Evidence {
                 ..Rule::not_measured(name)
             },
         });
-        rules.push(none_of(
-            "drill-one-side",
-            "times both",
-            self.both_served.into(),
-        ));
+        rules.push(none_of("drill-one-side", "times both", self.both_served.into()));
         rules.push(match &self.kept_apart {
-            Some(why) => Rule {
-                remark: why.clone(),
-                ..Rule::not_measured(named("drill-in-step"))
-            },
+            Some(why) => Rule { remark: why.clone(), ..Rule::not_measured(named("drill-in-step")) },
             None => Rule {
                 remark: self.apart.join(", "),
                 ..none_of("drill-in-step", "apart", self.apart.len() as u64)
@@ -269,24 +232,15 @@ impl Evidence {
     }
 
     fn control_rule(&self) -> Rule {
-        let red = self
-            .controls
-            .iter()
-            .filter(|control| control.found.is_some());
-        let missed = self
-            .controls
-            .iter()
-            .filter(|control| control.found.is_none());
+        let red = self.controls.iter().filter(|control| control.found.is_some());
+        let missed = self.controls.iter().filter(|control| control.found.is_none());
         let missed: Vec<&str> = missed.map(|control| control.name).collect();
         let remark = match missed.is_empty() {
             true => String::new(),
             false => format!("not found: {}", missed.join(", ")),
         };
         let (all, red) = (self.controls.len() as f64, red.count() as f64);
-        Rule {
-            remark,
-            ..Rule::at_least(named("drill-controls"), "red", all, Some(red))
-        }
+        Rule { remark, ..Rule::at_least(named("drill-controls"), "red", all, Some(red)) }
     }
 
     /// The outcome by `rules`, and why, if it is no pass.
@@ -305,11 +259,7 @@ impl Evidence {
         why.extend(self.unfinished.clone());
         let refused = self.survivals.iter();
         why.extend(refused.filter_map(|survival| survival.refused.clone()));
-        for control in self
-            .controls
-            .iter()
-            .filter(|control| control.found.is_none())
-        {
+        for control in self.controls.iter().filter(|control| control.found.is_none()) {
             let name = control.name;
             why.push(match (&control.fails_anyway, control.struck) {
                 (Some(anyway), _) => format!(
@@ -338,10 +288,8 @@ impl Survival {
         let loss = match &self.loss {
             Ok(loss) => loss,
             Err(broken) => {
-                let order = Rule {
-                    remark: broken.to_string(),
-                    ..none_of("drill-order", "broken logs", 1)
-                };
+                let order =
+                    Rule { remark: broken.to_string(), ..none_of("drill-order", "broken logs", 1) };
                 return vec![order, self.time(wanted)];
             }
         };
@@ -353,20 +301,15 @@ impl Survival {
             counted(loss.transactions, "acknowledged commit"),
             counted(loss.records, "record")
         );
-        let remark = if loss.is_nothing() {
-            String::new()
-        } else {
-            lost
-        };
+        let remark = if loss.is_nothing() { String::new() } else { lost };
         rules.push(match wanted.recovery_point {
             Some(most) if most == Span::ZERO => Rule {
                 remark,
                 ..none_of("drill-recovery-point", "commits lost", loss.transactions)
             },
-            Some(most) => Rule {
-                remark,
-                ..Rule::at_most(point, "s", most.as_seconds(), Some(seconds))
-            },
+            Some(most) => {
+                Rule { remark, ..Rule::at_most(point, "s", most.as_seconds(), Some(seconds)) }
+            }
             None => Rule {
                 measured: Some(seconds),
                 unit: "s".to_owned(),
@@ -374,11 +317,7 @@ impl Survival {
                     0 => Outcome::Ok,
                     _ => Outcome::NotJudged,
                 },
-                remark: if loss.is_nothing() {
-                    "nothing was lost".to_owned()
-                } else {
-                    remark
-                },
+                remark: if loss.is_nothing() { "nothing was lost".to_owned() } else { remark },
                 ..Rule::not_measured(point)
             },
         });
@@ -387,7 +326,8 @@ impl Survival {
         rules
     }
 
-    /// The recovery time. A failover that was carried out and brought no service back took too long.
+    /// The recovery time. A failover that was carried out and brought no service back took too
+    /// long.
     fn time(&self, wanted: &Objectives) -> Rule {
         let most = wanted.recovery_time.as_seconds();
         let time = self.recovery_time.map(Span::as_seconds);
@@ -395,14 +335,14 @@ impl Survival {
         match (&self.refused, time) {
             (Some(why), _) => rule.with_remark(why.as_str()),
             (None, Some(_)) => rule,
-            (None, None) => Rule {
-                outcome: Outcome::Failed,
-                ..rule.with_remark("service did not come back")
-            },
+            (None, None) => {
+                Rule { outcome: Outcome::Failed, ..rule.with_remark("service did not come back") }
+            }
         }
     }
 
-    /// Nothing that is lost was acknowledged before the oldest write that replication said to be at risk.
+    /// Nothing that is lost was acknowledged before the oldest write that replication said to be at
+    /// risk.
     fn as_reported(&self, loss: &Loss) -> Rule {
         let Some(said) = self.said else {
             return Rule {
@@ -425,10 +365,7 @@ impl Survival {
                 said.bytes
             ),
         };
-        Rule {
-            remark,
-            ..none_of("drill-as-reported", "beyond", older.into())
-        }
+        Rule { remark, ..none_of("drill-as-reported", "beyond", older.into()) }
     }
 }
 
@@ -443,10 +380,7 @@ mod tests {
 
     fn survived() -> Survival {
         Survival {
-            loss: Ok(Loss {
-                kept: 10,
-                ..Loss::default()
-            }),
+            loss: Ok(Loss { kept: 10, ..Loss::default() }),
             said: Some(Said::default()),
             recovery_time: Some(Span::seconds(400)),
             refused: None,
@@ -491,11 +425,7 @@ mod tests {
                 first_at: Some(at(7)),
                 ..Loss::default()
             }),
-            said: Some(Said {
-                writes: 5,
-                since: said.map(at),
-                ..Said::default()
-            }),
+            said: Some(Said { writes: 5, since: said.map(at), ..Said::default() }),
             ..survived()
         }
     }
@@ -507,10 +437,7 @@ mod tests {
         good.controls[0].found = None;
         let (verdict, why) = judged(&good, true);
         assert_eq!(verdict, Verdict::Inconclusive);
-        assert_eq!(
-            why,
-            ["control \"swap two writes\" was not found: the checks are blind to it"]
-        );
+        assert_eq!(why, ["control \"swap two writes\" was not found: the checks are blind to it"]);
     }
 
     #[test]
@@ -518,39 +445,19 @@ mod tests {
         let failed = |evidence: Evidence, is_synchronous| {
             let rules = evidence.rules(&Objectives::usual(is_synchronous));
             let failed = rules.iter().filter(|rule| rule.outcome == Outcome::Failed);
-            failed
-                .map(|rule| rule.id.clone())
-                .collect::<Vec<_>>()
-                .join(" ")
+            failed.map(|rule| rule.id.clone()).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(failed(evidence(survived()), true), "");
-        assert_eq!(
-            failed(evidence(lost(2, Some(6))), true),
-            "drill-recovery-point"
-        );
+        assert_eq!(failed(evidence(lost(2, Some(6))), true), "drill-recovery-point");
         assert_eq!(failed(evidence(lost(2, Some(6))), false), "");
-        assert_eq!(
-            failed(evidence(lost(2, Some(8))), false),
-            "drill-as-reported"
-        );
+        assert_eq!(failed(evidence(lost(2, Some(8))), false), "drill-as-reported");
         assert_eq!(failed(evidence(lost(2, None)), false), "drill-as-reported");
-        let slow = Survival {
-            recovery_time: Some(Span::seconds(901)),
-            ..survived()
-        };
+        let slow = Survival { recovery_time: Some(Span::seconds(901)), ..survived() };
         assert_eq!(failed(evidence(slow), true), "drill-recovery-time");
-        let broken = Survival {
-            loss: Err(Broken::Never {
-                key: (0, 0, 1),
-                found: None,
-            }),
-            ..survived()
-        };
+        let broken =
+            Survival { loss: Err(Broken::Never { key: (0, 0, 1), found: None }), ..survived() };
         assert_eq!(failed(evidence(broken), true), "drill-order");
-        assert_eq!(
-            failed(evidence(unusable()), true),
-            "drill-order drill-recovery-time"
-        );
+        assert_eq!(failed(evidence(unusable()), true), "drill-order drill-recovery-time");
         let with = |change: fn(&mut Evidence)| {
             let mut evidence = evidence(survived());
             change(&mut evidence);
@@ -565,10 +472,7 @@ mod tests {
         assert_eq!(with(unreadable), "drill-remote-checksum");
         assert_eq!(with(|one| one.checksum = None), "");
         assert_eq!(with(|one| one.both_served = true), "drill-one-side");
-        assert_eq!(
-            with(|one| one.apart = vec!["SG1".to_owned()]),
-            "drill-in-step"
-        );
+        assert_eq!(with(|one| one.apart = vec!["SG1".to_owned()]), "drill-in-step");
         assert_eq!(with(|one| one.controls[0].found = None), "drill-controls");
     }
 
@@ -591,17 +495,10 @@ mod tests {
 
     #[test]
     fn a_control_is_found_only_where_its_course_is_green_without_the_fault() {
-        let (red, green) = (
-            none_of("drill-records", "wrong", 3),
-            none_of("drill-records", "wrong", 0),
-        );
+        let (red, green) =
+            (none_of("drill-records", "wrong", 3), none_of("drill-records", "wrong", 0));
         let control = |rules: &Rule, sound: &Rule| {
-            Control::judged(
-                "swap",
-                true,
-                std::slice::from_ref(rules),
-                std::slice::from_ref(sound),
-            )
+            Control::judged("swap", true, std::slice::from_ref(rules), std::slice::from_ref(sound))
         };
         assert!(control(&red, &green).found.is_some());
         assert_eq!(control(&green, &green).found, None);
@@ -648,10 +545,7 @@ mod tests {
             .filter(|rule| rule.outcome == Outcome::Failed)
             .map(Rule::against_limit)
             .collect();
-        assert_eq!(
-            failed,
-            ["database read, average, merging: 24 ms (limit 20 ms)"]
-        );
+        assert_eq!(failed, ["database read, average, merging: 24 ms (limit 20 ms)"]);
     }
 
     #[test]

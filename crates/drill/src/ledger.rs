@@ -1,7 +1,8 @@
 //! Every commit that sessions asked for, in the order of its log, and when it was acknowledged.
 //!
-//! Between a session's question and the commit's log record nothing else runs, so commits are asked for in the order in which their
-//! log has them. What the survivor holds of a log is therefore a number: so many of its commits, from the first.
+//! Between a session's question and the commit's log record nothing else runs, so commits are asked
+//! for in the order in which their log has them. What the survivor holds of a log is therefore a
+//! number: so many of its commits, from the first.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -38,7 +39,8 @@ impl Commit {
 /// What the databases held when the ledger was opened.
 #[derive(Clone, Debug, Default)]
 pub struct Base {
-    /// Records of each database, by log stream and number: these are numbered from zero and have version zero.
+    /// Records of each database, by log stream and number: these are numbered from zero and have
+    /// version zero.
     initial: BTreeMap<(usize, u8), u64>,
     /// Records that differ from that.
     changed: BTreeMap<Key, Option<u32>>,
@@ -47,10 +49,7 @@ pub struct Base {
 impl Base {
     /// Databases as they were created: database `(log stream, number)` with so many records.
     pub fn created(databases: impl IntoIterator<Item = ((usize, u8), u64)>) -> Self {
-        Self {
-            initial: databases.into_iter().collect(),
-            changed: BTreeMap::new(),
-        }
+        Self { initial: databases.into_iter().collect(), changed: BTreeMap::new() }
     }
 
     /// The version of a record; `None` when it does not exist.
@@ -58,9 +57,7 @@ impl Base {
         let (stream, database, number) = key;
         self.changed.get(&key).copied().unwrap_or_else(|| {
             let created = self.initial.get(&(stream, database));
-            created
-                .is_some_and(|records| number < *records)
-                .then_some(0)
+            created.is_some_and(|records| number < *records).then_some(0)
         })
     }
 }
@@ -73,17 +70,15 @@ pub struct Ledger {
     logs: BTreeMap<usize, Vec<Commit>>,
     /// Commits that came before, in all logs.
     settled: u64,
-    /// Promised ones of them that were forgotten since the last failover, and when the newest was acknowledged.
+    /// Promised ones of them that were forgotten since the last failover, and when the newest was
+    /// acknowledged.
     forgotten: (u64, Option<Time>),
 }
 
 impl Ledger {
     /// A ledger without commits.
     pub fn new(base: Base) -> Self {
-        Self {
-            base,
-            ..Self::default()
-        }
+        Self { base, ..Self::default() }
     }
 
     /// What the databases held before the first commit.
@@ -101,7 +96,8 @@ impl Ledger {
         self.logs.get(&stream).map_or(&[], Vec::as_slice)
     }
 
-    /// Promised commits that were forgotten because they could no longer be lost, and when the newest was acknowledged.
+    /// Promised commits that were forgotten because they could no longer be lost, and when the
+    /// newest was acknowledged.
     pub fn forgotten(&self) -> (u64, Option<Time>) {
         self.forgotten
     }
@@ -158,15 +154,16 @@ impl Ledger {
         }
     }
 
-    /// Forgets the commits of `stream` that end before `position`: they can no longer be lost. The newest one is kept.
+    /// Forgets the commits of `stream` that end before `position`: they can no longer be lost. The
+    /// newest one is kept.
     pub fn forget_before(&mut self, stream: usize, position: LogPosition) {
         let log = self.commits(stream);
         let old = log.partition_point(|one| one.end.is_some_and(|end| end <= position));
         self.forget(stream, old);
     }
 
-    /// Forgets the commits of `stream` up to the newest that was promised before `at`: a copy of that instant has them. The newest one is
-    /// kept.
+    /// Forgets the commits of `stream` up to the newest that was promised before `at`: a copy of
+    /// that instant has them. The newest one is kept.
     pub fn forget_promised_before(&mut self, stream: usize, at: Time) {
         let is_old = |one: &Commit| one.is_promised() && one.acknowledged_at < Some(at);
         let newest = self.commits(stream).iter().rposition(is_old);
@@ -193,7 +190,8 @@ impl Ledger {
         self.forgotten.1 = self.forgotten.1.max(Some(acknowledged_at));
     }
 
-    /// The survivor goes on from the first `kept` commits of each log: they become the base, and the others never were.
+    /// The survivor goes on from the first `kept` commits of each log: they become the base, and
+    /// the others never were.
     pub fn settle(&mut self, kept: &BTreeMap<usize, usize>) {
         self.forgotten = (0, None);
         for (stream, commits) in std::mem::take(&mut self.logs) {
@@ -256,10 +254,7 @@ pub(crate) mod tests {
         let mut ledger = Ledger::new(Base::created([((0, 0), 10)]));
         assert_eq!(ledger.base().version((0, 0, 9)), Some(0));
         assert_eq!(ledger.base().version((0, 0, 10)), None);
-        let gone = Change {
-            kind: Kind::Delete,
-            ..replace(0, 3, 0)
-        };
+        let gone = Change { kind: Kind::Delete, ..replace(0, 3, 0) };
         for change in [replace(0, 7, 1), gone, replace(0, 7, 2)] {
             ledger.asked(&change);
         }
@@ -275,16 +270,9 @@ pub(crate) mod tests {
     #[test]
     fn commits_that_cannot_be_lost_are_forgotten_but_for_the_newest() {
         let mut ledger = Ledger::default();
-        let at = |segment| LogPosition {
-            generation: 1,
-            segment,
-            byte: 0,
-        };
+        let at = |segment| LogPosition { generation: 1, segment, byte: 0 };
         for number in 1..=4 {
-            ledger.asked(&Change {
-                end: Some(at(number)),
-                ..replace(0, u64::from(number), 1)
-            });
+            ledger.asked(&Change { end: Some(at(number)), ..replace(0, u64::from(number), 1) });
         }
         ledger.forget_before(0, at(3));
         let left: Vec<u64> = ledger.commits(0).iter().map(|one| one.key.2).collect();

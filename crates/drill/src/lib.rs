@@ -1,4 +1,5 @@
-//! A failover rehearsal, judged by data: what was acknowledged, what the survivor holds, how long users waited.
+//! A failover rehearsal, judged by data: what was acknowledged, what the survivor holds, how long
+//! users waited.
 //!
 //! ```text
 //!   sessions -> Witness -> Ledger: commits, numbered in the order of their log
@@ -9,7 +10,8 @@
 //!                             all of it -> Judged: pass, fail or inconclusive, with rules
 //! ```
 //!
-//! Nothing here reads a clock, a file or a disk: drills in virtual time and on this machine are judged by the same code.
+//! Nothing here reads a clock, a file or a disk: drills in virtual time and on this machine are
+//! judged by the same code.
 
 pub mod course;
 pub mod cut;
@@ -36,7 +38,8 @@ pub trait DrillListener {
     /// The control called `name` begins.
     fn control(&self, name: &str);
 
-    /// The user's step called `name` begins, outside of the course; `when` is the word for its time.
+    /// The user's step called `name` begins, outside of the course; `when` is the word for its
+    /// time.
     fn step(&self, when: &str, name: &str);
 }
 

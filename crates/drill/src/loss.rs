@@ -30,11 +30,7 @@ impl Loss {
     /// The loss of `ledger` at `cut`, when the failure came at `failed_at`.
     pub fn of(ledger: &Ledger, cut: &Cut, failed_at: Time) -> Self {
         let (kept, newest_kept_at) = ledger.forgotten();
-        let mut loss = Self {
-            kept,
-            newest_kept_at,
-            ..Self::default()
-        };
+        let mut loss = Self { kept, newest_kept_at, ..Self::default() };
         let mut records = BTreeSet::new();
         for stream in ledger.streams() {
             let commits = ledger.commits(stream);
@@ -91,10 +87,7 @@ mod tests {
     fn only_what_was_promised_counts() {
         let mut ledger = Ledger::new(Base::default());
         let at = |seconds| Time::ZERO + Span::seconds(seconds);
-        let lazy = Change {
-            commit: Durability::Lazy,
-            ..replace(0, 2, 1)
-        };
+        let lazy = Change { commit: Durability::Lazy, ..replace(0, 2, 1) };
         for (seconds, change) in
             (1..).zip([replace(0, 1, 1), lazy, replace(0, 3, 1), replace(0, 3, 2)])
         {
@@ -102,9 +95,7 @@ mod tests {
             ledger.acknowledged(at(seconds), &change);
         }
         ledger.asked(&replace(0, 4, 1));
-        let cut = |kept| Cut {
-            kept: [(0, kept)].into(),
-        };
+        let cut = |kept| Cut { kept: [(0, kept)].into() };
         let nothing = Loss::of(&ledger, &cut(4), at(10));
         assert!(nothing.is_nothing());
         assert_eq!((nothing.kept, nothing.newest_kept_at), (3, Some(at(4))));

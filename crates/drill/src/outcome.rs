@@ -22,10 +22,7 @@ pub struct Steps {
 impl Steps {
     /// Those of a failover after a failure at `begun`.
     pub fn new(begun: Time) -> Self {
-        Self {
-            begun,
-            all: Vec::new(),
-        }
+        Self { begun, all: Vec::new() }
     }
 
     /// When users lost service.
@@ -131,9 +128,7 @@ impl Rehearsed {
         result.times.collection_s = length;
         result.verdict = outcome;
         result.qualifies = false;
-        result.reasons = std::iter::once(words.remark.to_owned())
-            .chain(why.clone())
-            .collect();
+        result.reasons = std::iter::once(words.remark.to_owned()).chain(why.clone()).collect();
         result.rules = rules;
         result.storage.test = "drill".to_owned();
         result.storage.details.sentence = sentence(&drill, words.by, &why, had_failover);
@@ -192,16 +187,14 @@ fn later(begun: Timestamp, seconds: f64) -> Timestamp {
     begun.after(seconds as u64)
 }
 
-/// A recovery time, and how much of it was measured: `6 min 00 s, of which 5 min 59 s are given and 0.7 s measured`.
+/// A recovery time, and how much of it was measured: `6 min 00 s, of which 5 min 59 s are given and
+/// 0.7 s measured`.
 fn waited(rto_s: f64, steps: &[DrillStep]) -> String {
     let span = |seconds: f64| Span::from_seconds(seconds).to_string();
     match given_and_measured(steps) {
-        (given, measured) if given > 0.0 => format!(
-            "{} ({} given, {} measured)",
-            span(rto_s),
-            span(given),
-            span(measured)
-        ),
+        (given, measured) if given > 0.0 => {
+            format!("{} ({} given, {} measured)", span(rto_s), span(given), span(measured))
+        }
         _ => span(rto_s),
     }
 }
@@ -214,10 +207,9 @@ fn sentence(drill: &Drill, by: &str, why: &[String], had_failover: bool) -> Stri
         all => format!("{red} of {all} controls were found"),
     };
     let told = match (&drill.rpo, drill.rto_s) {
-        _ if let Some(waited) = drill.out_of_service_s => format!(
-            "Users had no service for the last {}; {controls}.",
-            Span::from_seconds(waited)
-        ),
+        _ if let Some(waited) = drill.out_of_service_s => {
+            format!("Users had no service for the last {}; {controls}.", Span::from_seconds(waited))
+        }
         (Some(rpo), Some(rto)) => {
             let lost = match rpo.transactions {
                 0 => "Nothing that was acknowledged is lost".to_owned(),
@@ -227,10 +219,7 @@ fn sentence(drill: &Drill, by: &str, why: &[String], had_failover: bool) -> Stri
                 0 | 1 => String::new(),
                 many => format!(", the worst of {many} failovers"),
             };
-            format!(
-                "{lost} ({by}); users waited {}{worst}; {controls}.",
-                waited(rto, &drill.steps)
-            )
+            format!("{lost} ({by}); users waited {}{worst}; {controls}.", waited(rto, &drill.steps))
         }
         _ if had_failover => format!("No failover brought service back; {controls}."),
         _ => match drill.replication.merge_s {
@@ -243,10 +232,6 @@ fn sentence(drill: &Drill, by: &str, why: &[String], had_failover: bool) -> Stri
     };
     match drill.outcome {
         Verdict::Pass => told,
-        _ => format!(
-            "{} {told}",
-            why.first()
-                .map_or(String::new(), |first| format!("{first}."))
-        ),
+        _ => format!("{} {told}", why.first().map_or(String::new(), |first| format!("{first}."))),
     }
 }

@@ -1,12 +1,9 @@
 //! Measures the speed of page checks: `cargo run --release -p brunt-ese --example checksum_rate`.
 //!
-//! Prints one line of JSON for each page size, with medians of nine rounds: bytes per second and core from the cache (one
-//! page, repeatedly) and from memory (256 MiB of pages, in order), and for comparison a plain read of the same memory.
-#![expect(
-    clippy::print_stdout,
-    clippy::disallowed_methods,
-    reason = "a measurement of real time"
-)]
+//! Prints one line of JSON for each page size, with medians of nine rounds: bytes per second and
+//! core from the cache (one page, repeatedly) and from memory (256 MiB of pages, in order), and for
+//! comparison a plain read of the same memory.
+#![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a measurement of real time")]
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -35,9 +32,7 @@ fn main() {
         });
         let read = median(MEMORY_BYTES, || {
             let (words, _) = memory.as_chunks::<8>();
-            let sum = words
-                .iter()
-                .fold(0_u64, |sum, word| sum ^ u64::from_le_bytes(*word));
+            let sum = words.iter().fold(0_u64, |sum, word| sum ^ u64::from_le_bytes(*word));
             black_box(sum);
         });
         let rates = serde_json::json!({

@@ -1,4 +1,5 @@
-//! Measures database creation: `create_rate FILE BYTES` creates FILE, of about BYTES bytes, and prints one line of JSON.
+//! Measures database creation: `create_rate FILE BYTES` creates FILE, of about BYTES bytes, and
+//! prints one line of JSON.
 //!
 //! The clock runs from before the messages are sorted until the clean header is durable.
 

@@ -4,12 +4,14 @@
 //!   engine_io DIRECTORY BYTES CACHE_BYTES SESSIONS SECONDS BACKEND     BACKEND: auto, registered, unregistered, threads
 //! ```
 //!
-//! Creates a database of about BYTES bytes in DIRECTORY, opens it with a cache of CACHE_BYTES, and runs SESSIONS sessions
-//! with the mix of Exchange 2013, one operation after another without a pause. Measuring starts when the cache is full and
-//! the checkpoint has moved, and takes SECONDS. Prints one line of JSON.
+//! Creates a database of about BYTES bytes in DIRECTORY, opens it with a cache of CACHE_BYTES, and
+//! runs SESSIONS sessions with the mix of Exchange 2013, one operation after another without a
+//! pause. Measuring starts when the cache is full and the checkpoint has moved, and takes SECONDS.
+//! Prints one line of JSON.
 //!
-//! *Mean in flight* follows from Little's law: the sum of the latencies of all database I/Os divided by the time. Log I/O
-//! is counted separately. CPU time is that of the whole process, including message generation and counting.
+//! *Mean in flight* follows from Little's law: the sum of the latencies of all database I/Os
+//! divided by the time. Log I/O is counted separately. CPU time is that of the whole process,
+//! including message generation and counting.
 
 #![expect(
     clippy::print_stdout,
@@ -65,10 +67,7 @@ fn plan() -> Option<Plan> {
         bytes: bytes.parse().ok()?,
         sessions: sessions.parse().ok()?,
         lasts: Span::seconds(seconds.parse().ok()?),
-        options: Options {
-            backend: backend.parse().ok()?,
-            ..Options::default()
-        },
+        options: Options { backend: backend.parse().ok()?, ..Options::default() },
     })
 }
 
@@ -91,9 +90,7 @@ impl Work {
             let mut pads = self.pads.borrow_mut().pop().unwrap_or_default();
             self.operate(&operation, &mut pads).await?;
             self.pads.borrow_mut().push(pads);
-            self.workload
-                .borrow_mut()
-                .ended(operation, Outcome::Committed);
+            self.workload.borrow_mut().ended(operation, Outcome::Committed);
             self.operations.set(self.operations.get() + 1);
             self.world.clock.spend(Span::micros(10)).await;
         }
@@ -128,10 +125,7 @@ impl Work {
 
     /// Waits until the cache is full and the checkpoint has moved.
     async fn warm_up(&self) {
-        let (end, start) = (
-            self.world.clock.now() + WARM_UP_MAX,
-            self.instance.checkpoint(),
-        );
+        let (end, start) = (self.world.clock.now() + WARM_UP_MAX, self.instance.checkpoint());
         let is_warm = |moved: LogPosition| {
             let (resident, all) = self.instance.cache().resident();
             moved > start && u64::from(resident) * 100 >= u64::from(all) * 95
@@ -222,14 +216,9 @@ impl Begun {
                 meters.databases[0].writes.close_interval(),
             ];
             let stream = &mut meters.logs[0];
-            let [log, format] = [
-                stream.writes.close_interval(),
-                stream.format.close_interval(),
-            ];
-            let [rolls, roll_waits] = [
-                stream.rolls.close_interval(),
-                stream.roll_waits.close_interval(),
-            ];
+            let [log, format] = [stream.writes.close_interval(), stream.format.close_interval()];
+            let [rolls, roll_waits] =
+                [stream.rolls.close_interval(), stream.roll_waits.close_interval()];
             let latency = |reading: &brunt_stats::Reading| reading.mean.unwrap_or_default();
             let in_flight = |reading: &brunt_stats::Reading| {
                 reading.count as f64 * latency(reading).as_seconds() / seconds

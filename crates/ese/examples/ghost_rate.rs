@@ -1,13 +1,11 @@
-//! Measures how fast an engine of ghosts is simulated: `cargo run --release -p brunt-ese --example ghost_rate`.
+//! Measures how fast an engine of ghosts is simulated: `cargo run --release -p brunt-ese --example
+//! ghost_rate`.
 //!
-//! 128 sessions work on five databases of a million 32 KiB pages each (160 GiB) with a cache of 32,768 frames (1 GiB). Each
-//! operation touches a random page, two of five change it, and every tenth change waits for the log. The device takes 5 ms
-//! for a page and 300 µs for a log write. Prints the device requests simulated per second of one core.
-#![expect(
-    clippy::print_stdout,
-    clippy::disallowed_methods,
-    reason = "a measurement of real time"
-)]
+//! 128 sessions work on five databases of a million 32 KiB pages each (160 GiB) with a cache of
+//! 32,768 frames (1 GiB). Each operation touches a random page, two of five change it, and every
+//! tenth change waits for the log. The device takes 5 ms for a page and 300 µs for a log write.
+//! Prints the device requests simulated per second of one core.
+#![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a measurement of real time")]
 
 use std::cell::Cell;
 use std::path::PathBuf;

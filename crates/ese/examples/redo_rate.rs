@@ -1,9 +1,10 @@
 //! Measures log replay: `redo_rate DIRECTORY LOGS [written]` prints one line of JSON.
 //!
-//! Creates a small database in DIRECTORY, replaces its messages with lazy commits until LOGS log files of 1 MiB are full,
-//! and drops the engine, like a crash. The checkpoint depth is so large that the checkpoint has not moved, and the cache so
-//! large that redo reads each page once. With `written`, all pages are written first, so redo only verifies that nothing is
-//! missing. Then opens the database again in a new world. The clock runs until it is open.
+//! Creates a small database in DIRECTORY, replaces its messages with lazy commits until LOGS log
+//! files of 1 MiB are full, and drops the engine, like a crash. The checkpoint depth is so large
+//! that the checkpoint has not moved, and the cache so large that redo reads each page once. With
+//! `written`, all pages are written first, so redo only verifies that nothing is missing. Then
+//! opens the database again in a new world. The clock runs until it is open.
 
 #![expect(
     clippy::print_stdout,
@@ -49,10 +50,8 @@ async fn recover(world: World, opening: Rc<Opening>) -> Result<serde_json::Value
     let seconds = (world.clock.now() - begun).as_seconds();
     let after = process_use().unwrap_or_default();
     let cpu = (after.user - before.user) + (after.system - before.system);
-    let reads = instance
-        .cache()
-        .meters()
-        .with(|meters| meters.databases[0].reads.close_interval().count);
+    let reads =
+        instance.cache().meters().with(|meters| meters.databases[0].reads.close_interval().count);
     Ok(serde_json::json!({
         "logs": report.generations,
         "records": report.records,

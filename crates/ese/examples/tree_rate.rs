@@ -1,13 +1,11 @@
-//! Measures how fast trees are built and changed in memory: `cargo run --release -p brunt-ese --example tree_rate`.
+//! Measures how fast trees are built and changed in memory: `cargo run --release -p brunt-ese
+//! --example tree_rate`.
 //!
-//! Prints for each page size: bytes of sealed pages per second and core in a bulk load of messages with bodies of 2,000
-//! bytes, in a ring of 2 MiB like the one that file writes use; and changes per second and core, log image included, for
-//! inserts at random places, replacements and removals in a tree of 200-byte entries.
-#![expect(
-    clippy::print_stdout,
-    clippy::disallowed_methods,
-    reason = "a measurement of real time"
-)]
+//! Prints for each page size: bytes of sealed pages per second and core in a bulk load of messages
+//! with bodies of 2,000 bytes, in a ring of 2 MiB like the one that file writes use; and changes
+//! per second and core, log image included, for inserts at random places, replacements and removals
+//! in a tree of 200-byte entries.
+#![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a measurement of real time")]
 
 use std::time::Instant;
 
@@ -81,11 +79,7 @@ impl AllPages {
         let mut ring = ring(size);
         let pages = u32::try_from(bytes.div_euclid(size.bytes())).expect("a small database");
         let loaded = load(size, &mut ring, 0, pages - 39);
-        let mut pages = Self {
-            size,
-            time: DatabaseTime(1),
-            bytes: vec![0; bytes],
-        };
+        let mut pages = Self { size, time: DatabaseTime(1), bytes: vec![0; bytes] };
         for (number, page) in &loaded.pages {
             pages.change(*number).copy_from_slice(page);
         }
@@ -112,18 +106,11 @@ impl AllPages {
 }
 
 fn ring(size: PageSize) -> Ring {
-    Ring {
-        size,
-        bytes: vec![0; RING_BYTES],
-    }
+    Ring { size, bytes: vec![0; RING_BYTES] }
 }
 
 fn load(size: PageSize, ring: &mut Ring, messages: i64, free: u32) -> Loaded {
-    let options = LoadOptions {
-        size,
-        fill_percent: 90,
-        time: DatabaseTime(1),
-    };
+    let options = LoadOptions { size, fill_percent: 90, time: DatabaseTime(1) };
     let mut records = RecordsLoad::new(options);
     for id in 0..messages {
         let body = LongValueId(u32::try_from(id + 1).expect("few messages"));
@@ -176,9 +163,7 @@ fn changes(size: PageSize) {
         pages.run(|change| tree::insert(change, tree, key, &BODY[..200]))
     });
     let data = [0x66; 200];
-    phase("replace", &mut |pages, key| {
-        pages.run(|change| tree::replace(change, tree, key, &data))
-    });
+    phase("replace", &mut |pages, key| pages.run(|change| tree::replace(change, tree, key, &data)));
     phase("remove", &mut |pages, key| {
         let log = pages.run(|change| tree::remove(change, tree, key));
         log + pages.run(|change| tree::shrink(change, tree, key))

@@ -1,9 +1,9 @@
 //! The content of pages and log: bytes, or only their lengths.
 //!
-//! Cache, log stream, checkpoint writer and maintenance are one asynchronous driver that is generic over its [`Content`].
-//! With [`Bytes`], pages hold records and the log can be replayed. With [`Ghost`], nothing has content, so a server of
-//! terabytes runs in virtual time at about a microsecond per I/O. The decisions, and so the I/Os, are the same; a test
-//! compares the two.
+//! Cache, log stream, checkpoint writer and maintenance are one asynchronous driver that is generic
+//! over its [`Content`]. With [`Bytes`], pages hold records and the log can be replayed. With
+//! [`Ghost`], nothing has content, so a server of terabytes runs in virtual time at about a
+//! microsecond per I/O. The decisions, and so the I/Os, are the same; a test compares the two.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -82,8 +82,9 @@ pub trait Content: 'static {
     fn holds_generation(file: &[u8], generation: u32) -> bool;
     /// A page of zeros.
     fn zeroed(frames: &Frames, size: PageSize) -> Self::Page;
-    /// Checks the page read as page `number` of a file of `pages`. Corrects a flipped bit if `flips` says so. It must not
-    /// where the page may be torn: a mixture of two versions can look like a flipped bit elsewhere.
+    /// Checks the page read as page `number` of a file of `pages`. Corrects a flipped bit if
+    /// `flips` says so. It must not where the page may be torn: a mixture of two versions can look
+    /// like a flipped bit elsewhere.
     fn verify(
         page: &mut Self::Page,
         number: PageNumber,
@@ -91,8 +92,8 @@ pub trait Content: 'static {
         size: PageSize,
         flips: Flips,
     ) -> Result<Sound, PageFault>;
-    /// Prepares a page for a write, sealed as page `number` with a flush type. The page stays readable. `None` when an
-    /// earlier write of it is still in flight.
+    /// Prepares a page for a write, sealed as page `number` with a flush type. The page stays
+    /// readable. `None` when an earlier write of it is still in flight.
     fn depart(
         page: &mut Self::Page,
         number: PageNumber,
@@ -111,7 +112,8 @@ pub trait Content: 'static {
 #[derive(Clone, Copy, Debug)]
 pub enum Bytes {}
 
-/// A page in memory. While a write of it is in flight the frame is shared, and a change goes to a copy.
+/// A page in memory. While a write of it is in flight the frame is shared, and a change goes to a
+/// copy.
 pub type BytesPage = Rc<Frame>;
 
 impl Content for Bytes {
@@ -142,11 +144,7 @@ impl Content for Bytes {
         for (segment, header) in segments.zip(chunk.headers(shape, written)) {
             header.seal(segment);
         }
-        Segment::Drain {
-            frame: Rc::new(frame),
-            start: 0,
-            length: bytes,
-        }
+        Segment::Drain { frame: Rc::new(frame), start: 0, length: bytes }
     }
 
     fn outgoing(frames: &Frames, bytes: &[u8]) -> Segment {
@@ -320,11 +318,7 @@ impl Content for Ghost {
         _: PageSize,
         _: Flips,
     ) -> Result<Sound, PageFault> {
-        Ok(Sound {
-            corrected: false,
-            flush_type: *page,
-            time: None,
-        })
+        Ok(Sound { corrected: false, flush_type: *page, time: None })
     }
 
     fn depart(page: &mut u8, _: PageNumber, size: PageSize, flush_type: u8) -> Option<Segment> {

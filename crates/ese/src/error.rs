@@ -1,8 +1,8 @@
 //! Engine errors, with ESE's numbers.
 //!
-//! Callers distinguish four kinds: after a *conflict* they retry with another record; a *missing or duplicate* key is an
-//! answer; a bad *page* ends the operation and is reported; a *failed* log or volume ends the instance, whose databases
-//! stay recoverable.
+//! Callers distinguish four kinds: after a *conflict* they retry with another record; a *missing or
+//! duplicate* key is an answer; a bad *page* ends the operation and is reported; a *failed* log or
+//! volume ends the instance, whose databases stay recoverable.
 //!
 //! Numbers: microsoft/Extensible-Storage-Engine, dev/ese/published/inc/jethdr.w.
 
@@ -19,7 +19,8 @@ use crate::format::log_file::LogHeaderError;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
-    /// A page that was read differs from the page that was written. It is not in the cache; nothing was changed.
+    /// A page that was read differs from the page that was written. It is not in the cache; nothing
+    /// was changed.
     #[error("{}: page {page} (offset {offset}): {fault} (ESE {})", database.display(), fault.code())]
     Page {
         /// The database file.
@@ -31,7 +32,8 @@ pub enum EngineError {
         /// What is wrong with it.
         fault: PageFault,
     },
-    /// The log stream failed. Anything not yet durable may be lost, and no more commits are possible (ESE -510).
+    /// The log stream failed. Anything not yet durable may be lost, and no more commits are
+    /// possible (ESE -510).
     #[error("{}: the log cannot be written at offset {offset}: {error} (ESE -510)", path.display())]
     LogFailed {
         /// The log file.
@@ -41,12 +43,13 @@ pub enum EngineError {
         /// The I/O error.
         error: IoError,
     },
-    /// No space is left for the next log file (ESE -529). Transactions that have changed something can end; others cannot
-    /// start to change. When the reserves are used up too, the stream stops with this error. Make room on the log's volume.
+    /// No space is left for the next log file (ESE -529). Transactions that have changed something
+    /// can end; others cannot start to change. When the reserves are used up too, the stream stops
+    /// with this error. Make room on the log's volume.
     #[error("{}: no room for the next log file: {} (ESE -529)", .0.display(), .1)]
     LogDiskFull(PathBuf, Environment),
-    /// Pages cannot be written, and their content on disk is unknown. If the environment refused it, the error
-    /// is [`EngineError::File`].
+    /// Pages cannot be written, and their content on disk is unknown. If the environment refused
+    /// it, the error is [`EngineError::File`].
     #[error("{}: page {page} (offset {offset}): the write failed: {error} (ESE {})", database.display(), io_code(*error))]
     Write {
         /// The database file.
@@ -74,7 +77,8 @@ pub enum EngineError {
         /// The volume's error.
         error: VolumeError,
     },
-    /// Another session's transaction has changed the record (ESE -1102). Choose another record, or retry later.
+    /// Another session's transaction has changed the record (ESE -1102). Choose another record, or
+    /// retry later.
     #[error("the record is being changed by another session (ESE -1102)")]
     WriteConflict,
     /// There is a record with this key (ESE -1605).
@@ -83,7 +87,8 @@ pub enum EngineError {
     /// There is no record with this key (ESE -1601).
     #[error("there is no record with this key (ESE -1601)")]
     RecordNotFound,
-    /// A page is valid but contains a malformed record or part of a long value. That record cannot be read; others can.
+    /// A page is valid but contains a malformed record or part of a long value. That record cannot
+    /// be read; others can.
     #[error("{}: page {page} (offset {offset}): {what} (ESE -1206)", database.display())]
     Record {
         /// The database file.
@@ -105,7 +110,8 @@ pub enum EngineError {
         /// What was found there.
         what: &'static str,
     },
-    /// A log file of ours has an unreadable header, or was written by another release. It was not touched.
+    /// A log file of ours has an unreadable header, or was written by another release. It was not
+    /// touched.
     #[error("{}: {error}", path.display())]
     LogHeader {
         /// The log file.
@@ -127,7 +133,8 @@ pub enum EngineError {
         /// The database.
         database: PathBuf,
     },
-    /// The log ends before changes that a database has (ESE -543): its end is lost. Log and headers were not changed.
+    /// The log ends before changes that a database has (ESE -543): its end is lost. Log and headers
+    /// were not changed.
     #[error("{}: the log ends at {end}, and page {page} of {} is newer: the end of the log is missing (ESE -543)", path.display(), database.display())]
     LogEndMissing {
         /// The newest log file.
@@ -139,7 +146,8 @@ pub enum EngineError {
         /// The page that is newer than the log.
         page: PageNumber,
     },
-    /// The log ends before the end that it had when the checkpoint was written (ESE -543). Log and headers were not changed.
+    /// The log ends before the end that it had when the checkpoint was written (ESE -543). Log and
+    /// headers were not changed.
     #[error("{}: the log ends at {end}, and reached {durable} when the checkpoint was written: the end of the log is missing (ESE -543)", path.display())]
     LogShort {
         /// The log file.
@@ -149,7 +157,8 @@ pub enum EngineError {
         /// Where it ended when the checkpoint was written.
         durable: LogPosition,
     },
-    /// A database was not closed properly, and the logs belong to another stream (ESE -539). Nothing was changed.
+    /// A database was not closed properly, and the logs belong to another stream (ESE -539).
+    /// Nothing was changed.
     #[error("{}: these are not the logs of {}, which was not closed properly (ESE -539)", directory.display(), database.display())]
     LogOfOthers {
         /// The folder of the logs.
@@ -174,7 +183,8 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// Whether a file could not grow: the volume is full, or a quota or the limit of a file's size is reached.
+    /// Whether a file could not grow: the volume is full, or a quota or the limit of a file's size
+    /// is reached.
     pub fn is_full(&self) -> bool {
         match self {
             Self::LogFailed { .. } => false,
@@ -208,7 +218,8 @@ pub enum PageFault {
     LostFlush,
     /// The device failed the read.
     Device(IoError),
-    /// The page is newer than the database: the log has lost its end, or the page belongs to another database.
+    /// The page is newer than the database: the log has lost its end, or the page belongs to
+    /// another database.
     TooNew,
     /// The page's own numbers contradict each other although its checksum is right.
     Structure,

@@ -1,7 +1,7 @@
 //! An ESE-like storage engine: pages, trees, log, cache, checkpoint, recovery, verification.
 //!
-//! brunt tests storage with the I/O pattern of Microsoft's Extensible Storage Engine (ESE), so this engine follows it:
-//! names, defaults, error codes and database file bytes are ESE's.
+//! brunt tests storage with the I/O pattern of Microsoft's Extensible Storage Engine (ESE), so this
+//! engine follows it: names, defaults, error codes and database file bytes are ESE's.
 
 pub mod backup;
 pub mod cache;

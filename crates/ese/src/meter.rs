@@ -1,6 +1,7 @@
 //! Engine counters: I/O of each database and log stream by purpose, stalls, flushes.
 //!
-//! Latencies are device latencies, from submission to completion. The driver records; the sampler closes the intervals.
+//! Latencies are device latencies, from submission to completion. The driver records; the sampler
+//! closes the intervals.
 
 use std::cell::RefCell;
 
@@ -20,12 +21,13 @@ pub struct DatabaseMeters {
     pub maintenance: Meter,
     /// Online backup reads.
     pub backup: Meter,
-    /// Bytes of blank pages read by maintenance and backup. A file system knows that unwritten space is zero and reads no
-    /// device for it.
+    /// Bytes of blank pages read by maintenance and backup. A file system knows that unwritten
+    /// space is zero and reads no device for it.
     pub blank: Counter,
     /// Writes of zeros into the new part of a growing file.
     pub growth: Meter,
-    /// Waits of operations for a free frame; the sum over databases is [`Meters::page_fault_stalls`].
+    /// Waits of operations for a free frame; the sum over databases is
+    /// [`Meters::page_fault_stalls`].
     pub page_fault_stalls: Counter,
     /// Waits of operations because no extent was free.
     pub growth_stalls: Counter,
@@ -48,9 +50,11 @@ pub struct LogMeters {
     pub syncs: Meter,
     /// Writes that format the next log file.
     pub format: Meter,
-    /// Rolls to the next log file, from the first rename to the last, during which nothing is flushed. They carry no bytes.
+    /// Rolls to the next log file, from the first rename to the last, during which nothing is
+    /// flushed. They carry no bytes.
     pub rolls: Meter,
-    /// The part of each roll spent waiting for the next file to be formatted; zero unless formatting is too slow.
+    /// The part of each roll spent waiting for the next file to be formatted; zero unless
+    /// formatting is too slow.
     pub roll_waits: Meter,
     /// Requests for reserve files because the volume was full ([`crate::log::reserve`]).
     pub reserves: Counter,
@@ -152,9 +156,7 @@ impl MeterBoard {
     /// Counters for `databases` databases over `logs` log streams.
     pub fn new(databases: usize, logs: usize) -> Self {
         let mut meters = Meters::default();
-        meters
-            .databases
-            .resize_with(databases, DatabaseMeters::default);
+        meters.databases.resize_with(databases, DatabaseMeters::default);
         meters.logs.resize_with(logs, LogMeters::default);
         Self(RefCell::new(meters))
     }

@@ -1,8 +1,9 @@
 //! Writing a good page over a bad one.
 //!
-//! A write that a crash has torn must not look like a torn write of the engine's own, whose missing parts the log has: what this one leaves
-//! is bad. Recovery tells torn pages from rotten ones by the version in the first sector (`instance/assay.rs`). So the first sector is
-//! spoiled first and gets its content last, each time in a durable write that changes nothing else:
+//! A write that a crash has torn must not look like a torn write of the engine's own, whose missing
+//! parts the log has: what this one leaves is bad. Recovery tells torn pages from rotten ones by
+//! the version in the first sector (`instance/assay.rs`). So the first sector is spoiled first and
+//! gets its content last, each time in a durable write that changes nothing else:
 //!
 //! ```text
 //!   |bad |bad |bad |bad |     as found
@@ -23,7 +24,8 @@ const SECTOR: usize = 512;
 /// The start of a page that is read and written.
 pub(crate) const BLOCK: usize = 4096;
 
-/// The contents to write at the start of a page that begins with `found`, one after the other, until it is `page`.
+/// The contents to write at the start of a page that begins with `found`, one after the other,
+/// until it is `page`.
 pub(crate) fn stages(found: &[u8], page: &[u8]) -> [Vec<u8>; 3] {
     let spoiled = |bytes: &[u8]| {
         let mut bytes = bytes.to_vec();

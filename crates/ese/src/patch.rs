@@ -7,15 +7,17 @@
 //!            written back durably before any operation sees it;  or, if no copy will do, the original error
 //! ```
 //!
-//! The engine knows copies only through [`Copies`], which is handed to the cache ([`crate::cache::Cache::patch_from`]).
-//! Where they are and how they replay the log is up to the implementation. Nothing that a copy claims is believed beyond
-//! what can be checked, so a copy that is behind, ahead, rotten or of another database changes nothing.
+//! The engine knows copies only through [`Copies`], which is handed to the cache
+//! ([`crate::cache::Cache::patch_from`]). Where they are and how they replay the log is up to the
+//! implementation. Nothing that a copy claims is believed beyond what can be checked, so a copy
+//! that is behind, ahead, rotten or of another database changes nothing.
 //!
-//! The repair is durable before an operation may build on it. Otherwise a crash could leave log records that change a page
-//! whose base is rotten on disk.
+//! The repair is durable before an operation may build on it. Otherwise a crash could leave log
+//! records that change a page whose base is rotten on disk.
 //!
-//! Every attempt is recorded as a [`Patch`] and counted ([`crate::meter::DatabaseMeters`]), whatever its outcome: storage
-//! that needs repairs is unreliable. Microsoft's engine reports them as events 534 and in the database header.
+//! Every attempt is recorded as a [`Patch`] and counted ([`crate::meter::DatabaseMeters`]),
+//! whatever its outcome: storage that needs repairs is unreliable. Microsoft's engine reports them
+//! as events 534 and in the database header.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -30,7 +32,8 @@ use crate::policy::patch::Refusal;
 
 /// How long one copy may take to answer: the limit after which an I/O counts as hung.
 ///
-/// Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/sysparamtable.g.cxx (JET_paramHungIOThreshold, 30 s).
+/// Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/sysparamtable.g.cxx
+/// (JET_paramHungIOThreshold, 30 s).
 pub const PATIENCE: Span = Span::seconds(30);
 
 /// Attempts recorded until they are taken; further ones are only counted.
@@ -44,8 +47,8 @@ pub trait Copies {
     /// Names of the copies of that database, in the order to ask them.
     fn names(&self, wanted: &Wanted) -> Vec<String>;
 
-    /// Asks copy number `copy` of [`Self::names`] for a page after replaying everything before [`Wanted::replayed`].
-    /// `None`, or no answer for [`PATIENCE`], when it has no such page.
+    /// Asks copy number `copy` of [`Self::names`] for a page after replaying everything before
+    /// [`Wanted::replayed`]. `None`, or no answer for [`PATIENCE`], when it has no such page.
     fn ask(&self, copy: usize, wanted: &Wanted) -> Answering;
 }
 
@@ -128,14 +131,9 @@ impl fmt::Display for Patch {
             Outcome::NoCopy => write!(f, "no copy could help (ESE event 534)")?,
             Outcome::NotWritten(copy, error) => {
                 let code = io_code(*error);
-                write!(
-                    f,
-                    "the page of {copy} could not be written: {error} (ESE {code})"
-                )?;
+                write!(f, "the page of {copy} could not be written: {error} (ESE {code})")?;
             }
         }
-        self.refused
-            .iter()
-            .try_for_each(|(copy, refusal)| write!(f, "; {copy}: {refusal}"))
+        self.refused.iter().try_for_each(|(copy, refusal)| write!(f, "; {copy}: {refusal}"))
     }
 }

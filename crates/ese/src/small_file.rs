@@ -11,18 +11,12 @@ const CHUNK: u64 = 256 << 10;
 
 /// Wraps the I/O error of the file at `path`.
 pub fn file_error(path: &Path) -> impl Fn(IoError) -> EngineError {
-    move |error| EngineError::File {
-        path: path.to_owned(),
-        error,
-    }
+    move |error| EngineError::File { path: path.to_owned(), error }
 }
 
 /// Wraps the volume error for `path`.
 pub fn name_error(path: &Path) -> impl Fn(brunt_world::VolumeError) -> EngineError {
-    move |error| EngineError::Volume {
-        path: path.to_owned(),
-        error,
-    }
+    move |error| EngineError::Volume { path: path.to_owned(), error }
 }
 
 /// Reads `length` bytes from `offset`; both are multiples of 512.
@@ -37,13 +31,11 @@ pub(crate) async fn read_at(
     let mut done = 0;
     while done < length {
         let piece = CHUNK.min(length - done);
-        // Frames come in multiples of 4 KiB; the rest of an odd length is read in a smaller frame of its own.
+        // Frames come in multiples of 4 KiB; the rest of an odd length is read in a smaller frame
+        // of its own.
         let frame = whole_frames(&world.frames, piece);
         let got = frame.len() as u64;
-        let read = world
-            .disk
-            .submit(Io::read(class, file, offset + done, frame))
-            .await;
+        let read = world.disk.submit(Io::read(class, file, offset + done, frame)).await;
         read.result?;
         bytes.extend_from_slice(&read.into_frame());
         done += got;
@@ -53,11 +45,7 @@ pub(crate) async fn read_at(
 }
 
 fn whole_frames(frames: &Frames, bytes: u64) -> brunt_world::Frame {
-    frames.take(
-        usize::try_from(bytes)
-            .expect("a chunk")
-            .next_multiple_of(4096),
-    )
+    frames.take(usize::try_from(bytes).expect("a chunk").next_multiple_of(4096))
 }
 
 /// Reads a whole file.
@@ -69,16 +57,10 @@ pub(crate) async fn read_whole(
     class: Class,
     path: &Path,
 ) -> Result<Vec<u8>, EngineError> {
-    let file = world
-        .volume
-        .open(path, OpenMode::Read)
-        .await
-        .map_err(name_error(path))?;
+    let file = world.volume.open(path, OpenMode::Read).await.map_err(name_error(path))?;
     let length = world.volume.length(file).await.map_err(name_error(path))?;
     let whole = length - length.rem_euclid(4096);
-    let bytes = read_at(world, class, file, 0, whole)
-        .await
-        .map_err(file_error(path));
+    let bytes = read_at(world, class, file, 0, whole).await.map_err(file_error(path));
     world.volume.close(file).await.map_err(name_error(path))?;
     bytes
 }
@@ -92,9 +74,5 @@ pub(crate) async fn write_through(
     segment: Segment,
 ) -> Result<(), IoError> {
     let segments = Segments::from_buf([segment]);
-    world
-        .disk
-        .submit(Io::new(class, Op::WriteThrough, file, offset, segments))
-        .await
-        .result
+    world.disk.submit(Io::new(class, Op::WriteThrough, file, offset, segments)).await.result
 }

@@ -1,5 +1,5 @@
-//! An engine over files with a few corrupted bytes: opening, recovery, reading, changing, closing and verifying must end with a
-//! result or an error.
+//! An engine over files with a few corrupted bytes: opening, recovery, reading, changing, closing
+//! and verifying must end with a result or an error.
 //!
 //! Input: corruptions of eight bytes each.
 //!
@@ -67,10 +67,7 @@ pub fn run(input: &[u8]) {
 }
 
 fn damage(store: &mut Store, change: &[u8]) {
-    let names: Vec<_> = store
-        .names()
-        .map(|(path, inode)| (path.to_owned(), inode))
-        .collect();
+    let names: Vec<_> = store.names().map(|(path, inode)| (path.to_owned(), inode)).collect();
     let (path, inode) = &names[usize::from(change[0]) % names.len()];
     let unit = unit_of(path);
     let length = store.length(*inode).expect("it has a name");

@@ -1,4 +1,5 @@
-//! Fuzz targets: arbitrary bytes give a result or an error, never a panic and never unbounded memory.
+//! Fuzz targets: arbitrary bytes give a result or an error, never a panic and never unbounded
+//! memory.
 //!
 //! ```text
 //!    fuzz/fuzz_targets/NAME.rs    cargo fuzz: coverage-guided, for as long as you like   ---+
@@ -6,12 +7,13 @@
 //!    tests/smoke.rs               seeds, mutated at random, for seconds                  ---+
 //! ```
 //!
-//! A target is a plain function, so running it needs neither a nightly compiler nor libFuzzer. Where a checksum would reject nearly
-//! every input, a target processes the bytes as they are *and* with the checksum recomputed.
+//! A target is a plain function, so running it needs neither a nightly compiler nor libFuzzer.
+//! Where a checksum would reject nearly every input, a target processes the bytes as they are *and*
+//! with the checksum recomputed.
 //!
 //! * [`targets`]: the targets; [`seal`]: recomputes checksums.
-//! * [`instance`]: an engine over files with a few corrupted bytes, the broadest target; [`messages`]: over pages with valid
-//!   checksums and inconsistent content, without log replay.
+//! * [`instance`]: an engine over files with a few corrupted bytes, the broadest target;
+//!   [`messages`]: over pages with valid checksums and inconsistent content, without log replay.
 //! * [`seeds`]: the initial inputs; [`mutate`]: mutations of them.
 
 pub mod instance;

@@ -1,8 +1,9 @@
 //! An engine over a clean database of messages with inconsistent pages.
 //!
-//! Every checksum is valid, and no log is replayed over the damage: the engine reads catalog, records, an index, long values and
-//! space trees exactly as the damaged pages state them. Verifying, reading, changing, walking all trees both ways and closing must
-//! end with a result or an error.
+//! Every checksum is valid, and no log is replayed over the damage: the engine reads catalog,
+//! records, an index, long values and space trees exactly as the damaged pages state them.
+//! Verifying, reading, changing, walking all trees both ways and closing must end with a result or
+//! an error.
 //!
 //! Input: changes of eight bytes each.
 //!
@@ -56,16 +57,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     let mut seeds = Vec::new();
     for kind in 0..KINDS {
         for page in (0..80_u8).step_by(3) {
-            seeds.push(vec![
-                kind,
-                page,
-                page,
-                0,
-                page.wrapping_mul(37),
-                page % 16,
-                page % 7,
-                0,
-            ]);
+            seeds.push(vec![kind, page, page, 0, page.wrapping_mul(37), page % 16, page % 7, 0]);
         }
     }
     seeds
@@ -258,12 +250,7 @@ async fn walk(instance: &Instance<Bytes>) -> Result<(), EngineError> {
     for table in tables.await? {
         let id = |root, object| TreeId { root, object };
         trees.push(id(table.root, table.object));
-        trees.extend(
-            table
-                .indexes
-                .iter()
-                .map(|index| id(index.root, index.object)),
-        );
+        trees.extend(table.indexes.iter().map(|index| id(index.root, index.object)));
         trees.extend(table.long_values.map(|tree| id(tree.root, tree.object)));
     }
     let mut check = DatabaseCheck::new(&trees);

@@ -43,9 +43,7 @@ fn change(draw: &mut Stream, bytes: &mut Vec<u8>, other: &[u8]) {
         }
         7 => {
             let from = below(draw, other.len());
-            let length = below(draw, 512)
-                .min(other.len() - from)
-                .min(bytes.len() - at);
+            let length = below(draw, 512).min(other.len() - from).min(bytes.len() - at);
             bytes[at..at + length].copy_from_slice(&other[from..from + length]);
         }
         _ => {
@@ -75,9 +73,7 @@ mod tests {
     fn equal_streams_make_equal_inputs_and_most_differ_from_the_seed() {
         let inputs = |seed| -> Vec<Vec<u8>> {
             let mut draw = Streams::new(seed).named("mutate");
-            (0..200)
-                .map(|_| mutate(&mut draw, &[7; 100], &[9; 50]))
-                .collect()
+            (0..200).map(|_| mutate(&mut draw, &[7; 100], &[9; 50])).collect()
         };
         assert_eq!(inputs(1), inputs(1));
         assert_ne!(inputs(1), inputs(2));

@@ -41,7 +41,5 @@ pub fn checkpoint(bytes: &mut [u8]) {
 pub fn flush_map(bytes: &mut [u8], page: usize) {
     header(bytes, HEADER);
     let pages = (0..).zip(bytes.chunks_exact_mut(page));
-    pages
-        .skip(1)
-        .for_each(|(number, page)| seal_block(page, number));
+    pages.skip(1).for_each(|(number, page)| seal_block(page, number));
 }

@@ -20,7 +20,8 @@ pub const SEGMENT: usize = 512;
 /// Their page size.
 pub const PAGE: brunt_units::PageSize = SIZE;
 
-/// The files left by an engine that was killed in the middle of its work: a database, its flush map, logs, a checkpoint.
+/// The files left by an engine that was killed in the middle of its work: a database, its flush
+/// map, logs, a checkpoint.
 pub fn files() -> Store {
     thread_local! {
         static FILES: OnceCell<Store> = const { OnceCell::new() };
@@ -75,10 +76,7 @@ fn make() -> Store {
 /// Every file of [`files`], with its path.
 pub fn engine_files() -> Vec<(PathBuf, Vec<u8>)> {
     let store = files();
-    let names: Vec<_> = store
-        .names()
-        .map(|(path, inode)| (path.to_owned(), inode))
-        .collect();
+    let names: Vec<_> = store.names().map(|(path, inode)| (path.to_owned(), inode)).collect();
     names
         .into_iter()
         .map(|(path, inode)| {
@@ -94,10 +92,7 @@ pub fn engine_files() -> Vec<(PathBuf, Vec<u8>)> {
 pub fn ending(end: &str) -> Vec<Vec<u8>> {
     let files = engine_files().into_iter();
     let is_one = |path: &Path| path.to_string_lossy().ends_with(end);
-    files
-        .filter(|(path, _)| is_one(path))
-        .map(|(_, bytes)| bytes)
-        .collect()
+    files.filter(|(path, _)| is_one(path)).map(|(_, bytes)| bytes).collect()
 }
 
 /// Scenarios for tests and for arrays.
@@ -124,29 +119,15 @@ pub fn results() -> Vec<Vec<u8>> {
 /// Messages between an active and a passive copy.
 pub(crate) fn shipped() -> Vec<Vec<u8>> {
     let stream = Signature::ours(1, Stamp::from_unix_millis(2), RUN);
-    let last = Held {
-        generation: 7,
-        sum: 9,
-    };
-    let hello = Hello {
-        stream: Some(stream),
-        last: Some(last),
-        next: 8,
-        replayed: 6,
-        is_lagged: true,
-    };
+    let last = Held { generation: 7, sum: 9 };
+    let hello =
+        Hello { stream: Some(stream), last: Some(last), next: 8, replayed: 6, is_lagged: true };
     let messages = [
         Message::Hello(hello),
         Message::Welcome(Welcome { stream, closed: 9 }),
         Message::Closed(10),
-        Message::Log {
-            generation: 8,
-            length: 64 << 10,
-        },
-        Message::Piece {
-            at: 4096,
-            bytes: vec![7; 100],
-        },
+        Message::Log { generation: 8, length: 64 << 10 },
+        Message::Piece { at: 4096, bytes: vec![7; 100] },
         Message::Stored(8),
         Message::Replayed(7),
         Message::Refused(Refusal::Diverged(7)),

@@ -32,41 +32,13 @@ pub struct Target {
 
 /// All targets except the canary.
 pub const ALL: [Target; 11] = [
-    Target {
-        name: "page",
-        run: page,
-        seeds: || seeds::ending(".edb"),
-    },
-    Target {
-        name: "log",
-        run: log,
-        seeds: || seeds::ending(".log"),
-    },
-    Target {
-        name: "header",
-        run: header,
-        seeds: || seeds::ending(".edb"),
-    },
-    Target {
-        name: "checkpoint",
-        run: checkpoint,
-        seeds: || seeds::ending(".chk"),
-    },
-    Target {
-        name: "flush_map",
-        run: flush_map,
-        seeds: || seeds::ending(".jfm"),
-    },
-    Target {
-        name: "scenario",
-        run: scenario,
-        seeds: seeds::scenarios,
-    },
-    Target {
-        name: "result",
-        run: result,
-        seeds: seeds::results,
-    },
+    Target { name: "page", run: page, seeds: || seeds::ending(".edb") },
+    Target { name: "log", run: log, seeds: || seeds::ending(".log") },
+    Target { name: "header", run: header, seeds: || seeds::ending(".edb") },
+    Target { name: "checkpoint", run: checkpoint, seeds: || seeds::ending(".chk") },
+    Target { name: "flush_map", run: flush_map, seeds: || seeds::ending(".jfm") },
+    Target { name: "scenario", run: scenario, seeds: seeds::scenarios },
+    Target { name: "result", run: result, seeds: seeds::results },
     Target {
         name: "any_file",
         run: any_file,
@@ -75,29 +47,14 @@ pub const ALL: [Target; 11] = [
             files.map(|(_, bytes)| bytes).collect()
         },
     },
-    Target {
-        name: "instance",
-        run: instance::run,
-        seeds: instance::seeds,
-    },
-    Target {
-        name: "messages",
-        run: messages::run,
-        seeds: messages::seeds,
-    },
-    Target {
-        name: "shipping",
-        run: shipping,
-        seeds: seeds::shipped,
-    },
+    Target { name: "instance", run: instance::run, seeds: instance::seeds },
+    Target { name: "messages", run: messages::run, seeds: messages::seeds },
+    Target { name: "shipping", run: shipping, seeds: seeds::shipped },
 ];
 
 /// A target that must fail: a runner that does not report it is broken.
-pub const CANARY: Target = Target {
-    name: "canary",
-    run: canary,
-    seeds: || vec![b"a bird in a mine".to_vec()],
-};
+pub const CANARY: Target =
+    Target { name: "canary", run: canary, seeds: || vec![b"a bird in a mine".to_vec()] };
 
 /// Pages of every size, starting at every page boundary of the bytes.
 pub fn page(bytes: &[u8]) {
@@ -111,10 +68,7 @@ pub fn page(bytes: &[u8]) {
             // Every reader must cope with pages that `check` rejects.
             let sound = page.check().is_ok();
             let nodes = page.nodes().filter(Result::is_ok).count();
-            assert!(
-                !sound || nodes == page.node_count(),
-                "sound, with bad nodes"
-            );
+            assert!(!sound || nodes == page.node_count(), "sound, with bad nodes");
             let _ = (page.prefix(), page.space_header(), page.number());
         }
     }
@@ -202,10 +156,7 @@ pub fn scenario(bytes: &[u8]) {
     };
     let _ = (document.load(&[]), document.modelled_test(&[]));
     let (is_read, mistakes) = match document.subject() {
-        Subject::Test => (
-            document.test(&[]).is_ok(),
-            document.check_test(&[]).mistakes,
-        ),
+        Subject::Test => (document.test(&[]).is_ok(), document.check_test(&[]).mistakes),
         Subject::ModelledTest => {
             let is_read = document.modelled_test(&[]).is_ok();
             (is_read, document.check_modelled_test(&[]).mistakes)
@@ -220,10 +171,7 @@ pub fn scenario(bytes: &[u8]) {
             }
             (drill.is_ok(), document.check_real_drill(&[]).mistakes)
         }
-        Subject::Load => (
-            document.load(&[]).is_ok(),
-            document.check_load(&[]).mistakes,
-        ),
+        Subject::Load => (document.load(&[]).is_ok(), document.check_load(&[]).mistakes),
         Subject::Organisation => (
             document.organisation(&[], &[]).is_ok(),
             document.check_organisation(&[], &[]).mistakes,
@@ -246,12 +194,7 @@ pub fn result(bytes: &[u8]) {
     if let Ok(result) = RunResult::from_json(&text) {
         let again = RunResult::from_json(&result.to_json());
         assert!(again.is_ok(), "what was written can be read");
-        let run = Run {
-            result,
-            scenario: String::new(),
-            events: Vec::new(),
-            samples: Vec::new(),
-        };
+        let run = Run { result, scenario: String::new(), events: Vec::new(), samples: Vec::new() };
         assert!(report_html(&run).trim_end().ends_with("</html>"));
     }
 }
@@ -266,9 +209,7 @@ pub fn any_file(bytes: &[u8]) {
         store.put(path, bytes);
         let mut made = seeds::world(store);
         let world = made.world.clone();
-        let judged = made
-            .executor
-            .block_on(async move { verify(&world, path).await });
+        let judged = made.executor.block_on(async move { verify(&world, path).await });
         if let Ok(report) = judged {
             assert!(report.findings.len() as u64 <= report.pages_bad + report.pages_correctable);
         }

@@ -6,8 +6,8 @@
 //!    BRUNT_FUZZ_INPUT=PATH     that input alone
 //! ```
 //!
-//! Memory is measured from outside: a target that trusts a length field would ask for gigabytes. Each input is saved before it
-//! runs, so that an input that kills the process can be run again.
+//! Memory is measured from outside: a target that trusts a length field would ask for gigabytes.
+//! Each input is saved before it runs, so that an input that kills the process can be run again.
 
 use std::env;
 use std::fs;
@@ -90,11 +90,7 @@ fn no_target_panics_and_none_takes_memory_without_end() {
         };
         if let Err(said) = tried {
             let kept = kept(target);
-            panic!(
-                "{}: {said}\nthe input is in {}",
-                target.name,
-                kept.display()
-            );
+            panic!("{}: {said}\nthe input is in {}", target.name, kept.display());
         }
         println!("{}: {} MiB at most", target.name, memory_peak() >> 20);
     }

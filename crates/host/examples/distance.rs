@@ -1,12 +1,14 @@
-//! What an emulated link does to TCP: round trips of single bytes, and how full one connection makes it.
+//! What an emulated link does to TCP: round trips of single bytes, and how full one connection
+//! makes it.
 //!
 //! ```console
 //! cargo run --release -p brunt-host --example distance 50ms 2000
 //! ```
 //!
-//! Two processes of this program, each in a network of its own. First a byte goes to the other end and back, as often as the last
-//! argument says, over a link with that round trip and nothing else; then one connection sends for five seconds over the same
-//! round trip with 100 Mbit/s. Prints JSON.
+//! Two processes of this program, each in a network of its own. First a byte goes to the other end
+//! and back, as often as the last argument says, over a link with that round trip and nothing else;
+//! then one connection sends for five seconds over the same round trip with 100 Mbit/s. Prints
+//! JSON.
 
 use std::error::Error;
 use std::io::{Read, Write};
@@ -42,10 +44,7 @@ fn main() -> Result<(), Failure> {
 }
 
 fn measure(round_trip: Span, times: &str) -> Result<(), Failure> {
-    let quick = LinkConditions {
-        round_trip,
-        ..LinkConditions::default()
-    };
+    let quick = LinkConditions { round_trip, ..LinkConditions::default() };
     let mut trips: Vec<u64> = Vec::new();
     for word in run(quick, &["asks", times], "answers")?.split_whitespace() {
         trips.push(word.parse()?);
@@ -55,10 +54,7 @@ fn measure(round_trip: Span, times: &str) -> Result<(), Failure> {
         let index = (trips.len() * percent).div_ceil(100).max(1) - 1;
         Span::nanos(trips[index]).as_millis()
     };
-    let narrow = LinkConditions {
-        bytes_per_second: BYTES_PER_SECOND,
-        ..quick
-    };
+    let narrow = LinkConditions { bytes_per_second: BYTES_PER_SECOND, ..quick };
     let filled: f64 = run(narrow, &["fills"], "takes")?.trim().parse()?;
     let share = filled / BYTES_PER_SECOND as f64;
     let (p50, p99, worst) = (at(50), at(99), at(100));

@@ -1,4 +1,5 @@
-//! What could be better about where a test puts its files. None of it keeps a result from qualifying.
+//! What could be better about where a test puts its files. None of it keeps a result from
+//! qualifying.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,8 @@ use brunt_world_real::facts;
 
 use crate::surroundings::Used;
 
-/// Advice on a test of `plan` on `places`, one sentence each: what there is, what it means, what to do.
+/// Advice on a test of `plan` on `places`, one sentence each: what there is, what it means, what to
+/// do.
 pub fn advice(plan: &Plan, places: &[Used]) -> Vec<String> {
     let host = facts::host();
     let data = plan.databases().map(|database| database.size.get()).sum();
@@ -78,10 +80,7 @@ fn not_mounted(plan: &Plan, places: &[Used]) -> Vec<String> {
     let of_root = places.iter().filter(|used| used.mount() == Path::new("/"));
     let mut folders: Vec<&Path> = of_root
         .flat_map(|used| {
-            let databases = used
-                .databases
-                .iter()
-                .filter_map(|at| databases[*at].path.parent());
+            let databases = used.databases.iter().filter_map(|at| databases[*at].path.parent());
             let logs = used.logs.iter().map(|at| &*plan.instances[*at].log);
             databases.chain(logs)
         })
@@ -121,10 +120,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let text = "[test]\nduration = \"1s\"\nsessions = 1\n[[instance]]\nlog = \"log\"\n\
                     databases = [\"db/1.edb\"]\ndatabase_size = \"8 MiB\"\n";
-        let scenario = Document::new("t.toml", text, folder.path())
-            .unwrap()
-            .test(&[])
-            .unwrap();
+        let scenario = Document::new("t.toml", text, folder.path()).unwrap().test(&[]).unwrap();
         let plan = scenario.plan();
         let places = places(&plan);
         let said = logs_beside_databases(&plan, &places);
@@ -138,26 +134,16 @@ mod tests {
     #[test]
     fn volumes_on_one_device_are_named() {
         let used = |mount: &str, leaf: &str| Used::mounted(Path::new(mount), leaf);
-        assert_eq!(
-            shared_devices(&[used("/a", "sda"), used("/b", "sdb")]),
-            [""; 0]
-        );
+        assert_eq!(shared_devices(&[used("/a", "sda"), used("/b", "sdb")]), [""; 0]);
         let said = shared_devices(&[used("/a", "sda"), used("/b", "sda")]);
         assert_eq!(said.len(), 1, "{said:?}");
-        assert!(
-            said[0].starts_with("/a and /b are on one device, sda: "),
-            "{said:?}"
-        );
+        assert!(said[0].starts_with("/a and /b are on one device, sda: "), "{said:?}");
     }
 
     #[test]
     fn memory_is_near_up_to_twice_its_size() {
         let gib = ByteSize::gib;
-        assert_eq!(
-            little_larger(gib(7), Some(gib(8))),
-            None,
-            "an obstacle, not advice"
-        );
+        assert_eq!(little_larger(gib(7), Some(gib(8))), None, "an obstacle, not advice");
         assert!(little_larger(gib(8), Some(gib(8))).is_some());
         assert_eq!(little_larger(gib(16), Some(gib(8))), None);
         assert_eq!(little_larger(gib(16), None), None);

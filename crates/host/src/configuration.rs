@@ -1,4 +1,5 @@
-//! How this machine is set up for a test: its volumes, the devices beneath them, its kernel. Plain facts, for others to judge.
+//! How this machine is set up for a test: its volumes, the devices beneath them, its kernel. Plain
+//! facts, for others to judge.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -78,14 +79,10 @@ pub fn configuration(scenario: &Scenario) -> Configuration {
     let swap_devices = tuning.swaps.iter().flat_map(|swap| {
         let place = facts::place(Path::new(&swap.path)).ok();
         let device = place.and_then(|place| place.device);
-        device.map_or_else(Vec::new, |device| {
-            facts::stack(&device.name).leaves.into_iter().collect()
-        })
+        device
+            .map_or_else(Vec::new, |device| facts::stack(&device.name).leaves.into_iter().collect())
     });
-    let volumes: Vec<Volume> = places(&plan)
-        .iter()
-        .map(|used| volume(used, &sizes))
-        .collect();
+    let volumes: Vec<Volume> = places(&plan).iter().map(|used| volume(used, &sizes)).collect();
     let devices = volumes.iter().flat_map(|volume| &volume.devices);
     let disks: BTreeSet<&str> = devices.map(|one| one.device.disk.as_str()).collect();
     Configuration {
@@ -103,9 +100,7 @@ fn volume(used: &Used, sizes: &[(&Path, u64)]) -> Volume {
     let place = used.place();
     let mount = used.mount();
     let still = used.databases.iter().filter_map(|at| sizes.get(*at));
-    let still: u64 = still
-        .map(|(path, size)| size.saturating_sub(facts::bytes_there(path)))
-        .sum();
+    let still: u64 = still.map(|(path, size)| size.saturating_sub(facts::bytes_there(path))).sum();
     let free = facts::room(&mount).map(|room| ByteSize::bytes(room.free.saturating_sub(still)));
     Volume {
         mount: mount.display().to_string(),
@@ -146,10 +141,7 @@ mod tests {
         let [volume] = found.volumes.as_slice() else {
             panic!("{found:?}");
         };
-        assert_eq!(
-            (volume.databases.as_slice(), volume.logs.as_slice()),
-            (&[0][..], &[0][..])
-        );
+        assert_eq!((volume.databases.as_slice(), volume.logs.as_slice()), (&[0][..], &[0][..]));
         assert!(folder.path().starts_with(&volume.mount));
         assert!(volume.free < volume.bytes && volume.file_system.is_some());
         assert!(found.processors >= Some(1));

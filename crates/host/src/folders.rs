@@ -34,7 +34,8 @@ pub struct Prepared {
     _locks: Vec<FolderLock>,
 }
 
-/// Makes the folders that are missing, all of them in the scratch folder, and locks every folder that is worked in.
+/// Makes the folders that are missing, all of them in the scratch folder, and locks every folder
+/// that is worked in.
 ///
 /// # Errors
 /// [`PrepareError`] for the first folder that cannot be made or is in use.
@@ -42,9 +43,7 @@ pub fn prepare(scenario: &Scenario) -> Result<Prepared, PrepareError> {
     let mut roots = Roots::default();
     if let Some(scratch) = &scenario.scratch {
         let path = &scratch.value;
-        fs::create_dir_all(path)
-            .and_then(|()| roots.add(path))
-            .map_err(make(path))?;
+        fs::create_dir_all(path).and_then(|()| roots.add(path)).map_err(make(path))?;
     }
     let mut folders = BTreeMap::new();
     for path in worked_in(scenario) {
@@ -57,18 +56,14 @@ pub fn prepare(scenario: &Scenario) -> Result<Prepared, PrepareError> {
         // One folder may have several names; it has one lock.
         folders.insert((status.dev(), status.ino()), path);
     }
-    let locks = folders
-        .into_values()
-        .map(|folder| FolderLock::take(&roots, folder));
+    let locks = folders.into_values().map(|folder| FolderLock::take(&roots, folder));
     let locks = locks.collect::<Result<_, _>>()?;
-    Ok(Prepared {
-        roots,
-        _locks: locks,
-    })
+    Ok(Prepared { roots, _locks: locks })
 }
 
-/// Removes the folders that [`prepare`] makes, where they are empty. They must not be locked any more. A folder that cannot go stays:
-/// something is in it, or it is a link, or a volume is mounted there.
+/// Removes the folders that [`prepare`] makes, where they are empty. They must not be locked any
+/// more. A folder that cannot go stays: something is in it, or it is a link, or a volume is mounted
+/// there.
 pub fn remove_empty(scenario: &Scenario) {
     let Some(scratch) = &scenario.scratch else {
         return;
@@ -104,17 +99,11 @@ fn worked_in(scenario: &Scenario) -> impl Iterator<Item = &Path> {
     let copies = scenario.test.copy_to.iter();
     let copies = copies.map(|copy| copy.value.as_path());
     let passive = scenario.copies.iter().map(|copy| copy.log.value.as_path());
-    let passive = passive.chain(
-        scenario
-            .copied_databases()
-            .filter_map(|(path, _)| path.value.parent()),
-    );
+    let passive =
+        passive.chain(scenario.copied_databases().filter_map(|(path, _)| path.value.parent()));
     logs.chain(databases).chain(copies).chain(passive)
 }
 
 fn make(path: &Path) -> impl Fn(io::Error) -> PrepareError {
-    move |error| PrepareError::Make {
-        path: path.to_owned(),
-        error,
-    }
+    move |error| PrepareError::Make { path: path.to_owned(), error }
 }

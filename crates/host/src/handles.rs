@@ -1,13 +1,15 @@
 //! File handles: whether this process may have as many as a test may need.
 //!
-//! A test that runs out of them in the midst would end with an error of its files, and the storage has nothing to do with it. So the
-//! limit is raised as far as the system lets it, and what is still too low is refused before anything is made.
+//! A test that runs out of them in the midst would end with an error of its files, and the storage
+//! has nothing to do with it. So the limit is raised as far as the system lets it, and what is
+//! still too low is refused before anything is made.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use brunt_scenario::Scenario;
 
-/// Streams, rings, signals, the run folder, the machine's counters, and files that are open for a moment.
+/// Streams, rings, signals, the run folder, the machine's counters, and files that are open for a
+/// moment.
 const FIXED: u64 = 32;
 /// A ring, a bell, and files that are open for a moment.
 const PER_SHARD: u64 = 16;
@@ -43,9 +45,6 @@ fn at_least(wanted: u64) -> Result<(), TooFew> {
     let Some(limit) = current.filter(|limit| *limit < wanted) else {
         return Ok(());
     };
-    let raised = Rlimit {
-        current: Some(wanted),
-        maximum,
-    };
+    let raised = Rlimit { current: Some(wanted), maximum };
     setrlimit(Resource::Nofile, raised).map_err(|_| TooFew { limit, wanted })
 }

@@ -1,4 +1,5 @@
-//! A run that was interrupted, to be carried on: what it recorded, and what it had found out by tuning.
+//! A run that was interrupted, to be carried on: what it recorded, and what it had found out by
+//! tuning.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -49,21 +50,10 @@ impl Interrupted {
         let news = earlier.news.lines().rev();
         let mut news = news.filter_map(|line| serde_json::from_str::<NewsLine>(line).ok());
         let tuned = news.find_map(|line| match line.news {
-            News::Tuned {
-                sessions,
-                target,
-                tuning,
-            } => Some(Tuned {
-                sessions,
-                target,
-                tuning,
-            }),
+            News::Tuned { sessions, target, tuning } => Some(Tuned { sessions, target, tuning }),
             _ => None,
         });
-        Ok(Self {
-            earlier: Rc::new(earlier),
-            tuned,
-        })
+        Ok(Self { earlier: Rc::new(earlier), tuned })
     }
 
     /// The plan of the run that carries this one on, if `plan` is that of the scenario.

@@ -1,4 +1,5 @@
-//! A test on this machine: whether it fits, what it needs before it begins, and what is seen and kept while it runs.
+//! A test on this machine: whether it fits, what it needs before it begins, and what is seen and
+//! kept while it runs.
 //!
 //! ```text
 //!   scenario -> preflight, handles -> folders -> plan -> qualify -> result
@@ -15,11 +16,12 @@
 //! * [`surroundings`]: the machine, and the devices beneath the databases.
 //! * [`system_log`]: what the kernel says about these devices meanwhile.
 //! * [`shards`]: the threads of a test that is shared among several.
-//! * [`recorder`]: the tables of the run folder, written by a thread of its own; `machine` is what it sees of the machine,
-//!   and `yardstick` how fast its processor is.
+//! * [`recorder`]: the tables of the run folder, written by a thread of its own; `machine` is what
+//!   it sees of the machine, and `yardstick` how fast its processor is.
 //! * [`test_log`]: the words of the test log.
 //! * [`interrupted`]: a run that was interrupted, to be carried on.
-//! * [`drill`]: drills on two folders or two hosts, with processes that are really killed; [`distance`]: a link of packets between them.
+//! * [`drill`]: drills on two folders or two hosts, with processes that are really killed;
+//!   [`distance`]: a link of packets between them.
 //! * [`shell`]: words of command lines.
 //! * [`witness`]: the journal of commits for a test that kills the program.
 //!

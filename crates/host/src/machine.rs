@@ -1,7 +1,8 @@
 //! The machine during the collection: one look at the end of each sample.
 //!
-//! What counts up is shown as the difference of two looks; what stands (free memory, a temperature) as it is. A number that
-//! the system does not tell is left out. The recorder's thread looks, not the engine's.
+//! What counts up is shown as the difference of two looks; what stands (free memory, a temperature)
+//! as it is. A number that the system does not tell is left out. The recorder's thread looks, not
+//! the engine's.
 
 use std::collections::BTreeMap;
 
@@ -75,7 +76,8 @@ impl MachineWatch {
         rows.take()
     }
 
-    /// `phase` runs from `at` on, or still runs then; `None` when none does that has no samples of its own.
+    /// `phase` runs from `at` on, or still runs then; `None` when none does that has no samples of
+    /// its own.
     pub(crate) fn phase(&mut self, phase: Option<PhaseName>, at: Time) {
         if phase.is_none() && self.phase.is_none() {
             return;
@@ -191,10 +193,7 @@ fn processors(now: ProcessorTimes, before: ProcessorTimes) -> Vec<(&'static str,
 fn standing() -> Vec<(String, f64)> {
     let limits = facts::group_limits();
     let known = [
-        (
-            names::AVAILABLE_MEMORY,
-            facts::memory_available().map(mebibytes),
-        ),
+        (names::AVAILABLE_MEMORY, facts::memory_available().map(mebibytes)),
         (names::FREQUENCY, facts::frequency_mhz()),
         (names::PROCESSOR_LIMIT, limits.processors),
         (names::MEMORY_LIMIT, limits.memory.map(mebibytes)),

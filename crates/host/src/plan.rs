@@ -26,10 +26,7 @@ pub fn plan(scenario: &Scenario, consent: Consent, begun: SystemTime) -> Plan {
     let sector = log_segment as u64;
     let faults = plan.faults.into_iter();
     Plan {
-        engine: EnginePlan {
-            log_segment,
-            ..plan.engine
-        },
+        engine: EnginePlan { log_segment, ..plan.engine },
         faults: faults.map(|fault| Fault { sector, ..fault }).collect(),
         renew: consent.replace,
         run: run_id(begun),
@@ -46,14 +43,11 @@ pub fn world_time(begun: SystemTime, at: Timestamp) -> Time {
     Time(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
-/// 512 bytes, unless a log lies on a device with larger sectors: there a smaller write would be refused.
+/// 512 bytes, unless a log lies on a device with larger sectors: there a smaller write would be
+/// refused.
 pub(crate) fn log_segment<'p>(logs: impl Iterator<Item = &'p Path>) -> usize {
     let sectors = logs.filter_map(|log| facts::place(log).ok()?.device?.logical_sector);
-    if sectors.max().unwrap_or(512) > 512 {
-        4096
-    } else {
-        512
-    }
+    if sectors.max().unwrap_or(512) > 512 { 4096 } else { 512 }
 }
 
 /// An id that no other run has: from the time and the number of the process.

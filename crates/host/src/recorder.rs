@@ -4,11 +4,12 @@
 //!   engine's thread: sample, event --> channel --> recorder's thread: append, then sync all that changed
 //! ```
 //!
-//! The engine never waits for these files: a slow disk under `--out` must not show in what is measured. Whatever was
-//! appended is synced before the recorder rests, so that a run whose host dies leaves everything but the last sample.
-//! `brunt report` makes a report from it.
+//! The engine never waits for these files: a slow disk under `--out` must not show in what is
+//! measured. Whatever was appended is synced before the recorder rests, so that a run whose host
+//! dies leaves everything but the last sample. `brunt report` makes a report from it.
 //!
-//! The same thread looks at the machine when a sample ends, because some of its files (a drive's temperature) answer slowly.
+//! The same thread looks at the machine when a sample ends, because some of its files (a drive's
+//! temperature) answer slowly.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -58,11 +59,13 @@ pub struct Seen {
     pub phases: Vec<(PhaseName, Vec<HostCounter>)>,
 }
 
-/// How long the end of a run waits for the last rows. A disk that takes longer is not going to take them.
+/// How long the end of a run waits for the last rows. A disk that takes longer is not going to take
+/// them.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Recorder {
-    /// Makes the four files, with their heads. The machine is looked at for its own numbers and those of `devices`.
+    /// Makes the four files, with their heads. The machine is looked at for its own numbers and
+    /// those of `devices`.
     ///
     /// # Errors
     /// [`FolderError`] for the first that cannot be made.
@@ -82,10 +85,9 @@ impl Recorder {
         let mut files = Files::none(folder)?;
         files.counters.append(&earlier.counters)?;
         files.latencies.append(&earlier.latency_log)?;
-        for (table, text) in [
-            (&mut files.events, &earlier.events),
-            (&mut files.news, &earlier.news),
-        ] {
+        for (table, text) in
+            [(&mut files.events, &earlier.events), (&mut files.news, &earlier.news)]
+        {
             // A last line that was torn stays away.
             let whole = text.rfind('\n').map_or(0, |end| end + 1);
             table.append(&text.as_bytes()[..whole])?;
@@ -114,21 +116,15 @@ impl Recorder {
         let (ended, outcome) = mpsc::channel();
         let thread = thread::Builder::new().name("recorder".into());
         let started = thread.spawn(move || {
-            let mut keeper = Keeper {
-                files,
-                machine: devices.map(MachineWatch::new),
-                outcome: Ok(()),
-            };
+            let mut keeper =
+                Keeper { files, machine: devices.map(MachineWatch::new), outcome: Ok(()) };
             keeper.keep(&received);
             // Nobody listens when the program is ending without the recorder.
             let _ = ended.send(keeper.outcome);
         });
         match started {
             Ok(_) => Ok(Self { pieces, outcome }),
-            Err(source) => Err(FolderError {
-                path: folder.path().to_owned(),
-                source,
-            }),
+            Err(source) => Err(FolderError { path: folder.path().to_owned(), source }),
         }
     }
 
@@ -281,12 +277,7 @@ impl Files {
     }
 
     fn sync(&mut self) -> Result<(), FolderError> {
-        let Self {
-            counters,
-            latencies,
-            events,
-            news,
-        } = self;
+        let Self { counters, latencies, events, news } = self;
         let mut tables = [counters, latencies, events, news];
         tables.iter_mut().try_for_each(|table| table.sync())
     }
@@ -303,11 +294,7 @@ impl Table {
     fn create(folder: &RunFolder, name: &str) -> Result<Self, FolderError> {
         let path = folder.file(name);
         match OpenOptions::new().append(true).create_new(true).open(&path) {
-            Ok(file) => Ok(Self {
-                path,
-                file,
-                changed: false,
-            }),
+            Ok(file) => Ok(Self { path, file, changed: false }),
             Err(source) => Err(FolderError { path, source }),
         }
     }
@@ -333,10 +320,7 @@ impl Table {
     }
 
     fn refused(&self, source: io::Error) -> FolderError {
-        FolderError {
-            path: self.path.clone(),
-            source,
-        }
+        FolderError { path: self.path.clone(), source }
     }
 }
 
@@ -363,22 +347,11 @@ mod tests {
                 ..Recorded::default()
             });
         }
-        recorder.event(Event {
-            at: Timestamp::default(),
-            text: "two\nlines".to_owned(),
-        });
-        recorder.news(NewsLine {
-            at: Timestamp::default(),
-            news: News::CollectionStarted,
-        });
+        recorder.event(Event { at: Timestamp::default(), text: "two\nlines".to_owned() });
+        recorder.news(NewsLine { at: Timestamp::default(), news: News::CollectionStarted });
         let machine = recorder.machine();
         recorder.finish().unwrap();
-        assert!(
-            machine
-                .collection
-                .iter()
-                .any(|counter| counter.counter == "Available MBytes")
-        );
+        assert!(machine.collection.iter().any(|counter| counter.counter == "Available MBytes"));
         let read = |name| std::fs::read_to_string(folder.file(name)).unwrap();
         let rows = read("counters.csv");
         assert!(rows.starts_with(Counters::HEAD));
@@ -401,10 +374,7 @@ mod tests {
         let folder = RunFolder::create(parent.path(), Timestamp::default(), "x").unwrap();
         // Writing to this device fails as on a full disk.
         std::os::unix::fs::symlink("/dev/full", folder.file("latency.hlog")).unwrap();
-        assert!(
-            Recorder::begin(&folder, Vec::new()).is_err(),
-            "a name that is taken"
-        );
+        assert!(Recorder::begin(&folder, Vec::new()).is_err(), "a name that is taken");
         let full = OpenOptions::new().append(true).open("/dev/full").unwrap();
         let table = |name: &str| Table {
             path: folder.file(name),

@@ -23,7 +23,8 @@ use brunt_world_real::{Backend, Options, RealWorld, StartError};
 /// What a shard's thread returns.
 type Outcome = Result<(Result<Part, RunError>, Backend), StartError>;
 
-/// Runs all shards of `plan` in worlds with these `options`. `listener` hears of them as of one test.
+/// Runs all shards of `plan` in worlds with these `options`. `listener` hears of them as of one
+/// test.
 ///
 /// The way of I/O is returned beside the test: that of all worlds together.
 ///
@@ -93,10 +94,7 @@ pub fn run(
 
 /// Runs one shard on this thread.
 fn one(plan: Plan, options: &Options, shard: Shard, stop: &Stop) -> Outcome {
-    let options = Options {
-        seed: plan.seed,
-        ..options.clone()
-    };
+    let options = Options { seed: plan.seed, ..options.clone() };
     let mut real = match RealWorld::new(&options) {
         Ok(real) => real,
         Err(error) => {
@@ -105,9 +103,7 @@ fn one(plan: Plan, options: &Options, shard: Shard, stop: &Stop) -> Outcome {
         }
     };
     let (world, stop) = (real.world.clone(), stop.clone());
-    let run = real
-        .executor
-        .block_on(async move { run_shard(&world, &plan, &shard, &stop).await });
+    let run = real.executor.block_on(async move { run_shard(&world, &plan, &shard, &stop).await });
     let backend = real.backend();
     let hangs = match &run {
         Ok(part) => part.hangs(),

@@ -44,8 +44,9 @@ impl Used {
         device.map(|device| device.name.as_str())
     }
 
-    /// Reads of the lowest devices beneath, and what they brought; nothing where there is no device, or where all counters stood still,
-    /// because some systems do not count. A cache that answers reads still lets writes through.
+    /// Reads of the lowest devices beneath, and what they brought; nothing where there is no
+    /// device, or where all counters stood still, because some systems do not count. A cache that
+    /// answers reads still lets writes through.
     fn reads(&self, counted: &DeviceCounts) -> Option<(u64, ByteSize)> {
         let leaves = self.stack.leaves.iter();
         let found = leaves.filter_map(|leaf| counted.get(leaf));
@@ -78,15 +79,13 @@ impl Used {
         device.unwrap_or_else(|| "unknown device".to_owned())
     }
 
-    /// The file system of `path`, with nothing on it. A folder that is still to be made will lie where the nearest one does that is
-    /// there.
+    /// The file system of `path`, with nothing on it. A folder that is still to be made will lie
+    /// where the nearest one does that is there.
     fn at(path: &Path) -> Option<Self> {
         let mut ancestors = path.ancestors();
         let (path, place) = ancestors.find_map(|at| Some((at, facts::place(at).ok()?)))?;
-        let stack = place
-            .device
-            .as_ref()
-            .map_or_else(Stack::default, |device| facts::stack(&device.name));
+        let stack =
+            place.device.as_ref().map_or_else(Stack::default, |device| facts::stack(&device.name));
         let holding = |file: &Path| facts::place(file).ok()?.file_system;
         Some(Self {
             folder: path.to_owned(),
@@ -103,7 +102,8 @@ impl Used {
         })
     }
 
-    /// The folders whose files are written through the page cache in spite of `O_DIRECT`, as it is now.
+    /// The folders whose files are written through the page cache in spite of `O_DIRECT`, as it is
+    /// now.
     pub(crate) fn cached_writes(&self) -> Vec<String> {
         let is_cached = |(folder, file): &&(PathBuf, Option<PathBuf>)| {
             let file = file.as_deref().filter(|file| file.exists());
@@ -111,9 +111,7 @@ impl Used {
             there.and_then(|there| facts::direct_writes_are_cached(there, file)) == Some(true)
         };
         let cached = self.folders.iter().filter(is_cached);
-        cached
-            .map(|(folder, _)| folder.display().to_string())
-            .collect()
+        cached.map(|(folder, _)| folder.display().to_string()).collect()
     }
 
     /// What several devices made together when the test began.
@@ -172,9 +170,7 @@ pub fn places(plan: &Plan) -> Vec<Used> {
         match used.folders.iter_mut().find(|(other, _)| other == folder) {
             Some((_, known @ None)) => *known = file.map(Path::to_owned),
             Some(_) => {}
-            None => used
-                .folders
-                .push((folder.to_owned(), file.map(Path::to_owned))),
+            None => used.folders.push((folder.to_owned(), file.map(Path::to_owned))),
         }
         note(used);
     };
@@ -196,15 +192,14 @@ pub fn devices(places: &[Used]) -> Vec<String> {
     leaves.into_iter().cloned().collect()
 }
 
-/// What the kernel calls every device beneath `places`, and beneath the copies and backups of `plan`, from the volumes down, each once.
+/// What the kernel calls every device beneath `places`, and beneath the copies and backups of
+/// `plan`, from the volumes down, each once.
 pub fn all_devices(plan: &Plan, places: &[Used]) -> Vec<String> {
     let beside: Vec<Used> = copied_to(plan).filter_map(Used::at).collect();
     let places = || places.iter().chain(&beside);
     let stacks = places().flat_map(|used| &used.stack.devices);
     let own = places().filter_map(Used::device).map(str::to_owned);
-    let controllers = stacks
-        .clone()
-        .flat_map(|device| facts::controllers(&device.name));
+    let controllers = stacks.clone().flat_map(|device| facts::controllers(&device.name));
     let servers = places().filter_map(Used::server).map(str::to_owned);
     let all: BTreeSet<String> = stacks
         .map(|device| device.name.clone())
@@ -215,14 +210,13 @@ pub fn all_devices(plan: &Plan, places: &[Used]) -> Vec<String> {
     all.into_iter().collect()
 }
 
-/// Mount points of the volumes of `plan` of which the kernel says nothing, because no device is known under them.
+/// Mount points of the volumes of `plan` of which the kernel says nothing, because no device is
+/// known under them.
 pub fn unheard(plan: &Plan, places: &[Used]) -> Vec<String> {
     let beside: Vec<Used> = copied_to(plan).filter_map(Used::at).collect();
     let all = places.iter().chain(&beside);
     let without = all.filter(|used| used.stack.leaves.is_empty() && used.server().is_none());
-    let mounts: BTreeSet<String> = without
-        .map(|used| used.mount().display().to_string())
-        .collect();
+    let mounts: BTreeSet<String> = without.map(|used| used.mount().display().to_string()).collect();
     mounts.into_iter().collect()
 }
 
@@ -243,10 +237,7 @@ impl Used {
             bytes: None,
             folders: Vec::new(),
             redundancy: Vec::new(),
-            stack: Stack {
-                leaves: [leaf.to_owned()].into(),
-                ..Stack::default()
-            },
+            stack: Stack { leaves: [leaf.to_owned()].into(), ..Stack::default() },
             databases: Vec::new(),
             logs: Vec::new(),
             folder: mount.to_owned(),
@@ -256,10 +247,7 @@ impl Used {
 
     /// The same volume when logs lie elsewhere.
     pub(crate) fn without_logs(&self) -> Self {
-        Self {
-            logs: Vec::new(),
-            ..self.clone()
-        }
+        Self { logs: Vec::new(), ..self.clone() }
     }
 }
 
@@ -273,18 +261,15 @@ fn copied_to(plan: &Plan) -> impl Iterator<Item = &Path> {
     copies.chain(plan.copy_to.as_deref())
 }
 
-/// A warning when the run folder lies on a file system that is tested: then its own writes are among what is measured.
+/// A warning when the run folder lies on a file system that is tested: then its own writes are
+/// among what is measured.
 pub fn shared_with(folder: &Path, plan: &Plan) -> Option<String> {
     let device = |path: &Path| fs::metadata(path).ok().map(|status| status.dev());
     let own = folder.ancestors().find_map(device)?;
     let logs = plan.instances.iter().map(|instance| instance.log.as_path());
-    let databases = plan
-        .databases()
-        .filter_map(|database| database.path.parent());
-    let tested = logs
-        .chain(databases)
-        .chain(copied_to(plan))
-        .find(|path| device(path) == Some(own))?;
+    let databases = plan.databases().filter_map(|database| database.path.parent());
+    let tested =
+        logs.chain(databases).chain(copied_to(plan)).find(|path| device(path) == Some(own))?;
     Some(format!(
         "the run folder is on the tested volume of {}: its writes are measured, too; --out names another place",
         tested.display()
@@ -307,12 +292,7 @@ pub fn surroundings(
             device_reads: used.reads(counted).map(|(reads, _)| reads),
             engine_reads: 0,
             redundancy: used.redundancy.iter().map(begun).collect(),
-            stack: used
-                .stack
-                .devices
-                .iter()
-                .map(|device| described(device, &used.stack))
-                .collect(),
+            stack: used.stack.devices.iter().map(|device| described(device, &used.stack)).collect(),
         },
         bytes: used.bytes,
         device_read: used.reads(counted).map(|(_, bytes)| bytes),
@@ -364,17 +344,14 @@ pub fn io_limits(places: &[Used]) -> Vec<String> {
     let disks: BTreeSet<&str> = devices.map(|device| device.disk.as_str()).collect();
     let limits = facts::io_limits(disks).into_iter();
     let words = limits.map(|limit| {
-        let IoLimit {
-            device,
-            limit,
-            group,
-        } = limit;
+        let IoLimit { device, limit, group } = limit;
         format!("{limit} on {device} in {}", group.display())
     });
     words.collect()
 }
 
-/// The same before anything was opened: whether I/O will bypass the page cache is tried in each folder, with a file without a name.
+/// The same before anything was opened: whether I/O will bypass the page cache is tried in each
+/// folder, with a file without a name.
 pub fn forecast(
     plan: &Plan,
     places: &[Used],
@@ -389,42 +366,36 @@ pub fn forecast(
     around
 }
 
-/// Beginnings of the names of devices that are memory: compressed memory, RAM disks, the kernel's null device.
+/// Beginnings of the names of devices that are memory: compressed memory, RAM disks, the kernel's
+/// null device.
 const MEMORY_DEVICES: [&str; 3] = ["zram", "ram", "nullb"];
-/// Parts of the models of devices that are memory: the debug host of the kernel's SCSI layer, the RAM disk of its target.
+/// Parts of the models of devices that are memory: the debug host of the kernel's SCSI layer, the
+/// RAM disk of its target.
 const MEMORY_MODELS: [&str; 2] = ["scsi_debug", "RAMDISK"];
 const MEMORY_SYSTEMS: [&str; 2] = ["tmpfs", "ramfs"];
-/// Beginnings of the names of devices that a program serves: a network block device, a block device in user space.
+/// Beginnings of the names of devices that a program serves: a network block device, a block device
+/// in user space.
 const SERVED_DEVICES: [&str; 2] = ["nbd", "ublkb"];
 
-/// What a file system of the type `system` on `stack` lies on; `holding` tells the type of the file system that holds a file.
+/// What a file system of the type `system` on `stack` lies on; `holding` tells the type of the file
+/// system that holds a file.
 fn beneath(
     system: Option<&str>,
     stack: &Stack,
     holding: &dyn Fn(&Path) -> Option<String>,
 ) -> Beneath {
-    let files = stack
-        .devices
-        .iter()
-        .filter_map(|device| match &device.made {
-            Made::Loop { file, .. } => holding(file),
-            _ => None,
-        });
+    let files = stack.devices.iter().filter_map(|device| match &device.made {
+        Made::Loop { file, .. } => holding(file),
+        _ => None,
+    });
     let systems: Vec<String> = system.map(str::to_owned).into_iter().chain(files).collect();
     let is_numbered = |name: &str, of: &&str| {
         let rest = name.strip_prefix(of);
         rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
     };
     let is_memory = |device: &&BlockDevice| {
-        let has = |part: &&str| {
-            device
-                .model
-                .as_ref()
-                .is_some_and(|model| model.contains(part))
-        };
-        MEMORY_DEVICES
-            .iter()
-            .any(|of| is_numbered(&device.name, of))
+        let has = |part: &&str| device.model.as_ref().is_some_and(|model| model.contains(part));
+        MEMORY_DEVICES.iter().any(|of| is_numbered(&device.name, of))
             || MEMORY_MODELS.iter().any(has)
     };
     let is_served = |device: &&BlockDevice| {
@@ -432,9 +403,7 @@ fn beneath(
         served.any(|of| is_numbered(&device.name, of))
     };
     let named = |device: &BlockDevice| device.name.clone();
-    let mut of_memory = systems
-        .iter()
-        .filter(|system| MEMORY_SYSTEMS.contains(&system.as_str()));
+    let mut of_memory = systems.iter().filter(|system| MEMORY_SYSTEMS.contains(&system.as_str()));
     if let Some(system) = of_memory.next() {
         return Beneath::Memory(system.clone());
     }
@@ -471,9 +440,7 @@ fn remark(backend: &RealBackend, places: &[Used], cached_writes: &[String]) -> S
     let mut remarks = backend.refused.clone();
     for (folder, (files, why)) in &backend.buffered_files {
         let folder = folder.display();
-        remarks.push(format!(
-            "{files} files in {folder} through the page cache: {why}"
-        ));
+        remarks.push(format!("{files} files in {folder} through the page cache: {why}"));
     }
     for (device, file) in cached_files(places) {
         let file = file.display();
@@ -482,9 +449,7 @@ fn remark(backend: &RealBackend, places: &[Used], cached_writes: &[String]) -> S
         ));
     }
     for folder in cached_writes {
-        remarks.push(format!(
-            "direct writes in {folder} go through the page cache"
-        ));
+        remarks.push(format!("direct writes in {folder} go through the page cache"));
     }
     if backend.allocations_unreserved > 0 {
         remarks.push("the file system could not reserve space".to_owned());
@@ -519,11 +484,7 @@ fn write_cache(cache: facts::WriteCache) -> WriteCache {
 }
 
 fn begun(found: &facts::Redundancy) -> Redundancy {
-    Redundancy {
-        name: found.name.clone(),
-        at_begin: found.words(),
-        at_end: None,
-    }
+    Redundancy { name: found.name.clone(), at_begin: found.words(), at_end: None }
 }
 
 /// A device of a stack, for the result.
@@ -565,17 +526,11 @@ fn made(made: &Made) -> String {
 fn machine() -> Machine {
     let host = facts::host();
     Machine {
-        name: rustix::system::uname()
-            .nodename()
-            .to_string_lossy()
-            .into_owned(),
+        name: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         operating_system: operating_system(),
         kernel: host.kernel,
         processor: host.processor.unwrap_or_default(),
-        processors: host
-            .processors
-            .and_then(|count| count.try_into().ok())
-            .unwrap_or(0),
+        processors: host.processors.and_then(|count| count.try_into().ok()).unwrap_or(0),
         memory_bytes: facts::memory_that_caches().map_or(0, ByteSize::get),
     }
 }
@@ -583,9 +538,7 @@ fn machine() -> Machine {
 /// What the distribution calls itself; `os-release(5)`.
 fn operating_system() -> String {
     let text = fs::read_to_string("/etc/os-release").unwrap_or_default();
-    let name = text
-        .lines()
-        .find_map(|line| line.strip_prefix("PRETTY_NAME="));
+    let name = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
     name.unwrap_or("Linux").trim_matches('"').to_owned()
 }
 
@@ -602,19 +555,12 @@ mod tests {
         let still = DiskCounters::default();
         assert_eq!(reads(still), None);
         let written = DiskCounters { writes: 7, ..still };
-        assert_eq!(
-            reads(written),
-            Some((0, ByteSize::bytes(0))),
-            "reads came from a cache"
-        );
+        assert_eq!(reads(written), Some((0, ByteSize::bytes(0))), "reads came from a cache");
     }
 
     #[test]
     fn memory_and_programs_are_known_by_name() {
-        let device = |name: &str| BlockDevice {
-            name: name.to_owned(),
-            ..BlockDevice::default()
-        };
+        let device = |name: &str| BlockDevice { name: name.to_owned(), ..BlockDevice::default() };
         let on = |system: &str, devices: Vec<BlockDevice>| {
             let leaves = devices.last().map(|device| device.name.clone());
             let holding = |file: &Path| file.starts_with("/dev/shm").then(|| "tmpfs".to_owned());
@@ -622,9 +568,7 @@ mod tests {
             beneath(Some(system), &Stack { devices, leaves }, &holding)
         };
         let named = |name: &str| on("ext4", vec![device("dm-0"), device(name)]);
-        for drive in [
-            "sda", "nvme0n1", "vda", "md127", "rbd0", "drbd1", "ramses", "mmcblk0",
-        ] {
+        for drive in ["sda", "nvme0n1", "vda", "md127", "rbd0", "drbd1", "ramses", "mmcblk0"] {
             assert_eq!(named(drive), Beneath::Devices, "{drive}");
         }
         for memory in ["zram0", "ram0", "nullb1"] {
@@ -633,32 +577,19 @@ mod tests {
         for served in ["nbd0", "nbd15p1", "ublkb0"] {
             assert_eq!(named(served), Beneath::Program(served.to_owned()));
         }
-        let debug = BlockDevice {
-            model: Some("Linux scsi_debug".to_owned()),
-            ..device("sdc")
-        };
+        let debug = BlockDevice { model: Some("Linux scsi_debug".to_owned()), ..device("sdc") };
         assert_eq!(on("xfs", vec![debug]), Beneath::Memory("sdc".to_owned()));
         let file = |path: &str| BlockDevice {
-            made: Made::Loop {
-                file: path.into(),
-                direct: Some(true),
-            },
+            made: Made::Loop { file: path.into(), direct: Some(true) },
             ..device("loop0")
         };
         let tmpfs = Beneath::Memory("tmpfs".to_owned());
         assert_eq!(on("ext4", vec![file("/dev/shm/disk")]), tmpfs);
-        assert_eq!(
-            on("ext4", vec![file("/srv/disk"), device("sda")]),
-            Beneath::Devices
-        );
+        assert_eq!(on("ext4", vec![file("/srv/disk"), device("sda")]), Beneath::Devices);
         assert_eq!(on("tmpfs", Vec::new()), tmpfs);
         assert_eq!(on("ramfs", Vec::new()), Beneath::Memory("ramfs".to_owned()));
         let fuse = Beneath::Program("fuse.sshfs".to_owned());
-        assert_eq!(
-            on("fuse.sshfs", vec![device("sda")]),
-            fuse,
-            "a name that it chose"
-        );
+        assert_eq!(on("fuse.sshfs", vec![device("sda")]), fuse, "a name that it chose");
         assert_eq!(on("overlay", Vec::new()), Beneath::Unknown);
     }
 
@@ -670,10 +601,7 @@ mod tests {
         let document = Document::new("t.toml", text, &folder).unwrap();
         let places = places(&document.test(&[]).unwrap().plan());
         let both = folder.join("both");
-        assert_eq!(
-            places[0].folders,
-            [(both.clone(), Some(both.join("1.edb")))]
-        );
+        assert_eq!(places[0].folders, [(both.clone(), Some(both.join("1.edb")))]);
     }
 
     #[test]
@@ -682,15 +610,9 @@ mod tests {
                     databases = [\"1.edb\"]\ndatabase_size = \"8 MiB\"\n";
         let folder = std::env::current_dir().unwrap();
         let document = Document::new("t.toml", text, &folder).unwrap();
-        let plan = Plan {
-            copy_to: Some(folder.clone()),
-            ..document.test(&[]).unwrap().plan()
-        };
+        let plan = Plan { copy_to: Some(folder.clone()), ..document.test(&[]).unwrap().plan() };
         let own: Vec<Used> = Used::at(&folder).into_iter().collect();
-        let without = Plan {
-            copy_to: None,
-            ..plan.clone()
-        };
+        let without = Plan { copy_to: None, ..plan.clone() };
         assert_eq!(all_devices(&plan, &[]), all_devices(&without, &own));
     }
 }

@@ -5,9 +5,10 @@
 //!                                   ^ listen: to the end        ^ heard: all that came since
 //! ```
 //!
-//! The file is opened at the beginning and read at the end, so nothing has to be told apart by times. Each message has a level; those
-//! that name a tested device, its partitions or its controller count. Reading needs privileges on most systems: without them the log is
-//! *not measured*. Format: `Documentation/ABI/testing/dev-kmsg` of Linux.
+//! The file is opened at the beginning and read at the end, so nothing has to be told apart by
+//! times. Each message has a level; those that name a tested device, its partitions or its
+//! controller count. Reading needs privileges on most systems: without them the log is *not
+//! measured*. Format: `Documentation/ABI/testing/dev-kmsg` of Linux.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -36,16 +37,13 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// Begins to listen for messages about these devices; of the volumes at `unheard` the kernel says nothing.
+    /// Begins to listen for messages about these devices; of the volumes at `unheard` the kernel
+    /// says nothing.
     pub fn begin(devices: Vec<String>, unheard: Vec<String>) -> Self {
         let log = opened().map_err(|error| {
             format!("{LOG} cannot be read: {error}; try `journalctl -k`, or run as root")
         });
-        Self {
-            devices,
-            unheard,
-            log,
-        }
+        Self { devices, unheard, log }
     }
 
     /// What was said since.
@@ -76,10 +74,7 @@ fn whole(heard: SystemLog, unheard: &[String]) -> SystemLog {
 }
 
 fn not_measured(why: &str) -> SystemLog {
-    SystemLog {
-        remark: why.to_owned(),
-        ..SystemLog::default()
-    }
+    SystemLog { remark: why.to_owned(), ..SystemLog::default() }
 }
 
 fn opened() -> io::Result<File> {
@@ -99,7 +94,8 @@ fn messages(log: &mut impl Read) -> io::Result<Vec<String>> {
             Ok(0) => break,
             Ok(length) => all.push(String::from_utf8_lossy(&message[..length]).into_owned()),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-            // Messages were overwritten before they were read; the next read has the oldest that is left.
+            // Messages were overwritten before they were read; the next read has the oldest that is
+            // left.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 all.push("4,0,0,-;brunt: messages of the kernel were overwritten".to_owned());
             }
@@ -111,10 +107,7 @@ fn messages(log: &mut impl Read) -> io::Result<Vec<String>> {
 }
 
 fn judged<'m>(devices: &[String], messages: impl Iterator<Item = &'m str>) -> SystemLog {
-    let mut found = SystemLog {
-        errors: Some(0),
-        ..SystemLog::default()
-    };
+    let mut found = SystemLog { errors: Some(0), ..SystemLog::default() };
     let mut warning = String::new();
     for message in messages {
         let Some((level, text)) = parsed(message) else {
@@ -191,16 +184,8 @@ mod tests {
             ("XFS (dm-3): log I/O error", "dm-3", true),
             ("XFS (dm-31): log I/O error", "dm-3", false),
             ("md/raid1:md127: Disk failure", "md127", true),
-            (
-                "nfs: server mail-nas not responding, still trying",
-                "mail-nas",
-                true,
-            ),
-            (
-                "nfs: server 10.0.0.5 not responding, still trying",
-                "10.0.0.5",
-                true,
-            ),
+            ("nfs: server mail-nas not responding, still trying", "mail-nas", true),
+            ("nfs: server 10.0.0.5 not responding, still trying", "10.0.0.5", true),
         ] {
             assert_eq!(names(text, device), is_named, "{text} {device}");
         }
@@ -209,11 +194,7 @@ mod tests {
     #[test]
     fn levels_decide_and_other_devices_do_not_count() {
         let heard = |messages: &[&str]| judged(&["vda".to_owned()], messages.iter().copied());
-        let quiet = heard(&[
-            "6,1,5,-;vda: vda1",
-            "3,2,6,-;I/O error, dev vdb, sector 0",
-            "junk",
-        ]);
+        let quiet = heard(&["6,1,5,-;vda: vda1", "3,2,6,-;I/O error, dev vdb, sector 0", "junk"]);
         assert_eq!((quiet.errors, quiet.warnings), (Some(0), 0));
         let loud = heard(&[
             "4,1,5,-;vda: slow",
@@ -223,18 +204,12 @@ mod tests {
         assert_eq!((loud.errors, loud.warnings), (Some(2), 1));
         assert_eq!(loud.remark, "I/O error, dev vda, sector 0");
         let warned = heard(&["4,1,5,-;vda: slow"]);
-        assert_eq!(
-            (warned.errors, warned.remark.as_str()),
-            (Some(0), "vda: slow")
-        );
+        assert_eq!((warned.errors, warned.remark.as_str()), (Some(0), "vda: slow"));
     }
 
     #[test]
     fn a_volume_without_a_device_leaves_the_log_open() {
-        let log = |errors| SystemLog {
-            errors,
-            ..SystemLog::default()
-        };
+        let log = |errors| SystemLog { errors, ..SystemLog::default() };
         let mount = ["/srv".to_owned()];
         assert_eq!(whole(log(Some(0)), &[]), log(Some(0)));
         assert_eq!(whole(log(Some(2)), &mount), log(Some(2)));
@@ -261,10 +236,7 @@ mod tests {
 
     #[test]
     fn overwritten_messages_are_a_warning() {
-        let mut log = Fed(vec![
-            Err(io::ErrorKind::BrokenPipe.into()),
-            Ok("6,1,5,-;vda: fine"),
-        ]);
+        let mut log = Fed(vec![Err(io::ErrorKind::BrokenPipe.into()), Ok("6,1,5,-;vda: fine")]);
         let all = messages(&mut log).unwrap();
         let found = judged(&["vda".to_owned()], all.iter().map(String::as_str));
         assert_eq!((found.errors, found.warnings), (Some(0), 1));

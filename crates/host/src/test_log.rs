@@ -1,7 +1,8 @@
 //! The lines of the test log, in the words that readers of Jetstress logs know.
 //!
-//! Source of the vocabulary and of the order: logs in published reports of Jetstress 08.02 and 15.00.0995. What brunt has and
-//! Jetstress has not (records, hung I/O, notes) stands between in its own words.
+//! Source of the vocabulary and of the order: logs in published reports of Jetstress 08.02 and
+//! 15.00.0995. What brunt has and Jetstress has not (records, hung I/O, notes) stands between in
+//! its own words.
 
 use brunt_qualify::phases::places::Kept;
 use brunt_qualify::plan::Plan;
@@ -31,10 +32,7 @@ pub fn databases(open: &[Kept], create: &[ByteSize]) -> String {
         // To the minute.
         let made = open.iter().map(|kept| kept.made.clone());
         let made = from_to(made, |made| made.chars().take(16).collect());
-        parts.push(format!(
-            "open {} of {sizes} from {made}",
-            number(open.len())
-        ));
+        parts.push(format!("open {} of {sizes} from {made}", number(open.len())));
     }
     if !create.is_empty() {
         let sizes = from_to(create.iter().copied(), ByteSize::to_string);
@@ -43,7 +41,8 @@ pub fn databases(open: &[Kept], create: &[ByteSize]) -> String {
     parts.join("; ")
 }
 
-/// The least of `values` as `show` has it, and the most if that reads otherwise: `2 GiB`, `2 GiB to 3 GiB`.
+/// The least of `values` as `show` has it, and the most if that reads otherwise: `2 GiB`, `2 GiB to
+/// 3 GiB`.
 fn from_to<T: Ord + Clone>(values: impl Iterator<Item = T>, show: impl Fn(&T) -> String) -> String {
     let mut values: Vec<T> = values.collect();
     values.sort();
@@ -64,21 +63,16 @@ pub fn news(news: &News) -> Vec<String> {
         News::Created { total, took } => {
             vec![format!("Databases created: {total} in {}", seconds(*took))]
         }
-        News::WarmedUp {
-            filled,
-            cache,
-            took,
-        } => vec![format!(
+        News::WarmedUp { filled, cache, took } => vec![format!(
             "Prerequisites attained after {}: \\MSExchange Database(brunt)\\Database Cache Size, last {} of {}",
             seconds(*took),
             filled.get(),
             cache.get()
         )],
         News::CollectionStarted => vec![COLLECTION_STARTS.to_owned()],
-        News::CollectionEnded => vec![
-            COLLECTION_ENDS.to_owned(),
-            "Dispatching transactions ends".to_owned(),
-        ],
+        News::CollectionEnded => {
+            vec![COLLECTION_ENDS.to_owned(), "Dispatching transactions ends".to_owned()]
+        }
         // Told again and again; the first time says that it begins.
         News::Closing { done, .. } if done.get() == 0 => {
             vec!["Shutting down databases".to_owned()]
@@ -134,10 +128,7 @@ pub fn dispatch(plan: &Plan) -> Vec<String> {
             mix.percent(Kind::Read),
             mix.lazy_percent()
         ),
-        format!(
-            "Performance logging begins (interval: {} ms)",
-            plan.sample_interval().as_millis()
-        ),
+        format!("Performance logging begins (interval: {} ms)", plan.sample_interval().as_millis()),
     ];
     // Logs are written from a cold cache on: nothing has to be attained.
     if plan.kind.has_limits() {
@@ -244,14 +235,8 @@ fn checksums(server: &Server, lines: &mut Vec<String>) {
 fn latencies(server: &Server, lines: &mut Vec<String>) {
     for instance in &server.instances {
         for (mean, what) in [
-            (
-                instance.db_read_latency_ms,
-                "I/O Database Reads Average Latency",
-            ),
-            (
-                instance.log_write_latency_ms,
-                "I/O Log Writes Average Latency",
-            ),
+            (instance.db_read_latency_ms, "I/O Database Reads Average Latency"),
+            (instance.log_write_latency_ms, "I/O Log Writes Average Latency"),
         ] {
             if let Some(mean) = mean {
                 lines.push(format!("{} has {mean:.3} for {what}", instance.name));
@@ -260,10 +245,7 @@ fn latencies(server: &Server, lines: &mut Vec<String>) {
     }
     let stalls = server.host_counter(PAGE_FAULT_STALLS);
     if let Some(most) = stalls.and_then(|stalls| stalls.max) {
-        lines.push(format!(
-            "Test has {} maximum Database Page Fault Stalls/sec",
-            decimals(most)
-        ));
+        lines.push(format!("Test has {} maximum Database Page Fault Stalls/sec", decimals(most)));
     }
 }
 
@@ -303,10 +285,7 @@ mod tests {
         let result = RunResult::from_json(RESULT).unwrap();
         let lines = ending(&result);
         assert_eq!(lines[0], "Batch transaction stats: 5690, 5690");
-        assert_eq!(
-            lines[1],
-            "Databases shut down: Instance 1 (complete), Instance 2 (complete)"
-        );
+        assert_eq!(lines[1], "Databases shut down: Instance 1 (complete), Instance 2 (complete)");
         assert_eq!(
             lines[2],
             "Database checksum: /data/db1/sample1.edb (100% processed), 1,048,576 pages seen, 0 bad"

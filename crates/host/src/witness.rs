@@ -1,12 +1,14 @@
-//! The journal of commits for another process: `BRUNT_WITNESS` names a pipe (or a file), which gets a line for each.
+//! The journal of commits for another process: `BRUNT_WITNESS` names a pipe (or a file), which gets
+//! a line for each.
 //!
 //! ```text
 //!   ? 0 0 replace 1234 7 hard      asked for: instance, database in it, kind, record, version, commit
 //!   ! 0 0 replace 1234 7 hard      acknowledged
 //! ```
 //!
-//! Each line is one write, short enough that a pipe takes it whole or not at all, and what a pipe has taken survives the process
-//! that wrote it. For tests that kill the program (`crates/cli/tests/real_crash`); it slows a run down.
+//! Each line is one write, short enough that a pipe takes it whole or not at all, and what a pipe
+//! has taken survives the process that wrote it. For tests that kill the program
+//! (`crates/cli/tests/real_crash`); it slows a run down.
 
 use std::env;
 use std::fs::{File, OpenOptions};
@@ -45,11 +47,8 @@ impl Pipe {
 pub(crate) const ASKED: char = '?';
 pub(crate) const ACKNOWLEDGED: char = '!';
 
-const KINDS: [(&str, Kind); 3] = [
-    ("insert", Kind::Insert),
-    ("replace", Kind::Replace),
-    ("delete", Kind::Delete),
-];
+const KINDS: [(&str, Kind); 3] =
+    [("insert", Kind::Insert), ("replace", Kind::Replace), ("delete", Kind::Delete)];
 const COMMITS: [(&str, Commit); 2] = [("hard", Commit::Hard), ("lazy", Commit::Lazy)];
 
 /// The line of `change`, with its end; empty for one that changes nothing.
@@ -59,13 +58,7 @@ pub(crate) fn line(mark: char, change: &Change) -> String {
     let (Some((kind, _)), Some((commit, _))) = (kind, commit) else {
         return String::new();
     };
-    let Change {
-        instance,
-        database,
-        number,
-        version,
-        ..
-    } = change;
+    let Change { instance, database, number, version, .. } = change;
     format!("{mark} {instance} {database} {kind} {number} {version} {commit}\n")
 }
 
@@ -75,10 +68,7 @@ pub(crate) fn parse(line: &str) -> Option<(char, Change)> {
     let [mark, instance, database, kind, number, version, commit] = words.as_slice() else {
         return None;
     };
-    let mark = mark
-        .parse()
-        .ok()
-        .filter(|mark| [ASKED, ACKNOWLEDGED].contains(mark))?;
+    let mark = mark.parse().ok().filter(|mark| [ASKED, ACKNOWLEDGED].contains(mark))?;
     let kind = KINDS.iter().find(|(word, _)| word == kind)?.1;
     let commit = COMMITS.iter().find(|(word, _)| word == commit)?.1;
     let change = Change {

@@ -1,7 +1,8 @@
-//! How fast this machine is at work that never touches storage: checksums of a page that stays in the cache.
+//! How fast this machine is at work that never touches storage: checksums of a page that stays in
+//! the cache.
 //!
-//! A comparison of two runs looks at it: when the processor itself became slower, a slower run says nothing about the storage. It
-//! takes some 20 us of each sample, on the recorder's thread.
+//! A comparison of two runs looks at it: when the processor itself became slower, a slower run says
+//! nothing about the storage. It takes some 20 us of each sample, on the recorder's thread.
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -11,8 +11,8 @@
 //! | `/threads N` | sessions; 0 finds the number |
 //! | `/new`, `/open` | databases are made, or those of an earlier test are used |
 //!
-//! Options may begin with `/` or `-` and are written in small or capital letters. Source: Microsoft, ff459224, and command lines of
-//! published tests.
+//! Options may begin with `/` or `-` and are written in small or capital letters. Source:
+//! Microsoft, ff459224, and command lines of published tests.
 
 use crate::config::parts_of;
 use crate::paths::PathMap;
@@ -52,9 +52,7 @@ pub fn options(words: &[String]) -> Result<Options, String> {
         let name = name.trim_start_matches('-').to_ascii_lowercase();
         let mut value = || {
             let value = words.next();
-            value
-                .cloned()
-                .ok_or_else(|| format!("{word}: a value is missing"))
+            value.cloned().ok_or_else(|| format!("{word}: a value is missing"))
         };
         let percent = |text: String| {
             let number = text.parse::<u64>().ok().filter(|n| (1..=100).contains(n));
@@ -167,10 +165,7 @@ impl Options {
         };
         let mut instances = Vec::new();
         for (database, log) in self.databases.iter().zip(&self.logs) {
-            instances.push(Instance {
-                log: here(log)?,
-                databases: vec![here(database)?],
-            });
+            instances.push(Instance { log: here(log)?, databases: vec![here(database)?] });
         }
         settings.instances = instances;
         Ok(())
@@ -236,9 +231,7 @@ mod tests {
             let said = read(line).unwrap_err();
             assert!(said.contains(wanted), "{said}");
         }
-        let lonely = read("/dbpath /a")
-            .unwrap()
-            .settings(None, &PathMap::default());
+        let lonely = read("/dbpath /a").unwrap().settings(None, &PathMap::default());
         assert!(lonely.unwrap_err().starts_with("1 /dbpath and 0 /log"));
     }
 }

@@ -10,7 +10,8 @@
 //! | `LongPadLength`, `ShortPadLength` | `[records]` |
 //! | `EseInstance` | `[[instance]]` |
 //!
-//! What brunt always does is a comment; what it cannot do is said. An element that is not known is not supported either.
+//! What brunt always does is a comment; what it cannot do is said. An element that is not known is
+//! not supported either.
 
 use roxmltree::{Document, Node, ParsingOptions};
 
@@ -59,10 +60,7 @@ pub fn import(text: &str, map: &PathMap) -> Result<Settings, ImportError> {
         let why = format!("an element with more than {ATTRIBUTES_MAX} attributes");
         return Err(ImportError::Xml(line, why));
     }
-    let options = ParsingOptions {
-        nodes_limit: NODES_MAX,
-        ..ParsingOptions::default()
-    };
+    let options = ParsingOptions { nodes_limit: NODES_MAX, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text, options)
         .map_err(|error| ImportError::Xml(error.pos().row, error.to_string()))?;
     let root = document.root_element();
@@ -146,12 +144,7 @@ impl<'a> Reader<'a> {
             attribute => format!("{name} {attribute}"),
         };
         let line = self.line(node);
-        self.settings.noted.push(Noted {
-            line,
-            name,
-            value: value.to_owned(),
-            fate,
-        });
+        self.settings.noted.push(Noted { line, name, value: value.to_owned(), fate });
     }
 
     /// What other elements depend on.
@@ -173,8 +166,7 @@ impl<'a> Reader<'a> {
         }
         self.settings.set("test", "kind", quoted(self.kind));
         // Jetstress compares with the target itself.
-        self.settings
-            .set("test", "headroom_percent", "0".to_owned());
+        self.settings.set("test", "headroom_percent", "0".to_owned());
         let version = find(root, "EseVersionGenerated").map(text_of);
         let version = version.or(find(root, "JetstressVersionGenerated").map(text_of));
         let profile = version_of(version.as_deref().unwrap_or_default());
@@ -210,8 +202,7 @@ impl<'a> Reader<'a> {
                 let Some(seconds) = seconds_of(&value) else {
                     return Err(self.wrong(node, "a duration looks like P0Y0M0DT2H0M0S"));
                 };
-                self.settings
-                    .set("test", "duration", quoted(&format!("{seconds}s")));
+                self.settings.set("test", "duration", quoted(&format!("{seconds}s")));
                 keys("test.duration")
             }
             "Description" => {
@@ -239,8 +230,7 @@ impl<'a> Reader<'a> {
             "LogFilesToReplay" => self.whole(node, "test", "logs", 1, 1_000_000)?,
             "TransPerSec" => match self.decimal(node)? {
                 rate if rate > 0.0 => {
-                    self.settings
-                        .set("test", "operations_per_s", format!("{rate:?}"));
+                    self.settings.set("test", "operations_per_s", format!("{rate:?}"));
                     keys("test.operations_per_s")
                 }
                 _ => comment("not paced"),
@@ -266,8 +256,7 @@ impl<'a> Reader<'a> {
             },
             "MarginIops" => {
                 let percent = 100.0 * self.decimal(node)?;
-                self.settings
-                    .set("limits", "margin_percent", format!("{percent:.0}"));
+                self.settings.set("limits", "margin_percent", format!("{percent:.0}"));
                 keys("limits.margin_percent")
             }
             "MaximumLatencyErrors" => self.whole(node, "limits", "excursions", 0, 1_000_000)?,
@@ -278,17 +267,12 @@ impl<'a> Reader<'a> {
             "LogFileSize" => self.bytes(node, "profile", "log_file", 1_024)?,
             "CircularLog" => {
                 let circular = self.number(node, 0, 1)? == 1;
-                self.settings
-                    .set("profile", "circular_logging", circular.to_string());
+                self.settings.set("profile", "circular_logging", circular.to_string());
                 keys("profile.circular_logging")
             }
             "DBMThrottling" => {
                 let millis = self.number(node, 0, 3_600_000)?;
-                self.settings.set(
-                    "profile",
-                    "maintenance_sleep",
-                    quoted(&format!("{millis}ms")),
-                );
+                self.settings.set("profile", "maintenance_sleep", quoted(&format!("{millis}ms")));
                 keys("profile.maintenance_sleep")
             }
             "RunDatabaseMaintenancePerformance" => self.maintenance(node, false)?,
@@ -354,10 +338,7 @@ impl<'a> Reader<'a> {
         let number = text_of(node).parse::<u64>().ok();
         let number = number.filter(|number| (least..=most).contains(number));
         number.ok_or_else(|| {
-            self.wrong(
-                node,
-                &format!("a whole number from {least} to {most} is wanted"),
-            )
+            self.wrong(node, &format!("a whole number from {least} to {most} is wanted"))
         })
     }
 
@@ -406,8 +387,7 @@ impl<'a> Reader<'a> {
         unit: u64,
     ) -> Result<Fate, ImportError> {
         let number = self.number(node, 1, 1 << 30)?;
-        self.settings
-            .set(table, key, quoted(&format!("{} B", number * unit)));
+        self.settings.set(table, key, quoted(&format!("{} B", number * unit)));
         Ok(keys(&format!("{table}.{key}")))
     }
 
@@ -434,8 +414,7 @@ impl<'a> Reader<'a> {
         if of_recovery != (self.kind == "soft-recovery") {
             return Ok(comment("not used in this kind of test"));
         }
-        self.settings
-            .set("profile", "background_maintenance", runs.to_string());
+        self.settings.set("profile", "background_maintenance", runs.to_string());
         Ok(keys("profile.background_maintenance"))
     }
 
@@ -457,11 +436,7 @@ impl<'a> Reader<'a> {
                     continue;
                 }
             };
-            let percent = value
-                .trim()
-                .parse::<u64>()
-                .ok()
-                .filter(|percent| *percent <= 100);
+            let percent = value.trim().parse::<u64>().ok().filter(|percent| *percent <= 100);
             let Some(percent) = percent else {
                 return Err(ImportError::Value {
                     line: self.line(node),
@@ -507,13 +482,7 @@ impl<'a> Reader<'a> {
         let name = node.attribute("Name").unwrap_or_default().to_owned();
         let applies = is_stress == (self.kind == "stress");
         for child in node.children().filter(Node::is_element) {
-            self.threshold(
-                child.tag_name().name(),
-                &text_of(child),
-                child,
-                &name,
-                applies,
-            )?;
+            self.threshold(child.tag_name().name(), &text_of(child), child, &name, applies)?;
         }
         for attribute in node.attributes() {
             if !["Name", "TestRunTypes"].contains(&attribute.name()) {
@@ -541,11 +510,7 @@ impl<'a> Reader<'a> {
                 return Ok(());
             }
         };
-        let millis = value
-            .trim()
-            .parse::<u64>()
-            .ok()
-            .filter(|millis| *millis > 0);
+        let millis = value.trim().parse::<u64>().ok().filter(|millis| *millis > 0);
         let Some(millis) = millis else {
             return Err(ImportError::Value {
                 line: self.line(node),
@@ -556,8 +521,7 @@ impl<'a> Reader<'a> {
         };
         let fate = match applies {
             true => {
-                self.settings
-                    .set("limits", key, quoted(&format!("{millis}ms")));
+                self.settings.set("limits", key, quoted(&format!("{millis}ms")));
                 keys(&format!("limits.{key}"))
             }
             false => comment("of other kinds of tests"),
@@ -657,11 +621,10 @@ fn not_supported(why: &str) -> Fate {
     Fate::NotSupported(why.to_owned())
 }
 
-/// The profile of an engine's version: 8 is Exchange 2007, 14 is 2010, 15.0 is 2013, 15.1 is 2016, 15.2 is 2019.
+/// The profile of an engine's version: 8 is Exchange 2007, 14 is 2010, 15.0 is 2013, 15.1 is 2016,
+/// 15.2 is 2019.
 fn version_of(version: &str) -> &'static str {
-    let mut parts = version
-        .split('.')
-        .map(|part| part.parse::<u32>().unwrap_or(0));
+    let mut parts = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
     match (parts.next(), parts.next()) {
         (Some(6), _) => "exchange-2003",
         (Some(8), _) => "exchange-2007",
@@ -676,10 +639,7 @@ fn version_of(version: &str) -> &'static str {
 pub(crate) fn seconds_of(duration: &str) -> Option<u64> {
     let rest = duration.trim().strip_prefix('P')?;
     let (date, time) = rest.split_once('T').unwrap_or((rest, ""));
-    let days = parts_of(
-        date,
-        &[('Y', 365 * 86_400), ('M', 30 * 86_400), ('D', 86_400)],
-    )?;
+    let days = parts_of(date, &[('Y', 365 * 86_400), ('M', 30 * 86_400), ('D', 86_400)])?;
     let seconds = parts_of(time, &[('H', 3_600), ('M', 60), ('S', 1)])?;
     days.checked_add(seconds)
 }
@@ -692,9 +652,7 @@ pub(crate) fn parts_of(text: &str, units: &[(char, u64)]) -> Option<u64> {
             digits.push(c);
             continue;
         }
-        let (_, unit) = units
-            .iter()
-            .find(|(letter, _)| letter.eq_ignore_ascii_case(&c))?;
+        let (_, unit) = units.iter().find(|(letter, _)| letter.eq_ignore_ascii_case(&c))?;
         let number = std::mem::take(&mut digits).parse::<u64>().ok()?;
         sum = sum.checked_add(number.checked_mul(*unit)?)?;
     }

@@ -38,11 +38,7 @@ mod tests {
         ] {
             assert_eq!(decoded(&bytes).as_deref(), Some(TEXT));
         }
-        for bytes in [
-            &[0xff, 0xfe, b'<'][..],
-            &[0xff, 0xfe, 0, 0xd8],
-            &[b'<', 0xff],
-        ] {
+        for bytes in [&[0xff, 0xfe, b'<'][..], &[0xff, 0xfe, 0, 0xd8], &[b'<', 0xff]] {
             assert_eq!(decoded(bytes), None);
         }
     }

@@ -5,9 +5,10 @@
 //!   JetstressCmd options -----------------------[`command`]-->    ^
 //! ```
 //!
-//! Nothing is dropped in silence: each element becomes a key, a comment, or a note that it is not supported ([`Fate`]). Names and
-//! defaults are those of a complete `JetstressConfig.xml` of Jetstress 2013 (jacobklitzke/Jetstress-Test-Automation) and of the
-//! published table of command-line options (Microsoft, ff459224).
+//! Nothing is dropped in silence: each element becomes a key, a comment, or a note that it is not
+//! supported ([`Fate`]). Names and defaults are those of a complete `JetstressConfig.xml` of
+//! Jetstress 2013 (jacobklitzke/Jetstress-Test-Automation) and of the published table of
+//! command-line options (Microsoft, ff459224).
 
 pub mod command;
 mod config;

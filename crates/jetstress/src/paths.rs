@@ -15,9 +15,7 @@ impl PathMap {
             return Err(format!("`{mapping}` has no `=`\n  {example}"));
         };
         if from.is_empty() || !to.starts_with('/') {
-            return Err(format!(
-                "`{mapping}` leads to no absolute path\n  {example}"
-            ));
+            return Err(format!("`{mapping}` leads to no absolute path\n  {example}"));
         }
         let to = to.trim_end_matches('/').to_owned();
         self.0.push((plain(from), to));
@@ -60,7 +58,8 @@ impl PathMap {
     }
 }
 
-/// What follows `folder` in `path`, if it lies there. Windows does not tell capitals from small letters.
+/// What follows `folder` in `path`, if it lies there. Windows does not tell capitals from small
+/// letters.
 fn rest_below<'p>(path: &'p str, folder: &str) -> Option<&'p str> {
     let (head, rest) = path.split_at_checked(folder.len())?;
     let fits = head.eq_ignore_ascii_case(folder) && (rest.is_empty() || rest.starts_with('/'));
@@ -88,10 +87,7 @@ mod tests {
         map.add("c:\\volumes\\Vol2=/two").unwrap();
         assert_eq!(map.here("C:\\Volumes\\..\\..\\etc"), None);
         let here = |path: &str| map.here(path).unwrap();
-        assert_eq!(
-            here("C:\\volumes\\Vol1\\db"),
-            ("/mnt/v/Vol1/db".to_owned(), true)
-        );
+        assert_eq!(here("C:\\volumes\\Vol1\\db"), ("/mnt/v/Vol1/db".to_owned(), true));
         assert_eq!(here("C:\\Volumes\\VOL2\\"), ("/two".to_owned(), true));
         assert_eq!(here("C:\\Volumes2"), ("/mnt/c/Volumes2".to_owned(), false));
         assert_eq!(here("D:\\"), ("/mnt/d".to_owned(), false));

@@ -5,17 +5,11 @@ use std::fmt::Write;
 use crate::settings::{Fate, Settings, quoted};
 
 /// The tables, in the order of a scenario.
-const TABLES: [&str; 6] = [
-    "test",
-    "mailboxes",
-    "throughput",
-    "profile",
-    "limits",
-    "records",
-];
+const TABLES: [&str; 6] = ["test", "mailboxes", "throughput", "profile", "limits", "records"];
 
 impl Settings {
-    /// The scenario, with everything that did not become a key as comments. `origin` says where it comes from.
+    /// The scenario, with everything that did not become a key as comments. `origin` says where it
+    /// comes from.
     pub fn to_toml(&self, origin: &str) -> String {
         let mut text = String::new();
         self.write(&mut text, origin).expect("a string takes all");
@@ -44,14 +38,10 @@ impl Settings {
             writeln!(out, "\n[[instance]]\nlog = {}", quoted(&instance.log))?;
             writeln!(out, "databases = [{}]", databases.join(", "))?;
         }
-        self.comments(
-            out,
-            "What brunt always does, or does not need:",
-            |fate| match fate {
-                Fate::Comment(why) => Some(why),
-                _ => None,
-            },
-        )?;
+        self.comments(out, "What brunt always does, or does not need:", |fate| match fate {
+            Fate::Comment(why) => Some(why),
+            _ => None,
+        })?;
         self.comments(out, "Not supported:", |fate| match fate {
             Fate::NotSupported(why) => Some(why),
             _ => None,
@@ -65,9 +55,7 @@ impl Settings {
         why: impl Fn(&Fate) -> Option<&String>,
     ) -> std::fmt::Result {
         let noted = self.noted.iter();
-        let mut found = noted
-            .filter_map(|noted| Some((noted, why(&noted.fate)?)))
-            .peekable();
+        let mut found = noted.filter_map(|noted| Some((noted, why(&noted.fate)?))).peekable();
         if found.peek().is_some() {
             writeln!(out, "\n# {title}")?;
         }
@@ -81,7 +69,5 @@ impl Settings {
 
 /// A comment ends with its line.
 fn one_line(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect()
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -1,4 +1,5 @@
-//! What a configuration of Jetstress asks for, in brunt's terms, and what became of each of its elements.
+//! What a configuration of Jetstress asks for, in brunt's terms, and what became of each of its
+//! elements.
 
 use std::collections::BTreeMap;
 

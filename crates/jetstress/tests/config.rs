@@ -16,9 +16,7 @@ fn map() -> PathMap {
 fn scenario(settings: &Settings) -> Scenario {
     let text = settings.to_toml("JetstressConfig.xml");
     let document = Document::new("t.toml", &text, Path::new("/")).unwrap();
-    document
-        .test(&[])
-        .unwrap_or_else(|refusal| panic!("{refusal}\n{text}"))
+    document.test(&[]).unwrap_or_else(|refusal| panic!("{refusal}\n{text}"))
 }
 
 #[test]
@@ -35,10 +33,7 @@ fn a_whole_configuration_is_a_scenario() {
     assert_eq!(scenario.limits.latency.read_sample.as_millis(), 100.0);
     let instance = &scenario.instances[0];
     let database = &instance.databases[0];
-    assert_eq!(
-        database.path.value,
-        Path::new("/mnt/Vol1/DB1/Jetstress001001.edb")
-    );
+    assert_eq!(database.path.value, Path::new("/mnt/Vol1/DB1/Jetstress001001.edb"));
     assert_eq!(instance.log.value, Path::new("/mnt/Vol2/DB1.log"));
     // 500 mailboxes of 2 GiB on two databases.
     assert_eq!(database.size.value.get(), 250 << 31);
@@ -47,9 +42,7 @@ fn a_whole_configuration_is_a_scenario() {
 #[test]
 fn no_element_is_dropped() {
     let settings = import(CONFIG, &map()).unwrap();
-    let elements = CONFIG
-        .lines()
-        .filter(|line| line.contains("</") || line.contains("/>"));
+    let elements = CONFIG.lines().filter(|line| line.contains("</") || line.contains("/>"));
     let values = elements.filter(|line| !line.trim().starts_with("</"));
     for line in values {
         let name = line.trim().trim_start_matches('<');
@@ -57,14 +50,8 @@ fn no_element_is_dropped() {
         let noted = settings.noted.iter().any(|noted| noted.name.contains(name));
         assert!(noted, "{name}");
     }
-    let names: Vec<_> = settings
-        .not_supported()
-        .map(|noted| noted.name.as_str())
-        .collect();
-    assert!(
-        names.contains(&"MaxVerPages") && !names.contains(&"Type"),
-        "{names:?}"
-    );
+    let names: Vec<_> = settings.not_supported().map(|noted| noted.name.as_str()).collect();
+    assert!(names.contains(&"MaxVerPages") && !names.contains(&"Type"), "{names:?}");
     let text = settings.to_toml("x");
     assert!(text.contains("#   BatchUpdates = 16: operations are those of the version profile"));
     assert!(text.contains("#   VerifyChecksum = true: every page"));
@@ -93,10 +80,7 @@ fn other_kinds_of_tests_are_read() {
     let copied = CONFIG
         .replace("<Type>Performance", "<Type>DatabaseBackup")
         .replace("<BackupToDisk>false", "<BackupToDisk>true")
-        .replace(
-            "<DatabaseBackupPath />",
-            "<DatabaseBackupPath>D:\\b</DatabaseBackupPath>",
-        );
+        .replace("<DatabaseBackupPath />", "<DatabaseBackupPath>D:\\b</DatabaseBackupPath>");
     let settings = import(&copied, &map()).unwrap();
     assert_eq!(settings.unmapped, ["D:\\b"]);
     assert!(settings.to_toml("x").contains("copy_to = \"/mnt/d/b\""));
@@ -119,18 +103,11 @@ fn a_capacity_test_sizes_by_the_volumes() {
 fn what_is_unknown_is_named_and_what_is_wrong_is_refused_with_its_line() {
     let odd = CONFIG.replace("<UpdateLV>true</UpdateLV>", "<Frob>7</Frob>");
     let settings = import(&odd, &map()).unwrap();
-    let frob = settings
-        .noted
-        .iter()
-        .find(|noted| noted.name == "Frob")
-        .unwrap();
+    let frob = settings.noted.iter().find(|noted| noted.name == "Frob").unwrap();
     assert_eq!(frob.fate, Fate::NotSupported("is not known".to_owned()));
     assert_eq!(frob.line, 28);
-    let said = |from: &str, to: &str| {
-        import(&CONFIG.replace(from, to), &map())
-            .unwrap_err()
-            .to_string()
-    };
+    let said =
+        |from: &str, to: &str| import(&CONFIG.replace(from, to), &map()).unwrap_err().to_string();
     assert_eq!(
         said(">Performance<", ">Speed<"),
         "line 6: <Type> is `Speed`: it can be Performance, Stress, DatabaseBackup or SoftRecovery"
@@ -147,12 +124,7 @@ fn what_is_unknown_is_named_and_what_is_wrong_is_refused_with_its_line() {
     let bomb = "<!DOCTYPE c [<!ENTITY a \"aaaa\">]><configuration>&a;</configuration>";
     assert!(import(bomb, &map()).is_err());
     let empty = "<configuration></configuration>";
-    assert!(
-        import(empty, &map())
-            .unwrap_err()
-            .to_string()
-            .contains("no <EseInstance>")
-    );
+    assert!(import(empty, &map()).unwrap_err().to_string().contains("no <EseInstance>"));
 }
 
 #[test]
@@ -183,10 +155,7 @@ fn a_mix_is_at_most_all_and_shrinks_nothing_unsaid() {
     let line = 1 + CONFIG[..start].matches('\n').count();
     let said = with("InsertOps=\"60\" DeleteOps=\"30\" ReplaceOps=\"20\"").unwrap_err();
     let said = said.to_string();
-    assert!(
-        said.starts_with(&format!("line {line}: <OperationMix> is ")),
-        "{said}"
-    );
+    assert!(said.starts_with(&format!("line {line}: <OperationMix> is ")), "{said}");
     assert!(said.contains("add up to 110 %"), "{said}");
     let settings = with("InsertOps=\"10\" DeleteOps=\"40\"").unwrap();
     assert_eq!(settings.warnings.len(), 1);
@@ -201,9 +170,7 @@ fn hostile_files_are_refused_at_once() {
     let said = refused(&format!("<configuration>{nested}</configuration>"));
     assert!(said.contains("lie in one another"), "{said}");
     let attributes: String = (0..200_000).map(|n| format!(" a{n}=\"\"")).collect();
-    let said = refused(&format!(
-        "<configuration><Type{attributes}/></configuration>"
-    ));
+    let said = refused(&format!("<configuration><Type{attributes}/></configuration>"));
     assert!(said.contains("attributes"), "{said}");
     let elements = "<Path>C:\\x</Path>\n".repeat(30_000);
     let many = format!("<configuration><EseInstance>{elements}</EseInstance></configuration>");

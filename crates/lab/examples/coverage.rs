@@ -1,7 +1,9 @@
-//! How often the intervals of predictions hold the true value: `coverage [FROM TO]`, the seeds, 1 to 400 by default.
+//! How often the intervals of predictions hold the true value: `coverage [FROM TO]`, the seeds, 1
+//! to 400 by default.
 //!
-//! Simulates `small-system.toml` with each seed under the stopping rule. The truth is the mean of a hundred complete runs with other
-//! seeds, each in one piece. One run of the same length would not do: a database of five days is not one of two hours. Prints a table for
+//! Simulates `small-system.toml` with each seed under the stopping rule. The truth is the mean of a
+//! hundred complete runs with other seeds, each in one piece. One run of the same length would not
+//! do: a database of five days is not one of two hours. Prints a table for
 //! docs/models/precision.md, and on stderr each run as it ends.
 
 use std::error::Error;
@@ -33,21 +35,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mean = runs.iter().map(|run| run.collected_s).sum::<f64>() / count;
     let mut truths = Vec::new();
     for seed in TRUTH {
-        let sets = [
-            format!("test.seed={seed}"),
-            "test.precision=none".to_owned(),
-        ];
+        let sets = [format!("test.seed={seed}"), "test.precision=none".to_owned()];
         let run = known(&document, &sets, true)?;
         eprintln!("{}", line(seed, &run));
         truths.push(run);
     }
     let early = runs.iter().filter(|run| run.stopped_early).count();
     let mut out = io::stdout().lock();
-    writeln!(
-        out,
-        "{count} runs, {early} stopped early, {:.1} min on average\n",
-        mean / 60.0
-    )?;
+    writeln!(out, "{count} runs, {early} stopped early, {:.1} min on average\n", mean / 60.0)?;
     writeln!(out, "| figure | true value | held | mean half-width |")?;
     writeln!(out, "| --- | ---: | ---: | ---: |")?;
     for (at, figure) in truths[0].figures.iter().enumerate() {
@@ -58,9 +53,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             let held = own().filter(|own| (own.interval.low..=own.interval.high).contains(&value));
             held.count()
         };
-        let widths: f64 = own()
-            .map(|own| (own.interval.high - own.predicted) / own.predicted)
-            .sum();
+        let widths: f64 =
+            own().map(|own| (own.interval.high - own.predicted) / own.predicted).sum();
         writeln!(
             out,
             "| {}, {} | {:.3} | {} | {:.2} % |",
@@ -80,11 +74,7 @@ fn line(seed: u64, run: &Precision) -> String {
         let half = figure.interval.high - figure.predicted;
         format!(" {:.5}+-{half:.5}", figure.predicted)
     });
-    format!(
-        "{seed} {:.0}{}",
-        run.collected_s,
-        figures.collect::<String>()
-    )
+    format!("{seed} {:.0}{}", run.collected_s, figures.collect::<String>())
 }
 
 fn known(

@@ -1,8 +1,9 @@
-//! How often `brunt compare` sees a difference where there is none, and how often one of 3 %: `same_or_not [FROM TO
-//! [MINUTES]]`, the seeds, 1 to 200 by default.
+//! How often `brunt compare` sees a difference where there is none, and how often one of 3 %:
+//! `same_or_not [FROM TO [MINUTES]]`, the seeds, 1 to 200 by default.
 //!
-//! Simulates `small-system.toml` for 40 minutes, three times for each seed: twice as it is, and once with controllers whose reads
-//! take 0.1 ms longer, which is 3 % of a read. Prints a table for docs/compare.md.
+//! Simulates `small-system.toml` for 40 minutes, three times for each seed: twice as it is, and
+//! once with controllers whose reads take 0.1 ms longer, which is 3 % of a read. Prints a table for
+//! docs/compare.md.
 
 use std::cell::RefCell;
 use std::error::Error;
@@ -53,9 +54,7 @@ fn simulated(
 ) -> Result<[(String, Run); 1], Box<dyn Error>> {
     let seed = format!("test.seed={seed}");
     let duration = format!("test.duration={minutes}min");
-    let sets = ["test.precision=none", &duration, &seed]
-        .into_iter()
-        .chain(more);
+    let sets = ["test.precision=none", &duration, &seed].into_iter().chain(more);
     let sets: Result<Vec<_>, _> = sets.map(Override::of_set).collect();
     let scenario = document.modelled_test(&sets?)?;
     let options = Options {
@@ -66,16 +65,9 @@ fn simulated(
     };
     let table = Rc::new(Table(RefCell::new(Counters::HEAD.to_owned())));
     let listeners = vec![Rc::clone(&table) as Rc<dyn Listener>];
-    let result = Lab::build(&scenario, options)?
-        .run(listeners, &Stop::default())?
-        .into_result()?;
+    let result = Lab::build(&scenario, options)?.run(listeners, &Stop::default())?.into_result()?;
     let samples = Recorded::read(table.0.borrow().as_bytes(), Wanted::Samples)?.samples;
-    let run = Run {
-        result,
-        scenario: String::new(),
-        events: Vec::new(),
-        samples,
-    };
+    let run = Run { result, scenario: String::new(), events: Vec::new(), samples };
     Ok([(seed, run)])
 }
 

@@ -5,8 +5,8 @@
 //!                pass   pass   pass   fail   pass        holds up to 2 ms, fails at 3 ms
 //! ```
 //!
-//! It is the longest one that was simulated, with none below it that failed: nothing is read between points. A pass beyond a failure is
-//! chance, and does not count.
+//! It is the longest one that was simulated, with none below it that failed: nothing is read
+//! between points. A pass beyond a failure is chance, and does not count.
 
 use brunt_array::{Incident, PairIncident, PairLinkDesign, Scheduled, SystemDesign};
 use brunt_scenario::{ArrayPlan, ModelledScenario};
@@ -22,7 +22,8 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// Of round trips in any order, and whether every limit held; `None` for one that was not simulated.
+    /// Of round trips in any order, and whether every limit held; `None` for one that was not
+    /// simulated.
     pub fn of(points: impl IntoIterator<Item = (Span, Option<bool>)>) -> Self {
         let mut points: Vec<(Span, Option<bool>)> = points.into_iter().collect();
         // Of the same round trip, what did not pass comes first.
@@ -140,10 +141,7 @@ mod tests {
         let mut scenario = document.modelled_test(&[]).unwrap();
         assert!(is_replicated(&scenario));
         let had = scenario.arrays[0].incidents.len();
-        assert_eq!(
-            has_path_to_lose(&scenario),
-            spare(&scenario.arrays[0]).is_some()
-        );
+        assert_eq!(has_path_to_lose(&scenario), spare(&scenario.arrays[0]).is_some());
         lose_path(&mut scenario);
         let incidents = &scenario.arrays[0].incidents;
         let first = incidents.first().filter(|_| incidents.len() > had)?;

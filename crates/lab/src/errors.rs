@@ -1,5 +1,6 @@
-//! How far predictions were from published tests, by kind of figure: the leave-one-out table of `docs/models/twin.md`. A kind of test, or a
-//! part of a scenario, that no published test was compared with has no stated error, and says so.
+//! How far predictions were from published tests, by kind of figure: the leave-one-out table of
+//! `docs/models/twin.md`. A kind of test, or a part of a scenario, that no published test was
+//! compared with has no stated error, and says so.
 
 use brunt_array::SystemDesign;
 use brunt_qualify::kinds::{TestKind, Work};
@@ -22,10 +23,9 @@ pub(crate) fn reasons(kind: TestKind, scenario: &ModelledScenario) -> Vec<String
     let mut reasons = match kind.work() {
         Work::Load => vec![format!("a prediction: {LOAD}")],
         Work::BackUp => vec![format!("a prediction: {NOT_MET}")],
-        Work::Replay => vec![
-            format!("a prediction: {RECOVERY}"),
-            format!("its log generation: {LOAD}"),
-        ],
+        Work::Replay => {
+            vec![format!("a prediction: {RECOVERY}"), format!("its log generation: {LOAD}")]
+        }
     };
     let parts = unmet(scenario);
     if !parts.is_empty() {
@@ -42,22 +42,10 @@ fn unmet(scenario: &ModelledScenario) -> Vec<&'static str> {
     let arrays = || scenario.arrays.iter();
     let has = |is: fn(&SystemDesign) -> bool| arrays().any(|array| is(&array.design));
     let parts = [
-        (
-            has(|design| matches!(design, SystemDesign::Pair(_))),
-            "replication between arrays",
-        ),
-        (
-            has(|design| matches!(design, SystemDesign::Sites(_))),
-            "replicas of volumes",
-        ),
-        (
-            !scenario.scenario.plan().passive.is_empty(),
-            "passive copies",
-        ),
-        (
-            arrays().any(|array| !array.incidents.is_empty()),
-            "events of an array",
-        ),
+        (has(|design| matches!(design, SystemDesign::Pair(_))), "replication between arrays"),
+        (has(|design| matches!(design, SystemDesign::Sites(_))), "replicas of volumes"),
+        (!scenario.scenario.plan().passive.is_empty(), "passive copies"),
+        (arrays().any(|array| !array.incidents.is_empty()), "events of an array"),
     ];
     let parts = parts.into_iter().filter(|(is_there, _)| *is_there);
     parts.map(|(_, name)| name).collect()
@@ -106,10 +94,7 @@ mod tests {
         let [only] = errors("| recovery, seconds for a log |")[..] else {
             panic!("more than one recovery: say their range");
         };
-        assert!(
-            RECOVERY.contains(&format!("{:+} %", only.round())),
-            "{only}"
-        );
+        assert!(RECOVERY.contains(&format!("{:+} %", only.round())), "{only}");
         assert!(errors("| backup").is_empty());
     }
 

@@ -1,8 +1,9 @@
 //! Measures the arrays while servers collect.
 //!
-//! The measurement restarts with every server that begins to collect, and ends when the first one ends. So it covers the time in
-//! which all of them collected. In a recovery test it covers the recovery, whose progress is reported repeatedly: from the first
-//! report to the verification after it, or to the end of the test if there is none.
+//! The measurement restarts with every server that begins to collect, and ends when the first one
+//! ends. So it covers the time in which all of them collected. In a recovery test it covers the
+//! recovery, whose progress is reported repeatedly: from the first report to the verification after
+//! it, or to the end of the test if there is none.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -29,7 +30,8 @@ pub(crate) struct Reading {
     pub(crate) controllers: Vec<f64>,
     pub(crate) ports: Vec<f64>,
     pub(crate) between: f64,
-    /// Activity of pages, and how full members were at the beginning and the end; `None` for a single array.
+    /// Activity of pages, and how full members were at the beginning and the end; `None` for a
+    /// single array.
     pub(crate) pages: Option<PagesReading>,
     /// The replicas of volumes at the end; empty without.
     pub(crate) replicas: Vec<ReplicaState>,
@@ -45,21 +47,16 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// Adds what was measured of the same array in another world. What pages hold, and what happened, stays that of this one.
+    /// Adds what was measured of the same array in another world. What pages hold, and what
+    /// happened, stays that of this one.
     pub(crate) fn join(&mut self, other: &Self) {
-        let (own, length) = (
-            self.length.as_seconds(),
-            (self.length + other.length).as_seconds(),
-        );
+        let (own, length) = (self.length.as_seconds(), (self.length + other.length).as_seconds());
         let share = if length > 0.0 { own / length } else { 1.0 };
         let mean = |one: &mut f64, two: f64| *one = share * *one + (1.0 - share) * two;
-        for (one, two) in [
-            (&mut self.controllers, &other.controllers),
-            (&mut self.ports, &other.ports),
-        ] {
-            one.iter_mut()
-                .zip(two)
-                .for_each(|(one, two)| mean(one, *two));
+        for (one, two) in
+            [(&mut self.controllers, &other.controllers), (&mut self.ports, &other.ports)]
+        {
+            one.iter_mut().zip(two).for_each(|(one, two)| mean(one, *two));
         }
         mean(&mut self.between, other.between);
         self.tally.merge(&other.tally);
@@ -104,12 +101,7 @@ struct State {
 
 impl Gauge {
     pub(crate) fn new(arrays: Vec<SharedArray>, replicas: Option<Rc<Replicas>>) -> Self {
-        Self {
-            arrays,
-            replicas,
-            state: RefCell::default(),
-            states: States::default(),
-        }
+        Self { arrays, replicas, state: RefCell::default(), states: States::default() }
     }
 
     /// Handles news of a server.
@@ -137,7 +129,8 @@ impl Gauge {
     /// Handles a sample of a server.
     pub(crate) fn sampled(&self, server: usize, sample: &Recorded) {
         self.states.count(&self.arrays, server, sample);
-        // Every server has samples: those of one are enough. One that had begun before is no whole sample.
+        // Every server has samples: those of one are enough. One that had begun before is no whole
+        // sample.
         let mut state = self.state.borrow_mut();
         if server > 0 || state.until.is_some() || sample.begin < state.since {
             return;
@@ -175,12 +168,8 @@ impl Gauge {
         let writes = self.arrays.iter();
         let writes =
             writes.map(|array| array.device().array().replication().map(WriteMeter::begin));
-        *self.state.borrow_mut() = State {
-            since: at,
-            used_before,
-            writes: writes.collect(),
-            ..State::default()
-        };
+        *self.state.borrow_mut() =
+            State { since: at, used_before, writes: writes.collect(), ..State::default() };
     }
 
     fn end(&self, at: Time) {
@@ -251,10 +240,7 @@ fn read(
             let measured = writes.zip(array.replication());
             measured.map(|(writes, pair)| writes.rates(pair))
         },
-        replicas: array
-            .replicas()
-            .map(|replicas| replicas.states())
-            .unwrap_or_default(),
+        replicas: array.replicas().map(|replicas| replicas.states()).unwrap_or_default(),
         notes: notes(array),
         events: array.notes(),
         until: array.now(),
@@ -284,10 +270,7 @@ mod tests {
     }
 
     fn verifying() -> News {
-        News::VerifyingFiles {
-            done: ByteSize::mib(1),
-            total: ByteSize::mib(2),
-        }
+        News::VerifyingFiles { done: ByteSize::mib(1), total: ByteSize::mib(2) }
     }
 
     #[test]

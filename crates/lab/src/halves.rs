@@ -1,4 +1,5 @@
-//! A prediction in two halves: each simulates half of the duration with a seed of its own, in a world and a thread of its own.
+//! A prediction in two halves: each simulates half of the duration with a seed of its own, in a
+//! world and a thread of its own.
 //!
 //! ```text
 //!   first      warm up | 10 min ...... | + 1/4 | + 1/4 |        each time, new samples go to the other half;
@@ -6,8 +7,9 @@
 //!   second     warm up | 10 min ...... | + 1/4 | + 1/4 |        so both stop with the same sample
 //! ```
 //!
-//! Halves that differ only by chance show how large chance is, and two cores take half as long. What comes of it depends on nothing
-//! but the samples: on one core the halves take turns, with equal results.
+//! Halves that differ only by chance show how large chance is, and two cores take half as long.
+//! What comes of it depends on nothing but the samples: on one core the halves take turns, with
+//! equal results.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -59,14 +61,8 @@ impl Exchange {
     /// Both ends.
     pub(crate) fn pair() -> (Self, Self) {
         let ((to_second, from_first), (to_first, from_second)) = (channel(), channel());
-        let first = Self {
-            to: to_second,
-            from: from_second,
-        };
-        let second = Self {
-            to: to_first,
-            from: from_first,
-        };
+        let first = Self { to: to_second, from: from_second };
+        let second = Self { to: to_first, from: from_first };
         (first, second)
     }
 }
@@ -97,7 +93,8 @@ struct State {
 }
 
 impl Series {
-    /// The series of half `number` of `scenario`, which follows `plan`; a single half has no `exchange` and does not stop early.
+    /// The series of half `number` of `scenario`, which follows `plan`; a single half has no
+    /// `exchange` and does not stop early.
     pub(crate) fn new(
         scenario: &ModelledScenario,
         plan: &Plan,
@@ -192,14 +189,13 @@ fn lacks(plan: &Plan, halves: &[&[Moment]], servers: usize, marks: &[ByteSize]) 
         return Some("there are too few samples".to_owned());
     };
     let all = halves.concat();
-    let flushes = marks
-        .iter()
-        .map(|marks_of_one| flush_cycle(*marks_of_one, marks.len(), &all));
+    let flushes = marks.iter().map(|marks_of_one| flush_cycle(*marks_of_one, marks.len(), &all));
     let cycle = flushes.fold(engine_cycle(plan, servers, &all), Span::max);
     estimate.lacks(precision, cycle)
 }
 
-/// Bytes that an array's write cache takes from its low mark to its high one; nothing where it is flushed steadily.
+/// Bytes that an array's write cache takes from its low mark to its high one; nothing where it is
+/// flushed steadily.
 fn between_marks(array: &ArrayPlan) -> ByteSize {
     let arrays = array.design.arrays().into_iter();
     let caches = arrays.filter_map(|design| design.cache.as_ref());
@@ -211,7 +207,8 @@ fn between_marks(array: &ArrayPlan) -> ByteSize {
     ByteSize::bytes(between.sum())
 }
 
-/// What a prediction of `scenario` says about its precision; nothing when it was too short for intervals.
+/// What a prediction of `scenario` says about its precision; nothing when it was too short for
+/// intervals.
 pub(crate) fn numbers(
     scenario: &ModelledScenario,
     plan: &Plan,

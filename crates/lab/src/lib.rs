@@ -6,25 +6,30 @@
 //!            -> the same with another seed, on another thread   | series of samples             -> precision
 //! ```
 //!
-//! * `part`: all servers in one world, with one seed; `halves`: two of them, until they know enough.
+//! * `part`: all servers in one world, with one seed; `halves`: two of them, until they know
+//!   enough.
 //! * `storage`: the world, with the scenario's arrays under the servers' folders.
-//! * `server`: one server of it: plan, task, result; `errors`: how far predictions were from published tests.
-//! * `gauge`: measurements of the arrays while servers collect; `model`: the same as numbers of the result; `pages`: those of LUNs
-//!   in pages.
+//! * `server`: one server of it: plan, task, result; `errors`: how far predictions were from
+//!   published tests.
+//! * `gauge`: measurements of the arrays while servers collect; `model`: the same as numbers of the
+//!   result; `pages`: those of LUNs in pages.
 //! * `states`: the load while groups were whole, degraded, rebuilding.
 //! * `session_time`: where the time of sessions went.
-//! * [`Points`]: one scenario with many values; [`search`]: the largest number of mailboxes that passes.
+//! * [`Points`]: one scenario with many values; [`search`]: the largest number of mailboxes that
+//!   passes.
 //! * [`distance`]: the longest round trip between two sites that keeps every limit.
 //! * `replicas`: the newest replica of volumes, recovered after the test.
-//! * `writes`: writes of hosts under way, for `drill` and `replicas`, which keep their content elsewhere.
+//! * `writes`: writes of hosts under way, for `drill` and `replicas`, which keep their content
+//!   elsewhere.
 //! * [`load`]: what is said of raw load on arrays, without mail servers.
 //! * [`drill()`]: failover rehearsals on a pair of arrays.
 //! * [`Headline`]: the figures that published tests print.
 //!
-//! The lab prints nothing, writes no file and knows no terminal: the caller supplies a [`Listener`] for each server.
+//! The lab prints nothing, writes no file and knows no terminal: the caller supplies a [`Listener`]
+//! for each server.
 //!
-//! Time begins with the year 2000 in every simulation, and nothing of this machine enters it: equal scenarios and seeds give equal
-//! results, except for the running time.
+//! Time begins with the year 2000 in every simulation, and nothing of this machine enters it: equal
+//! scenarios and seeds give equal results, except for the running time.
 
 pub mod distance;
 mod drill;
@@ -160,7 +165,8 @@ pub struct Simulated {
     pub model: Model,
     /// The load by the state of the groups of drives; empty when all were whole throughout.
     pub states: Vec<StateNumbers>,
-    /// How well the figures are known, over all servers; `None` for a test without load, or a short one.
+    /// How well the figures are known, over all servers; `None` for a test without load, or a short
+    /// one.
     pub precision: Option<Precision>,
 }
 
@@ -223,8 +229,8 @@ impl<'a> Lab<'a> {
         self.first.servers.iter().map(|server| &server.part)
     }
 
-    /// Runs all servers in one world for each seed, side by side. Each of `listeners` receives the news of one server with the first
-    /// seed, in the scenario's order, and the tables of both.
+    /// Runs all servers in one world for each seed, side by side. Each of `listeners` receives the
+    /// news of one server with the first seed, in the scenario's order, and the tables of both.
     ///
     /// # Errors
     /// [`LabError`] when no test was possible.
@@ -236,11 +242,7 @@ impl<'a> Lab<'a> {
         listeners: Vec<Rc<dyn Listener>>,
         stop: &Stop,
     ) -> Result<Simulated, LabError> {
-        assert_eq!(
-            listeners.len(),
-            self.first.servers.len(),
-            "one for each server"
-        );
+        assert_eq!(listeners.len(), self.first.servers.len(), "one for each server");
         let mut measured = self.carry_out(&listeners, stop)?;
         let (scenario, options, servers) = (self.scenario, &self.options, &self.first.servers);
         let mut arrays = model::arrays(scenario, &measured.readings);
@@ -254,13 +256,8 @@ impl<'a> Lab<'a> {
             .map(|(run, server)| {
                 let time = session_time::of(&server.plan, &run);
                 let busiest = busiest.clone();
-                let result = server.result(
-                    scenario,
-                    &options.program,
-                    busiest,
-                    &measured.replicas,
-                    &run,
-                );
+                let result =
+                    server.result(scenario, &options.program, busiest, &measured.replicas, &run);
                 let ended = run.ended;
                 (ServerRun { result, ended }, time)
             })
@@ -275,12 +272,7 @@ impl<'a> Lab<'a> {
             arrays,
             states: measured.spans,
         };
-        Ok(Simulated {
-            servers,
-            model,
-            states: measured.states,
-            precision,
-        })
+        Ok(Simulated { servers, model, states: measured.states, precision })
     }
 
     fn carry_out(
@@ -295,9 +287,7 @@ impl<'a> Lab<'a> {
         let (here, there) = Exchange::pair();
         let (first, second) = thread::scope(|scope| {
             let second = scope.spawn(move || Second::run(scenario, options, seeds, there, stop));
-            let first = self
-                .first
-                .run(scenario, options, listeners, Some(here), stop);
+            let first = self.first.run(scenario, options, listeners, Some(here), stop);
             (first, second.join().expect("it does not panic"))
         });
         let mut measured = first?;

@@ -50,10 +50,7 @@ fn array(plan: &ArrayPlan, reading: &Reading) -> ArrayNumbers {
 }
 
 fn event(note: &Note) -> ArrayEvent {
-    ArrayEvent {
-        at_s: Span(note.at.0).as_seconds(),
-        what: note.what.to_string(),
-    }
+    ArrayEvent { at_s: Span(note.at.0).as_seconds(), what: note.what.to_string() }
 }
 
 /// The busiest group, controller, port or link of all arrays; `None` if nothing was measured.
@@ -69,19 +66,12 @@ pub(crate) fn busiest(arrays: &[ArrayNumbers]) -> Option<BusyPart> {
             parts.collect::<Vec<_>>()
         };
         let groups = array.groups.iter();
-        let mut parts: Vec<_> = groups
-            .map(|group| (format!("group \"{}\"", group.name), group.utilisation))
-            .collect();
+        let mut parts: Vec<_> =
+            groups.map(|group| (format!("group \"{}\"", group.name), group.utilisation)).collect();
         parts.extend(numbered("controller", &array.controllers));
         parts.extend(numbered("port", &array.ports));
-        parts.push((
-            "the link between controllers".to_owned(),
-            array.link_between,
-        ));
-        let part = move |(part, busy)| BusyPart {
-            part: format!("{part}{name}"),
-            busy,
-        };
+        parts.push(("the link between controllers".to_owned(), array.link_between));
+        let part = move |(part, busy)| BusyPart { part: format!("{part}{name}"), busy };
         parts.into_iter().map(part)
     });
     let busiest = parts.max_by(|one, other| one.busy.total_cmp(&other.busy));
@@ -140,12 +130,7 @@ fn one_purpose(what: String, side: &Side, seconds: f64) -> AskedNumbers {
         what,
         per_s: side.latencies.count() as f64 / seconds,
         latency_ms_mean: side.latencies.mean().map(Span::as_millis),
-        parts: parts
-            .map(|(part, ms)| PartNumbers {
-                part: (*part).to_owned(),
-                ms,
-            })
-            .collect(),
+        parts: parts.map(|(part, ms)| PartNumbers { part: (*part).to_owned(), ms }).collect(),
     }
 }
 
@@ -187,30 +172,21 @@ fn groups(
 ) -> Vec<GroupNumbers> {
     let groups = plan.design.groups().into_iter().enumerate();
     let asked = reading.pages.as_ref().map(|pages| &pages.stats.0.asked[..]);
-    let asked: Vec<f64> = asked
-        .unwrap_or_default()
-        .iter()
-        .map(|asked| *asked as f64 / seconds)
-        .collect();
-    let rates: Vec<(f64, f64)> = luns
-        .iter()
-        .map(|lun| (lun.reads_per_s, lun.writes_per_s))
-        .collect();
+    let asked: Vec<f64> =
+        asked.unwrap_or_default().iter().map(|asked| *asked as f64 / seconds).collect();
+    let rates: Vec<(f64, f64)> =
+        luns.iter().map(|lun| (lun.reads_per_s, lun.writes_per_s)).collect();
     let front = |number: usize| front_rate(&plan.design, &asked, &rates, number);
     groups
         .map(|(number, (first, design))| {
             let drives = &reading.drives[first..];
-            group(
-                pages::group_name(&plan.design, number, design),
-                design,
-                front(number),
-                drives,
-            )
+            group(pages::group_name(&plan.design, number, design), design, front(number), drives)
         })
         .collect()
 }
 
-/// Requests per second to group `number`: of hosts, who read and write each LUN at these `rates`, or of the pages that it holds.
+/// Requests per second to group `number`: of hosts, who read and write each LUN at these `rates`,
+/// or of the pages that it holds.
 fn front_rate(design: &SystemDesign, asked: &[f64], rates: &[(f64, f64)], number: usize) -> f64 {
     match design {
         SystemDesign::One(design) => {
@@ -247,11 +223,8 @@ fn group(
     front_per_s: f64,
     drives: &[DriveStats],
 ) -> GroupNumbers {
-    let own: Vec<DriveNumbers> = design
-        .drives
-        .iter()
-        .map(|number| drive(&drives[usize::from(*number)]))
-        .collect();
+    let own: Vec<DriveNumbers> =
+        design.drives.iter().map(|number| drive(&drives[usize::from(*number)])).collect();
     let count = own.len().max(1) as f64;
     let sum = |pick: fn(&DriveNumbers) -> f64| own.iter().map(pick).sum::<f64>();
     // Times are weighted by the requests of the drives.

@@ -29,8 +29,8 @@ pub fn group_name(design: &SystemDesign, member: usize, group: &GroupDesign) -> 
     }
 }
 
-/// The activity of pages over `seconds` seconds, as numbers of a result. `snapshots` are those at the end; `used` is the share in use of each member, before and
-/// after.
+/// The activity of pages over `seconds` seconds, as numbers of a result. `snapshots` are those at
+/// the end; `used` is the share in use of each member, before and after.
 pub fn numbers(
     design: &SystemDesign,
     (stats, luns): &(PageStats, Vec<LunRoom>),

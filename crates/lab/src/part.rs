@@ -62,9 +62,8 @@ impl Part {
         // Reading files takes as long in each part, and says the same.
         let read_files = options.read_files && number == 0;
         let servers = 0..scenario.servers.len();
-        let mut servers: Vec<Server> = servers
-            .map(|at| Server::new(scenario, at, read_files, (seed, seeds.len())))
-            .collect();
+        let mut servers: Vec<Server> =
+            servers.map(|at| Server::new(scenario, at, read_files, (seed, seeds.len()))).collect();
         let storage = storage::build(scenario, seed)?;
         // One half has replicas enough.
         let replicas = (number == 0).then(|| {
@@ -72,12 +71,7 @@ impl Part {
             let (engine, machine) = (options.engine, &storage.world.machine);
             Replicas::follow(scenario, plans.collect(), engine, &storage.arrays, machine)
         });
-        Ok(Self {
-            storage,
-            servers,
-            replicas: replicas.flatten().map(Rc::new),
-            number,
-        })
+        Ok(Self { storage, servers, replicas: replicas.flatten().map(Rc::new), number })
     }
 
     /// Runs one task for each server, all in one world.
@@ -92,10 +86,7 @@ impl Part {
         exchange: Option<Exchange>,
         stop: &Stop,
     ) -> Result<Measured, LabError> {
-        let gauge = Rc::new(Gauge::new(
-            self.storage.arrays.clone(),
-            self.replicas.clone(),
-        ));
+        let gauge = Rc::new(Gauge::new(self.storage.arrays.clone(), self.replicas.clone()));
         let plan = &self.servers[0].part;
         let first = Rc::clone(&listeners[0]);
         let series = Rc::new(Series::new(scenario, plan, self.number, exchange, first));
@@ -221,9 +212,6 @@ impl Listener for Tables {
 
     fn recorded(&self, recorded: &Recorded) {
         // The histograms are in the latency log, too.
-        self.0.borrow_mut().push(Recorded {
-            whole: Default::default(),
-            ..recorded.clone()
-        });
+        self.0.borrow_mut().push(Recorded { whole: Default::default(), ..recorded.clone() });
     }
 }

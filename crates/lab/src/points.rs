@@ -1,7 +1,8 @@
 //! Simulates several variants of one scenario, on all cores.
 //!
-//! Each point is a world of its own, so order and number of cores affect only the running time. A point that the scenario's checks
-//! refuse is also a result: it states the reason, and the others continue.
+//! Each point is a world of its own, so order and number of cores affect only the running time. A
+//! point that the scenario's checks refuse is also a result: it states the reason, and the others
+//! continue.
 
 use std::num::NonZero;
 use std::sync::Mutex;
@@ -47,9 +48,7 @@ impl Judged {
             verdict: result.verdict,
             sentence: result.storage.details.sentence,
             bottlenecks: result.storage.bottlenecks,
-            failed: failed
-                .filter(|rule| rule.outcome == Outcome::Failed)
-                .collect(),
+            failed: failed.filter(|rule| rule.outcome == Outcome::Failed).collect(),
         }
     }
 }
@@ -57,8 +56,7 @@ impl Judged {
 impl Tried {
     /// Whether it was simulated and passed.
     pub fn passed(&self) -> bool {
-        self.judged()
-            .is_some_and(|judged| judged.verdict == Verdict::Pass)
+        self.judged().is_some_and(|judged| judged.verdict == Verdict::Pass)
     }
 
     /// The result of the simulation, if there was one.
@@ -84,8 +82,8 @@ pub struct Points<'a> {
 }
 
 impl Points<'_> {
-    /// Simulates a point for each of `values`; points that a stop interrupts yield `None`. `told` receives the number of finished
-    /// points.
+    /// Simulates a point for each of `values`; points that a stop interrupts yield `None`. `told`
+    /// receives the number of finished points.
     ///
     /// # Errors
     /// [`LabError`] of a point that failed for another reason than its value.

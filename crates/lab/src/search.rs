@@ -1,8 +1,8 @@
 //! The largest number of mailboxes for which every rule holds, and what limits it.
 //!
-//! The number is doubled until a rule fails or databases do not fit, then narrowed down, with as many points at once as there are
-//! cores. This assumes what holds for storage in general: storage that passes with a number also passes with a smaller one. The
-//! result is accurate to `NEAR`.
+//! The number is doubled until a rule fails or databases do not fit, then narrowed down, with as
+//! many points at once as there are cores. This assumes what holds for storage in general: storage
+//! that passes with a number also passes with a smaller one. The result is accurate to `NEAR`.
 //!
 //! ```text
 //!   passes passes passes | fails fails      performance is the limit: the smallest that fails shows which rule, where, by how much
@@ -20,7 +20,8 @@ use crate::{LabError, Points, Tried};
 /// The key that varies.
 pub const MAILBOXES: &str = "mailboxes.count";
 
-/// Final distance between the largest number that passes and the smallest that does not, as a share.
+/// Final distance between the largest number that passes and the smallest that does not, as a
+/// share.
 const NEAR: f64 = 0.02;
 const DOUBLINGS_MAX: u32 = 20;
 
@@ -38,16 +39,16 @@ impl Found {
         passed.map(|(count, _)| *count).max()
     }
 
-    /// The smallest larger number that did not pass, and its result. A number below it may have failed too: a small system may fail
-    /// for other reasons than load.
+    /// The smallest larger number that did not pass, and its result. A number below it may have
+    /// failed too: a small system may fail for other reasons than load.
     pub fn fails(&self) -> Option<(u64, &Tried)> {
         let above = self.passes().map_or(0, |passes| passes + 1);
         let first = self.tried.range(above..).next();
         first.map(|(count, tried)| (*count, tried))
     }
 
-    /// Pass when there is a largest number that passes, fail when even the smallest does not hold or fit. Anything else leaves the
-    /// question open.
+    /// Pass when there is a largest number that passes, fail when even the smallest does not hold
+    /// or fit. Anything else leaves the question open.
     pub fn verdict(&self) -> Verdict {
         match (self.passes(), self.fails()) {
             (Some(_), Some(_)) => Verdict::Pass,
@@ -76,11 +77,7 @@ pub fn search(
         let values: Vec<Override> = values.collect();
         points.simulate(&values, stop, told)
     };
-    let mut search = Search {
-        all: &all,
-        stop,
-        found: Found::default(),
-    };
+    let mut search = Search { all: &all, stop, found: Found::default() };
     search.double(first)?;
     search.narrow()?;
     Ok(search.found)
@@ -153,19 +150,13 @@ mod tests {
     }
 
     fn found(tried: impl IntoIterator<Item = (u64, Tried)>) -> Found {
-        Found {
-            tried: tried.into_iter().collect(),
-        }
+        Found { tried: tried.into_iter().collect() }
     }
 
     /// The result of a search from `first` on, where `of` gives the result of a number.
     fn searched(first: u64, of: impl Fn(u64) -> Tried) -> Found {
         let all = |counts: &[u64]| Ok(counts.iter().map(|count| Some(of(*count))).collect());
-        let mut search = Search {
-            all: &all,
-            stop: &Stop::default(),
-            found: found([]),
-        };
+        let mut search = Search { all: &all, stop: &Stop::default(), found: found([]) };
         search.double(first).unwrap();
         search.narrow().unwrap();
         search.found

@@ -40,25 +40,19 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Server number `number` in a simulation with `seed`, one of `seeds`; `read_files` says whether its files are read after the
-    /// test.
+    /// Server number `number` in a simulation with `seed`, one of `seeds`; `read_files` says
+    /// whether its files are read after the test.
     pub(crate) fn new(
         scenario: &ModelledScenario,
         number: usize,
         read_files: bool,
         (seed, seeds): (u64, usize),
     ) -> Self {
-        let plan = Plan {
-            read_files,
-            ..plan_of(scenario, number, seed)
-        };
+        let plan = Plan { read_files, ..plan_of(scenario, number, seed) };
         Self {
             number,
             name: scenario.servers[number].clone(),
-            part: Plan {
-                duration: Span(plan.duration.0.div_euclid(seeds as u64)),
-                ..plan.clone()
-            },
+            part: Plan { duration: Span(plan.duration.0.div_euclid(seeds as u64)), ..plan.clone() },
             plan,
         }
     }
@@ -73,10 +67,7 @@ impl Server {
         stop: &Stop,
     ) -> impl Future<Output = Result<TestRun, RunError>> + 'static {
         let world = storage.world.world.clone();
-        let world = World {
-            random: world.random.part(&self.name),
-            ..world
-        };
+        let world = World { random: world.random.part(&self.name), ..world };
         let arrays = storage.arrays.clone();
         let assume = move || {
             for array in &arrays {
@@ -85,12 +76,7 @@ impl Server {
         };
         let (number, plan, stop) = (self.number, self.part.clone(), stop.clone());
         async move {
-            let ears = Ears {
-                server: number,
-                listener,
-                gauge: &gauge,
-                series: &series,
-            };
+            let ears = Ears { server: number, listener, gauge: &gauge, series: &series };
             let run = match engine {
                 Engine::Twin => simulate(&world, &plan, &ears, &stop, assume).await,
                 Engine::Bytes => run(&world, &plan, &ears, &stop).await,
@@ -101,7 +87,8 @@ impl Server {
         }
     }
 
-    /// The outcome of the server; `busiest` is the busiest part of the storage, `replicas` are those of all servers.
+    /// The outcome of the server; `busiest` is the busiest part of the storage, `replicas` are
+    /// those of all servers.
     pub(crate) fn result(
         &self,
         scenario: &ModelledScenario,
@@ -143,9 +130,7 @@ impl Server {
                 volumes: Vec::new(),
             },
             volumes: own.map(|volume| self.volume(scenario, volume)).collect(),
-            durability: logs
-                .map(|log| self.durability(scenario, &log.log))
-                .collect(),
+            durability: logs.map(|log| self.durability(scenario, &log.log)).collect(),
             origin: Origin {
                 command: program.command.clone(),
                 version: program.version.clone(),
@@ -156,7 +141,8 @@ impl Server {
         }
     }
 
-    /// How writes of the log in the folder `log` become durable: in the cache of its array, if that takes writes.
+    /// How writes of the log in the folder `log` become durable: in the cache of its array, if that
+    /// takes writes.
     fn durability(&self, scenario: &ModelledScenario, log: &Path) -> Durability {
         let volumes = scenario.volumes.iter();
         let below = volumes.filter(|volume| {
@@ -168,10 +154,9 @@ impl Server {
         let caches = arrays.iter().flatten().filter_map(|array| array.cache);
         let room = ByteSize::bytes(caches.map(|cache| cache.write.get()).sum());
         let (method, write_cache) = match room.get() == 0 {
-            true => (
-                "acknowledged by the drives of the array".to_owned(),
-                WriteCache::WriteThrough,
-            ),
+            true => {
+                ("acknowledged by the drives of the array".to_owned(), WriteCache::WriteThrough)
+            }
             false => (
                 format!("acknowledged by the array's write cache of {room}"),
                 WriteCache::WriteBack,
@@ -217,7 +202,8 @@ impl Server {
     }
 }
 
-/// The listeners of a server: the gauge on the arrays, the series of samples, and the caller's listener.
+/// The listeners of a server: the gauge on the arrays, the series of samples, and the caller's
+/// listener.
 struct Ears<'a> {
     server: usize,
     listener: Rc<dyn Listener>,
@@ -225,7 +211,8 @@ struct Ears<'a> {
     series: &'a Series,
 }
 
-/// How often servers report a running test: gathering its state four times a second would take a tenth of the time.
+/// How often servers report a running test: gathering its state four times a second would take a
+/// tenth of the time.
 const TELL: Span = Span::seconds(5);
 
 impl Listener for Ears<'_> {
@@ -262,17 +249,12 @@ pub(crate) fn plan_of(scenario: &ModelledScenario, number: usize, seed: u64) -> 
         databases: instance
             .databases
             .iter()
-            .map(|database| DatabasePlan {
-                path: path(&database.path),
-                ..database.clone()
-            })
+            .map(|database| DatabasePlan { path: path(&database.path), ..database.clone() })
             .collect(),
     };
     let instances = plan.instances.iter().map(at_home);
-    let passive = plan.passive.iter().map(|copy| CopyPlan {
-        files: at_home(&copy.files),
-        ..copy.clone()
-    });
+    let passive =
+        plan.passive.iter().map(|copy| CopyPlan { files: at_home(&copy.files), ..copy.clone() });
     let copy_to = plan.copy_to.as_deref().map(path);
     Plan {
         instances: instances.collect(),
@@ -288,8 +270,8 @@ pub(crate) fn plan_of(scenario: &ModelledScenario, number: usize, seed: u64) -> 
     }
 }
 
-/// The run of server `number`. The contents of its records follow from it, so equal seeds need equal ones in later versions, too. Zero
-/// would be no run.
+/// The run of server `number`. The contents of its records follow from it, so equal seeds need
+/// equal ones in later versions, too. Zero would be no run.
 fn run_of(seed: u64, number: usize) -> RunId {
     RunId(Mixer::new(seed).key(number as u64).max(1))
 }
@@ -321,7 +303,8 @@ mod tests {
 
     use super::*;
 
-    /// Predictions read ahead in recoveries as published tests did, real storage as ESE does; a scenario may override this.
+    /// Predictions read ahead in recoveries as published tests did, real storage as ESE does; a
+    /// scenario may override this.
     #[test]
     fn recoveries_read_ahead_as_fitted_in_predictions_only() {
         let example = include_str!("../../../examples/mail-on-array.toml");
@@ -329,10 +312,7 @@ mod tests {
             let document = Document::new("m.toml", text, Path::new(".")).unwrap();
             let scenario = document.modelled_test(&[]).unwrap();
             let real = scenario.scenario.plan().cache_options().recovery_reads;
-            (
-                real,
-                plan_of(&scenario, 0, 1).cache_options().recovery_reads,
-            )
+            (real, plan_of(&scenario, 0, 1).cache_options().recovery_reads)
         };
         assert_eq!(reads(example), (IN_FLIGHT, IN_FLIGHT_RECOVERY));
         let said = example.replace("[profile]\n", "[profile]\nrecovery_reads = 20\n");

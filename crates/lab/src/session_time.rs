@@ -12,7 +12,8 @@ fn seconds(latencies: &Latencies) -> f64 {
     mean * latencies.count() as f64
 }
 
-/// The shares of one server; `None` without a collection, and in a recovery, whose replay is measured and has no sessions.
+/// The shares of one server; `None` without a collection, and in a recovery, whose replay is
+/// measured and has no sessions.
 pub(crate) fn of(plan: &Plan, run: &TestRun) -> Option<SessionTime> {
     if plan.kind.work() != Work::Load {
         return None;

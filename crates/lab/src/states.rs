@@ -1,7 +1,8 @@
 //! The load by the state of the groups: while whole, degraded, rebuilding.
 //!
-//! A sample counts for the worst state that any group of any array had in it. What hosts got while a rebuild lasted so stands by
-//! itself, beside the whole test. A test without any incident has no such figures: they would be those of the whole test.
+//! A sample counts for the worst state that any group of any array had in it. What hosts got while
+//! a rebuild lasted so stands by itself, beside the whole test. A test without any incident has no
+//! such figures: they would be those of the whole test.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -55,7 +56,8 @@ impl States {
         own.log_writes.add(&sample.whole.log_writes);
     }
 
-    /// The figures of each state that there was, and those of all samples; nothing when all groups were whole throughout.
+    /// The figures of each state that there was, and those of all samples; nothing when all groups
+    /// were whole throughout.
     pub(crate) fn numbers(&self) -> Vec<StateNumbers> {
         let sums = self.sums.borrow();
         if sums.keys().all(|standing| *standing == Standing::Whole) {
@@ -147,11 +149,7 @@ pub(crate) fn spans(arrays: &[SharedArray], until: Time) -> Vec<StateSpan> {
                 last.until_s = until_s;
             }
             _ if standing == Standing::Whole => {}
-            _ => spans.push(StateSpan {
-                state: standing.word().to_owned(),
-                from_s,
-                until_s,
-            }),
+            _ => spans.push(StateSpan { state: standing.word().to_owned(), from_s, until_s }),
         }
     }
     spans
@@ -168,11 +166,7 @@ mod tests {
     fn sample(seconds: u64, reads: u64, millis: u64) -> Recorded {
         let mut whole = WholeLatencies::default();
         (0..reads).for_each(|_| whole.reads.record(Span::millis(millis)));
-        Recorded {
-            length: Span::seconds(seconds),
-            whole: Arc::new(whole),
-            ..Recorded::default()
-        }
+        Recorded { length: Span::seconds(seconds), whole: Arc::new(whole), ..Recorded::default() }
     }
 
     #[test]
@@ -184,18 +178,8 @@ mod tests {
         states.add(Standing::Rebuilding, 0, &sample(30, 30, 16));
         let numbers = states.numbers();
         let read = |at: usize| {
-            let StateNumbers {
-                state,
-                seconds,
-                database_reads,
-                ..
-            } = &numbers[at];
-            (
-                state.as_str(),
-                *seconds,
-                database_reads.per_s,
-                database_reads.latency_ms_worst_sample,
-            )
+            let StateNumbers { state, seconds, database_reads, .. } = &numbers[at];
+            (state.as_str(), *seconds, database_reads.per_s, database_reads.latency_ms_worst_sample)
         };
         assert_eq!(read(0), ("whole", 10.0, 10.0, Some(4.0)));
         assert_eq!(read(1), ("rebuilding", 40.0, 2.0, Some(16.0)));
@@ -212,9 +196,6 @@ mod tests {
             states.add(Standing::Degraded, server, &sample(10, 100, 4));
         }
         let numbers = states.numbers();
-        assert_eq!(
-            (numbers[0].seconds, numbers[0].database_reads.per_s),
-            (10.0, 20.0)
-        );
+        assert_eq!((numbers[0].seconds, numbers[0].database_reads.per_s), (10.0, 20.0));
     }
 }

@@ -7,7 +7,8 @@ use brunt_world_virtual::{Device, Digest, VirtualOptions, VirtualVolume, Virtual
 
 use brunt_scenario::ModelledScenario;
 
-/// The latency of an operation on names: a lookup in the file system's memory. Assumed; names change once for each log file.
+/// The latency of an operation on names: a lookup in the file system's memory. Assumed; names
+/// change once for each log file.
 pub(crate) const NAMES_LATENCY: Span = Span::micros(50);
 
 /// A world, and handles to its arrays.
@@ -50,16 +51,11 @@ pub(crate) fn build(scenario: &ModelledScenario, seed: u64) -> Result<Storage, S
     }
     let devices = arrays.iter().cloned();
     let options = VirtualOptions {
-        devices: devices
-            .map(|array| Box::new(array) as Box<dyn Device>)
-            .collect(),
+        devices: devices.map(|array| Box::new(array) as Box<dyn Device>).collect(),
         volumes: volumes(scenario),
         ..VirtualOptions::new(seed)
     };
-    Ok(Storage {
-        world: VirtualWorld::new(options),
-        arrays,
-    })
+    Ok(Storage { world: VirtualWorld::new(options), arrays })
 }
 
 /// Volumes of the world on an array, each with its LUN.

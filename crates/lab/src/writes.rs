@@ -1,4 +1,5 @@
-//! Writes of hosts on their way to a device, kept by a [`brunt_world_virtual::Follower`] that copies their content elsewhere.
+//! Writes of hosts on their way to a device, kept by a [`brunt_world_virtual::Follower`] that
+//! copies their content elsewhere.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,13 +23,7 @@ pub(crate) struct HostWrite {
 impl HostWrite {
     /// The write that `request` brings; `None` for everything else.
     pub(crate) fn of(request: &Request, action: Action) -> Option<Self> {
-        let Action::Write {
-            file,
-            offset,
-            content,
-            ..
-        } = action
-        else {
+        let Action::Write { file, offset, content, .. } = action else {
             return None;
         };
         Some(Self {
@@ -46,7 +41,8 @@ impl HostWrite {
         self.put_part(files, 0, self.content.length());
     }
 
-    /// Puts `length` bytes from its byte `start` on into `files`, unless its file was removed meanwhile.
+    /// Puts `length` bytes from its byte `start` on into `files`, unless its file was removed
+    /// meanwhile.
     pub(crate) fn put_part(&self, files: &mut Store, start: u64, length: u64) {
         if files.length(self.file).is_none() {
             return;

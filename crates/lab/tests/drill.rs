@@ -69,11 +69,7 @@ fn stopped(
     let options = DrillOptions {
         engine: Some(engine),
         controls,
-        program: Program {
-            version: "0".to_owned(),
-            commit: None,
-            command: String::new(),
-        },
+        program: Program { version: "0".to_owned(), commit: None, command: String::new() },
     };
     let stop = Stop::default();
     let listener: Rc<dyn DrillListener> = Rc::new(Stops(stop.clone(), when));
@@ -90,18 +86,11 @@ fn event(at: &str, what: &str) -> String {
 
 /// The link is lost, then the site; the other one takes over.
 fn disaster() -> String {
-    [
-        event("3s", "\"link lost\""),
-        event("5s", "\"source lost\""),
-        event("6s", "\"failover\""),
-    ]
-    .concat()
+    [event("3s", "\"link lost\""), event("5s", "\"source lost\""), event("6s", "\"failover\"")]
+        .concat()
 }
 
-const ASYNCHRONOUS: [&str; 2] = [
-    "replication.mode=asynchronous",
-    "replication.failsafe=false",
-];
+const ASYNCHRONOUS: [&str; 2] = ["replication.mode=asynchronous", "replication.failsafe=false"];
 
 fn outcome(result: &RunResult, id: &str) -> Vec<Outcome> {
     let own = result.rules.iter().filter(|rule| rule.id == id);
@@ -112,12 +101,7 @@ fn outcome(result: &RunResult, id: &str) -> Vec<Outcome> {
 fn nothing_acknowledged_is_lost_where_writes_wait_for_both_sites() {
     for engine in [Engine::Bytes, Engine::Twin] {
         let result = rehearsed(engine, true, &disaster(), &[]);
-        assert_eq!(
-            result.verdict,
-            Verdict::Pass,
-            "{engine:?}: {:?}",
-            result.reasons
-        );
+        assert_eq!(result.verdict, Verdict::Pass, "{engine:?}: {:?}", result.reasons);
         let drill = section(&result);
         let rpo = drill.rpo.unwrap();
         assert_eq!((rpo.transactions, rpo.records), (0, 0));
@@ -125,15 +109,12 @@ fn nothing_acknowledged_is_lost_where_writes_wait_for_both_sites() {
         let sum: f64 = drill.steps.iter().map(|step| step.seconds).sum();
         let rto = drill.rto_s.unwrap();
         assert!((sum - rto).abs() < 1e-6, "{sum} {rto}");
-        // From the loss of the link, which takes the LUNs away, to the failover, and the two steps of operators.
+        // From the loss of the link, which takes the LUNs away, to the failover, and the two steps
+        // of operators.
         assert!((6.0..12.0).contains(&rto), "{rto}");
         assert_eq!(drill.controls.len(), 4);
         for control in &drill.controls {
-            assert!(
-                control.red,
-                "{engine:?}: {}: {}",
-                control.name, control.found
-            );
+            assert!(control.red, "{engine:?}: {}: {}", control.name, control.found);
         }
     }
 }
@@ -151,10 +132,7 @@ fn without_waiting_it_says_exactly_what_is_lost() {
         assert_eq!(outcome(&result, "drill-as-reported"), [Outcome::Ok]);
         assert_eq!(outcome(&result, "drill-order"), [Outcome::Ok]);
         assert_eq!(result.verdict, Verdict::NoLimitSet, "{:?}", result.reasons);
-        assert_eq!(
-            outcome(&result, "drill-recovery-point"),
-            [Outcome::NotJudged]
-        );
+        assert_eq!(outcome(&result, "drill-recovery-point"), [Outcome::NotJudged]);
         let strict = [&ASYNCHRONOUS[..], &["drill.recovery_point=1s"]].concat();
         let result = rehearsed(engine, false, &disaster(), &strict);
         assert_eq!(result.verdict, Verdict::Fail);
@@ -162,23 +140,18 @@ fn without_waiting_it_says_exactly_what_is_lost() {
     }
 }
 
-/// Nobody can recover such a replica. Its controls are red for that, and not since somebody broke it.
+/// Nobody can recover such a replica. Its controls are red for that, and not since somebody broke
+/// it.
 #[test]
 fn groups_without_their_log_have_no_controls() {
-    let groups = [
-        "replication.group.0.luns=[\"{} data\"]",
-        "drill.recovery_point=1h",
-    ];
+    let groups = ["replication.group.0.luns=[\"{} data\"]", "drill.recovery_point=1h"];
     let result = rehearsed(Engine::Bytes, true, &disaster(), &groups);
     assert_eq!(result.verdict, Verdict::Fail);
     let controls = &section(&result).controls;
     assert_eq!(controls.len(), 4);
     for control in controls {
         assert!(!control.red, "{control:?}");
-        assert!(
-            control.found.starts_with("without the fault"),
-            "{control:?}"
-        );
+        assert!(control.found.starts_with("without the fault"), "{control:?}");
     }
 }
 
@@ -191,10 +164,7 @@ fn latencies_are_judged_in_each_phase() {
     let failed = failed.filter(|rule| rule.outcome == Outcome::Failed);
     let titles: Vec<&str> = failed.map(|rule| rule.title.as_str()).collect();
     assert!(titles.contains(&"log write, average, before"), "{titles:?}");
-    assert!(
-        titles.contains(&"log write, average, after the unplanned failover"),
-        "{titles:?}"
-    );
+    assert!(titles.contains(&"log write, average, after the unplanned failover"), "{titles:?}");
 }
 
 #[test]
@@ -206,20 +176,12 @@ fn there_and_back_in_good_order_keeps_every_record() {
     .concat();
     let result = rehearsed(Engine::Bytes, false, &events, &[]);
     assert_eq!(result.verdict, Verdict::Pass, "{:?}", result.reasons);
-    let kinds: Vec<&str> = section(&result)
-        .failovers
-        .iter()
-        .map(|one| one.kind.as_str())
-        .collect();
+    let kinds: Vec<&str> = section(&result).failovers.iter().map(|one| one.kind.as_str()).collect();
     assert_eq!(kinds, ["planned failover", "failback"]);
     for id in ["drill-records", "drill-remote-checksum", "drill-in-step"] {
         assert_eq!(outcome(&result, id), [Outcome::Ok], "{id}");
     }
-    let replay = section(&result)
-        .steps
-        .iter()
-        .find(|step| step.name == "log replay")
-        .unwrap();
+    let replay = section(&result).steps.iter().find(|step| step.name == "log replay").unwrap();
     assert_eq!(replay.seconds, 0.0, "a closed database needs no log");
 }
 
@@ -232,12 +194,7 @@ fn a_site_that_returns_comes_into_step_and_serves_again() {
         event("20s", "\"failover\"\nplanned = true\nto = \"source\""),
     ]
     .concat();
-    let result = rehearsed(
-        Engine::Bytes,
-        false,
-        &events,
-        &["replication.failsafe=false"],
-    );
+    let result = rehearsed(Engine::Bytes, false, &events, &["replication.failsafe=false"]);
     assert_eq!(result.verdict, Verdict::Pass, "{:?}", result.reasons);
     assert!(section(&result).replication.whl_peak_bytes > 0);
     assert!(section(&result).replication.merge_s.is_some());
@@ -276,16 +233,8 @@ fn the_worst_failover_is_told_and_the_pair_waits_for_its_end() {
 
 #[test]
 fn an_outage_alone_is_a_merge() {
-    let events = [
-        event("3s", "\"link lost\""),
-        event("8s", "\"link returns\""),
-    ]
-    .concat();
-    let suspended = [
-        "replication.failsafe=false",
-        "drill.after=0s",
-        "drill.merge_load_percent=0",
-    ];
+    let events = [event("3s", "\"link lost\""), event("8s", "\"link returns\"")].concat();
+    let suspended = ["replication.failsafe=false", "drill.after=0s", "drill.merge_load_percent=0"];
     for (more, is_suspended) in [(&suspended[..2], false), (&suspended[..], true)] {
         let result = rehearsed(Engine::Twin, false, &events, more);
         assert_eq!(result.verdict, Verdict::Pass, "{:?}", result.reasons);
@@ -301,11 +250,7 @@ fn an_outage_alone_is_a_merge() {
 /// With failsafe an outage of the link stops hosts at once, and so does the loss of their site.
 #[test]
 fn service_that_does_not_come_back_fails() {
-    let outage = [
-        event("3s", "\"link lost\""),
-        event("8s", "\"link returns\""),
-    ]
-    .concat();
+    let outage = [event("3s", "\"link lost\""), event("8s", "\"link returns\"")].concat();
     for events in [outage, event("3s", "\"source lost\"")] {
         let result = rehearsed(Engine::Twin, false, &events, &["replication.failsafe=true"]);
         assert_eq!(outcome(&result, "drill-recovery-time"), [Outcome::Failed]);
@@ -347,19 +292,12 @@ fn after_a_split_the_side_that_serves_is_kept() {
         rehearsed(Engine::Bytes, false, &events.concat(), &ASYNCHRONOUS)
     };
     let kept = split("destination");
-    assert_eq!(
-        outcome(&kept, "drill-in-step"),
-        [Outcome::Ok],
-        "{:?}",
-        kept.reasons
-    );
+    assert_eq!(outcome(&kept, "drill-in-step"), [Outcome::Ok], "{:?}", kept.reasons);
     let other = split("source");
     assert_ne!(other.verdict, Verdict::Pass);
     let events = &section(&other).events;
     assert!(
-        events
-            .iter()
-            .any(|event| event.what.contains("a drill keeps the side that serves")),
+        events.iter().any(|event| event.what.contains("a drill keeps the side that serves")),
         "{events:?}"
     );
 }
@@ -368,41 +306,23 @@ fn after_a_split_the_side_that_serves_is_kept() {
 fn a_failover_of_one_group_is_refused_before_anything_is_simulated() {
     let events = event("3s", "\"failover\"\ngroup = \"SG1\"");
     let refused = tried(Engine::Twin, false, &events, &[]).unwrap_err();
-    assert!(
-        refused.to_string().contains("leave `group` out"),
-        "{refused}"
-    );
+    assert!(refused.to_string().contains("leave `group` out"), "{refused}");
 }
 
 #[test]
 fn equal_seeds_give_equal_drills() {
     let once = |seed: &str| {
-        rehearsed(
-            Engine::Bytes,
-            false,
-            &disaster(),
-            &[&ASYNCHRONOUS[..], &[seed]].concat(),
-        )
+        rehearsed(Engine::Bytes, false, &disaster(), &[&ASYNCHRONOUS[..], &[seed]].concat())
     };
-    let (one, same, other) = (
-        once("test.seed=5"),
-        once("test.seed=5"),
-        once("test.seed=6"),
-    );
+    let (one, same, other) = (once("test.seed=5"), once("test.seed=5"), once("test.seed=6"));
     assert_eq!(one.to_json(), same.to_json());
     assert_ne!(section(&one).samples, section(&other).samples);
 }
 
 #[test]
 fn both_sites_may_stop_at_any_instant() {
-    let proof = PairProof {
-        seed: 1,
-        first: 0,
-        steps: 200,
-    };
-    let proven = proof
-        .run(|_| true)
-        .unwrap_or_else(|found| panic!("{found}"));
+    let proof = PairProof { seed: 1, first: 0, steps: 200 };
+    let proven = proof.run(|_| true).unwrap_or_else(|found| panic!("{found}"));
     let coverage = proven.coverage;
     assert!(proven.is_complete && coverage.rounds == 10, "{coverage:?}");
     assert!(coverage.kept > 100, "{coverage:?}");

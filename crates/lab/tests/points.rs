@@ -1,5 +1,5 @@
-//! A point passes when its verdict is a pass. Regressions: broken tests passed because no rule had failed, and tests that did not
-//! read files ended as interrupted, so their verdict was unusable.
+//! A point passes when its verdict is a pass. Regressions: broken tests passed because no rule had
+//! failed, and tests that did not read files ended as interrupted, so their verdict was unusable.
 
 use std::path::Path;
 
@@ -35,11 +35,7 @@ fn options(engine: Engine, read_files: bool) -> Options {
         engine,
         read_files,
         in_one_piece: false,
-        program: Program {
-            version: "0".to_owned(),
-            commit: None,
-            command: String::new(),
-        },
+        program: Program { version: "0".to_owned(), commit: None, command: String::new() },
     }
 }
 
@@ -58,11 +54,7 @@ fn a_test_that_breaks_does_not_pass() {
     let tried = points.simulate(&values, &Stop::default(), &|_| {}).unwrap();
     let [broken, whole] = [0, 1].map(|at| tried[at].as_ref().and_then(Tried::judged).unwrap());
     assert_eq!(broken.verdict, Verdict::Error, "{}", broken.sentence);
-    assert!(
-        broken.sentence.contains("past its reserve of 0 %"),
-        "{}",
-        broken.sentence
-    );
+    assert!(broken.sentence.contains("past its reserve of 0 %"), "{}", broken.sentence);
     assert!(broken.failed.is_empty(), "{:?}", broken.failed);
     assert!(!tried[0].as_ref().unwrap().passed());
     assert_eq!(whole.verdict, Verdict::Pass, "{}", whole.sentence);
@@ -87,25 +79,14 @@ fn a_test_has_the_same_verdict_whether_files_are_read_after_it_or_not() {
         let read = predicted(engine, true, more);
         let unread = predicted(engine, false, more);
         assert_ne!(unread.verdict, Verdict::Interrupted);
-        assert_eq!(
-            unread.verdict, read.verdict,
-            "{}",
-            read.storage.details.sentence
-        );
+        assert_eq!(unread.verdict, read.verdict, "{}", read.storage.details.sentence);
         let figures = |result: &RunResult| format!("{:?}", Headline::of(result));
-        let of_load = |result: &RunResult| {
-            figures(result)
-                .split("utilisation")
-                .next()
-                .map(str::to_owned)
-        };
+        let of_load =
+            |result: &RunResult| figures(result).split("utilisation").next().map(str::to_owned);
         assert_eq!(of_load(&unread), of_load(&read));
         assert!(unread.storage.servers[0].checksum.is_empty());
         assert!(!read.storage.servers[0].checksum.is_empty());
-        let pages = unread
-            .rules
-            .iter()
-            .find(|rule| rule.title == "pages verified");
+        let pages = unread.rules.iter().find(|rule| rule.title == "pages verified");
         let pages = pages.unwrap();
         assert_eq!(pages.outcome, Outcome::NotMeasured);
         assert_eq!(pages.remark, "not part of this test");
@@ -118,12 +99,8 @@ fn a_prediction_states_nothing_that_no_model_measures() {
     let result = predicted(Engine::Twin, true, &performance);
     let server = &result.storage.servers[0];
     for file in &server.checksum {
-        let pages = [
-            file.pages_seen,
-            file.pages_bad,
-            file.pages_correctable,
-            file.pages_wrong_number,
-        ];
+        let pages =
+            [file.pages_seen, file.pages_bad, file.pages_correctable, file.pages_wrong_number];
         assert_eq!(pages, [None; 4], "{}", file.file);
         assert!(file.bytes_read.unwrap() <= file.bytes, "{}", file.file);
     }
@@ -132,10 +109,7 @@ fn a_prediction_states_nothing_that_no_model_measures() {
             assert_eq!(rule.outcome, Outcome::NotMeasured, "{}", rule.id);
         }
     }
-    assert_eq!(
-        server.host_counter("executor delay (ms)").unwrap().avg,
-        None
-    );
+    assert_eq!(server.host_counter("executor delay (ms)").unwrap().avg, None);
     let tables = ReportTables::of(&result);
     let tables = || tables.jetstress.iter().chain(&tables.further);
     let text = |title: &str| {
@@ -182,10 +156,7 @@ fn a_prediction_stops_when_it_knows_enough_and_is_the_same_again() {
     assert_eq!(one.times.collection_s, precision.collected_s);
     for figure in &precision.figures {
         let [low, high] = [figure.interval.low, figure.interval.high];
-        assert!(
-            figure.of_seeds.iter().all(|one| (low..=high).contains(one)),
-            "{figure:?}"
-        );
+        assert!(figure.of_seeds.iter().all(|one| (low..=high).contains(one)), "{figure:?}");
     }
     assert_eq!(one.storage.precision, again.storage.precision);
     let digest = |result: &RunResult| {
@@ -197,10 +168,7 @@ fn a_prediction_stops_when_it_knows_enough_and_is_the_same_again() {
     assert_eq!(one.rules.iter().filter(is_unjudged).count(), 3);
     let total = precision.figures[0].predicted;
     let achieved = one.storage.achieved_iops.unwrap();
-    assert!(
-        (total / achieved - 1.0).abs() < 0.001,
-        "{total} and {achieved}"
-    );
+    assert!((total / achieved - 1.0).abs() < 0.001, "{total} and {achieved}");
 }
 
 #[test]
@@ -208,17 +176,11 @@ fn a_complete_prediction_has_two_halves_and_says_why() {
     let whole = idle(&["test.precision=none", "test.duration=20min"]);
     let precision = whole.storage.precision.unwrap();
     assert_eq!((precision.seeds.len(), precision.collected_s), (2, 1_200.0));
-    assert_eq!(
-        precision.lacked.as_deref(),
-        Some("the whole duration was asked for")
-    );
+    assert_eq!(precision.lacked.as_deref(), Some("the whole duration was asked for"));
     let is_unjudged = |rule: &brunt_report::result::Rule| rule.outcome == Outcome::NotJudged;
     assert!(!whole.rules.iter().any(is_unjudged));
     assert!(idle(&["test.duration=2min"]).storage.precision.is_none());
-    let in_one_piece = Options {
-        in_one_piece: true,
-        ..options(Engine::Twin, false)
-    };
+    let in_one_piece = Options { in_one_piece: true, ..options(Engine::Twin, false) };
     let sets = ["test.precision=none", "test.duration=20min"];
     let one = idle_with(&sets, in_one_piece).storage.precision.unwrap();
     assert_eq!((one.seeds.len(), one.collected_s), (1, 1_200.0));

@@ -1,4 +1,5 @@
-//! Mail tests on replicated volumes: the newest replica is recovered, and has everything up to its instant.
+//! Mail tests on replicated volumes: the newest replica is recovered, and has everything up to its
+//! instant.
 
 use std::path::Path;
 
@@ -32,11 +33,7 @@ fn simulated(engine: Engine, text: &str, more: &[&str]) -> RunResult {
         engine,
         read_files: false,
         in_one_piece: false,
-        program: Program {
-            version: "0".to_owned(),
-            commit: None,
-            command: String::new(),
-        },
+        program: Program { version: "0".to_owned(), commit: None, command: String::new() },
     };
     predict(&scenario, options, &Stop::default()).unwrap()
 }
@@ -66,18 +63,9 @@ fn the_newest_replica_has_everything_up_to_its_instant() {
     assert_eq!(all.len(), 2);
     for one in &all {
         assert_eq!((&one.wrong, &one.unmeasured), (&None, &None), "{one:?}");
-        assert!(
-            one.logs.unwrap() > 0 && one.took_s.unwrap() > 0.0,
-            "{one:?}"
-        );
-        assert!(
-            one.pages.unwrap() > 100 && one.pages_bad == Some(0),
-            "{one:?}"
-        );
-        assert!(
-            one.commits.unwrap() > 0 && one.commits_lost.unwrap() > 0,
-            "{one:?}"
-        );
+        assert!(one.logs.unwrap() > 0 && one.took_s.unwrap() > 0.0, "{one:?}");
+        assert!(one.pages.unwrap() > 100 && one.pages_bad == Some(0), "{one:?}");
+        assert!(one.commits.unwrap() > 0 && one.commits_lost.unwrap() > 0, "{one:?}");
         let behind = one.behind_s.unwrap();
         assert!(behind > 0.0 && behind < 10.0, "{one:?}");
     }
@@ -88,11 +76,7 @@ fn the_newest_replica_has_everything_up_to_its_instant() {
 fn a_set_without_its_log_cannot_be_recovered() {
     let text = EXAMPLE.replace("[\"database 1\", \"log 1\"]", "[\"database 1\"]");
     let result = simulated(Engine::Bytes, &text, &[]);
-    fails(
-        &result,
-        RuleId::ReplicasRecovered,
-        "it has /db1/mail.edb without the log of Instance 1",
-    );
+    fails(&result, RuleId::ReplicasRecovered, "it has /db1/mail.edb without the log of Instance 1");
     assert_eq!(recovered(&result)[1].wrong, None);
 }
 
@@ -121,9 +105,5 @@ fn without_a_complete_replica_nothing_is_measured() {
 fn a_link_that_brings_nothing_fails_the_test() {
     let slow = ["link.bandwidth=1 KB"];
     let result = simulated(Engine::Twin, EXAMPLE, &slow);
-    fails(
-        &result,
-        RuleId::ReplicasRecovered,
-        "no replica was complete",
-    );
+    fails(&result, RuleId::ReplicasRecovered, "no replica was complete");
 }

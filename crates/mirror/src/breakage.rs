@@ -1,6 +1,8 @@
-//! Mirrors that do not keep their word, for controls: checks that have only ever been green prove little.
+//! Mirrors that do not keep their word, for controls: checks that have only ever been green prove
+//! little.
 //!
-//! Dropped and swapped are writes of logs, because a recovery reads all of a log. The receiver acknowledges them like all others.
+//! Dropped and swapped are writes of logs, because a recovery reads all of a log. The receiver
+//! acknowledges them like all others.
 
 use std::collections::VecDeque;
 
@@ -18,7 +20,8 @@ pub enum Breakage {
     SwapTwo,
     /// From now on everything is acknowledged, and nothing is done.
     Stale,
-    /// From now on everything is acknowledged at once and done half a second later; a promotion loses what is not done.
+    /// From now on everything is acknowledged at once and done half a second later; a promotion
+    /// loses what is not done.
     LoseTail,
 }
 
@@ -83,7 +86,8 @@ impl Broken {
         self.late.clear();
     }
 
-    /// What becomes of a write of `bytes` at `offset` of `file`; also of an earlier one that was held back.
+    /// What becomes of a write of `bytes` at `offset` of `file`; also of an earlier one that was
+    /// held back.
     pub(crate) fn write(
         &mut self,
         class: Class,
@@ -104,7 +108,8 @@ impl Broken {
                 }
                 Some((other, there, held)) => {
                     self.struck = true;
-                    // Pieces of one size: the longer one is cut, the shorter one leaves the rest as it is.
+                    // Pieces of one size: the longer one is cut, the shorter one leaves the rest as
+                    // it is.
                     return (Fate::Done(held), Some((other, there, bytes)));
                 }
             },

@@ -1,7 +1,8 @@
 //! The epoch of a site, durable in a file of its own.
 //!
-//! The file is one block of text, replaced as a whole: written and synced under another name, renamed, and its directory synced. So a
-//! site is in the old epoch or in the new one, never in none.
+//! The file is one block of text, replaced as a whole: written and synced under another name,
+//! renamed, and its directory synced. So a site is in the old epoch or in the new one, never in
+//! none.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -23,10 +24,7 @@ pub(crate) async fn read(world: &World, path: &Path) -> Result<u64, ReceiverErro
         opened => opened.map_err(|error| of_name(path, error))?,
     };
     let frame = world.frames.take(BLOCK);
-    let done = world
-        .disk
-        .submit(Io::read(Class::Metadata, file, 0, frame))
-        .await;
+    let done = world.disk.submit(Io::read(Class::Metadata, file, 0, frame)).await;
     let closed = volume.close(file).await;
     let parsed = match done.result {
         // A file that is too short is none of ours.
@@ -52,10 +50,7 @@ pub(crate) async fn write(world: &World, path: &Path, epoch: u64) -> Result<(), 
     let text = format!("{MARK}{epoch}\n");
     frame[..text.len()].copy_from_slice(text.as_bytes());
     let frame = Rc::new(frame);
-    for io in [
-        Io::write(Class::Metadata, file, 0, &frame),
-        Io::sync(Class::Metadata, file),
-    ] {
+    for io in [Io::write(Class::Metadata, file, 0, &frame), Io::sync(Class::Metadata, file)] {
         let done = world.disk.submit(io).await;
         done.result.map_err(|error| of_file(&fresh, error))?;
     }

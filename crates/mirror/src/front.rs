@@ -1,7 +1,8 @@
 //! The disk and the volume of a mirrored world.
 //!
-//! A change of bytes goes to both sites at once. A change of names is made here first, so that what this site refuses (a name that is
-//! taken, a file that is not there) is not asked of the other one; what only the other site refuses breaks the mirror.
+//! A change of bytes goes to both sites at once. A change of names is made here first, so that what
+//! this site refuses (a name that is taken, a file that is not there) is not asked of the other
+//! one; what only the other site refuses breaks the mirror.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -21,8 +22,8 @@ use crate::wire::{PIECE, Request};
 /// Bytes below which nothing is torn; offsets and lengths are multiples of it.
 const SECTOR: u64 = 512;
 
-/// `world` with every change below `folder` mirrored to the receiver at the other end of `connection`, in `epoch`. Changes elsewhere are
-/// refused.
+/// `world` with every change below `folder` mirrored to the receiver at the other end of
+/// `connection`, in `epoch`. Changes elsewhere are refused.
 ///
 /// # Errors
 /// [`MirrorError`] when the receiver does not take it.
@@ -40,11 +41,7 @@ pub async fn mirrored(
         files: RefCell::default(),
         link: Rc::clone(&link),
     })));
-    let world = World {
-        disk: Rc::<Mirrored>::clone(&front),
-        volume: front,
-        ..world.clone()
-    };
+    let world = World { disk: Rc::<Mirrored>::clone(&front), volume: front, ..world.clone() };
     Ok((world, Mirror(link)))
 }
 
@@ -77,10 +74,8 @@ impl Disk for Mirrored {
         if !shared.link.is_in_step() {
             return ticket;
         }
-        let there: Vec<_> = requests(&io, file)
-            .iter()
-            .map(|request| shared.link.ask_io(request))
-            .collect();
+        let there: Vec<_> =
+            requests(&io, file).iter().map(|request| shared.link.ask_io(request)).collect();
         let here = shared.inner.disk.submit(io);
         let shared = Rc::clone(shared);
         drop(self.0.inner.spawner.spawn(async move {
@@ -100,10 +95,7 @@ impl Disk for Mirrored {
 fn is_valid(io: &Io) -> bool {
     let is_whole = |segment: &Segment| match segment {
         Segment::Drain { start, length, .. } => {
-            *length > 0
-                && [*start, *length]
-                    .iter()
-                    .all(|at| (*at as u64).is_multiple_of(SECTOR))
+            *length > 0 && [*start, *length].iter().all(|at| (*at as u64).is_multiple_of(SECTOR))
         }
         Segment::Ghost(_) => true,
         Segment::Fill(_) => false,
@@ -116,12 +108,7 @@ fn requests(io: &Io, file: u32) -> Vec<Request> {
     let class = io.class;
     match io.op {
         Op::Sync => vec![Request::Sync { file, class }],
-        Op::Trim => vec![Request::Trim {
-            file,
-            class,
-            offset: io.offset,
-            length: io.length(),
-        }],
+        Op::Trim => vec![Request::Trim { file, class, offset: io.offset, length: io.length() }],
         _ => {
             let drained: Vec<&[u8]> = io.segments.iter().map(Segment::drained).collect();
             let bytes = drained.concat();
@@ -144,12 +131,12 @@ impl Shared {
             .ok_or_else(|| VolumeError::Other(format!("lies outside of {}", self.folder.display())))
     }
 
-    /// Waits for what the other site says of a change that was made here. If it refuses, the sites differ.
+    /// Waits for what the other site says of a change that was made here. If it refuses, the sites
+    /// differ.
     async fn there(&self, request: &Request, what: &Path) {
         if let Err(error) = self.link.ask_volume(request).await {
             let what = what.display();
-            self.link
-                .broken(format!("{what} at the other site: {error}"));
+            self.link.broken(format!("{what} at the other site: {error}"));
             std::future::pending::<()>().await;
         }
     }
@@ -214,10 +201,7 @@ impl Volume for Mirrored {
         };
         self.ask(move |shared| {
             let here = shared.inner.volume.allocate(file, bytes);
-            let request = Request::Allocate {
-                file: number,
-                bytes,
-            };
+            let request = Request::Allocate { file: number, bytes };
             let there = shared.link.ask_volume(&request);
             async move {
                 let here = here.await;

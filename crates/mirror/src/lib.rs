@@ -1,4 +1,5 @@
-//! A synchronous mirror: every change of files is made here and at another site, and acknowledged when both have it.
+//! A synchronous mirror: every change of files is made here and at another site, and acknowledged
+//! when both have it.
 //!
 //! ```text
 //!   engine --> Mirrored: Disk and Volume --> files here
@@ -10,17 +11,19 @@
 //!              Receiver: checks, applies at once --> files below one folder of its own world
 //! ```
 //!
-//! * **Durability** is that of [`brunt_world::Disk`] at both sites: a write-through that completed survives the loss of either.
-//!   The receiver applies messages as they arrive and waits for none of them: whatever depends on a change waits for its
-//!   completion first.
-//! * **Failsafe.** When the connection breaks, changes wait for ever: nothing is acknowledged that only one site has.
-//!   [`Mirror::state`] says why. Reads go on.
-//! * **Epochs.** A connection belongs to an epoch. A receiver that was promoted to a newer one refuses all older ones for ever, also
-//!   after a restart: the epoch is durable before [`Receiver::promote`] returns. A site that was frozen and wakes up is so fenced.
-//! * **Trust.** What arrives is data: names are relative and plain, sizes are capped, and arbitrary bytes end a connection, never the
-//!   program.
+//! * **Durability** is that of [`brunt_world::Disk`] at both sites: a write-through that completed
+//!   survives the loss of either. The receiver applies messages as they arrive and waits for none
+//!   of them: whatever depends on a change waits for its completion first.
+//! * **Failsafe.** When the connection breaks, changes wait for ever: nothing is acknowledged that
+//!   only one site has. [`Mirror::state`] says why. Reads go on.
+//! * **Epochs.** A connection belongs to an epoch. A receiver that was promoted to a newer one
+//!   refuses all older ones for ever, also after a restart: the epoch is durable before
+//!   [`Receiver::promote`] returns. A site that was frozen and wakes up is so fenced.
+//! * **Trust.** What arrives is data: names are relative and plain, sizes are capped, and arbitrary
+//!   bytes end a connection, never the program.
 //!
-//! There is no resynchronisation: a receiver takes one connection, made while both sites are equal. It bears no content of ghosts.
+//! There is no resynchronisation: a receiver takes one connection, made while both sites are equal.
+//! It bears no content of ghosts.
 
 mod breakage;
 mod epoch;

@@ -40,7 +40,8 @@ impl Mirror {
         self.0.sent.get()
     }
 
-    /// The last error of the other site: an error that the caller of a change got may have been its own or this one.
+    /// The last error of the other site: an error that the caller of a change got may have been its
+    /// own or this one.
     pub fn refusal(&self) -> Option<String> {
         self.0.refusal.borrow().clone()
     }

@@ -1,7 +1,7 @@
 //! Names on the wire: relative, plain, of bounded length.
 //!
-//! A name that leads out of the receiver's folder cannot be made. Links below it are not followed, which is up to the receiver's
-//! world: its folders are opened name by name.
+//! A name that leads out of the receiver's folder cannot be made. Links below it are not followed,
+//! which is up to the receiver's world: its folders are opened name by name.
 
 use std::path::{Component, Path, PathBuf};
 

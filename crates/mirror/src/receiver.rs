@@ -7,8 +7,8 @@
 //!                    submitted at once, in the order of arrival --> a task waits for it --> answer
 //! ```
 //!
-//! Promotion sets the epoch, waits for what is in flight, and makes the epoch durable. From its first instant on nothing older is
-//! applied, so the files are still when it returns.
+//! Promotion sets the epoch, waits for what is in flight, and makes the epoch durable. From its
+//! first instant on nothing older is applied, so the files are still when it returns.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -94,7 +94,8 @@ struct Inner {
 type Applying = Pin<Box<dyn Future<Output = Outcome>>>;
 
 impl Receiver {
-    /// A receiver for files below `folder`; its epoch is in the file `record`, which lies elsewhere.
+    /// A receiver for files below `folder`; its epoch is in the file `record`, which lies
+    /// elsewhere.
     ///
     /// # Errors
     /// [`ReceiverError`] when the epoch cannot be read.
@@ -125,7 +126,8 @@ impl Receiver {
         self.0.refused.get()
     }
 
-    /// Takes connections from `listener` until that fails: those that show `token`, if one is given.
+    /// Takes connections from `listener` until that fails: those that show `token`, if one is
+    /// given.
     pub async fn serve(&self, listener: SocketId, token: Option<Token>) -> NetError {
         loop {
             match self.0.world.net.accept(listener).await {
@@ -142,10 +144,12 @@ impl Receiver {
         }
     }
 
-    /// Takes the place of the site that served: nothing of an epoch before `epoch` is applied any more, and what was applied is done.
+    /// Takes the place of the site that served: nothing of an epoch before `epoch` is applied any
+    /// more, and what was applied is done.
     ///
     /// # Errors
-    /// [`ReceiverError`] when the epoch is not newer, or cannot be made durable: the site must not serve then.
+    /// [`ReceiverError`] when the epoch is not newer, or cannot be made durable: the site must not
+    /// serve then.
     pub async fn promote(&self, epoch: u64) -> Result<(), ReceiverError> {
         let inner = &self.0;
         let current = inner.epoch.get();
@@ -196,7 +200,8 @@ impl Receiver {
         let (sender, mut receiver) = messages(&inner.world, connection, REQUEST_MAX);
         let room = Limit::new(inner.world.spawner.tasks(), IN_FLIGHT_MAX);
         let mut greeted = None;
-        // Whatever is wrong with a connection or a message, the other side finds the connection closed.
+        // Whatever is wrong with a connection or a message, the other side finds the connection
+        // closed.
         loop {
             // Taken before anything is submitted: whatever is in flight is also waited for.
             let permit = room.enter().await;
@@ -309,7 +314,8 @@ impl Inner {
                             match former {
                                 None => Outcome::Done,
                                 Some(former) => {
-                                    // Two were opened under one number at once. Only one handle is kept.
+                                    // Two were opened under one number at once. Only one handle is
+                                    // kept.
                                     let _ = inner.world.volume.close(former).await;
                                     Outcome::Volume(VolumeError::Other(NUMBER_IN_USE.to_owned()))
                                 }
@@ -334,13 +340,7 @@ impl Inner {
             Request::Rename { from, to } => of_volume(volume.rename(&path(&from), &path(&to))),
             Request::Remove { name } => of_volume(volume.remove(&path(&name))),
             Request::SyncDirectory { name } => of_volume(volume.sync_directory(&path(&name))),
-            Request::Write {
-                file,
-                through,
-                class,
-                offset,
-                bytes,
-            } => {
+            Request::Write { file, through, class, offset, bytes } => {
                 let is_valid = is_inside(offset, bytes.len() as u64) && !bytes.is_empty();
                 let Some(file) = self.file(file).filter(|_| is_valid) else {
                     return at_once(Outcome::Io(IoError::Invalid));
@@ -365,19 +365,16 @@ impl Inner {
                 Some(file) => of_ios(vec![self.world.disk.submit(Io::sync(class, file))]),
                 None => at_once(Outcome::Io(IoError::Invalid)),
             },
-            Request::Trim {
-                file,
-                class,
-                offset,
-                length,
-            } => match self.file(file).filter(|_| is_inside(offset, length)) {
-                Some(file) => {
-                    let range = Segments::from_buf([Segment::Ghost(length)]);
-                    let trim = Io::new(class, Op::Trim, file, offset, range);
-                    of_ios(vec![self.world.disk.submit(trim)])
+            Request::Trim { file, class, offset, length } => {
+                match self.file(file).filter(|_| is_inside(offset, length)) {
+                    Some(file) => {
+                        let range = Segments::from_buf([Segment::Ghost(length)]);
+                        let trim = Io::new(class, Op::Trim, file, offset, range);
+                        of_ios(vec![self.world.disk.submit(trim)])
+                    }
+                    None => at_once(Outcome::Io(IoError::Invalid)),
                 }
-                None => at_once(Outcome::Io(IoError::Invalid)),
-            },
+            }
         }
     }
 
@@ -389,15 +386,9 @@ impl Inner {
     fn write(&self, op: Op, class: Class, file: FileId, offset: u64, bytes: &[u8]) -> Ticket {
         let mut frame = self.world.frames.take(bytes.len().next_multiple_of(4096));
         frame[..bytes.len()].copy_from_slice(bytes);
-        let segment = Segment::Drain {
-            frame: Rc::new(frame),
-            start: 0,
-            length: bytes.len(),
-        };
+        let segment = Segment::Drain { frame: Rc::new(frame), start: 0, length: bytes.len() };
         let segments = Segments::from_buf([segment]);
-        self.world
-            .disk
-            .submit(Io::new(class, op, file, offset, segments))
+        self.world.disk.submit(Io::new(class, op, file, offset, segments))
     }
 
     /// Does late changes, one after the other, when they are due.
@@ -425,9 +416,7 @@ impl Inner {
 
 /// Whether a range is of whole sectors and within the largest file.
 fn is_inside(offset: u64, length: u64) -> bool {
-    let end = offset
-        .checked_add(length)
-        .is_some_and(|end| end <= FILE_MAX);
+    let end = offset.checked_add(length).is_some_and(|end| end <= FILE_MAX);
     end && offset.is_multiple_of(512) && length.is_multiple_of(512)
 }
 

@@ -5,8 +5,9 @@
 //!   answer    number, 8 bytes | what came of it, 1 byte | its fields
 //! ```
 //!
-//! The first request of a connection is a hello. Files are numbered by the side that opens them; a name is text of at most 1,024
-//! bytes; a write has at most [`PIECE`] bytes, and longer ones are sent in pieces.
+//! The first request of a connection is a hello. Files are numbered by the side that opens them; a
+//! name is text of at most 1,024 bytes; a write has at most [`PIECE`] bytes, and longer ones are
+//! sent in pieces.
 
 use brunt_world::{Class, IoError, OpenMode, VolumeError};
 
@@ -26,48 +27,16 @@ const MAGIC: [u8; 8] = *b"bmirror1";
 /// A change, or the hello before all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
-    Hello {
-        epoch: u64,
-    },
-    Open {
-        file: u32,
-        mode: OpenMode,
-        name: Name,
-    },
-    Close {
-        file: u32,
-    },
-    Write {
-        file: u32,
-        through: bool,
-        class: Class,
-        offset: u64,
-        bytes: Vec<u8>,
-    },
-    Sync {
-        file: u32,
-        class: Class,
-    },
-    Trim {
-        file: u32,
-        class: Class,
-        offset: u64,
-        length: u64,
-    },
-    Allocate {
-        file: u32,
-        bytes: u64,
-    },
-    Rename {
-        from: Name,
-        to: Name,
-    },
-    Remove {
-        name: Name,
-    },
-    SyncDirectory {
-        name: Name,
-    },
+    Hello { epoch: u64 },
+    Open { file: u32, mode: OpenMode, name: Name },
+    Close { file: u32 },
+    Write { file: u32, through: bool, class: Class, offset: u64, bytes: Vec<u8> },
+    Sync { file: u32, class: Class },
+    Trim { file: u32, class: Class, offset: u64, length: u64 },
+    Allocate { file: u32, bytes: u64 },
+    Rename { from: Name, to: Name },
+    Remove { name: Name },
+    SyncDirectory { name: Name },
 }
 
 /// What came of a request.
@@ -106,19 +75,10 @@ impl Request {
             Self::Hello { epoch } => out.kind(HELLO).bytes(&MAGIC).u64(*epoch),
             Self::Open { file, mode, name } => {
                 let mode = u8::from(*mode == OpenMode::CreateNew);
-                out.kind(OPEN)
-                    .u32(*file)
-                    .u8(mode)
-                    .bytes(name.as_str().as_bytes())
+                out.kind(OPEN).u32(*file).u8(mode).bytes(name.as_str().as_bytes())
             }
             Self::Close { file } => out.kind(CLOSE).u32(*file),
-            Self::Write {
-                file,
-                through,
-                class,
-                offset,
-                bytes,
-            } => out
+            Self::Write { file, through, class, offset, bytes } => out
                 .kind(WRITE)
                 .u32(*file)
                 .u8(u8::from(*through))
@@ -126,17 +86,9 @@ impl Request {
                 .u64(*offset)
                 .bytes(bytes),
             Self::Sync { file, class } => out.kind(SYNC).u32(*file).u8(class_number(*class)),
-            Self::Trim {
-                file,
-                class,
-                offset,
-                length,
-            } => out
-                .kind(TRIM)
-                .u32(*file)
-                .u8(class_number(*class))
-                .u64(*offset)
-                .u64(*length),
+            Self::Trim { file, class, offset, length } => {
+                out.kind(TRIM).u32(*file).u8(class_number(*class)).u64(*offset).u64(*length)
+            }
             Self::Allocate { file, bytes } => out.kind(ALLOCATE).u32(*file).u64(*bytes),
             Self::Rename { from, to } => {
                 let length = u32::try_from(from.as_str().len()).expect("a short name");
@@ -180,34 +132,21 @@ impl Request {
                 offset: bytes.u64()?,
                 bytes: bytes.rest().to_vec(),
             },
-            SYNC => Self::Sync {
-                file: bytes.u32()?,
-                class: bytes.class()?,
-            },
+            SYNC => Self::Sync { file: bytes.u32()?, class: bytes.class()? },
             TRIM => Self::Trim {
                 file: bytes.u32()?,
                 class: bytes.class()?,
                 offset: bytes.u64()?,
                 length: bytes.u64()?,
             },
-            ALLOCATE => Self::Allocate {
-                file: bytes.u32()?,
-                bytes: bytes.u64()?,
-            },
+            ALLOCATE => Self::Allocate { file: bytes.u32()?, bytes: bytes.u64()? },
             RENAME => {
                 let length = usize::try_from(bytes.u32()?).map_err(|_| Nonsense)?;
                 let mut from = In(bytes.take(length)?);
-                Self::Rename {
-                    from: from.file_name()?,
-                    to: bytes.file_name()?,
-                }
+                Self::Rename { from: from.file_name()?, to: bytes.file_name()? }
             }
-            REMOVE => Self::Remove {
-                name: bytes.file_name()?,
-            },
-            SYNC_DIRECTORY => Self::SyncDirectory {
-                name: bytes.name()?,
-            },
+            REMOVE => Self::Remove { name: bytes.file_name()? },
+            SYNC_DIRECTORY => Self::SyncDirectory { name: bytes.name()? },
             _ => return Err(Nonsense),
         };
         match bytes.0.is_empty() {
@@ -257,9 +196,7 @@ impl Outcome {
                     *length += next.len_utf8();
                     (*length <= WORDS_MAX).then_some(next)
                 });
-                out.u8(4)
-                    .u8(kind)
-                    .bytes(words.collect::<String>().as_bytes())
+                out.u8(4).u8(kind).bytes(words.collect::<String>().as_bytes())
             }
         };
         out.0
@@ -419,16 +356,8 @@ mod tests {
         let name = |text: &str| Name::parse(text).unwrap();
         vec![
             Request::Hello { epoch: 7 },
-            Request::Open {
-                file: 3,
-                mode: OpenMode::CreateNew,
-                name: name("log1/edb.log"),
-            },
-            Request::Open {
-                file: u32::MAX,
-                mode: OpenMode::Write,
-                name: name("db/1.edb"),
-            },
+            Request::Open { file: 3, mode: OpenMode::CreateNew, name: name("log1/edb.log") },
+            Request::Open { file: u32::MAX, mode: OpenMode::Write, name: name("db/1.edb") },
             Request::Close { file: 3 },
             Request::Write {
                 file: 3,
@@ -437,27 +366,11 @@ mod tests {
                 offset: 1 << 40,
                 bytes: vec![5; 1024],
             },
-            Request::Sync {
-                file: 3,
-                class: Class::Metadata,
-            },
-            Request::Trim {
-                file: 3,
-                class: Class::Database,
-                offset: 512,
-                length: 4096,
-            },
-            Request::Allocate {
-                file: 3,
-                bytes: u64::MAX,
-            },
-            Request::Rename {
-                from: name("log1/a"),
-                to: name("log1/b"),
-            },
-            Request::Remove {
-                name: name("log1/b"),
-            },
+            Request::Sync { file: 3, class: Class::Metadata },
+            Request::Trim { file: 3, class: Class::Database, offset: 512, length: 4096 },
+            Request::Allocate { file: 3, bytes: u64::MAX },
+            Request::Rename { from: name("log1/a"), to: name("log1/b") },
+            Request::Remove { name: name("log1/b") },
             Request::SyncDirectory { name: name("") },
         ]
     }
@@ -511,11 +424,7 @@ mod tests {
                 }
             }
             if let Ok((number, request)) = Request::decode(&message) {
-                assert_eq!(
-                    request.encode(number),
-                    message,
-                    "there is one way to say it"
-                );
+                assert_eq!(request.encode(number), message, "there is one way to say it");
             }
             let _ = Outcome::decode(&message);
         }

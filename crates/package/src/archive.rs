@@ -1,4 +1,5 @@
-//! Archives with nothing of the machine in them: sorted entries of root, one time for all, no time in the compressed stream.
+//! Archives with nothing of the machine in them: sorted entries of root, one time for all, no time
+//! in the compressed stream.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -37,8 +38,7 @@ impl Files {
     /// Adds all of `others`.
     pub fn extend(&mut self, others: &Self) {
         let others = others.0.iter();
-        self.0
-            .extend(others.map(|(path, file)| (path.clone(), file.clone())));
+        self.0.extend(others.map(|(path, file)| (path.clone(), file.clone())));
     }
 
     /// The files in order of their paths.
@@ -48,10 +48,7 @@ impl Files {
 
     /// The same files, each below `folder`.
     pub fn below(&self, folder: &str) -> Self {
-        let moved = self
-            .0
-            .iter()
-            .map(|(path, file)| (format!("{folder}/{path}"), file.clone()));
+        let moved = self.0.iter().map(|(path, file)| (format!("{folder}/{path}"), file.clone()));
         Self(moved.collect())
     }
 
@@ -64,7 +61,8 @@ impl Files {
         all.collect()
     }
 
-    /// A tar archive of them and their folders; every entry was changed at `time`, in seconds since 1970.
+    /// A tar archive of them and their folders; every entry was changed at `time`, in seconds since
+    /// 1970.
     ///
     /// # Errors
     /// A path that tar cannot hold.
@@ -141,10 +139,7 @@ mod tests {
             ("bin/brunt", 0o755, 3),
             ("share/doc/b.md", 0o644, 1),
         ];
-        assert_eq!(
-            listed,
-            wanted.map(|(path, mode, size)| (path.to_owned(), mode, size))
-        );
+        assert_eq!(listed, wanted.map(|(path, mode, size)| (path.to_owned(), mode, size)));
     }
 
     #[test]
@@ -152,9 +147,7 @@ mod tests {
         let packed = gzip(b"brunt").unwrap();
         assert_eq!(packed[3..8], [0; 5], "no flags, and the time is zero");
         let mut read = String::new();
-        flate2::read::GzDecoder::new(packed.as_slice())
-            .read_to_string(&mut read)
-            .unwrap();
+        flate2::read::GzDecoder::new(packed.as_slice()).read_to_string(&mut read).unwrap();
         assert_eq!(read, "brunt");
     }
 }

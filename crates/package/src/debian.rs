@@ -1,4 +1,5 @@
-//! A Debian package: an `ar` archive of a version, of what dpkg reads (`control.tar.gz`) and of what it unpacks (`data.tar.gz`).
+//! A Debian package: an `ar` archive of a version, of what dpkg reads (`control.tar.gz`) and of
+//! what it unpacks (`data.tar.gz`).
 //!
 //! Source: deb(5), deb-control(5), Debian policy 12.5 (copyright).
 
@@ -123,16 +124,10 @@ mod tests {
 
     #[test]
     fn libraries_become_packages() {
-        let needed = needs(
-            &["libc.so.6", "libgcc_s.so.1", "libm.so.6"],
-            Some(GlibcVersion(2, 34)),
-        );
+        let needed = needs(&["libc.so.6", "libgcc_s.so.1", "libm.so.6"], Some(GlibcVersion(2, 34)));
         assert_eq!(depends(&needed).unwrap(), "libc6 (>= 2.34), libgcc-s1");
         assert_eq!(depends(&needs(&[], None)).unwrap(), "");
-        assert_eq!(
-            depends(&needs(&["libfoo.so.1"], None)).unwrap_err(),
-            "libfoo.so.1"
-        );
+        assert_eq!(depends(&needs(&["libfoo.so.1"], None)).unwrap_err(), "libfoo.so.1");
     }
 
     #[test]

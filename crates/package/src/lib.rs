@@ -1,4 +1,5 @@
-//! What is handed out: from a built program and the texts beside it to a tarball, a Debian package and a container file.
+//! What is handed out: from a built program and the texts beside it to a tarball, a Debian package
+//! and a container file.
 //!
 //! ```text
 //!   program ──► needs        which machine, which libraries, how new a glibc
@@ -6,10 +7,11 @@
 //!   texts ────► release ───► archive (.tar.gz) ──► debian (.deb)
 //! ```
 //!
-//! Bytes in, bytes out: whoever calls reads and writes the files. Equal inputs give equal bytes: entries are sorted, owners are root, and
-//! every time is the one that was handed in.
+//! Bytes in, bytes out: whoever calls reads and writes the files. Equal inputs give equal bytes:
+//! entries are sorted, owners are root, and every time is the one that was handed in.
 //!
-//! Not taken: `dpkg-deb`, `cargo-deb` and `strip`. Each would have to be installed where a release is made.
+//! Not taken: `dpkg-deb`, `cargo-deb` and `strip`. Each would have to be installed where a release
+//! is made.
 
 pub mod archive;
 mod debian;

@@ -9,11 +9,8 @@ use clap_mangen::roff::{Roff, roman};
 use crate::Files;
 
 /// Shells that get completions, with the name that each looks for.
-const SHELLS: [(Shell, &str); 3] = [
-    (Shell::Bash, "brunt.bash"),
-    (Shell::Zsh, "_brunt"),
-    (Shell::Fish, "brunt.fish"),
-];
+const SHELLS: [(Shell, &str); 3] =
+    [(Shell::Bash, "brunt.bash"), (Shell::Zsh, "_brunt"), (Shell::Fish, "brunt.fish")];
 
 /// A man page for the program and one for each of its commands: `brunt.1`, `brunt-run.1`.
 pub fn pages(command: &Command) -> Files {
@@ -29,10 +26,8 @@ fn page(command: &Command, files: &mut Files) {
     for one in shown {
         page(one, files);
     }
-    let command_alone = command
-        .clone()
-        .after_help(Resettable::Reset)
-        .after_long_help(Resettable::Reset);
+    let command_alone =
+        command.clone().after_help(Resettable::Reset).after_long_help(Resettable::Reset);
     let man = Man::new(command_alone).manual("brunt");
     let mut bytes = Vec::new();
     man.render(&mut bytes).expect("memory takes all");
@@ -82,9 +77,7 @@ mod tests {
         let run = run.arg(Arg::new("check").long("check").help("Write nothing"));
         let run = run.after_help("Examples:\n  brunt run     a demo\n  brunt run x");
         let hidden = Command::new("secret").hide(true);
-        Command::new("brunt")
-            .version("1.2.3")
-            .subcommands([run, hidden])
+        Command::new("brunt").version("1.2.3").subcommands([run, hidden])
     }
 
     #[test]

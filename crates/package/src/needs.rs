@@ -1,7 +1,9 @@
-//! What a built program needs, as its dynamic section says: the machine, the libraries, and of each the newest version of a symbol.
+//! What a built program needs, as its dynamic section says: the machine, the libraries, and of each
+//! the newest version of a symbol.
 //!
-//! A program runs where every symbol that it asks for is at least as old as the library. Which glibc it was built against does not
-//! matter; which of its symbols it uses does. Source: ELF gABI and LSB, `SHT_GNU_verneed`.
+//! A program runs where every symbol that it asks for is at least as old as the library. Which
+//! glibc it was built against does not matter; which of its symbols it uses does. Source: ELF gABI
+//! and LSB, `SHT_GNU_verneed`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -106,10 +108,7 @@ impl Needs {
                 continue;
             };
             let strings = sections.strings(endian, bytes, link)?;
-            for entry in entries
-                .iter()
-                .filter(|entry| entry.tag(endian) == elf::DT_NEEDED)
-            {
+            for entry in entries.iter().filter(|entry| entry.tag(endian) == elf::DT_NEEDED) {
                 libraries.push(text(entry.string(endian, strings)?));
             }
         }
@@ -130,12 +129,7 @@ impl Needs {
                 }
             }
         }
-        Ok(Self {
-            machine,
-            libraries,
-            glibc: symbol_file.keys().next_back().copied(),
-            symbol_file,
-        })
+        Ok(Self { machine, libraries, glibc: symbol_file.keys().next_back().copied(), symbol_file })
     }
 
     /// Made-up ones.
@@ -145,12 +139,7 @@ impl Needs {
         libraries: Vec<String>,
         glibc: Option<GlibcVersion>,
     ) -> Self {
-        Self {
-            machine,
-            libraries,
-            glibc,
-            symbol_file: BTreeMap::new(),
-        }
+        Self { machine, libraries, glibc, symbol_file: BTreeMap::new() }
     }
 
     /// Whether it brings its own C library.
@@ -179,10 +168,7 @@ mod tests {
         assert!(of("GLIBC_2.2.5") < of("GLIBC_2.14"));
         assert!(of("GLIBC_2.9") < of("GLIBC_2.36"));
         assert_eq!(of("GLIBC_2.36"), Some(GlibcVersion::DEBIAN_12));
-        assert_eq!(
-            (of("GCC_3.0"), of("GLIBC_"), of("GLIBC_2")),
-            (None, None, None)
-        );
+        assert_eq!((of("GCC_3.0"), of("GLIBC_"), of("GLIBC_2")), (None, None, None));
     }
 
     #[test]

@@ -6,7 +6,8 @@
 //! | `brunt_VERSION_MACHINE.deb` | the same where Debian has it |
 //! | `Containerfile` | Debian 12 with that package |
 //!
-//! A statically linked program is for any Linux: its tarball ends in `linux-musl`, and it gets no package of its own.
+//! A statically linked program is for any Linux: its tarball ends in `linux-musl`, and it gets no
+//! package of its own.
 
 use std::io;
 
@@ -16,7 +17,8 @@ use crate::archive::gzip;
 use crate::needs::{GlibcVersion, Needs, NeedsError};
 use crate::{Files, debian, manual};
 
-/// The licences of the program and of the fonts in it, by their names in the repository and in a release.
+/// The licences of the program and of the fonts in it, by their names in the repository and in a
+/// release.
 pub const LICENCES: [(&str, &str); 3] = [
     ("LICENSE-MIT", "LICENSE-MIT"),
     ("LICENSE-APACHE", "LICENSE-APACHE"),
@@ -24,13 +26,7 @@ pub const LICENCES: [(&str, &str); 3] = [
 ];
 
 /// Texts and folders of texts of the repository that go with the program.
-pub const TEXTS: [&str; 5] = [
-    "README.md",
-    "CHANGELOG.md",
-    "CONTRIBUTING.md",
-    "docs",
-    "examples",
-];
+pub const TEXTS: [&str; 5] = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "examples"];
 
 /// What is packed.
 #[derive(Debug)]
@@ -79,9 +75,11 @@ pub enum ReleaseError {
 }
 
 impl Release {
-    /// The release of `program`, whose command line is `command`. Every file in it was changed at `time`, in seconds since 1970.
+    /// The release of `program`, whose command line is `command`. Every file in it was changed at
+    /// `time`, in seconds since 1970.
     ///
-    /// `texts` are [`LICENCES`], those of the crates in the program, and [`TEXTS`], by their paths in a release.
+    /// `texts` are [`LICENCES`], those of the crates in the program, and [`TEXTS`], by their paths
+    /// in a release.
     ///
     /// # Errors
     /// [`ReleaseError`] when the program is for no known machine, or does not run on Debian 12.
@@ -129,11 +127,7 @@ impl Release {
     /// # Errors
     /// [`ReleaseError`] when an archive cannot hold something.
     pub fn tarball(&self) -> Result<Packed, ReleaseError> {
-        let libc = if self.needs.is_static() {
-            "musl"
-        } else {
-            "gnu"
-        };
+        let libc = if self.needs.is_static() { "musl" } else { "gnu" };
         let machine = self.needs.machine.name();
         let folder = format!("brunt-{}-{machine}-linux-{libc}", self.version);
         let mut files = self.texts.clone();
@@ -148,7 +142,8 @@ impl Release {
     /// The Debian package.
     ///
     /// # Errors
-    /// [`ReleaseError`] when no package is known for a library, or an archive cannot hold something.
+    /// [`ReleaseError`] when no package is known for a library, or an archive cannot hold
+    /// something.
     pub fn package(&self) -> Result<Packed, ReleaseError> {
         let depends = debian::depends(&self.needs).map_err(ReleaseError::Library)?;
         let files = self.installed()?;
@@ -202,10 +197,7 @@ WORKDIR /work
 ENTRYPOINT [\"brunt\"]
 "
     );
-    Packed {
-        name: "Containerfile".to_owned(),
-        bytes: text.into_bytes(),
-    }
+    Packed { name: "Containerfile".to_owned(), bytes: text.into_bytes() }
 }
 
 #[cfg(test)]
@@ -240,11 +232,7 @@ mod tests {
         let names: Vec<&str> = packed.iter().map(|file| file.name.as_str()).collect();
         assert_eq!(
             names,
-            [
-                "brunt-1.2.3-aarch64-linux-gnu.tar.gz",
-                "brunt_1.2.3_arm64.deb",
-                "Containerfile"
-            ]
+            ["brunt-1.2.3-aarch64-linux-gnu.tar.gz", "brunt_1.2.3_arm64.deb", "Containerfile"]
         );
         let container = String::from_utf8_lossy(&packed[2].bytes);
         assert!(container.contains("COPY brunt_1.2.3_arm64.deb "));

@@ -15,15 +15,15 @@
 //! | reasons against a qualification | at least those that plan, result and tables give |
 //! | the sentence of a pass | what rules and rate give |
 //!
-//! Rules are those of this program. A run by another version may have had others: what differs then is not proven, and not wrong. The
-//! same holds for a run without a table. What nothing else in the evidence states cannot be recomputed: I/O errors, what kernel and
-//! devices said, the machine.
+//! Rules are those of this program. A run by another version may have had others: what differs then
+//! is not proven, and not wrong. The same holds for a run without a table. What nothing else in the
+//! evidence states cannot be recomputed: I/O errors, what kernel and devices said, the machine.
 //!
-//! Published papers have such contradictions: one prints 60 I/Os per second for a server in its text and 20 in its table (Dell
-//! PowerVault MD3820f, 2015).
+//! Published papers have such contradictions: one prints 60 I/Os per second for a server in its
+//! text and 20 in its table (Dell PowerVault MD3820f, 2015).
 //!
-//! Tables hold six digits after the point, so figures count as equal within a thousandth, or a thousandth of a unit; percentiles of
-//! histograms within a hundredth.
+//! Tables hold six digits after the point, so figures count as equal within a thousandth, or a
+//! thousandth of a unit; percentiles of histograms within a hundredth.
 
 use std::path::Path;
 
@@ -164,10 +164,7 @@ pub(crate) fn check(
     };
     if maker == program || found.wrong.is_empty() {
         let found = found.wrong.into_iter();
-        audit.wrong.extend(found.map(|wrong| Wrong {
-            by_rules: true,
-            ..wrong
-        }));
+        audit.wrong.extend(found.map(|wrong| Wrong { by_rules: true, ..wrong }));
     } else {
         let count = counted(found.wrong.len() as u64, "thing");
         audit.unproven.push(format!(
@@ -185,20 +182,13 @@ fn judged(number: usize, run: &Run, tables: Option<&Tables>, kept: Kept, audit: 
         Err(refusal) => {
             let refusal = refusal.to_string();
             let why = refusal.lines().next().unwrap_or_default();
-            audit
-                .unproven
-                .push(format!("run{number}: its rules cannot be evaluated: {why}"));
+            audit.unproven.push(format!("run{number}: its rules cannot be evaluated: {why}"));
             return;
         }
     };
     let result = &run.result;
     audit.compared += 1;
-    audit.words(
-        number,
-        "kind of test",
-        &result.storage.test,
-        plan.kind.word(),
-    );
+    audit.words(number, "kind of test", &result.storage.test, plan.kind.word());
     let servers = &result.storage.servers;
     if servers.is_empty() {
         audit.unproven.push(format!("run{number} has no server"));
@@ -237,30 +227,24 @@ impl Kept {
     fn says(self, stated: &str, follows: &str) -> bool {
         let numbers = |text: &str| -> Vec<String> {
             let words = text.split_whitespace().map(str::to_owned);
-            words
-                .filter(|word| word.starts_with(|c: char| c.is_ascii_digit()))
-                .collect()
+            words.filter(|word| word.starts_with(|c: char| c.is_ascii_digit())).collect()
         };
         stated == follows || self.is_redacted && numbers(stated) == numbers(follows)
     }
 
     /// Whether the value that `follows` for a rule is the one that a result has to state.
     fn has(self, follows: &Rule) -> bool {
-        let is_of_load = matches!(
-            follows.group,
-            Group::Limits | Group::Steadiness | Group::Tail
-        );
+        let is_of_load = matches!(follows.group, Group::Limits | Group::Steadiness | Group::Tail);
         follows.measured.is_some()
             && !(self.is_cut && is_of_load)
             && (self.is_whole || !is_worst(&follows.id))
     }
 }
 
-/// Whether a rule is about the worst sample. I/O in flight at the end counts for it, which no table has.
+/// Whether a rule is about the worst sample. I/O in flight at the end counts for it, which no table
+/// has.
 fn is_worst(id: &str) -> bool {
-    [RuleId::DatabaseReadWorst, RuleId::LogWriteWorst]
-        .iter()
-        .any(|rule| rule.name().id == id)
+    [RuleId::DatabaseReadWorst, RuleId::LogWriteWorst].iter().any(|rule| rule.name().id == id)
 }
 
 fn one_server(run: usize, result: &RunResult, again: &Again, kept: Kept, audit: &mut Audit) {
@@ -301,21 +285,12 @@ fn one_server(run: usize, result: &RunResult, again: &Again, kept: Kept, audit: 
     }
     if result.verdict == Verdict::Pass {
         let follows = verdict(&Ending::Complete, &settled);
-        audit.words(
-            run,
-            "verdict by all rules",
-            result.verdict.word(),
-            follows.word(),
-        );
+        audit.words(run, "verdict by all rules", result.verdict.word(), follows.word());
     }
     if kept.has_tables && !kept.is_cut {
         for reason in &again.reasons {
             audit.compared += 1;
-            if !result
-                .reasons
-                .iter()
-                .any(|stated| kept.says(stated, reason))
-            {
+            if !result.reasons.iter().any(|stated| kept.says(stated, reason)) {
                 audit.words(run, "a reason against a qualification", "not there", reason);
             }
         }
@@ -356,12 +331,7 @@ fn twin<'r>(
         return None;
     };
     if found.next().is_some() {
-        audit.words(
-            run,
-            &format!("the rule {heading}"),
-            "there twice",
-            "there once",
-        );
+        audit.words(run, &format!("the rule {heading}"), "there twice", "there once");
     }
     let of = |rule: &Rule| format!("{}, {}", rule.group, rule.limit_in_words());
     let name = format!("the limit of {heading}");
@@ -381,26 +351,10 @@ fn limits_kept(run: usize, result: &RunResult, plan: &Plan, audit: &mut Audit) {
     let stated = &result.storage.details.setup.limits;
     let latency = &plan.limits.latency;
     for (what, stated, follows) in [
-        (
-            "limit of database reads",
-            stated.database_read_ms_mean,
-            latency.read_mean,
-        ),
-        (
-            "limit of a sample of database reads",
-            stated.database_read_ms_max,
-            latency.read_sample,
-        ),
-        (
-            "limit of log writes",
-            stated.log_write_ms_mean,
-            latency.log_mean,
-        ),
-        (
-            "limit of a sample of log writes",
-            stated.log_write_ms_max,
-            latency.log_sample,
-        ),
+        ("limit of database reads", stated.database_read_ms_mean, latency.read_mean),
+        ("limit of a sample of database reads", stated.database_read_ms_max, latency.read_sample),
+        ("limit of log writes", stated.log_write_ms_mean, latency.log_mean),
+        ("limit of a sample of log writes", stated.log_write_ms_max, latency.log_sample),
     ] {
         audit.number(run, what, Some(stated), Some(follows.as_millis()));
     }
@@ -433,16 +387,8 @@ fn sums(run: usize, result: &RunResult, audit: &mut Audit) {
                 instance.db_writes_per_s,
                 collected.then_some(writes.per_s),
             ),
-            (
-                "database read latency",
-                instance.db_read_latency_ms,
-                reads.latency_ms_mean,
-            ),
-            (
-                "database write latency",
-                instance.db_write_latency_ms,
-                writes.latency_ms_mean,
-            ),
+            ("database read latency", instance.db_read_latency_ms, reads.latency_ms_mean),
+            ("database write latency", instance.db_write_latency_ms, writes.latency_ms_mean),
             (
                 "log writes per second",
                 instance.log_writes_per_s,
@@ -477,12 +423,7 @@ fn sums(run: usize, result: &RunResult, audit: &mut Audit) {
 }
 
 fn backups(run: usize, result: &RunResult, audit: &mut Audit) {
-    for backup in result
-        .storage
-        .servers
-        .iter()
-        .flat_map(|server| &server.backup)
-    {
+    for backup in result.storage.servers.iter().flat_map(|server| &server.backup) {
         if backup.seconds > 0.0 {
             let what = format!("{}, MiB per second", backup.instance);
             let follows = backup.megabytes / backup.seconds;
@@ -493,12 +434,7 @@ fn backups(run: usize, result: &RunResult, audit: &mut Audit) {
     for restore in servers.filter_map(|server| server.restore.as_ref()) {
         if restore.seconds > 0.0 {
             let follows = restore.megabytes / restore.seconds;
-            audit.number(
-                run,
-                "restore, MiB per second",
-                Some(restore.mb_per_s),
-                Some(follows),
-            );
+            audit.number(run, "restore, MiB per second", Some(restore.mb_per_s), Some(follows));
         }
     }
 }
@@ -530,24 +466,14 @@ fn rules(run: usize, result: &RunResult, audit: &mut Audit) {
         let all = result.instances().flat_map(of).flatten();
         all.reduce(f64::max)
     };
-    let reads = worst(|i| {
-        i.details
-            .databases
-            .iter()
-            .map(|d| d.reads.latency_ms_mean)
-            .collect()
-    });
+    let reads = worst(|i| i.details.databases.iter().map(|d| d.reads.latency_ms_mean).collect());
     let logs = worst(|i| vec![i.details.log.writes.latency_ms_mean]);
     let stated = |id: &str| {
         let own = result.rules.iter().filter(|rule| rule.id == id);
         own.filter_map(|rule| rule.measured).reduce(f64::max)
     };
     for (id, what, follows) in [
-        (
-            "database-read-average",
-            "worst mean of database reads",
-            reads,
-        ),
+        ("database-read-average", "worst mean of database reads", reads),
         ("log-write-average", "worst mean of log writes", logs),
     ] {
         if let Some(stated) = stated(id) {
@@ -556,8 +482,8 @@ fn rules(run: usize, result: &RunResult, audit: &mut Audit) {
     }
 }
 
-/// The outcome that limit and measured value give; `None` where there is none, or others are possible. Only a prediction that stopped
-/// early leaves a value without one.
+/// The outcome that limit and measured value give; `None` where there is none, or others are
+/// possible. Only a prediction that stopped early leaves a value without one.
 fn outcome(rule: &Rule, is_cut: bool) -> Option<Outcome> {
     let (limit, measured) = (rule.limit?, rule.measured?);
     let holds = match rule.direction {
@@ -594,12 +520,7 @@ fn tolerates(id: &str) -> bool {
 fn recorded(run: usize, result: &RunResult, tables: &Tables, audit: &mut Audit) {
     let figures = &tables.figures;
     let (achieved, follows) = (result.storage.achieved_iops, figures.storage.achieved_iops);
-    audit.number(
-        run,
-        "achieved I/Os per second, by counters.csv",
-        achieved,
-        follows,
-    );
+    audit.number(run, "achieved I/Os per second, by counters.csv", achieved, follows);
     if result.times.collection_started.is_some() {
         audit.number(
             run,
@@ -623,21 +544,9 @@ fn recorded(run: usize, result: &RunResult, tables: &Tables, audit: &mut Audit) 
             stream(run, &format!("{name}, writes"), writes, audit);
         }
         for (what, one, other) in [
-            (
-                "database read",
-                stated.db_read_latency,
-                follows.db_read_latency,
-            ),
-            (
-                "database write",
-                stated.db_write_latency,
-                follows.db_write_latency,
-            ),
-            (
-                "log write",
-                stated.log_write_latency,
-                follows.log_write_latency,
-            ),
+            ("database read", stated.db_read_latency, follows.db_read_latency),
+            ("database write", stated.db_write_latency, follows.db_write_latency),
+            ("log write", stated.log_write_latency, follows.log_write_latency),
         ] {
             let what = format!("{}, {what}", stated.name);
             spread(run, &what, &one, &other, audit);
@@ -645,15 +554,10 @@ fn recorded(run: usize, result: &RunResult, tables: &Tables, audit: &mut Audit) 
     }
     let servers = result.storage.servers.iter().zip(&figures.storage.servers);
     // The machine is not watched while nothing runs.
-    let is_carried_on = result
-        .reasons
-        .iter()
-        .any(|reason| reason.contains(" and carried on"));
+    let is_carried_on = result.reasons.iter().any(|reason| reason.contains(" and carried on"));
     for (stated, follows) in servers.filter(|_| !is_carried_on) {
         for counter in follows.host.iter().filter(|counter| counter.avg.is_some()) {
-            let own = stated
-                .host_counter(&counter.counter)
-                .and_then(|own| own.avg);
+            let own = stated.host_counter(&counter.counter).and_then(|own| own.avg);
             let what = format!("{}, by counters.csv", counter.counter);
             audit.number(run, &what, own, counter.avg);
         }
@@ -662,12 +566,8 @@ fn recorded(run: usize, result: &RunResult, tables: &Tables, audit: &mut Audit) 
 
 /// `latency.hlog` has each latency that `counters.csv` counts.
 fn histograms(run: usize, tables: &Tables, audit: &mut Audit) {
-    const SERVER: [&str; 4] = [
-        streams::DATABASE_READ,
-        streams::DATABASE_WRITE,
-        streams::LOG_WRITE,
-        streams::OPERATION,
-    ];
+    const SERVER: [&str; 4] =
+        [streams::DATABASE_READ, streams::DATABASE_WRITE, streams::LOG_WRITE, streams::OPERATION];
     for (stream, count) in &tables.counts {
         let kind = stream.rsplit_once('.').map(|(_, kind)| kind);
         let is_measured = matches!(kind, Some("read" | "write" | "log-write"))
@@ -720,25 +620,15 @@ mod tests {
     #[test]
     fn scatter_beyond_its_limit_is_ok() {
         let over = |id| {
-            let name = RuleName {
-                id,
-                group: Group::Steadiness,
-                title: "",
-            };
+            let name = RuleName { id, group: Group::Steadiness, title: "" };
             let outcome_of = |stated| {
                 let rule = Rule::at_most(name, "%", 15.0, Some(22.0));
-                let rule = Rule {
-                    outcome: stated,
-                    ..rule
-                };
+                let rule = Rule { outcome: stated, ..rule };
                 outcome(&rule, false)
             };
             [Outcome::Ok, Outcome::Failed].map(outcome_of)
         };
-        assert_eq!(
-            over("stationary-database-read"),
-            [None, Some(Outcome::Failed)]
-        );
+        assert_eq!(over("stationary-database-read"), [None, Some(Outcome::Failed)]);
         assert_eq!(
             over("database-read-average"),
             [Some(Outcome::Failed); 2],
@@ -754,11 +644,8 @@ mod tests {
         assert_eq!(audit.wrong, []);
         audit.number(1, "c", Some(60.0), Some(20.0));
         audit.number(1, "d", Some(1.0), None);
-        let said: Vec<_> = audit
-            .wrong
-            .iter()
-            .map(|w| (w.stated.as_str(), w.follows.as_str()))
-            .collect();
+        let said: Vec<_> =
+            audit.wrong.iter().map(|w| (w.stated.as_str(), w.follows.as_str())).collect();
         assert_eq!(said, [("60.000", "20.000"), ("1.000", "nothing")]);
         assert_eq!(audit.compared, 4);
     }

@@ -8,8 +8,8 @@
 //! | controllers, ports | those of the modelled arrays |
 //! | capacity | the databases that lay on it, in every test |
 //!
-//! What a model does not have, such as firmware, cannot be checked; a paper shows it apart. Real storage is not what the host sees of it, so
-//! only its capacity can contradict.
+//! What a model does not have, such as firmware, cannot be checked; a paper shows it apart. Real
+//! storage is not what the host sees of it, so only its capacity can contradict.
 
 use brunt_report::result::{RunResult, World};
 use brunt_report::{counted, grouped};
@@ -23,20 +23,15 @@ use crate::numbers::float;
 /// Sizes on labels are rounded, and their units mixed up: a GiB is 7 % more than a GB.
 const SIZE_TOLERANCE: f64 = 0.10;
 
-/// The claims of `solution` that `result` and `scenario` contradict. They are those of run `run`, the first of `runs` on equal arrays that
-/// make one test.
+/// The claims of `solution` that `result` and `scenario` contradict. They are those of run `run`,
+/// the first of `runs` on equal arrays that make one test.
 pub(crate) fn contradicted(
     (run, runs): (usize, usize),
     solution: &Solution,
     result: &RunResult,
     scenario: &toml::Table,
 ) -> Vec<Wrong> {
-    let mut judge = Judge {
-        run,
-        runs,
-        solution,
-        wrong: Vec::new(),
-    };
+    let mut judge = Judge { run, runs, solution, wrong: Vec::new() };
     judge.capacity(result);
     let modelled = Modelled::of(scenario).filter(|_| result.world == World::Virtual);
     if let Some(modelled) = modelled {
@@ -114,10 +109,7 @@ impl Judge<'_> {
         let tested = [own, own - spares.min(own), all];
         self.count(Part::Hardware, "disks_tested", &tested, "modelled drives");
         let controllers: Vec<u64> = arrays.iter().map(|one| one.controllers).collect();
-        let ports: Vec<u64> = arrays
-            .iter()
-            .map(|one| one.controllers * one.ports)
-            .collect();
+        let ports: Vec<u64> = arrays.iter().map(|one| one.controllers * one.ports).collect();
         let of = |each: &[u64]| {
             let sum = arrays.iter().zip(each);
             let sum = sum.map(|(one, each)| one.members * each);
@@ -137,10 +129,7 @@ impl Judge<'_> {
         if groups.is_empty() {
             return;
         }
-        let drives = groups
-            .iter()
-            .map(|(times, group)| times * group.drives)
-            .sum();
+        let drives = groups.iter().map(|(times, group)| times * group.drives).sum();
         let title = groups[0].1.drive.title.clone();
         self.count(part, "disks", &[drives], &title);
         let sizes = groups.iter().filter_map(|(_, group)| group.drive.bytes);
@@ -272,11 +261,7 @@ enum Level {
 
 /// The level that a text names: `RAID 1_0`, `raid10`, `DDP`, `Vraid 1`.
 fn level(text: &str) -> Option<Level> {
-    let text: String = text
-        .to_lowercase()
-        .chars()
-        .filter(|c| c.is_alphanumeric())
-        .collect();
+    let text: String = text.to_lowercase().chars().filter(|c| c.is_alphanumeric()).collect();
     if text.contains("pool") || text.contains("ddp") {
         return Some(Level::Pool);
     }
@@ -306,10 +291,7 @@ mod tests {
         assert_eq!(rpm("SSD"), None);
         assert_eq!(kind("7.2K NL-SAS"), Some(Kind::Nearline));
         assert_eq!(kind("900 GB, SAS"), Some(Kind::Sas));
-        assert_eq!(
-            kind("Seagate Constellation.2, nearline SAS"),
-            Some(Kind::Nearline)
-        );
+        assert_eq!(kind("Seagate Constellation.2, nearline SAS"), Some(Kind::Nearline));
         assert_eq!(kind("An NVMe solid-state drive"), Some(Kind::Flash));
         assert_eq!(kind("146 GB, Fibre Channel"), Some(Kind::FibreChannel));
         assert_eq!(kind("the model of ours.toml"), None);

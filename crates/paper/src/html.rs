@@ -16,11 +16,7 @@ pub(crate) fn write(paper: &Paper) -> String {
         body.push_str(&element(block, chapter, paper));
         body.push('\n');
     }
-    framed_html(
-        &format!("{}: {} (brunt)", paper.title, paper.headline),
-        &paper.foot,
-        &body,
-    )
+    framed_html(&format!("{}: {} (brunt)", paper.title, paper.headline), &paper.foot, &body)
 }
 
 fn element(block: &Block, chapter: usize, paper: &Paper) -> String {
@@ -51,9 +47,7 @@ fn element(block: &Block, chapter: usize, paper: &Paper) -> String {
         Block::Heading(_, text) => format!("<h3>{}</h3>", escape(text)),
         Block::Text(text) => format!("<p>{}</p>", escape(text)),
         Block::List(items) => {
-            let items = items
-                .iter()
-                .map(|item| format!("<li>{}</li>", escape(item)));
+            let items = items.iter().map(|item| format!("<li>{}</li>", escape(item)));
             format!("<ul>{}</ul>", items.collect::<String>())
         }
         Block::Table(table) => {
@@ -66,10 +60,7 @@ fn element(block: &Block, chapter: usize, paper: &Paper) -> String {
         }
         Block::Picture(plot) => {
             let title = escape(plot.title());
-            format!(
-                "<figure><figcaption>{title}</figcaption>{}</figure>",
-                plot.to_html()
-            )
+            format!("<figure><figcaption>{title}</figcaption>{}</figure>", plot.to_html())
         }
         Block::Code(text) => format!("<pre>{}</pre>", escape(text)),
         Block::Contents => {

@@ -1,5 +1,5 @@
-//! The paper about a storage solution, in the order of an ESRP submission: made from run folders that travel inside it, so that
-//! anybody can make it again and compare.
+//! The paper about a storage solution, in the order of an ESRP submission: made from run folders
+//! that travel inside it, so that anybody can make it again and compare.
 //!
 //! ```text
 //!   run folders -> Evidence -> Paper (blocks) -> PDF, with the evidence attached     [`Paper::to_pdf`]
@@ -9,13 +9,16 @@
 //! ```
 //!
 //! * [`evidence`]: the files of runs, their digests, what is shortened or redacted.
-//! * [`audit`]: whether results follow from their tables, sums from their parts, and verdicts from their rules.
-//! * `modelled`: the storage of a prediction, from its scenario; `claims`: whether `[solution]` can be true of what was tested.
+//! * [`audit`]: whether results follow from their tables, sums from their parts, and verdicts from
+//!   their rules.
+//! * `modelled`: the storage of a prediction, from its scenario; `claims`: whether `[solution]` can
+//!   be true of what was tested.
 //! * `content`: what a paper says, one file for each section.
 //! * `pdf`: layout and writing; `html`: the same blocks as a page.
 //! * [`verify`]: reading a PDF that may come from anywhere.
 //!
-//! Invariants: nothing here reads a clock or a file, equal evidence gives equal bytes, and nothing found in a PDF is executed.
+//! Invariants: nothing here reads a clock or a file, equal evidence gives equal bytes, and nothing
+//! found in a PDF is executed.
 
 pub mod audit;
 mod block;

@@ -1,7 +1,8 @@
 //! The storage of a prediction as its scenario has it: drives, groups, LUNs, controllers, cache.
 //!
-//! It is read from the text alone: drive models of the library are known by their names, and a file that a scenario names is not opened,
-//! since evidence may come from anywhere. What such a drive is stays unknown, and nothing is said of it.
+//! It is read from the text alone: drive models of the library are known by their names, and a file
+//! that a scenario names is not opened, since evidence may come from anywhere. What such a drive is
+//! stays unknown, and nothing is said of it.
 
 use brunt_array::drive::library;
 use brunt_report::result::RunResult;
@@ -172,9 +173,7 @@ impl Array {
         });
         Self {
             name: text(array, "name").unwrap_or_else(|| "array".to_owned()),
-            members: table("pages")
-                .and_then(|pages| count(pages, "members"))
-                .unwrap_or(1),
+            members: table("pages").and_then(|pages| count(pages, "members")).unwrap_or(1),
             spares: count(array, "spares").unwrap_or(0),
             drives,
             groups,
@@ -197,10 +196,7 @@ impl Drive {
         if let Some(name) = text(drives, "model") {
             let Some(model) = library::find(&name) else {
                 let title = name;
-                return Self {
-                    title,
-                    ..Self::default()
-                };
+                return Self { title, ..Self::default() };
             };
             return Self {
                 title: model.title().to_owned(),
@@ -211,10 +207,7 @@ impl Drive {
         }
         let file = text(drives, "file").unwrap_or_default();
         let name = file.rsplit('/').next().unwrap_or_default();
-        Self {
-            title: format!("the model of {name}"),
-            ..Self::default()
-        }
+        Self { title: format!("the model of {name}"), ..Self::default() }
     }
 }
 
@@ -316,11 +309,7 @@ mod tests {
         let [array] = &modelled.arrays[..] else {
             panic!("one array: {modelled:?}");
         };
-        assert_eq!(
-            (array.spares, array.controllers, array.ports),
-            (1, 2, 2),
-            "{array:?}"
-        );
+        assert_eq!((array.spares, array.controllers, array.ports), (1, 2, 2), "{array:?}");
         let [databases, logs, backup] = &array.groups[..] else {
             panic!("three groups: {array:?}");
         };

@@ -16,10 +16,7 @@ pub(crate) fn count(number: usize) -> f32 {
 }
 
 /// A size or a count in computations.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "numbers are shown with three digits"
-)]
+#[expect(clippy::cast_precision_loss, reason = "numbers are shown with three digits")]
 pub(crate) fn float(number: u64) -> f64 {
     number as f64
 }

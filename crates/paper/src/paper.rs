@@ -18,7 +18,8 @@ pub struct Paper {
     pub(crate) blocks: Vec<Block>,
     /// What stands at the foot of each page.
     pub(crate) foot: String,
-    /// When the last run ended. Predictions, whose time is virtual, have the beginning of Unix time, which stands for no date.
+    /// When the last run ended. Predictions, whose time is virtual, have the beginning of Unix
+    /// time, which stands for no date.
     pub(crate) date: Timestamp,
     pub(crate) attachments: Vec<Attachment>,
     /// SHA-256 of the manifest.
@@ -90,12 +91,7 @@ pub enum PaperError {
 /// A line for each claim.
 fn claims(wrong: &[Wrong]) -> String {
     let line = |one: &Wrong| {
-        let Wrong {
-            what,
-            stated,
-            follows,
-            ..
-        } = one;
+        let Wrong { what, stated, follows, .. } = one;
         format!("\n  {what} is {stated}, but the test had {follows}")
     };
     wrong.iter().map(line).collect()
@@ -130,14 +126,7 @@ const NAME_MAX: usize = 1_000;
 pub(crate) const KINDS: [&str; 4] = ["performance", "stress", "database-backup", "soft-recovery"];
 
 /// The tables of a scenario that describe modelled storage.
-const STORAGE: [&str; 6] = [
-    "array",
-    "link",
-    "replication",
-    "replica",
-    "replicate",
-    "partner",
-];
+const STORAGE: [&str; 6] = ["array", "link", "replication", "replica", "replicate", "partner"];
 
 impl Paper {
     /// The paper that `evidence` makes.
@@ -152,16 +141,14 @@ impl Paper {
         }
     }
 
-    /// The same, whatever `[solution]` claims: what contradicts the evidence is among what does not follow.
+    /// The same, whatever `[solution]` claims: what contradicts the evidence is among what does not
+    /// follow.
     pub(crate) fn of(evidence: &Evidence) -> Result<Self, PaperError> {
         if evidence.runs.is_empty() || evidence.runs.len() > RUNS_MAX {
             return Err(PaperError::Runs(evidence.runs.len()));
         }
         for run in &evidence.runs {
-            let large = run
-                .files
-                .iter()
-                .find(|file| file.bytes.len() > ATTACHED_MAX);
+            let large = run.files.iter().find(|file| file.bytes.len() > ATTACHED_MAX);
             if let Some(file) = large {
                 return Err(PaperError::TooLarge(format!("{}/{}", run.label, file.name)));
             }
@@ -186,18 +173,9 @@ impl Paper {
         let attachments = evidence.attachments();
         let manifest = attachments.iter().find(|file| file.name == MANIFEST);
         let digest = sha256(&manifest.expect("it is always there").bytes);
-        let paper = content::paper(Subject {
-            evidence,
-            kinds,
-            solution,
-            attachments,
-            digest,
-            audit,
-        });
-        Ok(Self {
-            contradicted,
-            ..paper
-        })
+        let paper =
+            content::paper(Subject { evidence, kinds, solution, attachments, digest, audit });
+        Ok(Self { contradicted, ..paper })
     }
 
     /// The paper as a tagged PDF (PDF/UA-1, PDF/A-3a) with the evidence attached.
@@ -260,10 +238,7 @@ fn one_system(runs: &[(usize, Run)], label: &dyn Fn(usize) -> String) -> Result<
         let profile = |run: &Run| run.result.storage.details.setup.profile.clone();
         let (one, other) = (profile(&first.1), profile(run));
         if one != other {
-            return apart(
-                *number,
-                format!("one has the profile {one}, the other {other}"),
-            );
+            return apart(*number, format!("one has the profile {one}, the other {other}"));
         }
     }
     let storage = |run: &Run| -> toml::Table {
@@ -290,9 +265,7 @@ fn one_system(runs: &[(usize, Run)], label: &dyn Fn(usize) -> String) -> Result<
     for (number, run) in runs.iter().filter(|_| !known.is_empty()) {
         let unknown = servers(run).into_iter().find(|name| !known.contains(name));
         if let Some(name) = unknown {
-            let performance = runs
-                .iter()
-                .find(|(_, run)| run.result.storage.test == KINDS[0]);
+            let performance = runs.iter().find(|(_, run)| run.result.storage.test == KINDS[0]);
             let performance = performance.map_or(first.0, |(number, _)| *number);
             return Err(PaperError::Apart(
                 label(performance),
@@ -334,9 +307,7 @@ fn solution(
 fn kinds(runs: Vec<(usize, Run)>) -> Result<Vec<Kind>, PaperError> {
     let mut kinds = Vec::new();
     for word in KINDS {
-        let own = runs
-            .iter()
-            .filter(|(_, run)| run.result.storage.test == word);
+        let own = runs.iter().filter(|(_, run)| run.result.storage.test == word);
         let each: Vec<(usize, Run)> = own.cloned().collect();
         if each.is_empty() {
             continue;

@@ -1,8 +1,9 @@
-//! The cost of a day of samples: `day_of_samples FOLDER [SAMPLES] [INSTANCES]` counts made-up I/O in the engine's counters, closes
-//! interval after interval as a test does, and writes the tables of a run folder.
+//! The cost of a day of samples: `day_of_samples FOLDER [SAMPLES] [INSTANCES]` counts made-up I/O
+//! in the engine's counters, closes interval after interval as a test does, and writes the tables
+//! of a run folder.
 //!
-//! Prints one line of JSON: the processor time of counting and sampling, as a share of the length of such a test, and resident
-//! memory after a tenth of the samples and at the end.
+//! Prints one line of JSON: the processor time of counting and sampling, as a share of the length
+//! of such a test, and resident memory after a tenth of the samples and at the end.
 
 use std::error::Error;
 use std::fs::{self, OpenOptions};
@@ -19,8 +20,8 @@ use brunt_stats::OperationLatencies;
 use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::profile::Version;
 
-/// I/Os of each instance per second: database reads, database writes, log writes, maintenance reads, operations. Forty instances
-/// give about 2,600 database I/Os per second.
+/// I/Os of each instance per second: database reads, database writes, log writes, maintenance
+/// reads, operations. Forty instances give about 2,600 database I/Os per second.
 const PER_SECOND: [u64; 5] = [40, 25, 16, 10, 30];
 const INTERVAL_S: u64 = 15;
 
@@ -78,7 +79,8 @@ impl Day {
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
         let roll = (self.dice >> 40) | 1;
-        // The number of leading zeroes of a random number is distributed like the logarithm of a latency.
+        // The number of leading zeroes of a random number is distributed like the logarithm of a
+        // latency.
         let tail = 1 + u64::from((roll << 40).leading_zeros());
         Span::micros(micros.div_euclid(2) + (micros * tail * (roll & 255)).div_euclid(256))
     }
@@ -111,8 +113,7 @@ impl Day {
         }
         for _ in 0..maintenance {
             let latency = self.latency(2_000);
-            self.board
-                .database(at, |m| &mut m.maintenance, 262_144, latency);
+            self.board.database(at, |m| &mut m.maintenance, 262_144, latency);
         }
         for _ in 0..all {
             let latency = self.latency(5_000);
@@ -142,10 +143,7 @@ fn plan(samples: u64, instances: usize) -> Plan {
         duration: Span::seconds(samples * INTERVAL_S),
         sessions: 8,
         epoch_ms: 1_700_000_000_000,
-        ..Plan::new(
-            Version::Exchange2013,
-            (0..instances).map(instance).collect(),
-        )
+        ..Plan::new(Version::Exchange2013, (0..instances).map(instance).collect())
     }
 }
 

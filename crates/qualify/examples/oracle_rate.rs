@@ -1,5 +1,5 @@
-//! The cost of the oracle: `oracle_rate [OPERATIONS]` performs the operations of an Exchange 2013 profile on an oracle alone, with
-//! a full window, and compares every record read, as sessions do.
+//! The cost of the oracle: `oracle_rate [OPERATIONS]` performs the operations of an Exchange 2013
+//! profile on an oracle alone, with a full window, and compares every record read, as sessions do.
 //!
 //! Prints one line of JSON: nanoseconds of processor time per operation, and resident memory.
 
@@ -22,19 +22,12 @@ const FILLING: u64 = 2 << 20;
 const MIX: [u64; 3] = [40, 20, 5];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let operations = std::env::args()
-        .nth(1)
-        .map_or(Ok(2_000_000), |n| n.parse())?;
+    let operations = std::env::args().nth(1).map_or(Ok(2_000_000), |n| n.parse())?;
     let signature = Signature::ours(1, Stamp::from_unix_millis(7), RunId(9));
     let contents = Contents::new(&signature, Shape::JETSTRESS);
     let mut draw = Streams::new(1).named("oracle");
-    let mut load = Load {
-        contents,
-        oracle: Oracle::fresh(1),
-        low: 0,
-        next: RECORDS,
-        pads: Pads::default(),
-    };
+    let mut load =
+        Load { contents, oracle: Oracle::fresh(1), low: 0, next: RECORDS, pads: Pads::default() };
     for _ in 0..FILLING {
         load.replace(&mut draw);
     }
@@ -76,13 +69,13 @@ impl Load {
         self.oracle.replaced(record, version);
     }
 
-    /// Performs an operation; returns whether a record was judged. `stored` is the record whose bytes are at hand.
+    /// Performs an operation; returns whether a record was judged. `stored` is the record whose
+    /// bytes are at hand.
     fn operate(&mut self, stored: Record, draw: &mut Stream) -> bool {
         let [insert, delete, replace] = MIX;
         match draw.below(100) {
             kind if kind < insert => {
-                self.oracle
-                    .inserted(self.contents.mixer().record(self.next));
+                self.oracle.inserted(self.contents.mixer().record(self.next));
                 self.next += 1;
                 false
             }
@@ -123,9 +116,7 @@ fn processor_seconds() -> Result<f64, Box<dyn Error>> {
 fn resident_bytes() -> Result<u64, Box<dyn Error>> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib: u64 = line
-        .and_then(|line| line.split_whitespace().next())
-        .ok_or("no VmRSS")?
-        .parse()?;
+    let kib: u64 =
+        line.and_then(|line| line.split_whitespace().next()).ok_or("no VmRSS")?.parse()?;
     Ok(kib * 1024)
 }

@@ -34,7 +34,8 @@ pub enum RunError {
         /// The scenario's size.
         wanted: ByteSize,
     },
-    /// A database of ours is larger than the scenario's, including its reserve. Nothing has been written.
+    /// A database of ours is larger than the scenario's, including its reserve. Nothing has been
+    /// written.
     #[error("{}: is {found} large, and the scenario asks for {wanted} with {percent} % to grow\n  `--new` makes it anew", path.display())]
     TooLarge {
         /// The database.
@@ -57,7 +58,8 @@ pub enum RunError {
         /// Why.
         error: CopyError,
     },
-    /// One database of an instance is missing, and another needs the log to recover. Nothing has been written.
+    /// One database of an instance is missing, and another needs the log to recover. Nothing has
+    /// been written.
     #[error("{}: is missing, and {} was not closed properly\n  `--new` makes both anew", missing.display(), dirty.display())]
     Incomplete {
         /// The missing database.
@@ -81,7 +83,8 @@ pub enum RunError {
         /// The space it owns.
         owned: ByteSize,
     },
-    /// A restore was interrupted, and both the database and its copy are missing. Nothing has been written.
+    /// A restore was interrupted, and both the database and its copy are missing. Nothing has been
+    /// written.
     #[error("{}: is missing, and so is the copy that an interrupted restore was to put in its place\n  put the copy back, or `--new` makes all databases anew", .0.display())]
     RestoreIncomplete(PathBuf),
     /// The journal of an interrupted restore is damaged. Nothing has been written.
@@ -90,10 +93,12 @@ pub enum RunError {
     /// An interrupted restore belongs to other databases than the plan's. Nothing has been written.
     #[error("{}: a restore of other databases was interrupted here\n  start the scenario that began it and it is finished, or `--new` makes the databases anew", .0.display())]
     OtherRestore(PathBuf),
-    /// A database of ours holds other records than this version of the program writes. Nothing has been written.
+    /// A database of ours holds other records than this version of the program writes. Nothing has
+    /// been written.
     #[error("{}: its records are not those of this version of brunt\n  `--new` makes it anew", .0.display())]
     Unreadable(PathBuf),
-    /// A database of ours holds other bytes than the scenario makes. The engine has only opened and closed it.
+    /// A database of ours holds other bytes than the scenario makes. The engine has only opened and
+    /// closed it.
     #[error("{}: {wrong} of {seen} records do not hold what this scenario makes: it was made with other [records], or is damaged\n  `--new` makes it anew, `brunt verify` judges its pages", path.display())]
     OtherRecords {
         /// The database.
@@ -124,7 +129,8 @@ pub enum RunError {
         "{0} is not modelled without content\n  `--engine bytes` runs the engine itself on the modelled storage"
     )]
     NotModelled(&'static str),
-    /// An I/O or a request to the volume hangs before the databases are open. What was begun stays as it is.
+    /// An I/O or a request to the volume hangs before the databases are open. What was begun stays
+    /// as it is.
     #[error("{0}: the storage does not answer")]
     Hung(String),
     /// The user stopped the run before the test began.
@@ -161,16 +167,10 @@ fn way_out(error: &EngineError) -> String {
 
 impl RunError {
     pub(crate) fn name(path: &Path) -> impl Fn(VolumeError) -> Self {
-        move |error| Self::Name {
-            path: path.to_owned(),
-            error,
-        }
+        move |error| Self::Name { path: path.to_owned(), error }
     }
 
     pub(crate) fn read(path: &Path) -> impl Fn(IoError) -> Self {
-        move |error| Self::Read {
-            path: path.to_owned(),
-            error,
-        }
+        move |error| Self::Read { path: path.to_owned(), error }
     }
 }

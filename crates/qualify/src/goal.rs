@@ -1,8 +1,8 @@
 //! The goal of a test.
 //!
-//! A **target** is a rate of database reads and writes per second. It is offered with *headroom*: sessions are paced to ask for
-//! target × (1 + headroom), and the storage must achieve the target. Without a target the sessions run in a closed loop, as fast as
-//! the storage allows.
+//! A **target** is a rate of database reads and writes per second. It is offered with *headroom*:
+//! sessions are paced to ask for target × (1 + headroom), and the storage must achieve the target.
+//! Without a target the sessions run in a closed loop, as fast as the storage allows.
 //!
 //! The number of sessions for this may be found before the test: [`Tune`].
 
@@ -54,15 +54,9 @@ mod tests {
 
     #[test]
     fn headroom_is_asked_for_on_top() {
-        let target = Target {
-            io_per_s: 3_000.0,
-            headroom_percent: HEADROOM_PERCENT,
-        };
+        let target = Target { io_per_s: 3_000.0, headroom_percent: HEADROOM_PERCENT };
         assert_eq!(target.offered(), 3_600.0);
-        let bare = Target {
-            headroom_percent: 0,
-            ..target
-        };
+        let bare = Target { headroom_percent: 0, ..target };
         assert_eq!(bare.offered(), 3_000.0);
     }
 }

@@ -1,8 +1,8 @@
 //! I/Os that never complete.
 //!
-//! After a path failover, a controller reset or the death of an NFS server, an I/O may neither complete nor fail, and it cannot be
-//! cancelled. The task that waits for it waits on. So a disk in front of the world's own remembers what is in flight, and the
-//! director checks once a second:
+//! After a path failover, a controller reset or the death of an NFS server, an I/O may neither
+//! complete nor fail, and it cannot be cancelled. The task that waits for it waits on. So a disk in
+//! front of the world's own remembers what is in flight, and the director checks once a second:
 //!
 //! ```text
 //!    30 s     it counts as hung: the rule fails, the test continues with the sessions that still can
@@ -30,8 +30,8 @@ use crate::plan::Plan;
 use crate::pulse::{Pulse, Standstill};
 use crate::stops::{Stop, Stops};
 
-/// An I/O in flight for this long is hung. Source: the engine's own limit; microsoft/Extensible-Storage-Engine,
-/// `JET_paramHungIOThreshold`, 30 seconds.
+/// An I/O in flight for this long is hung. Source: the engine's own limit;
+/// microsoft/Extensible-Storage-Engine, `JET_paramHungIOThreshold`, 30 seconds.
 pub const HUNG: Span = Span::seconds(30);
 /// How long a running test waits for a hung I/O.
 pub const GIVEN_UP: Span = Span::seconds(300);
@@ -98,11 +98,7 @@ impl Hung {
     pub(crate) fn reported(count: u64, remark: &str) -> Self {
         let (first, longest) = remark.split_once(SEEN).unwrap_or((remark, ""));
         let seconds = longest.trim_end_matches(" s").parse();
-        Self {
-            count,
-            longest: Span::from_seconds(seconds.unwrap_or(0.0)),
-            first: first.to_owned(),
-        }
+        Self { count, longest: Span::from_seconds(seconds.unwrap_or(0.0)), first: first.to_owned() }
     }
 
     /// The first of them and the longest, in words.
@@ -191,7 +187,8 @@ impl FlightRecorder {
         Some(phase.end(self.clock.now()))
     }
 
-    /// An I/O of the running phase, of which `next` wants to hear, too; `None` while no phase is counted.
+    /// An I/O of the running phase, of which `next` wants to hear, too; `None` while no phase is
+    /// counted.
     fn counted(&self, flight: &Flight, next: Option<Rc<dyn Watcher>>) -> Option<Rc<dyn Watcher>> {
         let phase = Rc::clone(&self.counting.borrow());
         if phase.borrow().is_none() {
@@ -253,9 +250,7 @@ impl FlightRecorder {
         let slabs = self.slabs.borrow();
         let hanging = slabs.iter().enumerate().flat_map(|(slab, flights)| {
             let hanging = flights.tickets.submitted_by(latest);
-            hanging
-                .into_iter()
-                .map(move |(id, since)| (slab, flights, id, since))
+            hanging.into_iter().map(move |(id, since)| (slab, flights, id, since))
         });
         let hangs = |since| Some(self.pulse.ran_since(since)).filter(|age| *age >= HUNG);
         let mut oldest = None;
@@ -350,10 +345,7 @@ impl Disk for FlightRecorder {
         let mut slabs = self.slabs.borrow_mut();
         let own = |flights: &Flights| flights.tickets.is_same(ticket.tickets());
         let at = slabs.iter().position(own).unwrap_or_else(|| {
-            slabs.push(Flights {
-                tickets: ticket.tickets().clone(),
-                by_slot: Vec::new(),
-            });
+            slabs.push(Flights { tickets: ticket.tickets().clone(), by_slot: Vec::new() });
             slabs.len() - 1
         });
         slabs[at].note(id.slot as usize, flight);
@@ -386,9 +378,7 @@ mod tests {
             world.volume.allocate(file, 1 << 20).await.unwrap();
             let read = |offset| {
                 let frame = world.frames.take(4096);
-                world
-                    .disk
-                    .submit(Io::read(Class::Database, file, offset, frame))
+                world.disk.submit(Io::read(Class::Database, file, offset, frame))
             };
             read(0).await.result.unwrap();
             let hanging = read(8192);

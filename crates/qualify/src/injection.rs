@@ -5,8 +5,8 @@
 //!        faults are held back               |  faults strike, and every first strike is reported
 //! ```
 //!
-//! Faults show a user how the verdict works. A test with faults says so in its opening lines, in its test log, in its result and in
-//! its report. It never qualifies, even if no fault struck.
+//! Faults show a user how the verdict works. A test with faults says so in its opening lines, in
+//! its test log, in its result and in its report. It never qualifies, even if no fault struck.
 
 use brunt_world::Op;
 use brunt_world::World;
@@ -33,19 +33,13 @@ impl Injection {
     /// Puts the faults of `plan` in front of `world`, which stays unchanged without any.
     pub(crate) fn before(world: &World, plan: &Plan) -> (World, Self) {
         let faults = plan.faults.clone();
-        let none = Self {
-            plan: Vec::new(),
-            struck: None,
-        };
+        let none = Self { plan: Vec::new(), struck: None };
         if faults.is_empty() {
             return (world.clone(), none);
         }
         let (world, struck) = faulty(world, faults.clone());
         struck.hold();
-        let injection = Self {
-            plan: faults,
-            struck: Some(struck),
-        };
+        let injection = Self { plan: faults, struck: Some(struck) };
         (world, injection)
     }
 
@@ -54,9 +48,7 @@ impl Injection {
         let struck = self.struck.as_ref()?;
         struck.release();
         let count = self.plan.len();
-        Some(format!(
-            "FAULTS ON PURPOSE: from now on {count} faults of the scenario lie in wait"
-        ))
+        Some(format!("FAULTS ON PURPOSE: from now on {count} faults of the scenario lie in wait"))
     }
 
     /// First strikes since the last call, in words.
@@ -69,9 +61,7 @@ impl Injection {
     pub(crate) fn outcome(&self) -> Vec<Injected> {
         let counts = self.struck.as_ref().map_or(Vec::new(), Struck::counts);
         let faults = self.plan.iter().cloned().zip(counts);
-        faults
-            .map(|(fault, struck)| Injected { fault, struck })
-            .collect()
+        faults.map(|(fault, struck)| Injected { fault, struck }).collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Kinds of tests, rules and verdict: drives a workload through the engine in a world.
 //!
-//! The same test runs on real storage and in virtual time. Its inputs are a world, a plan and a listener.
+//! The same test runs on real storage and in virtual time. Its inputs are a world, a plan and a
+//! listener.
 //!
 //! ```text
 //!   plan --> places --> creation --> server --> sessions, sampling --> server closed --> verification --> result
@@ -18,8 +19,10 @@
 //! | [`rules`] | rules and verdict |
 //! | [`result`] | the result in its written form |
 //!
-//! Beside them: [`plan`] and [`goal`], the inputs; [`precision`], when a prediction knows enough; [`progress`], [`live`] and [`sampling`], the progress; `hanging`, [`stops`], [`pulse`],
-//! [`injection`], [`phase_io`] and `naming`, layers between engine and world; [`error`], why a test cannot run.
+//! Beside them: [`plan`] and [`goal`], the inputs; [`precision`], when a prediction knows enough;
+//! [`progress`], [`live`] and [`sampling`], the progress; `hanging`, [`stops`], [`pulse`],
+//! [`injection`], [`phase_io`] and `naming`, layers between engine and world; [`error`], why a test
+//! cannot run.
 
 pub mod copies;
 pub mod error;

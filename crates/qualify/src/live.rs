@@ -29,7 +29,8 @@ pub struct Gauge {
 const WINDOW: Span = Span::seconds(1);
 
 impl Gauge {
-    /// A gauge for a collection of `plan` that lasts for `duration` from `begin` and must achieve `target`.
+    /// A gauge for a collection of `plan` that lasts for `duration` from `begin` and must achieve
+    /// `target`.
     pub fn new(begin: Time, duration: Span, plan: &Plan, target: Option<Target>) -> Self {
         let instances = plan.instances.iter().enumerate();
         let databases = instances.flat_map(|(log, instance)| {
@@ -141,10 +142,7 @@ mod tests {
     #[test]
     fn nothing_passes_before_it_was_judged_or_while_nothing_is_read() {
         let (board, plan) = (MeterBoard::new(2, 2), plan());
-        let target = Target {
-            io_per_s: 1_000.0,
-            headroom_percent: 20,
-        };
+        let target = Target { io_per_s: 1_000.0, headroom_percent: 20 };
         let mut gauge = Gauge::new(Time::ZERO, Span::seconds(60), &plan, Some(target));
         let read = || board.database(1, |m| &mut m.reads, 4_096, Span::millis(2));
         read();
@@ -153,10 +151,7 @@ mod tests {
         assert_eq!((live.io_per_s_mean, live.io_per_s_min), (0.25, Some(950.0)));
         assert_eq!(live.databases[0].read, None);
         assert_eq!(live.databases[1].read, Some(Span::millis(2)));
-        gauge.judged(SoFar {
-            passes: Some(true),
-            ..SoFar::default()
-        });
+        gauge.judged(SoFar { passes: Some(true), ..SoFar::default() });
         board.with(|meters| meters.databases[1].reads.close_interval());
         let passes =
             |gauge: &mut Gauge, seconds| gauge.read(at(seconds), &board, false).so_far.passes;

@@ -1,7 +1,8 @@
-//! Requests to the volume that never complete: an open, a rename, a directory sync on a file system that has stopped answering.
+//! Requests to the volume that never complete: an open, a rename, a directory sync on a file system
+//! that has stopped answering.
 //!
-//! They hang like I/O, with the same effect: a log cannot roll, a database cannot grow. So a volume in front of the world's own
-//! remembers pending requests for [`crate::hanging`] to check.
+//! They hang like I/O, with the same effect: a log cannot roll, a database cannot grow. So a volume
+//! in front of the world's own remembers pending requests for [`crate::hanging`] to check.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -90,11 +91,7 @@ impl NameRecorder {
         note: impl FnOnce(&Result<T, VolumeError>) + 'static,
     ) -> Answer<T> {
         let number = self.next.replace(self.next.get() + 1);
-        let asking = Waiting {
-            since: self.clock.now(),
-            what,
-            path: path.to_owned(),
-        };
+        let asking = Waiting { since: self.clock.now(), what, path: path.to_owned() };
         self.waiting.borrow_mut().insert(number, asking);
         let (answering, watched) = answer(self.spawner.tasks());
         let waiting = Rc::clone(&self.waiting);
@@ -111,10 +108,7 @@ impl NameRecorder {
 impl Volume for NameRecorder {
     fn open(&self, path: &Path, mode: OpenMode) -> Answer<FileId> {
         let opened = Rc::clone(&self.opened);
-        let own = Opened {
-            path: path.to_owned(),
-            lanes: self.stops.lanes_of(path),
-        };
+        let own = Opened { path: path.to_owned(), lanes: self.stops.lanes_of(path) };
         let asked = self.inner.open(path, mode);
         self.watch_and("opening", path, asked, move |answer| {
             if let Ok(file) = answer {

@@ -1,7 +1,8 @@
 //! I/O of one phase, by file, counted as it completes.
 //!
-//! The engine counts what sessions cause. A backup's writes, a restore, a replay and a checksum have no counters there, so they are
-//! counted where every I/O passes: in front of the disk. Log files are counted together, folder by folder.
+//! The engine counts what sessions cause. A backup's writes, a restore, a replay and a checksum
+//! have no counters there, so they are counted where every I/O passes: in front of the disk. Log
+//! files are counted together, folder by folder.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -31,12 +32,7 @@ pub struct PhaseMeters {
 impl PhaseMeters {
     /// A phase that begins now.
     pub(crate) fn begin(phase: PhaseName, now: Time) -> Self {
-        Self {
-            phase,
-            began: now,
-            ended: now,
-            streams: BTreeMap::new(),
-        }
+        Self { phase, began: now, ended: now, streams: BTreeMap::new() }
     }
 
     /// The phase ends.
@@ -132,14 +128,8 @@ mod tests {
         let one = |path: &str| subject(Path::new(path)).display().to_string();
         assert_eq!(one("/log/edb0000001F.log"), "/log/edb*.log");
         assert_eq!(one("/log/edbtmp.log"), "/log/edb*.log");
-        assert_eq!(
-            one("/b/brunt-backup-2-edb00007.log-making"),
-            "/b/brunt-backup-2-edb*.log"
-        );
-        assert_eq!(
-            one("/b/brunt-backup-1-DB1.edb-making"),
-            "/b/brunt-backup-1-DB1.edb"
-        );
+        assert_eq!(one("/b/brunt-backup-2-edb00007.log-making"), "/b/brunt-backup-2-edb*.log");
+        assert_eq!(one("/b/brunt-backup-1-DB1.edb-making"), "/b/brunt-backup-1-DB1.edb");
         assert_eq!(one("/log/edb.chk"), "/log/edb.chk");
         assert_eq!(one("/db/mail.edb"), "/db/mail.edb");
         assert_eq!(stream(Path::new("a"), Op::Trim), None);

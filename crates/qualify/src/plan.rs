@@ -1,7 +1,8 @@
 //! The plan of a test: a scenario with every default filled in, independent of files and clocks.
 //!
-//! The reader of scenarios makes a [`Plan`], and everything here works from it. The functions at the end translate the plan for the
-//! engine. They are the only place where figures of a profile become options of the engine.
+//! The reader of scenarios makes a [`Plan`], and everything here works from it. The functions at
+//! the end translate the plan for the engine. They are the only place where figures of a profile
+//! become options of the engine.
 
 use std::path::PathBuf;
 
@@ -46,7 +47,8 @@ pub struct Plan {
     pub duration: Span,
     /// Minimum time that sessions run before the collection.
     pub warm_up_min: Span,
-    /// Minimum volume that is written before the collection, as a multiple of the size of all databases.
+    /// Minimum volume that is written before the collection, as a multiple of the size of all
+    /// databases.
     pub precondition: f64,
     /// Sessions in the pool; with [`Self::tune`], where the search for their number begins.
     pub sessions: u32,
@@ -74,7 +76,8 @@ pub struct Plan {
     pub copy_to: Option<PathBuf>,
     /// Whether the backup is restored.
     pub restores: bool,
-    /// Copies of each database, including its own; the logs are read once for each of the others that is not in [`Self::passive`].
+    /// Copies of each database, including its own; the logs are read once for each of the others
+    /// that is not in [`Self::passive`].
     pub copies: u32,
     /// Passive copies of instances, which follow them during the test.
     pub passive: Vec<CopyPlan>,
@@ -94,7 +97,8 @@ pub struct Plan {
     pub instances: Vec<InstancePlan>,
     /// Injected faults, active once the databases are open; a test with faults never qualifies.
     pub faults: Vec<Fault>,
-    /// How well a prediction must know its figures to stop early; `None`: it runs for its whole length. Tests on real storage do.
+    /// How well a prediction must know its figures to stop early; `None`: it runs for its whole
+    /// length. Tests on real storage do.
     pub precision: Option<Precision>,
     /// What an interrupted run has done of this test, if it carries one on.
     pub carried: Option<Carried>,
@@ -239,27 +243,29 @@ pub struct DatabasePlan {
 
 /// Maximum of page-fault stalls per second.
 ///
-/// Source: the failure text of Jetstress 2013, "should be not higher than 1" (exchangemaster.wordpress.com, July 2017).
+/// Source: the failure text of Jetstress 2013, "should be not higher than 1"
+/// (exchangemaster.wordpress.com, July 2017).
 const STALLS_PER_S: f64 = 1.0;
 
 /// Log files that a recovery test replays. Source: `LogFilesToReplay` of Jetstress 2013.
 pub const LOGS: u32 = 500;
 
-/// Reads that the slowest hundredth of operations may need besides a log write. Our choice: a record, its body, and an index entry.
+/// Reads that the slowest hundredth of operations may need besides a log write. Our choice: a
+/// record, its body, and an index entry.
 const TAIL_READS: u64 = 3;
 
-/// Computing time of an operation in virtual worlds. Assumed: only the order of magnitude matters next to storage.
+/// Computing time of an operation in virtual worlds. Assumed: only the order of magnitude matters
+/// next to storage.
 const OPERATION_COST: Span = Span::micros(25);
 
-/// How long a lazy commit may wait in the log buffer. In ESE the caller decides; the value of Jetstress is unknown. In all but idle
-/// tests a hard commit of another session comes first, so it hardly matters.
+/// How long a lazy commit may wait in the log buffer. In ESE the caller decides; the value of
+/// Jetstress is unknown. In all but idle tests a hard commit of another session comes first, so it
+/// hardly matters.
 const LAZY_WAIT: Span = Span::millis(100);
 
 /// The pace of background maintenance in a version that has none.
-const MAINTENANCE: Maintenance = Maintenance {
-    batch: ByteSize::kib(256),
-    sleep: Span::millis(100),
-};
+const MAINTENANCE: Maintenance =
+    Maintenance { batch: ByteSize::kib(256), sleep: Span::millis(100) };
 
 /// Minimum number of samples, also in a short test.
 const SAMPLES_MIN: u64 = 10;
@@ -268,7 +274,8 @@ const SAMPLES_MIN: u64 = 10;
 const LOG_BUFFER_UNIT: u64 = 512;
 
 impl EnginePlan {
-    /// The settings of `profile` for `instances` instances. The log buffer is cut to one log file, as the engine does.
+    /// The settings of `profile` for `instances` instances. The log buffer is cut to one log file,
+    /// as the engine does.
     pub fn of(profile: &Profile, instances: u64) -> Self {
         let all = |size: ByteSize| ByteSize::bytes(size.get() * instances);
         Self {
@@ -339,16 +346,16 @@ impl Limits {
 }
 
 impl Plan {
-    /// Copies of each database, its own among them: those that `copies` counts, or that follow an instance, if these are more.
+    /// Copies of each database, its own among them: those that `copies` counts, or that follow an
+    /// instance, if these are more.
     pub fn copies_of_each(&self) -> u32 {
         let follow = |of| self.passive.iter().filter(|copy| copy.of == of).count();
         let most = (0..self.instances.len()).map(follow).max().unwrap_or(0);
-        self.copies
-            .max(1 + u32::try_from(most).expect("few copies"))
+        self.copies.max(1 + u32::try_from(most).expect("few copies"))
     }
 
-    /// A one-hour performance test with the defaults of `version`, in a closed loop of one session over `instances`. Every field
-    /// can be changed.
+    /// A one-hour performance test with the defaults of `version`, in a closed loop of one session
+    /// over `instances`. Every field can be changed.
     pub fn new(version: Version, instances: Vec<InstancePlan>) -> Self {
         let profile = version.profile();
         Self {
@@ -397,7 +404,8 @@ impl Plan {
         self.instances.iter().flat_map(|plan| &plan.databases)
     }
 
-    /// The number of sessions must be a multiple of this, because it is counted per instance or per database.
+    /// The number of sessions must be a multiple of this, because it is counted per instance or per
+    /// database.
     pub fn session_unit(&self) -> u32 {
         let count = match self.session_scope {
             SessionScope::Server => 1,
@@ -439,7 +447,8 @@ impl Plan {
         }
     }
 
-    /// The pace of background maintenance, if it is enabled. A new pass begins a day after the previous one ended.
+    /// The pace of background maintenance, if it is enabled. A new pass begins a day after the
+    /// previous one ended.
     pub fn throttle(&self) -> Option<Throttle> {
         let is_scanned = self.engine.background_maintenance && self.kind.has_limits();
         is_scanned.then_some(Throttle {

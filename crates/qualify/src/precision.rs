@@ -1,7 +1,8 @@
 //! When a prediction knows enough: its figures with their intervals, and the rule that stops it.
 //!
-//! A prediction has two halves with seeds of their own. After ten minutes, and then after every quarter more, its figures are estimated
-//! from ten batches, five of each half ([`brunt_stats::batch_means`]). It stops when all of these hold twice in a row:
+//! A prediction has two halves with seeds of their own. After ten minutes, and then after every
+//! quarter more, its figures are estimated from ten batches, five of each half
+//! ([`brunt_stats::batch_means`]). It stops when all of these hold twice in a row:
 //!
 //! ```text
 //!   batches   a batch is longer than the cycles of the caches
@@ -10,8 +11,8 @@
 //!   width     the 95 % intervals are as narrow as the scenario wants: rates, and three times as wide, latencies
 //! ```
 //!
-//! A rule that stops as soon as intervals are narrow stops too often where they are narrow by chance. It is judged seldom, and twice,
-//! so that the intervals hold.
+//! A rule that stops as soon as intervals are narrow stops too often where they are narrow by
+//! chance. It is judged seldom, and twice, so that the intervals hold.
 //!
 //! docs/models/precision.md says how often the intervals hold the true value.
 
@@ -50,10 +51,7 @@ impl Default for Precision {
 impl Precision {
     /// Rates known to `share`, latencies to three times that.
     pub fn of_rates(share: f64) -> Self {
-        Self {
-            rates: share,
-            latencies: LATENCIES * share,
-        }
+        Self { rates: share, latencies: LATENCIES * share }
     }
 }
 
@@ -100,10 +98,7 @@ impl Moment {
         let io = |latencies: &Latencies| {
             let count = latencies.count() as f64;
             let mean = latencies.mean().map_or(0.0, Span::as_millis);
-            Io {
-                count,
-                took_ms: count * mean,
-            }
+            Io { count, took_ms: count * mean }
         };
         let whole = &recorded.whole;
         Self {
@@ -140,40 +135,24 @@ struct Figure {
 
 const fn rate(name: &'static str, part: fn(&Moment) -> Part) -> Figure {
     let is_rate = true;
-    Figure {
-        name,
-        is_rate,
-        part,
-    }
+    Figure { name, is_rate, part }
 }
 
 const fn latency(name: &'static str, part: fn(&Moment) -> Part) -> Figure {
     let is_rate = false;
-    Figure {
-        name,
-        is_rate,
-        part,
-    }
+    Figure { name, is_rate, part }
 }
 
 const fn per_second(moment: &Moment, count: f64) -> Part {
-    Part {
-        sum: count,
-        weight: moment.seconds,
-    }
+    Part { sum: count, weight: moment.seconds }
 }
 
 const fn mean(io: &Io) -> Part {
-    Part {
-        sum: io.took_ms,
-        weight: io.count,
-    }
+    Part { sum: io.took_ms, weight: io.count }
 }
 
 const FIGURES: [Figure; 7] = [
-    rate("database I/O", |m| {
-        per_second(m, m.reads.count + m.writes.count)
-    }),
+    rate("database I/O", |m| per_second(m, m.reads.count + m.writes.count)),
     rate("database reads", |m| per_second(m, m.reads.count)),
     rate("database writes", |m| per_second(m, m.writes.count)),
     rate("log writes", |m| per_second(m, m.log_writes.count)),
@@ -239,16 +218,14 @@ impl Estimate {
         let seconds: f64 = halves.first()?.iter().map(|moment| moment.seconds).sum();
         let count = BATCHES.checked_div(halves.len())?;
         (shortest >= count).then(|| Self {
-            figures: FIGURES
-                .iter()
-                .filter_map(|one| known(one, halves, count))
-                .collect(),
+            figures: FIGURES.iter().filter_map(|one| known(one, halves, count)).collect(),
             batch: Span::from_seconds(seconds / count as f64),
             length: Span::from_seconds(seconds),
         })
     }
 
-    /// Why the prediction goes on, where batches must be longer than `cycle`; `None` when it knows enough.
+    /// Why the prediction goes on, where batches must be longer than `cycle`; `None` when it knows
+    /// enough.
     pub fn lacks(&self, precision: Precision, cycle: Span) -> Option<String> {
         if self.batch < cycle {
             let seconds = grouped(cycle.0.div_euclid(1_000_000_000));
@@ -262,10 +239,7 @@ impl Estimate {
             }
             if let Some(percent) = one.notable(one.apart, precision) {
                 let percent = percent.abs();
-                return Some(format!(
-                    "{} depends on the seed ({percent:.1} %)",
-                    one.in_words()
-                ));
+                return Some(format!("{} depends on the seed ({percent:.1} %)", one.in_words()));
             }
         }
         let wide = |one: &&Known| one.relative() > one.wanted(precision);
@@ -289,10 +263,7 @@ impl Stopping {
     /// For samples of this length.
     pub fn new(interval: Span) -> Self {
         let samples = LENGTH_MIN.0.div_ceil(interval.0.max(1));
-        Self {
-            due: usize::try_from(samples).unwrap_or(usize::MAX),
-            held: false,
-        }
+        Self { due: usize::try_from(samples).unwrap_or(usize::MAX), held: false }
     }
 
     /// Whether it is judged after this many samples.
@@ -324,9 +295,7 @@ fn known(figure: &Figure, halves: &[&[Moment]], count: usize) -> Option<Known> {
     let all: Vec<Vec<Part>> = series.iter().map(|one| batches(one, count)).collect();
     let spread = ratio(&all)?;
     // Those samples that fill no batch count, too.
-    let mean = Part::of(&series.concat())
-        .ratio()
-        .filter(|mean| *mean > 0.0)?;
+    let mean = Part::of(&series.concat()).ratio().filter(|mean| *mean > 0.0)?;
     let part = |from: usize, to: usize| {
         let parts = all.iter().map(|one| one[from..to].to_vec());
         ratio(&parts.collect::<Vec<_>>())
@@ -334,14 +303,10 @@ fn known(figure: &Figure, halves: &[&[Moment]], count: usize) -> Option<Known> {
     let middle = count.div_euclid(2);
     let (early, late) = (part(0, middle)?, part(middle, count)?);
     let apart = match &all[..] {
-        [first, second] => less(
-            ratio(std::slice::from_ref(second))?,
-            ratio(std::slice::from_ref(first))?,
-        ),
-        _ => Interval {
-            mean: 0.0,
-            half: 0.0,
-        },
+        [first, second] => {
+            less(ratio(std::slice::from_ref(second))?, ratio(std::slice::from_ref(first))?)
+        }
+        _ => Interval { mean: 0.0, half: 0.0 },
     };
     Some(Known {
         name: figure.name,
@@ -351,10 +316,7 @@ fn known(figure: &Figure, halves: &[&[Moment]], count: usize) -> Option<Known> {
             // It holds what each seed says.
             half: spread.half.max(apart.mean.abs() / 2.0),
         },
-        of_halves: series
-            .iter()
-            .filter_map(|one| Part::of(one).ratio())
-            .collect(),
+        of_halves: series.iter().filter_map(|one| Part::of(one).ratio()).collect(),
         drift: less(late, early),
         apart,
     })
@@ -362,14 +324,11 @@ fn known(figure: &Figure, halves: &[&[Moment]], count: usize) -> Option<Known> {
 
 /// The difference of two independent figures.
 fn less(one: Interval, other: Interval) -> Interval {
-    Interval {
-        mean: one.mean - other.mean,
-        half: one.half.hypot(other.half),
-    }
+    Interval { mean: one.mean - other.mean, half: one.half.hypot(other.half) }
 }
 
-/// The cycle of the engine's cache, from what was collected so far: how long it takes to use up the frames that one freeing makes
-/// available.
+/// The cycle of the engine's cache, from what was collected so far: how long it takes to use up the
+/// frames that one freeing makes available.
 pub fn engine_cycle(plan: &Plan, servers: usize, moments: &[Moment]) -> Span {
     let engine = &plan.engine;
     let freed = f64::from(plan.frames()) * f64::from(engine.stop_percent - engine.start_percent);
@@ -378,15 +337,11 @@ pub fn engine_cycle(plan: &Plan, servers: usize, moments: &[Moment]) -> Span {
     cycle(freed / 100.0, each, moments)
 }
 
-/// The cycle of a write cache of an array that is flushed from its high mark to its low one, `between` bytes apart, with all writes of
-/// all servers spread over `arrays` of them.
+/// The cycle of a write cache of an array that is flushed from its high mark to its low one,
+/// `between` bytes apart, with all writes of all servers spread over `arrays` of them.
 pub fn flush_cycle(between: ByteSize, arrays: usize, moments: &[Moment]) -> Span {
     let written: f64 = moments.iter().map(|moment| moment.written).sum();
-    cycle(
-        between.get() as f64,
-        written / arrays.max(1) as f64,
-        moments,
-    )
+    cycle(between.get() as f64, written / arrays.max(1) as f64, moments)
 }
 
 /// How long it takes to use up `amount`, when `used` of it were used during `moments`.
@@ -409,8 +364,9 @@ mod tests {
     const RATE: f64 = 100.0;
     const LATENCY_MS: f64 = 8.0;
 
-    /// A system whose load and latency scatter by `scatter`, each sample like the one before by `like`. Rate and latency are those of
-    /// the constants; `drift` is added to the latency in each hour, as a share.
+    /// A system whose load and latency scatter by `scatter`, each sample like the one before by
+    /// `like`. Rate and latency are those of the constants; `drift` is added to the latency in each
+    /// hour, as a share.
     struct System {
         normal: Box<dyn FnMut() -> f64>,
         deviation: [f64; 2],
@@ -441,9 +397,7 @@ mod tests {
             for deviation in &mut self.deviation {
                 *deviation = self.like * *deviation + rest * (self.normal)();
             }
-            let [rate, latency] = self
-                .deviation
-                .map(|deviation| 1.0 + self.scatter * deviation);
+            let [rate, latency] = self.deviation.map(|deviation| 1.0 + self.scatter * deviation);
             self.samples += 1.0;
             let latency = latency + self.drift * self.samples / 240.0;
             let io = |rate_per_s: f64| Io {
@@ -487,7 +441,8 @@ mod tests {
         [2 * seed, 2 * seed + 1].map(|seed| System::new(seed, like, scatter))
     }
 
-    /// The seeds are fixed, so the counts are, too. docs/models/precision.md has this for a whole system.
+    /// The seeds are fixed, so the counts are, too. docs/models/precision.md has this for a whole
+    /// system.
     #[test]
     fn intervals_hold_the_true_value_under_the_stopping_rule() {
         for (like, scatter) in [(0.0, 0.04), (0.0, 0.05), (0.5, 0.03)] {
@@ -516,23 +471,13 @@ mod tests {
     fn it_goes_on_until_every_condition_holds() {
         let steady = |cycle| stopped(&mut halves(1, 0.0, 0.01), cycle);
         let (estimate, lacked) = steady(Span::ZERO);
-        assert_eq!(
-            estimate.unwrap().length,
-            Span::seconds(750),
-            "twice in a row"
-        );
+        assert_eq!(estimate.unwrap().length, Span::seconds(750), "twice in a row");
         assert_eq!(lacked, "");
         let (estimate, lacked) = steady(Span::seconds(360));
         assert!(estimate.unwrap().length >= Span::seconds(1_800));
-        assert_eq!(
-            lacked,
-            "a tenth of the time is shorter than the caches' cycle of 360 s"
-        );
+        assert_eq!(lacked, "a tenth of the time is shorter than the caches' cycle of 360 s");
         let (none, lacked) = stopped(&mut halves(1, 0.9, 0.3), Span::ZERO);
-        assert!(
-            none.is_none() && lacked.contains(" is known to "),
-            "{lacked}"
-        );
+        assert!(none.is_none() && lacked.contains(" is known to "), "{lacked}");
         let mut drifting = halves(1, 0.0, 0.01);
         drifting.iter_mut().for_each(|half| half.drift = 0.5);
         let (none, lacked) = stopped(&mut drifting, Span::ZERO);
@@ -550,19 +495,12 @@ mod tests {
         second.samples = 24_000.0;
         second.drift = 0.0005;
         let (none, lacked) = stopped(&mut [first, second], Span::ZERO);
-        assert!(
-            none.is_none() && lacked.contains("depends on the seed ("),
-            "{lacked}"
-        );
+        assert!(none.is_none() && lacked.contains("depends on the seed ("), "{lacked}");
     }
 
     #[test]
     fn cycles_follow_from_what_was_used() {
-        let moments = [Moment {
-            seconds: 100.0,
-            written: 1e9,
-            ..Moment::default()
-        }];
+        let moments = [Moment { seconds: 100.0, written: 1e9, ..Moment::default() }];
         let cycle = flush_cycle(ByteSize::bytes(200_000_000), 2, &moments);
         assert_eq!(cycle, Span::seconds(40));
         assert_eq!(flush_cycle(ByteSize::bytes(0), 1, &moments), Span::ZERO);

@@ -1,10 +1,11 @@
 //! News of a run while it goes on, and the request to stop it.
 //!
-//! A run knows no terminal and no file. It calls a [`Listener`] with news. The program draws bars or prints lines, reads the
-//! kernel's counters when the collection begins and ends, and writes the test log.
+//! A run knows no terminal and no file. It calls a [`Listener`] with news. The program draws bars
+//! or prints lines, reads the kernel's counters when the collection begins and ends, and writes the
+//! test log.
 //!
-//! A run folder keeps the news in `news.jsonl`: a head that names [`NEWS_SCHEMA`], then one [`NewsLine`] per line. [`Thinned`]
-//! leaves out frequent progress reports.
+//! A run folder keeps the news in `news.jsonl`: a head that names [`NEWS_SCHEMA`], then one
+//! [`NewsLine`] per line. [`Thinned`] leaves out frequent progress reports.
 
 pub(crate) mod in_json;
 mod state;
@@ -24,7 +25,8 @@ use crate::goal::Target;
 use crate::phases::places::Kept;
 use crate::sampling::Recorded;
 
-/// Name and version of the stream of news. Kinds of news and their fields are only added; a reader skips unknown ones.
+/// Name and version of the stream of news. Kinds of news and their fields are only added; a reader
+/// skips unknown ones.
 pub const NEWS_SCHEMA: &str = "brunt.news/1";
 
 /// An event of a run. In JSON `news` names its kind, and field names end in their unit.
@@ -250,7 +252,8 @@ impl News {
     }
 }
 
-/// Thins out a stream: keeps the first of consecutive progress reports of a kind, and then one per interval.
+/// Thins out a stream: keeps the first of consecutive progress reports of a kind, and then one per
+/// interval.
 #[derive(Debug)]
 pub struct Thinned {
     every: Span,
@@ -266,9 +269,8 @@ impl Thinned {
     /// Whether to keep `news`.
     pub fn keeps(&mut self, at: Time, news: &News) -> bool {
         let kind = mem::discriminant(news);
-        let is_repeated = self
-            .last
-            .is_some_and(|(last, since)| last == kind && at < since + self.every);
+        let is_repeated =
+            self.last.is_some_and(|(last, since)| last == kind && at < since + self.every);
         let keeps = !(news.is_progress() && is_repeated);
         if keeps {
             self.last = Some((kind, at));
@@ -287,12 +289,14 @@ pub trait Listener {
         crate::phases::run::TELL
     }
 
-    /// Whether the figures are known well enough: then a prediction ends its collection with the running sample.
+    /// Whether the figures are known well enough: then a prediction ends its collection with the
+    /// running sample.
     fn has_enough(&self) -> bool {
         false
     }
 
-    /// Called with the rows of a closed sample. Must return soon as well. A listener without tables ignores them.
+    /// Called with the rows of a closed sample. Must return soon as well. A listener without tables
+    /// ignores them.
     fn recorded(&self, _: &Recorded) {}
 }
 
@@ -304,8 +308,8 @@ impl Listener for Silence {
     fn tell(&self, _: Time, _: &News) {}
 }
 
-/// A request to end a run early, with a report. Any thread may ask, and signal handlers may set the underlying flag. A clone is
-/// another handle.
+/// A request to end a run early, with a report. Any thread may ask, and signal handlers may set the
+/// underlying flag. A clone is another handle.
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
     asked: Arc<AtomicBool>,
@@ -327,20 +331,14 @@ impl Stop {
 
     /// A stop that is asked for with this one, or by setting `flag`.
     pub(crate) fn or(&self, flag: &Arc<AtomicBool>) -> Self {
-        Self {
-            or: Some(Arc::clone(flag)),
-            ..self.clone()
-        }
+        Self { or: Some(Arc::clone(flag)), ..self.clone() }
     }
 }
 
 impl From<Arc<AtomicBool>> for Stop {
     /// Setting `flag` asks for a stop.
     fn from(flag: Arc<AtomicBool>) -> Self {
-        Self {
-            asked: flag,
-            or: None,
-        }
+        Self { asked: flag, or: None }
     }
 }
 
@@ -354,14 +352,9 @@ mod tests {
         let (done, total) = (ByteSize::mib(3), ByteSize::gib(70_000));
         let took = Span::nanos(86_400_123_456_789);
         vec![
-            News::Note {
-                text: "two\nlines".to_owned(),
-            },
+            News::Note { text: "two\nlines".to_owned() },
             News::Databases {
-                open: vec![Kept {
-                    size: total,
-                    made: "2026-11-23 04:25:09".to_owned(),
-                }],
+                open: vec![Kept { size: total, made: "2026-11-23 04:25:09".to_owned() }],
                 create: vec![done, total],
             },
             News::Creating { done, total },
@@ -369,29 +362,11 @@ mod tests {
             News::Surveying { records: u64::MAX },
             News::Waiting { left: took },
             News::Dispatching,
-            News::WarmingUp {
-                filled: done,
-                wanted: total,
-            },
-            News::Settling {
-                share: 0.5,
-                what: "the checkpoint".to_owned(),
-                at_most: None,
-            },
-            News::Settling {
-                share: 0.75,
-                what: "the checkpoint".to_owned(),
-                at_most: Some(took),
-            },
-            News::WarmedUp {
-                filled: done,
-                cache: total,
-                took,
-            },
-            News::Tuning {
-                trial: 1,
-                sessions: 8,
-            },
+            News::WarmingUp { filled: done, wanted: total },
+            News::Settling { share: 0.5, what: "the checkpoint".to_owned(), at_most: None },
+            News::Settling { share: 0.75, what: "the checkpoint".to_owned(), at_most: Some(took) },
+            News::WarmedUp { filled: done, cache: total, took },
+            News::Tuning { trial: 1, sessions: 8 },
             News::Tried(Trial {
                 sessions: 8,
                 is_paced: true,
@@ -403,10 +378,7 @@ mod tests {
             }),
             News::Tuned {
                 sessions: 19,
-                target: Some(Target {
-                    io_per_s: 1_900.5,
-                    headroom_percent: 0,
-                }),
+                target: Some(Target { io_per_s: 1_900.5, headroom_percent: 0 }),
                 tuning: Tuning::default(),
             },
             News::CollectionStarted,
@@ -436,9 +408,7 @@ mod tests {
     fn every_kind_of_news_is_read_as_it_was_written() {
         let mut kinds = BTreeSet::new();
         for news in all() {
-            let at = Timestamp {
-                unix_seconds: 1_795_406_709,
-            };
+            let at = Timestamp { unix_seconds: 1_795_406_709 };
             let line = NewsLine { at, news };
             let text = serde_json::to_string(&line).unwrap();
             assert!(!text.contains('\n'), "{text}");
@@ -454,10 +424,7 @@ mod tests {
     fn names_and_units_are_kept() {
         let line = NewsLine {
             at: Timestamp::default(),
-            news: News::Created {
-                total: ByteSize::mib(1),
-                took: Span::millis(1_500),
-            },
+            news: News::Created { total: ByteSize::mib(1), took: Span::millis(1_500) },
         };
         assert_eq!(
             serde_json::to_string(&line).unwrap(),
@@ -471,9 +438,7 @@ mod tests {
         let mut keeps =
             |seconds, news: &News| thinned.keeps(Time::ZERO + Span::seconds(seconds), news);
         let testing = News::Testing(Live::default());
-        let note = News::Note {
-            text: String::new(),
-        };
+        let note = News::Note { text: String::new() };
         assert_eq!(
             [0, 1, 14, 15, 16, 30].map(|at| keeps(at, &testing)),
             [true, false, false, true, false, true]

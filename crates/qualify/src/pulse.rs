@@ -1,15 +1,17 @@
 //! The program's own pulse: when it did not run.
 //!
-//! A signal, a frozen control group, a virtual machine that is paused or moved, a machine that is suspended: the program stands still,
-//! and afterwards every I/O in flight looks as slow as that, and the rate as low. So whoever waits says when it will be woken, and
-//! whoever is woken much later has found a gap:
+//! A signal, a frozen control group, a virtual machine that is paused or moved, a machine that is
+//! suspended: the program stands still, and afterwards every I/O in flight looks as slow as that,
+//! and the rate as low. So whoever waits says when it will be woken, and whoever is woken much
+//! later has found a gap:
 //!
 //! ```text
 //!   beat    │ │ │ │ │                            │ │ │ │
 //!                     <----------- gap --------->
 //! ```
 //!
-//! While a machine is suspended its monotonic clock stands, so nothing looks slow; the clock says how long that was.
+//! While a machine is suspended its monotonic clock stands, so nothing looks slow; the clock says
+//! how long that was.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -17,7 +19,8 @@ use std::rc::Rc;
 use brunt_units::{Span, Time};
 use brunt_world::Clock;
 
-/// A gap is longer than this. Shorter ones are in the rule about late tasks ([`crate::rules::tester`]).
+/// A gap is longer than this. Shorter ones are in the rule about late tasks
+/// ([`crate::rules::tester`]).
 pub const GAP: Span = Span::seconds(1);
 
 /// The times in which the program did not run.
@@ -55,10 +58,7 @@ impl Standstill {
     pub(crate) fn and(self, other: Self, later: Span) -> Self {
         let count = self.count + other.count;
         let longer = match other.longest > self.longest {
-            true => Self {
-                after: later + other.after,
-                ..other
-            },
+            true => Self { after: later + other.after, ..other },
             false => self,
         };
         Self { count, ..longer }

@@ -1,12 +1,14 @@
 //! Samples: the engine's counters in each interval of the collection, and the totals.
 //!
-//! The engine counts; a [`Sampler`] closes the intervals on a grid. It keeps one line of each interval for the whole server. Of
-//! each stream it keeps only what rules need: the worst sample, and how many were over the limit. So memory does not grow with the
-//! number of instances times the length of the test. Everything else goes to the tables of the run folder, `counters.csv` and the
+//! The engine counts; a [`Sampler`] closes the intervals on a grid. It keeps one line of each
+//! interval for the whole server. Of each stream it keeps only what rules need: the worst sample,
+//! and how many were over the limit. So memory does not grow with the number of instances times the
+//! length of the test. Everything else goes to the tables of the run folder, `counters.csv` and the
 //! latency log, and leaves memory with every sample: [`Recorded`].
 //!
-//! In long tests of many files, histograms of single files are held over several samples, so that the latency log stays below about
-//! [`HISTOGRAMS_MAX`] lines. Those of the whole server are written in every sample.
+//! In long tests of many files, histograms of single files are held over several samples, so that
+//! the latency log stays below about [`HISTOGRAMS_MAX`] lines. Those of the whole server are
+//! written in every sample.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -91,10 +93,7 @@ impl Recorded {
         // A row that holds several samples began with the first of them.
         let back = |written: &str| {
             let before = self.begin.since(Time::ZERO).as_seconds() - written.parse::<f64>().ok()?;
-            Some(format!(
-                "{:.3}",
-                begin.since(Time::ZERO).as_seconds() - before
-            ))
+            Some(format!("{:.3}", begin.since(Time::ZERO).as_seconds() - before))
         };
         let lines = log.lines().filter_map(|line| {
             let (tag, rest) = line.strip_prefix("Tag=")?.split_once(',')?;
@@ -158,11 +157,8 @@ impl Sampler {
     pub fn start(plan: &Plan, now: Time, board: &MeterBoard) -> Self {
         board.with(discard);
         let limits = &plan.limits.latency;
-        let watched = |name: &str, limit| Watched {
-            stream: tag(name),
-            limit,
-            samples: Samples::default(),
-        };
+        let watched =
+            |name: &str, limit| Watched { stream: tag(name), limit, samples: Samples::default() };
         let databases = plan.databases();
         let carried = plan.carried;
         Self {
@@ -170,14 +166,8 @@ impl Sampler {
             recorded_begin: carried.map_or(now, |carried| carried.begin + carried.length),
             closed_at: now,
             series: Series::new(now, plan.sample_interval(), plan.to_collect()),
-            databases: databases
-                .map(|d| watched(&d.name, limits.read_sample))
-                .collect(),
-            logs: plan
-                .instances
-                .iter()
-                .map(|i| watched(&i.name, limits.log_sample))
-                .collect(),
+            databases: databases.map(|d| watched(&d.name, limits.read_sample)).collect(),
+            logs: plan.instances.iter().map(|i| watched(&i.name, limits.log_sample)).collect(),
             operations: vec![OperationLatencies::default(); plan.instances.len()],
             held: Held::new(plan),
             stop: Stop::default(),
@@ -211,8 +201,8 @@ impl Sampler {
         streams.any(|stream| stream.samples.over > 0)
     }
 
-    /// Closes the running interval at `now`, which must be later than its begin. `operations` ended in it, by instance;
-    /// `cache_bytes` are resident.
+    /// Closes the running interval at `now`, which must be later than its begin. `operations` ended
+    /// in it, by instance; `cache_bytes` are resident.
     pub fn close(
         &mut self,
         now: Time,
@@ -227,8 +217,7 @@ impl Sampler {
         counters.add_count(begin, length, PAGE_FAULT_STALLS, whole.stalls);
         counters.add_bytes(begin, length, CACHE, cache_bytes);
         self.series.close_interval(now, whole);
-        self.held
-            .sample_ended((begin, length), &mut self.latency_log);
+        self.held.sample_ended((begin, length), &mut self.latency_log);
         self.closed_at = now;
         Recorded {
             begin,
@@ -249,7 +238,8 @@ impl Sampler {
         (self.stop, self.standstill) = (stop, standstill);
     }
 
-    /// Adds the queues of passive copies, by name, at the end of the interval that is closed at `now`.
+    /// Adds the queues of passive copies, by name, at the end of the interval that is closed at
+    /// `now`.
     pub fn note_queues(&mut self, now: Time, queues: &[(String, [u32; 2])]) {
         let (begin, length) = self.interval(now);
         for (name, logs) in queues {
@@ -344,10 +334,9 @@ impl Sampler {
             }
             self.held.add(&stream, latencies);
         }
-        for (stream, latencies) in [
-            (OPERATION, &all.from_intended_start),
-            (OPERATION_SERVICE, &all.from_actual_start),
-        ] {
+        for (stream, latencies) in
+            [(OPERATION, &all.from_intended_start), (OPERATION_SERVICE, &all.from_actual_start)]
+        {
             let counters = &mut self.counters;
             counters.add(begin, length, stream, &Reading::of(latencies, 0));
             self.latency_log.add(stream, begin, length, latencies);
@@ -389,10 +378,7 @@ impl Held {
         let streams = 3 * plan.databases().count() + 3 * plan.instances.len();
         let samples = plan.duration.0.div_ceil(plan.sample_interval().0);
         Self {
-            every: samples
-                .saturating_mul(streams as u64)
-                .div_ceil(HISTOGRAMS_MAX)
-                .max(1),
+            every: samples.saturating_mul(streams as u64).div_ceil(HISTOGRAMS_MAX).max(1),
             samples: 0,
             since: None,
             streams: BTreeMap::new(),
@@ -571,10 +557,7 @@ pub fn distributions(meters: &Meters, operations: &OperationLatencies) -> Vec<Di
         Distribution::new("database read", &reads),
         Distribution::new("database write", &writes),
         Distribution::new("log write", &log_writes),
-        Distribution::new(
-            "operation, from its intended start",
-            &operations.from_intended_start,
-        ),
+        Distribution::new("operation, from its intended start", &operations.from_intended_start),
     ]
 }
 
@@ -650,10 +633,7 @@ mod tests {
         let interval = plan.sample_interval();
         assert_eq!(db2.worst, Some((MS * 300, interval * 2)));
         assert_eq!(db2.first_over, Some(interval));
-        assert_eq!(
-            (collected.reads[0].worst, collected.reads[0].over),
-            (None, 0)
-        );
+        assert_eq!((collected.reads[0].worst, collected.reads[0].over), (None, 0));
         assert_eq!(collected.log_writes[0].worst, Some((MS, Span::ZERO)));
         assert!(rows.contains(",DB2.read,1,32768,,300."), "{rows}");
         assert!(rows.contains(",Instance-1.log-write,1,4096,,1."), "{rows}");

@@ -1,7 +1,8 @@
 //! Stops: times in which I/O was in flight and none completed.
 //!
-//! A path that fails over, a controller that restarts and a drive that collects garbage stop all I/O for a second or for ten. Means do
-//! not show it: in two hours, a stop holds up one I/O of each session. So completions of each stream are watched one after the other:
+//! A path that fails over, a controller that restarts and a drive that collects garbage stop all
+//! I/O for a second or for ten. Means do not show it: in two hours, a stop holds up one I/O of each
+//! session. So completions of each stream are watched one after the other:
 //!
 //! ```text
 //!   in flight      ──────  ───────────────────────────  ────────
@@ -9,9 +10,10 @@
 //!                            <-------- stop --------->
 //! ```
 //!
-//! Streams are the reads of a database, its writes, and the writes of a log. A device that stops does so for each of its streams, and
-//! a stop of one kind (writes alone) does not hide behind the other. While the program itself did not run ([`crate::pulse`]) nobody
-//! knows what the storage did, so that time counts as no stop.
+//! Streams are the reads of a database, its writes, and the writes of a log. A device that stops
+//! does so for each of its streams, and a stop of one kind (writes alone) does not hide behind the
+//! other. While the program itself did not run ([`crate::pulse`]) nobody knows what the storage
+//! did, so that time counts as no stop.
 
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
@@ -22,8 +24,9 @@ use brunt_world::{Op, Watcher};
 
 use crate::plan::Plan;
 
-/// A longer stop is noted in the test log; this is the limit of the rule. Our choice: storage that stops for a second does so for a little
-/// less as seen from here, because a stream may be idle when it begins (0.97 s at 500 I/Os a second).
+/// A longer stop is noted in the test log; this is the limit of the rule. Our choice: storage that
+/// stops for a second does so for a little less as seen from here, because a stream may be idle
+/// when it begins (0.97 s at 500 I/Os a second).
 pub const NOTED: Span = Span::millis(750);
 
 /// Between a stream and the beginning of a stop, in a remark.
@@ -72,10 +75,7 @@ impl Stop {
 
     /// The same, with a collection of `length` before its own.
     pub(crate) fn later_by(self, length: Span) -> Self {
-        Self {
-            after: length + self.after,
-            ..self
-        }
+        Self { after: length + self.after, ..self }
     }
 }
 
@@ -101,11 +101,7 @@ impl Seen {
         let began = began.max(self.from.get());
         let length = Span(ended.0.saturating_sub(began.0));
         if self.fresh.get().is_none_or(|found| length > found.length) {
-            self.fresh.set(Some(Found {
-                began,
-                length,
-                lane,
-            }));
+            self.fresh.set(Some(Found { began, length, lane }));
         }
     }
 }
@@ -230,10 +226,7 @@ impl Stops {
             return;
         };
         let longest = &self.seen.longest;
-        if longest
-            .get()
-            .is_none_or(|longest| found.length > longest.length)
-        {
+        if longest.get().is_none_or(|longest| found.length > longest.length) {
             longest.set(Some(found));
         }
         if found.length > NOTED && found.began >= self.told_until.get() {
@@ -268,11 +261,7 @@ impl Stops {
         let from = self.seen.from.get();
         let going_on = self.lanes.iter().filter_map(|lane| {
             let began = lane.waits_since()?.max(from);
-            Some(Found {
-                began,
-                length: Span(now.0.saturating_sub(began.0)),
-                lane: lane.number,
-            })
+            Some(Found { began, length: Span(now.0.saturating_sub(began.0)), lane: lane.number })
         });
         let all = going_on.chain(self.seen.longest.get());
         let Some(found) = all.max_by_key(|found| found.length) else {
@@ -305,11 +294,7 @@ mod tests {
         let database = stops.lanes_of(Path::new("db/1.edb"));
         let log = stops.lanes_of(Path::new("log2/E0000000001.log"));
         let lane = |lanes: &Lanes, op| Rc::clone(lanes.of(op).unwrap());
-        [
-            lane(&database, Op::Read),
-            lane(&database, Op::WriteThrough),
-            lane(&log, Op::Sync),
-        ]
+        [lane(&database, Op::Read), lane(&database, Op::WriteThrough), lane(&log, Op::Sync)]
     }
 
     #[test]
@@ -332,10 +317,7 @@ mod tests {
         reads.submitted(at(9_000));
         reads.completed(at(9_100));
         let stop = longest(9_100);
-        assert_eq!(
-            (stop.length, stop.after),
-            (Span::millis(400), Span::millis(500))
-        );
+        assert_eq!((stop.length, stop.after), (Span::millis(400), Span::millis(500)));
         assert_eq!(stop.remark(), "reads of DB1, 0.5 s after the start");
         assert_eq!(Stop::reported(400.0, &stop.remark()), stop);
         assert!(stops.news().is_empty());

@@ -1,4 +1,5 @@
-//! Writes the reports of made-up runs: `cargo run -p brunt-report --example sample_report -- FOLDER`.
+//! Writes the reports of made-up runs: `cargo run -p brunt-report --example sample_report --
+//! FOLDER`.
 
 #[path = "../tests/report/sample/mod.rs"]
 mod sample;

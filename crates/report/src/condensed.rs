@@ -6,8 +6,9 @@
 //!   latency.hlog    the lines of a stream       as one
 //! ```
 //!
-//! Both are tables of a run folder again, with the same totals. Percentiles of merged rows are left out of `counters.csv`, because
-//! they do not follow from those of the parts; those of the whole collection are in the histograms.
+//! Both are tables of a run folder again, with the same totals. Percentiles of merged rows are left
+//! out of `counters.csv`, because they do not follow from those of the parts; those of the whole
+//! collection are in the histograms.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead};
@@ -149,12 +150,7 @@ mod tests {
         let text = String::from_utf8(condensed).unwrap();
         let of_server = |line: &&str| line.contains("database-read");
         let (before, after) = (table(), text.clone());
-        assert!(
-            before
-                .lines()
-                .filter(of_server)
-                .eq(after.lines().filter(of_server))
-        );
+        assert!(before.lines().filter(of_server).eq(after.lines().filter(of_server)));
         assert!(text.contains("\n0.000,30.000,DB1.read,800,26214400,,4.900000,,,,40.000000\n"));
         assert!(text.contains("\n0.000,30.000,host: busy,,,30.000000,,,,,\n"));
         assert!(text.contains("\n30.000,15.000,DB1.read,1,32768,,1.000000,,,,1.000000\n"));

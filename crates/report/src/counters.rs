@@ -1,8 +1,9 @@
 //! `counters.csv`: every stream in every sample, for spreadsheets and scripts.
 //!
-//! One row for each sample and stream: a new stream adds rows, never a column. An empty field means *not measured*, which is not
-//! zero. A stream of one file has no row for a sample in which it had no I/O. Streams of a database or log have names like
-//! `DB1.read`; names of streams of the whole server have no dot, and these have a row in every sample.
+//! One row for each sample and stream: a new stream adds rows, never a column. An empty field means
+//! *not measured*, which is not zero. A stream of one file has no row for a sample in which it had
+//! no I/O. Streams of a database or log have names like `DB1.read`; names of streams of the whole
+//! server have no dot, and these have a row in every sample.
 //!
 //! The table grows piece by piece: the caller takes the new rows and appends them to a file.
 
@@ -35,21 +36,9 @@ impl Counters {
             None => Cell::Nothing,
         };
         let (count, bytes) = (reading.count.into(), reading.bytes.into());
-        let latencies = [
-            reading.mean,
-            reading.p50,
-            reading.p99,
-            reading.p999,
-            reading.max,
-        ]
-        .map(latency);
-        self.row(
-            begin,
-            length,
-            stream,
-            [count, bytes, Cell::Nothing],
-            latencies,
-        );
+        let latencies =
+            [reading.mean, reading.p50, reading.p99, reading.p999, reading.max].map(latency);
+        self.row(begin, length, stream, [count, bytes, Cell::Nothing], latencies);
     }
 
     /// Adds a count of events that have neither bytes nor latency.
@@ -80,19 +69,7 @@ impl Counters {
     ) {
         let begin = Cell::Fixed(begin.since(Time::ZERO).as_seconds(), 3);
         let length = Cell::Fixed(length.as_seconds(), 3);
-        let cells = [
-            begin,
-            length,
-            stream.into(),
-            count,
-            bytes,
-            value,
-            mean,
-            p50,
-            p99,
-            p999,
-            max,
-        ];
+        let cells = [begin, length, stream.into(), count, bytes, value, mean, p50, p99, p999, max];
         csv_row(&mut self.text, &cells);
     }
 

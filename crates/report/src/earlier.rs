@@ -1,7 +1,8 @@
 //! What an interrupted run has recorded, so that another run can carry it on.
 //!
-//! A kill or a lost host may cut each table somewhere else. So there is one point in time until which all of them are taken: the end of
-//! a sample that another sample follows in `counters.csv`, and another histogram of each file in `latency.hlog`.
+//! A kill or a lost host may cut each table somewhere else. So there is one point in time until
+//! which all of them are taken: the end of a sample that another sample follows in `counters.csv`,
+//! and another histogram of each file in `latency.hlog`.
 //!
 //! ```text
 //!   counters.csv    |#####|#####|#####|##
@@ -9,7 +10,8 @@
 //!                               ^ taken until here
 //! ```
 //!
-//! The run that carries it on begins its own tables with these rows and lines, so it can be interrupted and carried on, too.
+//! The run that carries it on begins its own tables with these rows and lines, so it can be
+//! interrupted and carried on, too.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -52,7 +54,8 @@ pub struct Stream {
     pub total: Total,
     /// Its latencies; empty for streams without histograms.
     pub latencies: Latencies,
-    /// Each sample with I/O: its begin, in seconds from that of the collection, and its mean latency in milliseconds.
+    /// Each sample with I/O: its begin, in seconds from that of the collection, and its mean
+    /// latency in milliseconds.
     pub means: Vec<(f64, f64)>,
 }
 
@@ -178,7 +181,8 @@ impl Tables {
         read.map_err(refused(&self.latency_log))
     }
 
-    /// Until when, in seconds from the beginning of the run, both tables are whole; a little later, as times are rounded.
+    /// Until when, in seconds from the beginning of the run, both tables are whole; a little later,
+    /// as times are rounded.
     fn agree_until(&self) -> Result<Option<f64>, ReadError> {
         let mut ends = Vec::new();
         self.counters(Wanted::Samples, |_, row| {
@@ -196,11 +200,7 @@ impl Tables {
         ends.pop();
         held.pop();
         let is_held = |end: &f64| held.iter().any(|held| (held - end).abs() < ROUNDED);
-        Ok(ends
-            .into_iter()
-            .rev()
-            .find(is_held)
-            .map(|end| end + ROUNDED))
+        Ok(ends.into_iter().rev().find(is_held).map(|end| end + ROUNDED))
     }
 }
 

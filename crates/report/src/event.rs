@@ -32,10 +32,7 @@ impl Event {
         text.lines()
             .filter_map(|line| {
                 let (at, text) = line.split_once(' ')?;
-                Some(Self {
-                    at: Timestamp::try_from(at.to_owned()).ok()?,
-                    text: text.to_owned(),
-                })
+                Some(Self { at: Timestamp::try_from(at.to_owned()).ok()?, text: text.to_owned() })
             })
             .collect()
     }

@@ -1,7 +1,8 @@
 //! The folder of one run.
 //!
-//! The name is made of the time and the scenario. The folder is created in one step that fails if the name is taken, so two runs
-//! that begin in the same second get two folders. A run never overwrites the files of another run.
+//! The name is made of the time and the scenario. The folder is created in one step that fails if
+//! the name is taken, so two runs that begin in the same second get two folders. A run never
+//! overwrites the files of another run.
 
 use std::fs;
 use std::io;
@@ -41,16 +42,13 @@ const FILES: [&str; 8] = [
 const NAMESAKES: u32 = 1000;
 
 impl RunFolder {
-    /// Creates the folder `<parent>/<time>-<name>`, or the same with `-2`, `-3` and so on. Characters of `name` that do not belong
-    /// in file names become dashes.
+    /// Creates the folder `<parent>/<time>-<name>`, or the same with `-2`, `-3` and so on.
+    /// Characters of `name` that do not belong in file names become dashes.
     ///
     /// # Errors
     /// [`FolderError`] when the operating system refuses.
     pub fn create(parent: &Path, started: Timestamp, name: &str) -> Result<Self, FolderError> {
-        let refuse = |path: &Path, source| FolderError {
-            path: path.to_owned(),
-            source,
-        };
+        let refuse = |path: &Path, source| FolderError { path: path.to_owned(), source };
         fs::create_dir_all(parent).map_err(|source| refuse(parent, source))?;
         let base = format!("{}-{}", started.for_folder(), plain(name));
         for turn in 1..=NAMESAKES {
@@ -64,10 +62,7 @@ impl RunFolder {
                 Err(error) => return Err(refuse(&path, error)),
             }
         }
-        Err(refuse(
-            &parent.join(base),
-            io::ErrorKind::AlreadyExists.into(),
-        ))
+        Err(refuse(&parent.join(base), io::ErrorKind::AlreadyExists.into()))
     }
 
     /// Creates a folder inside this one, for one part of the run.
@@ -101,7 +96,8 @@ impl RunFolder {
         whole_file::write(&path, bytes).map_err(|source| FolderError { path, source })
     }
 
-    /// Removes the folder of a run that never began. Files that are not part of a run stay, and then so does the folder.
+    /// Removes the folder of a run that never began. Files that are not part of a run stay, and
+    /// then so does the folder.
     pub fn discard(self) {
         for name in FILES {
             // Most of them do not exist.
@@ -130,9 +126,7 @@ mod tests {
     #[test]
     fn two_runs_of_one_second_do_not_meet() {
         let parent = tempfile::tempdir().unwrap();
-        let started = Timestamp {
-            unix_seconds: 1_000_000_000,
-        };
+        let started = Timestamp { unix_seconds: 1_000_000_000 };
         let names: Vec<_> = (0..3)
             .map(|_| RunFolder::create(parent.path(), started, "My Demo/1").unwrap())
             .map(|folder| folder.path().file_name().unwrap().to_owned())

@@ -1,4 +1,5 @@
-//! Names and order of the machine's counters in a report: those of Jetstress first, then those of Linux.
+//! Names and order of the machine's counters in a report: those of Jetstress first, then those of
+//! Linux.
 
 use crate::result::{BusyPart, HostCounter};
 
@@ -33,7 +34,8 @@ pub const PRESSURE_MEMORY: &str = "pressure memory (%)";
 /// Time in which a task waited for I/O.
 pub const PRESSURE_IO: &str = "pressure I/O (%)";
 
-/// How fast one core checksums a page in its cache, in 10⁹ bytes per second: work that no storage can touch.
+/// How fast one core checksums a page in its cache, in 10⁹ bytes per second: work that no storage
+/// can touch.
 pub const CHECKSUM_SPEED: &str = "checksum speed (GB/s)";
 /// Mean clock rate of the processors; virtual machines rarely report it.
 pub const FREQUENCY: &str = "CPU frequency (MHz)";
@@ -101,7 +103,8 @@ pub fn temperature(chip: &str) -> String {
     format!("{chip} temperature (\u{b0}C)")
 }
 
-/// `found` in the order of a report: first the counters that are always shown, without numbers where nothing was measured.
+/// `found` in the order of a report: first the counters that are always shown, without numbers
+/// where nothing was measured.
 pub fn in_order(mut found: Vec<HostCounter>) -> Vec<HostCounter> {
     let mut all = Vec::new();
     for name in ORDER {
@@ -131,15 +134,8 @@ mod tests {
     fn the_device_that_worked_most_is_the_busiest() {
         let one = |name: &str, percent| HostCounter::over(name, [(percent, 1.0)]);
         assert_eq!(busiest(&[one(PROCESSOR, 99.0)]), None);
-        let all = [
-            one(PROCESSOR, 99.0),
-            one(&busy("sda"), 12.0),
-            one(&busy("sdb"), 64.0),
-        ];
-        let wanted = BusyPart {
-            part: "sdb".to_owned(),
-            busy: 0.64,
-        };
+        let all = [one(PROCESSOR, 99.0), one(&busy("sda"), 12.0), one(&busy("sdb"), 64.0)];
+        let wanted = BusyPart { part: "sdb".to_owned(), busy: 0.64 };
         assert_eq!(busiest(&all), Some(wanted));
     }
 }

@@ -10,9 +10,10 @@
 //!   report.html      the report: one file that needs no network
 //! ```
 //!
-//! The three tables in the middle are written while the run goes on, so there is a report even when the host dies. [`RunFolder`]
-//! finds a free name, [`Run::read`] reads a run back, and [`report_html`] depends on a [`Run`] alone. [`together`] combines the
-//! runs of several hosts into one; [`compare`] says which of two sides of runs is better.
+//! The three tables in the middle are written while the run goes on, so there is a report even when
+//! the host dies. [`RunFolder`] finds a free name, [`Run::read`] reads a run back, and
+//! [`report_html`] depends on a [`Run`] alone. [`together`] combines the runs of several hosts into
+//! one; [`compare`] says which of two sides of runs is better.
 
 pub mod compare;
 mod condensed;

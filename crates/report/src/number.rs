@@ -2,7 +2,8 @@
 
 pub use brunt_units::{counted, grouped};
 
-/// A measured number with two decimals, fewer when it is large: `0.07`, `2.10`, `34.2`, `812`, `21,480`.
+/// A measured number with two decimals, fewer when it is large: `0.07`, `2.10`, `34.2`, `812`,
+/// `21,480`.
 pub fn decimals(number: f64) -> String {
     fixed(number, places(number))
 }
@@ -16,7 +17,8 @@ pub(crate) fn places(number: f64) -> usize {
     }
 }
 
-/// A number with at least this many decimals, and as many more as it takes not to look like a different `other`: 20.004 beside 20.
+/// A number with at least this many decimals, and as many more as it takes not to look like a
+/// different `other`: 20.004 beside 20.
 pub(crate) fn apart(number: f64, other: f64, places: usize) -> String {
     const MOST: usize = 6;
     let is_clear =

@@ -1,8 +1,9 @@
 //! A result for a run whose `result.json` is missing or damaged.
 //!
-//! The tables name every stream, and so every database and log; the folder's name gives the name of the run. Everything else is
-//! *unknown*. No table says which database belongs to which log. But every instance has the same number of databases (other
-//! scenarios are refused), and names are numbered in order.
+//! The tables name every stream, and so every database and log; the folder's name gives the name of
+//! the run. Everything else is *unknown*. No table says which database belongs to which log. But
+//! every instance has the same number of databases (other scenarios are refused), and names are
+//! numbered in order.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -39,17 +40,9 @@ pub(crate) fn outline(folder: &Path, events: &[Event], recorded: &Recorded) -> R
         let own = databases.next().unwrap_or_default().iter();
         let details = InstanceDetails {
             log: LogNumbers::none("unknown"),
-            databases: own
-                .map(|name| DatabaseNumbers::none(name, "unknown"))
-                .collect(),
+            databases: own.map(|name| DatabaseNumbers::none(name, "unknown")).collect(),
         };
-        Instance::new(
-            name,
-            details,
-            false,
-            Counts::default(),
-            &Measured::default(),
-        )
+        Instance::new(name, details, false, Counts::default(), &Measured::default())
     };
     result.storage.servers[0].instances = logs.iter().map(instance).collect();
     result

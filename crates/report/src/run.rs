@@ -5,12 +5,13 @@
 //!   counters.csv  rows of the whole server       all rows
 //! ```
 //!
-//! `result.json` exists from the beginning of the run and says that the run has not ended. If the host dies it stays that way, and
-//! the numbers are made from what was recorded until then; see [`crate::unfinished`]. If the file is missing or cut off, the run is
-//! pieced together from the tables; see [`crate::rebuilt`].
+//! `result.json` exists from the beginning of the run and says that the run has not ended. If the
+//! host dies it stays that way, and the numbers are made from what was recorded until then; see
+//! [`crate::unfinished`]. If the file is missing or cut off, the run is pieced together from the
+//! tables; see [`crate::rebuilt`].
 //!
-//! A folder may come from anywhere, and the report may be made by root. So a file that is a link, that is not a regular file, or
-//! that is endless is an error.
+//! A folder may come from anywhere, and the report may be made by root. So a file that is a link,
+//! that is not a regular file, or that is endless is an error.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read};
@@ -73,8 +74,8 @@ pub enum ReadError {
 }
 
 impl Run {
-    /// Reads the run in `folder`, or the run of the given `result.json`. Only that file is required; a missing table counts as
-    /// empty.
+    /// Reads the run in `folder`, or the run of the given `result.json`. Only that file is
+    /// required; a missing table counts as empty.
     ///
     /// # Errors
     /// [`ReadError`] when there is no run, or one of its files cannot be read.
@@ -87,7 +88,8 @@ impl Run {
         })
     }
 
-    /// Reads the run whose files `open` opens by their names; `None` is a file that is not there. Messages call it `folder`.
+    /// Reads the run whose files `open` opens by their names; `None` is a file that is not there.
+    /// Messages call it `folder`.
     ///
     /// # Errors
     /// As [`Self::read`].
@@ -95,10 +97,7 @@ impl Run {
         folder: &Path,
         open: impl Fn(&str) -> Opened<'f>,
     ) -> Result<Self, ReadError> {
-        let files = Files {
-            folder,
-            open: &open,
-        };
+        let files = Files { folder, open: &open };
         let path = folder.join(RESULT);
         let events = Event::read_all(&files.text("events.log")?.unwrap_or_default());
         let found = files.text(RESULT)?.as_deref().map(RunResult::from_json);
@@ -140,10 +139,7 @@ impl Run {
         folder: &Path,
         open: impl Fn(&str) -> Opened<'f>,
     ) -> Result<Tables, ReadError> {
-        let files = Files {
-            folder,
-            open: &open,
-        };
+        let files = Files { folder, open: &open };
         let mut means = BTreeMap::<String, Vec<(f64, Option<f64>)>>::new();
         let path = folder.join(COUNTERS);
         let recorded = Recorded::read_where(files.lines(COUNTERS)?, Wanted::Totals, |_, row| {
@@ -165,9 +161,7 @@ impl Run {
         Ok(Tables {
             figures,
             length_s: recorded.length_s(),
-            counts: totals
-                .map(|(stream, total)| (stream.clone(), total.count))
-                .collect(),
+            counts: totals.map(|(stream, total)| (stream.clone(), total.count)).collect(),
             samples: recorded.samples,
             means,
             latencies,
@@ -186,14 +180,15 @@ pub struct Tables {
     pub samples: Vec<Sample>,
     /// I/Os or events of each stream.
     pub counts: BTreeMap<String, u64>,
-    /// For the reads of each database and the writes of each log: when each sample began, in seconds from the beginning of the
-    /// collection, and its mean latency in milliseconds.
+    /// For the reads of each database and the writes of each log: when each sample began, in
+    /// seconds from the beginning of the collection, and its mean latency in milliseconds.
     pub means: BTreeMap<String, Vec<(f64, Option<f64>)>>,
     /// Histograms of each stream.
     pub latencies: BTreeMap<String, Latencies>,
 }
 
-/// Opens the file called `name` in the run folder `folder`. A link, and whatever else is not a regular file, is an error.
+/// Opens the file called `name` in the run folder `folder`. A link, and whatever else is not a
+/// regular file, is an error.
 ///
 /// # Errors
 /// The error of the system.
@@ -254,20 +249,14 @@ const BUFFER: usize = 1 << 20;
 const TEXT_MAX: u64 = 64 << 20;
 
 /// What a simulation leaves in place of a result.
-const OTHER_TABLES: [(&str, &str); 2] = [
-    ("points.json", "sweep or search"),
-    ("simulation.json", "raw load"),
-];
+const OTHER_TABLES: [(&str, &str); 2] =
+    [("points.json", "sweep or search"), ("simulation.json", "raw load")];
 
 /// Why `folder` has neither a result nor what one is pieced together from.
 fn no_run(folder: PathBuf) -> ReadError {
     let mut others = OTHER_TABLES.into_iter();
     match others.find(|(table, _)| folder.join(table).is_file()) {
-        Some((table, what)) => ReadError::NotOneRun {
-            folder,
-            what,
-            table,
-        },
+        Some((table, what)) => ReadError::NotOneRun { folder, what, table },
         None if is_of_a_run(&folder) => ReadError::NotBegun(folder),
         None => ReadError::NoRun(folder),
     }
@@ -305,8 +294,5 @@ fn text_in(file: impl Read, path: &Path) -> Result<String, ReadError> {
 }
 
 pub(crate) fn refused(path: &Path) -> impl Fn(io::Error) -> ReadError {
-    move |source| ReadError::File {
-        path: path.to_owned(),
-        source,
-    }
+    move |source| ReadError::File { path: path.to_owned(), source }
 }

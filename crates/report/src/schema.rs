@@ -1,6 +1,8 @@
-//! `docs/*.schema.json` are generated from the types of what is written: names, doc comments, optional fields.
+//! `docs/*.schema.json` are generated from the types of what is written: names, doc comments,
+//! optional fields.
 //!
-//! After a change, rewrite them with `BRUNT_BLESS=1 cargo test -p brunt-report schema`, and read the diff.
+//! After a change, rewrite them with `BRUNT_BLESS=1 cargo test -p brunt-report schema`, and read
+//! the diff.
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
@@ -14,9 +16,8 @@ use crate::compare::{Comparison, History};
 const SIGNED: [&str; 3] = ["HostCounter", "Rule", "ComparedFigure"];
 
 fn generated<T: JsonSchema>() -> String {
-    let settings = SchemaSettings::draft2020_12()
-        .for_serialize()
-        .with_transform(RecursiveTransform(simplify));
+    let settings =
+        SchemaSettings::draft2020_12().for_serialize().with_transform(RecursiveTransform(simplify));
     let generator = settings.into_generator();
     let mut schema = generator.into_root_schema_for::<T>();
     for name in SIGNED {
@@ -59,10 +60,7 @@ fn the_schemas_describe_the_types() {
         ("history", generated::<History>()),
     ];
     for (name, schema) in all {
-        let path = format!(
-            "{}/../../docs/{name}.schema.json",
-            env!("CARGO_MANIFEST_DIR")
-        );
+        let path = format!("{}/../../docs/{name}.schema.json", env!("CARGO_MANIFEST_DIR"));
         if std::env::var_os("BRUNT_BLESS").is_some() {
             std::fs::write(&path, &schema).unwrap();
             continue;

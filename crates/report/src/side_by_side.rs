@@ -1,4 +1,5 @@
-//! Runs that are not one test, side by side: a row each, and no totals. Drills have what they lost and how long users waited.
+//! Runs that are not one test, side by side: a row each, and no totals. Drills have what they lost
+//! and how long users waited.
 
 use brunt_units::Span;
 
@@ -19,12 +20,7 @@ pub fn side_by_side(runs: &[(String, Run)]) -> Table {
 
 fn row(name: &str, run: &Run) -> Row {
     let result = &run.result;
-    let servers: Vec<&str> = result
-        .storage
-        .servers
-        .iter()
-        .map(|s| s.name.as_str())
-        .collect();
+    let servers: Vec<&str> = result.storage.servers.iter().map(|s| s.name.as_str()).collect();
     let [reads, _, logs] = result.primary_io();
     Row::new([
         name.into(),
@@ -41,17 +37,10 @@ fn row(name: &str, run: &Run) -> Row {
 
 fn drills(runs: &[(String, Run)]) -> Table {
     let words = ["run", "scenario", "verdict", "failover"].map(Column::words);
-    let numbers = [
-        "commits lost",
-        "records",
-        "first lost",
-        "users waited",
-        "controls red",
-        "history log",
-    ];
-    let rows = runs
-        .iter()
-        .filter_map(|(name, run)| Some(of_drill(name, run, run.result.drill.as_ref()?)));
+    let numbers =
+        ["commits lost", "records", "first lost", "users waited", "controls red", "history log"];
+    let rows =
+        runs.iter().filter_map(|(name, run)| Some(of_drill(name, run, run.result.drill.as_ref()?)));
     Table::new(words.into_iter().chain(numbers.map(Column::numbers)), rows)
 }
 
@@ -92,12 +81,8 @@ mod tests {
                 drill: None,
                 ..RunResult::from_json(RESULT).unwrap()
             };
-            let run = Run {
-                result,
-                scenario: String::new(),
-                events: Vec::new(),
-                samples: Vec::new(),
-            };
+            let run =
+                Run { result, scenario: String::new(), events: Vec::new(), samples: Vec::new() };
             side_by_side(&[("a".to_owned(), run)]).to_text()
         };
         for (world, qualifies, wanted) in [

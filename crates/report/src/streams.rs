@@ -1,6 +1,7 @@
 //! Names of the streams of a whole server, in `counters.csv` and the latency log.
 //!
-//! They have no dot. The name of a stream of one file is the file's name, a dot, and the kind of I/O: `DB1.read`.
+//! They have no dot. The name of a stream of one file is the file's name, a dot, and the kind of
+//! I/O: `DB1.read`.
 
 /// Database reads for operations.
 pub const DATABASE_READ: &str = "database-read";
@@ -23,7 +24,8 @@ pub const REPLAY_QUEUE: &str = "replay-queue";
 /// Prefix of the machine's streams; the name of a [`crate::result::HostCounter`] follows.
 pub const HOST: &str = "host: ";
 
-/// The stream of `what` on a database or log called `name`. Names in latency logs have neither spaces nor commas.
+/// The stream of `what` on a database or log called `name`. Names in latency logs have neither
+/// spaces nor commas.
 pub fn of(name: &str, what: &str) -> String {
     format!("{}.{what}", tag(name))
 }

@@ -1,17 +1,16 @@
 //! Makes text from outside safe to show.
 //!
-//! Names of scenarios and files and remarks of a result may hold control characters. These would move a terminal's cursor, end a
-//! line, or reverse its direction, so they are written out: `\n`, `\u{1b}`.
+//! Names of scenarios and files and remarks of a result may hold control characters. These would
+//! move a terminal's cursor, end a line, or reverse its direction, so they are written out: `\n`,
+//! `\u{1b}`.
 
 use std::borrow::Cow;
 
-/// Whether `c` is a control character, or changes the direction of writing (Unicode Standard Annex 9, table 4).
+/// Whether `c` is a control character, or changes the direction of writing (Unicode Standard Annex
+/// 9, table 4).
 fn is_control(c: char) -> bool {
-    const DIRECTIONS: [std::ops::RangeInclusive<char>; 3] = [
-        '\u{200e}'..='\u{200f}',
-        '\u{202a}'..='\u{202e}',
-        '\u{2066}'..='\u{2069}',
-    ];
+    const DIRECTIONS: [std::ops::RangeInclusive<char>; 3] =
+        ['\u{200e}'..='\u{200f}', '\u{202a}'..='\u{202e}', '\u{2066}'..='\u{2069}'];
     c.is_control() || DIRECTIONS.iter().any(|range| range.contains(&c))
 }
 
@@ -42,10 +41,7 @@ mod tests {
 
     #[test]
     fn what_acts_is_written_out_and_what_is_seen_stays() {
-        assert_eq!(
-            one_line("a\nb\t\u{1b}[31m\u{9b}\u{7f}"),
-            "a\\nb\\t\\u{1b}[31m\\u{9b}\\u{7f}"
-        );
+        assert_eq!(one_line("a\nb\t\u{1b}[31m\u{9b}\u{7f}"), "a\\nb\\t\\u{1b}[31m\\u{9b}\\u{7f}");
         assert_eq!(one_line("\u{202e}fdp.exe"), "\\u{202e}fdp.exe");
         let harmless = "Größe 10 % \u{1f4be} 'x' \\n";
         assert!(matches!(one_line(harmless), Cow::Borrowed(text) if text == harmless));

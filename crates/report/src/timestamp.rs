@@ -25,9 +25,7 @@ impl Timestamp {
     /// `seconds` later.
     #[must_use]
     pub fn after(self, seconds: u64) -> Self {
-        Self {
-            unix_seconds: self.unix_seconds + seconds,
-        }
+        Self { unix_seconds: self.unix_seconds + seconds }
     }
 
     /// The time as people read it: `2026-11-21 18:15:03 UTC`.
@@ -94,10 +92,7 @@ mod tests {
         assert_eq!(text(1_000_000_000), "2001-09-09T01:46:40Z");
         assert_eq!(text(4_107_542_399), "2100-02-28T23:59:59Z");
         assert_eq!(text(4_107_542_400), "2100-03-01T00:00:00Z");
-        let words = Timestamp {
-            unix_seconds: 951_782_400,
-        }
-        .for_people();
+        let words = Timestamp { unix_seconds: 951_782_400 }.for_people();
         assert_eq!(words, "2000-02-29 00:00:00 UTC");
     }
 

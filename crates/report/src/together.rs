@@ -1,10 +1,10 @@
 //! Several runs as one: the hosts of one system, tested at the same time.
 //!
-//! Only runs of different servers that were under load at the same time are one test. Other runs are not added up: two runs of one
-//! host only show its performance twice.
+//! Only runs of different servers that were under load at the same time are one test. Other runs
+//! are not added up: two runs of one host only show its performance twice.
 //!
-//! I/O adds up, latencies are weighted by their I/Os, and rules and verdicts stay those of each host: the system passes when every
-//! host does. Samples are combined by the clock.
+//! I/O adds up, latencies are weighted by their I/Os, and rules and verdicts stay those of each
+//! host: the system passes when every host does. Samples are combined by the clock.
 
 mod over_time;
 
@@ -42,8 +42,9 @@ pub enum TogetherError {
     Times(String, String),
 }
 
-/// Maximum difference between the starts and ends of the hosts' collections. ESRP requires all servers of a system to run
-/// simultaneously; published runs begin within half a minute (EqualLogic PS5000XV, 2008).
+/// Maximum difference between the starts and ends of the hosts' collections. ESRP requires all
+/// servers of a system to run simultaneously; published runs begin within half a minute (EqualLogic
+/// PS5000XV, 2008).
 const APART_MAX_S: u64 = 30;
 
 /// Combines all `runs` into one. A single run is returned unchanged.
@@ -113,8 +114,8 @@ fn overlap(runs: &[Run]) -> Result<(), TogetherError> {
     }
 }
 
-/// Start and end of a run's collection, in seconds; of the whole run if there was no collection. A run without a known end ended
-/// with its collection.
+/// Start and end of a run's collection, in seconds; of the whole run if there was no collection. A
+/// run without a known end ended with its collection.
 fn span(run: &Run) -> (u64, u64) {
     let times = &run.result.times;
     let begin = times.collection_started.unwrap_or(times.started);
@@ -131,13 +132,7 @@ fn span(run: &Run) -> (u64, u64) {
 
 /// The label of a run among others.
 fn label(run: &Run) -> String {
-    let names: Vec<&str> = run
-        .result
-        .storage
-        .servers
-        .iter()
-        .map(|s| s.name.as_str())
-        .collect();
+    let names: Vec<&str> = run.result.storage.servers.iter().map(|s| s.name.as_str()).collect();
     names.join(", ")
 }
 
@@ -191,9 +186,7 @@ fn storage(runs: &[Run], verdict: Verdict) -> Storage {
             sentence: sentence(runs, verdict, achieved_iops),
             setup: setup(runs),
             distributions: distributions(runs),
-            found: tests()
-                .flat_map(|test| test.details.found.clone())
-                .collect(),
+            found: tests().flat_map(|test| test.details.found.clone()).collect(),
             // Runs that were simulated separately have their own models.
             model: None,
         },
@@ -280,10 +273,7 @@ fn apart(runs: &[Run]) -> Option<String> {
 fn sentence(runs: &[Run], verdict: Verdict, achieved_iops: Option<f64>) -> String {
     let hosts = runs.len();
     let rate = achieved_iops.map_or("no I/O was measured on some".to_owned(), |rate| {
-        format!(
-            "{} transactional I/Os per second together",
-            crate::decimals(rate)
-        )
+        format!("{} transactional I/Os per second together", crate::decimals(rate))
     });
     let not_passed: Vec<String> = runs
         .iter()
@@ -313,10 +303,7 @@ fn times(runs: &[Run]) -> Times {
 }
 
 fn distributions(runs: &[Run]) -> Vec<Distribution> {
-    let all = || {
-        runs.iter()
-            .flat_map(|run| &run.result.storage.details.distributions)
-    };
+    let all = || runs.iter().flat_map(|run| &run.result.storage.details.distributions);
     let mut names: Vec<&String> = Vec::new();
     for distribution in all() {
         if !names.contains(&&distribution.name) {
@@ -328,17 +315,11 @@ fn distributions(runs: &[Run]) -> Vec<Distribution> {
         let buckets = all().filter(|d| d.name == *name).flat_map(|d| &d.buckets);
         for bucket in buckets {
             let step = steps.entry(step_of(bucket.latency_ms_max));
-            let step = step.or_insert(Bucket {
-                count: 0,
-                ..*bucket
-            });
+            let step = step.or_insert(Bucket { count: 0, ..*bucket });
             step.count += bucket.count;
             step.latency_ms_max = step.latency_ms_max.max(bucket.latency_ms_max);
         }
-        Distribution {
-            name: name.clone(),
-            buckets: steps.into_values().collect(),
-        }
+        Distribution { name: name.clone(), buckets: steps.into_values().collect() }
     };
     names.into_iter().map(of).collect()
 }
@@ -367,10 +348,12 @@ fn events(runs: &[Run]) -> Vec<crate::Event> {
     let mut events = Vec::new();
     for run in runs {
         let label = label(run);
-        events.extend(run.events.iter().map(|event| crate::Event {
-            at: event.at,
-            text: format!("{label}: {}", event.text),
-        }));
+        events.extend(
+            run.events.iter().map(|event| crate::Event {
+                at: event.at,
+                text: format!("{label}: {}", event.text),
+            }),
+        );
     }
     events.sort_by_key(|event| event.at);
     events
@@ -378,9 +361,8 @@ fn events(runs: &[Run]) -> Vec<crate::Event> {
 
 fn scenario(runs: &[Run]) -> String {
     let parts = runs.iter();
-    let parts: Vec<String> = parts
-        .map(|run| format!("# {}\n{}", label(run), run.scenario))
-        .collect();
+    let parts: Vec<String> =
+        parts.map(|run| format!("# {}\n{}", label(run), run.scenario)).collect();
     parts.join("\n")
 }
 
@@ -392,10 +374,7 @@ mod tests {
     fn the_gravest_verdict_counts() {
         let of = |verdicts: &[Verdict]| verdict(verdicts.iter().copied());
         assert_eq!(of(&[Verdict::Pass, Verdict::Pass]), Verdict::Pass);
-        assert_eq!(
-            of(&[Verdict::Pass, Verdict::Interrupted]),
-            Verdict::Interrupted
-        );
+        assert_eq!(of(&[Verdict::Pass, Verdict::Interrupted]), Verdict::Interrupted);
         assert_eq!(of(&[Verdict::Fail, Verdict::Invalid]), Verdict::Fail);
         assert_eq!(of(&[Verdict::Error, Verdict::Invalid]), Verdict::Invalid);
         assert_eq!(of(&[Verdict::Inconclusive, Verdict::Error]), Verdict::Error);

@@ -1,7 +1,8 @@
 //! The result of a run that did not end, made from its tables.
 //!
-//! Counts, bytes, means and maxima come from `counters.csv` and are exact. Percentiles come from the latency log, which may be a
-//! few samples behind. Nothing is judged: every rule has the outcome *not measured*.
+//! Counts, bytes, means and maxima come from `counters.csv` and are exact. Percentiles come from
+//! the latency log, which may be a few samples behind. Nothing is judged: every rule has the
+//! outcome *not measured*.
 
 use std::collections::BTreeMap;
 
@@ -29,10 +30,7 @@ pub(crate) fn fill(
     latencies: &BTreeMap<String, Latencies>,
     gap: &str,
 ) {
-    let found = Found {
-        recorded,
-        latencies,
-    };
+    let found = Found { recorded, latencies };
     let collected = !recorded.samples.is_empty();
     for server in &mut result.storage.servers {
         for instance in &mut server.instances {
@@ -144,16 +142,9 @@ impl Found<'_> {
             }
             let total = self.total(stream);
             count += total.count;
-            longest = longest
-                .into_iter()
-                .chain(total.latency_ms_max)
-                .reduce(f64::max);
+            longest = longest.into_iter().chain(total.latency_ms_max).reduce(f64::max);
         }
-        LatencySummary {
-            max_ms: longest,
-            count,
-            ..LatencySummary::new(&all)
-        }
+        LatencySummary { max_ms: longest, count, ..LatencySummary::new(&all) }
     }
 
     fn achieved_iops(&self) -> f64 {

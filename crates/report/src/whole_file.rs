@@ -4,9 +4,10 @@
 //!   .brunt-PID-0.new   made, written, synced   --rename-->   name
 //! ```
 //!
-//! Until the rename the old file stays, so a full disk, a kill or a lost host costs only the new one. Neither step follows a link:
-//! the new file must not exist, and a rename replaces the name. A link, or anything else that is not a regular file, is refused all
-//! the same: it was put there for another purpose.
+//! Until the rename the old file stays, so a full disk, a kill or a lost host costs only the new
+//! one. Neither step follows a link: the new file must not exist, and a rename replaces the name. A
+//! link, or anything else that is not a regular file, is refused all the same: it was put there for
+//! another purpose.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
@@ -55,7 +56,8 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Writes the report `html` to `path`, which may hold nothing or an older report of brunt.
 ///
 /// # Errors
-/// The error of the system; [`io::ErrorKind::AlreadyExists`] when something else is there, which stays untouched.
+/// The error of the system; [`io::ErrorKind::AlreadyExists`] when something else is there, which
+/// stays untouched.
 pub fn write_report(path: &Path, html: &str) -> io::Result<()> {
     if let Some(there) = read(path)? {
         let mut begin = Vec::new();
@@ -71,7 +73,8 @@ pub fn write_report(path: &Path, html: &str) -> io::Result<()> {
 /// Writes `bytes` to `path`, which may hold nothing, or a file that `is_ours`.
 ///
 /// # Errors
-/// The error of the system; [`io::ErrorKind::AlreadyExists`] when something else is there, which stays untouched.
+/// The error of the system; [`io::ErrorKind::AlreadyExists`] when something else is there, which
+/// stays untouched.
 pub fn write_new(path: &Path, bytes: &[u8], is_ours: impl Fn(&[u8]) -> bool) -> io::Result<()> {
     if let Some(mut there) = read(path)? {
         let mut content = Vec::new();
@@ -89,10 +92,7 @@ pub fn write_new(path: &Path, bytes: &[u8], is_ours: impl Fn(&[u8]) -> bool) -> 
 /// The error of the system, or that something else is there.
 pub(crate) fn read(path: &Path) -> io::Result<Option<impl Read + use<>>> {
     let no_wait = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(no_wait.cast_signed())
-        .open(path);
+    let file = OpenOptions::new().read(true).custom_flags(no_wait.cast_signed()).open(path);
     let file = match file {
         Ok(file) => file,
         Err(error) if is_absent(&error) => return Ok(None),

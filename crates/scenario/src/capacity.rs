@@ -1,8 +1,10 @@
-//! Databases that are sized by the capacity of their volumes: `capacity_percent` of [`super::throughput`].
+//! Databases that are sized by the capacity of their volumes: `capacity_percent` of
+//! [`super::throughput`].
 //!
-//! Capacity means what can be had: the free space and what the databases of this scenario already take. With logs on the same
-//! volume, their room goes off first. Of the rest a share is taken, and of that the initial size is
-//! share / (1 + reserve), as in Jetstress (hmlee, "capacity percentage": 80 of 100 GB with a reserve of 25 %).
+//! Capacity means what can be had: the free space and what the databases of this scenario already
+//! take. With logs on the same volume, their room goes off first. Of the rest a share is taken, and
+//! of that the initial size is share / (1 + reserve), as in Jetstress (hmlee, "capacity
+//! percentage": 80 of 100 GB with a reserve of 25 %).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,11 +16,11 @@ use brunt_world_real::facts::{bytes_there, room};
 use super::model::{Scenario, percent_of};
 use super::place::{Placed, Refusal};
 
-/// Log files that may exist beside those that recovery needs: the current one, the one being formatted, and some that
-/// wait to be removed.
+/// Log files that may exist beside those that recovery needs: the current one, the one being
+/// formatted, and some that wait to be removed.
 const LOG_FILES_SPARE: u64 = 16;
-/// Log that one server may write from one move of the checkpoint to the next, which gives logs up at most once a second.
-/// Measured: on a file system in memory 80 MiB beside those of the depth.
+/// Log that one server may write from one move of the checkpoint to the next, which gives logs up
+/// at most once a second. Measured: on a file system in memory 80 MiB beside those of the depth.
 const LOG_AHEAD: ByteSize = ByteSize::mib(128);
 
 /// One volume and what of the scenario lies on it.
@@ -58,10 +60,7 @@ impl Scenario {
             let each = all.div_euclid(reserve * count);
             let each = ByteSize::bytes(u64::try_from(each).unwrap_or(u64::MAX));
             for (number, at) in &share.databases {
-                let size = Placed {
-                    value: each,
-                    place: percent.place.clone(),
-                };
+                let size = Placed { value: each, place: percent.place.clone() };
                 self.check_size(&size)?;
                 self.instances[*number].databases[*at].size = size;
             }
@@ -80,9 +79,10 @@ impl Scenario {
 
     /// Room for the logs of one instance.
     ///
-    /// On storage that writes pages more slowly than the log grows, the checkpoint falls behind its depth. How far depends on
-    /// the storage, which is what is to be found out; an instance's part of the cache is set aside for it. On fast storage the
-    /// log runs ahead of the checkpoint instead.
+    /// On storage that writes pages more slowly than the log grows, the checkpoint falls behind its
+    /// depth. How far depends on the storage, which is what is to be found out; an instance's part
+    /// of the cache is set aside for it. On fast storage the log runs ahead of the checkpoint
+    /// instead.
     pub fn log_bytes(&self) -> u64 {
         let engine = &self.profile.engine;
         let file = engine.log_file.get();
@@ -92,11 +92,7 @@ impl Scenario {
         };
         let behind = engine.checkpoint_depth.get().saturating_mul(2);
         let instances = self.instances.len().max(1) as u64;
-        let part = engine
-            .cache_max
-            .get()
-            .max(LOG_AHEAD.get())
-            .div_euclid(instances);
+        let part = engine.cache_max.get().max(LOG_AHEAD.get()).div_euclid(instances);
         let behind = behind.saturating_add(part);
         behind.max(replayed).saturating_add(LOG_FILES_SPARE * file)
     }
@@ -108,15 +104,11 @@ fn volume<'s>(
     shares: &'s mut BTreeMap<u64, Share>,
     percent: &Placed<u64>,
 ) -> Result<&'s mut Share, Refusal> {
-    let refuse = || {
-        percent
-            .place
-            .refuse(format!("{} cannot be asked for its room", path.display()))
-    };
+    let refuse =
+        || percent.place.refuse(format!("{} cannot be asked for its room", path.display()));
     let room = room(path).ok_or_else(refuse)?;
-    let share = shares.entry(room.volume).or_insert_with(|| Share {
-        available: room.free,
-        ..Share::default()
-    });
+    let share = shares
+        .entry(room.volume)
+        .or_insert_with(|| Share { available: room.free, ..Share::default() });
     Ok(share)
 }

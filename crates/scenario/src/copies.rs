@@ -76,11 +76,7 @@ impl Scenario {
                 let refusal = place.refuse(what);
                 return Err(refusal.hint(format!("an instance has up to {COPIES_MAX} copies")));
             }
-            if self
-                .copies
-                .iter()
-                .any(|other| tag(&other.name) == tag(&copy.name))
-            {
+            if self.copies.iter().any(|other| tag(&other.name) == tag(&copy.name)) {
                 let what = format!("another copy is called \"{}\", too", copy.name);
                 return Err(place.refuse(what).hint("give each its own `name`"));
             }
@@ -108,10 +104,9 @@ impl Scenario {
         let paths = paths
             .ok_or_else(|| section.lacks("databases", "databases = [\"/copy/db1/one.edb\"]"))?;
         let lag = section.read_or("lag", Span::ZERO, |node| match section::span(node)? {
-            lag if lag > LAG_MAX => Err(node
-                .place
-                .refuse("is longer than 14 days")
-                .hint("for example \"15min\"")),
+            lag if lag > LAG_MAX => {
+                Err(node.place.refuse("is longer than 14 days").hint("for example \"15min\""))
+            }
             lag => Ok(lag),
         })?;
         let instance = &self.instances[of];
@@ -122,10 +117,7 @@ impl Scenario {
             let refusal = paths.place.refuse(what);
             return Err(refusal.hint("name one for each, in the same order"));
         }
-        let placed = |value| Placed {
-            value,
-            place: paths.place.clone(),
-        };
+        let placed = |value| Placed { value, place: paths.place.clone() };
         Ok(CopyPlan {
             name: name.value,
             of,
@@ -141,9 +133,7 @@ impl Scenario {
         if let Some(at) = names.iter().position(|known| *known == name) {
             return Ok(at);
         }
-        let refusal = node
-            .place
-            .refuse(format!("there is no instance called \"{name}\""));
+        let refusal = node.place.refuse(format!("there is no instance called \"{name}\""));
         Err(refusal.hint(match nearest(&name, &names) {
             Some(near) => format!("did you mean \"{near}\"?"),
             None => format!("there is {}", names.join(", ")),
@@ -196,9 +186,7 @@ fn refuse_twins<'s>(
     let mut seen = BTreeMap::new();
     for (owner, path) in paths {
         if let Some(other) = seen.insert(&path.value, owner) {
-            let refusal = path
-                .place
-                .refuse(format!("{what} of \"{other}\" will be there"));
+            let refusal = path.place.refuse(format!("{what} of \"{other}\" will be there"));
             return Err(refusal.hint(hint));
         }
     }
@@ -253,13 +241,8 @@ mod tests {
     fn copies_come_back_as_they_were_written() {
         let lagged = format!("{}lag = \"15min\"\n", copy("SG2", 2));
         let scenario = read(&format!("{}{lagged}", copy("SG1", 1))).unwrap();
-        let [prompt, lagged] = &scenario.copies[..] else {
-            panic!("{:?}", scenario.copies)
-        };
-        assert_eq!(
-            (prompt.of, prompt.lag, prompt.name.as_str()),
-            (0, Span::ZERO, "Copy 1")
-        );
+        let [prompt, lagged] = &scenario.copies[..] else { panic!("{:?}", scenario.copies) };
+        assert_eq!((prompt.of, prompt.lag, prompt.name.as_str()), (0, Span::ZERO, "Copy 1"));
         assert_eq!((lagged.of, lagged.lag), (1, Span::seconds(900)));
         let planned = &scenario.plan().passive[1];
         assert_eq!(planned.files.log, Path::new("/t/c2"));
@@ -274,9 +257,7 @@ mod tests {
     #[test]
     fn instances_share_no_file_and_no_name() {
         let read = |from: &str, to: &str| {
-            let text = TEST
-                .replace(from, to)
-                .replace("sessions = 1", "sessions = 2");
+            let text = TEST.replace(from, to).replace("sessions = 1", "sessions = 2");
             let document = Document::new("t.toml", &text, Path::new("/t")).unwrap();
             document.test(&[]).unwrap_err().to_string()
         };
@@ -302,10 +283,7 @@ mod tests {
                 copy("SG3", 1),
                 "t.toml:15: `of = \"SG3\"`: there is no instance called \"SG3\"\n  did you mean",
             ),
-            (
-                one.replace("of = \"SG1\"\n", ""),
-                "lacks `of`\n  for example: of = \"SG1\"",
-            ),
+            (one.replace("of = \"SG1\"\n", ""), "lacks `of`\n  for example: of = \"SG1\""),
             (
                 one.replace("c1\"", "log1\""),
                 "t.toml:16: `log = \"log1\"`: the logs of \"SG1\" will be there\n  a copy has",
@@ -324,22 +302,13 @@ mod tests {
                 format!("{one}lags = \"1s\"\n"),
                 "unknown key `lags` in [[copy]]\n  did you mean `lag`?",
             ),
-            (
-                seventeen,
-                "is copy number 17 of \"SG1\"\n  an instance has up to 16 copies",
-            ),
-            (
-                format!("{one}[engine]\nshards = 2\n"),
-                "copies follow a test of one shard",
-            ),
+            (seventeen, "is copy number 17 of \"SG1\"\n  an instance has up to 16 copies"),
+            (format!("{one}[engine]\nshards = 2\n"), "copies follow a test of one shard"),
             (
                 format!("{one}{}name = \"Copy 1\"\n", copy("SG1", 2)),
                 "another copy is called \"Copy 1\", too",
             ),
-            (
-                "[copy]\nlog = \"x\"\n".to_owned(),
-                "write [[copy]] with two brackets",
-            ),
+            ("[copy]\nlog = \"x\"\n".to_owned(), "write [[copy]] with two brackets"),
         ] {
             let refused = read(&text).unwrap_err();
             assert!(refused.contains(said), "{refused}\nis not\n{said}");

@@ -137,7 +137,8 @@ pub(super) struct Top {
 }
 
 impl Document {
-    /// The document `text`, called `file` in messages. Relative paths in it are relative to `folder`, which is absolute.
+    /// The document `text`, called `file` in messages. Relative paths in it are relative to
+    /// `folder`, which is absolute.
     ///
     /// # Errors
     /// [`Refusal`] of a text that is not TOML.
@@ -161,12 +162,11 @@ impl Document {
     pub fn solution(&self) -> Result<Solution, Refusal> {
         let entries = self.root.entries().iter();
         let mut found = entries.filter(|(key, _)| key == "solution");
-        found.next().map_or(Ok(Solution::default()), |(_, node)| {
-            Solution::read(node.clone())
-        })
+        found.next().map_or(Ok(Solution::default()), |(_, node)| Solution::read(node.clone()))
     }
 
-    /// The test on real storage that it describes, with `overrides` in their order. No file is looked at.
+    /// The test on real storage that it describes, with `overrides` in their order. No file is
+    /// looked at.
     ///
     /// # Errors
     /// [`Refusal`] for the first thing that is wrong, or when it describes something else.
@@ -174,7 +174,8 @@ impl Document {
         self.read(overrides, Test, Self::read_test)
     }
 
-    /// The same with every mistake instead of the first. Call it for a document of that [`Subject`].
+    /// The same with every mistake instead of the first. Call it for a document of that
+    /// [`Subject`].
     pub fn check_test(&self, overrides: &[Override]) -> Checked<Scenario> {
         self.check(overrides, Test, Self::read_test)
     }
@@ -184,8 +185,8 @@ impl Document {
         Scenario::read(top, faults, &self.folder)
     }
 
-    /// The test on modelled arrays that it describes, with `overrides` in their order. Drive models that it names are
-    /// read.
+    /// The test on modelled arrays that it describes, with `overrides` in their order. Drive models
+    /// that it names are read.
     ///
     /// # Errors
     /// As [`Self::test`].
@@ -193,7 +194,8 @@ impl Document {
         self.read(overrides, ModelledTest, Self::read_modelled)
     }
 
-    /// The same with every mistake instead of the first. Call it for a document of that [`Subject`].
+    /// The same with every mistake instead of the first. Call it for a document of that
+    /// [`Subject`].
     pub fn check_modelled_test(&self, overrides: &[Override]) -> Checked<ModelledScenario> {
         self.check(overrides, ModelledTest, Self::read_modelled)
     }
@@ -202,8 +204,8 @@ impl Document {
         ModelledScenario::read(top, &self.folder)
     }
 
-    /// What each server does in the test that it describes, on real storage or on modelled arrays. No file is looked at, so the
-    /// document may come from anywhere.
+    /// What each server does in the test that it describes, on real storage or on modelled arrays.
+    /// No file is looked at, so the document may come from anywhere.
     ///
     /// # Errors
     /// As [`Self::test`].
@@ -218,7 +220,8 @@ impl Document {
         }
     }
 
-    /// The drill on real storage that it describes, with `overrides` in their order. No file is looked at.
+    /// The drill on real storage that it describes, with `overrides` in their order. No file is
+    /// looked at.
     ///
     /// # Errors
     /// As [`Self::test`].
@@ -226,7 +229,8 @@ impl Document {
         self.read(overrides, Real, Self::read_real)
     }
 
-    /// The same with every mistake instead of the first. Call it for a document of that [`Subject`].
+    /// The same with every mistake instead of the first. Call it for a document of that
+    /// [`Subject`].
     pub fn check_real_drill(&self, overrides: &[Override]) -> Checked<RealDrill> {
         self.check(overrides, Real, Self::read_real)
     }
@@ -235,7 +239,8 @@ impl Document {
         RealDrill::read(top, &self.folder)
     }
 
-    /// The raw load that it describes, with `overrides` in their order. Drive models and traces that it names are read.
+    /// The raw load that it describes, with `overrides` in their order. Drive models and traces
+    /// that it names are read.
     ///
     /// # Errors
     /// As [`Self::test`].
@@ -243,7 +248,8 @@ impl Document {
         self.read(overrides, Load, Self::read_load)
     }
 
-    /// The same with every mistake instead of the first. Call it for a document of that [`Subject`].
+    /// The same with every mistake instead of the first. Call it for a document of that
+    /// [`Subject`].
     pub fn check_load(&self, overrides: &[Override]) -> Checked<ArrayScenario> {
         self.check(overrides, Load, Self::read_load)
     }
@@ -252,7 +258,8 @@ impl Document {
         ArrayScenario::read(top, &self.folder)
     }
 
-    /// The organisation that it describes, with `overrides` in their order. `known` are the figures that it can give.
+    /// The organisation that it describes, with `overrides` in their order. `known` are the figures
+    /// that it can give.
     ///
     /// # Errors
     /// As [`Self::test`].
@@ -261,20 +268,17 @@ impl Document {
         overrides: &[Override],
         known: &[FigureKey],
     ) -> Result<Organisation, Refusal> {
-        self.read(overrides, Org, |document, top| {
-            Organisation::read(top, &document.folder, known)
-        })
+        self.read(overrides, Org, |document, top| Organisation::read(top, &document.folder, known))
     }
 
-    /// The same with every mistake instead of the first. Call it for a document of that [`Subject`].
+    /// The same with every mistake instead of the first. Call it for a document of that
+    /// [`Subject`].
     pub fn check_organisation(
         &self,
         overrides: &[Override],
         known: &[FigureKey],
     ) -> Checked<Organisation> {
-        self.check(overrides, Org, |document, top| {
-            Organisation::read(top, &document.folder, known)
-        })
+        self.check(overrides, Org, |document, top| Organisation::read(top, &document.folder, known))
     }
 
     fn read<T>(
@@ -319,11 +323,7 @@ impl Document {
         let stem = stem.to_string_lossy().into_owned();
         let name = sections.read_or("name", stem, section::name)?.value;
         let description = sections.read_or("description", String::new(), section::text)?;
-        Ok(Top {
-            name,
-            description: description.value,
-            sections,
-        })
+        Ok(Top { name, description: description.value, sections })
     }
 
     /// The refusal of a document that does not describe `wanted`.
@@ -358,9 +358,7 @@ fn check_fit(root: &Node, subject: Subject) -> Result<(), Refusal> {
         let Some((_, of)) = section.filter(|(_, of)| !of.contains(&subject)) else {
             continue;
         };
-        let refusal = node
-            .place
-            .refuse(format!("`{key}` has no place in {subject}"));
+        let refusal = node.place.refuse(format!("`{key}` has no place in {subject}"));
         let refusal = refusal.because(Cause::Value);
         return Err(match subject {
             Real => refusal.hint("a drill on real storage has [test], [[instance]], [site.source], [site.destination] and [[event]]"),
@@ -469,11 +467,7 @@ mod tests {
 
     #[test]
     fn a_section_that_a_flag_brings_has_to_fit() {
-        for set in [
-            "volumes./db=x",
-            "array.cache.write=1GiB",
-            "load.0.kind=random",
-        ] {
+        for set in ["volumes./db=x", "array.cache.write=1GiB", "load.0.kind=random"] {
             let overrides = [Override::of_set(set).unwrap()];
             let refusal = document("[test]").test(&overrides).err().unwrap();
             let key = set.split_once('.').unwrap().0;

@@ -34,13 +34,7 @@ const KEYS: [&str; 8] = [
 ];
 
 /// Those of a drill on real storage, where operators and hosts take the time that they take.
-const REAL_KEYS: [&str; 5] = [
-    "recovery_time",
-    "recovery_point",
-    "sample",
-    "after",
-    "controls",
-];
+const REAL_KEYS: [&str; 5] = ["recovery_time", "recovery_point", "sample", "after", "controls"];
 
 /// The shortest sample: shorter ones have too few I/Os to mean anything.
 const SAMPLE_MIN: Span = Span::seconds(1);
@@ -67,8 +61,9 @@ pub struct Drill {
 }
 
 impl Default for Drill {
-    /// Source: HP, Continuous Access EVA5000 (May 2005): 15 minutes, of which an operator needs 1 to 3 for the failover and hosts 1 to 2 to
-    /// find the disks. The longer times are the default. Samples are as long as those of Jetstress.
+    /// Source: HP, Continuous Access EVA5000 (May 2005): 15 minutes, of which an operator needs 1
+    /// to 3 for the failover and hosts 1 to 2 to find the disks. The longer times are the default.
+    /// Samples are as long as those of Jetstress.
     fn default() -> Self {
         let minutes = |minutes: u64| Span::seconds(60 * minutes);
         Self {
@@ -92,18 +87,13 @@ pub(super) fn read(node: Option<Node>, is_paced: bool) -> Result<Drill, Refusal>
     };
     let mut section = Section::new(node, "[drill]", &KEYS)?;
     let common = read_common(&mut section)?;
-    let share = section.read_or("merge_load_percent", 100, |node| {
-        section::integer(node, 0..=100)
-    })?;
+    let share =
+        section.read_or("merge_load_percent", 100, |node| section::integer(node, 0..=100))?;
     if !is_paced && !matches!(share.value, 0 | 100) {
         let refusal = share.place.refuse("needs a load with a pace");
         return Err(refusal.hint("test.target_io_per_s, or 0 to suspend the load"));
     }
-    let mut span = |key, usual| {
-        section
-            .read_or(key, usual, section::span)
-            .map(|one| one.value)
-    };
+    let mut span = |key, usual| section.read_or(key, usual, section::span).map(|one| one.value);
     Ok(Drill {
         storage_failover: span("storage_failover", usual.storage_failover)?,
         host_rescan: span("host_rescan", usual.host_rescan)?,
@@ -112,13 +102,10 @@ pub(super) fn read(node: Option<Node>, is_paced: bool) -> Result<Drill, Refusal>
     })
 }
 
-/// Reads `[drill]` of a drill on real storage. Its failover takes no time of operators, and its samples are short.
+/// Reads `[drill]` of a drill on real storage. Its failover takes no time of operators, and its
+/// samples are short.
 pub(super) fn read_real(node: Option<Node>) -> Result<Drill, Refusal> {
-    let usual = Drill {
-        storage_failover: Span::ZERO,
-        host_rescan: Span::ZERO,
-        ..Drill::default()
-    };
+    let usual = Drill { storage_failover: Span::ZERO, host_rescan: Span::ZERO, ..Drill::default() };
     let Some(node) = node else {
         return Ok(usual);
     };
@@ -132,11 +119,7 @@ pub(super) fn read_real(node: Option<Node>) -> Result<Drill, Refusal> {
 
 /// Writes what [`read_real`] reads.
 pub(super) fn write_real(drill: &Drill, out: &mut String) -> fmt::Result {
-    writeln!(
-        out,
-        "\n[drill]\nrecovery_time = {}",
-        span(drill.recovery_time)
-    )?;
+    writeln!(out, "\n[drill]\nrecovery_time = {}", span(drill.recovery_time))?;
     if let Some(point) = drill.recovery_point {
         writeln!(out, "recovery_point = {}", span(point))?;
     }
@@ -149,11 +132,7 @@ pub(super) fn write_real(drill: &Drill, out: &mut String) -> fmt::Result {
 fn read_common(section: &mut Section) -> Result<Drill, Refusal> {
     let usual = Drill::default();
     let point = section.read("recovery_point", section::span)?;
-    let mut span = |key, usual| {
-        section
-            .read_or(key, usual, section::span)
-            .map(|one| one.value)
-    };
+    let mut span = |key, usual| section.read_or(key, usual, section::span).map(|one| one.value);
     Ok(Drill {
         recovery_time: span("recovery_time", usual.recovery_time)?,
         recovery_point: point.map(|point| point.value),
@@ -167,9 +146,7 @@ fn read_common(section: &mut Section) -> Result<Drill, Refusal> {
                 }
             })?
             .value,
-        controls: section
-            .read_or("controls", usual.controls, section::switch)?
-            .value,
+        controls: section.read_or("controls", usual.controls, section::switch)?.value,
         ..usual
     })
 }

@@ -27,9 +27,8 @@ const SHARDS_MAX: u64 = 64;
 /// Reads `[engine]`: backend and shards.
 pub(super) fn read(top: &mut Section) -> Result<(Choice, Placed<u32>), Refusal> {
     let mut section = top.section("engine", &KEYS)?;
-    let backend = section.read_or("backend", BACKENDS[0].1, |node| {
-        section::choice(node, &BACKENDS)
-    })?;
+    let backend =
+        section.read_or("backend", BACKENDS[0].1, |node| section::choice(node, &BACKENDS))?;
     let shards = section.read_or("shards", 1, |node| {
         let shards = section::integer(node, 1..=SHARDS_MAX)?;
         Ok(u32::try_from(shards).expect("in range"))
@@ -45,10 +44,7 @@ pub(super) fn write(backend: Choice, shards: u32, out: &mut String) -> fmt::Resu
 
 /// Refuses shards that cannot share the work of `scenario` evenly.
 pub(super) fn check_shards(scenario: &Scenario) -> Result<(), Refusal> {
-    let Placed {
-        value: shards,
-        place,
-    } = &scenario.shards;
+    let Placed { value: shards, place } = &scenario.shards;
     let instances = scenario.instances.len() as u64;
     if *shards == 1 {
         return Ok(());

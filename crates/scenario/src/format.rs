@@ -16,18 +16,11 @@ pub(super) fn path(path: &Path) -> String {
 pub(super) fn size(bytes: ByteSize) -> String {
     let usual = bytes.to_string();
     let exact = usual.parse() == Ok(bytes);
-    quoted(&if exact {
-        usual
-    } else {
-        format!("{} B", bytes.get())
-    })
+    quoted(&if exact { usual } else { format!("{} B", bytes.get()) })
 }
 
 pub(super) fn span(span: Span) -> String {
-    let (seconds, millis) = (
-        span.0.div_euclid(1_000_000_000),
-        span.0.div_euclid(1_000_000),
-    );
+    let (seconds, millis) = (span.0.div_euclid(1_000_000_000), span.0.div_euclid(1_000_000));
     if Span::seconds(seconds) == span {
         format!("\"{seconds}s\"")
     } else if Span::millis(millis) == span {

@@ -67,7 +67,8 @@ impl InstancePlan {
 }
 
 impl Scenario {
-    /// `has_capacity` tells whether a share of the capacity was written, and is not only the usual one.
+    /// `has_capacity` tells whether a share of the capacity was written, and is not only the usual
+    /// one.
     pub(super) fn read_instances(
         &mut self,
         nodes: Vec<Node>,
@@ -133,16 +134,13 @@ impl Scenario {
                 database.size = size.clone();
             }
         }
-        let sized = self
-            .databases()
-            .filter(|database| database.size.value.get() > 0);
-        sized
-            .map(|database| &database.size)
-            .try_for_each(|size| self.check_size(size))?;
+        let sized = self.databases().filter(|database| database.size.value.get() > 0);
+        sized.map(|database| &database.size).try_for_each(|size| self.check_size(size))?;
         self.check_shape()
     }
 
-    /// Every log stream has the same number of databases, or sessions would not be spread evenly over them.
+    /// Every log stream has the same number of databases, or sessions would not be spread evenly
+    /// over them.
     fn check_shape(&self) -> Result<(), Refusal> {
         let first = self.instances[0].databases.len();
         for instance in &self.instances {
@@ -150,9 +148,7 @@ impl Scenario {
             let place = &instance.databases[0].path.place;
             if own != first {
                 let what = format!("{own} databases here, and {first} in the first instance");
-                return Err(place
-                    .refuse(what)
-                    .hint("every instance has the same number"));
+                return Err(place.refuse(what).hint("every instance has the same number"));
             }
             if own > ATTACHMENTS_MAX {
                 let what = format!("more than {ATTACHMENTS_MAX} databases in one instance");
@@ -177,8 +173,8 @@ impl Scenario {
     }
 }
 
-/// A size that is written down beside something else that sizes databases says the same (as a resolved scenario does), or one of the
-/// two is not what was meant.
+/// A size that is written down beside something else that sizes databases says the same (as a
+/// resolved scenario does), or one of the two is not what was meant.
 fn refuse_second_size(
     size: &Placed<ByteSize>,
     by_mailboxes: Option<ByteSize>,
@@ -190,9 +186,7 @@ fn refuse_second_size(
         return Err(size.place.refuse(what).hint(hint));
     }
     if by_capacity.is_some() {
-        let refusal = size
-            .place
-            .refuse("`capacity_percent` sizes the databases already");
+        let refusal = size.place.refuse("`capacity_percent` sizes the databases already");
         return Err(refusal.hint("keep `database_size` or `capacity_percent`"));
     }
     Ok(())
@@ -228,9 +222,7 @@ fn read_instance(
     folder: &Path,
 ) -> Result<(InstancePlan, Option<Placed<ByteSize>>), Refusal> {
     let mut section = Section::new(node, "[[instance]]", &KEYS)?;
-    let name = section
-        .read_or("name", format!("Instance {number}"), section::name)?
-        .value;
+    let name = section.read_or("name", format!("Instance {number}"), section::name)?.value;
     let log = section.read("log", |node| section::absolute(node, folder))?;
     let log = log.ok_or_else(|| section.lacks("log", "log = \"/data/log1\""))?;
     let size = section.read("database_size", section::size)?;
@@ -239,14 +231,10 @@ fn read_instance(
         paths.ok_or_else(|| section.lacks("databases", "databases = [\"/data/db1/one.edb\"]"))?;
     let plan = |(index, path): (usize, PathBuf)| DatabasePlan {
         name: format!("DB{}", databases_before + index + 1),
-        path: Placed {
-            value: path,
-            place: paths.place.clone(),
-        },
-        size: size.clone().unwrap_or_else(|| Placed {
-            value: ByteSize::bytes(0),
-            place: paths.place.clone(),
-        }),
+        path: Placed { value: path, place: paths.place.clone() },
+        size: size
+            .clone()
+            .unwrap_or_else(|| Placed { value: ByteSize::bytes(0), place: paths.place.clone() }),
     };
     let instance = InstancePlan {
         name,
@@ -265,10 +253,7 @@ pub(super) fn database_paths(node: &Node, folder: &Path) -> Result<Vec<PathBuf>,
     if nodes.is_empty() {
         return Err(node.place.refuse("names no database"));
     }
-    nodes
-        .iter()
-        .map(|node| database_path(node, folder))
-        .collect()
+    nodes.iter().map(|node| database_path(node, folder)).collect()
 }
 
 fn database_path(node: &Node, folder: &Path) -> Result<PathBuf, Refusal> {
@@ -277,14 +262,9 @@ fn database_path(node: &Node, folder: &Path) -> Result<PathBuf, Refusal> {
     if path.extension().is_some_and(|extension| extension == "edb") || path.starts_with("/dev") {
         return section::absolute(node, folder);
     }
-    let refusal = node.place.refuse(format!(
-        "the name of a database ends in .edb ({})",
-        path.display()
-    ));
-    Err(refusal.hint(format!(
-        "for example \"{}\"",
-        path.join("one.edb").display()
-    )))
+    let refusal =
+        node.place.refuse(format!("the name of a database ends in .edb ({})", path.display()));
+    Err(refusal.hint(format!("for example \"{}\"", path.join("one.edb").display())))
 }
 
 /// `less than 256 pages of 32 KiB (8 MiB)`, if `size` is.
@@ -318,10 +298,7 @@ fn check_size(size: &Placed<ByteSize>, engine: &EnginePlan) -> Result<(), Refusa
     }
     if pages > DATABASE_PAGES_MAX {
         let most = ByteSize::bytes((DATABASE_PAGES_MAX + 1) * engine.page.bytes_u64());
-        let what = format!(
-            "a database with pages of {} stays below {most}",
-            engine.page
-        );
+        let what = format!("a database with pages of {} stays below {most}", engine.page);
         return Err(size.place.refuse(what));
     }
     Ok(())
@@ -332,11 +309,7 @@ pub(super) fn write(instances: &[InstancePlan], out: &mut String) -> fmt::Result
     for instance in instances {
         writeln!(out, "\n[[instance]]\nname = {}", quoted(&instance.name))?;
         writeln!(out, "log = {}", path(&instance.log.value))?;
-        let paths: Vec<_> = instance
-            .databases
-            .iter()
-            .map(|d| path(&d.path.value))
-            .collect();
+        let paths: Vec<_> = instance.databases.iter().map(|d| path(&d.path.value)).collect();
         writeln!(out, "databases = [{}]", paths.join(", "))?;
         let bytes = instance.databases[0].size.value;
         if bytes.get() > 0 {

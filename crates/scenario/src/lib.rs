@@ -4,14 +4,15 @@
 //!   text -> Document (values that know their line) -> overrides (--set, --duration ...) -> a test, or raw load
 //! ```
 //!
-//! [`Document`] knows every section and decides what a file describes; each section has a file that reads and writes it.
+//! [`Document`] knows every section and decides what a file describes; each section has a file that
+//! reads and writes it.
 //!
-//! Every value remembers where it was written. So every refusal names file, line, key and value, even when the mistake
-//! is found much later, when paths are looked at. Unknown keys are refused with the nearest known one: a misspelt key
-//! that is ignored would test something else.
+//! Every value remembers where it was written. So every refusal names file, line, key and value,
+//! even when the mistake is found much later, when paths are looked at. Unknown keys are refused
+//! with the nearest known one: a misspelt key that is ignored would test something else.
 //!
-//! A resolved scenario has every default filled in and every path absolute. [`Scenario::to_toml`] writes that form, and
-//! reading it again gives the same scenario.
+//! A resolved scenario has every default filled in and every path absolute. [`Scenario::to_toml`]
+//! writes that form, and reading it again gives the same scenario.
 
 mod arrays;
 mod capacity;

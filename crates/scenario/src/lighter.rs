@@ -1,5 +1,5 @@
-//! Every key of a test on real storage is in the table of `brunt_qualify::result::lighter`, and each that can make a load lighter does
-//! not qualify when it does.
+//! Every key of a test on real storage is in the table of `brunt_qualify::result::lighter`, and
+//! each that can make a load lighter does not qualify when it does.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,7 +13,8 @@ use super::{Override, limits, profile, records, storage, test};
 const TEST: &str = "[test]\nduration = \"2h\"\nsessions = 1\n[profile]\nversion = \"exchange-2007\"\n\
                     [[instance]]\nlog = \"log\"\ndatabases = [\"1.edb\"]\ndatabase_size = \"64 MiB\"\n";
 
-/// A lighter value of every key that can have one; `@2013` names another version than that of the test.
+/// A lighter value of every key that can have one; `@2013` names another version than that of the
+/// test.
 const LIGHTER: [&str; 34] = [
     "test.target_io_per_s=0.5",
     "test.headroom_percent=19 test.target_io_per_s=5",
@@ -57,10 +58,7 @@ fn reasons(sets: &str) -> Vec<String> {
     // A value may have a blank; what follows it is a key only with a dot and `=`.
     let mut all: Vec<String> = Vec::new();
     for word in sets[0].split(' ') {
-        match word
-            .split_once('=')
-            .is_some_and(|(key, _)| key.contains('.'))
-        {
+        match word.split_once('=').is_some_and(|(key, _)| key.contains('.')) {
             true => all.push(word.to_owned()),
             false => {
                 let last = all.last_mut().expect("a key comes first");
@@ -72,9 +70,8 @@ fn reasons(sets: &str) -> Vec<String> {
     let all = all.iter().chain(&version);
     let overrides: Vec<Override> = all.map(|set| Override::of_set(set).unwrap()).collect();
     let document = Document::new("t.toml", TEST, Path::new("/")).unwrap();
-    let scenario = document
-        .test(&overrides)
-        .unwrap_or_else(|refusal| panic!("{sets:?}: {refusal}"));
+    let scenario =
+        document.test(&overrides).unwrap_or_else(|refusal| panic!("{sets:?}: {refusal}"));
     lighter(&scenario.plan())
 }
 
@@ -87,9 +84,7 @@ fn every_key_of_a_test_is_classified() {
         ("limits", &limits::KEYS),
         ("storage", &storage::KEYS),
     ];
-    let top = SECTIONS
-        .iter()
-        .filter(|(_, of)| of.contains(&Subject::Test));
+    let top = SECTIONS.iter().filter(|(_, of)| of.contains(&Subject::Test));
     let mut language = BTreeSet::new();
     for (key, _) in top {
         match tables.iter().find(|(table, _)| table == key) {

@@ -36,27 +36,19 @@ impl Mailboxes {
         let quota = section.read("quota", section::size)?;
         let quota = quota.ok_or_else(|| section.lacks("quota", "quota = \"2 GiB\""))?;
         if quota.value.get() == 0 {
-            let refusal = quota
-                .place
-                .refuse("mailboxes that hold nothing make no databases");
+            let refusal = quota.place.refuse("mailboxes that hold nothing make no databases");
             let refusal = refusal.hint("for example: quota = \"2 GiB\"");
             return Err(refusal.because(Cause::Value));
         }
         let io_per_s = section.read("io_per_s", section::rate)?;
         let io_per_s = io_per_s.ok_or_else(|| section.lacks("io_per_s", "io_per_s = 0.12"))?;
-        let mailboxes = Self {
-            count: count.value,
-            quota,
-            io_per_s,
-        };
+        let mailboxes = Self { count: count.value, quota, io_per_s };
         let own = mailboxes.target();
         if own.value > section::RATE_MAX {
             return Err(section::too_much(&own.place));
         }
         if let Some(target) = &test.target_io_per_s {
-            let refusal = target
-                .place
-                .refuse("is a second target beside that of the mailboxes");
+            let refusal = target.place.refuse("is a second target beside that of the mailboxes");
             return Err(refusal.hint("keep `target_io_per_s` or the table [mailboxes]"));
         }
         if test.operations_per_s.is_some() {

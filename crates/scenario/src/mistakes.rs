@@ -4,12 +4,13 @@
 //!   document -> the reader -> refusal -> mend it in the document -> the reader -> refusal -> ... -> nothing to refuse
 //! ```
 //!
-//! There is one reader, and it stops at the first thing that is wrong. So it reads again and again, each time with the last mistake
-//! mended: a misspelt key gets the name that was meant, a wrong value is taken out, and a missing one is put in as in the example
-//! that goes with its refusal.
+//! There is one reader, and it stops at the first thing that is wrong. So it reads again and again,
+//! each time with the last mistake mended: a misspelt key gets the name that was meant, a wrong
+//! value is taken out, and a missing one is put in as in the example that goes with its refusal.
 //!
-//! A mistake has no echo. What was put in is never refused, and what was taken out is not missed. Where something has been
-//! mended, a refusal that compares values is not believed: it may compare with what nobody wrote.
+//! A mistake has no echo. What was put in is never refused, and what was taken out is not missed.
+//! Where something has been mended, a refusal that compares values is not believed: it may compare
+//! with what nobody wrote.
 
 use std::collections::BTreeSet;
 
@@ -21,8 +22,8 @@ use super::tree::{self, LISTS, Node, Value};
 pub struct Checked<T> {
     /// Everything that is wrong, in the order of its lines. Flags come first.
     pub mistakes: Vec<Refusal>,
-    /// What the document describes, where it could be mended. With mistakes it is good for looking at what was written
-    /// ([`Place::is_written`]), and not for a run.
+    /// What the document describes, where it could be mended. With mistakes it is good for looking
+    /// at what was written ([`Place::is_written`]), and not for a run.
     pub value: Option<T>,
 }
 
@@ -54,21 +55,12 @@ const TABLES: [(&str, &str); 8] = [
         "array",
         "[array]\ndrives = [{ model = \"10k-600-fc\", count = 1 }]\ngroup = [{ level = \"raid0\", drives = 1 }]",
     ),
-    (
-        "drives",
-        "drives = [{ model = \"10k-600-fc\", count = 4096 }]",
-    ),
+    ("drives", "drives = [{ model = \"10k-600-fc\", count = 4096 }]"),
     ("group", "group = [{ level = \"raid0\", drives = 1 }]"),
     ("simulate", "[simulate]\nduration = \"60s\""),
     ("org", "[org]\nservers = 256"),
-    (
-        "mailboxes",
-        "[mailboxes]\ncount = 1\nquota = \"1 GiB\"\nmessages_per_day = 1",
-    ),
-    (
-        "load",
-        "[[load]]\nkind = \"random\"\nsize = \"8 KiB\"\noutstanding = 1",
-    ),
+    ("mailboxes", "[mailboxes]\ncount = 1\nquota = \"1 GiB\"\nmessages_per_day = 1"),
+    ("load", "[[load]]\nkind = \"random\"\nsize = \"8 KiB\"\noutstanding = 1"),
 ];
 
 /// Everything that `read` refuses in `root`, after `mistakes`.
@@ -77,10 +69,7 @@ pub(super) fn all<T>(
     mistakes: Vec<Refusal>,
     read: impl Fn(Node) -> Result<T, Refusal>,
 ) -> Checked<T> {
-    let mut mender = Mender {
-        mistakes,
-        ..Mender::default()
-    };
+    let mut mender = Mender { mistakes, ..Mender::default() };
     let mut value = None;
     for _ in 0..READS_MAX {
         match read(root.clone()) {
@@ -137,11 +126,9 @@ impl Mender {
         }
         match cause {
             Cause::Unknown { meant } => self.rename(root, path, meant),
-            Cause::Lacks {
-                table,
-                key,
-                example,
-            } => put_in(root, path.as_deref(), &table, &key, &example) || self.take_out(root, path),
+            Cause::Lacks { table, key, example } => {
+                put_in(root, path.as_deref(), &table, &key, &example) || self.take_out(root, path)
+            }
             Cause::Value | Cause::Compared => self.take_out(root, path),
         }
     }
@@ -236,15 +223,11 @@ fn find(node: &Node, place: &Place) -> Option<Vec<Step>> {
     let inside: Vec<(Step, &Node)> = match &node.value {
         Value::Table(entries) => {
             let entries = entries.iter();
-            entries
-                .map(|(key, node)| (Step::Key(key.clone()), node))
-                .collect()
+            entries.map(|(key, node)| (Step::Key(key.clone()), node)).collect()
         }
-        Value::List(nodes) => nodes
-            .iter()
-            .enumerate()
-            .map(|(at, node)| (Step::At(at), node))
-            .collect(),
+        Value::List(nodes) => {
+            nodes.iter().enumerate().map(|(at, node)| (Step::At(at), node)).collect()
+        }
         _ => return None,
     };
     inside.into_iter().find_map(|(step, node)| {
@@ -258,15 +241,14 @@ fn find(node: &Node, place: &Place) -> Option<Vec<Step>> {
 }
 
 fn at<'n>(node: &'n mut Node, path: &[Step]) -> Option<&'n mut Node> {
-    path.iter()
-        .try_fold(node, |node, step| match (&mut node.value, step) {
-            (Value::Table(entries), Step::Key(key)) => {
-                let entry = entries.iter_mut().find(|(own, _)| own == key);
-                entry.map(|(_, node)| node)
-            }
-            (Value::List(nodes), Step::At(index)) => nodes.get_mut(*index),
-            _ => None,
-        })
+    path.iter().try_fold(node, |node, step| match (&mut node.value, step) {
+        (Value::Table(entries), Step::Key(key)) => {
+            let entry = entries.iter_mut().find(|(own, _)| own == key);
+            entry.map(|(_, node)| node)
+        }
+        (Value::List(nodes), Step::At(index)) => nodes.get_mut(*index),
+        _ => None,
+    })
 }
 
 /// `array.group`, wherever the array stands.
@@ -280,16 +262,13 @@ fn dotted(path: &[Step]) -> String {
 
 /// The keys of a table's name in messages: of `[array.front]`, not of `[[instance]]`.
 fn table_path(name: &str) -> Vec<String> {
-    let inner = name
-        .strip_prefix('[')
-        .and_then(|rest| rest.strip_suffix(']'));
+    let inner = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     let keys = inner.filter(|inner| !inner.starts_with('['));
-    keys.map_or(Vec::new(), |keys| {
-        keys.split('.').map(str::to_owned).collect()
-    })
+    keys.map_or(Vec::new(), |keys| keys.split('.').map(str::to_owned).collect())
 }
 
-/// Puts in what a table lacks. One that is not written stands, in its refusal, where the whole document does.
+/// Puts in what a table lacks. One that is not written stands, in its refusal, where the whole
+/// document does.
 fn put_in(root: &mut Node, path: Option<&[Step]>, table: &str, key: &str, example: &str) -> bool {
     let node = match path {
         Some(path) => at(root, path),
@@ -348,10 +327,7 @@ mod tests {
     /// Lines and sentences of everything that is wrong with `text`.
     fn said(text: &str, set: &[&str]) -> Vec<String> {
         let document = Document::new("t.toml", text, Path::new("/")).unwrap();
-        let set: Vec<Override> = set
-            .iter()
-            .map(|set| Override::of_set(set).unwrap())
-            .collect();
+        let set: Vec<Override> = set.iter().map(|set| Override::of_set(set).unwrap()).collect();
         let mistakes = match document.subject() {
             Subject::Test => document.check_test(&set).mistakes,
             Subject::ModelledTest => document.check_modelled_test(&set).mistakes,
@@ -404,57 +380,25 @@ mod tests {
     fn a_mistake_has_no_echo() {
         let mut wrong = Vec::new();
         for (from, to, what) in [
-            (
-                "sessions = 8",
-                "sesions = 8",
-                "unknown key `sesions` in [test]",
-            ),
-            (
-                "sessions = 8",
-                "sesions = 0",
-                "unknown key `sesions` in [test]",
-            ),
+            ("sessions = 8", "sesions = 8", "unknown key `sesions` in [test]"),
+            ("sessions = 8", "sesions = 0", "unknown key `sesions` in [test]"),
             ("sessions = 8\n", "", "lacks `sessions`"),
             ("duration = \"2h\"", "duration = 2", "not a length of time"),
             ("quota = \"2 GiB\"", "quota = 1", "a size has a unit"),
             // With another count, databases would have another size than the one that is written.
-            (
-                "count = 40",
-                "count = true",
-                "is true or false, not a whole number",
-            ),
-            (
-                "io_per_s = 0.1",
-                "io_per_s = \"a\"",
-                "is a text, not a number",
-            ),
-            (
-                "[mailboxes]",
-                "[mailbox]",
-                "unknown key `mailbox` in the scenario",
-            ),
-            (
-                "[[instance]]",
-                "[instance]",
-                "is one table, but instances are a list",
-            ),
+            ("count = 40", "count = true", "is true or false, not a whole number"),
+            ("io_per_s = 0.1", "io_per_s = \"a\"", "is a text, not a number"),
+            ("[mailboxes]", "[mailbox]", "unknown key `mailbox` in the scenario"),
+            ("[[instance]]", "[instance]", "is one table, but instances are a list"),
             ("log = \"/a/log\"\n", "", "lacks `log`"),
             ("log = \"/a/log\"", "log = 7", "is a number, not a text"),
-            (
-                "\"/a/one.edb\"",
-                "\"/a/one\"",
-                "the name of a database ends in .edb (/a/one)",
-            ),
+            ("\"/a/one.edb\"", "\"/a/one\"", "the name of a database ends in .edb (/a/one)"),
             (
                 "[[instance]]\nlog = \"/a/log\"\ndatabases = [\"/a/one.edb\"]\n",
                 "",
                 "the scenario lacks `instance`",
             ),
-            (
-                "[test]\n",
-                "[test]\nkind = \"stres\"\nlogs = 4\n",
-                "unknown value",
-            ),
+            ("[test]\n", "[test]\nkind = \"stres\"\nlogs = 4\n", "unknown value"),
             (
                 "[[instance]]",
                 "[profile]\ncache_max = 5\ncache_min = \"100 GiB\"\n[[instance]]",
@@ -470,10 +414,7 @@ mod tests {
             let said = said(&text, &[]);
             let whats: Vec<&str> = said
                 .iter()
-                .map(|said| {
-                    said.split_once(": ")
-                        .map_or(said.as_str(), |(_, what)| what)
-                })
+                .map(|said| said.split_once(": ").map_or(said.as_str(), |(_, what)| what))
                 .collect();
             if whats != [what] {
                 wrong.push(format!("{whats:?}, not {what}\n{text}"));
@@ -484,17 +425,12 @@ mod tests {
 
     #[test]
     fn values_that_do_not_go_together_are_reported_beside_other_mistakes() {
-        let text = GOOD.replace(
-            "sessions = 8",
-            "sessions = 8\ntarget_io_per_s = 5\noperations_per_s = 7",
-        );
+        let text =
+            GOOD.replace("sessions = 8", "sessions = 8\ntarget_io_per_s = 5\noperations_per_s = 7");
         let text = format!("{text}[profile]\nversion = 7\n");
         assert_eq!(
             said(&text, &[]),
-            [
-                "5: paces the sessions, and so does the target",
-                "14: unknown version",
-            ]
+            ["5: paces the sessions, and so does the target", "14: unknown version",]
         );
         let text = format!("{GOOD}databse_size = \"1 GiB\"\n");
         assert_eq!(
@@ -508,10 +444,7 @@ mod tests {
 
     #[test]
     fn flags_are_checked_one_by_one() {
-        let said = said(
-            GOOD,
-            &["test.sessions.x=1", "instance.4.log=a", "test.seed=y"],
-        );
+        let said = said(GOOD, &["test.sessions.x=1", "instance.4.log=a", "test.seed=y"]);
         assert_eq!(
             said,
             [

@@ -36,7 +36,8 @@ pub struct Scenario {
     pub description: String,
     /// What a paper says about the storage.
     pub solution: Solution,
-    /// The folder that may be made, with everything below it; without one, folders have to be there.
+    /// The folder that may be made, with everything below it; without one, folders have to be
+    /// there.
     pub scratch: Option<Placed<PathBuf>>,
     /// The test.
     pub test: Test,
@@ -48,7 +49,8 @@ pub struct Scenario {
     pub limits: Limits,
     /// The mailboxes that sizes and target come from, if they do.
     pub mailboxes: Option<Mailboxes>,
-    /// The share of each volume that databases are to fill, in percent, until they have been sized by it.
+    /// The share of each volume that databases are to fill, in percent, until they have been sized
+    /// by it.
     pub capacity_percent: Option<Placed<u64>>,
     /// The share of each volume that databases have been sized by, in percent, if they have.
     pub sized_percent: Option<u32>,
@@ -71,16 +73,13 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Reads the sections of a test with these `faults`. Relative paths are relative to `folder`, which is absolute.
+    /// Reads the sections of a test with these `faults`. Relative paths are relative to `folder`,
+    /// which is absolute.
     ///
     /// # Errors
     /// [`Refusal`] for the first thing that is wrong. No file has been looked at.
     pub(super) fn read(top: Top, faults: Vec<Entry>, folder: &Path) -> Result<Self, Refusal> {
-        let Top {
-            name,
-            description,
-            sections: mut top,
-        } = top;
+        let Top { name, description, sections: mut top } = top;
         let scratch = top.read("scratch", |node| section::absolute(node, folder))?;
         let folder = scratch.as_ref().map_or(folder, |scratch| &scratch.value);
         let solution = Solution::take(&mut top)?;
@@ -135,7 +134,8 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// The scenario with every default written out and every path absolute. Reading it gives this scenario again.
+    /// The scenario with every default written out and every path absolute. Reading it gives this
+    /// scenario again.
     pub fn to_toml(&self) -> String {
         let mut text = String::new();
         self.write(&mut text).expect("a string takes all");
@@ -167,8 +167,8 @@ impl Scenario {
         write_faults(&self.faults, out)
     }
 
-    /// The plan of this test, on storage whose sectors have 512 bytes. What belongs to a single run, such as its id and when it
-    /// began, is that of [`Plan::new`].
+    /// The plan of this test, on storage whose sectors have 512 bytes. What belongs to a single
+    /// run, such as its id and when it began, is that of [`Plan::new`].
     pub fn plan(&self) -> Plan {
         let instances = self.instances.iter().map(InstancePlan::planned).collect();
         let copies = self.copies.iter();
@@ -230,9 +230,7 @@ impl Scenario {
 
     /// All databases.
     pub fn databases(&self) -> impl Iterator<Item = &DatabasePlan> {
-        self.instances
-            .iter()
-            .flat_map(|instance| &instance.databases)
+        self.instances.iter().flat_map(|instance| &instance.databases)
     }
 }
 

@@ -3,7 +3,8 @@
 use super::place::{Place, Refusal};
 use super::tree::{Node, Value, parse_flag};
 
-/// Keys of one table that say the same thing in two ways: the one from the command line replaces the other.
+/// Keys of one table that say the same thing in two ways: the one from the command line replaces
+/// the other.
 const EITHER: [(&str, [&str; 2]); 1] = [("link", ["rtt", "km"])];
 
 /// One value from the command line.
@@ -17,8 +18,8 @@ pub struct Override {
 }
 
 impl Override {
-    /// Everything that a command line replaces, in order: `--set` first, so that `flags` of their own win. Those are given as
-    /// flag, key and value, if there is one.
+    /// Everything that a command line replaces, in order: `--set` first, so that `flags` of their
+    /// own win. Those are given as flag, key and value, if there is one.
     ///
     /// # Errors
     /// As [`Self::of_set`].
@@ -38,11 +39,7 @@ impl Override {
 
     /// What a flag of its own says, such as `--duration 90s` for `test.duration`.
     pub fn of_flag(flag: &str, key: &str, value: &str) -> Self {
-        Self {
-            key: key.to_owned(),
-            value: value.to_owned(),
-            flag: format!("{flag} {value}"),
-        }
+        Self { key: key.to_owned(), value: value.to_owned(), flag: format!("{flag} {value}") }
     }
 
     /// What `--set key=value` says.
@@ -52,19 +49,17 @@ impl Override {
     pub fn of_set(text: &str) -> Result<Self, Refusal> {
         let flag = format!("--set {text}");
         match text.split_once('=') {
-            Some((key, value)) if !key.trim().is_empty() => Ok(Self {
-                key: key.trim().to_owned(),
-                value: value.trim().to_owned(),
-                flag,
-            }),
+            Some((key, value)) if !key.trim().is_empty() => {
+                Ok(Self { key: key.trim().to_owned(), value: value.trim().to_owned(), flag })
+            }
             _ => Err(Place::flag(&flag)
                 .refuse("has no `key=value`")
                 .hint("for example: --set test.duration=90s")),
         }
     }
 
-    /// Puts the value into `root`. Tables on the way are made; whether the key means anything is found out by the
-    /// reader.
+    /// Puts the value into `root`. Tables on the way are made; whether the key means anything is
+    /// found out by the reader.
     pub(super) fn apply(&self, root: &mut Node) -> Result<(), Refusal> {
         let place = Place::flag(&self.flag);
         let mut node = &mut *root;

@@ -8,7 +8,8 @@
 //! timeout = "1min"                    60 s by default
 //! ```
 //!
-//! An event `what = "exec"` has `name`, `run` and `timeout` as well. Nothing is run without consent on the command line.
+//! An event `what = "exec"` has `name`, `run` and `timeout` as well. Nothing is run without consent
+//! on the command line.
 
 use std::fmt::{self, Write};
 use std::path::Path;
@@ -83,10 +84,7 @@ pub(super) fn read(node: Option<Node>, folder: &Path) -> Result<Vec<PairStep>, R
         let mut section = Section::new(node, "[[step]]", &STEP_KEYS)?;
         let when = section.read("when", |node| section::choice(node, &WHEN))?;
         let when = when.ok_or_else(|| section.lacks("when", "when = \"prepare\""))?;
-        Ok(PairStep {
-            when: when.value,
-            exec: read_exec(&mut section, folder)?,
-        })
+        Ok(PairStep { when: when.value, exec: read_exec(&mut section, folder)? })
     });
     steps.collect()
 }
@@ -99,26 +97,14 @@ pub(super) fn read_exec(section: &mut Section, folder: &Path) -> Result<Exec, Re
     let run = run.ok_or_else(|| section.lacks("run", "run = [\"./pair.sh\", \"snapshot\"]"))?;
     let timeout = section.read_or("timeout", TIMEOUT, |node| match section::some_time(node)? {
         timeout if timeout <= TIMEOUT_MAX => Ok(timeout),
-        _ => Err(node
-            .place
-            .refuse("is longer than a day")
-            .hint("for example \"10min\"")),
+        _ => Err(node.place.refuse("is longer than a day").hint("for example \"10min\"")),
     })?;
-    Ok(Exec {
-        name: name.value,
-        run,
-        timeout: timeout.value,
-    })
+    Ok(Exec { name: name.value, run, timeout: timeout.value })
 }
 
 fn read_name(node: &Node) -> Result<String, Refusal> {
     let name = section::text(node)?;
-    let refuse = |what: &str| {
-        Err(node
-            .place
-            .refuse(what)
-            .hint("for example \"take a snapshot\""))
-    };
+    let refuse = |what: &str| Err(node.place.refuse(what).hint("for example \"take a snapshot\""));
     if name.trim().is_empty() {
         return refuse("is empty, and tables and messages call the command by it");
     }
@@ -162,12 +148,9 @@ fn read_run(node: &Node, folder: &Path) -> Result<Vec<String>, Refusal> {
 pub(super) fn refuse_in(section: &mut Section, what: &str) -> Result<(), Refusal> {
     for key in KEYS {
         if let Some(node) = section.take(key) {
-            let refusal = node
-                .place
-                .refuse(format!("`{key}` is for \"exec\", and this is \"{what}\""));
-            return Err(refusal
-                .because(Cause::Value)
-                .hint("what = \"exec\", or leave it out"));
+            let refusal =
+                node.place.refuse(format!("`{key}` is for \"exec\", and this is \"{what}\""));
+            return Err(refusal.because(Cause::Value).hint("what = \"exec\", or leave it out"));
         }
     }
     Ok(())
@@ -185,12 +168,7 @@ pub(super) fn write(steps: &[PairStep], out: &mut String) -> fmt::Result {
 /// Writes the keys of a command.
 pub(super) fn write_exec(exec: &Exec, out: &mut String) -> fmt::Result {
     let words: Vec<String> = exec.run.value.iter().map(|word| quoted(word)).collect();
-    writeln!(
-        out,
-        "name = {}\nrun = [{}]",
-        quoted(&exec.name),
-        words.join(", ")
-    )?;
+    writeln!(out, "name = {}\nrun = [{}]", quoted(&exec.name), words.join(", "))?;
     writeln!(out, "timeout = {}", span(exec.timeout))
 }
 
@@ -219,10 +197,7 @@ mod tests {
         let SiteIncident::Exec(exec) = &drill.timeline[0].what else {
             panic!("{:?}", drill.timeline);
         };
-        assert_eq!(
-            (exec.name.as_str(), exec.timeout),
-            ("snap", Span::seconds(120))
-        );
+        assert_eq!((exec.name.as_str(), exec.timeout), ("snap", Span::seconds(120)));
         assert_eq!(read(&drill.to_toml()).unwrap(), drill);
     }
 
@@ -243,38 +218,20 @@ mod tests {
         refused(&step("\"mount\"", "\" \""), "is empty");
         refused(&step("run", "rum"), "did you mean `run`?");
         refused(&step("[\"./pair.sh\", \"a b\"]", "[]"), "names no program");
-        refused(
-            &step("[\"./pair.sh\", \"a b\"]", "\"sh -c\""),
-            "is not a list of texts",
-        );
+        refused(&step("[\"./pair.sh\", \"a b\"]", "\"sh -c\""), "is not a list of texts");
         refused(&step("\"a b\"", "7"), "is not a list of texts");
-        refused(
-            &format!("{EXTERNAL}{STEP}timeout = \"2days\"\n"),
-            "not a length of time",
-        );
-        refused(
-            &format!("{EXTERNAL}{STEP}timeout = \"25h\"\n"),
-            "is longer than a day",
-        );
-        refused(
-            &format!("{EXTERNAL}[link]\nrtt = \"1ms\"\n"),
-            "needs brunt's own link",
-        );
+        refused(&format!("{EXTERNAL}{STEP}timeout = \"2days\"\n"), "not a length of time");
+        refused(&format!("{EXTERNAL}{STEP}timeout = \"25h\"\n"), "is longer than a day");
+        refused(&format!("{EXTERNAL}[link]\nrtt = \"1ms\"\n"), "needs brunt's own link");
         let planned = "[[event]]\nat = \"20s\"\nwhat = \"failover\"\nplanned = true\n";
         let whole = format!("{TEST}{SITES}{planned}{}", step("failover", "cut"));
         let whole = read(&whole).unwrap_err();
-        assert!(
-            whole.contains("cuts the source off") && whole.contains("\n  "),
-            "{whole}"
-        );
+        assert!(whole.contains("cuts the source off") && whole.contains("\n  "), "{whole}");
         let lost = "[[event]]\nat = \"9s\"\nwhat = \"link lost\"\n";
         let whole =
             format!("{TEST}{SITES}[[event]]\nat = \"20s\"\nwhat = \"failover\"\n{lost}{EXTERNAL}");
         let whole = read(&whole).unwrap_err();
-        assert!(
-            whole.contains("needs brunt's own link") && whole.contains("\"exec\""),
-            "{whole}"
-        );
+        assert!(whole.contains("needs brunt's own link") && whole.contains("\"exec\""), "{whole}");
         refused(
             &format!("{EXTERNAL}[[event]]\nat = \"9s\"\nwhat = \"source lost\"\nrun = [\"x\"]\n"),
             "`run` is for \"exec\", and this is \"source lost\"",

@@ -23,38 +23,22 @@ const SENTENCE_MAX: usize = 1000;
 impl Place {
     /// A place in a file.
     pub fn line(file: &str, line: usize, text: &str) -> Self {
-        Self {
-            file: Some(one_line(file).into_owned()),
-            line: Some(line),
-            text: shortened(text),
-        }
+        Self { file: Some(one_line(file).into_owned()), line: Some(line), text: shortened(text) }
     }
 
     /// A whole file.
     pub fn file(file: &str) -> Self {
-        Self {
-            file: Some(one_line(file).into_owned()),
-            line: None,
-            text: String::new(),
-        }
+        Self { file: Some(one_line(file).into_owned()), line: None, text: String::new() }
     }
 
     /// A flag, as it was written.
     pub fn flag(text: &str) -> Self {
-        Self {
-            file: None,
-            line: None,
-            text: shortened(text),
-        }
+        Self { file: None, line: None, text: shortened(text) }
     }
 
     /// The place of a value that nobody wrote; see [`super::mistakes`].
     pub(super) fn unwritten() -> Self {
-        Self {
-            file: None,
-            line: None,
-            text: String::new(),
-        }
+        Self { file: None, line: None, text: String::new() }
     }
 
     /// Whether it was written, and does not stand in for something that is missing.
@@ -127,7 +111,8 @@ impl<T: PartialEq> PartialEq for Placed<T> {
     }
 }
 
-/// Why a scenario cannot be run: the place, what is wrong with it, and the way out. Nothing has been written.
+/// Why a scenario cannot be run: the place, what is wrong with it, and the way out. Nothing has
+/// been written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {what}{}", hints.iter().map(|hint| format!("\n  {hint}")).collect::<String>())]
 pub struct Refusal {
@@ -148,11 +133,7 @@ pub(super) enum Cause {
     /// A key that does not exist, and the one that was probably meant.
     Unknown { meant: Option<String> },
     /// A key that is missing from a table, and an example of it.
-    Lacks {
-        table: String,
-        key: String,
-        example: String,
-    },
+    Lacks { table: String, key: String, example: String },
 }
 
 impl Refusal {
@@ -189,10 +170,7 @@ impl Refusal {
     /// The same, because databases do not fit on their storage.
     #[must_use]
     pub fn for_want_of_room(self) -> Self {
-        Self {
-            is_for_room: true,
-            ..self
-        }
+        Self { is_for_room: true, ..self }
     }
 
     /// The same with one more line that says what to do.
@@ -226,9 +204,8 @@ mod tests {
         assert_eq!(text(&"x".repeat(100)).len(), TEXT_MAX + 4);
         assert_eq!(text("a\r\n"), "a ...");
         let long = "x".repeat(1 << 20);
-        let refusal = Place::line("t.toml", 1, &long)
-            .refuse(format!("unknown key `{long}`"))
-            .hint(long);
+        let refusal =
+            Place::line("t.toml", 1, &long).refuse(format!("unknown key `{long}`")).hint(long);
         assert!(refusal.to_string().len() < 3 * SENTENCE_MAX);
         let odd = Place::line("a\nb.toml", 1, "name = \"\u{1b}[2J\"");
         assert_eq!(odd.to_string(), "a\\nb.toml:1: `name = \"\\u{1b}[2J\"`");

@@ -1,4 +1,5 @@
-//! `[profile]`: the engine's sizes and the operations on it, from an Exchange version and what a scenario says otherwise.
+//! `[profile]`: the engine's sizes and the operations on it, from an Exchange version and what a
+//! scenario says otherwise.
 
 use std::fmt::{self, Write};
 
@@ -15,7 +16,8 @@ use super::place::{Cause, Placed, Refusal};
 use super::section::{self, Section};
 use super::tree::{Node, Value};
 
-/// What `[profile]` says, in the parts that a plan has: figures of the version, or what the scenario says instead.
+/// What `[profile]` says, in the parts that a plan has: figures of the version, or what the
+/// scenario says instead.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Profile {
     /// Whose figures it has.
@@ -49,12 +51,11 @@ pub(super) const KEYS: [&str; 19] = [
 ];
 
 /// Words for the ways of a checkpoint.
-const CHECKPOINT_WRITES: [(&str, CheckpointPacing); 2] = [
-    ("burst", CheckpointPacing::Burst),
-    ("trickle", CheckpointPacing::Trickle),
-];
+const CHECKPOINT_WRITES: [(&str, CheckpointPacing); 2] =
+    [("burst", CheckpointPacing::Burst), ("trickle", CheckpointPacing::Trickle)];
 
-/// Frames below which the engine cannot work: a path of the tree for a few sessions, and pages on their way out.
+/// Frames below which the engine cannot work: a path of the tree for a few sessions, and pages on
+/// their way out.
 const FRAMES_MIN: u64 = 16;
 const LOG_FILE_MIN: ByteSize = ByteSize::kib(64);
 const LOG_FILE_MAX: ByteSize = ByteSize::mib(16);
@@ -74,7 +75,8 @@ fn name(version: Version) -> String {
 }
 
 impl Profile {
-    /// Reads `[profile]` of a scenario with `instances` log streams; beside it, where the size of the cache was written.
+    /// Reads `[profile]` of a scenario with `instances` log streams; beside it, where the size of
+    /// the cache was written.
     pub(super) fn read(
         top: &mut Section,
         instances: u64,
@@ -108,12 +110,10 @@ impl Profile {
             section::integer(node, 1..=BATCH_MAX)
         })?;
         let again = u64::from(usual_load.reads_again_percent);
-        let again = section.read_or("reads_again_percent", again, |node| {
-            section::integer(node, 0..=100)
-        })?;
-        let recovery_reads = section.read("recovery_reads", |node| {
-            section::integer(node, 1..=RECOVERY_READS_MAX)
-        })?;
+        let again = section
+            .read_or("reads_again_percent", again, |node| section::integer(node, 0..=100))?;
+        let recovery_reads = section
+            .read("recovery_reads", |node| section::integer(node, 1..=RECOVERY_READS_MAX))?;
         let small = |number: u64| u32::try_from(number).expect("in range");
         let profile = Self {
             version: version.value,
@@ -149,11 +149,7 @@ impl Profile {
 
     /// Writes `[profile]`.
     pub(super) fn write(&self, out: &mut String) -> fmt::Result {
-        let Self {
-            version,
-            engine,
-            load,
-        } = self;
+        let Self { version, engine, load } = self;
         writeln!(out, "\n[profile]\nversion = {}", quoted(&name(*version)))?;
         let page = ByteSize::bytes(engine.page.bytes_u64());
         for (key, bytes) in [
@@ -173,11 +169,7 @@ impl Profile {
         let pacing = word(&CHECKPOINT_WRITES, engine.pacing);
         writeln!(out, "checkpoint_writes = {pacing}")?;
         writeln!(out, "maintenance_read = {}", size(engine.maintenance.batch))?;
-        writeln!(
-            out,
-            "maintenance_sleep = {}",
-            span(engine.maintenance.sleep)
-        )?;
+        writeln!(out, "maintenance_sleep = {}", span(engine.maintenance.sleep))?;
         for (key, kind) in [
             ("insert_percent", Kind::Insert),
             ("delete_percent", Kind::Delete),
@@ -219,21 +211,13 @@ fn read_maintenance(
 ) -> Result<Maintenance, Refusal> {
     let batch = section.read_or("maintenance_read", usual.batch, section::size)?;
     let page = ByteSize::bytes(page.bytes_u64());
-    let batch = within(
-        &batch,
-        page,
-        MAINTENANCE_READ_MAX,
-        "the most one read can be",
-    )?;
+    let batch = within(&batch, page, MAINTENANCE_READ_MAX, "the most one read can be")?;
     let sleep = section.read_or("maintenance_sleep", usual.sleep, section::span)?;
     if sleep.value < MAINTENANCE_SLEEP_MIN {
         let refusal = sleep.place.refuse("is less than a millisecond");
         return Err(refusal.because(Cause::Value));
     }
-    Ok(Maintenance {
-        batch,
-        sleep: sleep.value,
-    })
+    Ok(Maintenance { batch, sleep: sleep.value })
 }
 
 fn read_mix(section: &mut Section, usual: Mix) -> Result<Mix, Refusal> {
@@ -268,9 +252,7 @@ fn check_log_holds(log_file: &Placed<ByteSize>, page: PageSize) -> Result<(), Re
     if holds {
         return Ok(());
     }
-    let refusal = log_file
-        .place
-        .refuse(format!("is too small for pages of {page}"));
+    let refusal = log_file.place.refuse(format!("is too small for pages of {page}"));
     Err(refusal.hint(format!("a log file of {} is enough", ByteSize::kib(256))))
 }
 
@@ -280,30 +262,19 @@ pub(super) fn read_version(node: &Node) -> Result<Version, Refusal> {
         Value::Integer(year) => year.to_string(),
         _ => section::text(node)?,
     };
-    let short = Version::ALL
-        .into_iter()
-        .find(|version| version.name() == text);
+    let short = Version::ALL.into_iter().find(|version| version.name() == text);
     short.map_or_else(|| text.parse(), Ok).map_err(|_| {
         let known = Version::ALL.map(name).join(", ");
-        node.place
-            .refuse("unknown version")
-            .hint(format!("known are {known}"))
+        node.place.refuse("unknown version").hint(format!("known are {known}"))
     })
 }
 
 fn checked_log_file(size: &Placed<ByteSize>) -> Result<ByteSize, Refusal> {
-    within(
-        size,
-        LOG_FILE_MIN,
-        LOG_FILE_MAX,
-        "the most a log file can have",
-    )?;
+    within(size, LOG_FILE_MIN, LOG_FILE_MAX, "the most a log file can have")?;
     if size.value.get().is_multiple_of(LOG_FILE_STEP) {
         Ok(size.value)
     } else {
-        Err(size
-            .place
-            .refuse(format!("is not a multiple of {LOG_FILE_STEP} bytes")))
+        Err(size.place.refuse(format!("is not a multiple of {LOG_FILE_STEP} bytes")))
     }
 }
 
@@ -317,9 +288,7 @@ fn within(
         return Err(size.place.refuse(format!("is less than {least}")));
     }
     if size.value > most {
-        return Err(size
-            .place
-            .refuse(format!("is more than {most}, {most_name}")));
+        return Err(size.place.refuse(format!("is more than {most}, {most_name}")));
     }
     Ok(size.value)
 }

@@ -1,4 +1,5 @@
-//! A drill on real storage: a mail server at one of two sites, each a folder, and what happens to them.
+//! A drill on real storage: a mail server at one of two sites, each a folder, and what happens to
+//! them.
 //!
 //! ```toml
 //! [test] [profile] [[instance]] ...   as for `brunt run`; paths of instances are the same at both sites, below their folders
@@ -19,7 +20,8 @@
 //! what = "source lost"                or "source frozen", "link lost", "failover", "exec"
 //! ```
 //!
-//! Events end with a failover. Times count from the moment when sessions have worked for `min_warmup`.
+//! Events end with a failover. Times count from the moment when sessions have worked for
+//! `min_warmup`.
 
 use std::fmt::Write;
 use std::path::{Component, Path, PathBuf};
@@ -81,7 +83,8 @@ pub struct RealDrill {
 }
 
 impl RealDrill {
-    /// Reads the sections of a test and of the sites below it. Relative folders of sites are relative to `folder`.
+    /// Reads the sections of a test and of the sites below it. Relative folders of sites are
+    /// relative to `folder`.
     ///
     /// # Errors
     /// [`Refusal`] for the first thing that is wrong.
@@ -92,9 +95,8 @@ impl RealDrill {
         let link_place = link.as_ref().map(|link| link.place.clone());
         let link = link.map(RealLink::read).transpose()?;
         let mut replication = top.sections.section("replication", &["mode"])?;
-        let mode = replication.read_or("mode", SiteReplication::Synchronous, |node| {
-            section::choice(node, &MODES)
-        })?;
+        let mode = replication
+            .read_or("mode", SiteReplication::Synchronous, |node| section::choice(node, &MODES))?;
         let (events, drill) = (top.sections.take("event"), top.sections.take("drill"));
         let steps = pair_steps::read(top.sections.take("step"), folder)?;
         let timeline = site_events::read(events, &own, folder)?;
@@ -102,9 +104,8 @@ impl RealDrill {
         let timeline: Vec<SiteEvent> = timeline.into_iter().map(|(event, _)| event).collect();
         let is_planned = |one: &SiteEvent| one.what == SiteIncident::FailOver(Decision::Planned);
         if mode.value == SiteReplication::Asynchronous && timeline.iter().any(is_planned) {
-            let refusal = mode
-                .place
-                .refuse("ships closed logs, and a planned failover loses nothing");
+            let refusal =
+                mode.place.refuse("ships closed logs, and a planned failover loses nothing");
             return Err(refusal.hint("synchronous, or a failover without `planned`"));
         }
         let cut = steps.iter().find(|step| step.when == StepTime::Cut);
@@ -120,10 +121,7 @@ impl RealDrill {
         let scenario = Scenario::read(top, Vec::new(), Path::new("/"))?;
         check_paths(&scenario)?;
         if scenario.shards.value > 1 {
-            let refusal = scenario
-                .shards
-                .place
-                .refuse("shares a server among threads");
+            let refusal = scenario.shards.place.refuse("shares a server among threads");
             return Err(refusal.hint("a drill on real storage has one: leave `shards` out"));
         }
         Ok(Self {
@@ -145,10 +143,8 @@ impl RealDrill {
         let files = site.join(FILES);
         let moved = |path: &Path| files.join(path.strip_prefix("/").unwrap_or(path));
         let mut scenario = self.scenario.clone();
-        scenario.scratch = Some(Placed {
-            value: site.to_owned(),
-            place: self.source.place.clone(),
-        });
+        scenario.scratch =
+            Some(Placed { value: site.to_owned(), place: self.source.place.clone() });
         for instance in &mut scenario.instances {
             instance.log.value = moved(&instance.log.value);
             for database in &mut instance.databases {
@@ -184,11 +180,7 @@ impl RealDrill {
         if let Some(link) = &self.link {
             link.write(out)?;
         }
-        writeln!(
-            out,
-            "\n[replication]\nmode = {}",
-            word(&MODES, self.replication)
-        )?;
+        writeln!(out, "\n[replication]\nmode = {}", word(&MODES, self.replication))?;
         drill::write_real(&self.drill, out)?;
         site_events::write(&self.timeline, out)?;
         pair_steps::write(&self.steps, out)
@@ -216,9 +208,7 @@ fn check_mode(
                 .refuse("is on another host, and the replication is external");
             return Err(refusal.hint("commands bring the copy to this host: leave `host` out"));
         }
-        let lost = events
-            .iter()
-            .find(|(one, _)| one.what == SiteIncident::LinkLost);
+        let lost = events.iter().find(|(one, _)| one.what == SiteIncident::LinkLost);
         return match lost {
             Some((_, place)) => Err(place
                 .refuse(OWN)
@@ -235,14 +225,8 @@ fn check_mode(
         _ => None,
     };
     let step = steps.iter().map(|step| step.exec.run.place.clone()).next();
-    let device = sites
-        .devices
-        .iter()
-        .flatten()
-        .map(|device| device.place.clone());
-    let first = step
-        .or_else(|| events.iter().find_map(runs))
-        .or_else(|| device.into_iter().next());
+    let device = sites.devices.iter().flatten().map(|device| device.place.clone());
+    let first = step.or_else(|| events.iter().find_map(runs)).or_else(|| device.into_iter().next());
     match first {
         Some(place) => Err(place
             .refuse("is for a pair of your own, and brunt itself replicates here")
@@ -281,9 +265,7 @@ pub(super) mod tests {
     pub(crate) fn read(text: &str) -> Result<RealDrill, String> {
         let document = Document::new("t.toml", text, Path::new("/srv")).unwrap();
         assert_eq!(document.subject(), Subject::RealDrill);
-        document
-            .real_drill(&[])
-            .map_err(|refusal| refusal.to_string())
+        document.real_drill(&[]).map_err(|refusal| refusal.to_string())
     }
 
     #[test]
@@ -291,10 +273,7 @@ pub(super) mod tests {
         let more = "[link]\nrtt = \"2ms\"\n[drill]\nafter = \"3s\"\nsample = \"1s\"\nrecovery_point = \"0s\"\n[site]\nneighbours = true\n";
         let drill = read(&format!("{TEST}{SITES}{EVENTS}{more}")).unwrap();
         assert_eq!(drill.source.value, Path::new("/srv/a"));
-        assert_eq!(
-            drill.link.map(|link| link.round_trip),
-            Some(Span::millis(2))
-        );
+        assert_eq!(drill.link.map(|link| link.round_trip), Some(Span::millis(2)));
         assert_eq!(drill.drill.after, Span::seconds(3));
         assert_eq!(drill.scenario.site.has_neighbours, Some(true));
         let words: Vec<_> = drill.timeline.iter().map(|one| one.what.word()).collect();
@@ -306,19 +285,11 @@ pub(super) mod tests {
             "[link]\nkm = 30.5\njitter = \"150us\"\nbandwidth = \"T3\"\nloss_per_million = 7\n";
         let drill = read(&format!("{TEST}{SITES}{EVENTS}{link}")).unwrap();
         let link = drill.link.unwrap();
-        assert_eq!(
-            (link.round_trip, link.jitter),
-            (Span::micros(305), Span::micros(150))
-        );
-        assert_eq!(
-            link.beyond_delay(),
-            ["jitter", "bandwidth", "loss_per_million"]
-        );
+        assert_eq!((link.round_trip, link.jitter), (Span::micros(305), Span::micros(150)));
+        assert_eq!(link.beyond_delay(), ["jitter", "bandwidth", "loss_per_million"]);
         assert_eq!(read(&drill.to_toml()).unwrap(), drill);
-        let automatic = EVENTS.replace(
-            "at = \"20s\"\nwhat = \"failover\"",
-            "what = \"failover\"\nsilence = \"5s\"",
-        );
+        let automatic = EVENTS
+            .replace("at = \"20s\"\nwhat = \"failover\"", "what = \"failover\"\nsilence = \"5s\"");
         let drill = read(&format!("{TEST}{SITES}{automatic}")).unwrap();
         let last = drill.timeline.last().unwrap();
         let silence = Span::seconds(5);
@@ -342,41 +313,23 @@ pub(super) mod tests {
         };
         let event = |at: &str, what: &str| format!("[[event]]\nat = \"{at}\"\nwhat = \"{what}\"\n");
         let whole = |sites: &str, events: &str| format!("{TEST}{sites}{events}");
+        refused(whole("[site.source]\nfolder = \"a\"\n", EVENTS), "lacks `destination`");
         refused(
-            whole("[site.source]\nfolder = \"a\"\n", EVENTS),
-            "lacks `destination`",
-        );
-        refused(
-            whole(
-                "[site.source]\n[site.destination]\nfolder = \"b\"\n",
-                EVENTS,
-            ),
+            whole("[site.source]\n[site.destination]\nfolder = \"b\"\n", EVENTS),
             "lacks `folder`",
         );
         let nested = "[site.source]\nfolder = \"a\"\n[site.destination]\nfolder = \"a/b\"\n";
         refused(whole(nested, EVENTS), "in the folder of the other site");
         let there = |keys: &str| format!("{SITES}{keys}\n");
-        refused(
-            whole(&there("host = \"-oProxyCommand=x\""), EVENTS),
-            "is no host of ssh",
-        );
-        refused(
-            whole(&there("program = \"brunt\""), EVENTS),
-            "is for another host",
-        );
+        refused(whole(&there("host = \"-oProxyCommand=x\""), EVENTS), "is no host of ssh");
+        refused(whole(&there("program = \"brunt\""), EVENTS), "is for another host");
         refused(
             whole(&there("host = \"b\"\n[link]\nrtt = \"1ms\""), EVENTS),
             "is for two sites on one host",
         );
         refused(whole(SITES, ""), "nothing fails over");
-        refused(
-            whole(SITES, &event("1s", "link lost")),
-            "nothing fails over",
-        );
-        refused(
-            whole(SITES, &event("1s", "sauce lost")),
-            "did you mean \"source lost\"?",
-        );
+        refused(whole(SITES, &event("1s", "link lost")), "nothing fails over");
+        refused(whole(SITES, &event("1s", "sauce lost")), "did you mean \"source lost\"?");
         refused(
             whole(SITES, &format!("{EVENTS}{}", event("30s", "link lost"))),
             "comes after the failover",
@@ -403,10 +356,7 @@ pub(super) mod tests {
             "the source is not lost before",
         );
         refused(
-            whole(
-                SITES,
-                &(silent("at = \"3s\"\n") + &event("1s", "source lost")),
-            ),
+            whole(SITES, &(silent("at = \"3s\"\n") + &event("1s", "source lost"))),
             "`at` and `silence` exclude each other",
         );
         let short = silent("").replace("5s", "20ms") + &event("1s", "source lost");
@@ -416,10 +366,7 @@ pub(super) mod tests {
             "is a round trip of more than 1.0 s",
         );
         refused(
-            whole(
-                SITES,
-                &format!("{EVENTS}[link]\nrtt = \"2ms\"\ngateway = \"1ms\"\n"),
-            ),
+            whole(SITES, &format!("{EVENTS}[link]\nrtt = \"2ms\"\ngateway = \"1ms\"\n")),
             "unknown key `gateway` in [link]",
         );
         refused(

@@ -9,7 +9,8 @@
 //! reordered_per_million = 10
 //! ```
 //!
-//! The keys of a modelled link mean the same here. What only an array has (gateways, round trips of a write, paths) is not among them.
+//! The keys of a modelled link mean the same here. What only an array has (gateways, round trips of
+//! a write, paths) is not among them.
 
 use std::fmt::Write;
 
@@ -21,14 +22,8 @@ use super::place::Refusal;
 use super::section::Section;
 use super::tree::Node;
 
-const KEYS: [&str; 6] = [
-    "rtt",
-    "km",
-    "jitter",
-    "bandwidth",
-    "loss_per_million",
-    "reordered_per_million",
-];
+const KEYS: [&str; 6] =
+    ["rtt", "km", "jitter", "bandwidth", "loss_per_million", "reordered_per_million"];
 /// A longer round trip is none of this earth, and neither is such jitter.
 const RTT_MAX: Span = Span::seconds(1);
 

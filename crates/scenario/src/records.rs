@@ -10,13 +10,8 @@ use super::format::size;
 use super::place::Refusal;
 use super::section::{self, Section};
 
-pub(super) const KEYS: [&str; 5] = [
-    "short",
-    "long",
-    "compressible_percent",
-    "duplicate_percent",
-    "beside_percent",
-];
+pub(super) const KEYS: [&str; 5] =
+    ["short", "long", "compressible_percent", "duplicate_percent", "beside_percent"];
 
 /// A record lies beside one other at most.
 const BESIDE_MAX: u64 = 50;
@@ -41,15 +36,11 @@ pub(super) fn read(top: &mut Section, version: Version) -> Result<Shape, Refusal
         let size = section.read_or(key, usual, section::size)?;
         match u32::try_from(size.value.get()) {
             Ok(bytes) if (1..=most).contains(&u64::from(bytes)) => Ok(bytes),
-            _ => Err(size
-                .place
-                .refuse(format!("is not between 1 and {most} bytes"))),
+            _ => Err(size.place.refuse(format!("is not between 1 and {most} bytes"))),
         }
     };
-    let (short, long) = (
-        bytes("short", usual.short, SHORT_MAX)?,
-        bytes("long", usual.long, LONG_MAX)?,
-    );
+    let (short, long) =
+        (bytes("short", usual.short, SHORT_MAX)?, bytes("long", usual.long, LONG_MAX)?);
     let mut percent = |key, usual: u32, most| {
         let share = section.read_or(key, usual.into(), |node| section::integer(node, 0..=most))?;
         Ok(u32::try_from(share.value).expect("in range"))
@@ -69,11 +60,7 @@ pub(super) fn write(records: &Shape, out: &mut String) -> fmt::Result {
     let bytes = |bytes: u32| size(ByteSize::bytes(bytes.into()));
     writeln!(out, "\n[records]\nshort = {}", bytes(records.short))?;
     writeln!(out, "long = {}", bytes(records.long))?;
-    writeln!(
-        out,
-        "compressible_percent = {}",
-        records.compressible_percent
-    )?;
+    writeln!(out, "compressible_percent = {}", records.compressible_percent)?;
     writeln!(out, "duplicate_percent = {}", records.duplicate_percent)?;
     writeln!(out, "beside_percent = {}", records.beside_percent)
 }

@@ -37,19 +37,14 @@ impl Section {
                 return Err(refusal.because(Cause::Unknown { meant }));
             }
         }
-        Ok(Self {
-            entries,
-            place: node.place,
-            name: name.to_owned(),
-        })
+        Ok(Self { entries, place: node.place, name: name.to_owned() })
     }
 
     /// The table `key` of this one; an empty one where it is not written.
     pub(super) fn section(&mut self, key: &str, known: &[&str]) -> Result<Self, Refusal> {
-        let node = self.take(key).unwrap_or_else(|| Node {
-            value: Value::Table(Vec::new()),
-            place: self.place.clone(),
-        });
+        let node = self
+            .take(key)
+            .unwrap_or_else(|| Node { value: Value::Table(Vec::new()), place: self.place.clone() });
         Self::new(node, &format!("[{key}]"), known)
     }
 
@@ -68,11 +63,7 @@ impl Section {
         let all = std::mem::take(&mut self.entries);
         let (taken, kept) = all.into_iter().partition(|(key, _)| is_of(key));
         self.entries = kept;
-        Self {
-            entries: taken,
-            place: self.place.clone(),
-            name: self.name.clone(),
-        }
+        Self { entries: taken, place: self.place.clone(), name: self.name.clone() }
     }
 
     /// Takes the value of `key` out, if it was written.
@@ -100,7 +91,8 @@ impl Section {
         })
     }
 
-    /// The value of `key` as `read` understands it, with its place. What is refused is wrong by itself.
+    /// The value of `key` as `read` understands it, with its place. What is refused is wrong by
+    /// itself.
     pub(super) fn read<T>(
         &mut self,
         key: &str,
@@ -133,10 +125,7 @@ impl Section {
     ) -> Result<Placed<T>, Refusal> {
         let place = self.place.clone();
         let value = self.read(key, read)?;
-        Ok(value.unwrap_or(Placed {
-            value: default,
-            place,
-        }))
+        Ok(value.unwrap_or(Placed { value: default, place }))
     }
 }
 
@@ -162,16 +151,15 @@ const NAME_MAX: usize = 255;
 const PATH_MAX: usize = 4_095;
 /// Bytes of a name of ours: with the time before it, a folder of that name can be made.
 const OWN_NAME_MAX: usize = 200;
-/// More I/Os per second than this are a slip of the pen: a thousand times what the largest arrays do.
+/// More I/Os per second than this are a slip of the pen: a thousand times what the largest arrays
+/// do.
 pub(super) const RATE_MAX: f64 = 1e9;
 
 /// A text.
 pub(super) fn text(node: &Node) -> Result<String, Refusal> {
     match &node.value {
         Value::Text(text) => Ok(text.clone()),
-        other => Err(node
-            .place
-            .refuse(format!("is {}, not a text", other.kind()))),
+        other => Err(node.place.refuse(format!("is {}, not a text", other.kind()))),
     }
 }
 
@@ -209,9 +197,9 @@ pub(super) fn name(node: &Node) -> Result<String, Refusal> {
     let refuse = |what: String| Err(node.place.refuse(what).hint("for example \"mail\""));
     match text.len() {
         _ if text.contains('\0') => refuse("no name has a zero byte".to_owned()),
-        long if long > OWN_NAME_MAX => refuse(format!(
-            "has {long} bytes, and a name ends at {OWN_NAME_MAX}"
-        )),
+        long if long > OWN_NAME_MAX => {
+            refuse(format!("has {long} bytes, and a name ends at {OWN_NAME_MAX}"))
+        }
         _ => Ok(text),
     }
 }
@@ -224,10 +212,7 @@ fn without_unit(node: &Node, number: &str) -> Refusal {
     let refusal = node.place.refuse("a size has a unit");
     let bytes = number.parse().ok().filter(|bytes| *bytes >= BYTES_FROM);
     refusal.hint(match bytes {
-        Some(bytes) => format!(
-            "in bytes: \"{bytes} B\", which is {}",
-            ByteSize::bytes(bytes)
-        ),
+        Some(bytes) => format!("in bytes: \"{bytes} B\", which is {}", ByteSize::bytes(bytes)),
         None => format!("for example \"{number} MiB\" or \"{number} MB\""),
     })
 }
@@ -249,9 +234,7 @@ pub(super) fn size(node: &Node) -> Result<ByteSize, Refusal> {
             refusal.hint("for example \"64 MiB\"")
         }
         SizeError::OutOfRange(_) => {
-            let refusal = node
-                .place
-                .refuse("is not a whole number of bytes below 2^64");
+            let refusal = node.place.refuse("is not a whole number of bytes below 2^64");
             refusal.hint("for example \"512 MiB\" or \"1.2 TiB\"")
         }
     })
@@ -275,9 +258,7 @@ pub(super) fn integer(node: &Node, range: std::ops::RangeInclusive<u64>) -> Resu
         let what = format!("is {}, not a whole number", node.value.kind());
         return Err(unquoted::<u64>(node, node.place.refuse(what)));
     };
-    let number = u64::try_from(number)
-        .ok()
-        .filter(|number| range.contains(number));
+    let number = u64::try_from(number).ok().filter(|number| range.contains(number));
     number.ok_or_else(|| {
         let (low, high) = (range.start(), range.end());
         node.place.refuse(format!("not between {low} and {high}"))
@@ -317,10 +298,7 @@ pub(super) fn too_much(place: &Place) -> Refusal {
 /// A length of time above zero.
 pub(super) fn some_time(node: &Node) -> Result<Span, Refusal> {
     match span(node)? {
-        Span::ZERO => Err(node
-            .place
-            .refuse("is not above zero")
-            .hint("for example \"20ms\"")),
+        Span::ZERO => Err(node.place.refuse("is not above zero").hint("for example \"20ms\"")),
         span => Ok(span),
     }
 }
@@ -378,14 +356,11 @@ pub(super) fn choice<T: Copy, const N: usize>(
 /// One word of a fixed list; its index.
 pub(super) fn word(node: &Node, words: &[&str]) -> Result<usize, Refusal> {
     let written = text(node)?;
-    words
-        .iter()
-        .position(|word| *word == written)
-        .ok_or_else(|| {
-            let refusal = node.place.refuse("unknown value");
-            refusal.hint(match nearest(&written, words) {
-                Some(word) => format!("did you mean \"{word}\"?"),
-                None => format!("it can be {}", words.join(", ")),
-            })
+    words.iter().position(|word| *word == written).ok_or_else(|| {
+        let refusal = node.place.refuse("unknown value");
+        refusal.hint(match nearest(&written, words) {
+            Some(word) => format!("did you mean \"{word}\"?"),
+            None => format!("it can be {}", words.join(", ")),
         })
+    })
 }

@@ -1,4 +1,5 @@
-//! `[site]`: what no program can see, for `brunt check`. Nothing is tested or simulated otherwise because of it.
+//! `[site]`: what no program can see, for `brunt check`. Nothing is tested or simulated otherwise
+//! because of it.
 
 use std::fmt::{self, Write};
 
@@ -42,9 +43,7 @@ impl Site {
         let fabrics = section.read("fabrics", |node| section::integer(node, 1..=16))?;
         let network = section.read("iscsi_network", |node| section::choice(node, &NETWORKS))?;
         let mut switch = |key| -> Result<Option<bool>, Refusal> {
-            Ok(section
-                .read(key, section::switch)?
-                .map(|switch| switch.value))
+            Ok(section.read(key, section::switch)?.map(|switch| switch.value))
         };
         Ok(Self {
             is_non_blocking: switch("iscsi_non_blocking")?,
@@ -67,11 +66,7 @@ impl Site {
         }
         if let Some(own) = self.has_own_network {
             let word = NETWORKS.iter().find(|(_, is_own)| *is_own == own);
-            writeln!(
-                out,
-                "iscsi_network = {}",
-                quoted(word.expect("both are there").0)
-            )?;
+            writeln!(out, "iscsi_network = {}", quoted(word.expect("both are there").0))?;
         }
         for (key, value) in [
             ("iscsi_non_blocking", self.is_non_blocking),
@@ -97,12 +92,8 @@ mod tests {
     fn what_is_said_of_a_site_is_written_again() {
         let text = "[test]\nduration = \"2h\"\nsessions = 8\n[[instance]]\nlog = \"/log\"\ndatabases = [\"/db/1.edb\"]\n\
                     database_size = \"1 GiB\"\n[site]\nfabrics = 2\niscsi_network = \"own\"\niscsi_delayed_ack = false\nneighbours = true\n";
-        let read = |text: &str| {
-            Document::new("t.toml", text, Path::new("/"))
-                .unwrap()
-                .test(&[])
-                .unwrap()
-        };
+        let read =
+            |text: &str| Document::new("t.toml", text, Path::new("/")).unwrap().test(&[]).unwrap();
         let scenario = read(text);
         assert_eq!(scenario.site.has_own_network, Some(true));
         assert_eq!(scenario.site.has_protected_caches, None);

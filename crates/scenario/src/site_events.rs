@@ -12,13 +12,7 @@ use super::section::{self, Section};
 use super::tree::Node;
 
 /// What can happen.
-const WORDS: [&str; 5] = [
-    "source lost",
-    "source frozen",
-    "link lost",
-    "failover",
-    "exec",
-];
+const WORDS: [&str; 5] = ["source lost", "source frozen", "link lost", "failover", "exec"];
 
 /// What happens to one of two sites.
 #[derive(Clone, Debug, PartialEq)]
@@ -111,10 +105,7 @@ pub(super) fn read(
     if failover.what == SiteIncident::FailOver(Decision::Planned)
         && let Some((loss, _)) = lost.first()
     {
-        let refusal = place.refuse(format!(
-            "is planned, and comes after \"{}\"",
-            loss.what.word()
-        ));
+        let refusal = place.refuse(format!("is planned, and comes after \"{}\"", loss.what.word()));
         return Err(
             refusal.hint("a planned failover needs both sites and the link: leave `planned` out")
         );
@@ -132,10 +123,7 @@ fn time_automatic(events: &mut Vec<(SiteEvent, Place)>) -> Result<(), Refusal> {
         return Ok(());
     };
     let loss = events.iter().find(|(event, _)| {
-        matches!(
-            event.what,
-            SiteIncident::SourceLost | SiteIncident::SourceFrozen
-        )
+        matches!(event.what, SiteIncident::SourceLost | SiteIncident::SourceFrozen)
     });
     let Some((loss, _)) = loss else {
         let refusal = events[at].1.refuse("the source is not lost before");
@@ -189,9 +177,7 @@ fn read_event(node: Node, folder: &Path) -> Result<(SiteEvent, Place), Refusal> 
         ("failover", planned) => {
             let is_planned = planned.is_some_and(|planned| planned.value);
             SiteIncident::FailOver(match (silence, is_planned) {
-                (Some(silence), _) => Decision::Automatic {
-                    silence: silence.value,
-                },
+                (Some(silence), _) => Decision::Automatic { silence: silence.value },
                 (None, true) => Decision::Planned,
                 (None, false) => Decision::Unplanned,
             })

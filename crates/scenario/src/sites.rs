@@ -19,10 +19,7 @@ use super::tree::{Node, Value};
 /// Sides, as tables of `[site]`.
 pub(super) const SIDES: [&str; 2] = ["source", "destination"];
 /// Keys of the source and of the destination.
-const KEYS: [&[&str]; 2] = [
-    &["folder", "device"],
-    &["folder", "device", "host", "program"],
-];
+const KEYS: [&[&str]; 2] = [&["folder", "device"], &["folder", "device", "host", "program"]];
 
 /// What `[site]` says about the two sites.
 pub(super) struct Sites {
@@ -49,9 +46,8 @@ impl Sites {
         let Value::Table(entries) = node.value else {
             unreachable!("it names folders");
         };
-        let (sides, rest): (Vec<_>, Vec<_>) = entries
-            .into_iter()
-            .partition(|(key, _)| SIDES.contains(&key.as_str()));
+        let (sides, rest): (Vec<_>, Vec<_>) =
+            entries.into_iter().partition(|(key, _)| SIDES.contains(&key.as_str()));
         if !rest.is_empty() {
             let value = Value::Table(rest);
             let place = place.clone();
@@ -62,9 +58,7 @@ impl Sites {
         let mut one = |number: usize| {
             let side = SIDES[number];
             let example = format!("[site.{side}] with folder = \"/srv/{side}\"");
-            let node = sides
-                .take(side)
-                .ok_or_else(|| sides.lacks(side, &example))?;
+            let node = sides.take(side).ok_or_else(|| sides.lacks(side, &example))?;
             let mut section = Section::new(node, &format!("[site.{side}]"), KEYS[number])?;
             let found = section.read("folder", |node| section::absolute(node, folder))?;
             let device = section.read("device", |node| section::absolute(node, folder))?;
@@ -77,17 +71,10 @@ impl Sites {
         let (destination, of_destination, remote) = one(1)?;
         let (first, second) = (&source.value, &destination.value);
         if remote.is_none() && (first.starts_with(second) || second.starts_with(first)) {
-            let refusal = destination
-                .place
-                .refuse("lies in the folder of the other site");
+            let refusal = destination.place.refuse("lies in the folder of the other site");
             return Err(refusal.hint("two folders beside each other, better on two volumes"));
         }
-        Ok(Self {
-            source,
-            destination,
-            devices: [of_source, of_destination],
-            remote,
-        })
+        Ok(Self { source, destination, devices: [of_source, of_destination], remote })
     }
 }
 

@@ -1,4 +1,5 @@
-//! `[solution]`: whose storage is tested, and what it consists of. A test does not use it; a paper shows it.
+//! `[solution]`: whose storage is tested, and what it consists of. A test does not use it; a paper
+//! shows it.
 //!
 //! ```text
 //!   [solution]                                   who, for whom, what it can do
@@ -6,8 +7,8 @@
 //!   [solution.database_disks], .log_disks, .backup_disks
 //! ```
 //!
-//! [`FIELDS`] has every key with its name in a paper. Names and their order are those of published ESRP papers (EqualLogic PS5000XV,
-//! 2008; Dell PowerVault MD3820f, 2015).
+//! [`FIELDS`] has every key with its name in a paper. Names and their order are those of published
+//! ESRP papers (EqualLogic PS5000XV, 2008; Dell PowerVault MD3820f, 2015).
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -62,12 +63,7 @@ use Kind::{Count, List, Size, Text};
 use Part::{BackupDisks, DatabaseDisks, Hardware, LogDisks, Overview, Software};
 
 const fn field(part: Part, key: &'static str, title: &'static str, kind: Kind) -> Field {
-    Field {
-        part,
-        key,
-        title,
-        kind,
-    }
+    Field { part, key, title, kind }
 }
 
 /// Every key, in the order of a paper.
@@ -143,9 +139,7 @@ impl Part {
     fn keys(self) -> Vec<&'static str> {
         let own = FIELDS.iter().filter(|field| field.part == self);
         let tables = Self::TABLES.iter().filter(|_| self == Overview);
-        own.map(|field| field.key)
-            .chain(tables.map(|(key, _)| *key))
-            .collect()
+        own.map(|field| field.key).chain(tables.map(|(key, _)| *key)).collect()
     }
 }
 
@@ -165,7 +159,8 @@ enum Said {
 }
 
 impl Solution {
-    /// Takes `[solution]` out of the sections of a scenario; nothing is said where it is not written.
+    /// Takes `[solution]` out of the sections of a scenario; nothing is said where it is not
+    /// written.
     pub(super) fn take(top: &mut Section) -> Result<Self, Refusal> {
         let node = top.take("solution");
         node.map_or(Ok(Self::default()), Self::read)
@@ -186,8 +181,7 @@ impl Solution {
     fn read_part(&mut self, mut section: Section, part: Part) -> Result<(), Refusal> {
         for field in FIELDS.iter().filter(|field| field.part == part) {
             let said = section.read(field.key, |node| read(node, field.kind))?;
-            self.said
-                .extend(said.map(|said| ((part, field.key), said.value)));
+            self.said.extend(said.map(|said| ((part, field.key), said.value)));
         }
         Ok(())
     }
@@ -333,9 +327,7 @@ mod tests {
                         [solution.database_disks]\ndisks = 12\ndisk_size = \"600 GB\"\n";
 
     fn solution(text: &str) -> Result<Solution, Refusal> {
-        Document::new("t.toml", text, Path::new("/"))
-            .unwrap()
-            .solution()
+        Document::new("t.toml", text, Path::new("/")).unwrap().solution()
     }
 
     #[test]

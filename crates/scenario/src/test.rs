@@ -26,9 +26,11 @@ pub struct Test {
     pub min_warmup: Span,
     /// How many times the size of the databases is written before that, at least.
     pub precondition: Placed<f64>,
-    /// Sessions, counted as the version counts them: for each log stream, for each database, or for the server.
+    /// Sessions, counted as the version counts them: for each log stream, for each database, or for
+    /// the server.
     pub sessions: u32,
-    /// Whether sessions are to be found before the test; then their number is where the search begins.
+    /// Whether sessions are to be found before the test; then their number is where the search
+    /// begins.
     pub tune: bool,
     /// The seed of all randomness.
     pub seed: u64,
@@ -36,7 +38,8 @@ pub struct Test {
     pub target_io_per_s: Option<Placed<f64>>,
     /// How much more than the target is asked for, in percent.
     pub headroom_percent: u32,
-    /// Operations per second of all sessions together, whatever they cost; nothing for a closed loop or a target.
+    /// Operations per second of all sessions together, whatever they cost; nothing for a closed
+    /// loop or a target.
     pub operations_per_s: Option<f64>,
     /// How sessions are held back when nothing paces them.
     pub scheduling: Scheduling,
@@ -54,7 +57,8 @@ pub struct Test {
     pub restore: bool,
     /// Whether the slowest few decide.
     pub strict_tail: bool,
-    /// How well predictions must know their rates to stop early, as a share; nothing when they run for their whole length.
+    /// How well predictions must know their rates to stop early, as a share; nothing when they run
+    /// for their whole length.
     pub precision: Option<f64>,
 }
 
@@ -93,7 +97,8 @@ const SEED_MAX: u64 = i64::MAX.unsigned_abs();
 /// Factors of ways to hold sessions back.
 const FACTORS: std::ops::RangeInclusive<f64> = 0.0..=100.0;
 const DURATION_MIN: Span = Span::seconds(1);
-/// Who wants to see twice the target and more has another target. A slip (500 for 50) costs an evening.
+/// Who wants to see twice the target and more has another target. A slip (500 for 50) costs an
+/// evening.
 const HEADROOM_MAX: u64 = 100;
 /// Writing all databases more often than this takes days and is a slip.
 const PRECONDITION_MAX: f64 = 1_000.0;
@@ -102,7 +107,8 @@ const COPIES_MAX: u64 = 16;
 const LOGS_MAX: u64 = 1_000_000;
 /// How long tests may take that end by themselves.
 const PATIENCE: Span = Span::seconds(2 * 3600);
-/// Where a scenario says nothing: a twelfth of the test, but not more than five minutes. Our choice.
+/// Where a scenario says nothing: a twelfth of the test, but not more than five minutes. Our
+/// choice.
 const WARM_UP_SHARE: u64 = 12;
 const WARM_UP_MAX: Span = Span::seconds(300);
 
@@ -147,9 +153,7 @@ impl Test {
         })?;
         let operations = section.read("operations_per_s", section::rate)?;
         if let (Some(operations), Some(_)) = (&operations, &target) {
-            let refusal = operations
-                .place
-                .refuse("paces the sessions, and so does the target");
+            let refusal = operations.place.refuse("paces the sessions, and so does the target");
             return Err(refusal.hint("keep `target_io_per_s` or `operations_per_s`"));
         }
         let scheduling = section.read_or("scheduling", Scheduling::None, read_scheduling)?;
@@ -157,13 +161,11 @@ impl Test {
             let refusal = scheduling.place.refuse("the sessions are paced already");
             return Err(refusal.hint("keep `scheduling`, or the target or rate that paces them"));
         }
-        let growth = section.read_or("growth", GROWTHS[0].1, |node| {
-            section::choice(node, &GROWTHS)
-        })?;
+        let growth =
+            section.read_or("growth", GROWTHS[0].1, |node| section::choice(node, &GROWTHS))?;
         let copies = section.read_or("copies", 1, |node| section::integer(node, 1..=COPIES_MAX))?;
-        let logs = section.read_or("logs", u64::from(LOGS), |node| {
-            section::integer(node, 1..=LOGS_MAX)
-        })?;
+        let logs = section
+            .read_or("logs", u64::from(LOGS), |node| section::integer(node, 1..=LOGS_MAX))?;
         let copy_to = section.read("copy_to", |node| section::absolute(node, folder))?;
         if let Some(copy_to) = copy_to.as_ref().filter(|_| kind.work() != Work::BackUp) {
             let what = "only a database-backup test copies databases";
@@ -190,9 +192,7 @@ impl Test {
             return Err(tune.place.refuse(what));
         }
         if let Some(operations) = operations.as_ref().filter(|_| tune.value) {
-            let refusal = operations
-                .place
-                .refuse("says the pace, and `tune` looks for one");
+            let refusal = operations.place.refuse("says the pace, and `tune` looks for one");
             return Err(refusal.hint("keep `operations_per_s` or `tune`"));
         }
         let strict_tail = section.read_or("strict_tail", false, section::switch)?;
@@ -279,10 +279,7 @@ impl Test {
             restores: self.restore,
             copies: self.copies,
             precision: self.precision.map(Precision::of_rates),
-            load: LoadPlan {
-                scheduling: paced.unwrap_or(self.scheduling),
-                ..plan.load
-            },
+            load: LoadPlan { scheduling: paced.unwrap_or(self.scheduling), ..plan.load },
             ..plan
         }
     }
@@ -305,7 +302,8 @@ impl Test {
 /// The longest think time.
 const THINK_MAX: Span = Span::seconds(60);
 
-/// How sessions are held back, in a word and a factor or time: `none`, `station 0.43`, `pause 1`, `think 50ms`.
+/// How sessions are held back, in a word and a factor or time: `none`, `station 0.43`, `pause 1`,
+/// `think 50ms`.
 fn read_scheduling(node: &Node) -> Result<Scheduling, Refusal> {
     let text = section::text(node)?;
     let time = text.strip_prefix("think ").map(str::parse::<Span>);

@@ -1,7 +1,8 @@
-//! `[throughput]`: how large databases are and how hard they work, as shares of what the storage has.
+//! `[throughput]`: how large databases are and how hard they work, as shares of what the storage
+//! has.
 //!
-//! The share of the most is 100 % as usual: a closed loop, as fast as it goes. Below that the maximum has to be known, and is
-//! found before the test, which is then paced at its share.
+//! The share of the most is 100 % as usual: a closed loop, as fast as it goes. Below that the
+//! maximum has to be known, and is found before the test, which is then paced at its share.
 
 use std::fmt::{self, Write};
 

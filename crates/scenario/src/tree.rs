@@ -59,22 +59,15 @@ impl Value {
 pub(super) fn parse(file: &str, text: &str) -> Result<Node, Refusal> {
     let source = Source::new(file, text);
     let table = DeTable::parse(text).map_err(|error| source.syntax(&error))?;
-    Ok(Node {
-        value: source.table(table.get_ref())?,
-        place: Place::file(file),
-    })
+    Ok(Node { value: source.table(table.get_ref())?, place: Place::file(file) })
 }
 
 /// Reads one value that was written on the command line; what is not TOML is a text.
 pub(super) fn parse_flag(text: &str, place: &Place) -> Node {
     let source = Source::new("", text);
-    let value = DeValue::parse(text)
-        .ok()
-        .and_then(|value| source.value(value.get_ref()).ok());
-    let mut node = Node {
-        value: value.unwrap_or_else(|| Value::Text(text.to_owned())),
-        place: place.clone(),
-    };
+    let value = DeValue::parse(text).ok().and_then(|value| source.value(value.get_ref()).ok());
+    let mut node =
+        Node { value: value.unwrap_or_else(|| Value::Text(text.to_owned())), place: place.clone() };
     node.set_place(place);
     node
 }
@@ -84,9 +77,7 @@ impl Node {
         self.place = place.clone();
         match &mut self.value {
             Value::List(nodes) => nodes.iter_mut().for_each(|node| node.set_place(place)),
-            Value::Table(entries) => entries
-                .iter_mut()
-                .for_each(|(_, node)| node.set_place(place)),
+            Value::Table(entries) => entries.iter_mut().for_each(|(_, node)| node.set_place(place)),
             _ => {}
         }
     }
@@ -120,20 +111,15 @@ impl<'a> Source<'a> {
     }
 
     fn syntax(&self, error: &toml::de::Error) -> Refusal {
-        let at = error
-            .span()
-            .map_or(0, |span| span.start.min(self.text.len()));
+        let at = error.span().map_or(0, |span| span.start.min(self.text.len()));
         let line = self.line(at);
         let written = self.written(line);
         let refusal = Place::line(self.file, line, written).refuse(error.message());
-        let head = written
-            .strip_prefix('[')
-            .and_then(|rest| rest.split_once(']'));
+        let head = written.strip_prefix('[').and_then(|rest| rest.split_once(']'));
         match head {
-            Some((key, _)) if LISTS.contains(&key.trim()) => refusal.hint(format!(
-                "write [[{0}]], with two brackets, for each",
-                key.trim()
-            )),
+            Some((key, _)) if LISTS.contains(&key.trim()) => {
+                refusal.hint(format!("write [[{0}]], with two brackets, for each", key.trim()))
+            }
             _ => refusal,
         }
     }
@@ -183,7 +169,8 @@ impl<'a> Source<'a> {
             DeValue::Array(values) => {
                 let mut nodes = Vec::new();
                 for value in values.iter() {
-                    // A table of `[[name]]` stands where its head is; an element of a list, where the list is.
+                    // A table of `[[name]]` stands where its head is; an element of a list, where
+                    // the list is.
                     let place = match value.get_ref() {
                         DeValue::Table(_) => self.head_place(value.span(), place),
                         _ => place.clone(),
@@ -199,10 +186,6 @@ impl<'a> Source<'a> {
     fn head_place(&self, span: Range<usize>, list: &Place) -> Place {
         let line = self.line(span.start);
         let head = self.written(line);
-        if head.starts_with("[[") {
-            Place::line(self.file, line, head)
-        } else {
-            list.clone()
-        }
+        if head.starts_with("[[") { Place::line(self.file, line, head) } else { list.clone() }
     }
 }

@@ -6,10 +6,12 @@
 //!   databases, index, logs, free space -> volumes -> groups that hold them whole --+
 //! ```
 //!
-//! A database lies in one group, so the busiest group has whole databases, too: a third limit, which the paper leaves out.
+//! A database lies in one group, so the busiest group has whole databases, too: a third limit,
+//! which the paper leaves out.
 //!
-//! Writes of logs are sequential and gathered by the array's cache. Where logs share groups with databases, the block does not count
-//! them, as the papers do not; the simulation of the design does.
+//! Writes of logs are sequential and gathered by the array's cache. Where logs share groups with
+//! databases, the block does not count them, as the papers do not; the simulation of the design
+//! does.
 //!
 //! Source: EMC CX4-960, 80,000 users, Exchange 2010 (H6918.1).
 
@@ -26,25 +28,15 @@ const POOL_DATA: f64 = 8.0 / 10.0;
 
 /// Random I/Os per second of a drive, as a sizing counts it.
 pub fn drive_io(model: &DriveModel) -> Figure<f64> {
-    let figure = |value, certainty, source| Figure {
-        value,
-        certainty,
-        source,
-    };
+    let figure = |value, certainty, source| Figure { value, certainty, source };
     match model.rpm() {
         Some(15_000) => figure(180.0, Certainty::Found, "EMC 2010: 15,000 rpm"),
         Some(10_000) => figure(140.0, Certainty::Found, "EMC 2010: 10,000 rpm"),
         Some(_) => figure(75.0, Certainty::Found, "4sysops: 7,200 rpm (EMC: 80)"),
-        None if model.sectors() < 1_000_000_000 => figure(
-            10_000.0,
-            Certainty::Assumed,
-            "a SATA SSD, mixed, without running hot",
-        ),
-        None => figure(
-            50_000.0,
-            Certainty::Assumed,
-            "an NVMe SSD, mixed, without running hot",
-        ),
+        None if model.sectors() < 1_000_000_000 => {
+            figure(10_000.0, Certainty::Assumed, "a SATA SSD, mixed, without running hot")
+        }
+        None => figure(50_000.0, Certainty::Assumed, "an NVMe SSD, mixed, without running hot"),
     }
 }
 
@@ -53,22 +45,14 @@ pub fn write_penalty(level: Level) -> Figure<f64> {
     let (value, certainty, source) = match level {
         Level::Raid0 => (1.0, Certainty::Published, "nothing but the data"),
         Level::Raid1 | Level::Raid10 => (2.0, Certainty::Found, "EMC 2010: two copies"),
-        Level::Raid5 | Level::Raid50(_) => (
-            4.0,
-            Certainty::Found,
-            "EMC 2010: read and write data and parity",
-        ),
-        Level::Raid6 | Level::Pool { .. } => (
-            6.0,
-            Certainty::Published,
-            "read and write data and two parities",
-        ),
+        Level::Raid5 | Level::Raid50(_) => {
+            (4.0, Certainty::Found, "EMC 2010: read and write data and parity")
+        }
+        Level::Raid6 | Level::Pool { .. } => {
+            (6.0, Certainty::Published, "read and write data and two parities")
+        }
     };
-    Figure {
-        value,
-        certainty,
-        source,
-    }
+    Figure { value, certainty, source }
 }
 
 /// Drives' worth of data in a group of `drives`.
@@ -82,10 +66,8 @@ pub fn data_drives(group: GroupPlan) -> f64 {
         Level::Raid50(sets) => drives - f64::from(sets),
         Level::Raid6 => drives - 2.0,
         Level::Pool { preserved, .. } => {
-            let kept = preserved.map_or_else(
-                || preservation_drives(group.drives as usize) as u64,
-                u64::from,
-            );
+            let kept = preserved
+                .map_or_else(|| preservation_drives(group.drives as usize) as u64, u64::from);
             (drives - number(kept)) * POOL_DATA
         }
     }
@@ -108,18 +90,15 @@ pub(crate) fn block(org: &Organisation, plan: &BlockPlan, model: &DriveModel, sh
         figure!(sheet, volume_bytes = database_volume_bytes + log_volume_bytes; database_volume_bytes, log_volume_bytes);
     }
     figure!(sheet, databases_per_group = floor(group_bytes / volume_bytes); group_bytes, volume_bytes);
-    // A group that holds no database: [`crate::findings`] says so, and the rest is what it would be if it did.
+    // A group that holds no database: [`crate::findings`] says so, and the rest is what it would be
+    // if it did.
     figure!(sheet, groups_for_capacity = max(ceil(volume_bytes * block_databases / group_bytes), ceil(block_databases / max(1.0, databases_per_group)));
         volume_bytes, group_bytes, block_databases, databases_per_group);
     figure!(sheet, database_drive_io = block_drive_io / block_databases; block_drive_io, block_databases);
     figure!(sheet, group_drive_io = group_drives * drive_io_per_s; group_drives, drive_io_per_s);
     figure!(sheet, groups_for_balance = ceil(block_databases / max(1.0, floor(group_drive_io / database_drive_io)));
         block_databases, group_drive_io, database_drive_io);
-    let least = if plan.logs == LogPlace::Swapped {
-        2.0
-    } else {
-        1.0
-    };
+    let least = if plan.logs == LogPlace::Swapped { 2.0 } else { 1.0 };
     sheet.write("groups_min", least);
     figure!(sheet, groups = max(max(groups_min, groups_for_balance), max(groups_for_io, groups_for_capacity));
         groups_min, groups_for_balance, groups_for_io, groups_for_capacity);
@@ -139,10 +118,7 @@ fn inputs(storage: &StoragePlan, plan: &BlockPlan, model: &DriveModel, sheet: &m
     }
     sheet.know("write_penalty", write_penalty(plan.group.level));
     let bytes = model.sectors() * 512;
-    let bytes = plan
-        .drive_size
-        .as_ref()
-        .map_or(bytes, |size| size.value.get());
+    let bytes = plan.drive_size.as_ref().map_or(bytes, |size| size.value.get());
     sheet.write("drive_bytes", number(bytes));
     sheet.write("group_drives", plan.group.drives.into());
     sheet.write("group_data_drives", data_drives(plan.group));
@@ -196,9 +172,9 @@ fn spares(storage: &StoragePlan, plan: &BlockPlan, sheet: &mut Sheet) {
         LogPlace::Own(group) => spared(group.level, get("log_groups") * get("log_drives")),
         _ => 0.0,
     };
-    let backups = storage.backup.map_or(0.0, |group| {
-        spared(group.level, get("backup_groups") * get("backup_drives"))
-    });
+    let backups = storage
+        .backup
+        .map_or(0.0, |group| spared(group.level, get("backup_groups") * get("backup_drives")));
     let drives = get("blocks_per_server") * (spared(plan.group.level, databases) + logs) + backups;
     if drives < get("drives_per_server") {
         let formula = "sum over groups that are no pools of their drives";
@@ -237,10 +213,7 @@ mod tests {
                 let design = SystemDesign::from(ArrayDesign::one_group(&model, drives, level));
                 let built = design.build(Streams::new(1), &[]).unwrap();
                 let share = number(built.lun_size(0).get()) / counted;
-                assert!(
-                    (0.98..1.0001).contains(&share),
-                    "{name} {level:?} {drives}: {share}"
-                );
+                assert!((0.98..1.0001).contains(&share), "{name} {level:?} {drives}: {share}");
             }
         }
     }

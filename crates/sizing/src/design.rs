@@ -5,9 +5,10 @@
 //! | has drives | a test on a modelled array, for `simulate`: the servers that share it |
 //! | names folders | a test of one server on them, for `run` |
 //!
-//! It is the worst hour: every database copy on a server does the I/O of an active one, with headroom. Passive copies replay the same
-//! changes, and after failures more of them are active; the storage sees no difference. So no failure of a server is simulated; an
-//! `[[event]]` adds what happens to drives, controllers and paths.
+//! It is the worst hour: every database copy on a server does the I/O of an active one, with
+//! headroom. Passive copies replay the same changes, and after failures more of them are active;
+//! the storage sees no difference. So no failure of a server is simulated; an `[[event]]` adds what
+//! happens to drives, controllers and paths.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -51,7 +52,8 @@ impl Sizing<'_> {
     /// The scenario of the design; `source` is what it was sized from.
     ///
     /// # Errors
-    /// [`DesignError`] when there are neither drives nor folders, or when it is too large to be modelled.
+    /// [`DesignError`] when there are neither drives nor folders, or when it is too large to be
+    /// modelled.
     pub fn scenario(&self, source: &str) -> Result<String, DesignError> {
         let storage = &self.org.storage;
         let databases = self.sheet.count("copies_per_server");
@@ -113,11 +115,7 @@ impl Sizing<'_> {
             let (log, database) = (format!("/log{own}"), format!("/db{own}/db{own}.edb"));
             instance(&mut text, Path::new(&log), Path::new(&database));
         }
-        let layout = Layout {
-            sizing: self,
-            block,
-            names: (servers > 1).then_some(names),
-        };
+        let layout = Layout { sizing: self, block, names: (servers > 1).then_some(names) };
         let _ = write!(text, "\n{}", layout.storage(drives));
         let _ = write!(
             text,
@@ -167,9 +165,7 @@ impl Sizing<'_> {
     fn test(&self, text: &mut String) {
         let sheet = &self.sheet;
         let copies = sheet.get("copies_per_server");
-        let mailboxes = (sheet.get("mailboxes_per_database") * copies)
-            .round()
-            .max(1.0);
+        let mailboxes = (sheet.get("mailboxes_per_database") * copies).round().max(1.0);
         let quota = floor(sheet.get("database_bytes") * copies / mailboxes / MIB).max(1.0);
         // A test has at most 100 % of headroom; what is more is in the I/O of its mailboxes.
         let wanted = sheet.get("headroom_percent");
@@ -260,11 +256,7 @@ impl Layout<'_> {
         let mut volumes = Table::new();
         for own in 1..=self.sizing.databases() {
             for (folder, lun) in [("db", "database"), ("log", "log")] {
-                let server = if self.names.is_some() {
-                    "{server} "
-                } else {
-                    ""
-                };
+                let server = if self.names.is_some() { "{server} " } else { "" };
                 let lun = format!("{server}{lun} {own}");
                 volumes.insert(format!("/{folder}{own}"), lun.into());
             }
@@ -291,10 +283,7 @@ impl Layout<'_> {
             group.insert("strip".to_owned(), "256 KiB".into());
         }
         let drive = library::find(self.block.drive.value);
-        if drive
-            .and_then(|drive| drive.rpm())
-            .is_some_and(|rpm| rpm <= 7_200)
-        {
+        if drive.and_then(|drive| drive.rpm()).is_some_and(|rpm| rpm <= 7_200) {
             group.insert("rebuild_priority".to_owned(), "medium".into());
         }
         if let Some(size) = &self.block.drive_size {
@@ -322,10 +311,7 @@ impl Layout<'_> {
     fn luns(&self) -> Vec<Value> {
         let sheet = &self.sizing.sheet;
         let (groups, log_groups) = (sheet.count("groups"), sheet.count("log_groups"));
-        let (database, log) = (
-            sheet.get("database_volume_bytes"),
-            sheet.get("log_volume_bytes"),
-        );
+        let (database, log) = (sheet.get("database_volume_bytes"), sheet.get("log_volume_bytes"));
         let each_block = sheet.count("block_databases").max(1);
         let mut databases = Vec::new();
         let mut logs = Vec::new();
@@ -339,14 +325,12 @@ impl Layout<'_> {
             ));
             let log_group = match self.block.logs {
                 LogPlace::Beside => format!("databases {group}"),
-                LogPlace::Swapped => format!(
-                    "databases {}",
-                    block * groups + (own + 1).rem_euclid(groups) + 1
-                ),
-                LogPlace::Own(_) => format!(
-                    "logs {}",
-                    block * log_groups + own.rem_euclid(log_groups) + 1
-                ),
+                LogPlace::Swapped => {
+                    format!("databases {}", block * groups + (own + 1).rem_euclid(groups) + 1)
+                }
+                LogPlace::Own(_) => {
+                    format!("logs {}", block * log_groups + own.rem_euclid(log_groups) + 1)
+                }
             };
             logs.push(self.lun(&format!("log {}", at + 1), &log_group, log));
         }
@@ -361,10 +345,7 @@ impl Layout<'_> {
             None => group.to_owned(),
         };
         lun.insert("group".to_owned(), group.into());
-        lun.insert(
-            "size".to_owned(),
-            format!("{} MiB", whole(floor(size / MIB))).into(),
-        );
+        lun.insert("size".to_owned(), format!("{} MiB", whole(floor(size / MIB))).into());
         lun.into()
     }
 }

@@ -62,13 +62,8 @@ pub(crate) fn entries<'s>(
     let of_all = sizing.sheet.entries();
     let several = sizing.tiers.len() > 1;
     FIGURES.iter().flat_map(move |figure| {
-        let last = |sheet: &'s Sheet| {
-            sheet
-                .entries()
-                .iter()
-                .rev()
-                .find(|entry| entry.name == figure.name)
-        };
+        let last =
+            |sheet: &'s Sheet| sheet.entries().iter().rev().find(|entry| entry.name == figure.name);
         let all = of_all.iter().rev().find(|entry| entry.name == figure.name);
         let tiers = sizing.tiers.iter().filter_map(move |(name, sheet)| {
             // What a tier shares with all is told once.
@@ -95,10 +90,7 @@ pub fn explanation(sizing: &Sizing<'_>) -> String {
         lines.push(format!("    {}", why(entry)));
         if let Origin::Calculated { inputs, .. } = entry.origin {
             let inputs = inputs.iter().filter_map(|input| {
-                Some(format!(
-                    "{input} {}",
-                    value(input, input_value(sizing, tier, input)?)
-                ))
+                Some(format!("{input} {}", value(input, input_value(sizing, tier, input)?)))
             });
             let inputs: Vec<String> = inputs.collect();
             if !inputs.is_empty() {
@@ -120,18 +112,14 @@ pub(crate) fn input_value(sizing: &Sizing<'_>, tier: Option<&str>, name: &str) -
         None => None,
     };
     let own = own.and_then(|(_, sheet)| sheet.find(name));
-    own.or_else(|| sizing.sheet.find(name))
-        .or_else(|| sizing.tiers.first()?.1.find(name))
+    own.or_else(|| sizing.sheet.find(name)).or_else(|| sizing.tiers.first()?.1.find(name))
 }
 
 fn why(entry: &Entry) -> String {
     let meaning = meaning(entry.name);
     match entry.origin {
         Origin::Written => "as the organisation says".to_owned(),
-        Origin::Known {
-            certainty: how,
-            source,
-        } => format!("{}: {source}", certainty(how)),
+        Origin::Known { certainty: how, source } => format!("{}: {source}", certainty(how)),
         Origin::Calculated { formula, .. } => {
             format!(
                 "{}   ({}: {})",
@@ -141,9 +129,9 @@ fn why(entry: &Entry) -> String {
             )
         }
         Origin::Given { instead_of: None } => "given in [figures]".to_owned(),
-        Origin::Given {
-            instead_of: Some(usual),
-        } => format!("given in [figures] instead of {}", value(entry.name, usual)),
+        Origin::Given { instead_of: Some(usual) } => {
+            format!("given in [figures] instead of {}", value(entry.name, usual))
+        }
     }
 }
 

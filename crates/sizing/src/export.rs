@@ -14,7 +14,8 @@ use crate::words::{decides, verdict};
 /// The version of the JSON.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// Everything as JSON: verdict, limits, and every figure with its formula, inputs, source and certainty.
+/// Everything as JSON: verdict, limits, and every figure with its formula, inputs, source and
+/// certainty.
 pub fn json(sizing: &Sizing<'_>) -> Value {
     let (word, sentence) = verdict(sizing);
     let sheet = &sizing.sheet;
@@ -51,10 +52,7 @@ pub fn json(sizing: &Sizing<'_>) -> Value {
     object.insert("limits".to_owned(), limits.collect());
     object.insert("figures".to_owned(), figures.collect());
     let sources = SOURCES.map(|(name, what)| (name.to_owned(), what.into()));
-    object.insert(
-        "sources".to_owned(),
-        Value::Object(sources.into_iter().collect()),
-    );
+    object.insert("sources".to_owned(), Value::Object(sources.into_iter().collect()));
     json
 }
 

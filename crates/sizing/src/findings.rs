@@ -1,4 +1,5 @@
-//! What a size has to keep to, and does not always: sizes and numbers of databases, copies, restore, processor, memory, room.
+//! What a size has to keep to, and does not always: sizes and numbers of databases, copies,
+//! restore, processor, memory, room.
 
 use brunt_scenario::Organisation;
 use brunt_units::{ByteSize, Span, counted, grouped};
@@ -105,7 +106,8 @@ pub(crate) fn findings(org: &Organisation, sheet: &Sheet) -> Vec<Finding> {
     findings
 }
 
-/// What the version supports in one server: of what each needs, or of what the user says that each has.
+/// What the version supports in one server: of what each needs, or of what the user says that each
+/// has.
 fn supported(sheet: &Sheet) -> Vec<Finding> {
     let one_of = |given, needed| match sheet.find(given) {
         Some(_) => Some(given),
@@ -141,11 +143,7 @@ fn supported(sheet: &Sheet) -> Vec<Finding> {
             value: size(has),
             limit: format!("at least {}", size(least)),
             holds,
-            remedy: if holds {
-                ""
-            } else {
-                "more memory in each server"
-            },
+            remedy: if holds { "" } else { "more memory in each server" },
         });
     }
     findings
@@ -171,7 +169,8 @@ fn most(
     }
 }
 
-/// With copies, as many servers may fail as there are further copies. Without, a server that shares the storage has to be left.
+/// With copies, as many servers may fail as there are further copies. Without, a server that shares
+/// the storage has to be left.
 fn survives(org: &Organisation, sheet: &Sheet) -> Finding {
     let (copies, failures) = (org.copies.value, org.failures.value);
     let sharers = sheet.find("array_servers_min");

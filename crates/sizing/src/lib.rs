@@ -1,4 +1,5 @@
-//! How much storage does an organisation need? Figures, each with its formula, source and certainty, and the design that follows.
+//! How much storage does an organisation need? Figures, each with its formula, source and
+//! certainty, and the design that follows.
 //!
 //! ```text
 //!   organisation -> users (a sheet for each tier) -> roles -> block (drives) -> findings
@@ -8,7 +9,8 @@
 //!                                                     search: many blocks, by price or by drives
 //! ```
 //!
-//! * [`sheet`]: a figure is written down with the formula that made it, so an explanation cannot differ from the calculation.
+//! * [`sheet`]: a figure is written down with the formula that made it, so an explanation cannot
+//!   differ from the calculation.
 //! * [`catalog`]: what each figure is called, its unit, and the source of its formula.
 //! * `constants`: what is known before anything is calculated, by version.
 //! * `users`, `roles`, `block`: the formulas.
@@ -66,20 +68,14 @@ impl<'o> Demand<'o> {
     /// The demand of `org`.
     pub fn new(org: &'o Organisation) -> Self {
         let era = Era::from(org.version);
-        let given = org
-            .figures
-            .iter()
-            .map(|(name, figure)| (*name, figure.value));
+        let given = org.figures.iter().map(|(name, figure)| (*name, figure.value));
         let mut base = Sheet::new(given.collect());
         for (name, figure) in constants::known(era, org.copies.value) {
             base.know(name, figure);
         }
         let usual =
             constants::known(era, org.copies.value).find(|(name, _)| *name == "message_bytes");
-        base.know(
-            "message_bytes_usual",
-            usual.expect("every version knows it").1,
-        );
+        base.know("message_bytes_usual", usual.expect("every version knows it").1);
         let tiers = org.tiers.iter();
         let tiers = tiers.map(|tier| (tier.name.clone(), users::sheet(tier, era, &base)));
         let tiers: Vec<_> = tiers.collect();
@@ -121,9 +117,7 @@ pub fn unused(org: &Organisation) -> Option<Refusal> {
     let is_there = |name| sheets.iter().any(|sheet| sheet.find(name).is_some());
     let mut given = org.figures.iter();
     let (name, figure) = given.find(|(name, _)| !is_there(name))?;
-    let refusal = figure
-        .place
-        .refuse(format!("is not used for {}", org.version));
+    let refusal = figure.place.refuse(format!("is not used for {}", org.version));
     Some(match *name {
         "server_cores" => refusal.hint("give `figures.megacycles_per_mailbox`, too"),
         _ => refusal,
@@ -140,7 +134,5 @@ impl Sizing<'_> {
 /// What is known of `version` with this many copies of a database, by the figure's name.
 pub fn known(version: Version, copies: u64, name: &str) -> Option<f64> {
     let mut known = constants::known(version.into(), copies);
-    known
-        .find(|(own, _)| *own == name)
-        .map(|(_, figure)| figure.value)
+    known.find(|(own, _)| *own == name).map(|(_, figure)| figure.value)
 }

@@ -1,5 +1,5 @@
-//! Everything that does not depend on drives: databases and their copies, who carries them after failures, capacity, logs,
-//! restore, processor, memory, transport, replication.
+//! Everything that does not depend on drives: databases and their copies, who carries them after
+//! failures, capacity, logs, restore, processor, memory, transport, replication.
 
 use brunt_scenario::Organisation;
 use brunt_workload::profile::{Certainty, Figure, Version};
@@ -94,8 +94,9 @@ pub(crate) fn databases(org: &Organisation, sheet: &mut Sheet) {
         mailboxes_per_database, active_after_failures);
 }
 
-/// Without further copies, only servers that share the array of a failed one can take its databases over. At worst all failures are of
-/// the array with the fewest servers: the last one, which has what is left over.
+/// Without further copies, only servers that share the array of a failed one can take its databases
+/// over. At worst all failures are of the array with the fewest servers: the last one, which has
+/// what is left over.
 fn sharers(org: &Organisation, sheet: &mut Sheet) {
     let (servers, each) = (org.servers.value, org.storage.servers.value);
     let fewest = match servers.checked_rem(each) {

@@ -4,8 +4,9 @@
 //!   drives x levels x drives of a group x places of logs x numbers of databases -> sizes that hold -> price, or drives
 //! ```
 //!
-//! Everything that does not depend on drives is calculated once for each number of databases. What is left are some twenty figures for
-//! each design, so ten thousand take a fraction of a second. Whether the best one performs is for a simulation to say.
+//! Everything that does not depend on drives is calculated once for each number of databases. What
+//! is left are some twenty figures for each design, so ten thousand take a fraction of a second.
+//! Whether the best one performs is for a simulation to say.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -24,10 +25,7 @@ const GROUP_MAX: u64 = 24;
 /// Numbers of databases that are tried: the least, and these multiples of it.
 const DATABASES: [u64; 4] = [1, 2, 3, 4];
 /// Logs on a pair of their own.
-const LOG_PAIR: GroupPlan = GroupPlan {
-    level: Level::Raid1,
-    drives: 2,
-};
+const LOG_PAIR: GroupPlan = GroupPlan { level: Level::Raid1, drives: 2 };
 const LEVELS: [Level; 4] = [Level::Raid10, Level::Raid5, Level::Raid6, Level::POOL];
 
 /// A design that keeps to every limit.
@@ -68,11 +66,7 @@ pub fn search(org: &Organisation) -> Found {
             let get = |name: &str| sheet.get(name);
             let drives = sheet.count("drives");
             found.candidates.push(Candidate {
-                price: org
-                    .search
-                    .prices
-                    .as_ref()
-                    .map(|prices| price(prices, &block, &sheet)),
+                price: org.search.prices.as_ref().map(|prices| price(prices, &block, &sheet)),
                 io_percent: get("drives_for_io") / (get("groups") * get("group_drives")) * 100.0,
                 databases: sheet.count("databases"),
                 block,
@@ -89,10 +83,7 @@ pub fn search(org: &Organisation) -> Found {
 
 /// The cheaper one, then the one with fewer drives, then the less busy one.
 fn better(one: &Candidate, other: &Candidate) -> Ordering {
-    let price = one
-        .price
-        .partial_cmp(&other.price)
-        .unwrap_or(Ordering::Equal);
+    let price = one.price.partial_cmp(&other.price).unwrap_or(Ordering::Equal);
     price
         .then(one.drives.cmp(&other.drives))
         .then(one.io_percent.total_cmp(&other.io_percent))
@@ -107,10 +98,7 @@ fn variants(org: &Organisation) -> Vec<Organisation> {
     let least = Demand::new(org).sheet.count("databases");
     let with = |times: u64| {
         let mut org = org.clone();
-        org.databases = Some(Placed {
-            value: least * times,
-            place: Place::flag("--search"),
-        });
+        org.databases = Some(Placed { value: least * times, place: Place::flag("--search") });
         org
     };
     DATABASES.map(with).into()
@@ -131,10 +119,7 @@ fn blocks(org: &Organisation) -> Vec<(BlockPlan, Rc<DriveModel>)> {
         [] => &LEVELS[..],
         named => named,
     };
-    let widest = search
-        .group_max
-        .as_ref()
-        .map_or(GROUP_MAX, |most| most.value);
+    let widest = search.group_max.as_ref().map_or(GROUP_MAX, |most| most.value);
     let mut blocks = Vec::new();
     for drive in all.into_iter().filter(sold) {
         let model = library::find(drive).expect("it is of the library");
@@ -143,16 +128,10 @@ fn blocks(org: &Organisation) -> Vec<(BlockPlan, Rc<DriveModel>)> {
         let own = own.filter(|block| block.drive.value == drive);
         for level in levels {
             for drives in widths(*level, widest) {
-                let group = GroupPlan {
-                    level: *level,
-                    drives,
-                };
+                let group = GroupPlan { level: *level, drives };
                 for logs in [LogPlace::Beside, LogPlace::Swapped, LogPlace::Own(LOG_PAIR)] {
                     let block = BlockPlan {
-                        drive: Placed {
-                            value: drive,
-                            place: Place::flag("--search"),
-                        },
+                        drive: Placed { value: drive, place: Place::flag("--search") },
                         drive_size: own.and_then(|own| own.drive_size.clone()),
                         drive_io_per_s: own.and_then(|own| own.drive_io_per_s.clone()),
                         group,
@@ -182,10 +161,7 @@ fn widths(level: Level, widest: u64) -> Vec<u32> {
     // A group that cannot be built says so itself.
     let all = (least..=widest).filter_map(|drives| u32::try_from(drives).ok());
     all.filter(|drives| {
-        let plan = GroupPlan {
-            level,
-            drives: *drives,
-        };
+        let plan = GroupPlan { level, drives: *drives };
         plan.check().is_ok()
     })
     .collect()
@@ -195,11 +171,7 @@ fn widths(level: Level, widest: u64) -> Vec<u32> {
 fn price(prices: &Prices, block: &BlockPlan, sheet: &Sheet) -> f64 {
     let (drives, arrays) = (sheet.get("drives"), sheet.get("arrays"));
     let shelves = (drives / arrays / number(prices.shelf_drives)).ceil() * arrays;
-    let each = prices
-        .drives
-        .get(block.drive.value)
-        .copied()
-        .unwrap_or_default();
+    let each = prices.drives.get(block.drive.value).copied().unwrap_or_default();
     drives * each + shelves * prices.shelf + arrays * prices.array
 }
 
@@ -208,22 +180,14 @@ impl Candidate {
     pub fn applied(&self, org: &Organisation) -> Organisation {
         let mut org = org.clone();
         org.storage.block = Some(self.block.clone());
-        org.databases = Some(Placed {
-            value: self.databases,
-            place: Place::flag("--search"),
-        });
+        org.databases = Some(Placed { value: self.databases, place: Place::flag("--search") });
         org
     }
 
     /// What would be bought, and where logs lie.
     fn hardware(&self) -> (&'static str, &'static str, u32, &'static str) {
         let group = self.block.group;
-        (
-            self.block.drive.value,
-            group.word(),
-            group.drives,
-            self.logs(),
-        )
+        (self.block.drive.value, group.word(), group.drives, self.logs())
     }
 
     /// Where its logs lie.
@@ -252,9 +216,7 @@ impl<'o> Demand<'o> {
     fn sheet_on(&self, block: &BlockPlan, model: &DriveModel) -> (Sheet, bool) {
         let mut sheet = self.sheet.clone();
         crate::block::block(self.org, block, model, &mut sheet);
-        let holds = crate::findings::findings(self.org, &sheet)
-            .iter()
-            .all(|finding| finding.holds);
+        let holds = crate::findings::findings(self.org, &sheet).iter().all(|finding| finding.holds);
         (sheet, holds)
     }
 }

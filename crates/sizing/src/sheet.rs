@@ -1,7 +1,8 @@
 //! A sheet of figures, each with its formula, what went into it, and how certain it is.
 //!
-//! [`figure!`](crate::sheet::figure) writes a figure down and keeps the text of its formula, so what is explained is what was
-//! calculated. A figure that the user gives replaces the formula, whichever it is.
+//! [`figure!`](crate::sheet::figure) writes a figure down and keeps the text of its formula, so
+//! what is explained is what was calculated. A figure that the user gives replaces the formula,
+//! whichever it is.
 
 use std::collections::BTreeMap;
 
@@ -54,10 +55,7 @@ pub struct Sheet {
 impl Sheet {
     /// An empty sheet, on which `given` figures replace others.
     pub fn new(given: BTreeMap<&'static str, f64>) -> Self {
-        Self {
-            entries: Vec::new(),
-            given,
-        }
+        Self { entries: Vec::new(), given }
     }
 
     /// Every figure, in order.
@@ -92,10 +90,7 @@ impl Sheet {
 
     /// What is known.
     pub(crate) fn know(&mut self, name: &'static str, figure: Figure<f64>) {
-        let origin = Origin::Known {
-            certainty: figure.certainty,
-            source: figure.source,
-        };
+        let origin = Origin::Known { certainty: figure.certainty, source: figure.source };
         self.put_unless_given(name, figure.value, origin);
     }
 
@@ -133,11 +128,7 @@ impl Sheet {
     }
 
     fn put(&mut self, name: &'static str, value: f64, origin: Origin) {
-        self.entries.push(Entry {
-            name,
-            value,
-            origin,
-        });
+        self.entries.push(Entry { name, value, origin });
     }
 }
 
@@ -198,13 +189,8 @@ mod tests {
         assert_eq!(figure!(sheet, b = a * 2.0; a), 7.0);
         assert_eq!(figure!(sheet, c = a + b; a, b), 10.0);
         let origins: Vec<Origin> = sheet.entries().iter().map(|entry| entry.origin).collect();
-        let calculated = Origin::Calculated {
-            formula: "a + b",
-            inputs: &["a", "b"],
-        };
-        let given = Origin::Given {
-            instead_of: Some(6.0),
-        };
+        let calculated = Origin::Calculated { formula: "a + b", inputs: &["a", "b"] };
+        let given = Origin::Given { instead_of: Some(6.0) };
         assert_eq!(origins, [Origin::Written, given, calculated]);
     }
 

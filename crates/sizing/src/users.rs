@@ -42,11 +42,7 @@ fn load(tier: &Tier, era: Era, sheet: &mut Sheet) {
     if let Some(io) = &tier.io_per_s {
         sheet.write("io_per_mailbox", io.value);
     }
-    match (
-        constants::profiles(era),
-        &tier.messages_per_day,
-        &tier.io_per_s,
-    ) {
+    match (constants::profiles(era), &tier.messages_per_day, &tier.io_per_s) {
         (_, Some(_), Some(_)) | (_, None, None) => {}
         (None, Some(_), None) => {
             figure!(sheet, io_per_mailbox = messages_per_day * io_per_message; messages_per_day, io_per_message);

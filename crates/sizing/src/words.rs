@@ -14,11 +14,7 @@ const INDENT: usize = 14;
 
 /// The verdict: a word, and what is needed in a line.
 pub fn verdict(sizing: &Sizing<'_>) -> (&'static str, String) {
-    let failed: Vec<&Finding> = sizing
-        .findings
-        .iter()
-        .filter(|finding| !finding.holds)
-        .collect();
+    let failed: Vec<&Finding> = sizing.findings.iter().filter(|finding| !finding.holds).collect();
     let word = match failed.is_empty() {
         true => "SIZED",
         false => "DOES NOT FIT",
@@ -30,10 +26,7 @@ fn needs(sizing: &Sizing<'_>) -> String {
     let sheet = &sizing.sheet;
     let databases = counted(sheet.count("databases"), "database");
     if sizing.block.is_none() {
-        return format!(
-            "{databases}, {} for each server",
-            io(sheet.get("io_per_server"))
-        );
+        return format!("{databases}, {} for each server", io(sheet.get("io_per_server")));
     }
     format!(
         "{} for {databases}; {}",
@@ -48,10 +41,8 @@ fn needs(sizing: &Sizing<'_>) -> String {
 /// What the number of drives follows from.
 pub fn decides(sheet: &Sheet) -> &'static str {
     let balance = sheet.get("groups_for_balance");
-    let (io, capacity) = (
-        sheet.get("groups_for_io").max(balance),
-        sheet.get("groups_for_capacity"),
-    );
+    let (io, capacity) =
+        (sheet.get("groups_for_io").max(balance), sheet.get("groups_for_capacity"));
     match (io > capacity, io < capacity) {
         (true, _) => "I/O",
         (_, true) => "capacity",
@@ -169,13 +160,7 @@ pub fn demand(sizing: &Sizing<'_>) -> Table {
             &whole_number,
         ),
         row("database copies", 1.0, copies, all, &whole_number),
-        row(
-            "database reads /s",
-            io * read,
-            io * read * copies,
-            io * read * all,
-            &decimals,
-        ),
+        row("database reads /s", io * read, io * read * copies, io * read * all, &decimals),
         row(
             "database writes /s",
             io * (1.0 - read),
@@ -187,21 +172,9 @@ pub fn demand(sizing: &Sizing<'_>) -> Table {
     ];
     if get("maintenance_bytes_per_s") > 0.0 {
         let each = get("maintenance_bytes_per_s");
-        rows.push(row(
-            "maintenance a second",
-            each,
-            each * copies,
-            each * all,
-            &megabytes,
-        ));
+        rows.push(row("maintenance a second", each, each * copies, each * all, &megabytes));
     }
-    rows.push(row(
-        "log files a day",
-        daily,
-        daily * active,
-        daily * databases,
-        &whole_number,
-    ));
+    rows.push(row("log files a day", daily, daily * active, daily * databases, &whole_number));
     rows.push(row(
         "database",
         get("database_bytes"),
@@ -218,20 +191,8 @@ pub fn demand(sizing: &Sizing<'_>) -> Table {
             &size,
         ));
     }
-    rows.push(row(
-        "volumes of databases",
-        volumes,
-        volumes * copies,
-        volumes * all,
-        &size,
-    ));
-    rows.push(row(
-        "volumes of logs",
-        logs,
-        logs * copies,
-        logs * all,
-        &size,
-    ));
+    rows.push(row("volumes of databases", volumes, volumes * copies, volumes * all, &size));
+    rows.push(row("volumes of logs", logs, logs * copies, logs * all, &size));
     let restore = get("restore_volume_bytes");
     rows.push(Row::new([
         "volume for a restore".to_owned(),
@@ -246,20 +207,14 @@ pub fn demand(sizing: &Sizing<'_>) -> Table {
         size(queue),
         size(queue * servers),
     ]));
-    Table::new(
-        Column::of(&["with headroom"], &["a database", "a server", "all"]),
-        rows,
-    )
+    Table::new(Column::of(&["with headroom"], &["a database", "a server", "all"]), rows)
 }
 
 /// What a server does before and after failures.
 pub fn server(sizing: &Sizing<'_>) -> Table {
     let sheet = &sizing.sheet;
     let mut pairs = vec![
-        (
-            "servers left",
-            value("servers_left", sheet.get("servers_left")),
-        ),
+        ("servers left", value("servers_left", sheet.get("servers_left"))),
         (
             "active databases of each",
             match sizing.org.failures.value {
@@ -271,10 +226,7 @@ pub fn server(sizing: &Sizing<'_>) -> Table {
                 ),
             },
         ),
-        (
-            "mailboxes of each",
-            grouped(whole(sheet.get("mailboxes_after_failures").round())),
-        ),
+        ("mailboxes of each", grouped(whole(sheet.get("mailboxes_after_failures").round()))),
         ("memory of each", size(sheet.get("memory_bytes"))),
         (
             "cores of each",
@@ -292,15 +244,10 @@ pub fn server(sizing: &Sizing<'_>) -> Table {
     if sheet.get("copies") > 1.0 {
         pairs.push((
             "log shipping, busiest hour",
-            value(
-                "replication_bytes_per_s",
-                sheet.get("replication_bytes_per_s"),
-            ),
+            value("replication_bytes_per_s", sheet.get("replication_bytes_per_s")),
         ));
     }
-    let rows = pairs
-        .into_iter()
-        .map(|(label, value)| Row::new([label.to_owned(), value]));
+    let rows = pairs.into_iter().map(|(label, value)| Row::new([label.to_owned(), value]));
     let head = match sizing.org.failures.value {
         0 => "without failures".to_owned(),
         1 => "after a failure".to_owned(),
@@ -352,10 +299,8 @@ pub fn block(sizing: &Sizing<'_>) -> Option<Table> {
             drives(get("groups_for_balance")),
         ]));
     }
-    let columns = Column::of(
-        &["for a copy of its databases", "asked for"],
-        &["drives", "in groups"],
-    );
+    let columns =
+        Column::of(&["for a copy of its databases", "asked for"], &["drives", "in groups"]);
     Some(Table::new(columns, rows))
 }
 

@@ -8,8 +8,9 @@
 //!       0 1 m       2m
 //! ```
 //!
-//! The block is that of Politis and White for moving blocks, but never shorter than 2 ∛n. Their rule sees only correlations above
-//! 2 √(log₁₀ n / n), and misses those that a short series cannot show; docs/compare.md says what this floor costs and gains.
+//! The block is that of Politis and White for moving blocks, but never shorter than 2 ∛n. Their
+//! rule sees only correlations above 2 √(log₁₀ n / n), and misses those that a short series cannot
+//! show; docs/compare.md says what this floor costs and gains.
 
 use crate::Track;
 
@@ -32,20 +33,17 @@ pub struct Memory {
 impl Memory {
     /// That of `track`.
     ///
-    /// Source: Politis and White, Automatic block-length selection for the dependent bootstrap, Econometric Reviews 23 (2004), with the
-    /// correction of Patton, Politis and White, Econometric Reviews 28 (2009): b = ∛(2 G² n / D), D = 4/3 g(0)², G = Σ λ(k/2m) |k| R(k),
-    /// g(0) = Σ λ(k/2m) R(k), which is also the variance of the mean times n.
+    /// Source: Politis and White, Automatic block-length selection for the dependent bootstrap,
+    /// Econometric Reviews 23 (2004), with the correction of Patton, Politis and White, Econometric
+    /// Reviews 28 (2009): b = ∛(2 G² n / D), D = 4/3 g(0)², G = Σ λ(k/2m) |k| R(k), g(0) = Σ
+    /// λ(k/2m) R(k), which is also the variance of the mean times n.
     pub fn of(track: &Track) -> Self {
         let values = &track.influence;
         let count = values.len() as f64;
         let lags = lags_looked_at(values.len());
         let covariance = covariances(values, lags.last);
         if covariance[0] <= 0.0 {
-            return Self {
-                block: floored(1.0, values.len()),
-                rule: 1.0,
-                variance_of_mean: 0.0,
-            };
+            return Self { block: floored(1.0, values.len()), rule: 1.0, variance_of_mean: 0.0 };
         }
         let width = 2 * remembered(&covariance, values.len(), &lags);
         let width = width.min(lags.last);
@@ -56,21 +54,19 @@ impl Memory {
             weighted += 2.0 * weight * lag as f64 * covariance;
             variance += 2.0 * weight * covariance;
         }
-        // The weights allow for a negative variance; a series that alternates so strictly is not known to.
+        // The weights allow for a negative variance; a series that alternates so strictly is not
+        // known to.
         let variance = variance.max(0.05 * covariance[0]);
         let squares = 4.0 / 3.0 * variance * variance;
         let rule = (2.0 * weighted * weighted / squares * count).cbrt();
         let longest = (3.0 * count.sqrt()).min(count / 3.0).ceil().max(1.0);
         let rule = rule.clamp(1.0, longest);
-        Self {
-            block: floored(rule, values.len()),
-            rule,
-            variance_of_mean: variance / count,
-        }
+        Self { block: floored(rule, values.len()), rule, variance_of_mean: variance / count }
     }
 }
 
-/// The block of `count` samples: as the rule says, not shorter than the floor, and not so long that there are hardly any.
+/// The block of `count` samples: as the rule says, not shorter than the floor, and not so long that
+/// there are hardly any.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -98,10 +94,7 @@ fn lags_looked_at(count: usize) -> Lags {
     let length = count as f64;
     let in_a_row = (length.log10().sqrt().ceil() as usize).max(5);
     let last = length.sqrt().ceil() as usize + in_a_row;
-    Lags {
-        in_a_row,
-        last: last.min(count - 1),
-    }
+    Lags { in_a_row, last: last.min(count - 1) }
 }
 
 /// Covariances of samples 0 to `last` apart. The series has a mean of zero.
@@ -113,7 +106,8 @@ fn covariances(values: &[f64], last: usize) -> Vec<f64> {
     (0..=last).map(apart).collect()
 }
 
-/// The first of the lags in a row whose correlations are small, at least 1; without such a row, the last that is not.
+/// The first of the lags in a row whose correlations are small, at least 1; without such a row, the
+/// last that is not.
 fn remembered(covariance: &[f64], count: usize, lags: &Lags) -> usize {
     let length = count as f64;
     let small = 2.0 * (length.log10() / length).sqrt() * covariance[0];
@@ -147,10 +141,7 @@ pub(crate) mod tests {
     }
 
     pub(crate) fn track(values: &[f64]) -> Track {
-        let parts = values.iter().map(|sum| Part {
-            sum: *sum,
-            weight: 1.0,
-        });
+        let parts = values.iter().map(|sum| Part { sum: *sum, weight: 1.0 });
         Track::ratio(&parts.collect::<Vec<_>>()).unwrap()
     }
 

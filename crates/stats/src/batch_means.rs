@@ -1,8 +1,9 @@
-//! How well a ratio is known from samples over time: a rate is events over seconds, a mean latency is time over I/Os.
+//! How well a ratio is known from samples over time: a rate is events over seconds, a mean latency
+//! is time over I/Os.
 //!
-//! Neighbouring samples are alike, so they do not count as independent. The means of long batches of them nearly do, and Student's
-//! interval of ten to thirty such batches holds (Schmeiser, Batch size effects in the analysis of simulation output, Operations
-//! Research 30, 1982).
+//! Neighbouring samples are alike, so they do not count as independent. The means of long batches
+//! of them nearly do, and Student's interval of ten to thirty such batches holds (Schmeiser, Batch
+//! size effects in the analysis of simulation output, Operations Research 30, 1982).
 
 use crate::Interval;
 
@@ -30,8 +31,8 @@ impl Part {
     }
 }
 
-/// `count` batches of `samples`, of equal size; the first few samples that fill no batch are left out. Nothing when a batch would be
-/// empty.
+/// `count` batches of `samples`, of equal size; the first few samples that fill no batch are left
+/// out. Nothing when a batch would be empty.
 pub fn batches(samples: &[Part], count: usize) -> Vec<Part> {
     let size = samples.len().checked_div(count).unwrap_or(0);
     if size == 0 {
@@ -41,13 +42,13 @@ pub fn batches(samples: &[Part], count: usize) -> Vec<Part> {
     kept.chunks_exact(size).map(Part::of).collect()
 }
 
-/// The ratio of the sums over several `series` of parts, with its 95 % confidence interval; `None` with fewer than two parts, or
-/// without a denominator.
+/// The ratio of the sums over several `series` of parts, with its 95 % confidence interval; `None`
+/// with fewer than two parts, or without a denominator.
 ///
 /// Parts count as independent, except that neighbours that are alike (r > 0) widen the interval.
 ///
-/// Source: Cochran, Sampling Techniques, section 2.11: t × √(Σ(x − ratio × w)² / (n (n − 1))) / mean of w; the variance of a mean of a
-/// moving average of order one has the factor 1 + 2 r.
+/// Source: Cochran, Sampling Techniques, section 2.11: t × √(Σ(x − ratio × w)² / (n (n − 1))) /
+/// mean of w; the variance of a mean of a moving average of order one has the factor 1 + 2 r.
 pub fn ratio(series: &[Vec<Part>]) -> Option<Interval> {
     let all = Part::of(&series.concat());
     let ratio = all.ratio()?;
@@ -60,10 +61,7 @@ pub fn ratio(series: &[Vec<Part>]) -> Option<Interval> {
     let alike: f64 = neighbours.map(|two| two[0] * two[1]).sum();
     let alike = if squares > 0.0 { alike / squares } else { 0.0 };
     let interval = Interval::of(&rests.concat()).filter(|_| count > 1)?;
-    Some(Interval {
-        mean: ratio,
-        half: interval.half * (1.0 + 2.0 * alike.max(0.0)).sqrt(),
-    })
+    Some(Interval { mean: ratio, half: interval.half * (1.0 + 2.0 * alike.max(0.0)).sqrt() })
 }
 
 #[cfg(test)]
@@ -78,10 +76,7 @@ mod tests {
     fn with_equal_weights_it_is_the_interval_of_a_mean() {
         let values = [3.0, 7.0, 4.0, 6.0, 5.0];
         let parts = values.map(|value| part(value * 15.0, 15.0));
-        let (one, other) = (
-            ratio(&[parts.to_vec()]).unwrap(),
-            Interval::of(&values).unwrap(),
-        );
+        let (one, other) = (ratio(&[parts.to_vec()]).unwrap(), Interval::of(&values).unwrap());
         assert!((one.mean - other.mean).abs() < 1e-12);
         assert!((one.half - other.half).abs() < 1e-12);
     }

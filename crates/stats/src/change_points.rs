@@ -5,13 +5,15 @@
 //!                       ^ energy between the left and the right part is largest here, and larger than in 95 of 100 shuffles
 //! ```
 //!
-//! A part is divided where the energy distance between both sides is largest, then the parts in turn, until shuffling the values of
-//! every part gives as large a distance too often. Several figures of the same runs are looked at together: a place counts by the figure
-//! that changes most there, in units of its own scatter, and a shuffle moves whole runs. So a change that shows in one of them is found as
-//! if there were no others, and figures that move together cost nothing.
+//! A part is divided where the energy distance between both sides is largest, then the parts in
+//! turn, until shuffling the values of every part gives as large a distance too often. Several
+//! figures of the same runs are looked at together: a place counts by the figure that changes most
+//! there, in units of its own scatter, and a shuffle moves whole runs. So a change that shows in
+//! one of them is found as if there were no others, and figures that move together cost nothing.
 //!
-//! Source: Matteson and James, A nonparametric approach for multiple change point analysis of multivariate data, JASA 109 (2014), with
-//! exponent 1. The alternative, PELT, needs a penalty; this needs a level of significance.
+//! Source: Matteson and James, A nonparametric approach for multiple change point analysis of
+//! multivariate data, JASA 109 (2014), with exponent 1. The alternative, PELT, needs a penalty;
+//! this needs a level of significance.
 
 /// Runs in the shortest part.
 const PART_MIN: usize = 3;
@@ -29,8 +31,9 @@ pub struct ChangePoint {
     pub chance: f64,
 }
 
-/// The change points of runs, in their order, each with a `chance` of at most `level`. `figures` has a series for each figure, all of them
-/// as long. `below` draws a whole number below its argument. Fewer than [`fewest`] runs have none.
+/// The change points of runs, in their order, each with a `chance` of at most `level`. `figures`
+/// has a series for each figure, all of them as long. `below` draws a whole number below its
+/// argument. Fewer than [`fewest`] runs have none.
 pub fn change_points(
     figures: &[Vec<f64>],
     level: f64,
@@ -60,8 +63,9 @@ pub fn change_points(
     sorted(found)
 }
 
-/// The fewest runs in which a change can be found at `level`: in fewer, even the clearest change is what chance makes of equal runs
-/// more often than that, because there are too few ways to divide them.
+/// The fewest runs in which a change can be found at `level`: in fewer, even the clearest change is
+/// what chance makes of equal runs more often than that, because there are too few ways to divide
+/// them.
 pub fn fewest(level: f64) -> usize {
     // Two of all ways to choose half of the runs divide them as they are, or the other way round.
     let chance = |count: &usize| {
@@ -69,9 +73,7 @@ pub fn fewest(level: f64) -> usize {
         let ways = (0..half).map(|at| (count - at) as f64 / (half - at) as f64);
         2.0 / ways.product::<f64>()
     };
-    (2 * PART_MIN..)
-        .find(|count| chance(count) <= level)
-        .unwrap_or(usize::MAX)
+    (2 * PART_MIN..).find(|count| chance(count) <= level).unwrap_or(usize::MAX)
 }
 
 fn sorted(mut found: Vec<ChangePoint>) -> Vec<ChangePoint> {
@@ -82,8 +84,8 @@ fn sorted(mut found: Vec<ChangePoint>) -> Vec<ChangePoint> {
 /// A scatter below this is none: a tenth of a percent of a logarithm.
 const SCATTER_MIN: f64 = 1e-3;
 
-/// The values in units of their scatter: the lower quartile of the distances of all pairs, most of which are on one side of a change. The
-/// order of the values plays no part in it.
+/// The values in units of their scatter: the lower quartile of the distances of all pairs, most of
+/// which are on one side of a change. The order of the values plays no part in it.
 fn scaled(values: &[f64]) -> Vec<f64> {
     let pairs = values.iter().enumerate();
     let pairs =
@@ -120,7 +122,8 @@ fn best(figures: &[Vec<f64>], order: &[usize], parts: &[usize]) -> Option<(usize
     divided.max_by(|one, other| one.1.total_cmp(&other.1))
 }
 
-/// Where `part` is best divided: the values up to a place, against those from there to any later place.
+/// Where `part` is best divided: the values up to a place, against those from there to any later
+/// place.
 fn divide(part: &[f64]) -> Option<(usize, f64)> {
     let count = part.len();
     if count < 2 * PART_MIN {
@@ -163,9 +166,7 @@ mod tests {
     fn steps(seed: u64, levels: &[(usize, f64)], scatter: f64) -> Vec<f64> {
         let mut draw = Streams::new(seed).named("runs");
         let mut normal = move || (0..12).map(|_| draw.unit()).sum::<f64>() - 6.0;
-        let levels = levels
-            .iter()
-            .flat_map(|(count, level)| std::iter::repeat_n(*level, *count));
+        let levels = levels.iter().flat_map(|(count, level)| std::iter::repeat_n(*level, *count));
         levels.map(|level| level + scatter * normal()).collect()
     }
 
@@ -204,9 +205,8 @@ mod tests {
         };
         let found = |seed: u64, changes| {
             let mut stream = Streams::new(seed).named("shuffles");
-            let found = change_points(&figures(seed, changes), 0.05, &mut |bound| {
-                stream.below(bound)
-            });
+            let found =
+                change_points(&figures(seed, changes), 0.05, &mut |bound| stream.below(bound));
             found.iter().map(|change| change.at).collect::<Vec<_>>()
         };
         assert_eq!(found(1, true), [5]);
@@ -223,10 +223,7 @@ mod tests {
             places(&values, 1)
         };
         assert!(clear(3, 3).is_empty() && clear(4, 3).is_empty());
-        assert_eq!(
-            (clear(4, 4), clear(5, 3), clear(3, 5)),
-            (vec![4], vec![5], vec![3])
-        );
+        assert_eq!((clear(4, 4), clear(5, 3), clear(3, 5)), (vec![4], vec![5], vec![3]));
     }
 
     #[test]

@@ -6,13 +6,16 @@
 //!   pair 3   A3  B3  ->  ln B3/A3
 //! ```
 //!
-//! Several figures are looked at together, so one of them would differ by chance more often than one alone. The bound is therefore that
-//! of the largest of all of them: in replicates whose blocks are common to all figures, the largest deviation stays below it in 95 of 100
-//! (Romano and Wolf, Exact and approximate stepdown methods for multiple hypothesis testing, JASA 100, 2005; its first step). Figures
-//! that move together cost less that way than with Bonferroni's or Holm's bounds.
+//! Several figures are looked at together, so one of them would differ by chance more often than
+//! one alone. The bound is therefore that of the largest of all of them: in replicates whose blocks
+//! are common to all figures, the largest deviation stays below it in 95 of 100 (Romano and Wolf,
+//! Exact and approximate stepdown methods for multiple hypothesis testing, JASA 100, 2005; its
+//! first step). Figures that move together cost less that way than with Bonferroni's or Holm's
+//! bounds.
 //!
-//! More pairs are judged as in a meta-analysis by Hartung and Knapp (Statistics in Medicine 20, 2001), with their interval never
-//! narrower than one that knows only the runs themselves (Röver, Knapp and Friede, BMC Medical Research Methodology 15, 2015).
+//! More pairs are judged as in a meta-analysis by Hartung and Knapp (Statistics in Medicine 20,
+//! 2001), with their interval never narrower than one that knows only the runs themselves (Röver,
+//! Knapp and Friede, BMC Medical Research Methodology 15, 2015).
 
 use crate::autocorrelation::Memory;
 use crate::moving_blocks::{Track, replicates};
@@ -27,7 +30,8 @@ pub const POWER: f64 = 0.8;
 /// The deviation that a normal distribution stays below in [`POWER`] of cases.
 const POWER_DEVIATIONS: f64 = 0.8416;
 
-/// The figures of two runs that are compared, in equal order; `None` where a run has no such figure.
+/// The figures of two runs that are compared, in equal order; `None` where a run has no such
+/// figure.
 #[derive(Clone, Debug)]
 pub struct Pair {
     /// One side.
@@ -43,7 +47,8 @@ pub struct Difference {
     pub log: f64,
     /// Its standard error.
     pub error: f64,
-    /// Half the width of its interval: all intervals together hold the truth in 95 of 100 comparisons.
+    /// Half the width of its interval: all intervals together hold the truth in 95 of 100
+    /// comparisons.
     pub half: f64,
     /// The bound that `half` would tend to with ever longer runs or more pairs, in standard errors.
     pub bound: f64,
@@ -57,13 +62,14 @@ impl Difference {
         self.half + POWER_DEVIATIONS * self.error
     }
 
-    /// How many times as long the runs of a single pair must be to find `difference` in four of five cases.
+    /// How many times as long the runs of a single pair must be to find `difference` in four of
+    /// five cases.
     pub fn times_as_long(&self, difference: f64) -> f64 {
         ((self.bound + POWER_DEVIATIONS) * self.error / difference).powi(2)
     }
 
-    /// How many pairs it takes to find `difference` in four of five cases, when they are like the `pairs` that there were; at most
-    /// `most`.
+    /// How many pairs it takes to find `difference` in four of five cases, when they are like the
+    /// `pairs` that there were; at most `most`.
     pub fn pairs_needed(&self, difference: f64, pairs: usize, most: usize) -> Option<usize> {
         let apart = self.error * (pairs as f64).sqrt();
         let share = share_beyond(self.bound);
@@ -75,15 +81,12 @@ impl Difference {
     }
 }
 
-/// The differences in each figure; `None` where a run has no such figure. `below` draws a whole number below its argument.
+/// The differences in each figure; `None` where a run has no such figure. `below` draws a whole
+/// number below its argument.
 pub fn differences(pairs: &[Pair], below: &mut dyn FnMut(u64) -> u64) -> Vec<Option<Difference>> {
     let figures = pairs.first().map_or(0, |pair| pair.a.len());
     let known: Vec<usize> = (0..figures)
-        .filter(|at| {
-            pairs
-                .iter()
-                .all(|pair| pair.a[*at].is_some() && pair.b[*at].is_some())
-        })
+        .filter(|at| pairs.iter().all(|pair| pair.a[*at].is_some() && pair.b[*at].is_some()))
         .collect();
     let share_of_pair = 1.0 / pairs.len() as f64;
     let both = || pairs.iter().flat_map(|pair| [&pair.a, &pair.b]);
@@ -120,9 +123,11 @@ pub fn differences(pairs: &[Pair], below: &mut dyn FnMut(u64) -> u64) -> Vec<Opt
 /// A run, and what its figures weigh in a difference.
 type Weighted<'t> = (&'t [Option<Track>], f64);
 
-/// How far the run `newest` is from those `before` it, which are two at least, in each figure; `None` where a run has no such figure.
+/// How far the run `newest` is from those `before` it, which are two at least, in each figure;
+/// `None` where a run has no such figure.
 ///
-/// The error is that of one more run like those before, and at least what varied within all of them.
+/// The error is that of one more run like those before, and at least what varied within all of
+/// them.
 pub fn departures(
     before: &[Vec<Option<Track>>],
     newest: &[Option<Track>],
@@ -152,7 +157,8 @@ pub fn departures(
     all
 }
 
-/// Whether `next` is further from the mean of `values`, two at least, than one more of them would be in this `share` of cases.
+/// Whether `next` is further from the mean of `values`, two at least, than one more of them would
+/// be in this `share` of cases.
 pub fn is_apart(values: &[f64], next: f64, share: f64) -> bool {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     let bound = student_bound(share, values.len() as f64 - 1.0);
@@ -183,9 +189,7 @@ struct Within {
 impl Within {
     fn of(runs: &[Weighted<'_>], at: usize, below: &mut dyn FnMut(u64) -> u64) -> Self {
         let (mut variance, mut freedom, mut longest) = (0.0, 0.0_f64, 1);
-        let tracks = runs
-            .iter()
-            .filter_map(|(run, weight)| Some((run[at].as_ref()?, weight)));
+        let tracks = runs.iter().filter_map(|(run, weight)| Some((run[at].as_ref()?, weight)));
         for (track, weight) in tracks {
             let memory = Memory::of(track);
             let (length, block) = (track.influence.len() as f64, memory.block);
@@ -197,11 +201,7 @@ impl Within {
             freedom += length / block as f64 - 1.0;
             longest = longest.max(block);
         }
-        Self {
-            error: variance.sqrt(),
-            freedom: freedom.max(1.0),
-            block: longest,
-        }
+        Self { error: variance.sqrt(), freedom: freedom.max(1.0), block: longest }
     }
 }
 
@@ -235,9 +235,7 @@ fn bound_of_all(runs: &[Weighted<'_>], known: &[usize], below: &mut dyn FnMut(u6
     let largest = |one: &Vec<f64>| {
         let deviations = one.iter().zip(&scales);
         let deviations = deviations.map(|(value, (mean, scale))| (value - mean).abs() / scale);
-        deviations
-            .filter(|size| size.is_finite())
-            .fold(0.0, f64::max)
+        deviations.filter(|size| size.is_finite()).fold(0.0, f64::max)
     };
     let mut largest: Vec<f64> = together.iter().map(largest).collect();
     largest.sort_by(f64::total_cmp);
@@ -260,7 +258,8 @@ mod tests {
 
     const FIGURES: u64 = 7;
 
-    /// The figures of a run that are half alike, each like its samples before by `like`; the first is `times` as high.
+    /// The figures of a run that are half alike, each like its samples before by `like`; the first
+    /// is `times` as high.
     fn run(seed: u64, samples: usize, like: f64, times: f64) -> Vec<Option<Track>> {
         let common = series(10_000 + seed, samples, like, 4.0);
         let figure = |at: u64| {
@@ -319,10 +318,7 @@ mod tests {
     fn pairs_that_disagree_widen_the_interval() {
         let one = compared(&[[1, 2]], 120, 0.2, 1.0)[0];
         let three = compared(&[[1, 2], [3, 4], [5, 6]], 120, 0.2, 1.0)[0];
-        assert!(
-            three.half > one.half,
-            "three pairs have two degrees of freedom"
-        );
+        assert!(three.half > one.half, "three pairs have two degrees of freedom");
         let many: Vec<[u64; 2]> = (0..12).map(|at| [2 * at, 2 * at + 1]).collect();
         let many = compared(&many, 120, 0.2, 1.0)[0];
         assert!(many.half < one.half, "{} {}", many.half, one.half);
@@ -370,10 +366,7 @@ mod tests {
     #[test]
     fn equal_figures_do_not_differ() {
         let constant = || vec![Some(track(&[5.0; 30]))];
-        let pair = Pair {
-            a: constant(),
-            b: constant(),
-        };
+        let pair = Pair { a: constant(), b: constant() };
         let found = differences(&[pair], &mut |_| 0)[0].unwrap();
         assert_eq!((found.log, found.half), (0.0, 0.0));
     }

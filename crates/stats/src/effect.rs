@@ -1,8 +1,10 @@
 //! How far two sets of samples lie apart, whatever their unit and their shape.
 
-/// Cliff's delta: how much more often a sample of `b` is larger than one of `a` than smaller, -1 to 1. `None` when one is empty.
+/// Cliff's delta: how much more often a sample of `b` is larger than one of `a` than smaller, from
+/// -1 to 1. `None` when one is empty.
 ///
-/// Source: Cliff, Dominance statistics: ordinal analyses to answer ordinal questions, Psychological Bulletin 114 (1993).
+/// Source: Cliff, Dominance statistics: ordinal analyses to answer ordinal questions, Psychological
+/// Bulletin 114 (1993).
 pub fn cliffs_delta(a: &[f64], b: &[f64]) -> Option<f64> {
     let mut sorted = a.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -17,7 +19,8 @@ pub fn cliffs_delta(a: &[f64], b: &[f64]) -> Option<f64> {
 
 /// The usual word for a delta.
 ///
-/// Source: Romano, Kromrey, Coraggio and Skowronek, Appropriate statistics for ordinal level data (2006): 0.147, 0.33, 0.474.
+/// Source: Romano, Kromrey, Coraggio and Skowronek, Appropriate statistics for ordinal level data
+/// (2006): 0.147, 0.33, 0.474.
 pub fn effect_in_words(delta: f64) -> &'static str {
     match delta.abs() {
         size if size < 0.147 => "negligible",
@@ -34,9 +37,8 @@ mod tests {
     #[test]
     fn delta_is_what_all_pairs_say() {
         let (a, b) = ([1.0, 3.0, 3.0, 7.0, 2.0], [3.0, 8.0, 0.5]);
-        let pairs = a
-            .iter()
-            .flat_map(|a| b.iter().map(move |b| f64::from(b > a) - f64::from(b < a)));
+        let pairs =
+            a.iter().flat_map(|a| b.iter().map(move |b| f64::from(b > a) - f64::from(b < a)));
         let slow = pairs.sum::<f64>() / 15.0;
         assert!((cliffs_delta(&a, &b).unwrap() - slow).abs() < 1e-12);
         assert_eq!(cliffs_delta(&[1.0, 2.0], &[3.0, 4.0]), Some(1.0));

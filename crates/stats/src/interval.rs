@@ -9,7 +9,8 @@ pub struct Interval {
     pub half: f64,
 }
 
-/// Student's t for 95 % and one to thirty degrees of freedom; beyond, the normal distribution is close enough.
+/// Student's t for 95 % and one to thirty degrees of freedom; beyond, the normal distribution is
+/// close enough.
 const STUDENT: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
     2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
@@ -31,10 +32,7 @@ impl Interval {
         let square: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
         let deviation = (square / freedom as f64).sqrt();
         let student = STUDENT.get(last).copied().unwrap_or(NORMAL);
-        Some(Self {
-            mean,
-            half: student * deviation / (count as f64).sqrt(),
-        })
+        Some(Self { mean, half: student * deviation / (count as f64).sqrt() })
     }
 }
 

@@ -1,16 +1,20 @@
 //! A latency histogram in little memory.
 //!
-//! **Precision.** Buckets are at most 1/128 of their value wide, so a percentile is at most 0.8 % too high and never too low.
-//! Count, sum (hence mean) and maximum are kept separately and are exact.
+//! **Precision.** Buckets are at most 1/128 of their value wide, so a percentile is at most 0.8 %
+//! too high and never too low. Count, sum (hence mean) and maximum are kept separately and are
+//! exact.
 //!
-//! **Memory.** A simulated group of servers has thousands of histograms, and most of them stay empty. One holds buckets up to the
-//! longest span recorded so far, with 32-bit counts: nothing when empty, 12 KB for up to a second, 18 KB for an hour. A count stops at
-//! 2^32 - 1, which is a hundred thousand I/Os per second for eleven hours in a single bucket.
+//! **Memory.** A simulated group of servers has thousands of histograms, and most of them stay
+//! empty. One holds buckets up to the longest span recorded so far, with 32-bit counts: nothing
+//! when empty, 12 KB for up to a second, 18 KB for an hour. A count stops at 2^32 - 1, which is a
+//! hundred thousand I/Os per second for eleven hours in a single bucket.
 //!
-//! **Percentile rule.** The p-th percentile is the smallest recorded span such that at least p % of the recorded spans are no
-//! longer (nearest rank; no interpolation), rounded up to the end of its bucket but never past the maximum.
+//! **Percentile rule.** The p-th percentile is the smallest recorded span such that at least p % of
+//! the recorded spans are no longer (nearest rank; no interpolation), rounded up to the end of its
+//! bucket but never past the maximum.
 //!
-//! **Range.** One nanosecond to one hour. A longer span counts in the last bucket; mean and maximum remain exact.
+//! **Range.** One nanosecond to one hour. A longer span counts in the last bucket; mean and maximum
+//! remain exact.
 
 use brunt_units::Span;
 use hdrhistogram::Histogram;
@@ -176,7 +180,8 @@ impl Latencies {
         })
     }
 
-    /// The non-empty buckets, shortest first: the longest span of each (never past the maximum) and its count.
+    /// The non-empty buckets, shortest first: the longest span of each (never past the maximum) and
+    /// its count.
     pub fn buckets(&self) -> impl Iterator<Item = (Span, u64)> + '_ {
         let last = bucket_of(LONGEST);
         self.recorded().map(move |(bucket, count)| {
@@ -236,15 +241,7 @@ mod tests {
 
     #[test]
     fn agrees_with_a_sorted_list() {
-        for (seed, count) in [
-            (1, 1),
-            (2, 2),
-            (3, 3),
-            (4, 99),
-            (5, 100),
-            (6, 101),
-            (7, 5000),
-        ] {
+        for (seed, count) in [(1, 1), (2, 2), (3, 3), (4, 99), (5, 100), (6, 101), (7, 5000)] {
             let mut spans = spans(seed, count);
             let latencies = histogram(&spans);
             spans.sort();

@@ -1,7 +1,8 @@
 //! One stream of I/O: count, bytes and latencies.
 //!
-//! A meter records only into the running interval. Closing the interval yields a [`Reading`] and adds the interval to the total, so
-//! recording touches one histogram and the total is exactly the sum of the readings.
+//! A meter records only into the running interval. Closing the interval yields a [`Reading`] and
+//! adds the interval to the total, so recording touches one histogram and the total is exactly the
+//! sum of the readings.
 
 use brunt_units::Span;
 
@@ -47,7 +48,8 @@ impl Meter {
         self.running.bytes += bytes;
     }
 
-    /// The running interval so far, for a progress line or for the latency log before the interval is closed.
+    /// The running interval so far, for a progress line or for the latency log before the interval
+    /// is closed.
     pub fn running(&self) -> &Latencies {
         &self.running.latencies
     }

@@ -1,17 +1,21 @@
-//! A moving-block bootstrap: how far a figure of a series may be off, when neighbouring samples are alike.
+//! A moving-block bootstrap: how far a figure of a series may be off, when neighbouring samples are
+//! alike.
 //!
 //! ```text
 //!   samples     1 2 3 4 5 6 7 8 9        blocks of three that begin anywhere keep neighbours together
 //!   replicate   4 5 6  2 3 4  7 8 9
 //! ```
 //!
-//! Several figures of one run are resampled together, with the same blocks: figures that move together do so in the replicates.
+//! Several figures of one run are resampled together, with the same blocks: figures that move
+//! together do so in the replicates.
 //!
-//! Source: Künsch, The jackknife and the bootstrap for general stationary observations, Annals of Statistics 17 (1989).
+//! Source: Künsch, The jackknife and the bootstrap for general stationary observations, Annals of
+//! Statistics 17 (1989).
 
 use crate::batch_means::Part;
 
-/// A figure of a run over its samples: its logarithm, and what each sample adds to it. Ratios of figures are differences of these.
+/// A figure of a run over its samples: its logarithm, and what each sample adds to it. Ratios of
+/// figures are differences of these.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Track {
     /// The logarithm of the figure.
@@ -21,39 +25,33 @@ pub struct Track {
 }
 
 impl Track {
-    /// A rate or a mean: the sum over all samples by their weight. `None` unless it is above zero and there are two samples.
+    /// A rate or a mean: the sum over all samples by their weight. `None` unless it is above zero
+    /// and there are two samples.
     ///
     /// Source: the linear term of ln(Σ x / Σ w); Cochran, Sampling Techniques, section 2.11.
     pub fn ratio(samples: &[Part]) -> Option<Self> {
         let all = Part::of(samples);
         let ratio = all.ratio().filter(|ratio| *ratio > 0.0)?;
         let scale = samples.len() as f64 / all.sum;
-        let influence = samples
-            .iter()
-            .map(|one| (one.sum - ratio * one.weight) * scale);
-        (samples.len() > 1).then(|| Self {
-            log: ratio.ln(),
-            influence: influence.collect(),
-        })
+        let influence = samples.iter().map(|one| (one.sum - ratio * one.weight) * scale);
+        (samples.len() > 1).then(|| Self { log: ratio.ln(), influence: influence.collect() })
     }
 
-    /// The geometric mean of the samples that have a value above zero. It suits percentiles: a single bad sample does not decide.
-    /// `None` with fewer than two of them.
+    /// The geometric mean of the samples that have a value above zero. It suits percentiles: a
+    /// single bad sample does not decide. `None` with fewer than two of them.
     pub fn geometric(samples: &[Option<f64>]) -> Option<Self> {
         let log = |value: &Option<f64>| value.filter(|value| *value > 0.0).map(f64::ln);
         let known: Vec<f64> = samples.iter().filter_map(log).collect();
         let mean = known.iter().sum::<f64>() / known.len() as f64;
         let scale = samples.len() as f64 / known.len() as f64;
         let influence = |value| log(value).map_or(0.0, |log| (log - mean) * scale);
-        (known.len() > 1).then(|| Self {
-            log: mean,
-            influence: samples.iter().map(influence).collect(),
-        })
+        (known.len() > 1)
+            .then(|| Self { log: mean, influence: samples.iter().map(influence).collect() })
     }
 }
 
-/// How far each of `tracks` is off in each replicate; `tracks` have equally many samples, and a replicate as many. `below` draws a whole
-/// number below its argument.
+/// How far each of `tracks` is off in each replicate; `tracks` have equally many samples, and a
+/// replicate as many. `below` draws a whole number below its argument.
 ///
 /// # Panics
 /// When tracks differ in length, or `block` is zero or longer than they are.
@@ -127,13 +125,7 @@ mod tests {
         let track = Track::geometric(&[Some(1.0), None, Some(4.0), Some(0.0)]).unwrap();
         assert!((track.log - 2.0_f64.ln()).abs() < 1e-12);
         let wanted = [-2.0, 0.0, 2.0, 0.0].map(|two| two * 2.0_f64.ln());
-        assert!(
-            track
-                .influence
-                .iter()
-                .zip(wanted)
-                .all(|(one, other)| (one - other).abs() < 1e-12)
-        );
+        assert!(track.influence.iter().zip(wanted).all(|(one, other)| (one - other).abs() < 1e-12));
         assert_eq!(Track::geometric(&[Some(1.0), None]), None);
     }
 
@@ -143,11 +135,10 @@ mod tests {
         let block = 12;
         let mut stream = Streams::new(1).named("blocks");
         let drawn = replicates(&[&values], block, 20_000, &mut |bound| stream.below(bound));
-        // In the limit: the variance of the means of all blocks around their own mean, by the number of blocks.
+        // In the limit: the variance of the means of all blocks around their own mean, by the
+        // number of blocks.
         let means = values.influence.windows(block);
-        let means: Vec<f64> = means
-            .map(|b| b.iter().sum::<f64>() / block as f64)
-            .collect();
+        let means: Vec<f64> = means.map(|b| b.iter().sum::<f64>() / block as f64).collect();
         let middle = means.iter().sum::<f64>() / means.len() as f64;
         let theory = deviation(means.iter().map(|mean| mean - middle)) / 20.0_f64.sqrt();
         let found = deviation(drawn.iter().map(|one| one[0] - middle));
@@ -157,17 +148,12 @@ mod tests {
     #[test]
     fn figures_that_move_together_do_so_in_replicates() {
         let one = track(&series(5, 61, 0.3, 5.0));
-        let twice = Track {
-            influence: one.influence.iter().map(|value| 2.0 * value).collect(),
-            ..one
-        };
+        let twice =
+            Track { influence: one.influence.iter().map(|value| 2.0 * value).collect(), ..one };
         let mut stream = Streams::new(1).named("blocks");
         for drawn in replicates(&[&one, &twice], 7, 50, &mut |bound| stream.below(bound)) {
             assert!((2.0 * drawn[0] - drawn[1]).abs() < 1e-12);
         }
-        assert_eq!(
-            replicates(&[], 1, 3, &mut |_| 0),
-            vec![Vec::<f64>::new(); 3]
-        );
+        assert_eq!(replicates(&[], 1, 3, &mut |_| 0), vec![Vec::<f64>::new(); 3]);
     }
 }

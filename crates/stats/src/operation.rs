@@ -1,8 +1,9 @@
 //! Two latencies of one operation, which must not be confused.
 //!
-//! If a client was due to send a request at one o'clock but could not until two, because the last answer was late, it waited an
-//! hour longer than its request took. A load generator that stops sending while the system stalls never records that hour
-//! (coordinated omission). So latency counts from an operation's *intended* start; the time from the actual start is recorded
+//! If a client was due to send a request at one o'clock but could not until two, because the last
+//! answer was late, it waited an hour longer than its request took. A load generator that stops
+//! sending while the system stalls never records that hour (coordinated omission). So latency
+//! counts from an operation's *intended* start; the time from the actual start is recorded
 //! separately under its own name.
 
 use brunt_units::{Span, Time};
@@ -58,15 +59,9 @@ mod tests {
             free = began + Span::millis(if at == 0 { 100 } else { 1 });
             operations.record(intended, began, free);
         }
-        assert_eq!(
-            operations.from_actual_start.mean(),
-            Some(Span::micros(10_900))
-        );
+        assert_eq!(operations.from_actual_start.mean(), Some(Span::micros(10_900)));
         // 100, 91, 82, ... 19 ms: each is 9 ms less late than the previous one.
-        assert_eq!(
-            operations.from_intended_start.mean(),
-            Some(Span::micros(59_500))
-        );
+        assert_eq!(operations.from_intended_start.mean(), Some(Span::micros(59_500)));
         assert_eq!(operations.mean_delay(), Span::micros(48_600));
     }
 

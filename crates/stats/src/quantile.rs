@@ -7,8 +7,8 @@ pub fn share_beyond(deviations: f64) -> f64 {
     2.0 * Normal::standard().sf(deviations.abs())
 }
 
-/// The bound that Student's distribution with `freedom` degrees (at least one) exceeds on either side in this `share` of cases: 12.7
-/// for 5 % and one degree, 1.96 for many.
+/// The bound that Student's distribution with `freedom` degrees (at least one) exceeds on either
+/// side in this `share` of cases: 12.7 for 5 % and one degree, 1.96 for many.
 ///
 /// # Panics
 /// When `share` is not between 0 and 1.

@@ -1,11 +1,13 @@
 //! Samples at fixed intervals.
 //!
-//! Sample *i* covers `begin + i × interval` up to the next one. A late sampler closes a longer interval, and the sample records its
-//! actual length, so that rates stay correct; the grid does not move.
+//! Sample *i* covers `begin + i × interval` up to the next one. A late sampler closes a longer
+//! interval, and the sample records its actual length, so that rates stay correct; the grid does
+//! not move.
 
 use brunt_units::{Span, Time};
 
-/// The usual sampling interval: 15 s, as in Jetstress (`LogInterval` 15000 ms in `JetstressConfig.xml`).
+/// The usual sampling interval: 15 s, as in Jetstress (`LogInterval` 15000 ms in
+/// `JetstressConfig.xml`).
 pub const SAMPLE_INTERVAL: Span = Span::seconds(15);
 
 /// The sample of one interval.
@@ -50,17 +52,14 @@ impl<T> Series<T> {
         self.due
     }
 
-    /// Closes the running interval at `now` with its value, and moves on to the next point of the grid after `now`.
+    /// Closes the running interval at `now` with its value, and moves on to the next point of the
+    /// grid after `now`.
     ///
     /// # Panics
     /// When `now` is not after the last close.
     pub fn close_interval(&mut self, now: Time, value: T) {
         assert!(now > self.closed_at, "an interval has a length");
-        self.samples.push(Sample {
-            begin: self.closed_at,
-            length: now - self.closed_at,
-            value,
-        });
+        self.samples.push(Sample { begin: self.closed_at, length: now - self.closed_at, value });
         self.closed_at = now;
         if now >= self.due {
             let missed = (now - self.due).0.div_euclid(self.interval.0);

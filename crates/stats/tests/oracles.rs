@@ -1,6 +1,7 @@
 //! What our statistics say, and what scipy, arch and otava say.
 //!
-//! `BRUNT_STATISTICS_PYTHON` names a Python interpreter that has them; without it the test counts as skipped.
+//! `BRUNT_STATISTICS_PYTHON` names a Python interpreter that has them; without it the test counts
+//! as skipped.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -21,11 +22,7 @@ fn answers(asked: &Value) -> Option<Value> {
     let Some(python) = std::env::var_os(PYTHON) else {
         if let Some(list) = std::env::var_os(SKIPPED) {
             let mut list = std::fs::OpenOptions::new().append(true).open(list).unwrap();
-            writeln!(
-                list,
-                "statistics_agree_with_other_libraries: {PYTHON} is not set"
-            )
-            .unwrap();
+            writeln!(list, "statistics_agree_with_other_libraries: {PYTHON} is not set").unwrap();
         }
         return None;
     };
@@ -59,10 +56,7 @@ fn series(name: &str, count: usize, like: f64, level: f64) -> Vec<f64> {
 }
 
 fn track(values: &[f64]) -> Track {
-    let parts = values.iter().map(|sum| Part {
-        sum: *sum,
-        weight: 1.0,
-    });
+    let parts = values.iter().map(|sum| Part { sum: *sum, weight: 1.0 });
     Track::ratio(&parts.collect::<Vec<_>>()).unwrap()
 }
 
@@ -74,10 +68,7 @@ fn close(name: &str, ours: &[f64], theirs: &[f64], share: f64) {
     assert_eq!(ours.len(), theirs.len(), "{name}");
     for (own, other) in ours.iter().zip(theirs) {
         let allowed = share * other.abs().max(1e-9);
-        assert!(
-            (own - other).abs() <= allowed,
-            "{name}: {own}, and elsewhere {other}"
-        );
+        assert!((own - other).abs() <= allowed, "{name}: {own}, and elsewhere {other}");
     }
 }
 
@@ -88,25 +79,13 @@ fn statistics_agree_with_other_libraries() {
     let student = shares.iter().flat_map(|s| freedoms.map(|f| (*s, f)));
     let student: Vec<(f64, f64)> = student.collect();
     let beyond = [0.1, 1.0, 1.96, 2.8, 4.0];
-    let likes = [
-        (60, 0.0),
-        (60, 0.7),
-        (240, 0.3),
-        (480, 0.9),
-        (480, -0.5),
-        (2_000, 0.6),
-    ];
+    let likes = [(60, 0.0), (60, 0.7), (240, 0.3), (480, 0.9), (480, -0.5), (2_000, 0.6)];
     let remembered =
         likes.map(|(count, like)| series(&format!("{count} {like}"), count, like, 50.0));
     let blocks = [1, 5, 20, 31];
     let scattered = blocks.map(|block| (block, series("scatter", 240, 0.6, 50.0)));
     let pairs: Vec<(Vec<f64>, Vec<f64>)> = [0.0, 0.3, 2.0]
-        .map(|apart| {
-            (
-                series("a", 40, 0.0, 50.0),
-                series("b", 33, 0.0, 50.0 + apart),
-            )
-        })
+        .map(|apart| (series("a", 40, 0.0, 50.0), series("b", 33, 0.0, 50.0 + apart)))
         .into();
     let tied = (vec![1.0, 2.0, 2.0, 3.0], vec![2.0, 3.0, 4.0]);
     let pairs: Vec<_> = pairs.into_iter().chain([tied]).collect();
@@ -134,21 +113,11 @@ fn statistics_agree_with_other_libraries() {
     };
 
     let own: Vec<f64> = student.iter().map(|(s, f)| student_bound(*s, *f)).collect();
-    close(
-        "Student's bounds",
-        &own,
-        &numbers(&answers, "student"),
-        1e-6,
-    );
+    close("Student's bounds", &own, &numbers(&answers, "student"), 1e-6);
     let own = beyond.map(share_beyond);
     close("shares beyond", &own, &numbers(&answers, "beyond"), 1e-9);
-    let own: Vec<f64> = remembered
-        .iter()
-        .map(|values| Memory::of(&track(values)).rule)
-        .collect();
-    let theirs = numbers(&answers, "block")
-        .into_iter()
-        .map(|block| block.max(1.0));
+    let own: Vec<f64> = remembered.iter().map(|values| Memory::of(&track(values)).rule).collect();
+    let theirs = numbers(&answers, "block").into_iter().map(|block| block.max(1.0));
     close("blocks", &own, &theirs.collect::<Vec<_>>(), 1e-6);
     let own = scattered.map(|(block, values)| {
         let track = track(&values);
@@ -160,10 +129,7 @@ fn statistics_agree_with_other_libraries() {
         (squares / 4_000.0).sqrt() * track.log.exp()
     });
     close("bootstrap", &own, &numbers(&answers, "scatter"), 0.06);
-    let own: Vec<f64> = pairs
-        .iter()
-        .filter_map(|(a, b)| cliffs_delta(a, b))
-        .collect();
+    let own: Vec<f64> = pairs.iter().filter_map(|(a, b)| cliffs_delta(a, b)).collect();
     close("Cliff's delta", &own, &numbers(&answers, "delta"), 1e-9);
     let own = changing.map(|values| {
         let mut stream = Streams::new(1).named("shuffles");

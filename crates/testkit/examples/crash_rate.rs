@@ -1,17 +1,17 @@
-//! How fast the crash search runs on one small configuration: crash, recover, compare. Prints one line of JSON.
+//! How fast the crash search runs on one small configuration: crash, recover, compare. Prints one
+//! line of JSON.
 //!
-//! A table and its index in a database of 256 pages of 4 KiB, four logs of 64 KiB, a crash at every tenth I/O boundary with one
-//! sample of the surviving state. For every fourth crash, all trees and all space are walked, and recovery is interrupted and
-//! repeated. `brunt prove` also draws larger pages, long values and full volumes, and is therefore slower.
+//! A table and its index in a database of 256 pages of 4 KiB, four logs of 64 KiB, a crash at every
+//! tenth I/O boundary with one sample of the surviving state. For every fourth crash, all trees and
+//! all space are walked, and recovery is interrupted and repeated. `brunt prove` also draws larger
+//! pages, long values and full volumes, and is therefore slower.
 //!
-//! Rates are per second of the thread's processor time (Linux), because the machine may be shared; running the stories is included.
+//! Rates are per second of the thread's processor time (Linux), because the machine may be shared;
+//! running the stories is included.
 //!
 //! `cargo run --release -p brunt-testkit --example crash_rate [crashes]`
 
-#![expect(
-    clippy::print_stdout,
-    reason = "a measuring program prints what it found"
-)]
+#![expect(clippy::print_stdout, reason = "a measuring program prints what it found")]
 
 use brunt_testkit::crash::{Configuration, Coverage, Search, Work};
 use brunt_units::ByteSize;

@@ -1,8 +1,9 @@
 //! Copies of databases for tests of page patching; some of them are faulty.
 //!
-//! A copy takes its pages from files ([`Store`]). The latest pages are what the engine has written, recorded above any layer that
-//! may lose them ([`crate::ledger::Ledger::written`]); former pages are files from some time before. Pages get a flush type of the
-//! copy's own: a copy that replays a log writes its pages at its own times.
+//! A copy takes its pages from files ([`Store`]). The latest pages are what the engine has written,
+//! recorded above any layer that may lose them ([`crate::ledger::Ledger::written`]); former pages
+//! are files from some time before. Pages get a flush type of the copy's own: a copy that replays a
+//! log writes its pages at its own times.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -128,11 +129,7 @@ impl Copies for Shelf {
         let offer = self.page(manner, wanted).map(|(signature, bytes)| {
             let mut frame = self.frames.take(bytes.len());
             frame.copy_from_slice(&bytes);
-            Offer {
-                signature,
-                replayed,
-                page: Segment::Fill(frame),
-            }
+            Offer { signature, replayed, page: Segment::Fill(frame) }
         });
         Box::pin(async move { offer })
     }

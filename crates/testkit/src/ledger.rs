@@ -1,4 +1,5 @@
-//! What a disk must have kept: a copy of every byte that must survive a loss of power, maintained beside any world.
+//! What a disk must have kept: a copy of every byte that must survive a loss of power, maintained
+//! beside any world.
 //!
 //! ```text
 //!    engine --> Recorder --> Disk of the world (real or virtual)
@@ -9,8 +10,9 @@
 //!               Ledger: a Store, forked on request
 //! ```
 //!
-//! In the virtual world the crash search cuts anywhere. A real device cannot be cut, and a killed process leaves its caches full;
-//! but the ledger gives, at any moment, the minimum that would survive. Acknowledging anything that is not in it is a bug.
+//! In the virtual world the crash search cuts anywhere. A real device cannot be cut, and a killed
+//! process leaves its caches full; but the ledger gives, at any moment, the minimum that would
+//! survive. Acknowledging anything that is not in it is a bug.
 //!
 //! Changes to names count as durable at once: the crash search covers their durability.
 
@@ -31,7 +33,8 @@ type Piece = (u64, Vec<u8>);
 struct Kept {
     store: Store,
     files: BTreeMap<FileId, Inode>,
-    /// Writes that are done but not durable, oldest first. A sync covers the file, under any identifier it is open.
+    /// Writes that are done but not durable, oldest first. A sync covers the file, under any
+    /// identifier it is open.
     waiting: BTreeMap<Inode, Vec<Piece>>,
 }
 
@@ -68,17 +71,10 @@ pub fn recorded(world: &World, store: Store) -> (World, Ledger) {
     let shared = Rc::new(Shared {
         inner: world.clone(),
         tickets: Tickets::new(world.spawner.tasks()),
-        kept: RefCell::new(Kept {
-            store,
-            ..Kept::default()
-        }),
+        kept: RefCell::new(Kept { store, ..Kept::default() }),
     });
     let recorder = Rc::new(Recorder(Rc::clone(&shared)));
-    let world = World {
-        disk: Rc::<Recorder>::clone(&recorder),
-        volume: recorder,
-        ..world.clone()
-    };
+    let world = World { disk: Rc::<Recorder>::clone(&recorder), volume: recorder, ..world.clone() };
     (world, Ledger(shared))
 }
 
@@ -108,10 +104,7 @@ impl Disk for Recorder {
 
 impl Kept {
     fn waiting_for(&self, file: FileId) -> usize {
-        let waiting = self
-            .files
-            .get(&file)
-            .and_then(|inode| self.waiting.get(inode));
+        let waiting = self.files.get(&file).and_then(|inode| self.waiting.get(inode));
         waiting.map_or(0, Vec::len)
     }
 
@@ -123,9 +116,7 @@ impl Kept {
             Op::WriteThrough => {
                 // Waiting writes are older, and must not overwrite this one.
                 let waiting = self.waiting.entry(inode).or_default();
-                waiting
-                    .iter_mut()
-                    .for_each(|piece| overwrite(piece, offset, &bytes));
+                waiting.iter_mut().for_each(|piece| overwrite(piece, offset, &bytes));
                 self.store.write(inode, offset, &bytes);
             }
             Op::Write => self.waiting.entry(inode).or_default().push((offset, bytes)),

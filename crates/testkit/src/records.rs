@@ -1,5 +1,5 @@
-//! Records of a tiny table, and the workload of tests that damage storage: some hundred records are replaced, and as many inserted
-//! between them, which splits leaves and branches.
+//! Records of a tiny table, and the workload of tests that damage storage: some hundred records are
+//! replaced, and as many inserted between them, which splits leaves and branches.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -41,13 +41,11 @@ pub fn content(number: u32, version: u8) -> Vec<u8> {
 
 /// A world with the files in `store`.
 pub fn world_of(store: &Store) -> VirtualWorld {
-    VirtualWorld::new(VirtualOptions {
-        store: store.fork(),
-        ..VirtualOptions::new(1)
-    })
+    VirtualWorld::new(VirtualOptions { store: store.fork(), ..VirtualOptions::new(1) })
 }
 
-/// The files of a closed instance with records 0, 2, 4, ..., and a leaf and a branch of their tree that is not the root.
+/// The files of a closed instance with records 0, 2, 4, ..., and a leaf and a branch of their tree
+/// that is not the root.
 ///
 /// # Panics
 /// When the engine fails.
@@ -92,8 +90,9 @@ pub fn no_versions() -> Versions {
     Rc::new(RefCell::new(versions.collect()))
 }
 
-/// Replaces every record, then inserts one after each, which splits leaves and branches. Commits are recorded in `versions`. Sleeps
-/// for `pause` after each, since the checkpoint moves once a second.
+/// Replaces every record, then inserts one after each, which splits leaves and branches. Commits
+/// are recorded in `versions`. Sleeps for `pause` after each, since the checkpoint moves once a
+/// second.
 ///
 /// # Errors
 /// The engine's first error.

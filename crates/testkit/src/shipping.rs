@@ -15,7 +15,8 @@ pub fn log_path(directory: &Path, generation: u32) -> PathBuf {
     directory.join(log_file_name("edb", generation))
 }
 
-/// Puts a closed log file into a copy's log directory: written and synced under another name, then durably renamed.
+/// Puts a closed log file into a copy's log directory: written and synced under another name, then
+/// durably renamed.
 ///
 /// # Errors
 /// [`EngineError`] when it cannot be written.
@@ -26,10 +27,7 @@ pub async fn ship(
     bytes: &[u8],
 ) -> Result<(), EngineError> {
     let path = directory.join("shipped.tmp");
-    let name_error = |error: VolumeError| EngineError::Volume {
-        path: path.clone(),
-        error,
-    };
+    let name_error = |error: VolumeError| EngineError::Volume { path: path.clone(), error };
     let volume = &world.volume;
     match volume.remove(&path).await {
         Ok(()) | Err(VolumeError::NotFound) => {}
@@ -47,10 +45,7 @@ pub async fn ship(
     });
     for io in writes.chain([Io::sync(Class::Log, file)]) {
         let done = world.disk.submit(io).await;
-        done.result.map_err(|error| EngineError::File {
-            path: path.clone(),
-            error,
-        })?;
+        done.result.map_err(|error| EngineError::File { path: path.clone(), error })?;
     }
     volume.close(file).await.map_err(name_error)?;
     let to = log_path(directory, generation);

@@ -1,7 +1,7 @@
 //! A tiny engine in a virtual world: 4 KiB pages, 64 KiB logs, few frames.
 //!
-//! Small enough that a run has thousands of I/O boundaries and recovery takes a millisecond, and large enough that pages are
-//! evicted, logs roll, trees split and the checkpoint moves.
+//! Small enough that a run has thousands of I/O boundaries and recovery takes a millisecond, and
+//! large enough that pages are evicted, logs roll, trees split and the checkpoint moves.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -77,7 +77,8 @@ pub fn blank_database_of(size: PageSize, store: &mut Store, path: &Path, pages: 
     store.put(path, &bytes);
 }
 
-/// Creates the `index`-th database with pages of `size`, the messages of `source`, and `free_pages` pages to grow into.
+/// Creates the `index`-th database with pages of `size`, the messages of `source`, and `free_pages`
+/// pages to grow into.
 ///
 /// # Errors
 /// [`EngineError`] when it cannot be written.
@@ -96,9 +97,7 @@ pub async fn message_database(
         signature: Signature::ours(7 + u32::from(index), Stamp::from_unix_millis(1), RUN),
     };
     let path = database_path(index.into());
-    create_database(world, &path, &options, source, &|_| {})
-        .await
-        .map(drop)
+    create_database(world, &path, &options, source, &|_| {}).await.map(drop)
 }
 
 /// Opens the instance over a cache of `frames` frames.
@@ -133,15 +132,9 @@ pub async fn open_with(
 }
 
 /// The table of [`tree_database`].
-pub const TABLE: TreeId = TreeId {
-    root: PageNumber(4),
-    object: ObjectId(8),
-};
+pub const TABLE: TreeId = TreeId { root: PageNumber(4), object: ObjectId(8) };
 /// Its secondary index, whose keys are not unique.
-pub const INDEX: TreeId = TreeId {
-    root: PageNumber(7),
-    object: ObjectId(10),
-};
+pub const INDEX: TreeId = TreeId { root: PageNumber(7), object: ObjectId(10) };
 
 /// A database of a table and an index with 4 KiB pages, both empty, cleanly shut down.
 pub fn tree_database(store: &mut Store, path: &Path) {
@@ -166,16 +159,10 @@ pub fn tree_database_of(size: PageSize, store: &mut Store, path: &Path) {
                 parent,
                 non_unique: flags.has(PageFlags::NON_UNIQUE),
                 second_version: false,
-                kind: SpaceKind::Multiple {
-                    owned_root: tree.root.after(1),
-                },
+                kind: SpaceKind::Multiple { owned_root: tree.root.after(1) },
             };
-            let base = PageFlags::ALWAYS
-                .with(PageFlags::ROOT)
-                .with(PageFlags::LEAF);
-            let space = base
-                .with(flags.without(PageFlags::NON_UNIQUE))
-                .with(PageFlags::SPACE_TREE);
+            let base = PageFlags::ALWAYS.with(PageFlags::ROOT).with(PageFlags::LEAF);
+            let space = base.with(flags.without(PageFlags::NON_UNIQUE)).with(PageFlags::SPACE_TREE);
             let pages: [(PageFlags, &[u8], &[Extent]); 3] = [
                 (base.with(flags), &header.to_bytes(), &[]),
                 (space, &[0; 16], owned),
@@ -186,21 +173,13 @@ pub fn tree_database_of(size: PageSize, store: &mut Store, path: &Path) {
                 builder.flags = flags;
                 builder.header = header.to_vec();
                 builder.time = DatabaseTime(1);
-                extents
-                    .iter()
-                    .for_each(|extent| builder.push(&extent.key(), &extent.data()));
+                extents.iter().for_each(|extent| builder.push(&extent.key(), &extent.data()));
                 let number = tree.root.after(distance);
                 store.write(file, number.offset(size), &builder.seal(number));
             }
         };
     let extent = |first, pages| Extent::starting_at(PageNumber(first), pages);
-    build(
-        TreeId::DATABASE,
-        PageNumber::NONE,
-        PageFlags(0),
-        &[extent(1, 24)],
-        &[extent(10, 15)],
-    );
+    build(TreeId::DATABASE, PageNumber::NONE, PageFlags(0), &[extent(1, 24)], &[extent(10, 15)]);
     build(TABLE, PageNumber(1), PageFlags(0), &[extent(4, 6)], &[]);
     let index = PageFlags::INDEX.with(PageFlags::NON_UNIQUE);
     build(INDEX, TABLE.root, index, &[extent(7, 3)], &[]);

@@ -1,4 +1,5 @@
-//! Worlds that do not keep their word, put between an engine and its world: what a canary breaks, no engine code knows.
+//! Worlds that do not keep their word, put between an engine and its world: what a canary breaks,
+//! no engine code knows.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -11,7 +12,8 @@ pub fn without_syncs(world: &World, class: Class) -> World {
     forgetful(world, Box::new(skips))
 }
 
-/// `world` with a disk that says of the `number`-th write of a log, from 0, that it is done, and does nothing.
+/// `world` with a disk that says of the `number`-th write of a log, from 0, that it is done, and
+/// does nothing.
 pub fn without_log_write(world: &World, number: u64) -> World {
     let seen = Cell::new(0);
     let skips = move |io: &Io| {
@@ -22,7 +24,8 @@ pub fn without_log_write(world: &World, number: u64) -> World {
     forgetful(world, Box::new(skips))
 }
 
-/// `world` with a disk that panics at request number `ios`: work that never ends asks for ever more of them.
+/// `world` with a disk that panics at request number `ios`: work that never ends asks for ever more
+/// of them.
 ///
 /// # Panics
 /// The disk does, then.
@@ -46,10 +49,7 @@ fn forgetful(world: &World, skips: Skips) -> World {
         clock: Rc::clone(&world.clock),
         tickets: Tickets::new(world.spawner.tasks()),
     };
-    World {
-        disk: Rc::new(disk),
-        ..world.clone()
-    }
+    World { disk: Rc::new(disk), ..world.clone() }
 }
 
 struct Forgetful {

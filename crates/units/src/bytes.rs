@@ -1,7 +1,8 @@
 //! A number of bytes, as users write it and as brunt prints it.
 //!
-//! `GiB` is 2³⁰ and `GB` is 10⁹, strictly. A bare number or a unit such as `2G` is rejected with both readings in the message,
-//! because an error of 7 % in a mailbox quota looks like a right answer.
+//! `GiB` is 2³⁰ and `GB` is 10⁹, strictly. A bare number or a unit such as `2G` is rejected with
+//! both readings in the message, because an error of 7 % in a mailbox quota looks like a right
+//! answer.
 
 use std::fmt;
 use std::str::FromStr;
@@ -52,12 +53,8 @@ impl ByteSize {
 impl fmt::Display for ByteSize {
     /// The largest binary unit in which the value is at least one: `1.50 GiB`, `512 MiB`, `100 B`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, unit) = UNITS[..5]
-            .iter()
-            .rev()
-            .find(|(_, unit)| self.0 >= *unit)
-            .copied()
-            .unwrap_or(("B", 1));
+        let (name, unit) =
+            UNITS[..5].iter().rev().find(|(_, unit)| self.0 >= *unit).copied().unwrap_or(("B", 1));
         if self.0.is_multiple_of(unit) {
             write!(f, "{} {name}", self.0.div_euclid(unit))
         } else {
@@ -93,36 +90,28 @@ pub enum SizeError {
 impl FromStr for ByteSize {
     type Err = SizeError;
 
-    /// Parses `64 MiB`, `1.5GiB`, `500 MB`; the space is optional, the unit is not. `1.2 TiB` is rounded to whole bytes.
+    /// Parses `64 MiB`, `1.5GiB`, `500 MB`; the space is optional, the unit is not. `1.2 TiB` is
+    /// rounded to whole bytes.
     ///
     /// # Errors
     /// [`SizeError`] states the problem and the correct form.
     fn from_str(text: &str) -> Result<Self, SizeError> {
         let text = text.trim();
-        let end = text
-            .find(|c: char| !c.is_ascii_digit() && c != '.')
-            .unwrap_or(text.len());
+        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, unit) = (&text[..end], text[end..].trim());
-        let value: f64 = number
-            .parse()
-            .map_err(|_| SizeError::NoNumber(text.into()))?;
+        let value: f64 = number.parse().map_err(|_| SizeError::NoNumber(text.into()))?;
         if unit.is_empty() {
             return Err(SizeError::NoUnit(text.into()));
         }
         let Some((_, factor)) = UNITS.iter().find(|(name, _)| *name == unit) else {
-            return Err(SizeError::UnknownUnit {
-                text: text.into(),
-                hint: hint(number, unit),
-            });
+            return Err(SizeError::UnknownUnit { text: text.into(), hint: hint(number, unit) });
         };
         let whole = number.parse::<u64>().ok().map(|n| n.checked_mul(*factor));
         let bytes = match whole {
             Some(bytes) => bytes,
             None => rounded(value * *factor as f64).filter(|_| *factor > 1),
         };
-        bytes
-            .map(Self)
-            .ok_or_else(|| SizeError::OutOfRange(text.into()))
+        bytes.map(Self).ok_or_else(|| SizeError::OutOfRange(text.into()))
     }
 }
 
@@ -162,8 +151,8 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// A count with its noun: `1 session`, `2,000 mailboxes`. `noun` is in the singular; its plural ends in *s*, or in *es* after an
-/// *x*.
+/// A count with its noun: `1 session`, `2,000 mailboxes`. `noun` is in the singular; its plural
+/// ends in *s*, or in *es* after an *x*.
 pub fn counted(number: u64, noun: &str) -> String {
     let ending = match (number, noun.ends_with('x')) {
         (1, _) => "",
@@ -211,16 +200,9 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        for text in [
-            "",
-            "MiB",
-            "12",
-            "1.1 B",
-            "99999999999 TiB",
-            "3 parsecs",
-            "-1 MiB",
-            "1.2.3 MiB",
-        ] {
+        for text in
+            ["", "MiB", "12", "1.1 B", "99999999999 TiB", "3 parsecs", "-1 MiB", "1.2.3 MiB"]
+        {
             assert!(text.parse::<ByteSize>().is_err(), "{text}");
         }
     }

@@ -1,13 +1,15 @@
 //! Bytes, pages, log positions, time and rates as checked newtypes.
 //!
-//! A page number is not a byte offset, and a span of time is not a point in time. Every quantity that crosses a crate boundary has
-//! a type here; plain numbers appear only where they are printed or written to disk, and then their names end in the unit.
+//! A page number is not a byte offset, and a span of time is not a point in time. Every quantity
+//! that crosses a crate boundary has a type here; plain numbers appear only where they are printed
+//! or written to disk, and then their names end in the unit.
 //!
 //! * [`ByteSize`]: a number of bytes; parses and prints `64 MiB`, `2 GB`.
 //! * [`PageSize`], [`PageNumber`], [`DatabaseTime`]: the coordinates of a database.
 //! * [`Line`]: lines of telephone companies, by their rates.
 //! * [`LogPosition`]: the start of a log record.
-//! * [`Time`], [`Span`]: points in time and lengths of time on a world's clock, in integer nanoseconds.
+//! * [`Time`], [`Span`]: points in time and lengths of time on a world's clock, in integer
+//!   nanoseconds.
 
 mod bytes;
 mod line;

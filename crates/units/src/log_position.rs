@@ -5,8 +5,8 @@ use std::fmt;
 
 /// A position in a log stream: generation, segment within the file, byte within the segment.
 ///
-/// Positions are ordered by generation, then segment, then byte, which is the order in which records were appended. The default is
-/// before every record.
+/// Positions are ordered by generation, then segment, then byte, which is the order in which
+/// records were appended. The default is before every record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LogPosition {
     /// Log generation, from 1; 0 in a null position.
@@ -32,19 +32,11 @@ impl Ord for LogPosition {
 
 impl LogPosition {
     /// Greater than every position in a log: the identity of `min`.
-    pub const MAX: Self = Self {
-        generation: u32::MAX,
-        segment: u16::MAX,
-        byte: u16::MAX,
-    };
+    pub const MAX: Self = Self { generation: u32::MAX, segment: u16::MAX, byte: u16::MAX };
 
     /// The first byte of a generation's file.
     pub const fn start_of(generation: u32) -> Self {
-        Self {
-            generation,
-            segment: 0,
-            byte: 0,
-        }
+        Self { generation, segment: 0, byte: 0 }
     }
 
     /// A number that identifies it, in the same order.
@@ -85,11 +77,7 @@ impl LogPosition {
 impl fmt::Display for LogPosition {
     /// ESE's notation: generation, segment, byte in hexadecimal.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{:X}:{:X}:{:X}",
-            self.generation, self.segment, self.byte
-        )
+        write!(f, "{:X}:{:X}:{:X}", self.generation, self.segment, self.byte)
     }
 }
 
@@ -99,11 +87,7 @@ mod tests {
 
     #[test]
     fn order_is_the_order_of_appending() {
-        let position = |generation, segment, byte| LogPosition {
-            generation,
-            segment,
-            byte,
-        };
+        let position = |generation, segment, byte| LogPosition { generation, segment, byte };
         assert!(position(1, 9, 9) < position(2, 0, 0));
         assert!(position(1, 2, 0) > position(1, 1, 4095));
         assert!(LogPosition::default() < LogPosition::start_of(1));
@@ -111,11 +95,7 @@ mod tests {
 
     #[test]
     fn bytes_round_trip() {
-        let position = LogPosition {
-            generation: 0x0102_0304,
-            segment: 0x0506,
-            byte: 0x0708,
-        };
+        let position = LogPosition { generation: 0x0102_0304, segment: 0x0506, byte: 0x0708 };
         assert_eq!(position.to_bytes(), [8, 7, 6, 5, 4, 3, 2, 1]);
         assert_eq!(LogPosition::from_bytes(position.to_bytes()), position);
         assert_eq!(position.to_mark(), 0x0102_0304_0506_0708);

@@ -30,10 +30,7 @@ impl PageSize {
     /// # Errors
     /// [`PageSizeError`] unless `bytes` is one of the four sizes.
     pub fn new(bytes: u64) -> Result<Self, PageSizeError> {
-        Self::ALL
-            .into_iter()
-            .find(|size| u64::from(size.0) == bytes)
-            .ok_or(PageSizeError(bytes))
+        Self::ALL.into_iter().find(|size| u64::from(size.0) == bytes).ok_or(PageSizeError(bytes))
     }
 
     /// Bytes in a page.
@@ -71,7 +68,8 @@ impl PageNumber {
     /// No page: the link at the end of a level.
     pub const NONE: Self = Self(0);
 
-    /// The page's offset in its file. Two header pages come first, so page 1 begins at two page sizes.
+    /// The page's offset in its file. Two header pages come first, so page 1 begins at two page
+    /// sizes.
     pub const fn offset(self, size: PageSize) -> u64 {
         (self.0 as u64 + 1) * size.bytes_u64()
     }
@@ -94,7 +92,8 @@ impl fmt::Display for PageNumber {
     }
 }
 
-/// A database's own clock: it ticks once for each change, and every page carries the tick of its last one.
+/// A database's own clock: it ticks once for each change, and every page carries the tick of its
+/// last one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DatabaseTime(pub u64);
 
@@ -114,10 +113,7 @@ mod tests {
     fn page_one_follows_the_two_headers() {
         assert_eq!(PageNumber(1).offset(PageSize::KIB_8), 16384);
         assert_eq!(PageNumber(4).offset(PageSize::KIB_4), 20480);
-        assert_eq!(
-            PageNumber(u32::MAX).offset(PageSize::KIB_32),
-            (1_u64 << 32) * 32768
-        );
+        assert_eq!(PageNumber(u32::MAX).offset(PageSize::KIB_32), (1_u64 << 32) * 32768);
     }
 
     #[test]

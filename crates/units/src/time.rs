@@ -129,21 +129,11 @@ impl fmt::Display for Span {
             10_000..1_000_000_000 => write!(f, "{:.2} ms", nanos / 1e6),
             1_000_000_000..120_000_000_000 => write!(f, "{:.1} s", nanos / 1e9),
             120_000_000_000..7_200_000_000_000 => {
-                write!(
-                    f,
-                    "{} min {:02} s",
-                    seconds.div_euclid(60),
-                    seconds.rem_euclid(60)
-                )
+                write!(f, "{} min {:02} s", seconds.div_euclid(60), seconds.rem_euclid(60))
             }
             _ => {
                 let minutes = seconds.div_euclid(60);
-                write!(
-                    f,
-                    "{} h {:02} min",
-                    minutes.div_euclid(60),
-                    minutes.rem_euclid(60)
-                )
+                write!(f, "{} h {:02} min", minutes.div_euclid(60), minutes.rem_euclid(60))
             }
         }
     }
@@ -159,7 +149,8 @@ pub struct SpanError(pub String);
 impl FromStr for Span {
     type Err = SpanError;
 
-    /// Parses `90s`, `250 ms`, `1.5h`, `2h 30min`; each number needs its unit: ns, us, ms, s, min, h or d.
+    /// Parses `90s`, `250 ms`, `1.5h`, `2h 30min`; each number needs its unit: ns, us, ms, s, min,
+    /// h or d.
     ///
     /// # Errors
     /// [`SpanError`] for anything else, or for more than 584 years.
@@ -171,14 +162,10 @@ impl FromStr for Span {
             return Err(refuse());
         }
         while !rest.is_empty() {
-            let digits = rest
-                .find(|c: char| !c.is_ascii_digit() && c != '.')
-                .ok_or_else(refuse)?;
+            let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(refuse)?;
             let value: f64 = rest[..digits].parse().map_err(|_| refuse())?;
             rest = rest[digits..].trim_start();
-            let letters = rest
-                .find(|c: char| !c.is_ascii_alphabetic())
-                .unwrap_or(rest.len());
+            let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
             let unit = match &rest[..letters] {
                 "ns" => 1e-9,
                 "us" => 1e-6,
@@ -192,11 +179,7 @@ impl FromStr for Span {
             total += value * unit;
             rest = rest[letters..].trim_start();
         }
-        if total > 1.8e10 {
-            Err(refuse())
-        } else {
-            Ok(Self::from_seconds(total))
-        }
+        if total > 1.8e10 { Err(refuse()) } else { Ok(Self::from_seconds(total)) }
     }
 }
 

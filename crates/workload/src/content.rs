@@ -1,9 +1,10 @@
 //! The bytes of a record, generated from its key, its version and the seed.
 //!
-//! A record has a short pad, a long pad and, occasionally, a large message. Nothing is stored for comparison: a reader knows the
-//! record's key and version and generates the bytes again. By default they neither repeat nor compress, so storage with compression
-//! or deduplication gains nothing; and they are cheap, so that generating them does not distort the measurement. Jetstress writes
-//! one record again and again, which makes such storage look better than it would with mail.
+//! A record has a short pad, a long pad and, occasionally, a large message. Nothing is stored for
+//! comparison: a reader knows the record's key and version and generates the bytes again. By
+//! default they neither repeat nor compress, so storage with compression or deduplication gains
+//! nothing; and they are cheap, so that generating them does not distort the measurement. Jetstress
+//! writes one record again and again, which makes such storage look better than it would with mail.
 //!
 //! Real mail compresses, and some of it is duplicated, so a [`Shape`] can ask for both:
 //!
@@ -12,15 +13,16 @@
 //!   duplicate      this percentage of the records share the same bytes, whatever their version
 //! ```
 //!
-//! Duplicates are whole bodies, not whole blocks: every record has its own key beside them, so only storage that finds equal data
-//! at any alignment detects them, as with mail.
+//! Duplicates are whole bodies, not whole blocks: every record has its own key beside them, so only
+//! storage that finds equal data at any alignment detects them, as with mail.
 //!
-//! The bytes are a counter run through a 64-bit mixer, seeded with (seed, key, version, part); the last word is cut. Every version
-//! of a record has the same sizes, so a replace fits in place.
+//! The bytes are a counter run through a 64-bit mixer, seeded with (seed, key, version, part); the
+//! last word is cut. Every version of a record has the same sizes, so a replace fits in place.
 //!
-//! ESE compresses some long values and stores the scheme in the first byte of a chunk. Ours are not compressed, but a reader that
-//! checks that byte before the length could take a random one for a scheme. So every byte that begins a chunk, on pages of any
-//! size, has a bit set that no scheme uses: 122 bits in a message of 256 KiB.
+//! ESE compresses some long values and stores the scheme in the first byte of a chunk. Ours are not
+//! compressed, but a reader that checks that byte before the length could take a random one for a
+//! scheme. So every byte that begins a chunk, on pages of any size, has a bit set that no scheme
+//! uses: 122 bits in a message of 256 KiB.
 
 use std::ops::Range;
 
@@ -54,13 +56,14 @@ pub struct Shape {
     pub compressible_percent: u32,
     /// Share of records that use the same common bytes, in percent.
     pub duplicate_percent: u32,
-    /// Share of records whose key is adjacent to the key of the previous record, in percent, at most 50. See [`crate::keys`].
+    /// Share of records whose key is adjacent to the key of the previous record, in percent, at
+    /// most 50. See [`crate::keys`].
     pub beside_percent: u32,
 }
 
 impl Shape {
-    /// Jetstress 2013: pads of 200 and 2,000 bytes. The large messages are our choice, without a source: one record in a thousand,
-    /// 16 to 256 KiB.
+    /// Jetstress 2013: pads of 200 and 2,000 bytes. The large messages are our choice, without a
+    /// source: one record in a thousand, 16 to 256 KiB.
     pub const JETSTRESS: Self = Self {
         short: 200,
         long: 2_000,
@@ -96,19 +99,13 @@ impl Content {
 
     /// Length in bytes of a part of the record `key`; zero if it has none.
     pub fn length(&self, key: u64, part: Part) -> usize {
-        let Shape {
-            short,
-            long,
-            large_one_in,
-            large_min,
-            large_max,
-            ..
-        } = self.shape;
+        let Shape { short, long, large_one_in, large_min, large_max, .. } = self.shape;
         let bytes = match part {
             Part::Short => short,
             Part::Long => long,
             Part::Large => {
-                // Not the key itself: keys are dense in the parts of their range that matter to the tree.
+                // Not the key itself: keys are dense in the parts of their range that matter to the
+                // tree.
                 let drawn = Mixer::new(self.seed).key(key);
                 let (which, size) = (drawn >> 32, drawn & 0xFFFF_FFFF);
                 if large_one_in == 0 || !which.is_multiple_of(large_one_in.into()) {
@@ -127,7 +124,8 @@ impl Content {
         self.fill_block(self.start(key, version, part), 0, bytes);
     }
 
-    /// Fills the free space of a page of a new database: as compressible as records are, and alike on no two pages.
+    /// Fills the free space of a page of a new database: as compressible as records are, and alike
+    /// on no two pages.
     pub fn fill_free(&self, page: u32, bytes: &mut [u8]) {
         let start = Mixer::new(self.seed.rotate_left(29)).key(page.into());
         self.fill_block(start, 0, bytes);
@@ -153,7 +151,8 @@ impl Content {
         })
     }
 
-    /// Fills `bytes` with the content at `offset`, a multiple of the grain, of the part whose counter begins at `start`.
+    /// Fills `bytes` with the content at `offset`, a multiple of the grain, of the part whose
+    /// counter begins at `start`.
     fn fill_block(&self, start: u64, offset: usize, bytes: &mut [u8]) {
         let first_word = offset.div_euclid(8);
         let mut counter = start.wrapping_add((first_word as u64).wrapping_mul(STEP));
@@ -186,35 +185,28 @@ impl Content {
     /// Whether the record uses the common bytes.
     fn is_duplicate(&self, key: u64) -> bool {
         let percent = u64::from(self.shape.duplicate_percent);
-        percent > 0
-            && Mixer::new(self.seed.rotate_left(41))
-                .key(key)
-                .rem_euclid(100)
-                < percent
+        percent > 0 && Mixer::new(self.seed.rotate_left(41)).key(key).rem_euclid(100) < percent
     }
 }
 
 /// The compressible text.
 const PLAIN: &[u8; 8] = b"brunt...";
-/// Words per grain, each with a run of the text at its end: runs are long enough for any compressor, and frequent.
+/// Words per grain, each with a run of the text at its end: runs are long enough for any
+/// compressor, and frequent.
 const GRAIN: usize = 16;
 
 /// Bytes compared at a time: whole grains.
 const BLOCK_BYTES: usize = 4096;
 
-/// Which of `words` words, from the beginning of a grain, are plain text: the last few of each grain, such that all grains together
-/// have the requested share.
+/// Which of `words` words, from the beginning of a grain, are plain text: the last few of each
+/// grain, such that all grains together have the requested share.
 fn plain_words(
     first_grain: usize,
     words: usize,
     percent: u32,
 ) -> impl Iterator<Item = Range<usize>> {
     let until = move |grain: usize| (grain * GRAIN * percent as usize).div_euclid(100);
-    let grains = if percent == 0 {
-        0
-    } else {
-        words.div_ceil(GRAIN)
-    };
+    let grains = if percent == 0 { 0 } else { words.div_ceil(GRAIN) };
     (0..grains).map(move |number| {
         let grain = first_grain + number;
         let end = (number + 1) * GRAIN;
@@ -238,14 +230,11 @@ fn chunk_starts(range: Range<usize>) -> impl Iterator<Item = usize> {
     })
 }
 
-/// A wide product folded onto itself: over a counter with this step no compressor finds a pattern, for one multiplication per eight
-/// bytes.
+/// A wide product folded onto itself: over a counter with this step no compressor finds a pattern,
+/// for one multiplication per eight bytes.
 fn mixed(counter: u64) -> u64 {
     let product = u128::from(counter) * u128::from(counter ^ 0xD6E8_FEB8_6659_FD93);
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "both halves of the product are wanted"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "both halves of the product are wanted")]
     let folded = (product >> 64) as u64 ^ product as u64;
     folded
 }
@@ -345,10 +334,7 @@ mod tests {
     #[test]
     fn as_much_is_plain_as_was_asked_for() {
         for percent in [0, 1, 25, 50, 77, 100] {
-            let shape = Shape {
-                compressible_percent: percent,
-                ..Shape::JETSTRESS
-            };
+            let shape = Shape { compressible_percent: percent, ..Shape::JETSTRESS };
             let content = Content::new(shape, 42);
             let (mut plain, mut bytes) = (0, vec![0; 16_000]);
             content.fill(5, 1, Part::Long, &mut bytes);
@@ -370,10 +356,7 @@ mod tests {
 
     #[test]
     fn as_many_records_are_alike_as_was_asked_for() {
-        let shape = Shape {
-            duplicate_percent: 30,
-            ..Shape::JETSTRESS
-        };
+        let shape = Shape { duplicate_percent: 30, ..Shape::JETSTRESS };
         let content = Content::new(shape, 42);
         let mut seen = BTreeSet::new();
         let mut copies = 0;
@@ -393,17 +376,10 @@ mod tests {
             .filter(|length| *length > 0)
             .collect();
         assert!((150..250).contains(&sizes.len()), "{} large", sizes.len());
-        assert!(
-            sizes
-                .iter()
-                .all(|size| (16 << 10..=256 << 10).contains(size))
-        );
+        assert!(sizes.iter().all(|size| (16 << 10..=256 << 10).contains(size)));
         let mean = sizes.iter().sum::<usize>() as f64 / sizes.len() as f64;
         assert!((mean / 1024.0 - 136.0).abs() < 15.0, "mean {mean}");
-        let never = Shape {
-            large_one_in: 0,
-            ..Shape::JETSTRESS
-        };
+        let never = Shape { large_one_in: 0, ..Shape::JETSTRESS };
         assert_eq!(Content::new(never, 1).length(0, Part::Large), 0);
     }
 }

@@ -1,8 +1,10 @@
-//! Chooses the record for each operation: the live records of a database, in memory that does not grow with it.
+//! Chooses the record for each operation: the live records of a database, in memory that does not
+//! grow with it.
 //!
-//! Records are numbered in order of insertion. A record's *key* is its number, mixed by an invertible function, so records inserted
-//! together are far apart in the tree: inserts scatter evenly over the primary index, and so do the oldest records. Deletes can
-//! therefore always take the oldest, and the live records form one interval:
+//! Records are numbered in order of insertion. A record's *key* is its number, mixed by an
+//! invertible function, so records inserted together are far apart in the tree: inserts scatter
+//! evenly over the primary index, and so do the oldest records. Deletes can therefore always take
+//! the oldest, and the live records form one interval:
 //!
 //! ```text
 //!    deleted                live                     never inserted
@@ -10,15 +12,16 @@
 //!               low    x gone early                 next
 //! ```
 //!
-//! But mail arrives in clusters. So some records lie *beside* the one inserted before them: their keys are adjacent, and an
-//! operation on one finds the page of the other in memory.
+//! But mail arrives in clusters. So some records lie *beside* the one inserted before them: their
+//! keys are adjacent, and an operation on one finds the page of the other in memory.
 //!
-//! Exceptions are few and listed: *locked* numbers, at most one per operation in progress, and *gone* numbers above `low`: deleted
-//! out of order because an older one was locked, or rolled-back inserts. A locked record is never handed out, so two operations
-//! never use the same record.
+//! Exceptions are few and listed: *locked* numbers, at most one per operation in progress, and
+//! *gone* numbers above `low`: deleted out of order because an older one was locked, or rolled-back
+//! inserts. A locked record is never handed out, so two operations never use the same record.
 //!
-//! A replace prefers a record that the same session recently inserted or read ([`Recent`]): published reports show that replaces
-//! cost no read, so their pages must be cached. A read draws uniformly from all live records.
+//! A replace prefers a record that the same session recently inserted or read ([`Recent`]):
+//! published reports show that replaces cost no read, so their pages must be cached. A read draws
+//! uniformly from all live records.
 
 use std::collections::BTreeSet;
 
@@ -35,8 +38,8 @@ pub struct Record {
 
 /// The mixer between numbers and keys: a bijection of 64-bit numbers, selected by a seed.
 ///
-/// The finaliser of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014) after an exclusive or
-/// with the seed; each of its steps is invertible.
+/// The finaliser of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number
+/// generators", 2014) after an exclusive or with the seed; each of its steps is invertible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mixer {
     seed: u64,
@@ -62,10 +65,7 @@ impl Mixer {
     #[must_use]
     pub const fn with_beside(self, percent: u32) -> Self {
         assert!(percent <= 50, "a record lies beside one other");
-        Self {
-            beside: percent as u64,
-            ..self
-        }
+        Self { beside: percent as u64, ..self }
     }
 
     /// The key of a number.
@@ -77,7 +77,8 @@ impl Mixer {
             return self.mix(number, u64::MAX);
         }
         assert!(number < NUMBERS_MAX, "so many records there are not");
-        // A hundred numbers take this many places; each number that lies beside the previous one shares its place.
+        // A hundred numbers take this many places; each number that lies beside the previous one
+        // shares its place.
         let places = 100 - self.beside;
         let (hundred, at) = (number.div_euclid(100), number.rem_euclid(100));
         let place = (at * places).div_euclid(100);
@@ -85,7 +86,8 @@ impl Mixer {
         self.mix(hundred * places + place, u64::MAX >> 1) << 1 | second
     }
 
-    /// The number of a key: the inverse of [`Self::key`]. A key that belongs to no number gives an arbitrary number.
+    /// The number of a key: the inverse of [`Self::key`]. A key that belongs to no number gives an
+    /// arbitrary number.
     pub const fn number(self, key: u64) -> u64 {
         if self.beside == 0 {
             return self.unmix(key, u64::MAX);
@@ -94,11 +96,7 @@ impl Mixer {
         let place = self.unmix(key >> 1, u64::MAX >> 1);
         let (hundred, place) = (place.div_euclid(places), place.rem_euclid(places));
         let number = hundred * 100 + first_at(place, places) + (key & 1);
-        if number < NUMBERS_MAX {
-            number
-        } else {
-            NUMBERS_MAX - 1
-        }
+        if number < NUMBERS_MAX { number } else { NUMBERS_MAX - 1 }
     }
 
     /// Permutes the numbers up to `mask`, which is all ones.
@@ -118,10 +116,7 @@ impl Mixer {
 
     /// The record of a number.
     pub const fn record(self, number: u64) -> Record {
-        Record {
-            number,
-            key: self.key(number),
-        }
+        Record { number, key: self.key(number) }
     }
 }
 
@@ -141,7 +136,8 @@ const fn unshift(mixed: u64, bits: u32) -> u64 {
     x
 }
 
-/// The inverse of an odd number modulo 2^64, by Newton's iteration: each step doubles the correct bits.
+/// The inverse of an odd number modulo 2^64, by Newton's iteration: each step doubles the correct
+/// bits.
 const fn inverse(odd: u64) -> u64 {
     let mut x = odd;
     let mut step = 0;
@@ -172,10 +168,11 @@ pub struct Population {
     gone: BTreeSet<u64>,
     /// Numbers in use by operations, ascending.
     locked: Vec<u64>,
-    /// No number between `low` and here is free. Without this, a record locked for a long time would make each delete walk past all
-    /// records deleted after it.
+    /// No number between `low` and here is free. Without this, a record locked for a long time
+    /// would make each delete walk past all records deleted after it.
     search: u64,
-    /// Records whose delete failed. The next delete would fail at the same place, and all deletes after it.
+    /// Records whose delete failed. The next delete would fail at the same place, and all deletes
+    /// after it.
     spared: BTreeSet<u64>,
 }
 
@@ -185,10 +182,7 @@ const TRIES: u32 = 64;
 impl Population {
     /// `records` records, numbered from 0.
     pub fn new(mixer: Mixer, records: u64) -> Self {
-        let extent = Extent {
-            next: records,
-            ..Extent::default()
-        };
+        let extent = Extent { next: records, ..Extent::default() };
         Self::restore(mixer, &extent)
     }
 
@@ -215,14 +209,11 @@ impl Population {
         population
     }
 
-    /// The same as a kill leaves it: no operation is in progress, and records that were being inserted or deleted count as live.
+    /// The same as a kill leaves it: no operation is in progress, and records that were being
+    /// inserted or deleted count as live.
     #[must_use]
     pub fn left(&self) -> Self {
-        Self {
-            locked: Vec::new(),
-            search: self.low,
-            ..self.clone()
-        }
+        Self { locked: Vec::new(), search: self.low, ..self.clone() }
     }
 
     /// The state to save. It is complete only at rest.
@@ -231,11 +222,7 @@ impl Population {
     /// When an operation is in progress.
     pub fn extent(&self) -> Extent {
         assert!(self.locked.is_empty(), "operations are under way");
-        Extent {
-            low: self.low,
-            next: self.next,
-            gone: self.gone.iter().copied().collect(),
-        }
+        Extent { low: self.low, next: self.next, gone: self.gone.iter().copied().collect() }
     }
 
     /// Number of records that are live or being inserted or deleted.
@@ -307,8 +294,8 @@ impl Population {
         }
     }
 
-    /// Ends the operation on a record that stays live: it was read or replaced, its insert was committed, or its delete was rolled
-    /// back.
+    /// Ends the operation on a record that stays live: it was read or replaced, its insert was
+    /// committed, or its delete was rolled back.
     ///
     /// # Panics
     /// When the record was not locked.
@@ -326,7 +313,8 @@ impl Population {
         self.spared.insert(record.number);
     }
 
-    /// Ends the operation on a record that is gone: its delete was committed, or its insert was rolled back.
+    /// Ends the operation on a record that is gone: its delete was committed, or its insert was
+    /// rolled back.
     ///
     /// # Panics
     /// When the record was not locked.
@@ -363,11 +351,13 @@ impl Population {
 
 /// Records that a session remembers per database.
 ///
-/// Not calibrated. With 37 inserts and reads in a batch of 50, this covers the last seven batches on that database; with eight
-/// instances, a record is replaced one to three thousand operations of its session after it was touched.
+/// Not calibrated. With 37 inserts and reads in a batch of 50, this covers the last seven batches
+/// on that database; with eight instances, a record is replaced one to three thousand operations of
+/// its session after it was touched.
 pub const RECENT: usize = 256;
 
-/// The records of one database that one session recently inserted or read; the oldest is forgotten first.
+/// The records of one database that one session recently inserted or read; the oldest is forgotten
+/// first.
 ///
 /// Each session has one for each database: thousands of lists, most of a workload's memory.
 #[derive(Clone, Debug)]
@@ -394,11 +384,7 @@ fn unpacked([a, b, c, d, e]: Packed) -> u64 {
 impl Recent {
     /// An empty list that remembers up to `capacity` records. Memory is allocated as they come.
     pub fn new(capacity: usize) -> Self {
-        Self {
-            numbers: Vec::new(),
-            capacity,
-            oldest: 0,
-        }
+        Self { numbers: Vec::new(), capacity, oldest: 0 }
     }
 
     /// Records that the session touched a record.
@@ -425,10 +411,7 @@ impl Recent {
             return None;
         }
         let at = random.below(self.numbers.len() as u64);
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "below the length of a vector"
-        )]
+        #[expect(clippy::cast_possible_truncation, reason = "below the length of a vector")]
         self.numbers.get(at as usize).copied().map(unpacked)
     }
 }
@@ -501,7 +484,8 @@ mod tests {
         assert!((0.6..1.5).contains(&per_degree), "chi2/df = {per_degree}");
     }
 
-    /// Sessions begin and end operations in random order; some roll back. A set of all live numbers is the oracle.
+    /// Sessions begin and end operations in random order; some roll back. A set of all live numbers
+    /// is the oracle.
     #[test]
     fn concurrent_operations_never_meet_and_the_books_balance() {
         let mut random = Streams::new(5).named("books");
@@ -512,9 +496,7 @@ mod tests {
             // Records in use: (record, whether it is live after a commit, and after a rollback).
             let mut open: Vec<(Record, bool, bool)> = Vec::new();
             for _ in 0..20_000 {
-                let free = live
-                    .iter()
-                    .filter(|n| open.iter().all(|o| o.0.number != **n));
+                let free = live.iter().filter(|n| open.iter().all(|o| o.0.number != **n));
                 let free: BTreeSet<u64> = free.copied().collect();
                 let begun = match random.below(6) {
                     0 | 1 if open.len() < 6 => Some((population.insert(), true, false)),
@@ -536,20 +518,13 @@ mod tests {
                     _ => None,
                 };
                 if let Some((record, ..)) = begun {
-                    assert!(
-                        open.iter().all(|other| other.0 != record),
-                        "two on one record"
-                    );
+                    assert!(open.iter().all(|other| other.0 != record), "two on one record");
                     recent.remember(record);
                     open.extend(begun);
                 } else if !open.is_empty() {
                     let at = usize::try_from(random.below(open.len() as u64)).unwrap();
                     let (record, committed, rolled_back) = open.swap_remove(at);
-                    let lives = if random.percent(80) {
-                        committed
-                    } else {
-                        rolled_back
-                    };
+                    let lives = if random.percent(80) { committed } else { rolled_back };
                     if lives {
                         population.keep(record);
                         live.insert(record.number);
@@ -563,12 +538,7 @@ mod tests {
                 population.keep(record);
                 live.insert(record.number);
             }
-            assert!(
-                population
-                    .records()
-                    .map(|r| r.number)
-                    .eq(live.iter().copied())
-            );
+            assert!(population.records().map(|r| r.number).eq(live.iter().copied()));
             assert_eq!(population.len(), live.len() as u64);
             let extent = population.extent();
             let restored = Population::restore(Mixer::new(start), &extent);
@@ -586,11 +556,7 @@ mod tests {
             population.keep(new);
             population.remove(old);
         }
-        let expected = Extent {
-            low: 5_000,
-            next: 6_000,
-            gone: Vec::new(),
-        };
+        let expected = Extent { low: 5_000, next: 6_000, gone: Vec::new() };
         assert_eq!(population.extent(), expected);
     }
 

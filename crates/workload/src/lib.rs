@@ -10,8 +10,8 @@
 //!   Population: which record?                           Content: which bytes does it hold?
 //! ```
 //!
-//! Pure: no clock, no I/O. Each session has its own named stream of random numbers, so adding a session does not change what the
-//! others do.
+//! Pure: no clock, no I/O. Each session has its own named stream of random numbers, so adding a
+//! session does not change what the others do.
 //!
 //! * [`profile`]: page, log and cache sizes, mixes and limits of Exchange 2003 to 2019.
 //! * [`mix`]: operations and commits by percent.

@@ -1,9 +1,10 @@
 //! The operation mix: the shares of inserts, deletes, replaces and reads, and how they commit.
 //!
-//! Meaning of the operations (hmlee, "How Jet database operation mix works", Microsoft blog archive): delete is seek and delete;
-//! replace is seek, set a column and update; insert is set columns and update; read is seek. Reads make up the rest to 100 %.
-//! *Lazy* is the share of commits that do not wait for the log. It is drawn for every operation, including reads, as the counts of
-//! hard commits per batch in published reports suggest.
+//! Meaning of the operations (hmlee, "How Jet database operation mix works", Microsoft blog
+//! archive): delete is seek and delete; replace is seek, set a column and update; insert is set
+//! columns and update; read is seek. Reads make up the rest to 100 %. *Lazy* is the share of
+//! commits that do not wait for the log. It is drawn for every operation, including reads, as the
+//! counts of hard commits per batch in published reports suggest.
 
 use brunt_world::random::Stream;
 
@@ -58,17 +59,15 @@ impl std::fmt::Display for MixError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Operations(sum) => {
-                write!(
-                    f,
-                    "insert, delete and replace add up to {sum} %, over 100 %"
-                )
+                write!(f, "insert, delete and replace add up to {sum} %, over 100 %")
             }
             Self::Lazy(lazy) => write!(f, "{lazy} % of commits are lazy, over 100 %"),
         }
     }
 }
 
-/// A problem with a valid mix in a long test. Jetstress 2003 warned of both (hmlee, see the [module](self)).
+/// A problem with a valid mix in a long test. Jetstress 2003 warned of both (hmlee, see the
+/// [module](self)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MixWarning {
     /// More than 10 % deletes: the version store grows.
@@ -90,12 +89,7 @@ impl Mix {
         if lazy > 100 {
             return Err(MixError::Lazy(lazy));
         }
-        Ok(Self {
-            insert,
-            delete,
-            replace,
-            lazy,
-        })
+        Ok(Self { insert, delete, replace, lazy })
     }
 
     /// The share of a kind in percent.
@@ -122,11 +116,7 @@ impl Mix {
 
     /// Draws an operation; always takes two draws from the stream.
     pub fn draw(self, random: &mut Stream) -> (Kind, Commit) {
-        let commit = if random.percent(self.lazy) {
-            Commit::Lazy
-        } else {
-            Commit::Hard
-        };
+        let commit = if random.percent(self.lazy) { Commit::Lazy } else { Commit::Hard };
         let at = random.below(100);
         let mut end = 0;
         for kind in Kind::ALL {
@@ -151,10 +141,7 @@ mod tests {
         assert_eq!(Mix::new(40, 40, 20, 101), Err(MixError::Lazy(101)));
         assert_eq!(Mix::new(40, 40, 20, 100).unwrap().percent(Kind::Read), 0);
         let text = MixError::Operations(101).to_string();
-        assert_eq!(
-            text,
-            "insert, delete and replace add up to 101 %, over 100 %"
-        );
+        assert_eq!(text, "insert, delete and replace add up to 101 %, over 100 %");
     }
 
     #[test]
@@ -180,17 +167,12 @@ mod tests {
             assert!(error < 4.0 * deviation, "{seen} of {count} for {percent} %");
         };
         for kind in Kind::ALL {
-            near(
-                draws.iter().filter(|draw| draw.0 == kind).count(),
-                mix.percent(kind),
-            );
+            near(draws.iter().filter(|draw| draw.0 == kind).count(), mix.percent(kind));
         }
         let lazy = draws.iter().filter(|draw| draw.1 == Commit::Lazy);
         near(lazy.count(), 70);
         // Commit and kind are independent.
-        let lazy_reads = draws
-            .iter()
-            .filter(|draw| **draw == (Kind::Read, Commit::Lazy));
+        let lazy_reads = draws.iter().filter(|draw| **draw == (Kind::Read, Commit::Lazy));
         assert!((lazy_reads.count() as f64 / f64::from(count) - 0.35 * 0.7).abs() < 0.005);
     }
 }

@@ -1,13 +1,15 @@
 //! The stream of operations: combines pool, mix and populations.
 //!
-//! [`Workload::next`] gives a session its next operation with its record locked; [`Workload::ended`] takes it back. In between,
-//! other sessions continue: their operations use other records.
+//! [`Workload::next`] gives a session its next operation with its record locked;
+//! [`Workload::ended`] takes it back. In between, other sessions continue: their operations use
+//! other records.
 //!
 //! Every instance has the same number of databases; a session draws one of them for each operation.
 //!
-//! A database may be *held* at a number of records. Then inserts and deletes are not drawn: above that number the operation is a
-//! delete, otherwise an insert. The shares of reads and replaces are unchanged. Drawing both with equal odds would not work: the
-//! number of records would be a random walk, without bound over a long test.
+//! A database may be *held* at a number of records. Then inserts and deletes are not drawn: above
+//! that number the operation is a delete, otherwise an insert. The shares of reads and replaces are
+//! unchanged. Drawing both with equal odds would not work: the number of records would be a random
+//! walk, without bound over a long test.
 
 use brunt_world::random::Streams;
 
@@ -64,8 +66,8 @@ pub struct Workload {
 impl Workload {
     /// A workload of `pool` over instances with `databases` databases each.
     ///
-    /// `populations` lists those of all databases in order; `recent` is how many records a session remembers per database
-    /// ([`crate::keys::RECENT`]).
+    /// `populations` lists those of all databases in order; `recent` is how many records a session
+    /// remembers per database ([`crate::keys::RECENT`]).
     ///
     /// # Panics
     /// When the number of populations does not match the databases, or there are no databases.
@@ -97,16 +99,15 @@ impl Workload {
         }
     }
 
-    /// The same workload, with `percent` of the reads going to the record that their session touched last.
+    /// The same workload, with `percent` of the reads going to the record that their session
+    /// touched last.
     #[must_use]
     pub fn reading_again(self, percent: u32) -> Self {
-        Self {
-            again: percent,
-            ..self
-        }
+        Self { again: percent, ..self }
     }
 
-    /// The mixer of a database: each database has its own, so that equal numbers get different keys.
+    /// The mixer of a database: each database has its own, so that equal numbers get different
+    /// keys.
     pub fn mixer(streams: Streams, database: u32) -> Mixer {
         Mixer::new(streams.named(&format!("keys/{database}")).bits())
     }
@@ -139,14 +140,7 @@ impl Workload {
             None => (Kind::Insert, population.insert()),
         };
         self.leaving[database as usize] += u64::from(kind == Kind::Delete);
-        Operation {
-            session,
-            instance,
-            database,
-            kind,
-            record,
-            commit,
-        }
+        Operation { session, instance, database, kind, record, commit }
     }
 
     /// Ends an operation; its record is unlocked or gone.
@@ -154,13 +148,7 @@ impl Workload {
     /// # Panics
     /// When the operation is not in progress.
     pub fn ended(&mut self, operation: Operation, outcome: Outcome) {
-        let Operation {
-            session,
-            database,
-            kind,
-            record,
-            ..
-        } = operation;
+        let Operation { session, database, kind, record, .. } = operation;
         self.leaving[database as usize] -= u64::from(kind == Kind::Delete);
         let population = &mut self.populations[database as usize];
         let lives = match kind {
@@ -229,12 +217,7 @@ mod tests {
 
     fn workload(sessions: u32, instances: u32, databases: u32, records: u64) -> Workload {
         let streams = Streams::new(11);
-        let shape = PoolShape {
-            sessions,
-            instances,
-            batch: 50,
-            choice: InstanceChoice::Uniform,
-        };
+        let shape = PoolShape { sessions, instances, batch: 50, choice: InstanceChoice::Uniform };
         let populations = (0..databases)
             .map(|database| Population::new(Workload::mixer(streams, database), records))
             .collect();
@@ -302,10 +285,7 @@ mod tests {
         }
         for (kind, percent) in Kind::ALL.into_iter().zip([40, 20, 5, 35]) {
             let share = workload.count(kind) as f64 / count as f64;
-            assert!(
-                (share - f64::from(percent) / 100.0).abs() < 0.005,
-                "{kind:?} {share}"
-            );
+            assert!((share - f64::from(percent) / 100.0).abs() < 0.005, "{kind:?} {share}");
         }
         let live: u64 = workload.populations().iter().map(Population::len).sum();
         let expected = u64::from(databases) * records + workload.count(Kind::Insert);
@@ -335,7 +315,8 @@ mod tests {
         assert!(replaced > 800 && known == replaced, "{known} of {replaced}");
     }
 
-    /// A bad page would otherwise stop all deletes of a database, and be read again by each of them.
+    /// A bad page would otherwise stop all deletes of a database, and be read again by each of
+    /// them.
     #[test]
     fn a_record_whose_delete_failed_stays_and_is_not_deleted_again() {
         let mut workload = workload(1, 1, 1, 1_000);

@@ -1,24 +1,27 @@
 //! The operation rate that yields a given I/O rate.
 //!
-//! A target is given in database reads and writes, but sessions perform operations. How many I/Os an operation costs depends on the
-//! mix, the cache and how pages are coalesced, and drifts as databases grow. So it is measured: every window of the run yields a
-//! number of I/Os and of operations, and the operation rate follows.
+//! A target is given in database reads and writes, but sessions perform operations. How many I/Os
+//! an operation costs depends on the mix, the cache and how pages are coalesced, and drifts as
+//! databases grow. So it is measured: every window of the run yields a number of I/Os and of
+//! operations, and the operation rate follows.
 //!
 //! ```text
 //!    rate = target / (I/Os per operation)        both summed over windows, each older one counting a little less
 //! ```
 //!
-//! Writes come when the checkpoint requires them, up to minutes after their operations. A pacer that follows only the latest
-//! windows sees few I/Os when operations increase, asks for even more, and gets all their writes later: the pace oscillates
-//! forever. So the memory grows to a third of the windows seen: a cold start is soon forgotten, and the memory becomes longer than
-//! the delay.
+//! Writes come when the checkpoint requires them, up to minutes after their operations. A pacer
+//! that follows only the latest windows sees few I/Os when operations increase, asks for even more,
+//! and gets all their writes later: the pace oscillates forever. So the memory grows to a third of
+//! the windows seen: a cold start is soon forgotten, and the memory becomes longer than the delay.
 //!
-//! A cold engine reads and hardly writes; only when pages must be evicted does an operation reach its steady cost. So a pace is
-//! *settled* when five windows in a row have each cost what the earlier ones predicted. Each is checked by itself, because the sum
-//! hardly moves while every window costs slightly more than the last.
+//! A cold engine reads and hardly writes; only when pages must be evicted does an operation reach
+//! its steady cost. So a pace is *settled* when five windows in a row have each cost what the
+//! earlier ones predicted. Each is checked by itself, because the sum hardly moves while every
+//! window costs slightly more than the last.
 //!
-//! Only the *ratio* is followed. Storage that is too slow completes fewer operations and fewer I/Os in proportion, so its slowness
-//! does not change the requested rate: the schedule falls behind, and that is visible.
+//! Only the *ratio* is followed. Storage that is too slow completes fewer operations and fewer I/Os
+//! in proportion, so its slowness does not change the requested rate: the schedule falls behind,
+//! and that is visible.
 
 /// The ratio assumed before measurement: about the cost of the mixes of all versions.
 const IO_PER_OPERATION: f64 = 1.3;
@@ -30,7 +33,8 @@ const REMEMBERED_WINDOWS: (f64, f64) = (2.5, 240.0);
 const OPERATIONS_MIN: u64 = 20;
 /// A rate is at most this many times the previous one, so that one odd window does no harm.
 const STEP_MAX: f64 = 2.0;
-/// In a settled pace, a window differs from the earlier ones by less than this, or by less than chance.
+/// In a settled pace, a window differs from the earlier ones by less than this, or by less than
+/// chance.
 const SETTLED: f64 = 0.05;
 /// Chance, in standard deviations of a number of I/Os.
 const CHANCE: f64 = 2.0;
@@ -74,12 +78,10 @@ impl Pacer {
         self.quiet >= SETTLED_WINDOWS
     }
 
-    /// Forgets what operations have cost so far, and keeps the rate: from now on they cost something else.
+    /// Forgets what operations have cost so far, and keeps the rate: from now on they cost
+    /// something else.
     pub fn forget(&mut self) {
-        *self = Self {
-            rate: self.rate,
-            ..Self::new(self.target)
-        };
+        *self = Self { rate: self.rate, ..Self::new(self.target) };
     }
 
     /// Operations per second to request.
@@ -182,7 +184,8 @@ mod tests {
         assert!((pacer.rate() - 800.0).abs() < 1.0, "{}", pacer.rate());
     }
 
-    /// As many writes as reads, each sixteen windows after its operation: those of a checkpoint 20 MiB behind at 0.25 MiB/s.
+    /// As many writes as reads, each sixteen windows after its operation: those of a checkpoint 20
+    /// MiB behind at 0.25 MiB/s.
     #[test]
     fn writes_that_come_late_do_not_make_it_swing() {
         let mut pacer = Pacer::new(400.0);

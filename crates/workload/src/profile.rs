@@ -1,12 +1,14 @@
-//! The figures of each Exchange version and its Jetstress: sizes, mixes, sessions, limits. Data, with a source for each.
+//! The figures of each Exchange version and its Jetstress: sizes, mixes, sessions, limits. Data,
+//! with a source for each.
 //!
-//! Each figure states its source and its certainty: *found* in a source, *inferred* by arithmetic from what was found, *fitted* so
-//! that predictions match published results, widely *published* but not checked against a primary source, or *assumed* for lack of
-//! a source. A scenario can override any of them; a report shows the figures that were used.
+//! Each figure states its source and its certainty: *found* in a source, *inferred* by arithmetic
+//! from what was found, *fitted* so that predictions match published results, widely *published*
+//! but not checked against a primary source, or *assumed* for lack of a source. A scenario can
+//! override any of them; a report shows the figures that were used.
 //!
-//! The versions differ where it matters for storage: pages grew from 4 to 32 KiB, log files shrank from 5 to 1 MiB, the
-//! mix moved from replaces to inserts, sessions from one storage group to the whole server, and background
-//! maintenance was added.
+//! The versions differ where it matters for storage: pages grew from 4 to 32 KiB, log files shrank
+//! from 5 to 1 MiB, the mix moved from replaces to inserts, sessions from one storage group to the
+//! whole server, and background maintenance was added.
 
 mod table;
 
@@ -116,11 +118,7 @@ impl std::error::Error for VersionError {}
 impl fmt::Display for VersionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let known = Version::ALL.map(Version::name).join(", ");
-        write!(
-            f,
-            "`{}` is not an Exchange version (known: {known})",
-            self.0
-        )
+        write!(f, "`{}` is not an Exchange version (known: {known})", self.0)
     }
 }
 
@@ -283,7 +281,8 @@ mod tests {
         assert_eq!(mix(Version::Exchange2007), (40, 30, 5, 25, 55));
         assert_eq!(mix(Version::Exchange2010), (40, 20, 5, 35, 70));
         assert_eq!(mix(Version::Exchange2019), (40, 20, 5, 35, 70));
-        // Eight storage groups in 2008: 256 MB minimum, 2.0 GB maximum, 20.5 and 41.0 MB thresholds.
+        // Eight storage groups in 2008: 256 MB minimum, 2.0 GB maximum, 20.5 and 41.0 MB
+        // thresholds.
         let profile = Version::Exchange2007.profile();
         assert_eq!(8 * profile.cache_min.value.get(), 256 << 20);
         let most = 8 * profile.cache_max.value.get();

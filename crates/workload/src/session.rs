@@ -1,12 +1,13 @@
 //! Sessions: one pool that visits the instances batch by batch, and its scheduling.
 //!
-//! A session is not bound to a database. It takes a batch of about fifty operations, runs it on one instance, and moves to the
-//! next: drawn at random by the tools up to 2010, in strict rotation over all sessions in 2013. So a slow volume gets as many
-//! batches as a fast one, and slows the whole pool. (Batch counts in published reports are either scattered as in a uniform draw,
-//! or equal.)
+//! A session is not bound to a database. It takes a batch of about fifty operations, runs it on one
+//! instance, and moves to the next: drawn at random by the tools up to 2010, in strict rotation
+//! over all sessions in 2013. So a slow volume gets as many batches as a fast one, and slows the
+//! whole pool. (Batch counts in published reports are either scattered as in a uniform draw, or
+//! equal.)
 //!
-//! Between operations a [`Scheduling`] determines when the next one is *intended* to begin. Latency counts from there, even when
-//! the session is late.
+//! Between operations a [`Scheduling`] determines when the next one is *intended* to begin. Latency
+//! counts from there, even when the session is late.
 //!
 //! ```text
 //!   none      done -> at once                      physical: limited by the storage alone
@@ -17,9 +18,9 @@
 //!   paced     first, + 1/rate, + 1/rate, ...       a fixed schedule, kept or missed
 //! ```
 //!
-//! A paced pool has one schedule: each free session takes its next time. So a session that waits for a slow volume delays only its
-//! own operation, and any lateness is that of the whole pool. Nothing is left out: a time that has passed is still assigned, and
-//! its delay counts.
+//! A paced pool has one schedule: each free session takes its next time. So a session that waits
+//! for a slow volume delays only its own operation, and any lateness is that of the whole pool.
+//! Nothing is left out: a time that has passed is still assigned, and its delay counts.
 
 use brunt_units::{Span, Time};
 use brunt_world::random::{Stream, Streams};
@@ -82,7 +83,8 @@ impl Pool {
         self.shape
     }
 
-    /// The instance for the session's next operation; begins a new batch when the last one is used up.
+    /// The instance for the session's next operation; begins a new batch when the last one is used
+    /// up.
     pub fn next(&mut self, session: u32) -> u32 {
         let state = &mut self.sessions[session as usize];
         if state.left == 0 {
@@ -126,7 +128,8 @@ pub enum Scheduling {
         /// The factor, zero or more.
         factor: f64,
     },
-    /// After each operation, waits for a server, one per instance, that takes a multiple of the current database write latency.
+    /// After each operation, waits for a server, one per instance, that takes a multiple of the
+    /// current database write latency.
     Station {
         /// The factor, zero or more; 0.43 and 0.72 fit the two published tests that were examined.
         factor: f64,
@@ -187,12 +190,7 @@ impl Scheduler {
             }
             Scheduling::Paced { rate } => assert!(rate > 0.0, "a rate of {rate} a second"),
         }
-        Self {
-            scheduling,
-            start,
-            given: 0,
-            station_free: vec![start; instances as usize],
-        }
+        Self { scheduling, start, given: 0, station_free: vec![start; instances as usize] }
     }
 
     /// How sessions are held back.
@@ -230,16 +228,12 @@ impl Scheduler {
             Scheduling::Paced { rate } => Some(rate),
             _ => None,
         };
-        let slots = rate
-            .into_iter()
-            .flat_map(|rate| (self.given..).map(move |slot| (slot, rate)));
-        slots
-            .map(|(slot, rate)| self.time_of(slot, rate))
-            .take_while(move |time| *time < now)
+        let slots = rate.into_iter().flat_map(|rate| (self.given..).map(move |slot| (slot, rate)));
+        slots.map(|(slot, rate)| self.time_of(slot, rate)).take_while(move |time| *time < now)
     }
 
-    /// Skips lateness: times of the schedule before `now` are no longer assigned. Future times that sessions already wait for are
-    /// unaffected.
+    /// Skips lateness: times of the schedule before `now` are no longer assigned. Future times that
+    /// sessions already wait for are unaffected.
     pub fn catch_up(&mut self, now: Time) {
         if let Scheduling::Paced { rate } = self.scheduling {
             self.start = self.time_of(self.given, rate).max(now);
@@ -284,12 +278,7 @@ mod tests {
     use super::*;
 
     fn pool(choice: InstanceChoice, sessions: u32, instances: u32) -> Pool {
-        let shape = PoolShape {
-            sessions,
-            instances,
-            batch: 5,
-            choice,
-        };
+        let shape = PoolShape { sessions, instances, batch: 5, choice };
         Pool::new(shape, Streams::new(3))
     }
 
@@ -344,11 +333,7 @@ mod tests {
     const MS: Span = Span::millis(1);
 
     fn ended(began: Time) -> Ended {
-        Ended {
-            instance: 0,
-            began,
-            write_latency: MS * 10,
-        }
+        Ended { instance: 0, began, write_latency: MS * 10 }
     }
 
     #[test]
@@ -385,10 +370,7 @@ mod tests {
         let at = Time::ZERO + MS;
         assert_eq!(scheduler.next(at, ended(Time::ZERO)), at + MS * 5);
         assert_eq!(scheduler.next(at, ended(Time::ZERO)), at + MS * 10);
-        let fast = Ended {
-            write_latency: Span::ZERO,
-            ..ended(Time::ZERO)
-        };
+        let fast = Ended { write_latency: Span::ZERO, ..ended(Time::ZERO) };
         let later = at + MS * 40;
         assert_eq!(scheduler.next(later, fast), later);
     }
@@ -417,11 +399,7 @@ mod tests {
         scheduler.catch_up(late);
         assert_eq!(scheduler.next(late, ended(Time::ZERO)), late);
         scheduler.catch_up(late);
-        assert_eq!(
-            scheduler.next(late, ended(Time::ZERO)),
-            at(510),
-            "not twice"
-        );
+        assert_eq!(scheduler.next(late, ended(Time::ZERO)), at(510), "not twice");
         scheduler.set_scheduling(Scheduling::None, late);
         assert_eq!(scheduler.next(late, ended(Time::ZERO)), late);
         assert_eq!(scheduler.overdue(at(9_000)).count(), 0);

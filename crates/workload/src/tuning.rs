@@ -1,6 +1,8 @@
-//! Finds the number of sessions in short trials. A pure policy: it proposes trials, and the caller reports their results.
+//! Finds the number of sessions in short trials. A pure policy: it proposes trials, and the caller
+//! reports their results.
 //!
-//! Two questions, one search. More sessions ask more of the storage; somewhere the answer changes from *more* to *enough*:
+//! Two questions, one search. More sessions ask more of the storage; somewhere the answer changes
+//! from *more* to *enough*:
 //!
 //! ```text
 //!    maximum   the most sessions whose load the storage sustains:        passes passes passes | fails fails fails
@@ -12,16 +14,18 @@
 //!                                  if it refutes the answer, that moves to the other side and the search continues
 //! ```
 //!
-//! **Noise.** A trial near the border may fall on either side. So a number of sessions near the border is tried up to three times,
-//! and its trials are averaged; and no answer is final until a long trial confirms it. The border of a maximum lies a tenth below
-//! the limits: a narrow pass in a short trial fails in a long test.
+//! **Noise.** A trial near the border may fall on either side. So a number of sessions near the
+//! border is tried up to three times, and its trials are averaged; and no answer is final until a
+//! long trial confirms it. The border of a maximum lies a tenth below the limits: a narrow pass in
+//! a short trial fails in a long test.
 //!
-//! **Saturation.** Storage may saturate long before a limit is reached: more sessions only wait longer. When four times the
-//! sessions achieve hardly more, the search for a maximum ends with the fewest that achieve about as much as the best, and the
-//! search for a pace ends without an answer.
+//! **Saturation.** Storage may saturate long before a limit is reached: more sessions only wait
+//! longer. When four times the sessions achieve hardly more, the search for a maximum ends with the
+//! fewest that achieve about as much as the best, and the search for a pace ends without an answer.
 //!
-//! Alternatives not taken: the slope of latencies over a fixed number of samples, as in Jetstress, takes minutes per step and gives
-//! up where latencies scatter; a model fitted to the trials would need to know the shape of the storage being tested.
+//! Alternatives not taken: the slope of latencies over a fixed number of samples, as in Jetstress,
+//! takes minutes per step and gives up where latencies scatter; a model fitted to the trials would
+//! need to know the shape of the storage being tested.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,7 +56,8 @@ pub struct Reading {
     pub io_per_s: f64,
     /// The worst measured value as a share of its limit: up to 1 passes.
     pub strain: f64,
-    /// How far sessions are behind their pace, as a share of what is allowed: up to 1 keeps it. Zero without a pace.
+    /// How far sessions are behind their pace, as a share of what is allowed: up to 1 keeps it.
+    /// Zero without a pace.
     pub late: f64,
 }
 
@@ -138,11 +143,7 @@ impl Tuner {
         let most = bounds.most.max(bounds.unit);
         Self {
             goal,
-            bounds: Bounds {
-                first: bounds.first.clamp(bounds.unit, most),
-                most,
-                ..bounds
-            },
+            bounds: Bounds { first: bounds.first.clamp(bounds.unit, most), most, ..bounds },
             tried: BTreeMap::new(),
             refuted: BTreeSet::new(),
             trials: 0,
@@ -206,10 +207,7 @@ impl Tuner {
         if self.trials >= TRIALS_MAX {
             return Step::Failed(Why::Unsteady);
         }
-        Step::Try {
-            sessions: units * self.bounds.unit,
-            long: false,
-        }
+        Step::Try { sessions: units * self.bounds.unit, long: false }
     }
 
     /// Proposes a long trial of an answer, or returns it once confirmed.
@@ -220,15 +218,9 @@ impl Tuner {
             true if self.goal == Goal::Pace && tried.mean().strain > 1.0 => {
                 Step::Failed(Why::Limits)
             }
-            true => Step::Found {
-                sessions,
-                reading: tried.mean(),
-            },
+            true => Step::Found { sessions, reading: tried.mean() },
             false if self.trials >= TRIALS_MAX => Step::Failed(Why::Unsteady),
-            false => Step::Try {
-                sessions,
-                long: true,
-            },
+            false => Step::Try { sessions, long: true },
         }
     }
 
@@ -243,10 +235,7 @@ impl Tuner {
 
     /// The largest number that is too few, and the smallest that is enough, in units.
     fn sides(&self) -> (Option<u32>, Option<u32>) {
-        let enough = self
-            .tried
-            .iter()
-            .find(|(units, tried)| !self.wants_more(**units, tried));
+        let enough = self.tried.iter().find(|(units, tried)| !self.wants_more(**units, tried));
         let enough = enough.map(|(units, _)| *units);
         let below = self.tried.range(..enough.unwrap_or(u32::MAX));
         (below.map(|(units, _)| *units).next_back(), enough)
@@ -276,14 +265,8 @@ impl Tuner {
 
     /// The fewest passing sessions that achieve about as much as the best.
     fn as_good_as_any(&self) -> u32 {
-        let passing = || {
-            self.tried
-                .iter()
-                .filter(|(units, tried)| self.wants_more(**units, tried))
-        };
-        let best = passing()
-            .map(|(_, tried)| tried.mean().io_per_s)
-            .fold(0.0, f64::max);
+        let passing = || self.tried.iter().filter(|(units, tried)| self.wants_more(**units, tried));
+        let best = passing().map(|(_, tried)| tried.mean().io_per_s).fold(0.0, f64::max);
         let mut good = passing().filter(|(_, tried)| tried.mean().io_per_s >= best * ABOUT);
         good.next().map_or(1, |(units, _)| *units)
     }
@@ -315,10 +298,7 @@ fn is_close(less: u32, more: u32) -> bool {
 /// A number strictly between two that are not adjacent: their geometric mean.
 fn between(less: u32, more: u32) -> u32 {
     let middle = (f64::from(less) * f64::from(more)).sqrt().round();
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "between two numbers of 32 bits"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "between two numbers of 32 bits")]
     let middle = middle as u32;
     middle.clamp(less + 1, more - 1)
 }
@@ -329,7 +309,8 @@ mod tests {
 
     use super::*;
 
-    /// Storage with parallel channels that each serve one operation in a fixed time; sessions pause in between.
+    /// Storage with parallel channels that each serve one operation in a fixed time; sessions pause
+    /// in between.
     #[derive(Clone, Copy, Debug)]
     struct Model {
         channels: f64,
@@ -365,11 +346,7 @@ mod tests {
             let most = self.rate(f64::from(sessions));
             let busy = pace / most;
             let done = pace.min(most);
-            let wait = if busy < 1.0 {
-                busy.powi(8) * 4.0
-            } else {
-                100.0
-            };
+            let wait = if busy < 1.0 { busy.powi(8) * 4.0 } else { 100.0 };
             let queue = done * self.service_ms / 1e3 / self.channels;
             Reading {
                 io_per_s: noisy(done),
@@ -389,11 +366,7 @@ mod tests {
     }
 
     fn bounds(first: u32) -> Bounds {
-        Bounds {
-            unit: 1,
-            first,
-            most: 4_096,
-        }
+        Bounds { unit: 1, first, most: 4_096 }
     }
 
     fn models(random: &mut Stream) -> Model {
@@ -420,10 +393,7 @@ mod tests {
                     panic!("{end:?} of {model:?}");
                 };
                 let strain = model.latency_ms(f64::from(sessions)) / model.limit_ms;
-                assert!(
-                    strain <= 1.0 + noise / 2.0,
-                    "{sessions}: {strain} of {model:?}"
-                );
+                assert!(strain <= 1.0 + noise / 2.0, "{sessions}: {strain} of {model:?}");
                 let best = model.channels / model.service_ms * 1e3;
                 let share = model.rate(f64::from(sessions)) / best;
                 // With few sessions, one less is a large share.
@@ -461,12 +431,7 @@ mod tests {
     #[test]
     fn what_cannot_be_says_why() {
         let mut random = Streams::new(7).named("models");
-        let slow = Model {
-            channels: 4.0,
-            service_ms: 30.0,
-            pause_ms: 1.0,
-            limit_ms: 20.0,
-        };
+        let slow = Model { channels: 4.0, service_ms: 30.0, pause_ms: 1.0, limit_ms: 20.0 };
         let tuner = Tuner::new(Goal::Maximum, bounds(64));
         let (end, _) = search(tuner, |n| slow.closed(n, 0.05, &mut random));
         assert_eq!(end, Step::Failed(Why::Limits), "one session is too much");
@@ -496,34 +461,14 @@ mod tests {
 
     #[test]
     fn sessions_come_in_units() {
-        let bounds = Bounds {
-            unit: 6,
-            first: 48,
-            most: 600,
-        };
+        let bounds = Bounds { unit: 6, first: 48, most: 600 };
         let mut seen = Vec::new();
         let (end, _) = search(Tuner::new(Goal::Maximum, bounds), |sessions| {
             seen.push(sessions);
             let strain = f64::from(sessions) / 100.0;
-            Reading {
-                io_per_s: f64::from(sessions),
-                strain,
-                late: 0.0,
-            }
+            Reading { io_per_s: f64::from(sessions), strain, late: 0.0 }
         });
-        assert!(
-            matches!(
-                end,
-                Step::Found {
-                    sessions: 78 | 84 | 90,
-                    ..
-                }
-            ),
-            "{end:?}"
-        );
-        assert!(
-            seen.iter().all(|sessions| sessions.is_multiple_of(6)),
-            "{seen:?}"
-        );
+        assert!(matches!(end, Step::Found { sessions: 78 | 84 | 90, .. }), "{end:?}");
+        assert!(seen.iter().all(|sessions| sessions.is_multiple_of(6)), "{seen:?}");
     }
 }

@@ -4,12 +4,13 @@
 //!   random_io FILE BYTES DEPTH SECONDS BACKEND MEMORY     BACKEND: auto, registered, unregistered, threads
 //! ```
 //!
-//! Frames are reused in a ring of MEMORY bytes. With 0, each frame is reused at once, as in fio, and stays in the processor's
-//! caches. A storage engine reads into a cache of many pages, and a device that copies memory, such as a virtual disk, is then
-//! slower.
+//! Frames are reused in a ring of MEMORY bytes. With 0, each frame is reused at once, as in fio,
+//! and stays in the processor's caches. A storage engine reads into a cache of many pages, and a
+//! device that copies memory, such as a virtual disk, is then slower.
 //!
-//! Fills FILE with BYTES bytes once (a file of that length is used as it is), then keeps DEPTH requests of 32 KiB in flight for
-//! SECONDS: 60 % reads, 40 % writes, at random offsets. Prints one line of JSON. The first tenth of the time is not counted.
+//! Fills FILE with BYTES bytes once (a file of that length is used as it is), then keeps DEPTH
+//! requests of 32 KiB in flight for SECONDS: 60 % reads, 40 % writes, at random offsets. Prints one
+//! line of JSON. The first tenth of the time is not counted.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -46,10 +47,7 @@ fn plan() -> Option<Plan> {
         depth: depth.parse().ok()?,
         lasts: Span::seconds(seconds.parse().ok()?),
         frames: memory.parse::<usize>().ok()?.div_euclid(BLOCK),
-        options: Options {
-            backend: backend.parse().ok()?,
-            ..Options::default()
-        },
+        options: Options { backend: backend.parse().ok()?, ..Options::default() },
     })
 }
 
@@ -147,10 +145,7 @@ fn report(latencies: &mut [Span], took: Span, before: ProcessUse) -> serde_json:
     })
 }
 
-#[expect(
-    clippy::print_stdout,
-    reason = "the result is what this program is for"
-)]
+#[expect(clippy::print_stdout, reason = "the result is what this program is for")]
 fn main() -> ExitCode {
     let Some(plan) = plan() else {
         eprintln!("random_io FILE BYTES DEPTH SECONDS BACKEND MEMORY");

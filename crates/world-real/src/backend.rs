@@ -1,7 +1,8 @@
 //! A record of the I/O backend in use and of what the system refused.
 //!
-//! Every refusal has a slower fallback with the same results, so a run continues; but its report must state what was measured.
-//! [`Backend`] is that record. It grows while the run opens files and allocates memory.
+//! Every refusal has a slower fallback with the same results, so a run continues; but its report
+//! must state what was measured. [`Backend`] is that record. It grows while the run opens files and
+//! allocates memory.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,7 +21,8 @@ pub enum Kind {
     /// io_uring with registered memory and files.
     #[default]
     Registered,
-    /// io_uring without registration: registering memory locks it, which an ordinary user's limit may not allow.
+    /// io_uring without registration: registering memory locks it, which an ordinary user's limit
+    /// may not allow.
     Unregistered,
     /// Blocking threads: where io_uring is missing or refused, for example by seccomp.
     Threads,
@@ -76,8 +78,9 @@ impl FromStr for Choice {
 pub enum Access {
     /// Bypassing the page cache (`O_DIRECT`).
     Direct {
-        /// Required alignment of offsets and lengths, where the kernel reports it. More than 512 on devices with larger sectors:
-        /// unaligned requests fail with [`brunt_world::IoError::Invalid`].
+        /// Required alignment of offsets and lengths, where the kernel reports it. More than 512 on
+        /// devices with larger sectors: unaligned requests fail with
+        /// [`brunt_world::IoError::Invalid`].
         alignment: Option<u32>,
     },
     /// Through the page cache; the text gives the reason.
@@ -93,9 +96,10 @@ pub struct Backend {
     pub refused: Vec<String>,
     /// When io_uring processes completions; `None` for threads.
     pub task_run: Option<TaskRun>,
-    /// How much of the process's memory is in huge pages, where the kernel reports it: mostly frames, since they request it. It
-    /// matters: 32 KiB in a huge page is one segment for the device; in 4 KiB pages it is up to eight. A virtio disk at queue depth
-    /// 8 did 80,000 to 95,000 I/Os per second with huge pages and 57,000 to 61,000 without.
+    /// How much of the process's memory is in huge pages, where the kernel reports it: mostly
+    /// frames, since they request it. It matters: 32 KiB in a huge page is one segment for the
+    /// device; in 4 KiB pages it is up to eight. A virtio disk at queue depth 8 did 80,000 to
+    /// 95,000 I/Os per second with huge pages and 57,000 to 61,000 without.
     pub huge_page_bytes: Option<ByteSize>,
     /// Slabs of I/O memory allocated.
     pub slabs: usize,
@@ -105,7 +109,8 @@ pub struct Backend {
     pub direct_files: u64,
     /// The largest alignment that any of them requires; 512 if none is reported.
     pub direct_alignment: u32,
-    /// Directories with files opened through the page cache: the number of files, and the reason for the last one.
+    /// Directories with files opened through the page cache: the number of files, and the reason
+    /// for the last one.
     pub buffered_files: BTreeMap<PathBuf, (u64, String)>,
     /// Allocations for which the file system could not reserve blocks: these files are sparse.
     pub allocations_unreserved: u64,
@@ -114,7 +119,8 @@ pub struct Backend {
 }
 
 impl Backend {
-    /// What two worlds of one process have together: the lesser of the ways to the kernel, and the sums.
+    /// What two worlds of one process have together: the lesser of the ways to the kernel, and the
+    /// sums.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         if rank(other.kind) > rank(self.kind) {

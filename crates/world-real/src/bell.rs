@@ -1,10 +1,11 @@
 //! Wakes the executor's thread from helper threads.
 //!
-//! A [`Bell`] is an eventfd and a flag. Ringing costs a system call only while the executor listens, so helpers ring after every
-//! piece of work. A [`Mailbox`] is a queue with a bell.
+//! A [`Bell`] is an eventfd and a flag. Ringing costs a system call only while the executor
+//! listens, so helpers ring after every piece of work. A [`Mailbox`] is a queue with a bell.
 //!
-//! Invariant (no lost wake-up): the listener sets the flag and *then* checks its mailboxes; a helper posts and *then* checks the
-//! flag. Both are sequentially consistent, so at least one of them sees the other.
+//! Invariant (no lost wake-up): the listener sets the flag and *then* checks its mailboxes; a
+//! helper posts and *then* checks the flag. Both are sequentially consistent, so at least one of
+//! them sees the other.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -30,7 +31,8 @@ impl Bell {
     /// Wakes the listener, if there is one.
     pub(crate) fn ring(&self) {
         if self.listening.swap(false, Ordering::SeqCst) {
-            // The counter cannot overflow: there is one listener, and one ring each time it listens.
+            // The counter cannot overflow: there is one listener, and one ring each time it
+            // listens.
             let _ = rustix::io::write(&self.file, &1_u64.to_ne_bytes());
         }
     }
@@ -72,11 +74,7 @@ pub(crate) struct Mailbox<T> {
 impl<T> Mailbox<T> {
     /// An empty queue that rings `bell`.
     pub(crate) fn new(bell: &Arc<Bell>) -> Self {
-        Self {
-            posted: Mutex::new(Vec::new()),
-            count: AtomicUsize::new(0),
-            bell: Arc::clone(bell),
-        }
+        Self { posted: Mutex::new(Vec::new()), count: AtomicUsize::new(0), bell: Arc::clone(bell) }
     }
 
     /// Appends `item` and rings.
@@ -109,10 +107,7 @@ mod tests {
     use rustix::event::{PollFd, PollFlags, poll};
 
     fn rung(bell: &Bell) -> bool {
-        let now = rustix::time::Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
+        let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
         let mut files = [PollFd::new(&bell.file, PollFlags::IN)];
         poll(&mut files, Some(&now)).unwrap() == 1
     }

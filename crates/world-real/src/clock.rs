@@ -1,8 +1,8 @@
 //! The system clock, and when a task should yield.
 //!
-//! `CLOCK_MONOTONIC`, counted from the world's start. It keeps running while a task computes, so paying for computation means
-//! yielding: [`OsClock::spend`] sends a task that has run for [`YIELD_AFTER`] to the back of the ready queue, and the reactor reaps
-//! completions on the way.
+//! `CLOCK_MONOTONIC`, counted from the world's start. It keeps running while a task computes, so
+//! paying for computation means yielding: [`OsClock::spend`] sends a task that has run for
+//! [`YIELD_AFTER`] to the back of the ready queue, and the reactor reaps completions on the way.
 
 use std::cell::Cell;
 
@@ -12,11 +12,12 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// A poll that has lasted this long yields at its next [`Clock::spend`].
 ///
-/// Reaping must not be delayed by more than 50 µs. Between two calls of `spend` are single steps, such as searching or checking a
-/// page, that take a few microseconds each, some up to thirty.
+/// Reaping must not be delayed by more than 50 µs. Between two calls of `spend` are single steps,
+/// such as searching or checking a page, that take a few microseconds each, some up to thirty.
 pub const YIELD_AFTER: Span = Span::micros(20);
 
-/// The point in time from which a clock counts. Clocks of several worlds that count from the same one show the same time.
+/// The point in time from which a clock counts. Clocks of several worlds that count from the same
+/// one show the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockZero(u64);
 
@@ -42,11 +43,7 @@ pub struct OsClock {
 impl OsClock {
     /// A clock that counts from `zero`, for tasks of `tasks`.
     pub(crate) fn new(tasks: &Tasks, zero: ClockZero) -> Self {
-        Self {
-            zero,
-            tasks: tasks.clone(),
-            poll_began: Cell::new(Time::ZERO),
-        }
+        Self { zero, tasks: tasks.clone(), poll_began: Cell::new(Time::ZERO) }
     }
 
     /// Marks the start of the next poll, after the reactor's turn. Returns the current time.
@@ -75,7 +72,8 @@ impl Clock for OsClock {
         }
     }
 
-    /// Since the machine booted: how far a clock that goes on meanwhile is ahead of the monotonic one.
+    /// Since the machine booted: how far a clock that goes on meanwhile is ahead of the monotonic
+    /// one.
     fn suspended(&self) -> Span {
         let boot_time = nanos(ClockId::Boottime);
         Span(boot_time.saturating_sub(monotonic_nanos()))

@@ -1,7 +1,7 @@
 //! Facts about the system: plain structs, read from `/proc` and `/sys`.
 //!
-//! Everything the system may not report is optional: a report prints what is known and "unknown" for the rest, and no run fails
-//! because a file in `/proc` is missing.
+//! Everything the system may not report is optional: a report prints what is known and "unknown"
+//! for the rest, and no run fails because a file in `/proc` is missing.
 
 use std::fs;
 use std::path::Path;

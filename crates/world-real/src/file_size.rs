@@ -1,11 +1,9 @@
 //! Files that may not become larger: `ulimit -f`.
 //!
-//! A write beyond that limit ends a process by a signal, without a word. Ignored, the write fails instead, as on a full volume.
+//! A write beyond that limit ends a process by a signal, without a word. Ignored, the write fails
+//! instead, as on a full volume.
 
-#![expect(
-    unsafe_code,
-    reason = "ignores a signal; the block says why it is sound"
-)]
+#![expect(unsafe_code, reason = "ignores a signal; the block says why it is sound")]
 
 /// From now on a write beyond the limit of a file's size fails with `EFBIG`.
 pub(crate) fn survive_limit() {

@@ -1,15 +1,16 @@
 //! Open files and their identifiers.
 //!
-//! A [`FileId`] is a slot in the table and a count of the slot's uses, so that a stale identifier is rejected instead of reaching
-//! another file:
+//! A [`FileId`] is a slot in the table and a count of the slot's uses, so that a stale identifier
+//! is rejected instead of reaching another file:
 //!
 //! ```text
 //!    31        16 15         0
 //!    | turn      | slot      |     the slot is also the file's index in the ring's table of registered files
 //! ```
 //!
-//! I/O in flight keeps its file open. The descriptor is closed when the table and the last I/O have released it, and on the helper
-//! thread: closing a removed file frees its blocks, which takes time.
+//! I/O in flight keeps its file open. The descriptor is closed when the table and the last I/O have
+//! released it, and on the helper thread: closing a removed file frees its blocks, which takes
+//! time.
 
 use std::cell::Cell;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -101,10 +102,7 @@ impl Files {
     /// With more than 65,536 files open; the system's limit is far below.
     pub(crate) fn add(&mut self, file: Rc<OpenFile>) -> (FileId, u32) {
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot {
-                turn: 0,
-                file: None,
-            });
+            self.slots.push(Slot { turn: 0, file: None });
             u16::try_from(self.slots.len() - 1).expect("fewer than 65,536 open files")
         });
         let entry = &mut self.slots[usize::from(slot)];
@@ -131,10 +129,7 @@ impl Files {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the two halves are what is wanted"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "the two halves are what is wanted")]
 fn parts(id: FileId) -> (u16, u16) {
     ((id.0 >> 16) as u16, id.0 as u16)
 }
@@ -145,12 +140,7 @@ mod tests {
 
     fn some_file() -> Rc<OpenFile> {
         let file = rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
-        Rc::new(OpenFile::new(
-            file,
-            false,
-            &Record::default(),
-            &Errands::nowhere(),
-        ))
+        Rc::new(OpenFile::new(file, false, &Record::default(), &Errands::nowhere()))
     }
 
     #[test]

@@ -1,17 +1,15 @@
 //! An I/O in flight: what remains of it, and how it continues after an outcome.
 //!
-//! An [`Io`] becomes as many requests as the kernel needs. A short read or write continues with the rest; an interrupted or refused
-//! request is retried; anything else ends the I/O. Nothing here touches the ring, so tests cover every path by calling two
-//! functions.
+//! An [`Io`] becomes as many requests as the kernel needs. A short read or write continues with the
+//! rest; an interrupted or refused request is retried; anything else ends the I/O. Nothing here
+//! touches the ring, so tests cover every path by calling two functions.
 //!
-//! Direct I/O moves whole sectors. When a direct request ends inside a sector, which happens at the end of a file whose length is
-//! not a multiple of it, the rest begins again at the start of that sector: transferring the same bytes twice is harmless, but an
-//! unaligned request would be rejected.
+//! Direct I/O moves whole sectors. When a direct request ends inside a sector, which happens at the
+//! end of a file whose length is not a multiple of it, the rest begins again at the start of that
+//! sector: transferring the same bytes twice is harmless, but an unaligned request would be
+//! rejected.
 
-#![expect(
-    unsafe_code,
-    reason = "names memory for the kernel; the block says why it is sound"
-)]
+#![expect(unsafe_code, reason = "names memory for the kernel; the block says why it is sound")]
 
 use std::rc::Rc;
 
@@ -24,11 +22,12 @@ use crate::ring::{Entry, Memory, Verb};
 /// Offsets and lengths must be multiples of this (contract of [`brunt_world::Disk`]).
 const SECTOR: u64 = 512;
 
-/// Maximum pieces in one vectored call: `IOV_MAX` of Linux. With more, the call is short, and the rest follows.
+/// Maximum pieces in one vectored call: `IOV_MAX` of Linux. With more, the call is short, and the
+/// rest follows.
 const MOST_PIECES: usize = 1024;
 
-/// Maximum number of times an I/O may be refused with "again" or transfer nothing. Only a broken driver gets there, and then an
-/// error is better than an endless loop.
+/// Maximum number of times an I/O may be refused with "again" or transfer nothing. Only a broken
+/// driver gets there, and then an error is better than an endless loop.
 const MOST_REFUSALS: u32 = 10_000;
 
 /// An I/O in flight.
@@ -59,17 +58,8 @@ pub(crate) fn check(io: &Io) -> Result<(), IoError> {
     let aligned = |number: u64| number.is_multiple_of(SECTOR);
     let fits = |segment: &Segment| match (io.op, segment) {
         (Op::Read, Segment::Fill(_)) => true,
-        (
-            Op::Write | Op::WriteThrough,
-            Segment::Drain {
-                frame,
-                start,
-                length,
-            },
-        ) => {
-            let inside = start
-                .checked_add(*length)
-                .is_some_and(|end| end <= frame.len());
+        (Op::Write | Op::WriteThrough, Segment::Drain { frame, start, length }) => {
+            let inside = start.checked_add(*length).is_some_and(|end| end <= frame.len());
             inside && aligned(*start as u64) && aligned(*length as u64) && *length > 0
         }
         (Op::Trim, Segment::Ghost(_)) => true,
@@ -104,14 +94,14 @@ impl Flight {
 
     /// The request for the remaining part.
     ///
-    /// It points to memory of this flight: the flight must not be moved or touched until the outcome.
+    /// It points to memory of this flight: the flight must not be moved or touched until the
+    /// outcome.
     pub(crate) fn entry(&mut self, token: u64, slabs: &Slabs) -> Entry {
         let verb = match self.op {
             Op::Read => Verb::Read(self.rest(slabs)),
-            Op::Write | Op::WriteThrough => Verb::Write {
-                durable: self.op == Op::WriteThrough,
-                memory: self.rest(slabs),
-            },
+            Op::Write | Op::WriteThrough => {
+                Verb::Write { durable: self.op == Op::WriteThrough, memory: self.rest(slabs) }
+            }
             Op::Sync => Verb::SyncData,
             Op::Trim => Verb::PunchHole { length: self.total },
         };
@@ -135,24 +125,19 @@ impl Flight {
             }
             let (frame_start, place, start, length) = match segment {
                 Segment::Fill(frame) => (frame.as_mut_ptr(), frame.place(), 0, frame.len()),
-                Segment::Drain {
-                    frame,
-                    start,
-                    length,
-                } => (frame.as_ptr().cast_mut(), frame.place(), *start, *length),
+                Segment::Drain { frame, start, length } => {
+                    (frame.as_ptr().cast_mut(), frame.place(), *start, *length)
+                }
                 Segment::Ghost(_) => unreachable!("checked when it was submitted"),
             };
             let skipped = skip.min(length);
             skip -= skipped;
             if skipped < length {
                 buffer = slabs.buffer(place, frame_start.addr());
-                // SAFETY: a segment lies inside its frame (`check`), and `skipped` is less than its length. Only reads write to it,
-                // and then the pointer comes from a `&mut`.
+                // SAFETY: a segment lies inside its frame (`check`), and `skipped` is less than its
+                // length. Only reads write to it, and then the pointer comes from a `&mut`.
                 let base = unsafe { frame_start.add(start + skipped) };
-                self.pieces.push(libc::iovec {
-                    iov_base: base.cast(),
-                    iov_len: length - skipped,
-                });
+                self.pieces.push(libc::iovec { iov_base: base.cast(), iov_len: length - skipped });
             }
         }
         match self.pieces.as_slice() {
@@ -184,11 +169,7 @@ impl Flight {
         if all >= self.total {
             return Next::Ended(Ok(()));
         }
-        let whole = if self.file.is_direct() {
-            all - all.rem_euclid(SECTOR)
-        } else {
-            all
-        };
+        let whole = if self.file.is_direct() { all - all.rem_euclid(SECTOR) } else { all };
         if whole > self.moved {
             self.moved = whole;
             Next::Again
@@ -213,11 +194,7 @@ impl Flight {
 
     fn refused(&mut self, code: i32) -> Next {
         self.refusals += 1;
-        if self.refusals > MOST_REFUSALS {
-            Next::Ended(Err(io_error(code)))
-        } else {
-            Next::Again
-        }
+        if self.refusals > MOST_REFUSALS { Next::Ended(Err(io_error(code))) } else { Next::Again }
     }
 }
 
@@ -225,7 +202,8 @@ impl Flight {
 fn io_error(code: i32) -> IoError {
     match code {
         libc::EIO | libc::ENXIO | libc::ENODEV | libc::EREMOTEIO => IoError::Device,
-        // The block layer's codes for medium errors and for protection information that does not match.
+        // The block layer's codes for medium errors and for protection information that does not
+        // match.
         libc::ENODATA | libc::EILSEQ => IoError::Medium,
         libc::ENOSPC => IoError::NoSpace,
         libc::EDQUOT => IoError::Quota,
@@ -249,9 +227,9 @@ mod tests {
         let frames = Frames::in_memory();
         let segments: Segments = match op {
             Op::Read => (0..2).map(|_| Segment::Fill(frames.take(4096))).collect(),
-            Op::Write | Op::WriteThrough => (0..2)
-                .map(|_| Segment::whole(&Rc::new(frames.take(4096))))
-                .collect(),
+            Op::Write | Op::WriteThrough => {
+                (0..2).map(|_| Segment::whole(&Rc::new(frames.take(4096)))).collect()
+            }
             Op::Sync => Segments::new(),
             Op::Trim => Segments::from_buf([Segment::Ghost(8192)]),
         };
@@ -335,10 +313,7 @@ mod tests {
         assert_eq!(ended(Op::Write, libc::EFBIG), named(IoError::FileLimit));
         assert_eq!(ended(Op::Write, libc::EROFS), named(IoError::ReadOnly));
         assert_eq!(ended(Op::Write, libc::EINVAL), named(IoError::Invalid));
-        assert_eq!(
-            ended(Op::Sync, libc::ENOMEM),
-            named(IoError::Other(libc::ENOMEM))
-        );
+        assert_eq!(ended(Op::Sync, libc::ENOMEM), named(IoError::Other(libc::ENOMEM)));
         assert_eq!(ended(Op::Trim, libc::EOPNOTSUPP), Next::Ended(Ok(())));
         assert_eq!(ended(Op::Trim, libc::EIO), named(IoError::Device));
     }
@@ -350,11 +325,8 @@ mod tests {
             let segments = Segments::from_buf([segment]);
             check(&Io::new(Class::Log, op, FileId(0), offset, segments)) == Err(IoError::Invalid)
         };
-        let part = |start, length| Segment::Drain {
-            frame: Rc::new(frames.take(4096)),
-            start,
-            length,
-        };
+        let part =
+            |start, length| Segment::Drain { frame: Rc::new(frames.take(4096)), start, length };
         assert!(!refused(Op::Write, 512, part(512, 3584)));
         assert!(refused(Op::Write, 512, part(512, 4096)));
         assert!(refused(Op::Write, 512, part(usize::MAX - 511, 512)));

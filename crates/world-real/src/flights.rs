@@ -1,21 +1,20 @@
 //! All I/O in flight, over any [`Ring`].
 //!
-//! [`Flights::submit`] checks an I/O, gives it a ticket and queues its first request; [`Flights::begin`] starts what is queued;
-//! [`Flights::end`] passes outcomes to their flights, which continue or end. Requests that the ring has no room for wait in a
-//! backlog, first come first served.
+//! [`Flights::submit`] checks an I/O, gives it a ticket and queues its first request;
+//! [`Flights::begin`] starts what is queued; [`Flights::end`] passes outcomes to their flights,
+//! which continue or end. Requests that the ring has no room for wait in a backlog, first come
+//! first served.
 //!
 //! Invariants:
-//! * A flight stays in its slot, untouched, from the push of a request until its outcome: the kernel holds addresses of its pieces
-//!   and frames. Slots may move with the vector that holds them, since everything the kernel points to is in separate heap blocks
-//!   and slabs.
-//! * Each flight has at most one request in the ring, so a token identifies both a request and a flight.
-//! * Dropping everything with I/O in flight leaks the flights, their frames and their open files. The kernel may complete them at
-//!   any time, or never; nothing waits for it.
+//! * A flight stays in its slot, untouched, from the push of a request until its outcome: the
+//!   kernel holds addresses of its pieces and frames. Slots may move with the vector that holds
+//!   them, since everything the kernel points to is in separate heap blocks and slabs.
+//! * Each flight has at most one request in the ring, so a token identifies both a request and a
+//!   flight.
+//! * Dropping everything with I/O in flight leaks the flights, their frames and their open files.
+//!   The kernel may complete them at any time, or never; nothing waits for it.
 
-#![expect(
-    unsafe_code,
-    reason = "promises the ring that memory stays; the block says why it does"
-)]
+#![expect(unsafe_code, reason = "promises the ring that memory stays; the block says why it does")]
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -138,8 +137,8 @@ impl Flights {
         self.files.get(id)
     }
 
-    /// Allocates a slab of `bytes`, registered if `register` is set and the ring can. If registration was refused, the second value
-    /// is the system's error number.
+    /// Allocates a slab of `bytes`, registered if `register` is set and the ring can. If
+    /// registration was refused, the second value is the system's error number.
     ///
     /// # Errors
     /// There is not enough memory.
@@ -183,12 +182,14 @@ impl Flights {
         }
     }
 
-    /// Offers the flight's next request to the ring, submitting queued requests first if it is full.
+    /// Offers the flight's next request to the ring, submitting queued requests first if it is
+    /// full.
     fn offer(&mut self, slot: usize) -> bool {
         let flight = self.slots[slot].as_mut().expect("a flight in its slot");
         let entry = flight.entry(slot as u64, &self.slabs);
-        // SAFETY: the flight holds its file, its frames (memory that is never unmapped, owned for reads, shared and unchanging for
-        // writes) and its pieces, and is not touched until `land`, or ever.
+        // SAFETY: the flight holds its file, its frames (memory that is never unmapped, owned for
+        // reads, shared and unchanging for writes) and its pieces, and is not touched until `land`,
+        // or ever.
         unsafe {
             self.ring.push(entry).is_ok() || {
                 self.ring.submit();
@@ -209,9 +210,7 @@ impl Flights {
 
     fn land(&mut self, outcome: Outcome, now: Time) {
         let slot = usize::try_from(outcome.token).expect("tokens are slots");
-        let flight = self.slots[slot]
-            .as_mut()
-            .expect("one outcome for each request");
+        let flight = self.slots[slot].as_mut().expect("one outcome for each request");
         match flight.advance(outcome.result) {
             Next::Again => self.queue(slot),
             Next::Ended(result) => {

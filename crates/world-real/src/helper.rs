@@ -1,7 +1,8 @@
 //! The thread for blocking work without tickets: names, lengths, space, closing.
 //!
-//! One thread, one queue, first come first served, so that a rename requested after a create happens after it. Work is passed as a
-//! closure, and its result goes to a second closure, which runs on the executor's thread at the next reap.
+//! One thread, one queue, first come first served, so that a rename requested after a create
+//! happens after it. Work is passed as a closure, and its result goes to a second closure, which
+//! runs on the executor's thread at the next reap.
 //!
 //! ```text
 //!   executor's thread          helper thread
@@ -72,7 +73,8 @@ impl Helper {
         &self.errands
     }
 
-    /// Runs `work` on the helper thread, then `finish` with its result on this one, from [`Self::deliver`].
+    /// Runs `work` on the helper thread, then `finish` with its result on this one, from
+    /// [`Self::deliver`].
     pub(crate) fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,

@@ -1,12 +1,14 @@
 //! Huge pages for predictions.
 //!
-//! A prediction accesses a gigabyte or more at random. With 4 KiB pages nearly every access stalls twice: on the page table entry,
-//! and on the memory itself. Most systems give huge pages only on request (`/sys/kernel/mm/transparent_hugepage/enabled` is
-//! `madvise`), and the C library requests them only if its environment says so at process start. So the program re-executes itself,
-//! in the same process, with that setting in its environment. Other C libraries ignore it.
+//! A prediction accesses a gigabyte or more at random. With 4 KiB pages nearly every access stalls
+//! twice: on the page table entry, and on the memory itself. Most systems give huge pages only on
+//! request (`/sys/kernel/mm/transparent_hugepage/enabled` is `madvise`), and the C library requests
+//! them only if its environment says so at process start. So the program re-executes itself, in the
+//! same process, with that setting in its environment. Other C libraries ignore it.
 //!
-//! The library gives them only to its first heap. Other threads usually have heaps of their own, so all threads share the first.
-//! Each keeps more freed blocks for itself than the library would, because threads that share a heap wait for each other there.
+//! The library gives them only to its first heap. Other threads usually have heaps of their own, so
+//! all threads share the first. Each keeps more freed blocks for itself than the library would,
+//! because threads that share a heap wait for each other there.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -15,14 +17,13 @@ use std::process::Command;
 
 /// The environment variable read by the GNU C library.
 const TUNABLES: &str = "GLIBC_TUNABLES";
-/// Huge pages. Source of all three: the manual of the GNU C Library, "Memory Allocation Tunables"; this one since version 2.35.
+/// Huge pages. Source of all three: the manual of the GNU C Library, "Memory Allocation Tunables";
+/// this one since version 2.35.
 const HUGE_PAGES: &str = "glibc.malloc.hugetlb";
-/// The settings and their values. Seven freed blocks of a size are the library's own choice; a burst of I/O takes hundreds.
-const SETTINGS: [(&str, u32); 3] = [
-    (HUGE_PAGES, 1),
-    ("glibc.malloc.arena_max", 1),
-    ("glibc.malloc.tcache_count", 250),
-];
+/// The settings and their values. Seven freed blocks of a size are the library's own choice; a
+/// burst of I/O takes hundreds.
+const SETTINGS: [(&str, u32); 3] =
+    [(HUGE_PAGES, 1), ("glibc.malloc.arena_max", 1), ("glibc.malloc.tcache_count", 250)];
 
 /// Re-executes the program with huge pages, unless the environment already sets them.
 ///
@@ -41,7 +42,8 @@ pub fn ask() {
     let _ = again.exec();
 }
 
-/// The new value of the variable, given its current value; `None` when that already sets huge pages.
+/// The new value of the variable, given its current value; `None` when that already sets huge
+/// pages.
 fn tunables(is_told: &OsStr) -> Option<OsString> {
     let words = is_told.to_string_lossy();
     if words.contains(HUGE_PAGES) {
@@ -81,11 +83,7 @@ mod tests {
                     .into()
             )
         );
-        assert_eq!(
-            told("glibc.malloc.hugetlb=0"),
-            None,
-            "somebody knows better"
-        );
+        assert_eq!(told("glibc.malloc.hugetlb=0"), None, "somebody knows better");
         assert_eq!(told("glibc.malloc.hugetlb=1"), None, "it began again");
     }
 }

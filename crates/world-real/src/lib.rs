@@ -1,7 +1,8 @@
 //! The real world: io_uring or threads, files, and the machine's clock.
 //!
-//! The only crate that touches the operating system, and the only one with `unsafe`. [`RealWorld::new`] picks the best backend the
-//! system allows; its [`Backend`] record states which one, and what was refused.
+//! The only crate that touches the operating system, and the only one with `unsafe`.
+//! [`RealWorld::new`] picks the best backend the system allows; its [`Backend`] record states which
+//! one, and what was refused.
 //!
 //! ```text
 //!   World: disk         net           volume            clock        frames
@@ -11,12 +12,13 @@
 //!   Ring: uring | threads | fake     bell: helpers wake the executor's thread
 //! ```
 //!
-//! Beside the world there are utilities for runs: the folder lock ([`FolderLock`]), and [`facts`]: devices, the counters of the
-//! kernel and of this process, and the machine. Predictions request [`huge_pages`] before they start. A real drill puts its sites into
-//! networks of their own, joined by [`tun`] devices.
+//! Beside the world there are utilities for runs: the folder lock ([`FolderLock`]), and [`facts`]:
+//! devices, the counters of the kernel and of this process, and the machine. Predictions request
+//! [`huge_pages`] before they start. A real drill puts its sites into networks of their own, joined
+//! by [`tun`] devices.
 //!
-//! Invariant: I/O memory is never unmapped and an I/O in flight is never freed, so dropping anything at any time is sound and never
-//! blocks.
+//! Invariant: I/O memory is never unmapped and an I/O in flight is never freed, so dropping
+//! anything at any time is sound and never blocks.
 
 mod backend;
 mod bell;

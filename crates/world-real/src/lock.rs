@@ -1,12 +1,13 @@
 //! One run per folder.
 //!
-//! An exclusive `flock` on `brunt.lock`, which the kernel releases however the process ends. The file begins with our marker and
-//! the process number, for messages; a file left by a crash locks nothing. A file of that name without the marker is foreign: it is
-//! neither written to nor removed. An empty file counts as ours, because a crash between creating and writing it leaves one, and
-//! nothing is lost with it.
+//! An exclusive `flock` on `brunt.lock`, which the kernel releases however the process ends. The
+//! file begins with our marker and the process number, for messages; a file left by a crash locks
+//! nothing. A file of that name without the marker is foreign: it is neither written to nor
+//! removed. An empty file counts as ours, because a crash between creating and writing it leaves
+//! one, and nothing is lost with it.
 //!
-//! The file is removed while the lock is still held. A process that opened it meanwhile gets the lock on a file without a name,
-//! detects that, and tries again.
+//! The file is removed while the lock is still held. A process that opened it meanwhile gets the
+//! lock on a file without a name, detects that, and tries again.
 
 use std::fs;
 use std::io::{self, Read, Seek, Write};
@@ -67,17 +68,12 @@ impl FolderLock {
     /// Locks the folder `path`, which must exist.
     ///
     /// # Errors
-    /// [`LockError::Held`] at once when another process, or another lock of this one, holds it; [`LockError::Foreign`] when a
-    /// foreign file has the name.
+    /// [`LockError::Held`] at once when another process, or another lock of this one, holds it;
+    /// [`LockError::Foreign`] when a foreign file has the name.
     pub fn take(roots: &Roots, path: &Path) -> Result<Self, LockError> {
         let named = path.join(LOCK_FILE);
-        let system = |error: io::Error| LockError::System {
-            path: named.clone(),
-            error,
-        };
-        let folder = roots
-            .folder(path)
-            .map_err(|error| system(io::Error::other(error)))?;
+        let system = |error: io::Error| LockError::System { path: named.clone(), error };
+        let folder = roots.folder(path).map_err(|error| system(io::Error::other(error)))?;
         for _ in 0..TRIES {
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let opened = openat(&folder, LOCK_FILE, flags, Mode::from_raw_mode(0o644));
@@ -109,10 +105,7 @@ impl FolderLock {
                 Err(error) => return Err(system(error.into())),
             }
         }
-        Err(LockError::Held {
-            folder: path.to_owned(),
-            holder: None,
-        })
+        Err(LockError::Held { folder: path.to_owned(), holder: None })
     }
 }
 
@@ -132,10 +125,7 @@ fn is_regular(file: &OwnedFd) -> bool {
 
 /// Whether `file` is the current lock file in `folder`.
 fn is_named(file: &fs::File, folder: &OwnedFd) -> bool {
-    match (
-        fstat(file),
-        statat(folder, LOCK_FILE, AtFlags::SYMLINK_NOFOLLOW),
-    ) {
+    match (fstat(file), statat(folder, LOCK_FILE, AtFlags::SYMLINK_NOFOLLOW)) {
         (Ok(open), Ok(named)) => (open.st_dev, open.st_ino) == (named.st_dev, named.st_ino),
         _ => false,
     }
@@ -169,11 +159,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let first = take(folder.path()).unwrap();
         let second = take(folder.path()).unwrap_err();
-        let message = format!(
-            "{} is in use by process {}",
-            folder.path().display(),
-            std::process::id()
-        );
+        let message =
+            format!("{} is in use by process {}", folder.path().display(), std::process::id());
         assert_eq!(second.to_string(), message);
         drop(first);
         assert!(!folder.path().join(LOCK_FILE).exists());
@@ -198,10 +185,7 @@ mod tests {
         let [path, victim] = [LOCK_FILE, "victim"].map(|name| folder.path().join(name));
         let is_foreign = || {
             let error = take(folder.path()).unwrap_err();
-            assert!(
-                matches!(&error, LockError::Foreign(at) if *at == path),
-                "{error}"
-            );
+            assert!(matches!(&error, LockError::Foreign(at) if *at == path), "{error}");
         };
         for text in ["precious", "4711\n", "\0"] {
             fs::write(&path, text).unwrap();

@@ -1,8 +1,8 @@
 //! Memory for frames: slabs of address space that are never unmapped.
 //!
-//! A slab is an anonymous mapping, aligned to a huge page, that requests huge pages and is never unmapped. All `unsafe` code in the
-//! crate relies on this: the kernel may write into a frame long after its request was dropped, and the memory is still there and
-//! still belongs to frames.
+//! A slab is an anonymous mapping, aligned to a huge page, that requests huge pages and is never
+//! unmapped. All `unsafe` code in the crate relies on this: the kernel may write into a frame long
+//! after its request was dropped, and the memory is still there and still belongs to frames.
 //!
 //! ```text
 //!    | spare |  slab: 64 MiB at a multiple of 2 MiB        | spare |     the spare ends are unmapped
@@ -59,18 +59,20 @@ pub(crate) fn map_slab(bytes: usize) -> Result<Slab, Errno> {
     // SAFETY: `before` is below HUGE_PAGE, so the slab and what follows lie inside the mapping.
     let slab = unsafe { base.byte_add(before) };
     let after = HUGE_PAGE - before;
-    // SAFETY: both ends lie inside the mapping made above and outside the slab, and no other code has their addresses. The kernel
-    // rounds nothing here: mapping, slab and ends are multiples of 4 KiB. A failure leaves them mapped, unused.
+    // SAFETY: both ends lie inside the mapping made above and outside the slab, and no other code
+    // has their addresses. The kernel rounds nothing here: mapping, slab and ends are multiples of
+    // 4 KiB. A failure leaves them mapped, unused.
     unsafe {
         if before > 0 {
             let _ = munmap(base, before);
         }
         let _ = munmap(slab.byte_add(bytes), after);
     }
-    // SAFETY: the advice changes how the range is backed, never its content. If the kernel ignores it, I/O is only slower.
+    // SAFETY: the advice changes how the range is backed, never its content. If the kernel ignores
+    // it, I/O is only slower.
     let _ = unsafe { madvise(slab, bytes, Advice::LinuxHugepage) };
-    // SAFETY: `bytes` bytes from `slab` are mapped readable and writable, zeroed by the kernel and never unmapped, and this is the
-    // only reference to them.
+    // SAFETY: `bytes` bytes from `slab` are mapped readable and writable, zeroed by the kernel and
+    // never unmapped, and this is the only reference to them.
     let bytes = unsafe { std::slice::from_raw_parts_mut(slab.cast::<u8>(), bytes) };
     Ok(Slab { bytes })
 }
@@ -94,15 +96,14 @@ impl Slabs {
 
     /// Appends a slab at `address`.
     pub(crate) fn add(&mut self, address: usize, registered: bool) {
-        self.known.push(Known {
-            address,
-            registered,
-        });
+        self.known.push(Known { address, registered });
     }
 
-    /// The registered buffer that contains the frame at `place`, if its actual address is `address`.
+    /// The registered buffer that contains the frame at `place`, if its actual address is
+    /// `address`.
     ///
-    /// The place of a frame from another pool is meaningless here; its address reveals that, and it is used unregistered.
+    /// The place of a frame from another pool is meaningless here; its address reveals that, and it
+    /// is used unregistered.
     pub(crate) fn buffer(&self, place: FramePlace, address: usize) -> Option<u16> {
         let known = self.known.get(place.slab as usize)?;
         let ours = known.registered && known.address + place.offset as usize == address;

@@ -1,7 +1,7 @@
 //! System calls for names, lengths and space. Everything here blocks and runs on the helper thread.
 //!
-//! A file that is written to must have one name: a file with a second name (a hard link) may belong to another test, or to a backup
-//! made of links, and is refused.
+//! A file that is written to must have one name: a file with a second name (a hard link) may belong
+//! to another test, or to a backup made of links, and is refused.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -36,7 +36,8 @@ pub(crate) fn refusal(error: Errno) -> VolumeError {
 
 /// Opens `path`, for direct I/O if `direct` is set and the file system supports it.
 ///
-/// Direct I/O is enabled after opening: with `O_DIRECT` in the open call, some file systems create the file and then refuse it.
+/// Direct I/O is enabled after opening: with `O_DIRECT` in the open call, some file systems create
+/// the file and then refuse it.
 pub(crate) fn open(
     roots: &Roots,
     path: &Path,
@@ -87,7 +88,8 @@ fn check(status: &fs::Stat, mode: OpenMode) -> Result<(), VolumeError> {
     }
 }
 
-/// Whether files in `folder` bypass the page cache; `None` where that cannot be tried. The file that tries it has no name.
+/// Whether files in `folder` bypass the page cache; `None` where that cannot be tried. The file
+/// that tries it has no name.
 pub fn is_direct(folder: &Path) -> Option<bool> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     let file = fs::open(folder, flags, Mode::RUSR | Mode::WUSR).ok()?;
@@ -105,8 +107,8 @@ fn make_direct(file: &OwnedFd) -> Access {
     match fs::fcntl_getfl(file).and_then(|flags| fs::fcntl_setfl(file, flags | OFlags::DIRECT)) {
         Err(error) => refused(error),
         Ok(()) => match direct_alignment(file) {
-            // According to statx(2) this means that the file does not support it, although the flag was accepted: the page cache
-            // would be used.
+            // According to statx(2) this means that the file does not support it, although the flag
+            // was accepted: the page cache would be used.
             Some(0) => refused(Errno::OPNOTSUPP),
             alignment => Access::Direct { alignment },
         },
@@ -126,7 +128,8 @@ pub(crate) fn length(file: &OwnedFd) -> Result<u64, VolumeError> {
     Ok(status.st_size.unsigned_abs())
 }
 
-/// Makes `file` exactly `bytes` long. True if its blocks are reserved, false if the file system cannot reserve them.
+/// Makes `file` exactly `bytes` long. True if its blocks are reserved, false if the file system
+/// cannot reserve them.
 ///
 /// A refusal gives back what was reserved before it: ext4 keeps that, beyond the end of the file.
 pub(crate) fn allocate(file: &OwnedFd, bytes: u64) -> Result<bool, VolumeError> {
@@ -136,7 +139,8 @@ pub(crate) fn allocate(file: &OwnedFd, bytes: u64) -> Result<bool, VolumeError> 
         match retried(|| fs::fallocate(file, FallocateFlags::empty(), 0, bytes)) {
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => reserved = false,
             Err(error) => {
-                // Truncating to the length that it has frees the blocks behind its end. The refusal counts, not this.
+                // Truncating to the length that it has frees the blocks behind its end. The refusal
+                // counts, not this.
                 let _ = retried(|| fs::ftruncate(file, before));
                 return Err(refusal(error));
             }
@@ -170,7 +174,8 @@ pub(crate) fn remove(roots: &Roots, path: &Path) -> Result<(), VolumeError> {
     fs::unlinkat(&folder, name, AtFlags::empty()).map_err(refusal)
 }
 
-/// The names in `directory`, sorted. Bytes that are not UTF-8 are shown as U+FFFD: none of our files has such a name.
+/// The names in `directory`, sorted. Bytes that are not UTF-8 are shown as U+FFFD: none of our
+/// files has such a name.
 pub(crate) fn list(roots: &Roots, directory: &Path) -> Result<Vec<String>, VolumeError> {
     let handle = open_directory(roots, directory)?;
     let mut names = Vec::new();
@@ -196,7 +201,8 @@ fn open_directory(roots: &Roots, path: &Path) -> Result<OwnedFd, VolumeError> {
     fs::openat(roots.folder(path)?, ".", flags, Mode::empty()).map_err(refusal)
 }
 
-/// Space on the file system that holds `path`, or would hold it: a missing file counts for its directory.
+/// Space on the file system that holds `path`, or would hold it: a missing file counts for its
+/// directory.
 pub(crate) fn space(path: &Path) -> Result<Space, VolumeError> {
     let parent = path.parent().filter(|parent| *parent != Path::new(""));
     let directory = parent.unwrap_or(Path::new("."));
@@ -241,10 +247,7 @@ mod tests {
         let pipe = folder.path().join("pipe");
         fs::mknodat(fs::CWD, &pipe, FileType::Fifo, Mode::RUSR, 0).unwrap();
         for other in [folder.path(), Path::new("/dev/null"), &pipe] {
-            assert!(matches!(
-                opened(other, OpenMode::Read),
-                Err(VolumeError::Other(_))
-            ));
+            assert!(matches!(opened(other, OpenMode::Read), Err(VolumeError::Other(_))));
         }
     }
 
@@ -269,10 +272,7 @@ mod tests {
         remove(&roots, &two).unwrap();
         assert_eq!(opened(&roots, &one, OpenMode::Write), "opened");
         assert_eq!(opened(&roots, &link, OpenMode::Write), LINK);
-        assert_eq!(
-            opened(&roots, &link, OpenMode::CreateNew),
-            VolumeError::Exists.to_string()
-        );
+        assert_eq!(opened(&roots, &link, OpenMode::CreateNew), VolumeError::Exists.to_string());
         let mut named = Roots::default();
         named.add(folder.path()).unwrap();
         assert_eq!(opened(&named, &link, OpenMode::Read), LINK);

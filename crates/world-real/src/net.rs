@@ -5,12 +5,13 @@
 //!                         done -> answer             would block -> watch --> turn: try again
 //! ```
 //!
-//! The ring watches a socket until it is ready, and the call is made here. Lending the ring buffers for `recv` and `send`
-//! instead would save a system call for each message. It would cost memory that must outlive its connection, two more paths
-//! through every ring, and a race between closing and arriving data. Connections carry protocols, not pages.
+//! The ring watches a socket until it is ready, and the call is made here. Lending the ring buffers
+//! for `recv` and `send` instead would save a system call for each message. It would cost memory
+//! that must outlive its connection, two more paths through every ring, and a race between closing
+//! and arriving data. Connections carry protocols, not pages.
 //!
-//! Small writes are sent at once (`TCP_NODELAY`): a protocol's next line must not wait for the answer to the last. Timeouts are
-//! the system's.
+//! Small writes are sent at once (`TCP_NODELAY`): a protocol's next line must not wait for the
+//! answer to the last. Timeouts are the system's.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -107,10 +108,7 @@ pub(crate) struct RealNet {
 
 impl RealNet {
     pub(crate) fn new(tasks: &Tasks) -> Self {
-        Self {
-            tasks: tasks.clone(),
-            sockets: RefCell::default(),
-        }
+        Self { tasks: tasks.clone(), sockets: RefCell::default() }
     }
 
     /// Tries what was asked for and what became possible.
@@ -121,9 +119,7 @@ impl RealNet {
             return;
         }
         let given_up = std::mem::take(&mut sockets.given_up);
-        given_up
-            .into_iter()
-            .for_each(|token| watches.give_up(token));
+        given_up.into_iter().for_each(|token| watches.give_up(token));
         for token in watches.take_ended() {
             if let Some((id, way)) = sockets.watched.remove(&token) {
                 sockets.try_now(id, way, watches);
@@ -216,10 +212,7 @@ impl Sockets {
         socket.error = socket.error.or(error);
         if let Some(request) = rest {
             let token = watches.begin(&file, way == Way::Out);
-            socket.lanes[way as usize] = Lane {
-                request: Some(request),
-                watch: Some(token),
-            };
+            socket.lanes[way as usize] = Lane { request: Some(request), watch: Some(token) };
             self.watched.insert(token, (id, way));
         }
     }

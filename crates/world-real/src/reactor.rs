@@ -44,7 +44,8 @@ impl RealReactor {
 }
 
 impl Reactor for RealReactor {
-    /// When the reactor last read the clock, which is after every poll: the time the executor compares timers with.
+    /// When the reactor last read the clock, which is after every poll: the time the executor
+    /// compares timers with.
     fn now(&self) -> Time {
         self.clock.poll_began()
     }

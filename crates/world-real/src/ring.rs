@@ -1,8 +1,9 @@
 //! The interface below the I/O code: starts requests and reports how they ended.
 //!
-//! A [`Ring`] knows nothing about tickets, files or retries. It takes [`Entry`]s, each the work of one system call, and returns
-//! [`Outcome`]s in any order, as the kernel does: a number of bytes, possibly fewer than requested, or a negated error number.
-//! Everything above it (`flights`, `flight`) is the same code for all rings:
+//! A [`Ring`] knows nothing about tickets, files or retries. It takes [`Entry`]s, each the work of
+//! one system call, and returns [`Outcome`]s in any order, as the kernel does: a number of bytes,
+//! possibly fewer than requested, or a negated error number. Everything above it (`flights`,
+//! `flight`) is the same code for all rings:
 //!
 //! ```text
 //!   flights: tickets, resuming, retrying, backlog
@@ -10,10 +11,7 @@
 //!   uring           threads              fake (tests): short, refused, failed, shuffled
 //! ```
 
-#![expect(
-    unsafe_code,
-    reason = "declares what a caller must promise about memory; no block here"
-)]
+#![expect(unsafe_code, reason = "declares what a caller must promise about memory; no block here")]
 
 use std::os::fd::RawFd;
 
@@ -30,7 +28,8 @@ pub(crate) mod uring;
 /// One request, as the kernel would understand it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
-    /// Returned in the [`Outcome`]. Below [`TOKENS`]; those of watches begin at [`crate::watches::WATCHES`].
+    /// Returned in the [`Outcome`]. Below [`TOKENS`]; those of watches begin at
+    /// [`crate::watches::WATCHES`].
     pub token: u64,
     /// Must stay open until the outcome is reaped.
     pub file: RawFd,
@@ -94,8 +93,9 @@ pub(crate) trait Ring {
     /// Queues `entry`.
     ///
     /// # Safety
-    /// Until the entry's outcome has been reaped, or forever if it never is: its memory (pieces and what they point to) must stay
-    /// in place, no other code may write to it or, for a read, read it, and its file must stay open.
+    /// Until the entry's outcome has been reaped, or forever if it never is: its memory (pieces and
+    /// what they point to) must stay in place, no other code may write to it or, for a read, read
+    /// it, and its file must stay open.
     unsafe fn push(&mut self, entry: Entry) -> Result<(), Full>;
 
     /// Queues `entry`, a [`Verb::Watch`]. Its file must stay open until the outcome is reaped.
@@ -110,7 +110,8 @@ pub(crate) trait Ring {
     /// Appends the outcomes since the last call. Makes no system call except to clear the bell.
     fn reap(&mut self, outcomes: &mut Vec<Outcome>);
 
-    /// Starts what was queued, then waits until something has ended, the bell rings, or `limit` has passed.
+    /// Starts what was queued, then waits until something has ended, the bell rings, or `limit` has
+    /// passed.
     fn wait(&mut self, limit: Option<Span>);
 
     /// The tables of registered memory and files, if the ring has them.
@@ -125,7 +126,8 @@ pub(crate) trait Tables {
     /// The system's error number; `ENOMEM` when the locked memory limit is reached.
     fn register_slab(&mut self, number: u16, slab: &Slab) -> Result<(), i32>;
 
-    /// Registers `file` in `slot`, replacing its previous file. False when the table cannot take it.
+    /// Registers `file` in `slot`, replacing its previous file. False when the table cannot take
+    /// it.
     fn register_file(&mut self, slot: u32, file: RawFd) -> bool;
 
     /// Empties `slot`. Submitted requests keep the file.

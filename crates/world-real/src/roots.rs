@@ -6,11 +6,12 @@
 //!     |   `-- edb.log
 //! ```
 //!
-//! A named folder is held open from the beginning. Every name below it is reached from that handle, one folder at a time, and none
-//! of them may be a link, even if one appears there later.
+//! A named folder is held open from the beginning. Every name below it is reached from that handle,
+//! one folder at a time, and none of them may be a link, even if one appears there later.
 //!
-//! `openat2` does this in one call (`RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`), on Linux 5.6 and later and if a container's seccomp
-//! filter allows it. Names are one or two folders deep, so walking is just as good and works everywhere.
+//! `openat2` does this in one call (`RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`), on Linux 5.6 and
+//! later and if a container's seccomp filter allows it. Names are one or two folders deep, so
+//! walking is just as good and works everywhere.
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -1,15 +1,13 @@
 //! Handles running out of memory.
 //!
-//! Memory is allocated everywhere in the engine, and there is no smaller plan to fall back to. So the program ends at once with a
-//! message and the exit code of a test that could not be carried out. The next run recovers the databases, as after any kill.
+//! Memory is allocated everywhere in the engine, and there is no smaller plan to fall back to. So
+//! the program ends at once with a message and the exit code of a test that could not be carried
+//! out. The next run recovers the databases, as after any kill.
 //!
-//! The standard library's abort or panic allocates memory for its message. In a process that has none, it may end silently, or not
-//! at all.
+//! The standard library's abort or panic allocates memory for its message. In a process that has
+//! none, it may end silently, or not at all.
 
-#![expect(
-    unsafe_code,
-    reason = "wraps the system's allocator; each block says why it is sound"
-)]
+#![expect(unsafe_code, reason = "wraps the system's allocator; each block says why it is sound")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt;
@@ -49,7 +47,8 @@ pub(crate) fn exhausted(bytes: usize) -> ! {
     let _ = writeln!(rest, "error: {}", Shortage(bytes));
     let unused = rest.len();
     let said = &text[..text.len() - unused];
-    // SAFETY: `said` is readable for its length; `_exit` takes any number, and runs nothing that could need memory or a lock.
+    // SAFETY: `said` is readable for its length; `_exit` takes any number, and runs nothing that
+    // could need memory or a lock.
     unsafe {
         libc::write(libc::STDERR_FILENO, said.as_ptr().cast(), said.len());
         libc::_exit(COULD_NOT)
@@ -63,7 +62,8 @@ fn had(memory: *mut u8, bytes: usize) -> *mut u8 {
     }
 }
 
-// SAFETY: every call is passed to the system allocator with its arguments, and its result is returned.
+// SAFETY: every call is passed to the system allocator with its arguments, and its result is
+// returned.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller upholds the contract, which is the same.

@@ -4,13 +4,10 @@
 //!   process in the namespace --> TCP of the kernel --> TUN device --> whoever holds its file
 //! ```
 //!
-//! Nothing reaches the namespace but through that file, and nothing leaves it in another way. Root needs nothing else; other users
-//! get a user namespace as well, where the system allows that.
+//! Nothing reaches the namespace but through that file, and nothing leaves it in another way. Root
+//! needs nothing else; other users get a user namespace as well, where the system allows that.
 
-#![expect(
-    unsafe_code,
-    reason = "a TUN device is set up by ioctl; each block says why it is sound"
-)]
+#![expect(unsafe_code, reason = "a TUN device is set up by ioctl; each block says why it is sound")]
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -26,13 +23,15 @@ const NAME: &[u8] = b"distance";
 /// Bytes of its packets, as on Ethernet.
 pub const PACKET_MAX: usize = 1500;
 
-/// Moves this process into a network namespace of its own. Where that takes a user namespace, the process must have one thread.
+/// Moves this process into a network namespace of its own. Where that takes a user namespace, the
+/// process must have one thread.
 ///
 /// # Errors
 /// What the system says: it may not allow namespaces.
 pub fn leave_network() -> io::Result<()> {
     let unshare = |flags| {
-        // SAFETY: no memory is passed. File descriptors and memory stay shared as before; only the view of the network changes.
+        // SAFETY: no memory is passed. File descriptors and memory stay shared as before; only the
+        // view of the network changes.
         match unsafe { libc::unshare(flags) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
@@ -50,8 +49,8 @@ pub fn leave_network() -> io::Result<()> {
     fs::write("/proc/self/uid_map", format!("{user} {user} 1"))
 }
 
-/// Makes the only device of this process's network, with `address` in a network of four. Packets are read from its file and
-/// written to it one by one, without waiting.
+/// Makes the only device of this process's network, with `address` in a network of four. Packets
+/// are read from its file and written to it one by one, without waiting.
 ///
 /// # Errors
 /// What the system says, with what was tried.
@@ -68,11 +67,7 @@ pub fn only_device(address: Ipv4Addr) -> io::Result<OwnedFd> {
     let control = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
     for (address, command, what) in [
         (address, libc::SIOCSIFADDR, "its address"),
-        (
-            Ipv4Addr::new(255, 255, 255, 252),
-            libc::SIOCSIFNETMASK,
-            "its network",
-        ),
+        (Ipv4Addr::new(255, 255, 255, 252), libc::SIOCSIFNETMASK, "its network"),
     ] {
         let mut request = self::request();
         request.ifr_ifru.ifru_addr = socket_address(address);

@@ -92,7 +92,8 @@ impl Volume for RealVolume {
     fn close(&self, file: FileId) -> Answer<()> {
         let known = self.flights.borrow_mut().close(file);
         if known {
-            // Runs after the descriptor is closed, unless I/O still holds it, so the caller finds it closed.
+            // Runs after the descriptor is closed, unless I/O still holds it, so the caller finds
+            // it closed.
             self.ask(|| Ok(()))
         } else {
             self.refuse(not_open())

@@ -1,7 +1,8 @@
 //! Sockets that are watched until something can be done with them.
 //!
-//! A watch is one request of the ring: it ends once, when its socket can be read or written, or soon after it was given up. It
-//! holds the socket until then, so a number that the ring knows is never another file's.
+//! A watch is one request of the ring: it ends once, when its socket can be read or written, or
+//! soon after it was given up. It holds the socket until then, so a number that the ring knows is
+//! never another file's.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -60,9 +61,7 @@ impl Watches {
                         file: watch.socket.as_raw_fd(),
                         slot: None,
                         offset: 0,
-                        verb: Verb::Watch {
-                            writable: watch.writable,
-                        },
+                        verb: Verb::Watch { writable: watch.writable },
                     };
                     ring.watch(entry)
                 }

@@ -47,9 +47,11 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// The best backend, direct I/O, 64 threads, slabs of [`SLAB_BYTES`], seed 0, a clock that counts from now.
+    /// The best backend, direct I/O, 64 threads, slabs of [`SLAB_BYTES`], seed 0, a clock that
+    /// counts from now.
     ///
-    /// 64 threads: a page read for each of 32 sessions, plus the writes that cache and log have in flight.
+    /// 64 threads: a page read for each of 32 sessions, plus the writes that cache and log have in
+    /// flight.
     fn default() -> Self {
         Self {
             backend: Choice::Best,
@@ -134,10 +136,7 @@ impl RealWorld {
         let world = World {
             clock: clock.clone(),
             net: Rc::<RealNet>::clone(&net),
-            disk: Rc::new(RealDisk {
-                flights: Rc::clone(&flights),
-                clock: Rc::clone(&clock),
-            }),
+            disk: Rc::new(RealDisk { flights: Rc::clone(&flights), clock: Rc::clone(&clock) }),
             volume: Rc::new(RealVolume {
                 flights: Rc::clone(&flights),
                 helper: Rc::clone(&helper),
@@ -150,23 +149,9 @@ impl RealWorld {
             spawner: Spawner::new(&tasks),
             random: random::Streams::new(options.seed),
         };
-        let record = BackendRecord {
-            record,
-            flights: Rc::clone(&flights),
-        };
-        let reactor = RealReactor {
-            flights,
-            helper,
-            net,
-            clock,
-            bell,
-        };
-        Ok(Self {
-            world,
-            executor: Executor::new(&tasks, reactor),
-            tickets,
-            record,
-        })
+        let record = BackendRecord { record, flights: Rc::clone(&flights) };
+        let reactor = RealReactor { flights, helper, net, clock, bell };
+        Ok(Self { world, executor: Executor::new(&tasks, reactor), tickets, record })
     }
 
     /// The backend record so far.
@@ -203,10 +188,7 @@ fn choose(
             Err(error) => record.change(|backend| backend.refused.push(format!("{kind}: {error}"))),
         }
     }
-    Err(StartError::Backend {
-        kind: kinds[0],
-        reason: record.read().refused.join("; "),
-    })
+    Err(StartError::Backend { kind: kinds[0], reason: record.read().refused.join("; ") })
 }
 
 /// Slabs for frames, registered where possible.
@@ -242,11 +224,7 @@ impl RealSlabs {
                 backend.refused.push(format!("{kind}: {reason}"));
             });
         }
-        Ok(Self {
-            flights: Rc::clone(flights),
-            register,
-            first: RefCell::new(Some(first)),
-        })
+        Ok(Self { flights: Rc::clone(flights), register, first: RefCell::new(Some(first)) })
     }
 }
 

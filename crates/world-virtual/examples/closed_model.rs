@@ -1,11 +1,14 @@
-//! Measures the virtual executor: timer events per second of a closed queueing model. Prints one line of JSON.
+//! Measures the virtual executor: timer events per second of a closed queueing model. Prints one
+//! line of JSON.
 //!
-//! 128 sessions draw one of 192 disks, queue there (first come, first served), are served for an exponentially distributed time
-//! with a mean of 5 ms, and draw again. The mean response has a closed form, (128 + 192 - 1) / 192 x 5 ms = 8.307 ms (product-form
-//! network with equal visits: an arrival finds the mean queue of the network with one customer less). So the speed is known to be
+//! 128 sessions draw one of 192 disks, queue there (first come, first served), are served for an
+//! exponentially distributed time with a mean of 5 ms, and draw again. The mean response has a
+//! closed form, (128 + 192 - 1) / 192 x 5 ms = 8.307 ms (product-form network with equal visits: an
+//! arrival finds the mean queue of the network with one customer less). So the speed is known to be
 //! that of a correct answer.
 //!
-//! Besides the wall clock it prints the processor time of its thread (Linux), because the machine may be shared.
+//! Besides the wall clock it prints the processor time of its thread (Linux), because the machine
+//! may be shared.
 //!
 //! `cargo run --release -p brunt-world-virtual --example closed_model [virtual seconds]`
 
@@ -47,9 +50,7 @@ async fn session(world: World, disks: Rc<[Limit]>, totals: Rc<Totals>, number: u
         drop(turn);
         let response = world.clock.now() - begin;
         totals.requests.set(totals.requests.get() + 1);
-        totals
-            .response_ns
-            .set(totals.response_ns.get() + response.0);
+        totals.response_ns.set(totals.response_ns.get() + response.0);
     }
 }
 
@@ -72,15 +73,7 @@ fn main() {
         let tasks = world.spawner.tasks();
         let disks: Rc<[Limit]> = (0..DISKS).map(|_| Limit::new(tasks, 1)).collect();
         let sessions: Vec<_> = (0..SESSIONS)
-            .map(|number| {
-                session(
-                    world.clone(),
-                    Rc::clone(&disks),
-                    Rc::clone(&sums),
-                    number,
-                    end,
-                )
-            })
+            .map(|number| session(world.clone(), Rc::clone(&disks), Rc::clone(&sums), number, end))
             .map(|session| world.spawner.spawn(session))
             .collect();
         for session in sessions {

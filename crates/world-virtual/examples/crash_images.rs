@@ -1,4 +1,5 @@
-//! Measures crash images per second: a tiny database and its log, cut everywhere. Prints one line of JSON.
+//! Measures crash images per second: a tiny database and its log, cut everywhere. Prints one line
+//! of JSON.
 //!
 //! `cargo run --release -p brunt-world-virtual --example crash_images`
 
@@ -19,7 +20,8 @@ use brunt_world_virtual::{Journal, VirtualOptions, VirtualWorld};
 const PAGES: usize = 256;
 const PAGE_BYTES: usize = 4096;
 
-/// 200 commits: a log page written through, three dirty database pages; a checkpoint syncs every 20.
+/// 200 commits: a log page written through, three dirty database pages; a checkpoint syncs every
+/// 20.
 fn record() -> Journal {
     let mut made = VirtualWorld::new(VirtualOptions::default());
     let (world, machine) = (made.world.clone(), made.machine.clone());
@@ -38,12 +40,8 @@ fn record() -> Journal {
             world.disk.submit(through).await.result.expect("room");
             machine.mark("acknowledged", commit);
             for _ in 0..3 {
-                let page = Io::write(
-                    Class::Database,
-                    database,
-                    stream.below(PAGES as u64) * 4096,
-                    &frame,
-                );
+                let page =
+                    Io::write(Class::Database, database, stream.below(PAGES as u64) * 4096, &frame);
                 world.disk.submit(page).await.result.expect("room");
             }
             if commit % 20 == 19 {
@@ -64,10 +62,7 @@ fn main() {
     for cut in &cuts {
         for sample in (0..20).map(Sample::nth) {
             let image = images.image(*cut, sample);
-            bytes += image
-                .names()
-                .filter_map(|(_, file)| image.length(file))
-                .sum::<u64>();
+            bytes += image.names().filter_map(|(_, file)| image.length(file)).sum::<u64>();
             count += 1;
         }
         pending += images.pending(*cut);

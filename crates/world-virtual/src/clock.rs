@@ -1,7 +1,8 @@
 //! The virtual clock and the modelled cores.
 //!
-//! A core is just the time until which it is busy. [`VirtualClock::spend`] takes the core that is free earliest. So requests are
-//! served first come, first served, and a dropped one has still used its core.
+//! A core is just the time until which it is busy. [`VirtualClock::spend`] takes the core that is
+//! free earliest. So requests are served first come, first served, and a dropped one has still used
+//! its core.
 
 use std::cell::{Cell, RefCell};
 use std::num::NonZeroU32;
@@ -15,8 +16,8 @@ use crate::events::Events;
 /// How many tasks can compute at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cores {
-    /// A core for each task: computing takes time but never waits. Time must still pass; otherwise a session whose pages are all
-    /// cached would do infinitely much at one instant.
+    /// A core for each task: computing takes time but never waits. Time must still pass; otherwise
+    /// a session whose pages are all cached would do infinitely much at one instant.
     #[default]
     Unlimited,
     /// A fixed number of shared cores.
@@ -89,10 +90,7 @@ mod tests {
 
     fn ends(cores: Cores, spans: &[u64]) -> Vec<u64> {
         let clock = VirtualClock::new(&Events::default(), &Tasks::default(), cores);
-        spans
-            .iter()
-            .map(|span| clock.occupy(Span::nanos(*span)).0)
-            .collect()
+        spans.iter().map(|span| clock.occupy(Span::nanos(*span)).0).collect()
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Timing: content-free device models below the front.
 //!
-//! A [`Device`] receives requests without content and decides when each completes. It may know at once ([`Agenda::finish_at`]), or
-//! ask to be called again ([`Agenda::call_at`]) and decide then. Nothing here is a future: a device is a state machine.
+//! A [`Device`] receives requests without content and decides when each completes. It may know at
+//! once ([`Agenda::finish_at`]), or ask to be called again ([`Agenda::call_at`]) and decide then.
+//! Nothing here is a future: a device is a state machine.
 
 use brunt_units::{Span, Time};
 use brunt_world::random::Stream;
@@ -58,8 +59,8 @@ impl<'a> Agenda<'a> {
         self.events.now()
     }
 
-    /// Calls [`Device::on_event`] at `time`, which must not have passed, instead of at the time of an earlier request; never when
-    /// `None`.
+    /// Calls [`Device::on_event`] at `time`, which must not have passed, instead of at the time of
+    /// an earlier request; never when `None`.
     pub fn call_at(&mut self, time: Option<Time>) {
         self.events.call(self.device, time);
     }
@@ -80,7 +81,8 @@ pub trait Device {
     /// Handles what is due now, at a time that it asked for.
     fn on_event(&mut self, agenda: &mut Agenda<'_>);
 
-    /// `file` was resized to `bytes` by name, not by a write. For devices that place files; others do nothing.
+    /// `file` was resized to `bytes` by name, not by a write. For devices that place files; others
+    /// do nothing.
     fn resized(&mut self, _volume: u32, _file: Inode, _bytes: u64) {}
 
     /// `file` can no longer be reached. For devices that place files; others do nothing.
@@ -101,8 +103,8 @@ impl<F: FnMut(Time, &Request) -> Span> Device for Delay<F> {
     }
 }
 
-/// A device that serves any number of requests at once, each in
-/// `latency + length / bytes_per_second`, times a factor drawn uniformly from 1 to `1 + jitter_percent / 100`.
+/// A device that serves any number of requests at once, each in `latency + length /
+/// bytes_per_second`, times a factor drawn uniformly from 1 to `1 + jitter_percent / 100`.
 ///
 /// With jitter, completions are out of order. Not a realistic model; a disk for tests.
 #[derive(Clone, Debug)]
@@ -120,12 +122,7 @@ pub struct MemoryDevice {
 impl MemoryDevice {
     /// 100 µs and 1 GB/s; `jitter_percent` from `stream`.
     pub fn new(stream: Stream, jitter_percent: u32) -> Self {
-        Self {
-            latency: Span::micros(100),
-            bytes_per_second: 1_000_000_000,
-            jitter_percent,
-            stream,
-        }
+        Self { latency: Span::micros(100), bytes_per_second: 1_000_000_000, jitter_percent, stream }
     }
 
     /// Service time of a request of `length` bytes, rounded down to nanoseconds.

@@ -1,8 +1,8 @@
 //! Running hashes, to compare two runs.
 //!
-//! [`Digest`] covers everything that happened, in order, so it changes even with the number of a timer that has no effect.
-//! [`RequestDigest`] covers only the requests to storage and their completion times: a difference that a user would notice. A
-//! refactoring must leave it unchanged.
+//! [`Digest`] covers everything that happened, in order, so it changes even with the number of a
+//! timer that has no effect. [`RequestDigest`] covers only the requests to storage and their
+//! completion times: a difference that a user would notice. A refactoring must leave it unchanged.
 
 /// A hash of a sequence of numbers. Not cryptographic; fixed forever, because runs quote it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,12 +17,10 @@ impl Default for Digest {
 impl Digest {
     /// Adds one number.
     ///
-    /// The step of FNV-1a on 64-bit words instead of bytes, plus a rotation, because a multiplication alone never moves high bits
-    /// down.
+    /// The step of FNV-1a on 64-bit words instead of bytes, plus a rotation, because a
+    /// multiplication alone never moves high bits down.
     pub fn mix(&mut self, word: u64) {
-        self.0 = (self.0 ^ word)
-            .wrapping_mul(0x9E37_79B9_7F4A_7C15)
-            .rotate_left(29);
+        self.0 = (self.0 ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
     }
 
     /// Adds bytes and their number.
@@ -43,15 +41,16 @@ impl Digest {
 
 /// A hash of requests: for each its file, operation, range, begin and end.
 ///
-/// It is a sum over requests. Their times are included and so is their order, except for requests that end at the same instant,
-/// whose order is arbitrary.
+/// It is a sum over requests. Their times are included and so is their order, except for requests
+/// that end at the same instant, whose order is arbitrary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestDigest(u64);
 
 impl RequestDigest {
     /// Adds a request whose parts are in `request`.
     pub(crate) fn add(&mut self, request: Digest) {
-        // A plain sum of `mix` results could stay the same when two requests exchange their last words.
+        // A plain sum of `mix` results could stay the same when two requests exchange their last
+        // words.
         let high = request.0 ^ (request.0 >> 32);
         let spread = high.wrapping_mul(0xD6E8_FEB8_6659_FD93);
         self.0 = self.0.wrapping_add(spread ^ (spread >> 32));

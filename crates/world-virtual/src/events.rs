@@ -6,13 +6,15 @@
 //!    line     what happens at the current instant
 //! ```
 //!
-//! Most events are inside of devices, which keep schedules of their own. The world needs to know only when the next one is due, and
-//! that changes with every event: a time for each device, not entries of the heap that the next request may outdate.
+//! Most events are inside of devices, which keep schedules of their own. The world needs to know
+//! only when the next one is due, and that changes with every event: a time for each device, not
+//! entries of the heap that the next request may outdate.
 //!
-//! Events for the current instant wait in a line: devices often finish requests the moment they see them, which is every second
-//! event.
+//! Events for the current instant wait in a line: devices often finish requests the moment they see
+//! them, which is every second event.
 //!
-//! Invariant: the clock never goes back, an event is never set before now, and the clock does not move while the line is not empty.
+//! Invariant: the clock never goes back, an event is never set before now, and the clock does not
+//! move while the line is not empty.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -169,9 +171,7 @@ impl Events {
 /// The first of these calls, and its device.
 fn first_of(calls: &[Option<Place>]) -> Option<(Place, u32)> {
     let calls = calls.iter().zip(0..);
-    calls
-        .filter_map(|(call, device)| Some(((*call)?, device)))
-        .min()
+    calls.filter_map(|(call, device)| Some(((*call)?, device))).min()
 }
 
 #[cfg(test)]

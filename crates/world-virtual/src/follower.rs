@@ -1,7 +1,8 @@
 //! Hears every change of the files, so that a copy of them can be kept elsewhere.
 //!
-//! A replicating device decides when a write reaches the other site; it never sees content. A follower gets the content of each write
-//! before the device gets the request, and keeps it until the device says what became of it.
+//! A replicating device decides when a write reaches the other site; it never sees content. A
+//! follower gets the content of each write before the device gets the request, and keeps it until
+//! the device says what became of it.
 //!
 //! Unlike a [`crate::Journal`] it keeps nothing by itself, so a world may run for days with it.
 
@@ -19,6 +20,7 @@ pub trait Follower {
     /// A name or a length on `volume` has changed.
     fn changed(&mut self, volume: u32, action: &Action);
 
-    /// The device has handled a request or an event. `files` are those of the world as reads see them now.
+    /// The device has handled a request or an event. `files` are those of the world as reads see
+    /// them now.
     fn look(&mut self, files: &Store);
 }

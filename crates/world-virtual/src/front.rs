@@ -1,13 +1,15 @@
-//! The disk of a virtual world: takes I/Os, lets a device time them, and moves their bytes when they land.
+//! The disk of a virtual world: takes I/Os, lets a device time them, and moves their bytes when
+//! they land.
 //!
 //! ```text
 //!    submit: check -> flight slab -> Device::submit ... Event::Finish: land in the Store -> Tickets::complete
 //! ```
 //!
-//! A wrong request completes at once, without reaching a device. Whether a read is past the end, and whether a growing write finds
-//! space, is decided when it lands.
+//! A wrong request completes at once, without reaching a device. Whether a read is past the end,
+//! and whether a growing write finds space, is decided when it lands.
 //!
-//! Invariant: a file without a name is dropped when its last handle is closed and its last I/O has landed.
+//! Invariant: a file without a name is dropped when its last handle is closed and its last I/O has
+//! landed.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -180,9 +182,7 @@ impl Front {
 
     fn finish(&self, request: RequestId, result: Result<(), IoError>) {
         let state = &mut *self.state.borrow_mut();
-        let mut flight = state.flights[request.slot()]
-            .take()
-            .expect("a request finishes once");
+        let mut flight = state.flights[request.slot()].take().expect("a request finishes once");
         state.free_flights.push(request.0);
         let result = result.and_then(|()| state.land(&mut flight));
         state.follow(|follower| follower.ended(request.slot()));
@@ -194,8 +194,7 @@ impl Front {
             state.record(|journal| journal.completed(number));
         }
         state.release(flight.inode);
-        self.tickets
-            .complete(flight.ticket, result, now, flight.io.segments);
+        self.tickets.complete(flight.ticket, result, now, flight.io.segments);
     }
 
     /// Submits a checked I/O to its device.
@@ -231,14 +230,7 @@ impl Front {
             }
         });
         let coins = state.landing.coins(&mut state.stream);
-        let mut flight = Flight {
-            io,
-            inode,
-            coins,
-            digest,
-            ticket,
-            recorded: recorded.flatten(),
-        };
+        let mut flight = Flight { io, inode, coins, digest, ticket, recorded: recorded.flatten() };
         state.touch_down(&mut flight);
         state.flights[id.slot()] = Some(flight);
         let device = state.mounts.device(volume);

@@ -136,11 +136,7 @@ impl Handles {
                 writable && length > 0 && io.segments.iter().all(|s| matches!(s, Segment::Ghost(_)))
             }
         };
-        if aligned && fits {
-            Ok(inode)
-        } else {
-            Err(IoError::Invalid)
-        }
+        if aligned && fits { Ok(inode) } else { Err(IoError::Invalid) }
     }
 }
 

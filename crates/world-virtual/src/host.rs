@@ -7,9 +7,10 @@
 //!    ------------------------------------------------------------------------- the world it was made from
 //! ```
 //!
-//! Killing a host kills all of its processes at one instant: its tasks are dropped, whatever they wait for. From then on requests
-//! through its world have no effect and are never answered. What was in flight continues below it: writes land, names change. Its
-//! connections are closed by its operating system. A host that loses power is silent instead; for what its disks lose with it,
+//! Killing a host kills all of its processes at one instant: its tasks are dropped, whatever they
+//! wait for. From then on requests through its world have no effect and are never answered. What
+//! was in flight continues below it: writes land, names change. Its connections are closed by its
+//! operating system. A host that loses power is silent instead; for what its disks lose with it,
 //! record a [`crate::Journal`] and take a crash image.
 //!
 //! Files that it had open stay open, so a removed one keeps its space.
@@ -26,7 +27,8 @@ use brunt_world::{
 use crate::net::HostNet;
 use crate::{Cores, Machine};
 
-/// A modelled server: processors, an address, tasks that end together, and storage that outlives it.
+/// A modelled server: processors, an address, tasks that end together, and storage that outlives
+/// it.
 pub struct Host {
     name: String,
     address: IpAddr,
@@ -93,8 +95,8 @@ impl Host {
         &self.world
     }
 
-    /// Cuts it off from its disk and volume after `requests` more disk requests. Its tasks live on, and requests in flight are
-    /// still answered.
+    /// Cuts it off from its disk and volume after `requests` more disk requests. Its tasks live on,
+    /// and requests in flight are still answered.
     pub fn cut_storage_after(&self, requests: u64) {
         self.life.requests_left.set(requests);
     }
@@ -320,9 +322,7 @@ mod tests {
             let write = Io::write(Class::Log, file, 0, &early);
             let answer = inside.disk.submit(write);
             drop(inside.spawner.spawn(answer));
-            let renamed = inside
-                .volume
-                .rename(Path::new("file"), Path::new("renamed"));
+            let renamed = inside.volume.rename(Path::new("file"), Path::new("renamed"));
             host.kill();
             assert!(!host.has_storage());
             let dead = inside.disk.submit(Io::write(Class::Log, file, 0, &late));

@@ -1,16 +1,16 @@
 //! A log of all changes to the files, step by step, from which crash images are made.
 //!
-//! A journal is a list of *actions* (a write with its bytes, a sync, a change of a name, ...) and a list of *moments*: this action
-//! was submitted, that one completed, the test set a mark. The position of a moment in its list is a [`Step`]; there is no other
-//! time here.
+//! A journal is a list of *actions* (a write with its bytes, a sync, a change of a name, ...) and a
+//! list of *moments*: this action was submitted, that one completed, the test set a mark. The
+//! position of a moment in its list is a [`Step`]; there is no other time here.
 //!
 //! ```text
 //!    moments   S0  S1  C1  mark("acknowledged", 17)  S2  C0 ...
 //!    actions    0: write through  1: sync  2: create "log"
 //! ```
 //!
-//! A failed action never completes: a failed write may have changed anything in its range, like one in flight, and a failed sync
-//! has made nothing durable. A refused verb has no action.
+//! A failed action never completes: a failed write may have changed anything in its range, like one
+//! in flight, and a failed sync has made nothing durable. A refused verb has no action.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -86,10 +86,7 @@ impl NameChange {
             Self::Create { path, .. } | Self::Remove { path, .. } => (path, None),
             Self::Rename { from, to, .. } => (from, Some(to)),
         };
-        [Some(one), other]
-            .into_iter()
-            .flatten()
-            .map(PathBuf::as_path)
+        [Some(one), other].into_iter().flatten().map(PathBuf::as_path)
     }
 }
 
@@ -133,12 +130,7 @@ pub enum Action {
 impl Action {
     /// The action of a request; `None` for reads.
     pub(crate) fn of(io: &Io, file: Inode) -> Option<Self> {
-        let write = |content, through| Self::Write {
-            file,
-            offset: io.offset,
-            content,
-            through,
-        };
+        let write = |content, through| Self::Write { file, offset: io.offset, content, through };
         match io.op {
             Op::Read => None,
             Op::Sync => Some(Self::Sync { file }),
@@ -203,11 +195,7 @@ pub struct Journal {
 impl Journal {
     /// An empty journal over the files of `base`, all of which are durable.
     pub(crate) fn new(base: Store) -> Self {
-        Self {
-            base,
-            actions: Vec::new(),
-            moments: Vec::new(),
-        }
+        Self { base, actions: Vec::new(), moments: Vec::new() }
     }
 
     /// The files when recording began.
@@ -241,11 +229,7 @@ impl Journal {
     /// Records a submission; the action of a verb is not known yet.
     pub(crate) fn submitted(&mut self, action: Option<Action>) -> u32 {
         let number = u32::try_from(self.actions.len()).expect("fewer than 2^32 actions");
-        self.actions.push(Recorded {
-            action,
-            submitted: self.now(),
-            completed: None,
-        });
+        self.actions.push(Recorded { action, submitted: self.now(), completed: None });
         self.moments.push(Moment::Submitted(number));
         number
     }
@@ -278,18 +262,11 @@ mod tests {
         let frames = Frames::in_memory();
         let mut frame = frames.zeroed(4096);
         frame.fill(3);
-        let piece = Segment::Drain {
-            frame: Rc::new(frame),
-            start: 512,
-            length: 1024,
-        };
+        let piece = Segment::Drain { frame: Rc::new(frame), start: 512, length: 1024 };
         let segments: Segments = [piece, Segment::Ghost(512)].into_iter().collect();
         let io = Io::new(Class::Log, Op::WriteThrough, FileId(0), 512, segments);
         let Some(Action::Write {
-            content: Content::Bytes(bytes),
-            through: true,
-            offset: 512,
-            ..
+            content: Content::Bytes(bytes), through: true, offset: 512, ..
         }) = Action::of(&io, Inode(0))
         else {
             panic!("a write through at 512");

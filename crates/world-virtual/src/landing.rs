@@ -1,7 +1,8 @@
 //! Moves bytes between an I/O's memory and the store.
 //!
-//! An I/O has two moments: *touch-down* at submission and *landing* at completion. Each sector moves at one of them, drawn from the
-//! flight's `coins`, a bit pattern spread over the sectors. Without bits everything moves at completion.
+//! An I/O has two moments: *touch-down* at submission and *landing* at completion. Each sector
+//! moves at one of them, drawn from the flight's `coins`, a bit pattern spread over the sectors.
+//! Without bits everything moves at completion.
 
 use brunt_world::random::Stream;
 use brunt_world::{IoError, Op, Segment};
@@ -15,8 +16,8 @@ pub enum Landing {
     /// Everything at completion.
     #[default]
     AtCompletion,
-    /// Each sector at submission or at completion, drawn from the world's stream `landing`: concurrent I/O on the same bytes sees
-    /// torn data.
+    /// Each sector at submission or at completion, drawn from the world's stream `landing`:
+    /// concurrent I/O on the same bytes sees torn data.
     Torn,
 }
 
@@ -30,7 +31,8 @@ impl Landing {
     }
 }
 
-/// Whether the sector at `offset` moves at touch-down. Sectors 64 apart share a bit, rotated by their position.
+/// Whether the sector at `offset` moves at touch-down. Sectors 64 apart share a bit, rotated by
+/// their position.
 fn is_early(coins: u64, offset: u64) -> bool {
     let sector = offset.div_euclid(SECTOR_BYTES);
     let turned = sector.wrapping_add(sector.div_euclid(61)) % 64;
@@ -38,7 +40,8 @@ fn is_early(coins: u64, offset: u64) -> bool {
 }
 
 impl State {
-    /// Submission: moves the early sectors, unless the I/O cannot be admitted; then everything moves at completion.
+    /// Submission: moves the early sectors, unless the I/O cannot be admitted; then everything
+    /// moves at completion.
     pub(crate) fn touch_down(&mut self, flight: &mut Flight) {
         if flight.coins == 0 {
             return;

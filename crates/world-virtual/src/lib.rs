@@ -1,7 +1,7 @@
 //! The virtual world: event queue, virtual clock and cores, byte store, crash images.
 //!
-//! The engine runs here unchanged, on one thread, and time is a number. Simulated time does not depend on the machine, and equal
-//! options give equal bytes and an equal [`Machine::digest`].
+//! The engine runs here unchanged, on one thread, and time is a number. Simulated time does not
+//! depend on the machine, and equal options give equal bytes and an equal [`Machine::digest`].
 //!
 //! ```text
 //!    tasks of the engine          one Executor
@@ -12,11 +12,13 @@
 //!    Events: one heap             (time, number)       VirtualReactor moves the clock
 //! ```
 //!
-//! Bytes are kept above the timing: a [`Device`] never sees content, and the [`Store`] never sees time.
+//! Bytes are kept above the timing: a [`Device`] never sees content, and the [`Store`] never sees
+//! time.
 //!
-//! Order within one instant, which makes it deterministic: first the world's events, in the order of the requests; then the
-//! executor's timers, in the order they were set; then the tasks that these made ready, first come, first served. Time does not
-//! move while a task is ready. All randomness comes from named streams of the seed.
+//! Order within one instant, which makes it deterministic: first the world's events, in the order
+//! of the requests; then the executor's timers, in the order they were set; then the tasks that
+//! these made ready, first come, first served. Time does not move while a task is ready. All
+//! randomness comes from named streams of the seed.
 
 mod clock;
 pub mod crash;

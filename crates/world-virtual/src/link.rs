@@ -5,9 +5,10 @@
 //!     |  queue    |   transfer    |   delay + jitter + recovery      |
 //! ```
 //!
-//! Messages leave one after the other, each in `bytes / bytes_per_second`. A message that would be on its way out during an
-//! outage waits for its end. A lost packet delays its message, as in TCP, which sends it again. A link knows no connections;
-//! two messages may arrive in the other order, and streams put them right.
+//! Messages leave one after the other, each in `bytes / bytes_per_second`. A message that would be
+//! on its way out during an outage waits for its end. A lost packet delays its message, as in TCP,
+//! which sends it again. A link knows no connections; two messages may arrive in the other order,
+//! and streams put them right.
 //!
 //! Source and simplifications: `docs/models/link.md`.
 
@@ -19,7 +20,8 @@ use brunt_world::random::Stream;
 /// Bytes of a message per packet: Ethernet's 1,500 without the headers of IP and TCP.
 const PACKET_BYTES: u64 = 1460;
 
-/// How long TCP waits, beyond a round trip, before it retransmits a packet. Source: Linux, `TCP_RTO_MIN`.
+/// How long TCP waits, beyond a round trip, before it retransmits a packet. Source: Linux,
+/// `TCP_RTO_MIN`.
 const RETRANSMISSION: Span = Span::millis(200);
 
 /// Properties of a link, the same in both directions.
@@ -58,11 +60,7 @@ pub struct Passage {
 impl Link {
     /// An idle link; jitter and losses are drawn from `stream`.
     pub fn new(options: LinkOptions, stream: Stream) -> Self {
-        Self {
-            options,
-            stream,
-            free_at: Time::ZERO,
-        }
+        Self { options, stream, free_at: Time::ZERO }
     }
 
     /// Sends a message of `bytes` at `now`, after all earlier ones.
@@ -78,10 +76,7 @@ impl Link {
         let leaves = starts + transfer;
         self.free_at = leaves;
         let late = self.jitter() + self.recovery(bytes);
-        Passage {
-            leaves,
-            arrives: leaves + self.options.delay + late,
-        }
+        Passage { leaves, arrives: leaves + self.options.delay + late }
     }
 
     /// Loses all messages that have not left: the next one waits for none.
@@ -152,19 +147,13 @@ mod tests {
         assert_eq!(arrival(&mut link, at(150_000), 1), at(5_200_001));
         assert_eq!(arrival(&mut link, at(900_000), 0), at(5_900_000), "idle");
         let sent = link.send(Time(1_000_000), 1_250);
-        assert_eq!(
-            (sent.leaves, sent.arrives),
-            (Time(1_001_000), Time(6_001_000))
-        );
+        assert_eq!((sent.leaves, sent.arrives), (Time(1_001_000), Time(6_001_000)));
     }
 
     #[test]
     fn a_link_of_infinite_bandwidth_has_no_queue() {
         let delay = Span::micros(50);
-        let mut link = link(LinkOptions {
-            delay,
-            ..LinkOptions::default()
-        });
+        let mut link = link(LinkOptions { delay, ..LinkOptions::default() });
         for _ in 0..3 {
             assert_eq!(arrival(&mut link, Span::ZERO, 1 << 40), delay);
         }
@@ -180,16 +169,8 @@ mod tests {
             ..LinkOptions::default()
         });
         let mut sent = |at, bytes| arrival(&mut link, Span::seconds(at), bytes);
-        assert_eq!(
-            sent(8, 1_000),
-            Span::seconds(10),
-            "sent before, arrives during"
-        );
-        assert_eq!(
-            sent(9, 2_000),
-            Span::seconds(25),
-            "cut off twice, sent at 22"
-        );
+        assert_eq!(sent(8, 1_000), Span::seconds(10), "sent before, arrives during");
+        assert_eq!(sent(9, 2_000), Span::seconds(25), "cut off twice, sent at 22");
         assert_eq!(sent(15, 1_000), Span::seconds(26), "behind the other");
         let out = link.send(second(10), 0);
         assert_eq!(out.leaves, second(25), "in order");
@@ -203,14 +184,8 @@ mod tests {
             ..LinkOptions::default()
         };
         let mut link = link(options);
-        let spans: Vec<_> = (0..1_000)
-            .map(|_| arrival(&mut link, Span::ZERO, 1).0)
-            .collect();
-        assert!(
-            spans
-                .iter()
-                .all(|span| (1_000_000..=1_100_000).contains(span))
-        );
+        let spans: Vec<_> = (0..1_000).map(|_| arrival(&mut link, Span::ZERO, 1).0).collect();
+        assert!(spans.iter().all(|span| (1_000_000..=1_100_000).contains(span)));
         let mean = spans.iter().sum::<u64>().div_euclid(1_000);
         assert!((1_045_000..1_055_000).contains(&mean), "{mean}");
     }

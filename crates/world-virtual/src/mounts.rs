@@ -24,10 +24,7 @@ impl Mounts {
             volumes.iter().all(|volume| volume.device < devices),
             "a volume lies on a device that is not there"
         );
-        let mount = |volume| Mount {
-            volume,
-            used_bytes: 0,
-        };
+        let mount = |volume| Mount { volume, used_bytes: 0 };
         let mut mounts = Self(volumes.into_iter().map(mount).collect());
         for (path, inode) in store.names() {
             let volume = mounts.find(path).expect("every file lies on a volume");

@@ -9,8 +9,8 @@ use crate::events::{Event, Events};
 use crate::front::Front;
 use crate::net::Network;
 
-/// The [`Reactor`] of the virtual world. Parking jumps to the next event or timer, whichever is earlier, and handles everything
-/// that is due then.
+/// The [`Reactor`] of the virtual world. Parking jumps to the next event or timer, whichever is
+/// earlier, and handles everything that is due then.
 pub struct VirtualReactor {
     events: Events,
     front: Rc<Front>,
@@ -19,11 +19,7 @@ pub struct VirtualReactor {
 
 impl VirtualReactor {
     pub(crate) fn new(events: &Events, front: &Rc<Front>, network: &Rc<Network>) -> Self {
-        Self {
-            events: events.clone(),
-            front: Rc::clone(front),
-            network: Rc::clone(network),
-        }
+        Self { events: events.clone(), front: Rc::clone(front), network: Rc::clone(network) }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Replaces the files of a site by a copy that was kept elsewhere, at one instant.
 //!
-//! When another site takes over, its storage holds what was replicated, and its hosts find that. Nothing is read or written for it.
+//! When another site takes over, its storage holds what was replicated, and its hosts find that.
+//! Nothing is read or written for it.
 
 use std::path::{Path, PathBuf};
 
@@ -117,10 +118,7 @@ mod tests {
             let refused = world.disk.submit(write).await.result;
             assert_eq!(refused, Err(IoError::Invalid), "its handle is gone");
             copy.put(Path::new("/a/x/new"), &[1; 512]);
-            assert_eq!(
-                machine.store().get(Path::new("/b/x/new")).unwrap(),
-                [9; 512]
-            );
+            assert_eq!(machine.store().get(Path::new("/b/x/new")).unwrap(), [9; 512]);
         });
     }
 }

@@ -8,10 +8,7 @@ pub(crate) struct Slots<T> {
 
 impl<T> Default for Slots<T> {
     fn default() -> Self {
-        Self {
-            slots: Vec::new(),
-            free: Vec::new(),
-        }
+        Self { slots: Vec::new(), free: Vec::new() }
     }
 }
 

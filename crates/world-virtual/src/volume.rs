@@ -1,9 +1,10 @@
 //! Names, lengths and space of a virtual world.
 //!
-//! Each verb takes the volume's `names_latency` and has its whole effect at the end of it, just before it is answered. So verbs on
-//! one volume take effect in the order of the requests.
+//! Each verb takes the volume's `names_latency` and has its whole effect at the end of it, just
+//! before it is answered. So verbs on one volume take effect in the order of the requests.
 //!
-//! A verb that affects what survives a crash returns its [`Action`] with its answer, for the journal.
+//! A verb that affects what survives a crash returns its [`Action`] with its answer, for the
+//! journal.
 
 use std::path::Path;
 
@@ -55,13 +56,9 @@ impl State {
         }
         let file = self.store.new_file();
         self.store.link(path, file);
-        self.handles
-            .named(file, volume, self.mounts.below(volume, path));
+        self.handles.named(file, volume, self.mounts.below(volume, path));
         let path = path.to_path_buf();
-        renamed(
-            self.handles.open(file, true),
-            NameChange::Create { path, file },
-        )
+        renamed(self.handles.open(file, true), NameChange::Create { path, file })
     }
 
     fn close(&mut self, file: FileId) -> Outcome<()> {
@@ -97,9 +94,7 @@ impl State {
         let file = self.store.find(from).ok_or(VolumeError::NotFound)?;
         let volume = self.volume_of(to)?;
         if volume != self.handles.volume(file) {
-            return Err(VolumeError::Other(
-                "a file cannot be renamed to another volume".into(),
-            ));
+            return Err(VolumeError::Other("a file cannot be renamed to another volume".into()));
         }
         if from == to {
             return unchanged(());
@@ -107,8 +102,7 @@ impl State {
         self.store.unlink(from);
         let replaced = self.store.unlink(to);
         self.store.link(to, file);
-        self.handles
-            .named(file, volume, self.mounts.below(volume, to));
+        self.handles.named(file, volume, self.mounts.below(volume, to));
         if let Some(replaced) = replaced {
             self.unnamed(replaced);
         }
@@ -125,10 +119,7 @@ impl State {
 
     fn list(&self, directory: &Path) -> Vec<String> {
         let names = self.store.list(directory);
-        names
-            .into_iter()
-            .map(|name| name.to_string_lossy().into_owned())
-            .collect()
+        names.into_iter().map(|name| name.to_string_lossy().into_owned()).collect()
     }
 }
 
@@ -211,22 +202,16 @@ impl Volume for Front {
     }
 
     fn length(&self, file: FileId) -> Answer<u64> {
-        self.on_file(Kind::Looks, file, move |state| {
-            unchanged(state.length_of(file)?.1)
-        })
+        self.on_file(Kind::Looks, file, move |state| unchanged(state.length_of(file)?.1))
     }
 
     fn allocate(&self, file: FileId, bytes: u64) -> Answer<()> {
-        self.on_file(Kind::Changes, file, move |state| {
-            state.allocate(file, bytes)
-        })
+        self.on_file(Kind::Changes, file, move |state| state.allocate(file, bytes))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Answer<()> {
         let to = to.to_path_buf();
-        self.on_path(Kind::Changes, from, move |state, from| {
-            state.rename(from, &to)
-        })
+        self.on_path(Kind::Changes, from, move |state, from| state.rename(from, &to))
     }
 
     fn remove(&self, path: &Path) -> Answer<()> {
@@ -234,9 +219,7 @@ impl Volume for Front {
     }
 
     fn list(&self, directory: &Path) -> Answer<Vec<String>> {
-        self.on_path(Kind::Looks, directory, |state, directory| {
-            unchanged(state.list(directory))
-        })
+        self.on_path(Kind::Looks, directory, |state, directory| unchanged(state.list(directory)))
     }
 
     fn sync_directory(&self, directory: &Path) -> Answer<()> {

@@ -36,7 +36,8 @@ use crate::{
 /// A part of the file system with its own space and device.
 #[derive(Clone, Debug)]
 pub struct VirtualVolume {
-    /// Files with this path prefix are on this volume; the longest prefix wins, and the empty one matches every file.
+    /// Files with this path prefix are on this volume; the longest prefix wins, and the empty one
+    /// matches every file.
     pub path: PathBuf,
     /// Space for files, in bytes.
     pub bytes: u64,
@@ -49,12 +50,7 @@ pub struct VirtualVolume {
 impl VirtualVolume {
     /// 1 TiB for every path, on the first device; names take 50 µs.
     pub fn everything() -> Self {
-        Self {
-            path: PathBuf::new(),
-            bytes: 1 << 40,
-            names_latency: Span::micros(50),
-            device: 0,
-        }
+        Self { path: PathBuf::new(), bytes: 1 << 40, names_latency: Span::micros(50), device: 0 }
     }
 }
 
@@ -162,17 +158,8 @@ impl VirtualWorld {
             random,
         };
         let executor = Executor::new(&tasks, VirtualReactor::new(&events, &front, &network));
-        let machine = Machine {
-            front,
-            clock,
-            events,
-            network,
-        };
-        Self {
-            world,
-            executor,
-            machine,
-        }
+        let machine = Machine { front, clock, events, network };
+        Self { world, executor, machine }
     }
 }
 
@@ -191,12 +178,14 @@ impl Machine {
         self.front.state.borrow().store.fork()
     }
 
-    /// A hash of everything that happened so far: requests, events and every move of the clock. Equal for equal runs.
+    /// A hash of everything that happened so far: requests, events and every move of the clock.
+    /// Equal for equal runs.
     pub fn digest(&self) -> Digest {
         self.events.digest()
     }
 
-    /// Digests of the completed requests of each volume, in the order of [`VirtualOptions::volumes`].
+    /// Digests of the completed requests of each volume, in the order of
+    /// [`VirtualOptions::volumes`].
     pub fn requests(&self) -> Vec<RequestDigest> {
         self.front.state.borrow().requests.clone()
     }
@@ -223,8 +212,9 @@ impl Machine {
 
     /// Starts a journal; the files as they are now count as durable.
     ///
-    /// The journal assumes that writes land when they complete. With [`Landing::Torn`], two concurrent writes to the same bytes
-    /// leave a mix in the files, but the later one in crash images.
+    /// The journal assumes that writes land when they complete. With [`Landing::Torn`], two
+    /// concurrent writes to the same bytes leave a mix in the files, but the later one in crash
+    /// images.
     ///
     /// # Panics
     /// When something is in flight: only half of it would be in the journal.
@@ -250,8 +240,8 @@ impl Machine {
         self.events.call(device, Some(self.events.now()));
     }
 
-    /// Replaces all files below `path` by those that `content` has below `from`, in no time. Handles to the former files become
-    /// invalid.
+    /// Replaces all files below `path` by those that `content` has below `from`, in no time.
+    /// Handles to the former files become invalid.
     ///
     /// # Panics
     /// When an I/O on a former file is in flight, or when `content` does not fit.

@@ -1,4 +1,5 @@
-//! The result of a request that is no disk I/O: a one-shot future, [`Answer`], fulfilled by the world through [`Answering`].
+//! The result of a request that is no disk I/O: a one-shot future, [`Answer`], fulfilled by the
+//! world through [`Answering`].
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -28,21 +29,9 @@ pub struct Answering<T, E = VolumeError> {
 
 /// An answer to wait for, and the end that gives it.
 pub fn answer<T, E>(tasks: &Tasks) -> (Answering<T, E>, Answer<T, E>) {
-    let shared = Rc::new(RefCell::new(Shared {
-        value: None,
-        waiter: None,
-    }));
-    let answering = Answering {
-        shared: Rc::clone(&shared),
-        tasks: tasks.clone(),
-    };
-    (
-        answering,
-        Answer {
-            shared,
-            tasks: tasks.clone(),
-        },
-    )
+    let shared = Rc::new(RefCell::new(Shared { value: None, waiter: None }));
+    let answering = Answering { shared: Rc::clone(&shared), tasks: tasks.clone() };
+    (answering, Answer { shared, tasks: tasks.clone() })
 }
 
 impl<T, E> Answering<T, E> {

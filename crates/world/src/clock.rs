@@ -14,9 +14,10 @@ pub trait Clock {
     /// The current time. Reading it does not advance it.
     fn now(&self) -> Time;
 
-    /// Charges for `cpu` of computing. In a virtual world it occupies a modelled core for that long; otherwise a session whose
-    /// pages are all cached would never let time pass. In the real world the time has passed by itself, and a long-running task
-    /// yields here so that completions are reaped.
+    /// Charges for `cpu` of computing. In a virtual world it occupies a modelled core for that
+    /// long; otherwise a session whose pages are all cached would never let time pass. In the real
+    /// world the time has passed by itself, and a long-running task yields here so that completions
+    /// are reaped.
     fn spend(&self, cpu: Span) -> Spend;
 
     /// How long the machine has been suspended so far, which does not advance [`Self::now`].
@@ -37,12 +38,7 @@ pub struct Sleep {
 impl Sleep {
     /// Waits until `until` on `clock`, woken by `tasks`.
     pub fn new(tasks: &Tasks, clock: Rc<dyn Clock>, until: Time) -> Self {
-        Self {
-            tasks: tasks.clone(),
-            clock,
-            until,
-            registered: false,
-        }
+        Self { tasks: tasks.clone(), clock, until, registered: false }
     }
 }
 

@@ -1,7 +1,9 @@
-//! The suite that every implementation of the seam must pass: files, memory, crash images and arrays.
+//! The suite that every implementation of the seam must pass: files, memory, crash images and
+//! arrays.
 //!
-//! The suite gets a world with an existing directory that accepts new files, and leaves its files there. It checks only the
-//! contracts, not latencies. Crash survival is not checked here: that needs a world that can crash.
+//! The suite gets a world with an existing directory that accepts new files, and leaves its files
+//! there. It checks only the contracts, not latencies. Crash survival is not checked here: that
+//! needs a world that can crash.
 //!
 //! ```text
 //!    for check in conformance::checks() { executor.block_on(check.start(&world, directory)) }
@@ -38,7 +40,8 @@ pub struct Check {
 }
 
 impl Check {
-    /// The check as a future, for the executor of `world`. Its files are in `directory`, with the check's name as prefix.
+    /// The check as a future, for the executor of `world`. Its files are in `directory`, with the
+    /// check's name as prefix.
     pub fn start(&self, world: &World, directory: &Path) -> impl Future<Output = ()> + 'static {
         (self.start)(Probe {
             world: world.clone(),
@@ -90,11 +93,7 @@ impl Judge {
 
     #[track_caller]
     fn equal<T: PartialEq + std::fmt::Debug>(&self, got: T, expected: T, what: &str) {
-        assert!(
-            got == expected,
-            "{}: {what}: got {got:?}, expected {expected:?}",
-            self.check
-        );
+        assert!(got == expected, "{}: {what}: got {got:?}, expected {expected:?}", self.check);
     }
 
     /// The value of a result that must not be an error.
@@ -103,7 +102,8 @@ impl Judge {
         result.unwrap_or_else(|error| panic!("{}: {what} failed: {error}", self.check))
     }
 
-    /// Retries `condition`, less and less often, until it holds; gives up after sixteen seconds of the time of `world`.
+    /// Retries `condition`, less and less often, until it holds; gives up after sixteen seconds of
+    /// the time of `world`.
     async fn eventually(
         &self,
         world: &World,

@@ -1,8 +1,9 @@
 //! I/O on files: one verb and one contract.
 //!
-//! [`Disk::submit`] takes an [`Io`] and returns a [`Ticket`], an unboxed future. The front handle is `dyn Disk`, one virtual call
-//! for each I/O; nothing below it is a future. I/O cannot be cancelled: dropping a ticket detaches it. Its frames return to their
-//! pool at completion, so a hung I/O does not have to be waited for.
+//! [`Disk::submit`] takes an [`Io`] and returns a [`Ticket`], an unboxed future. The front handle
+//! is `dyn Disk`, one virtual call for each I/O; nothing below it is a future. I/O cannot be
+//! cancelled: dropping a ticket detaches it. Its frames return to their pool at completion, so a
+//! hung I/O does not have to be waited for.
 
 use std::rc::Rc;
 
@@ -12,17 +13,19 @@ use crate::{FileId, Frame, Ticket};
 
 /// Performs I/O on files.
 ///
-/// **Durability contract.** An [`Op::WriteThrough`] that completed survives a crash. So does every write to a file that completed
-/// before an [`Op::Sync`] of that file was *submitted*, once that sync has completed. Of all other writes any subset may survive,
-/// in any order, torn at sector size. Directory operations likewise: they are durable once a [`crate::Volume::sync_directory`] that
-/// was requested after their completion has completed.
+/// **Durability contract.** An [`Op::WriteThrough`] that completed survives a crash. So does every
+/// write to a file that completed before an [`Op::Sync`] of that file was *submitted*, once that
+/// sync has completed. Of all other writes any subset may survive, in any order, torn at sector
+/// size. Directory operations likewise: they are durable once a [`crate::Volume::sync_directory`]
+/// that was requested after their completion has completed.
 ///
 /// Two I/Os in flight over the same bytes have no order between them.
 pub trait Disk {
     /// Submits `io`. It may be queued; it has not necessarily begun when this returns.
     ///
-    /// Offsets and lengths of `Read`, `Write` and `WriteThrough` are multiples of 512 bytes. A read past the end of
-    /// the file completes with [`IoError::PastEnd`]; a write there extends the file.
+    /// Offsets and lengths of `Read`, `Write` and `WriteThrough` are multiples of 512 bytes. A read
+    /// past the end of the file completes with [`IoError::PastEnd`]; a write there extends the
+    /// file.
     fn submit(&self, io: Io) -> Ticket;
 }
 
@@ -37,7 +40,8 @@ pub enum Op {
     WriteThrough,
     /// Makes completed writes of the file durable. No segments.
     Sync,
-    /// Tells the device that the range `offset .. offset + ghost length` is not needed. Its content becomes undefined.
+    /// Tells the device that the range `offset .. offset + ghost length` is not needed. Its content
+    /// becomes undefined.
     Trim,
 }
 
@@ -87,7 +91,8 @@ impl Class {
 pub enum Segment {
     /// A whole frame to read into. It comes back filled with the completion.
     Fill(Frame),
-    /// `length` bytes from `start` of a frame to write from. The frame may be read meanwhile, but not changed.
+    /// `length` bytes from `start` of a frame to write from. The frame may be read meanwhile, but
+    /// not changed.
     Drain {
         /// The memory.
         frame: Rc<Frame>,
@@ -103,11 +108,7 @@ pub enum Segment {
 impl Segment {
     /// A segment that writes a whole frame.
     pub fn whole(frame: &Rc<Frame>) -> Self {
-        Self::Drain {
-            frame: Rc::clone(frame),
-            start: 0,
-            length: frame.len(),
-        }
+        Self::Drain { frame: Rc::clone(frame), start: 0, length: frame.len() }
     }
 
     /// Bytes in the segment.
@@ -122,11 +123,7 @@ impl Segment {
     /// The bytes to write; empty for the other kinds.
     pub fn drained(&self) -> &[u8] {
         match self {
-            Self::Drain {
-                frame,
-                start,
-                length,
-            } => &frame[*start..*start + *length],
+            Self::Drain { frame, start, length } => &frame[*start..*start + *length],
             Self::Fill(_) | Self::Ghost(_) => &[],
         }
     }
@@ -155,32 +152,17 @@ pub struct Io {
 impl Io {
     /// A read into `frame`.
     pub fn read(class: Class, file: FileId, offset: u64, frame: Frame) -> Self {
-        Self::new(
-            class,
-            Op::Read,
-            file,
-            offset,
-            SmallVec::from_buf([Segment::Fill(frame)]),
-        )
+        Self::new(class, Op::Read, file, offset, SmallVec::from_buf([Segment::Fill(frame)]))
     }
 
     /// A write of the whole `frame`.
     pub fn write(class: Class, file: FileId, offset: u64, frame: &Rc<Frame>) -> Self {
-        Self::new(
-            class,
-            Op::Write,
-            file,
-            offset,
-            SmallVec::from_buf([Segment::whole(frame)]),
-        )
+        Self::new(class, Op::Write, file, offset, SmallVec::from_buf([Segment::whole(frame)]))
     }
 
     /// A durable write of the whole `frame`.
     pub fn write_through(class: Class, file: FileId, offset: u64, frame: &Rc<Frame>) -> Self {
-        Self {
-            op: Op::WriteThrough,
-            ..Self::write(class, file, offset, frame)
-        }
+        Self { op: Op::WriteThrough, ..Self::write(class, file, offset, frame) }
     }
 
     /// A sync.
@@ -190,14 +172,7 @@ impl Io {
 
     /// A request with the given parts.
     pub fn new(class: Class, op: Op, file: FileId, offset: u64, segments: Segments) -> Self {
-        Self {
-            op,
-            file,
-            offset,
-            segments,
-            class,
-            tag: 0,
-        }
+        Self { op, file, offset, segments, class, tag: 0 }
     }
 
     /// Bytes moved.
@@ -210,12 +185,12 @@ impl Io {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IoError {
-    /// The device could not do it. The bytes of a failed write are undefined. After a failed sync any write since the last good one
-    /// may be lost, and a repeated sync does not bring it back.
+    /// The device could not do it. The bytes of a failed write are undefined. After a failed sync
+    /// any write since the last good one may be lost, and a repeated sync does not bring it back.
     #[error("input/output error")]
     Device,
-    /// The device reports that it cannot return the stored data: a bad spot of the medium, or protection information that does not
-    /// match.
+    /// The device reports that it cannot return the stored data: a bad spot of the medium, or
+    /// protection information that does not match.
     #[error("the medium cannot be read")]
     Medium,
     /// The volume is full. Nothing was written past the failing point.

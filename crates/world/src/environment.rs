@@ -1,6 +1,8 @@
-//! What the environment refuses: limits of the machine it runs on, set by people, and no faults of the storage.
+//! What the environment refuses: limits of the machine it runs on, set by people, and no faults of
+//! the storage.
 //!
-//! A test that meets one has no answer, whatever it has measured before. The pages whose writes were refused are no corruption.
+//! A test that meets one has no answer, whatever it has measured before. The pages whose writes
+//! were refused are no corruption.
 
 use std::fmt;
 

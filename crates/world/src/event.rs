@@ -7,10 +7,11 @@
 //!                condition again              and waits on behind the others
 //! ```
 //!
-//! Most tasks that wait for a page are woken by other pages. Polling such a task walks down through all its futures, only to find
-//! that nothing has changed. So a task that knows what must happen first supplies a [`Sign`], and the executor checks that instead.
-//! It does so when it would have polled the task, not when the event happens: this keeps the order of all tasks exactly the same as
-//! without signs.
+//! Most tasks that wait for a page are woken by other pages. Polling such a task walks down through
+//! all its futures, only to find that nothing has changed. So a task that knows what must happen
+//! first supplies a [`Sign`], and the executor checks that instead. It does so when it would have
+//! polled the task, not when the event happens: this keeps the order of all tasks exactly the same
+//! as without signs.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -25,7 +26,8 @@ use crate::{TaskId, Tasks};
 pub struct Sign(Rc<Cell<bool>>);
 
 impl Sign {
-    /// Makes the condition worth trying. A task that waits for the sign tries at the next occurrence of its [`Event`].
+    /// Makes the condition worth trying. A task that waits for the sign tries at the next
+    /// occurrence of its [`Event`].
     pub fn show(&self) {
         self.0.set(true);
     }
@@ -104,7 +106,8 @@ impl Event {
         }))
     }
 
-    /// Signals an occurrence: every waiting task tries its condition again, first come first served.
+    /// Signals an occurrence: every waiting task tries its condition again, first come first
+    /// served.
     pub fn notify(&self) {
         self.0.round.set(self.0.round.get() + 1);
         for ready in self.0.waiting.borrow_mut().drain(..) {
@@ -121,12 +124,10 @@ impl Event {
         self.wait_until(condition).await
     }
 
-    /// Waits until `condition` breaks with a value. It is tried now, and again each time the [`Until`] it returned has happened.
+    /// Waits until `condition` breaks with a value. It is tried now, and again each time the
+    /// [`Until`] it returned has happened.
     pub async fn wait_until<T>(&self, mut condition: impl FnMut() -> ControlFlow<T, Until>) -> T {
-        let mut place = Place {
-            event: &self.0,
-            taken: Taken::No,
-        };
+        let mut place = Place { event: &self.0, taken: Taken::No };
         poll_fn(|_| match condition() {
             ControlFlow::Break(value) => Poll::Ready(value),
             ControlFlow::Continue(until) => {
@@ -270,8 +271,8 @@ mod tests {
         });
     }
 
-    /// Readers of a few pages that come and go, each with a sign when `signed`: in which order they went on, and how often a
-    /// condition was tried.
+    /// Readers of a few pages that come and go, each with a sign when `signed`: in which order they
+    /// went on, and how often a condition was tried.
     fn readers(seed: u64, signed: bool) -> (Vec<(u64, u64)>, u64) {
         let (order, tries) = (Rc::new(RefCell::new(Vec::new())), Rc::new(Cell::new(0)));
         let (went_on, tried) = (Rc::clone(&order), Rc::clone(&tries));

@@ -1,8 +1,9 @@
 //! An executor: one thread, one ready queue, one heap of timers, and a reactor underneath.
 //!
-//! The loop is the same in both worlds. It polls one ready task, then lets the [`Reactor`] submit requests and reap completions.
-//! This way completions are stamped before continuations run, and the device never idles behind a long ready queue (draining the
-//! queue first costs about a fifth of the I/O rate). When nothing is ready, it parks until a completion or the next timer. In the
+//! The loop is the same in both worlds. It polls one ready task, then lets the [`Reactor`] submit
+//! requests and reap completions. This way completions are stamped before continuations run, and
+//! the device never idles behind a long ready queue (draining the queue first costs about a fifth
+//! of the I/O rate). When nothing is ready, it parks until a completion or the next timer. In the
 //! virtual world "park" moves the clock.
 //!
 //! Events at equal times run in the order of the requests: timers carry a counter.
@@ -56,13 +57,11 @@ impl Tasks {
     /// # Panics
     /// Outside a poll.
     pub fn current(&self) -> TaskId {
-        self.0
-            .current
-            .get()
-            .expect("a future of this world is polled by its executor")
+        self.0.current.get().expect("a future of this world is polled by its executor")
     }
 
-    /// Puts `task` at the end of the ready queue. Waking a task that is ready or has ended is harmless.
+    /// Puts `task` at the end of the ready queue. Waking a task that is ready or has ended is
+    /// harmless.
     pub fn wake(&self, task: TaskId) {
         self.make_ready(Ready::Task(task));
     }
@@ -93,23 +92,18 @@ pub struct Spawner {
 impl Spawner {
     /// Starts tasks on the executor of `tasks`.
     pub fn new(tasks: &Tasks) -> Self {
-        Self {
-            tasks: tasks.clone(),
-            group: None,
-        }
+        Self { tasks: tasks.clone(), group: None }
     }
 
     /// A spawner whose tasks form a group that [`Self::end_group`] can end.
     #[must_use]
     pub fn group(&self) -> Self {
-        Self {
-            tasks: self.tasks.clone(),
-            group: Some(Rc::default()),
-        }
+        Self { tasks: self.tasks.clone(), group: Some(Rc::default()) }
     }
 
-    /// Ends every task of this group: their futures are dropped, whatever they wait for. A task of the
-    /// group that calls this ends at its next wait. Tasks that the group spawns afterwards never begin.
+    /// Ends every task of this group: their futures are dropped, whatever they wait for. A task of
+    /// the group that calls this ends at its next wait. Tasks that the group spawns afterwards
+    /// never begin.
     ///
     /// A task that waits for the output of such a [`Task`] waits forever.
     ///
@@ -132,10 +126,7 @@ impl Spawner {
     ///
     /// The returned [`Task`] yields its output. Dropping it detaches the task.
     pub fn spawn<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> Task<T> {
-        let shared = Rc::new(Shared {
-            output: RefCell::new(None),
-            waiter: Cell::new(None),
-        });
+        let shared = Rc::new(Shared { output: RefCell::new(None), waiter: Cell::new(None) });
         let (tasks, result) = (self.tasks.clone(), Rc::clone(&shared));
         let future = Box::pin(async move {
             let output = future.await;
@@ -144,14 +135,12 @@ impl Spawner {
                 tasks.wake(task);
             }
         });
-        self.tasks.0.asked.borrow_mut().push(Asked::Start(Running {
-            future,
-            group: self.group.clone(),
-        }));
-        Task {
-            shared,
-            tasks: self.tasks.clone(),
-        }
+        self.tasks
+            .0
+            .asked
+            .borrow_mut()
+            .push(Asked::Start(Running { future, group: self.group.clone() }));
+        Task { shared, tasks: self.tasks.clone() }
     }
 }
 
@@ -243,7 +232,8 @@ impl<R: Reactor> Executor<R> {
         }
     }
 
-    /// Runs until `root` ends. Other tasks keep their state: a later call continues them, and dropping the executor drops them.
+    /// Runs until `root` ends. Other tasks keep their state: a later call continues them, and
+    /// dropping the executor drops them.
     ///
     /// # Panics
     /// When nothing can ever become ready while `root` waits: a deadlock is a bug of ours.
@@ -255,11 +245,7 @@ impl<R: Reactor> Executor<R> {
             let Some(ready) = next else {
                 let timer = self.tasks.0.timers.borrow().next_at();
                 let parked = self.reactor.park(timer);
-                assert_eq!(
-                    parked,
-                    Parked::Again,
-                    "every task waits and nothing is in flight"
-                );
+                assert_eq!(parked, Parked::Again, "every task waits and nothing is in flight");
                 self.fire();
                 continue;
             };
@@ -270,7 +256,8 @@ impl<R: Reactor> Executor<R> {
             if let Some(output) = root.take() {
                 return output;
             }
-            // In the real world time passes by itself, and a ready queue that never empties must not delay timers.
+            // In the real world time passes by itself, and a ready queue that never empties must
+            // not delay timers.
             if self.reactor.now() > self.fired_at {
                 self.fire();
             }
@@ -301,11 +288,7 @@ impl<R: Reactor> Executor<R> {
     }
 
     fn start(&mut self, running: Running) {
-        if running
-            .group
-            .as_ref()
-            .is_some_and(|group| group.has_ended.get())
-        {
+        if running.group.as_ref().is_some_and(|group| group.has_ended.get()) {
             return;
         }
         let slot = match self.free.pop() {
@@ -314,10 +297,7 @@ impl<R: Reactor> Executor<R> {
                 slot
             }
             None => {
-                self.slots.push(Slot {
-                    turn: 0,
-                    running: Some(running),
-                });
+                self.slots.push(Slot { turn: 0, running: Some(running) });
                 u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 tasks")
             }
         };

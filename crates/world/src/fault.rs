@@ -5,13 +5,15 @@
 //!                 |  plan: [which files] [which bytes] [which requests] -> [which fault]
 //! ```
 //!
-//! A fault affects only the bytes of its place: of a write of forty pages, only the page to be lost is lost. So a write becomes
-//! several requests below. It completes when all of them have, with the first error.
+//! A fault affects only the bytes of its place: of a write of forty pages, only the page to be lost
+//! is lost. So a write becomes several requests below. It completes when all of them have, with the
+//! first error.
 //!
-//! Everything is deterministic: a fault counts the requests that touch its place. Faults do not change latencies, except
-//! [`FaultKind::Slow`] and [`FaultKind::Stuck`].
+//! Everything is deterministic: a fault counts the requests that touch its place. Faults do not
+//! change latencies, except [`FaultKind::Slow`] and [`FaultKind::Stuck`].
 //!
-//! * `kind`: which fault, and where; `armed`: when; `disk`: how requests are changed; `slice`: parts of requests.
+//! * `kind`: which fault, and where; `armed`: when; `disk`: how requests are changed; `slice`:
+//!   parts of requests.
 
 mod armed;
 mod disk;
@@ -73,13 +75,12 @@ impl Struck {
         armed.iter().map(|armed| armed.struck).collect()
     }
 
-    /// What a stale read of fault `number` would return: the files of its place, with their content before the last write.
+    /// What a stale read of fault `number` would return: the files of its place, with their content
+    /// before the last write.
     pub fn former(&self, number: usize) -> Vec<(PathBuf, Vec<u8>)> {
         let (armed, paths) = (self.0.armed.borrow(), self.0.paths.borrow());
         let former = armed[number].former.iter();
-        former
-            .filter_map(|(file, bytes)| Some((paths.get(file)?.clone(), bytes.clone())))
-            .collect()
+        former.filter_map(|(file, bytes)| Some((paths.get(file)?.clone(), bytes.clone()))).collect()
     }
 
     /// Holds back all faults until [`Self::release`]: requests pass and are not counted.
@@ -98,8 +99,8 @@ impl Struck {
     }
 }
 
-/// `world` with the faults of `plan`; the first that touches a request strikes. Files that were opened before are not known by name
-/// and have no faults.
+/// `world` with the faults of `plan`; the first that touches a request strikes. Files that were
+/// opened before are not known by name and have no faults.
 pub fn faulty(world: &World, plan: Vec<Fault>) -> (World, Struck) {
     let shared = Rc::new(Shared {
         inner: world.clone(),

@@ -1,14 +1,16 @@
 //! The memory for I/O.
 //!
-//! A [`Frame`] is an owned, 4 KiB-aligned piece of a slab. Slabs are 64 MiB and come from the real world (with huge pages and one
-//! registered buffer each). They are never given back: a dropped frame goes to its pool's free list and is handed
-//! out again. The kernel may still write into a frame whose ticket was dropped. Memory that never moves and never goes away makes
-//! dropping safe, and lets this file do without `unsafe`.
+//! A [`Frame`] is an owned, 4 KiB-aligned piece of a slab. Slabs are 64 MiB and come from the real
+//! world (with huge pages and one registered buffer each). They are never given back: a dropped
+//! frame goes to its pool's free list and is handed out again. The kernel may still write into a
+//! frame whose ticket was dropped. Memory that never moves and never goes away makes dropping safe,
+//! and lets this file do without `unsafe`.
 //!
-//! Virtual worlds have no kernel. Their frames are allocated one by one and go with their pool, because a sweep makes thousands of worlds.
+//! Virtual worlds have no kernel. Their frames are allocated one by one and go with their pool,
+//! because a sweep makes thousands of worlds.
 //!
-//! A page being written is shared (`Rc<Frame>`): code that wants to change it meanwhile is not the sole owner and changes a copy.
-//! So a page in flight is copied, not waited for.
+//! A page being written is shared (`Rc<Frame>`): code that wants to change it meanwhile is not the
+//! sole owner and changes a copy. So a page in flight is copied, not waited for.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -16,7 +18,8 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
-/// Bytes in a slab. 4 KiB frames registered one by one cost 1-2 µs per I/O at depth; slabs cost nothing.
+/// Bytes in a slab. 4 KiB frames registered one by one cost 1-2 µs per I/O at depth; slabs cost
+/// nothing.
 pub const SLAB_BYTES: usize = 64 << 20;
 
 /// Frames are aligned to this, and their lengths are multiples of it.
@@ -24,7 +27,8 @@ const ALIGNMENT: usize = 4096;
 
 /// Where slabs come from.
 pub trait SlabSource {
-    /// A zeroed slab of `bytes` (a multiple of 4,096), aligned to 4,096 or better, that lives as long as the program.
+    /// A zeroed slab of `bytes` (a multiple of 4,096), aligned to 4,096 or better, that lives as
+    /// long as the program.
     fn slab(&self, bytes: usize) -> &'static mut [u8];
 }
 
@@ -94,24 +98,19 @@ impl Frames {
         })))
     }
 
-    /// A frame of `length` bytes, a multiple of 4,096 up to the slab size. Its content is undefined.
+    /// A frame of `length` bytes, a multiple of 4,096 up to the slab size. Its content is
+    /// undefined.
     ///
     /// # Panics
     /// When `length` is zero, not a multiple of 4,096 or larger than a slab.
     pub fn take(&self, length: usize) -> Frame {
         let mut pool = self.0.borrow_mut();
-        assert!(
-            length > 0 && length.is_multiple_of(ALIGNMENT),
-            "frame of {length} bytes"
-        );
+        assert!(length > 0 && length.is_multiple_of(ALIGNMENT), "frame of {length} bytes");
         let chunk = match pool.free.get_mut(&length).and_then(Vec::pop) {
             Some(chunk) => chunk,
             None => pool.carve(length),
         };
-        Frame {
-            chunk,
-            home: Rc::clone(&self.0),
-        }
+        Frame { chunk, home: Rc::clone(&self.0) }
     }
 
     /// A frame of `length` bytes, all zero.
@@ -129,10 +128,7 @@ impl Pool {
             "frame of {length} bytes in slabs of {}",
             self.slab_bytes
         );
-        let fresh = FramePlace {
-            slab: self.slabs,
-            offset: 0,
-        };
+        let fresh = FramePlace { slab: self.slabs, offset: 0 };
         let Some(source) = &self.source else {
             self.slabs += 1;
             let blocks = length.div_ceil(ALIGNMENT);
@@ -148,24 +144,15 @@ impl Pool {
                 std::mem::replace(&mut self.rest, (source.slab(self.slab_bytes), fresh));
             if !left.is_empty() {
                 let same = self.free.entry(left.len()).or_default();
-                same.push(Chunk {
-                    memory: Memory::OfSlab(left),
-                    place,
-                });
+                same.push(Chunk { memory: Memory::OfSlab(left), place });
             }
         }
         let place = self.rest.1;
         let (bytes, rest) = std::mem::take(&mut self.rest.0).split_at_mut(length);
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "offsets are below the slab size"
-        )]
+        #[expect(clippy::cast_possible_truncation, reason = "offsets are below the slab size")]
         let offset = place.offset + length as u32;
         self.rest = (rest, FramePlace { offset, ..place });
-        Chunk {
-            memory: Memory::OfSlab(bytes),
-            place,
-        }
+        Chunk { memory: Memory::OfSlab(bytes), place }
     }
 }
 
@@ -204,10 +191,8 @@ impl DerefMut for Frame {
 impl Drop for Frame {
     fn drop(&mut self) {
         let length = self.len();
-        let chunk = Chunk {
-            memory: std::mem::take(&mut self.chunk.memory),
-            place: self.chunk.place,
-        };
+        let chunk =
+            Chunk { memory: std::mem::take(&mut self.chunk.memory), place: self.chunk.place };
         let mut pool = self.home.borrow_mut();
         pool.free.entry(length).or_default().push(chunk);
     }

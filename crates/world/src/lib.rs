@@ -1,9 +1,10 @@
 //! The seam between the engine and the world it runs in.
 //!
-//! The engine, the sessions, the arrays and the links are written once against this interface, and run in two worlds: a *real* one
-//! (`world-real`: io_uring, files, the machine's clock) and a *virtual* one (`world-virtual`: an event queue and integer
-//! nanoseconds). Nothing is global: a [`World`] is passed to constructors. Code without its handles cannot touch a disk, read a
-//! clock or draw a random number.
+//! The engine, the sessions, the arrays and the links are written once against this interface, and
+//! run in two worlds: a *real* one (`world-real`: io_uring, files, the machine's clock) and a
+//! *virtual* one (`world-virtual`: an event queue and integer nanoseconds). Nothing is global: a
+//! [`World`] is passed to constructors. Code without its handles cannot touch a disk, read a clock
+//! or draw a random number.
 //!
 //! ```text
 //!    engine, sessions, recovery ...            futures, run by one Executor
@@ -23,9 +24,10 @@
 //! * [`schedule`]: scheduled events.
 //! * [`fault`]: a plan of faults around any disk.
 //!
-//! Invariant: wakers are not used. Every future that waits asks the executor for the running task ([`Tasks::current`]), which is
-//! later resumed with [`Tasks::wake`]. So a wake-up costs one push and no atomics. A combinator that substitutes wakers must
-//! therefore poll all its children whenever it is polled.
+//! Invariant: wakers are not used. Every future that waits asks the executor for the running task
+//! ([`Tasks::current`]), which is later resumed with [`Tasks::wake`]. So a wake-up costs one push
+//! and no atomics. A combinator that substitutes wakers must therefore poll all its children
+//! whenever it is polled.
 
 mod answer;
 pub mod clock;

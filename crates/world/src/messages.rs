@@ -4,10 +4,12 @@
 //!   length, 4 bytes | CRC-32 of the content, 4 bytes | content        numbers are little-endian
 //! ```
 //!
-//! Before the first message, the side that connects may have to show a [`Token`]: whoever else finds the port is not let in.
+//! Before the first message, the side that connects may have to show a [`Token`]: whoever else
+//! finds the port is not let in.
 //!
-//! A connection ends between two messages or inside one; only the first is an orderly end. Nothing that arrives is trusted: a
-//! message that is longer than the receiver allows is refused before memory is taken for it.
+//! A connection ends between two messages or inside one; only the first is an orderly end. Nothing
+//! that arrives is trusted: a message that is longer than the receiver allows is refused before
+//! memory is taken for it.
 
 use std::fmt;
 use std::rc::Rc;
@@ -43,7 +45,8 @@ impl Token {
         world.net.write(connection, self.0.to_vec()).await
     }
 
-    /// Whether the side that connected shows it, within [`PATIENCE`]. If not, the connection is closed.
+    /// Whether the side that connected shows it, within [`PATIENCE`]. If not, the connection is
+    /// closed.
     pub async fn is_shown(self, world: &World, connection: SocketId) -> bool {
         let reading = async {
             let mut shown = Vec::with_capacity(self.0.len());
@@ -55,10 +58,7 @@ impl Token {
                 }
             }
             // Every byte is compared, so that the time says nothing.
-            let differ = shown
-                .iter()
-                .zip(self.0)
-                .fold(0, |sum, (a, b)| sum | (a ^ b));
+            let differ = shown.iter().zip(self.0).fold(0, |sum, (a, b)| sum | (a ^ b));
             differ == 0
         };
         let is_shown = world.within(PATIENCE, reading).await == Some(true);
@@ -114,18 +114,9 @@ pub enum MessageError {
 /// Both ends of messages over `connection`; a message received may have `longest` bytes.
 pub fn messages(world: &World, connection: SocketId, longest: usize) -> (Sender, Receiver) {
     let net = Rc::clone(&world.net);
-    let sender = Sender {
-        net: Rc::clone(&net),
-        connection,
-        turn: Limit::new(world.spawner.tasks(), 1),
-    };
-    let receiver = Receiver {
-        net,
-        connection,
-        longest,
-        arrived: Vec::new(),
-        taken: 0,
-    };
+    let sender =
+        Sender { net: Rc::clone(&net), connection, turn: Limit::new(world.spawner.tasks(), 1) };
+    let receiver = Receiver { net, connection, longest, arrived: Vec::new(), taken: 0 };
     (sender, receiver)
 }
 
@@ -174,10 +165,7 @@ impl Receiver {
         let end = usize::try_from(length).ok();
         let end = end.filter(|length| *length <= self.longest);
         let end = HEADER
-            + end.ok_or(MessageError::TooLong {
-                length: length.into(),
-                longest: self.longest,
-            })?;
+            + end.ok_or(MessageError::TooLong { length: length.into(), longest: self.longest })?;
         self.arrive(end).await?;
         let content = self.arrived[self.taken..][HEADER..end].to_vec();
         self.taken += end;
@@ -187,7 +175,8 @@ impl Receiver {
         }
     }
 
-    /// Reads until `bytes` have arrived that are not taken; `false` when the other side has finished before the first of them.
+    /// Reads until `bytes` have arrived that are not taken; `false` when the other side has
+    /// finished before the first of them.
     async fn arrive(&mut self, bytes: usize) -> Result<bool, MessageError> {
         while self.arrived.len() - self.taken < bytes {
             self.arrived.drain(..self.taken);

@@ -1,8 +1,9 @@
 //! Random numbers: named streams of one seed.
 //!
-//! Each entity draws from its own stream ("session/7", "drive/3/failures"), so adding an entity does not change what the others
-//! draw. A stream is xoshiro256++ started from SplitMix64 of the seed and an FNV-1a hash of the name. Both are fixed forever,
-//! because reports quote seeds. Distributions use `libm`, never the platform's floating-point library, so that equal seeds give
+//! Each entity draws from its own stream ("session/7", "drive/3/failures"), so adding an entity
+//! does not change what the others draw. A stream is xoshiro256++ started from SplitMix64 of the
+//! seed and an FNV-1a hash of the name. Both are fixed forever, because reports quote seeds.
+//! Distributions use `libm`, never the platform's floating-point library, so that equal seeds give
 //! equal bytes everywhere.
 
 use brunt_units::Span;
@@ -35,12 +36,11 @@ impl Streams {
         Stream(Xoshiro256PlusPlus::from_rng(&mut mix))
     }
 
-    /// The streams of a part: `part("session/7").named("keys")` differs from the streams of every other name.
+    /// The streams of a part: `part("session/7").named("keys")` differs from the streams of every
+    /// other name.
     #[must_use]
     pub fn part(self, name: &str) -> Self {
-        Self {
-            seed: self.named(name).bits(),
-        }
+        Self { seed: self.named(name).bits() }
     }
 }
 
@@ -103,11 +103,7 @@ mod tests {
         let mut stream = Streams::new(1).named("session/0");
         let drawn = [stream.bits(), stream.bits(), stream.bits()];
         // Not from a reference: what this code drew when its seeds were first quoted.
-        let fixed = [
-            4688935780412383976,
-            17518075688879026887,
-            17966351479247982402,
-        ];
+        let fixed = [4688935780412383976, 17518075688879026887, 17966351479247982402];
         assert_eq!(drawn, fixed);
         assert_ne!(Streams::new(1).named("session/1").bits(), drawn[0]);
         assert_ne!(Streams::new(2).named("session/0").bits(), drawn[0]);

@@ -1,7 +1,7 @@
 //! Scheduled events, in a heap.
 //!
-//! Events are ordered by time, and at equal times by the order of the requests. An executor's timers, a virtual world's events and
-//! the events of each modelled array have a schedule each.
+//! Events are ordered by time, and at equal times by the order of the requests. An executor's
+//! timers, a virtual world's events and the events of each modelled array have a schedule each.
 //!
 //! ```text
 //!    0
@@ -9,8 +9,9 @@
 //!    5 6 7 8  9 10 11 12  ...
 //! ```
 //!
-//! Four children rather than two: half the levels, and the four are adjacent in memory. Most events request another one. So the
-//! place of the current event stays open until the next request, which then takes it: one pass down the heap instead of two.
+//! Four children rather than two: half the levels, and the four are adjacent in memory. Most events
+//! request another one. So the place of the current event stays open until the next request, which
+//! then takes it: one pass down the heap instead of two.
 
 use brunt_units::Time;
 
@@ -44,11 +45,7 @@ pub struct Schedule<E> {
 
 impl<E> Default for Schedule<E> {
     fn default() -> Self {
-        Self {
-            heap: Vec::new(),
-            is_open: false,
-            count: 0,
-        }
+        Self { heap: Vec::new(), is_open: false, count: 0 }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Synchronisation of tasks within one executor.
 //!
-//! Everything here tolerates spurious wake-ups and dropped waiters: a dropped waiter leaves its queue, and one that is dropped
-//! after it was admitted but before it ran admits the next.
+//! Everything here tolerates spurious wake-ups and dropped waiters: a dropped waiter leaves its
+//! queue, and one that is dropped after it was admitted but before it ran admits the next.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -17,8 +17,9 @@ use crate::{TaskId, Tasks};
 
 /// The timer of one task that repeatedly waits for an event or a time.
 ///
-/// A task that sets a timer for each wait leaves one behind whenever the event came first; a busy one leaves thousands, which all
-/// fire. An alarm fires at the requested time, or earlier if it was set before.
+/// A task that sets a timer for each wait leaves one behind whenever the event came first; a busy
+/// one leaves thousands, which all fire. An alarm fires at the requested time, or earlier if it was
+/// set before.
 pub struct Alarm {
     tasks: Tasks,
     /// When the latest timer fires, or has fired.
@@ -28,10 +29,7 @@ pub struct Alarm {
 impl Alarm {
     /// An alarm of a task of `tasks`, not set.
     pub fn new(tasks: &Tasks) -> Self {
-        Self {
-            tasks: tasks.clone(),
-            rings: Cell::new(Time::ZERO),
-        }
+        Self { tasks: tasks.clone(), rings: Cell::new(Time::ZERO) }
     }
 
     /// Wakes the running task, which must always be the same, at `time` or before.
@@ -88,10 +86,7 @@ impl Limit {
 
     /// Waits for a permit. The place in the queue is taken when this is first polled.
     pub fn enter(&self) -> Enter<'_> {
-        Enter {
-            limit: self,
-            slot: None,
-        }
+        Enter { limit: self, slot: None }
     }
 
     /// Gives a permit to the next waiting task, or marks it free.
@@ -210,9 +205,7 @@ pub(crate) mod tests {
                 // Woken a thousand times before the alarm is due, once per tick.
                 alarm.set(Time(polls - 1), Time(5_000));
                 tasks.wake(tasks.current());
-                (polls == 1_000)
-                    .then_some(())
-                    .map_or(Poll::Pending, Poll::Ready)
+                (polls == 1_000).then_some(()).map_or(Poll::Pending, Poll::Ready)
             })
             .await;
             assert_eq!(tasks.timers_set(), 1);
@@ -307,7 +300,8 @@ pub(crate) mod tests {
         });
     }
 
-    /// Random visitors, some impatient: never too many at once, and in the end every permit is back.
+    /// Random visitors, some impatient: never too many at once, and in the end every permit is
+    /// back.
     #[test]
     fn no_permit_is_lost_or_doubled() {
         for seed in 0..30 {

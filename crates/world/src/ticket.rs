@@ -40,12 +40,10 @@ impl Completion {
 
     /// The frames that were read into, in file order.
     pub fn into_frames(self) -> impl Iterator<Item = Frame> {
-        self.segments
-            .into_iter()
-            .filter_map(|segment| match segment {
-                Segment::Fill(frame) => Some(frame),
-                Segment::Drain { .. } | Segment::Ghost(_) => None,
-            })
+        self.segments.into_iter().filter_map(|segment| match segment {
+            Segment::Fill(frame) => Some(frame),
+            Segment::Drain { .. } | Segment::Ghost(_) => None,
+        })
     }
 
     /// The only frame that was read into.
@@ -98,21 +96,13 @@ pub struct Tickets {
 impl Tickets {
     /// A slab without I/O; completions wake tasks of `tasks`.
     pub fn new(tasks: &Tasks) -> Self {
-        Self {
-            tasks: tasks.clone(),
-            slab: Rc::default(),
-        }
+        Self { tasks: tasks.clone(), slab: Rc::default() }
     }
 
     /// A ticket for an I/O submitted now, and its id for [`Self::complete`].
     pub fn issue(&self, submitted_at: Time) -> (Ticket, TicketId) {
         let mut slab = self.slab.borrow_mut();
-        let pending = Slot::Pending {
-            submitted_at,
-            waiter: None,
-            detached: false,
-            watcher: None,
-        };
+        let pending = Slot::Pending { submitted_at, waiter: None, detached: false, watcher: None };
         slab.pending += 1;
         let slot = match slab.free {
             Some(slot) => {
@@ -125,28 +115,16 @@ impl Tickets {
                 slot
             }
             None => {
-                slab.entries.push(Entry {
-                    turn: 0,
-                    slot: pending,
-                });
+                slab.entries.push(Entry { turn: 0, slot: pending });
                 u32::try_from(slab.entries.len() - 1).expect("fewer than 2^32 I/Os in flight")
             }
         };
-        let id = TicketId {
-            slot,
-            turn: slab.entries[slot as usize].turn,
-        };
-        (
-            Ticket {
-                id,
-                tickets: self.clone(),
-            },
-            id,
-        )
+        let id = TicketId { slot, turn: slab.entries[slot as usize].turn };
+        (Ticket { id, tickets: self.clone() }, id)
     }
 
-    /// Completes the I/O `id` at `done_at`: wakes the task that waits for it, or returns its frames to the pool if its ticket was
-    /// dropped.
+    /// Completes the I/O `id` at `done_at`: wakes the task that waits for it, or returns its frames
+    /// to the pool if its ticket was dropped.
     ///
     /// # Panics
     /// When `id` is not in flight: an I/O completes once.
@@ -160,17 +138,8 @@ impl Tickets {
         let mut slab = self.slab.borrow_mut();
         slab.pending -= 1;
         let entry = &mut slab.entries[id.slot as usize];
-        assert_eq!(
-            entry.turn, id.turn,
-            "completion of an I/O that is not in flight"
-        );
-        let Slot::Pending {
-            submitted_at,
-            waiter,
-            detached,
-            watcher,
-        } = &mut entry.slot
-        else {
+        assert_eq!(entry.turn, id.turn, "completion of an I/O that is not in flight");
+        let Slot::Pending { submitted_at, waiter, detached, watcher } = &mut entry.slot else {
             panic!("completion of an I/O that is not in flight");
         };
         if let Some(watcher) = watcher.take() {
@@ -180,12 +149,7 @@ impl Tickets {
         if detached {
             slab.release(id.slot);
         } else {
-            entry.slot = Slot::Done(Completion {
-                result,
-                submitted_at,
-                done_at,
-                segments,
-            });
+            entry.slot = Slot::Done(Completion { result, submitted_at, done_at, segments });
             if let Some(task) = waiter {
                 self.tasks.wake(task);
             }
@@ -217,10 +181,7 @@ impl Tickets {
 
     /// When the oldest I/O in flight was submitted: how long the slowest has been hanging.
     pub fn oldest_in_flight(&self) -> Option<Time> {
-        self.submitted_by(Time(u64::MAX))
-            .into_iter()
-            .map(|(_, submitted_at)| submitted_at)
-            .min()
+        self.submitted_by(Time(u64::MAX)).into_iter().map(|(_, submitted_at)| submitted_at).min()
     }
 
     /// The I/Os in flight that were submitted at `time` or before, by slot.
@@ -245,7 +206,8 @@ impl Slab {
     }
 }
 
-/// Waits for one I/O. Dropping it detaches the I/O: it continues, its result is lost, and its frames return to the pool.
+/// Waits for one I/O. Dropping it detaches the I/O: it continues, its result is lost, and its
+/// frames return to the pool.
 #[must_use = "an I/O's result says whether it happened"]
 pub struct Ticket {
     id: TicketId,
@@ -270,10 +232,7 @@ impl Future for Ticket {
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Completion> {
         let mut slab = self.tickets.slab.borrow_mut();
         let entry = &mut slab.entries[self.id.slot as usize];
-        assert_eq!(
-            entry.turn, self.id.turn,
-            "a ticket is polled after it was ready"
-        );
+        assert_eq!(entry.turn, self.id.turn, "a ticket is polled after it was ready");
         match &mut entry.slot {
             Slot::Pending { waiter, .. } => {
                 *waiter = Some(self.tickets.tasks.current());
@@ -299,14 +258,13 @@ impl Drop for Ticket {
             return; // It was ready, and the slot is somebody else's by now.
         }
         match &mut entry.slot {
-            Slot::Pending {
-                detached, waiter, ..
-            } => {
+            Slot::Pending { detached, waiter, .. } => {
                 *detached = true;
                 *waiter = None;
             }
             Slot::Done(_) => {
-                // The frames of the completion go home outside the borrow: they have a pool of their own.
+                // The frames of the completion go home outside the borrow: they have a pool of
+                // their own.
                 let done = std::mem::replace(&mut entry.slot, Slot::Free(None));
                 slab.release(self.id.slot);
                 drop(slab);
@@ -375,11 +333,7 @@ mod tests {
             assert_eq!(tickets.in_flight(), 0);
             assert_eq!(frames.take(8192).place(), place);
         }
-        assert_eq!(
-            tickets.slab.borrow().entries.len(),
-            1,
-            "the slot is used again"
-        );
+        assert_eq!(tickets.slab.borrow().entries.len(), 1, "the slot is used again");
     }
 
     #[test]

@@ -1,6 +1,8 @@
-//! Files and their names: logs roll, databases grow, and crash images are journalled through this interface.
+//! Files and their names: logs roll, databases grow, and crash images are journalled through this
+//! interface.
 //!
-//! Every verb is asynchronous: a directory sync can take as long as a disk write, and in the virtual world it takes virtual time.
+//! Every verb is asynchronous: a directory sync can take as long as a disk write, and in the
+//! virtual world it takes virtual time.
 
 use std::path::Path;
 
@@ -42,8 +44,8 @@ pub trait Volume {
     fn close(&self, file: FileId) -> Answer<()>;
     /// The file's length in bytes.
     fn length(&self, file: FileId) -> Answer<u64>;
-    /// Makes the file exactly `bytes` long and reserves its blocks. New bytes read as zero, and may be unwritten extents; write
-    /// them once before timing writes into them.
+    /// Makes the file exactly `bytes` long and reserves its blocks. New bytes read as zero, and may
+    /// be unwritten extents; write them once before timing writes into them.
     fn allocate(&self, file: FileId, bytes: u64) -> Answer<()>;
     /// Renames within a directory or across directories; a file named `to` is replaced.
     fn rename(&self, from: &Path, to: &Path) -> Answer<()>;

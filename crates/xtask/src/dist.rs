@@ -1,8 +1,9 @@
 //! `cargo xtask dist`: a release, packed.
 //!
-//! Builds the program (or takes one that is built already), reads the texts of the repository, and writes what `brunt_package` makes of
-//! them. The time in all archives is `SOURCE_DATE_EPOCH` or that of the commit, so the same checkout and compiler give the same files.
-//! Where the musl target of Rust is installed, a second, static program is built for a second tarball.
+//! Builds the program (or takes one that is built already), reads the texts of the repository, and
+//! writes what `brunt_package` makes of them. The time in all archives is `SOURCE_DATE_EPOCH` or
+//! that of the commit, so the same checkout and compiler give the same files. Where the musl target
+//! of Rust is installed, a second, static program is built for a second tarball.
 
 use std::env;
 use std::fs;
@@ -52,10 +53,7 @@ pub(crate) fn run(args: &DistArgs) -> Result<(), TaskError> {
 
 /// Packs `program` into files of the folder `out`.
 fn pack(program: &Path, time: u64, out: &Path) -> Result<(), TaskError> {
-    let refused = |error| TaskError::Release {
-        program: program.to_owned(),
-        error,
-    };
+    let refused = |error| TaskError::Release { program: program.to_owned(), error };
     let bytes = read(program)?;
     let command = Arguments::command();
     let mut texts = texts()?;
@@ -65,10 +63,9 @@ fn pack(program: &Path, time: u64, out: &Path) -> Result<(), TaskError> {
         write_file(&out.join(&file.name), &file.bytes)?;
     }
     say(&match release.needs().glibc {
-        Some(needed) => format!(
-            "needs glibc {needed} or later; Debian 12 has {}",
-            GlibcVersion::DEBIAN_12
-        ),
+        Some(needed) => {
+            format!("needs glibc {needed} or later; Debian 12 has {}", GlibcVersion::DEBIAN_12)
+        }
         None => "needs no glibc".to_owned(),
     });
     Ok(())
@@ -93,10 +90,7 @@ fn add(path: &str, files: &mut Files) -> Result<(), TaskError> {
         files.text(path, read(&place)?);
         return Ok(());
     }
-    let refused = |error| TaskError::File {
-        path: place.clone(),
-        error,
-    };
+    let refused = |error| TaskError::File { path: place.clone(), error };
     for entry in fs::read_dir(&place).map_err(refused)? {
         let name = entry.map_err(refused)?.file_name();
         add(&format!("{path}/{}", name.to_string_lossy()), files)?;
@@ -105,22 +99,18 @@ fn add(path: &str, files: &mut Files) -> Result<(), TaskError> {
 }
 
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, TaskError> {
-    fs::read(path).map_err(|error| TaskError::File {
-        path: path.to_owned(),
-        error,
-    })
+    fs::read(path).map_err(|error| TaskError::File { path: path.to_owned(), error })
 }
 
-/// The programs of this checkout: for this machine's C library, and a static one where that target is installed.
+/// The programs of this checkout: for this machine's C library, and a static one where that target
+/// is installed.
 fn built() -> Result<Vec<PathBuf>, TaskError> {
     let mut programs = vec![build(None)?];
     let musl = format!("{}-unknown-linux-musl", env::consts::ARCH);
     let folder = said("rustc", &["--print", "target-libdir", "--target", &musl]);
     match folder.is_ok_and(|folder| Path::new(&folder).exists()) {
         true => programs.push(build(Some(&musl))?),
-        false => say(&format!(
-            "no static program: the target {musl} is not installed"
-        )),
+        false => say(&format!("no static program: the target {musl} is not installed")),
     }
     Ok(programs)
 }
@@ -131,17 +121,14 @@ fn build(target: Option<&str>) -> Result<PathBuf, TaskError> {
     command.current_dir(root());
     command.args(["build", "--release", "--locked", "--package", "brunt-cli"]);
     command.args(target.iter().flat_map(|target| ["--target", target]));
-    let ended = command.status().map_err(|error| TaskError::File {
-        path: command.get_program().into(),
-        error,
-    })?;
+    let ended = command
+        .status()
+        .map_err(|error| TaskError::File { path: command.get_program().into(), error })?;
     if !ended.success() {
         return Err(TaskError::Dist("the program cannot be built".to_owned()));
     }
     let folder = env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from);
-    Ok(folder
-        .join(target.unwrap_or_default())
-        .join("release/brunt"))
+    Ok(folder.join(target.unwrap_or_default()).join("release/brunt"))
 }
 
 /// Refuses a program of another version, which would get the wrong name and manual.
@@ -153,9 +140,7 @@ fn is_this_version(program: &Path) -> Result<(), TaskError> {
     let wanted = format!("brunt {VERSION}");
     match version.split(" (").next() {
         Some(own) if own == wanted => Ok(()),
-        _ => Err(TaskError::Dist(format!(
-            "{name}: is `{version}`, not {wanted}"
-        ))),
+        _ => Err(TaskError::Dist(format!("{name}: is `{version}`, not {wanted}"))),
     }
 }
 
@@ -169,19 +154,14 @@ fn time() -> Result<u64, TaskError> {
         }
     };
     time.parse().map_err(|_| {
-        TaskError::Dist(format!(
-            "`{time}` is no time: SOURCE_DATE_EPOCH is in seconds since 1970"
-        ))
+        TaskError::Dist(format!("`{time}` is no time: SOURCE_DATE_EPOCH is in seconds since 1970"))
     })
 }
 
 /// What a program prints, without the last line's end.
 pub(crate) fn said(program: &str, arguments: &[&str]) -> Result<String, TaskError> {
     let output = Command::new(program).args(arguments).output();
-    let output = output.map_err(|error| TaskError::File {
-        path: program.into(),
-        error,
-    })?;
+    let output = output.map_err(|error| TaskError::File { path: program.into(), error })?;
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
         false => Err(TaskError::Dist(format!(
@@ -196,7 +176,8 @@ pub(crate) fn said(program: &str, arguments: &[&str]) -> Result<String, TaskErro
 mod tests {
     use super::*;
 
-    /// The head of a static program for x86-64, and nothing behind it. Source: ELF gABI, figure 4-3.
+    /// The head of a static program for x86-64, and nothing behind it. Source: ELF gABI, figure
+    /// 4-3.
     fn smallest_program() -> Vec<u8> {
         let mut head = b"\x7fELF\x02\x01\x01".to_vec();
         head.resize(64, 0);
@@ -269,9 +250,7 @@ mod tests {
 
     #[test]
     fn another_program_is_refused() {
-        let refused = is_this_version(Path::new("/bin/true"))
-            .unwrap_err()
-            .to_string();
+        let refused = is_this_version(Path::new("/bin/true")).unwrap_err().to_string();
         assert!(refused.contains("/bin/true"), "{refused}");
     }
 }

@@ -44,13 +44,7 @@ pub(crate) struct Figure {
 }
 
 const fn figure(name: &'static str, goal: f64, of: fn(&Figures) -> Option<f64>) -> Figure {
-    Figure {
-        name,
-        goal,
-        goal_absolute: 0.0,
-        of,
-        interval: "",
-    }
+    Figure { name, goal, goal_absolute: 0.0, of, interval: "" }
 }
 
 const fn precise(
@@ -59,40 +53,25 @@ const fn precise(
     goal: f64,
     of: fn(&Figures) -> Option<f64>,
 ) -> Figure {
-    Figure {
-        interval,
-        ..figure(name, goal, of)
-    }
+    Figure { interval, ..figure(name, goal, of) }
 }
 
 /// Every figure, in table order. Goals are the project's own, for systems used in the fit.
 pub(crate) const FIGURES: [Figure; 11] = [
-    precise("database I/O per second", "database I/O", 0.05, |f| {
-        f.io_per_s
-    }),
-    precise("database reads per second", "database reads", 0.08, |f| {
-        f.reads_per_s
-    }),
-    precise("database writes per second", "database writes", 0.08, |f| {
-        f.writes_per_s
-    }),
+    precise("database I/O per second", "database I/O", 0.05, |f| f.io_per_s),
+    precise("database reads per second", "database reads", 0.08, |f| f.reads_per_s),
+    precise("database writes per second", "database writes", 0.08, |f| f.writes_per_s),
     precise("database read, ms", "database read", 0.10, |f| f.read_ms),
     precise("database write, ms", "database write", 0.15, |f| f.write_ms),
-    precise("log writes per second", "log writes", 0.12, |f| {
-        f.log_writes_per_s
-    }),
+    precise("log writes per second", "log writes", 0.12, |f| f.log_writes_per_s),
     Figure {
         goal_absolute: 0.3,
         ..precise("log write, ms", "log write", 0.15, |f| f.log_write_ms)
     },
     figure("bytes in a log write", 0.10, |f| f.log_write_bytes),
     figure("checksum, MiB per second", 0.15, |f| f.checksum_mib_per_s),
-    figure("recovery, seconds for a log", 0.15, |f| {
-        f.recovery_s_per_log
-    }),
-    figure("recovery, database reads per second", 0.15, |f| {
-        f.recovery_reads_per_s
-    }),
+    figure("recovery, seconds for a log", 0.15, |f| f.recovery_s_per_log),
+    figure("recovery, database reads per second", 0.15, |f| f.recovery_reads_per_s),
 ];
 
 /// This many of the first figures are fitted on.
@@ -114,16 +93,13 @@ impl Figure {
     }
 }
 
-/// The mean square of all figures' errors in units of their goals, which a fit minimises. A missing prediction counts as ten times
-/// its goal.
+/// The mean square of all figures' errors in units of their goals, which a fit minimises. A missing
+/// prediction counts as ten times its goal.
 pub(crate) fn cost(published: &Figures, predicted: &Figures) -> f64 {
     // Checksums are left out of the fit: they take too long.
-    let known = FIGURES[..FITTED]
-        .iter()
-        .filter(|figure| (figure.of)(published).is_some());
-    let squares: Vec<f64> = known
-        .map(|figure| figure.badness(published, predicted).unwrap_or(10.0).powi(2))
-        .collect();
+    let known = FIGURES[..FITTED].iter().filter(|figure| (figure.of)(published).is_some());
+    let squares: Vec<f64> =
+        known.map(|figure| figure.badness(published, predicted).unwrap_or(10.0).powi(2)).collect();
     squares.iter().sum::<f64>() / squares.len().max(1) as f64
 }
 
@@ -132,11 +108,7 @@ mod tests {
     use super::*;
 
     fn figures(io: f64, log: f64) -> Figures {
-        Figures {
-            io_per_s: Some(io),
-            log_write_ms: Some(log),
-            ..Figures::default()
-        }
+        Figures { io_per_s: Some(io), log_write_ms: Some(log), ..Figures::default() }
     }
 
     #[test]

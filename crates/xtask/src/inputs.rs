@@ -1,4 +1,5 @@
-//! Holds the scenarios of published tests to what their papers print: `scenarios/papers/inputs`, one table for each paper.
+//! Holds the scenarios of published tests to what their papers print: `scenarios/papers/inputs`,
+//! one table for each paper.
 //!
 //! | in the table | in the scenarios |
 //! | --- | --- |
@@ -82,11 +83,7 @@ fn papers() -> Vec<(Paper, Vec<Test>)> {
         .map(|(paper, text)| {
             let own = all.iter().filter_map(|(name, text)| {
                 let short = name.strip_prefix(&paper)?.strip_prefix('-')?;
-                Some(Test {
-                    name: name.clone(),
-                    short: short.to_owned(),
-                    text: text.clone(),
-                })
+                Some(Test { name: name.clone(), short: short.to_owned(), text: text.clone() })
             });
             let own: Vec<Test> = own.collect();
             count += own.len();
@@ -135,11 +132,7 @@ fn databases(scenario: &Value) -> u64 {
 #[test]
 fn scenarios_have_the_inputs_that_their_papers_print() {
     for (paper, tests) in papers() {
-        let Source {
-            title,
-            publisher,
-            date,
-        } = &paper.source;
+        let Source { title, publisher, date } = &paper.source;
         assert!(![title, publisher, date].iter().any(|said| said.is_empty()));
         for input in &paper.inputs {
             assert_eq!(input.key.is_some(), input.value.is_some());
@@ -204,7 +197,8 @@ fn sentences(text: &str) -> Vec<String> {
     remarks.iter().flat_map(of).collect()
 }
 
-/// Every number in `text`, in digits or as a word, without commas and without zeros behind the point.
+/// Every number in `text`, in digits or as a word, without commas and without zeros behind the
+/// point.
 fn numbers(text: &str) -> BTreeSet<String> {
     const WORDS: [(&str, &str); 12] = [
         ("two", "2"),
@@ -233,11 +227,7 @@ fn numbers(text: &str) -> BTreeSet<String> {
     let is_part = |c: char| c.is_ascii_digit() || ",.".contains(c);
     let words = text.split(|c: char| !c.is_ascii_alphabetic());
     let digits = text.split(|c: char| !is_part(c));
-    words
-        .chain(digits)
-        .filter(|word| !word.is_empty())
-        .filter_map(of)
-        .collect()
+    words.chain(digits).filter(|word| !word.is_empty()).filter_map(of).collect()
 }
 
 #[test]
@@ -249,19 +239,14 @@ fn remarks_say_of_papers_what_they_print() {
             let known = numbers(&printed.join("; "));
             for sentence in sentences(&test.text) {
                 let name = &test.name;
-                if ["Printed", "Of the printed"]
-                    .iter()
-                    .any(|own| sentence.starts_with(own))
-                {
+                if ["Printed", "Of the printed"].iter().any(|own| sentence.starts_with(own)) {
                     let unknown: Vec<String> =
                         numbers(&sentence).difference(&known).cloned().collect();
                     assert_eq!(unknown, [""; 0], "{name}: {sentence}");
                 }
                 let says_nothing = sentence.contains("ot printed")
                     || (sentence.contains("is printed")
-                        && ["No ", "Nothing "]
-                            .iter()
-                            .any(|own| sentence.starts_with(own)));
+                        && ["No ", "Nothing "].iter().any(|own| sentence.starts_with(own)));
                 let is_known = phrases.iter().any(|phrase| sentence.contains(phrase));
                 assert!(!says_nothing || is_known, "{name}: {sentence}");
             }
@@ -273,11 +258,7 @@ fn remarks_say_of_papers_what_they_print() {
 fn a_remark_is_read_by_its_numbers() {
     let text = "# Printed: two groups of 1,800 drives,\n# 0.10 ms (4+1).\n# * Printed: RAID 1/0\nkey = 3\n#\n# Sizes are not printed.";
     let said = sentences(text);
-    let said: Vec<&str> = said
-        .iter()
-        .map(String::as_str)
-        .filter(|s| !s.is_empty())
-        .collect();
+    let said: Vec<&str> = said.iter().map(String::as_str).filter(|s| !s.is_empty()).collect();
     assert_eq!(
         said,
         [

@@ -1,4 +1,5 @@
-//! Results of predictions in `target/predictions`, so that a run which was interrupted goes on where it was.
+//! Results of predictions in `target/predictions`, so that a run which was interrupted goes on
+//! where it was.
 //!
 //! A result is used again only by the same program, for the same scenario with the same settings.
 
@@ -22,10 +23,7 @@ impl Kept {
     /// Without its own file, a program keeps nothing.
     pub(crate) fn here() -> Option<Self> {
         let program = fs::read(std::env::current_exe().ok()?).ok()?;
-        Some(Self {
-            folder: root().join("target/predictions"),
-            program: hash(&program),
-        })
+        Some(Self { folder: root().join("target/predictions"), program: hash(&program) })
     }
 
     /// The place of the result of `request`, whose scenario is as it is now.
@@ -70,10 +68,7 @@ mod tests {
     #[test]
     fn a_result_is_found_again_only_for_the_same_request_and_program() {
         let folder = tempfile::tempdir().unwrap();
-        let kept = |program| Kept {
-            folder: folder.path().join("predictions"),
-            program,
-        };
+        let kept = |program| Kept { folder: folder.path().join("predictions"), program };
         let request = |set: &[&str]| Request {
             scenario: "emc-cx3-20-performance".to_owned(),
             set: set.iter().map(|word| (*word).to_owned()).collect(),

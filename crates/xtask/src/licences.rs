@@ -1,7 +1,8 @@
-//! The licences of all crates that are linked into the program, in one text. Most licences ask for their text wherever the program goes.
+//! The licences of all crates that are linked into the program, in one text. Most licences ask for
+//! their text wherever the program goes.
 //!
-//! What is linked follows from `cargo metadata`: the program, and from there every dependency of the ordinary kind. Procedural macros run
-//! when the program is built, and are not in it.
+//! What is linked follows from `cargo metadata`: the program, and from there every dependency of
+//! the ordinary kind. Procedural macros run when the program is built, and are not in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -91,27 +92,15 @@ pub(crate) fn of_crates() -> Result<String, TaskError> {
         let Package { name, version, .. } = package;
         let licence = package.license.as_deref().unwrap_or("see its text");
         let found = texts_of(package)?;
-        let without = if found.is_empty() {
-            "; its package has no text"
-        } else {
-            ""
-        };
+        let without = if found.is_empty() { "; its package has no text" } else { "" };
         let _ = writeln!(list, "{name} {version}: {licence}{without}");
         for text in found {
-            texts
-                .entry(text)
-                .or_default()
-                .push(format!("{name} {version}"));
+            texts.entry(text).or_default().push(format!("{name} {version}"));
         }
     }
     let mut all = format!("Crates in this program, and their licences\n\n{list}");
     for (text, crates) in texts {
-        let _ = write!(
-            all,
-            "\n{}\n{}\n\n{text}\n",
-            "-".repeat(80),
-            crates.join(", ")
-        );
+        let _ = write!(all, "\n{}\n{}\n\n{text}\n", "-".repeat(80), crates.join(", "));
     }
     Ok(all)
 }
@@ -139,10 +128,8 @@ fn linked(metadata: &Metadata) -> Result<Vec<&Package>, TaskError> {
         }
     }
     let linked = reached.into_iter().filter_map(|id| packages.get(id));
-    let mut linked: Vec<&Package> = linked
-        .copied()
-        .filter(|package| package.source.is_some())
-        .collect();
+    let mut linked: Vec<&Package> =
+        linked.copied().filter(|package| package.source.is_some()).collect();
     linked.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
     Ok(linked)
 }
@@ -157,10 +144,7 @@ impl Package {
 /// The texts in the package's own folder, in order of their names.
 fn texts_of(package: &Package) -> Result<Vec<String>, TaskError> {
     let folder = package.manifest_path.parent().unwrap_or(Path::new("/"));
-    let refused = |error| TaskError::File {
-        path: folder.to_owned(),
-        error,
-    };
+    let refused = |error| TaskError::File { path: folder.to_owned(), error };
     let mut files = BTreeSet::new();
     for entry in fs::read_dir(folder).map_err(refused)? {
         let path = entry.map_err(refused)?.path();

@@ -1,11 +1,13 @@
 //! Project tasks, run as `cargo xtask COMMAND`.
 //!
 //! * [`published`]: figures of published tests, read from the repository.
-//! * [`figures`]: what is compared; [`prediction`] and [`predictions`]: the same figures, simulated.
+//! * [`figures`]: what is compared; [`prediction`] and [`predictions`]: the same figures,
+//!   simulated.
 //! * [`papers`]: `docs/papers.md`, every published figure beside its prediction.
-//! * [`calibrate`]: fits the few parameters that no paper prints, and reports how reliable the result is.
-//! * [`dist`]: builds and packs a release; [`licences`]: those of the crates in it; [`manual`]: its man
-//!   pages and completions alone.
+//! * [`calibrate`]: fits the few parameters that no paper prints, and reports how reliable the
+//!   result is.
+//! * [`dist`]: builds and packs a release; [`licences`]: those of the crates in it; [`manual`]: its
+//!   man pages and completions alone.
 
 mod calibrate;
 mod dist;
@@ -38,7 +40,8 @@ struct Arguments {
 enum Command {
     /// Simulate every published test and write docs/papers.md
     Papers(papers::PapersArgs),
-    /// Fit what no paper prints, on calibration rows only, and report each system's error when it is left out
+    /// Fit what no paper prints, on calibration rows only, and report each system's error when it
+    /// is left out
     // A search makes many predictions, so it measures less than the page does.
     #[command(mut_arg("minutes", |minutes| minutes.default_value("30")))]
     #[command(mut_arg("group_minutes", |minutes| minutes.default_value("10")))]
@@ -95,14 +98,10 @@ impl TaskError {
     /// A copy, for a prediction that was requested twice.
     pub(crate) fn again(&self) -> Self {
         match self {
-            Self::Simulate { scenario, why } => Self::Simulate {
-                scenario: scenario.clone(),
-                why: why.clone(),
-            },
-            other => Self::Simulate {
-                scenario: String::new(),
-                why: other.to_string(),
-            },
+            Self::Simulate { scenario, why } => {
+                Self::Simulate { scenario: scenario.clone(), why: why.clone() }
+            }
+            other => Self::Simulate { scenario: String::new(), why: other.to_string() },
         }
     }
 }
@@ -110,9 +109,7 @@ impl TaskError {
 /// The root of the repository.
 pub(crate) fn root() -> &'static Path {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
-    crates
-        .and_then(Path::parent)
-        .expect("two folders above this crate")
+    crates.and_then(Path::parent).expect("two folders above this crate")
 }
 
 /// Prints `text` on stdout.

@@ -49,10 +49,7 @@ pub(crate) fn usual_folder() -> PathBuf {
 
 /// Writes a file, and the folder it lies in.
 pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), TaskError> {
-    let refused = |error| TaskError::File {
-        path: path.to_owned(),
-        error,
-    };
+    let refused = |error| TaskError::File { path: path.to_owned(), error };
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(refused)?;
     }

@@ -17,7 +17,8 @@ pub(crate) struct Prediction {
     pub(crate) result: RunResult,
 }
 
-/// Simulates the scenario called `name`, with `set` replaced; the checksum after the test runs only with `checksum`.
+/// Simulates the scenario called `name`, with `set` replaced; the checksum after the test runs only
+/// with `checksum`.
 ///
 /// # Errors
 /// [`TaskError`] when it cannot be simulated.
@@ -26,10 +27,7 @@ pub(crate) fn simulate(
     set: &[String],
     checksum: bool,
 ) -> Result<Prediction, TaskError> {
-    let failed = |why| TaskError::Simulate {
-        scenario: name.to_owned(),
-        why,
-    };
+    let failed = |why| TaskError::Simulate { scenario: name.to_owned(), why };
     let scenario = scenario(name, set).map_err(failed)?;
     let options = Options {
         engine: Engine::Twin,
@@ -75,10 +73,8 @@ impl Prediction {
     /// MiB per second of a backup, over all databases.
     pub(crate) fn backup(&self) -> Option<f64> {
         let servers = self.result.storage.servers.iter();
-        let backups: Vec<f64> = servers
-            .flat_map(|server| &server.backup)
-            .map(|backup| backup.mb_per_s)
-            .collect();
+        let backups: Vec<f64> =
+            servers.flat_map(|server| &server.backup).map(|backup| backup.mb_per_s).collect();
         (!backups.is_empty()).then(|| backups.iter().sum())
     }
 
@@ -93,9 +89,7 @@ impl Prediction {
         };
         let instances = servers.iter().flat_map(|server| {
             let instances = server.instances.iter().enumerate();
-            instances
-                .filter(|(at, _)| wanted(*at))
-                .map(|(_, instance)| instance)
+            instances.filter(|(at, _)| wanted(*at)).map(|(_, instance)| instance)
         });
         let instances: Vec<&Instance> = instances.collect();
         let load = load(&instances, counters);
@@ -132,13 +126,7 @@ impl Prediction {
 
     /// Files are read in parallel, so the slowest determines the time.
     fn checksum(&self) -> Option<f64> {
-        let files = || {
-            self.result
-                .storage
-                .servers
-                .iter()
-                .flat_map(|server| &server.checksum)
-        };
+        let files = || self.result.storage.servers.iter().flat_map(|server| &server.checksum);
         let databases = || files().filter(|file| file.file.ends_with(".edb"));
         let bytes = databases().map(|file| file.bytes_read.unwrap_or(file.bytes));
         let bytes: u64 = bytes.sum();
@@ -147,13 +135,7 @@ impl Prediction {
     }
 
     fn recovery(&self) -> Option<f64> {
-        let recovered = || {
-            self.result
-                .storage
-                .servers
-                .iter()
-                .flat_map(|server| &server.recovery)
-        };
+        let recovered = || self.result.storage.servers.iter().flat_map(|server| &server.recovery);
         let logs: u64 = recovered().map(|one| one.logs).sum();
         let seconds: f64 = recovered().map(|one| one.seconds).sum();
         (logs > 0).then(|| seconds / logs as f64)

@@ -1,4 +1,5 @@
-//! Runs predictions in parallel on all cores, each once. Their results are kept, and one that panics costs only itself.
+//! Runs predictions in parallel on all cores, each once. Their results are kept, and one that
+//! panics costs only itself.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -29,10 +30,7 @@ pub(crate) struct Predictions {
 
 impl Default for Predictions {
     fn default() -> Self {
-        Self {
-            completed: BTreeMap::new(),
-            kept: Kept::here(),
-        }
+        Self { completed: BTreeMap::new(), kept: Kept::here() }
     }
 }
 
@@ -55,15 +53,12 @@ impl Predictions {
                 scope.spawn(|| {
                     while let Some(request) = pop(&left) {
                         let prediction = made_or_kept(request, kept);
-                        made.lock()
-                            .expect("nobody panicked")
-                            .push((request.clone(), prediction));
+                        made.lock().expect("nobody panicked").push((request.clone(), prediction));
                     }
                 });
             }
         });
-        self.completed
-            .extend(made.into_inner().expect("nobody panicked"));
+        self.completed.extend(made.into_inner().expect("nobody panicked"));
     }
 
     /// How many have run.

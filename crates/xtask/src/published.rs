@@ -1,7 +1,8 @@
 //! Figures of published tests: `scenarios/papers/published/*.toml`.
 //!
-//! Each file is one test that may be used in the fit, with its source. The scenario of the same test is one folder above. Tests
-//! whose results are only to be predicted have a scenario but no file here.
+//! Each file is one test that may be used in the fit, with its source. The scenario of the same
+//! test is one folder above. Tests whose results are only to be predicted have a scenario but no
+//! file here.
 
 use std::fs;
 use std::path::PathBuf;
@@ -74,12 +75,7 @@ pub(crate) struct PublishedError {
 impl Row {
     /// A row for the whole test without figures.
     pub(crate) fn everything() -> Self {
-        Self {
-            name: "all".to_owned(),
-            server: None,
-            instances: None,
-            figures: Figures::default(),
-        }
+        Self { name: "all".to_owned(), server: None, instances: None, figures: Figures::default() }
     }
 }
 
@@ -140,10 +136,7 @@ pub(crate) fn only_predicted(published: &[Published]) -> Result<Vec<String>, Pub
 /// [`PublishedError`] when it cannot be read.
 pub(crate) fn outline(name: &str) -> Result<Outline, PublishedError> {
     let path = scenarios().join(format!("{name}.toml"));
-    let refuse = |what: String| PublishedError {
-        path: path.clone(),
-        what,
-    };
+    let refuse = |what: String| PublishedError { path: path.clone(), what };
     let text = fs::read_to_string(&path).map_err(|error| refuse(error.to_string()))?;
     let scenario: toml::Table = toml::from_str(&text).map_err(|error| refuse(error.to_string()))?;
     let kind = scenario.get("test").and_then(|test| test.get("kind"));
@@ -157,17 +150,12 @@ pub(crate) fn outline(name: &str) -> Result<Outline, PublishedError> {
 }
 
 fn toml_files(folder: &PathBuf) -> Result<Vec<PathBuf>, PublishedError> {
-    let refused = |error: std::io::Error| PublishedError {
-        path: folder.clone(),
-        what: error.to_string(),
-    };
+    let refused =
+        |error: std::io::Error| PublishedError { path: folder.clone(), what: error.to_string() };
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).map_err(refused)? {
         let path = entry.map_err(refused)?.path();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "toml")
-        {
+        if path.extension().is_some_and(|extension| extension == "toml") {
             files.push(path);
         }
     }
@@ -176,23 +164,14 @@ fn toml_files(folder: &PathBuf) -> Result<Vec<PathBuf>, PublishedError> {
 }
 
 fn read(path: PathBuf) -> Result<Published, PublishedError> {
-    let refuse = |what: String| PublishedError {
-        path: path.clone(),
-        what,
-    };
+    let refuse = |what: String| PublishedError { path: path.clone(), what };
     let text = fs::read_to_string(&path).map_err(|error| refuse(error.to_string()))?;
     let published: Published = toml::from_str(&text).map_err(|error| refuse(error.to_string()))?;
     if published.rows.is_empty() {
         return Err(refuse("has no row".to_owned()));
     }
-    if path
-        .file_stem()
-        .is_none_or(|stem| stem != published.scenario.as_str())
-    {
-        return Err(refuse(format!(
-            "is not called after {}",
-            published.scenario
-        )));
+    if path.file_stem().is_none_or(|stem| stem != published.scenario.as_str()) {
+        return Err(refuse(format!("is not called after {}", published.scenario)));
     }
     Ok(published)
 }
@@ -223,19 +202,13 @@ mod tests {
     fn parts_add_up_to_the_whole() {
         for one in all().unwrap() {
             let servers = one.rows.iter().filter(|row| row.instances.is_none());
-            let reads: Vec<f64> = servers
-                .skip(1)
-                .filter_map(|row| row.figures.reads_per_s)
-                .collect();
+            let reads: Vec<f64> =
+                servers.skip(1).filter_map(|row| row.figures.reads_per_s).collect();
             let Some(whole) = one.whole().reads_per_s.filter(|_| !reads.is_empty()) else {
                 continue;
             };
             let sum: f64 = reads.iter().sum();
-            assert!(
-                (sum / whole - 1.0).abs() < 1e-3,
-                "{}: {sum} of {whole}",
-                one.scenario
-            );
+            assert!((sum / whole - 1.0).abs() < 1e-3, "{}: {sum} of {whole}", one.scenario);
         }
     }
 }

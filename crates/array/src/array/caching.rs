@@ -59,10 +59,11 @@ pub(super) struct Cache {
     pub(super) destages: Slab<Destage>,
     /// Requests waiting for room.
     pub(super) stalled: VecDeque<Key>,
-    /// Destages whose cache memory was lost but which may still be writing. Data read meanwhile may be older than what the drives
-    /// will hold, so it must not stay in the cache.
+    /// Destages whose cache memory was lost but which may still be writing. Data read meanwhile may
+    /// be older than what the drives will hold, so it must not stay in the cache.
     pub(super) lost_destages: usize,
-    /// Requests waiting for a page to be filled or written; the page has a flag for whether there are any.
+    /// Requests waiting for a page to be filled or written; the page has a flag for whether there
+    /// are any.
     pub(super) waiting: BTreeMap<u32, SmallVec<[Key; 2]>>,
     pub(super) streams: Vec<Streams>,
     /// Per group: the elevator position, the destages in flight and their limit.
@@ -114,11 +115,8 @@ impl Cache {
         let write_pages = pages(design.write);
         let most = write_pages + pages(design.read);
         // A destage is one stripe: at least two drive writes in a protected group.
-        let share = |drives: &usize| {
-            (drives * design.destages_per_drive as usize)
-                .div_ceil(2)
-                .max(1)
-        };
+        let share =
+            |drives: &usize| (drives * design.destages_per_drive as usize).div_ceil(2).max(1);
         Self {
             page_sectors,
             write_pages,
@@ -154,7 +152,8 @@ impl Cache {
     fn has_room(&self, group: u32, extent: Extent) -> bool {
         let unwritten = self.pages.unwritten();
         if unwritten == 0 || self.write_pages == 0 {
-            // An empty cache takes a request of any size; with no write cache, nothing waits for room.
+            // An empty cache takes a request of any size; with no write cache, nothing waits for
+            // room.
             return true;
         }
         let new = pages_of(self.page_sectors, group, extent).filter(|(key, _)| {
@@ -186,7 +185,8 @@ impl Cache {
         })
     }
 
-    /// The smallest extent covering the part of `extent` that is neither valid nor being filled, and the pages being filled.
+    /// The smallest extent covering the part of `extent` that is neither valid nor being filled,
+    /// and the pages being filled.
     fn look_up(&self, group: u32, extent: Extent) -> (Option<Extent>, SmallVec<[u32; 4]>) {
         let (mut missing, mut coming) = (None::<Extent>, SmallVec::new());
         for (key, wanted) in pages_of(self.page_sectors, group, extent) {
@@ -207,9 +207,7 @@ impl Cache {
 
 impl<O: Observer> Array<O> {
     pub(super) fn cache(&mut self) -> &mut Cache {
-        self.cache
-            .as_mut()
-            .expect("only arrays with a cache come here")
+        self.cache.as_mut().expect("only arrays with a cache come here")
     }
 
     /// Records host activity: the array is not idle.
@@ -300,11 +298,8 @@ impl<O: Observer> Array<O> {
         self.requests[request].jobs += u32::try_from(touched.len()).expect("few pages");
         for (key, _) in touched {
             // A destage of a neighbouring page may have included it.
-            let is_due = self
-                .cache()
-                .pages
-                .due_within(group, key.number(), key.number() + 1)
-                .next();
+            let is_due =
+                self.cache().pages.due_within(group, key.number(), key.number() + 1).next();
             if is_due.is_some() {
                 self.destage(group, key.number());
             }
@@ -396,18 +391,15 @@ impl<O: Observer> Array<O> {
         if fill.jobs > 0 {
             return;
         }
-        // Takes only the fields it needs: moving the whole fill would dominate the cost of this function.
+        // Takes only the fields it needs: moving the whole fill would dominate the cost of this
+        // function.
         let (group, request, result) = (fill.group, fill.request, fill.result);
         let stays = fill.stays && result.is_ok();
         let (pages, admits) = (take(&mut fill.pages), take(&mut fill.admits));
         cache.fills.forget(key);
         for (slot, part) in pages {
             if result.is_ok() {
-                self.observe(Move::Filled {
-                    fill: key,
-                    slot,
-                    part,
-                });
+                self.observe(Move::Filled { fill: key, slot, part });
             }
             let cache = self.cache();
             cache.pages.change(slot, |page| {
@@ -416,7 +408,8 @@ impl<O: Observer> Array<O> {
                     page.valid |= part;
                 }
             });
-            // The page, now filled and clean, may be evicted for lack of room; waiting requests have been served by then.
+            // The page, now filled and clean, may be evicted for lack of room; waiting requests
+            // have been served by then.
             self.wake_waiting(slot, result);
         }
         for number in admits.into_iter().filter(|_| stays) {

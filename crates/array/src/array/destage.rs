@@ -1,7 +1,8 @@
 //! Writing dirty pages to the drives.
 //!
-//! Pages are written in ascending sector order within a group, then from the bottom again, to keep seeks short. All dirty data of a
-//! stripe is written together: adjacent pages become one write, and a fully dirty stripe needs no reads.
+//! Pages are written in ascending sector order within a group, then from the bottom again, to keep
+//! seeks short. All dirty data of a stripe is written together: adjacent pages become one write,
+//! and a fully dirty stripe needs no reads.
 
 use brunt_world::IoError;
 use smallvec::SmallVec;
@@ -77,10 +78,8 @@ impl<O: Observer> Array<O> {
         let number = (page * page_sectors).div_euclid(stripe_sectors);
         let first = number * stripe_sectors;
         let end = (first + stripe_sectors).div_euclid(page_sectors);
-        let due: SmallVec<[u64; 8]> = cache
-            .pages
-            .due_within(group, first.div_euclid(page_sectors), end)
-            .collect();
+        let due: SmallVec<[u64; 8]> =
+            cache.pages.due_within(group, first.div_euclid(page_sectors), end).collect();
         let (mut extents, mut pages) = (Extents::new(), SmallVec::new());
         for page in due {
             let key = PageKey::new(group, page);
@@ -97,16 +96,13 @@ impl<O: Observer> Array<O> {
         cache.under_way[group as usize] += 1;
         cache.stats.destages += 1;
         cache.stats.destaged_pages += pages.len() as u64;
-        let destage = cache.destages.insert(Destage {
-            group,
-            pages,
-            is_lost: false,
-        });
+        let destage = cache.destages.insert(Destage { group, pages, is_lost: false });
         let at = self.groups[group as usize].stripe(number);
         self.start_job(Owner::Destage(destage), group, at, extents, Verb::Write);
     }
 
-    /// Updates a destage's pages after its stripe was written, or failed to be, and wakes the requests that waited for it.
+    /// Updates a destage's pages after its stripe was written, or failed to be, and wakes the
+    /// requests that waited for it.
     pub(super) fn settle_destage(&mut self, key: Key, result: Result<(), IoError>) {
         let cache = self.cache();
         let destage = cache.destages.remove(key).expect("it is under way");
@@ -121,7 +117,8 @@ impl<O: Observer> Array<O> {
             cache.pages.change(slot, |page| {
                 page.old &= !page.destaging;
                 if keeps_old {
-                    // Sectors that were written and have been overwritten since are now the old content on the drives.
+                    // Sectors that were written and have been overwritten since are now the old
+                    // content on the drives.
                     page.old |= page.destaging & page.dirty;
                 }
                 page.destaging = 0;
@@ -147,14 +144,12 @@ impl<O: Observer> Array<O> {
 
     /// Whether pages of `group` keep the on-disk content beside newer data.
     pub(super) fn keeps_old(&self, group: u32) -> bool {
-        let keeps = self
-            .cache
-            .as_ref()
-            .is_some_and(|cache| cache.design.keeps_old);
+        let keeps = self.cache.as_ref().is_some_and(|cache| cache.design.keeps_old);
         keeps && self.groups[group as usize].shape.parities() > 0
     }
 
-    /// Re-evaluates write-back: it requires a working battery and, if the cache is mirrored, both controllers.
+    /// Re-evaluates write-back: it requires a working battery and, if the cache is mirrored, both
+    /// controllers.
     pub(super) fn review_write_back(&mut self) {
         let (working, all) = (self.front.working(), self.front.controllers());
         let battery = self.has_battery;
@@ -168,9 +163,7 @@ impl<O: Observer> Array<O> {
         let note = if may {
             NoteKind::WriteBack
         } else {
-            NoteKind::WriteThrough {
-                battery_lost: !battery,
-            }
+            NoteKind::WriteThrough { battery_lost: !battery }
         };
         self.note(note);
         self.flush();

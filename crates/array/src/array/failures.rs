@@ -117,13 +117,9 @@ impl<O: Observer> Array<O> {
             return;
         }
         let ownerships = self.luns.iter_mut().map(|lun| &mut lun.ownership);
-        self.front
-            .set_controller(self.now, number, is_up, ownerships);
+        self.front.set_controller(self.now, number, is_up, ownerships);
         self.note(NoteKind::Controller(number, is_up));
-        let mirrored = self
-            .cache
-            .as_ref()
-            .is_some_and(|cache| cache.design.mirrored);
+        let mirrored = self.cache.as_ref().is_some_and(|cache| cache.design.mirrored);
         if self.front.working() == 0 {
             self.fail_requests();
         }
@@ -149,8 +145,7 @@ impl<O: Observer> Array<O> {
         let lost = self.drives[usize::from(drive)].fail(self.now);
         self.observe(Move::DriveFailed(drive));
         self.spares.retain(|spare| *spare != drive);
-        self.campaigns
-            .retain(|campaign| campaign.onto != Some(drive));
+        self.campaigns.retain(|campaign| campaign.onto != Some(drive));
         self.note(NoteKind::DriveFailed(drive));
         for group in 0..self.groups.len() {
             self.lose_pieces(group, drive);
@@ -236,10 +231,7 @@ impl<O: Observer> Array<O> {
         } else {
             let end = piece.spot.sector + self.groups[group].piece_sectors();
             self.stand_in(piece.home, lost, end).map(|drive| {
-                let spot = Spot {
-                    drive,
-                    ..piece.spot
-                };
+                let spot = Spot { drive, ..piece.spot };
                 let chunk = &mut self.groups[group].chunks[chunk as usize];
                 chunk.pieces[member as usize].target = Some(Target { spot, rows_done: 0 });
                 Some(drive)
@@ -254,7 +246,8 @@ impl<O: Observer> Array<O> {
         }
     }
 
-    /// A drive for a lost piece: its home drive if that works, otherwise a spare, preferably the one that held it.
+    /// A drive for a lost piece: its home drive if that works, otherwise a spare, preferably the
+    /// one that held it.
     fn stand_in(&mut self, home: u16, lost: u16, sectors: u64) -> Option<u16> {
         let fits = |drive: u16| {
             let drive = &self.drives[usize::from(drive)];
@@ -278,7 +271,8 @@ impl<O: Observer> Array<O> {
         }
     }
 
-    /// Starts and notes a campaign that moves pieces off `from` to `onto`, or to all drives, unless one is already running.
+    /// Starts and notes a campaign that moves pieces off `from` to `onto`, or to all drives, unless
+    /// one is already running.
     fn begin_campaign(&mut self, group: usize, kind: CampaignKind, from: u16, onto: Option<u16>) {
         let number = u32::try_from(group).expect("few groups");
         let is_it = |campaign: &Campaign| {
@@ -301,11 +295,7 @@ impl<O: Observer> Array<O> {
         let group = self.names[group].clone();
         self.note(match (kind, onto) {
             (CampaignKind::Copyback, Some(onto)) => NoteKind::CopybackStarted { group, onto },
-            _ => NoteKind::RebuildStarted {
-                group,
-                lost: from,
-                onto,
-            },
+            _ => NoteKind::RebuildStarted { group, lost: from, onto },
         });
     }
 
@@ -324,13 +314,7 @@ impl<O: Observer> Array<O> {
             let chunk = &mut entry.chunks[chunk as usize];
             let piece = &mut chunk.pieces[member as usize];
             let from = piece.spot.drive;
-            piece.target = Some(Target {
-                spot: Spot {
-                    drive,
-                    ..piece.spot
-                },
-                rows_done: 0,
-            });
+            piece.target = Some(Target { spot: Spot { drive, ..piece.spot }, rows_done: 0 });
             chunk.look();
             self.begin_campaign(group as usize, CampaignKind::Copyback, from, Some(drive));
         }

@@ -7,10 +7,12 @@
 //!    port -> host
 //! ```
 //!
-//! Each stage records only when it will be free, so a request costs one event on its way in and one on its way out.
+//! Each stage records only when it will be free, so a request costs one event on its way in and one
+//! on its way out.
 //!
-//! A LUN belongs to a controller. The owner's ports are its optimised paths; the other controller's ports also work, at the cost of
-//! a hop. When the owner fails, the LUN moves to the other controller and its hosts wait for the failover.
+//! A LUN belongs to a controller. The owner's ports are its optimised paths; the other controller's
+//! ports also work, at the cost of a hop. When the owner fails, the LUN moves to the other
+//! controller and its hosts wait for the failover.
 
 use brunt_units::{Span, Time};
 
@@ -45,11 +47,7 @@ pub(super) struct Ownership {
 
 impl Ownership {
     pub(super) fn of(controller: usize) -> Self {
-        Self {
-            home: controller,
-            owner: controller,
-            blocked_until: Time::ZERO,
-        }
+        Self { home: controller, owner: controller, blocked_until: Time::ZERO }
     }
 }
 
@@ -78,12 +76,8 @@ pub(super) struct Front {
 
 impl Front {
     pub(super) fn new(front: FrontDesign, controller: ControllerDesign) -> Self {
-        let port = || Port {
-            into: Busy::default(),
-            out: Busy::default(),
-            is_up: true,
-            requests: 0,
-        };
+        let port =
+            || Port { into: Busy::default(), out: Busy::default(), is_up: true, requests: 0 };
         let one = || Controller {
             cpu: Pool::new(controller.cores as usize),
             is_up: true,
@@ -118,8 +112,8 @@ impl Front {
         self.controllers.len() * self.design.ports as usize
     }
 
-    /// Brings a request in at `now`; `mirrored` when its data is copied to the other controller. `None` when no path leads to the
-    /// LUN.
+    /// Brings a request in at `now`; `mirrored` when its data is copied to the other controller.
+    /// `None` when no path leads to the LUN.
     pub(super) fn enter(
         &mut self,
         now: Time,
@@ -144,11 +138,7 @@ impl Front {
         entry.ports[number].requests += 1;
         let there = entry.ports[number].into.occupy(sent, data_time) + self.design.latency;
         let sends = |at: usize| {
-            if other.is_some() && at == lun.owner {
-                message
-            } else {
-                Span::ZERO
-            }
+            if other.is_some() && at == lun.owner { message } else { Span::ZERO }
         };
         let mut ready = entry.cpu.occupy(there, cost + sends(through));
         if through != lun.owner {
@@ -291,7 +281,8 @@ impl Front {
         }
     }
 
-    /// Utilisation, 0 to 1: each controller's processor, each port (the busier direction), the link between the controllers.
+    /// Utilisation, 0 to 1: each controller's processor, each port (the busier direction), the link
+    /// between the controllers.
     pub(super) fn utilisations(&self, now: Time) -> (Vec<f64>, Vec<f64>, f64) {
         let elapsed = now - self.since;
         let share = |busy: &Busy| {
@@ -301,10 +292,7 @@ impl Front {
                 busy.spent(now).as_seconds() / elapsed.as_seconds()
             }
         };
-        let cpus = self
-            .controllers
-            .iter()
-            .map(|one| one.cpu.utilisation(now, elapsed));
+        let cpus = self.controllers.iter().map(|one| one.cpu.utilisation(now, elapsed));
         let ports = self.controllers.iter().flat_map(|one| &one.ports);
         let ports = ports.map(|port| share(&port.into).max(share(&port.out)));
         (cpus.collect(), ports.collect(), share(&self.between))
@@ -322,21 +310,14 @@ mod tests {
             paths,
             ..FrontDesign::default()
         };
-        let controller = ControllerDesign {
-            count: 2,
-            ..ControllerDesign::default()
-        };
+        let controller = ControllerDesign { count: 2, ..ControllerDesign::default() };
         Front::new(design, controller)
     }
 
     /// The ports chosen for `count` simultaneous reads.
     fn ports(front: &mut Front, count: usize) -> Vec<usize> {
         let lun = Ownership::of(1);
-        let enter = |_| {
-            front
-                .enter(Time::ZERO, &lun, Verb::Read, 8192, false)
-                .unwrap()
-        };
+        let enter = |_| front.enter(Time::ZERO, &lun, Verb::Read, 8192, false).unwrap();
         (0..count).map(enter).map(|entry| entry.port).collect()
     }
 
@@ -349,10 +330,7 @@ mod tests {
         for port in [3, 5] {
             front.set_port(port, false);
         }
-        assert!(
-            ports(&mut front, 3).iter().all(|port| *port < 3),
-            "the other controller's"
-        );
+        assert!(ports(&mut front, 3).iter().all(|port| *port < 3), "the other controller's");
     }
 
     /// One request for `lun`, in at `now`.

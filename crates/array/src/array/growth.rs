@@ -5,8 +5,9 @@
 //!    after    | "mail" ........ | new | reserve |      new chunks come last, so existing data keeps its place
 //! ```
 //!
-//! A drive that joins adds slots to the pool. They first make up what the reserve lacks; the rest become chunks, and a LUN can grow
-//! into these when no other LUN follows it. Then pieces move until the new drive is as full as the others.
+//! A drive that joins adds slots to the pool. They first make up what the reserve lacks; the rest
+//! become chunks, and a LUN can grow into these when no other LUN follows it. Then pieces move
+//! until the new drive is as full as the others.
 
 use brunt_units::ByteSize;
 
@@ -20,22 +21,14 @@ impl<O: Observer> Array<O> {
     pub(super) fn grow_pool(&mut self, group: usize, drive: u16) {
         let name = self.names[group].clone();
         if let Some(why) = self.bars_from_pool(group, drive) {
-            return self.note(NoteKind::PoolStays {
-                group: name,
-                drive,
-                why,
-            });
+            return self.note(NoteKind::PoolStays { group: name, drive, why });
         }
         self.spares.retain(|spare| *spare != drive);
         self.groups[group].gain_slots(drive);
         // Rebuilds that lacked room may have some now, and take precedence.
         self.look_for_targets();
         let more = self.groups[group].extend(&mut self.placement);
-        self.note(NoteKind::PoolGrew {
-            group: name,
-            drive,
-            room: size(more),
-        });
+        self.note(NoteKind::PoolGrew { group: name, drive, room: size(more) });
         self.copy_back(u32::try_from(group).expect("few groups"), drive);
     }
 
@@ -50,8 +43,7 @@ impl<O: Observer> Array<O> {
             (one.is_failed(), "the drive has failed"),
             (!pool.admits(one.sectors()), "the drive is too small"),
         ];
-        bars.into_iter()
-            .find_map(|(is_so, why)| is_so.then_some(why))
+        bars.into_iter().find_map(|(is_so, why)| is_so.then_some(why))
     }
 
     /// Grows a LUN to a larger size; zero takes all free space after it.
@@ -64,11 +56,7 @@ impl<O: Observer> Array<O> {
         };
         if sectors <= entry.sectors || sectors > most {
             let (size, most) = (size(entry.sectors), Some(size(most)));
-            return self.note(NoteKind::LunStays {
-                lun: name,
-                size,
-                most,
-            });
+            return self.note(NoteKind::LunStays { lun: name, size, most });
         }
         entry.sectors = sectors;
         let size = size(sectors);
@@ -79,10 +67,7 @@ impl<O: Observer> Array<O> {
     fn room_of(&self, lun: u32) -> u64 {
         let lun = &self.luns[lun as usize];
         let others = self.luns.iter().filter(|other| other.group == lun.group);
-        let next = others
-            .map(|other| other.start)
-            .filter(|start| *start > lun.start)
-            .min();
+        let next = others.map(|other| other.start).filter(|start| *start > lun.start).min();
         next.unwrap_or(self.groups[lun.group as usize].sectors()) - lun.start
     }
 }

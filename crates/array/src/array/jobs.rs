@@ -1,7 +1,9 @@
-//! Jobs: the part of an operation that falls in one stripe. Reads, then writes, holding the stripe's lock where needed.
+//! Jobs: the part of an operation that falls in one stripe. Reads, then writes, holding the
+//! stripe's lock where needed.
 //!
-//! When a drive fails under a job, the job continues with the remaining members. A job that was reading plans again. One that was
-//! writing has written the other members; the failed drive's content follows from the parities or the copies.
+//! When a drive fails under a job, the job continues with the remaining members. A job that was
+//! reading plans again. One that was writing has written the other members; the failed drive's
+//! content follows from the parities or the copies.
 
 use brunt_units::Time;
 use brunt_world::IoError;
@@ -184,18 +186,10 @@ impl<O: Observer> Array<O> {
                 _ => row.write(&job.extents, all_of_it),
             },
         };
-        let computed = plan
-            .as_ref()
-            .map_or(0, |plan| plan.computed(&row, &job.extents));
-        self.front
-            .computed(self.now, Extent::new(0, computed).bytes());
+        let computed = plan.as_ref().map_or(0, |plan| plan.computed(&row, &job.extents));
+        self.front.computed(self.now, Extent::new(0, computed).bytes());
         match plan {
-            Ok(Plan {
-                method,
-                reads,
-                writes,
-                spared,
-            }) => {
+            Ok(Plan { method, reads, writes, spared }) => {
                 self.observe(Move::JobPlanned(key, method));
                 self.count_parity_reads(key, reads.len(), spared);
                 let job = &mut self.jobs[key];
@@ -221,13 +215,7 @@ impl<O: Observer> Array<O> {
             let spot = self.groups[group as usize].read_spot(at, *member, within.start);
             let owner = IoOwner::Job(key);
             let io = self.ask_drive(owner, spot, within.length, false);
-            self.observe(Move::ReadBegan {
-                io,
-                owner,
-                spot,
-                member: *member,
-                within: *within,
-            });
+            self.observe(Move::ReadBegan { io, owner, spot, member: *member, within: *within });
         }
     }
 
@@ -256,12 +244,7 @@ impl<O: Observer> Array<O> {
         }
         for (spot, step) in spots {
             let io = self.ask_drive(IoOwner::Job(key), spot, step.within.length, true);
-            self.observe(Move::WriteBegan {
-                io,
-                job: key,
-                spot,
-                step,
-            });
+            self.observe(Move::WriteBegan { io, job: key, spot, step });
         }
     }
 
@@ -357,11 +340,7 @@ impl<O: Observer> Array<O> {
     fn judge(&self, key: Key) -> Result<(), IoError> {
         let job = &self.jobs[key];
         let row = self.groups[job.group as usize].row(job.at);
-        if row.shape.survives(row.readable) {
-            Ok(())
-        } else {
-            Err(IoError::Device)
-        }
+        if row.shape.survives(row.readable) { Ok(()) } else { Err(IoError::Device) }
     }
 
     fn end_job(&mut self, key: Key, result: Result<(), IoError>) {

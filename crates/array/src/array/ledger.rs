@@ -1,9 +1,10 @@
 //! The content an array would hold if it stored any: for tests only.
 //!
-//! Every host write has a version. The ledger follows versions through the cache, jobs, drives and repairs exactly as the array
-//! moves them. A parity is the list of versions it was computed from; computing a lost strip from it requires having read all the
-//! other strips at exactly these versions. A replaced drive holds garbage until it is written. So any mistake the array makes about
-//! content ends in a panic here, or in a read that returns too old a version.
+//! Every host write has a version. The ledger follows versions through the cache, jobs, drives and
+//! repairs exactly as the array moves them. A parity is the list of versions it was computed from;
+//! computing a lost strip from it requires having read all the other strips at exactly these
+//! versions. A replaced drive holds garbage until it is written. So any mistake the array makes
+//! about content ends in a panic here, or in a read that returns too old a version.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -134,10 +135,7 @@ fn known(
         }
         let versions = parity(content, strips);
         for (known, version) in known.iter().zip(&versions) {
-            assert!(
-                known.is_none_or(|known| known == *version),
-                "parity {versions:?} of {here:?}"
-            );
+            assert!(known.is_none_or(|known| known == *version), "parity {versions:?} of {here:?}");
         }
         if here.len() >= strips as usize {
             known = versions.into_iter().map(Some).collect();
@@ -151,37 +149,19 @@ impl Observer for Ledger {
         match moved {
             Move::JobBegan(job) => self.note_job(array, job),
             Move::JobPlanned(job, method) => self.note_plan(array, job, method),
-            Move::ReadBegan {
-                io,
-                owner,
-                spot,
-                member,
-                within,
-            } => self.note_read(io, owner, spot, member, within),
-            Move::WriteBegan {
-                io,
-                job,
-                spot,
-                step,
-            } => self.note_write(array, io, job, spot, step),
-            Move::RebuildBegan {
-                io,
-                repair,
-                spot,
-                rows,
-            } => self.note_rebuilt(array, io, repair, spot, rows),
-            Move::TierReadBegan {
-                io,
-                spot,
-                fill,
-                part,
-            } => self.note_tier_read(io, spot, fill, part),
-            Move::TierWriteBegan {
-                io,
-                spot,
-                group,
-                part,
-            } => self.note_tier_write(io, spot, group, part),
+            Move::ReadBegan { io, owner, spot, member, within } => {
+                self.note_read(io, owner, spot, member, within)
+            }
+            Move::WriteBegan { io, job, spot, step } => self.note_write(array, io, job, spot, step),
+            Move::RebuildBegan { io, repair, spot, rows } => {
+                self.note_rebuilt(array, io, repair, spot, rows)
+            }
+            Move::TierReadBegan { io, spot, fill, part } => {
+                self.note_tier_read(io, spot, fill, part)
+            }
+            Move::TierWriteBegan { io, spot, group, part } => {
+                self.note_tier_write(io, spot, group, part)
+            }
             Move::DeviceEnded(io) => self.note_device(io),
             Move::JobRead(job) => self.note_found(array, job),
             Move::Filled { fill, slot, part } => self.note_filled(array, fill, slot, part),
@@ -216,11 +196,7 @@ impl Ledger {
             };
             new.insert(sector, version);
         }
-        let note = JobNote {
-            new,
-            read: BTreeMap::new(),
-            method: Method::Direct,
-        };
+        let note = JobNote { new, read: BTreeMap::new(), method: Method::Direct };
         self.jobs.insert(key, note);
     }
 
@@ -270,16 +246,12 @@ impl Ledger {
     }
 
     fn note_read(&mut self, io: Key, owner: IoOwner, spot: Spot, member: u32, within: Extent) {
-        let moves = Moves::Read {
-            owner,
-            member,
-            within: within.start,
-            length: within.length,
-        };
+        let moves = Moves::Read { owner, member, within: within.start, length: within.length };
         self.ios.insert(io, (spot, moves));
     }
 
-    /// A job writes part of one strip: its own data, or a parity computed from that and what it has read.
+    /// A job writes part of one strip: its own data, or a parity computed from that and what it has
+    /// read.
     fn note_write(&mut self, array: &Array<Self>, io: Key, job: Key, spot: Spot, step: Step) {
         let at = array.jobs[job].at;
         let group = &array.groups[array.jobs[job].group as usize];
@@ -310,38 +282,24 @@ impl Ledger {
             } else {
                 let read = known(group, at.row, &note.read, sector);
                 (0..strips)
-                    .map(|index| {
-                        own(index)
-                            .or(read[index as usize])
-                            .expect("all data is known")
-                    })
+                    .map(|index| own(index).or(read[index as usize]).expect("all data is known"))
                     .collect()
             };
             Content::Parity(versions)
         };
-        let contents = (step.within.start..step.within.end())
-            .map(content)
-            .collect();
+        let contents = (step.within.start..step.within.end()).map(content).collect();
         self.ios.insert(io, (spot, Moves::Write(contents)));
     }
 
     /// A drive has completed an I/O.
     fn note_device(&mut self, io: Key) {
-        let (spot, moves) = self
-            .ios
-            .remove(&io)
-            .expect("every request to a drive was noted");
+        let (spot, moves) = self.ios.remove(&io).expect("every request to a drive was noted");
         match moves {
             Moves::Write(contents) => {
                 let drive = self.drives.entry(spot.drive).or_default();
                 drive.extend((spot.sector..).zip(contents));
             }
-            Moves::Read {
-                owner,
-                member,
-                within,
-                length,
-            } => {
+            Moves::Read { owner, member, within, length } => {
                 let read: Vec<_> = (0..length)
                     .map(|at| ((member, within + at), self.at(spot.drive, spot.sector + at)))
                     .collect();
@@ -363,11 +321,7 @@ impl Ledger {
                     }
                 }
             }
-            Moves::FromTier {
-                fill,
-                first,
-                length,
-            } => {
+            Moves::FromTier { fill, first, length } => {
                 let read = (0..length)
                     .map(|at| (first + at, data(&self.at(spot.drive, spot.sector + at))));
                 let read = read.collect();
@@ -386,10 +340,7 @@ impl Ledger {
             let strip = group.shape.strip_sectors;
             let versions = known(group, job.at.row, &note.read, sector % strip);
             let index = usize::try_from(sector.div_euclid(strip)).unwrap();
-            (
-                first + sector,
-                versions[index].expect("what was asked for is known"),
-            )
+            (first + sector, versions[index].expect("what was asked for is known"))
         });
         let found: BTreeMap<u64, u64> = found.collect();
         match job.owner {
@@ -405,11 +356,7 @@ impl Ledger {
 
     /// The tier is read for `part` of a group.
     fn note_tier_read(&mut self, io: Key, spot: Spot, fill: Key, part: Extent) {
-        let moves = Moves::FromTier {
-            fill,
-            first: part.start,
-            length: part.length,
-        };
+        let moves = Moves::FromTier { fill, first: part.start, length: part.length };
         self.ios.insert(io, (spot, moves));
     }
 
@@ -426,9 +373,7 @@ impl Ledger {
         let page = cache.pages.page(slot);
         let (group, first) = (page.key.group(), page.key.number() * cache.page_sectors);
         let part = part & !page.valid;
-        for sector in (0..64)
-            .filter(|sector| part >> sector & 1 == 1)
-            .map(|sector| first + sector)
+        for sector in (0..64).filter(|sector| part >> sector & 1 == 1).map(|sector| first + sector)
         {
             let version = self.fills[&fill][&sector];
             self.cache.insert((group, sector), version);
@@ -458,13 +403,8 @@ impl Ledger {
         let (group, extent) = array.requests[request].place();
         let found = self.requests.remove(&request).unwrap_or_default();
         let is_cached = array.cache.is_some();
-        let versions = (extent.start..extent.end()).map(|sector| {
-            if is_cached {
-                self.cache[&(group, sector)]
-            } else {
-                found[&sector]
-            }
-        });
+        let versions = (extent.start..extent.end())
+            .map(|sector| if is_cached { self.cache[&(group, sector)] } else { found[&sector] });
         let versions = versions.collect();
         self.answers.insert(tag, versions);
     }
@@ -486,9 +426,7 @@ impl Ledger {
         for row in rows.clone() {
             // Only this row, as sectors of the strip.
             let from = (row - rows.start) * strip;
-            let here = read
-                .iter()
-                .filter(|((_, at), _)| (from..from + strip).contains(at));
+            let here = read.iter().filter(|((_, at), _)| (from..from + strip).contains(at));
             let here: BTreeMap<(u32, u64), Content> = here
                 .map(|((member, at), content)| ((*member, at - from), content.clone()))
                 .collect();

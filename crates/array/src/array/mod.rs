@@ -6,10 +6,12 @@
 //!                 +-- all ended -+------------- ended ----------------+
 //! ```
 //!
-//! There are no futures and no content. The caller drives virtual time: [`Array::submit`] at the current time, [`Array::next_at`]
-//! for the next event, [`Array::advance`] to process everything up to a time, and [`Array::finished`] to collect the results.
+//! There are no futures and no content. The caller drives virtual time: [`Array::submit`] at the
+//! current time, [`Array::next_at`] for the next event, [`Array::advance`] to process everything up
+//! to a time, and [`Array::finished`] to collect the results.
 //!
-//! Invariant: a request finishes once, and the parts of its [`Breakdown`] add up to its response time.
+//! Invariant: a request finishes once, and the parts of its [`Breakdown`] add up to its response
+//! time.
 
 #![expect(private_bounds, reason = "only this crate observes arrays")]
 
@@ -168,10 +170,7 @@ impl<O: Observer> Array<O> {
         check_drives(design, drives.len())?;
         let mut groups = Vec::new();
         for group in &design.groups {
-            let sectors = group
-                .drives
-                .iter()
-                .map(|drive| drives[usize::from(*drive)].sectors());
+            let sectors = group.drives.iter().map(|drive| drives[usize::from(*drive)].sectors());
             let mut stream = streams.named(&format!("group/{}", groups.len()));
             groups.push(group.build(sectors.min().unwrap_or(0), &mut stream)?);
         }
@@ -179,11 +178,7 @@ impl<O: Observer> Array<O> {
         let luns = place_luns(design, &groups, front.controllers())?;
         design.check(&groups)?;
         let cache = design.cache.map(|cache| {
-            let drives: Vec<usize> = design
-                .groups
-                .iter()
-                .map(|group| group.drives.len())
-                .collect();
+            let drives: Vec<usize> = design.groups.iter().map(|group| group.drives.len()).collect();
             Cache::new(cache, &drives, luns.len())
         });
         let mut array = Self {
@@ -191,11 +186,7 @@ impl<O: Observer> Array<O> {
             schedule: Schedule::default(),
             drives,
             groups,
-            mirror_choices: design
-                .groups
-                .iter()
-                .map(|group| group.mirror_choice)
-                .collect(),
+            mirror_choices: design.groups.iter().map(|group| group.mirror_choice).collect(),
             luns,
             front,
             cache,
@@ -211,11 +202,7 @@ impl<O: Observer> Array<O> {
             spares: design.spares.clone(),
             incidents: Vec::new(),
             notes: Vec::new(),
-            names: design
-                .groups
-                .iter()
-                .map(|group| group.name.clone())
-                .collect(),
+            names: design.groups.iter().map(|group| group.name.clone()).collect(),
             lun_names: design.luns.iter().map(|lun| lun.name.clone()).collect(),
             finished: Vec::new(),
             mirrors: streams.named("mirrors"),
@@ -304,8 +291,8 @@ impl<O: Observer> Array<O> {
         Some(cache.stats.of(cache.pages.unwritten(), cache.write_pages))
     }
 
-    /// Utilisation since measurement began, 0 to 1: of each controller's processor, of each port's busier direction, of the link
-    /// between controllers.
+    /// Utilisation since measurement began, 0 to 1: of each controller's processor, of each port's
+    /// busier direction, of the link between controllers.
     pub fn front_utilisations(&self) -> (Vec<f64>, Vec<f64>, f64) {
         self.front.utilisations(self.now)
     }
@@ -376,9 +363,8 @@ fn place_luns(
             ownership: Ownership::of(lun.owner.unwrap_or(luns.len()) % controllers),
         });
         // The next LUN begins on a multiple of the border.
-        used[lun.group] = (used[lun.group] + sectors)
-            .next_multiple_of(LUN_BORDER)
-            .min(group.sectors());
+        used[lun.group] =
+            (used[lun.group] + sectors).next_multiple_of(LUN_BORDER).min(group.sectors());
     }
     Ok(luns)
 }

@@ -1,7 +1,8 @@
 //! Observation of an array: every move of content, in order, without the content itself.
 //!
-//! The array is generic over its observer. `()` observes nothing and the calls compile away. Tests use the ledger, which follows
-//! the version of each sector through cache, jobs, drives and repairs.
+//! The array is generic over its observer. `()` observes nothing and the calls compile away. Tests
+//! use the ledger, which follows the version of each sector through cache, jobs, drives and
+//! repairs.
 
 use std::ops::Range;
 
@@ -25,51 +26,22 @@ impl Observer for () {
 }
 
 /// A move of content.
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the ledger of tests reads them")
-)]
+#[cfg_attr(not(test), expect(dead_code, reason = "the ledger of tests reads them"))]
 pub(crate) enum Move {
     /// A job begins.
     JobBegan(Key),
     /// A job is planned; content it read for an earlier plan no longer counts.
     JobPlanned(Key, Method),
     /// A read of part of a member's strip is sent to a drive.
-    ReadBegan {
-        io: Key,
-        owner: IoOwner,
-        spot: Spot,
-        member: u32,
-        within: Extent,
-    },
+    ReadBegan { io: Key, owner: IoOwner, spot: Spot, member: u32, within: Extent },
     /// A step of a job is sent to a drive as a write.
-    WriteBegan {
-        io: Key,
-        job: Key,
-        spot: Spot,
-        step: Step,
-    },
+    WriteBegan { io: Key, job: Key, spot: Spot, step: Step },
     /// A write of what a repair read or computed is sent to a drive.
-    RebuildBegan {
-        io: Key,
-        repair: Key,
-        spot: Spot,
-        rows: Range<u64>,
-    },
+    RebuildBegan { io: Key, repair: Key, spot: Spot, rows: Range<u64> },
     /// The tier is read for `part` of a group.
-    TierReadBegan {
-        io: Key,
-        spot: Spot,
-        fill: Key,
-        part: Extent,
-    },
+    TierReadBegan { io: Key, spot: Spot, fill: Key, part: Extent },
     /// The cached `part` of a group is written to the tier.
-    TierWriteBegan {
-        io: Key,
-        spot: Spot,
-        group: u32,
-        part: Extent,
-    },
+    TierWriteBegan { io: Key, spot: Spot, group: u32, part: Extent },
     /// A drive has completed an I/O other than a media scan.
     DeviceEnded(Key),
     /// A read job has the content its owner wants.

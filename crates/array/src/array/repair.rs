@@ -4,13 +4,15 @@
 //!    claim some rows -> read their sources -> write the target -> advance the mark -> release the rows -> pause
 //! ```
 //!
-//! Each repair works on one unit of rows at a time, with one repair per chunk. Within the claimed rows no job writes, so the
-//! computed data stays current; below the mark every write also goes to the target.
+//! Each repair works on one unit of rows at a time, with one repair per chunk. Within the claimed
+//! rows no job writes, so the computed data stays current; below the mark every write also goes to
+//! the target.
 //!
-//! When a source fails, the repair switches to other sources, and a copy becomes a rebuild. When the target fails, the repair ends
-//! and another target is chosen.
+//! When a source fails, the repair switches to other sources, and a copy becomes a rebuild. When
+//! the target fails, the repair ends and another target is chosen.
 //!
-//! A campaign keeps no count of its own: its end is derived from the pieces, which change for many reasons.
+//! A campaign keeps no count of its own: its end is derived from the pieces, which change for many
+//! reasons.
 
 use std::ops::Range;
 
@@ -126,20 +128,14 @@ impl<O: Observer> Array<O> {
     /// A claim in `group` has been granted.
     pub(super) fn claim_begun(&mut self, group: u32, claim: ClaimId) {
         let is_it = |repair: &Repair| repair.group == group && repair.claim == Some(claim);
-        let key = self
-            .repairs
-            .find(is_it)
-            .expect("the claim is some repair's");
+        let key = self.repairs.find(is_it).expect("the claim is some repair's");
         self.read_unit(key);
     }
 
     fn read_unit(&mut self, key: Key) {
         let repair = &self.repairs[key];
         let group = &self.groups[repair.group as usize];
-        let at = StripeAt {
-            chunk: repair.chunk,
-            row: repair.rows.start,
-        };
+        let at = StripeAt { chunk: repair.chunk, row: repair.rows.start };
         let piece = &group.chunks[at.chunk as usize].pieces[repair.member as usize];
         let row = group.row(at);
         let sources = if piece.target.is_none() || !row.shape.survives(row.readable) {
@@ -150,9 +146,8 @@ impl<O: Observer> Array<O> {
             row.sources()
         };
         let length = (repair.rows.end - repair.rows.start) * group.shape.strip_sectors;
-        let spots: Vec<(u32, Spot)> = members(sources)
-            .map(|member| (member, group.read_spot(at, member, 0)))
-            .collect();
+        let spots: Vec<(u32, Spot)> =
+            members(sources).map(|member| (member, group.read_spot(at, member, 0))).collect();
         if spots.is_empty() {
             // The target or too many sources are gone.
             return self.end_repair(key, false);
@@ -207,12 +202,7 @@ impl<O: Observer> Array<O> {
         (repair.phase, repair.pending) = (Phase::Writing, 1);
         let (spot, rows) = (Spot { sector, ..spot }, repair.rows.clone());
         let io = self.ask_drive(IoOwner::Repair(key), spot, length, true);
-        self.observe(Move::RebuildBegan {
-            io,
-            repair: key,
-            spot,
-            rows,
-        });
+        self.observe(Move::RebuildBegan { io, repair: key, spot, rows });
     }
 
     fn unit_ended(&mut self, key: Key) {
@@ -221,9 +211,7 @@ impl<O: Observer> Array<O> {
         let (group, busy, end) = (repair.group, self.now - repair.since, repair.rows.end);
         let (chunk, member) = (repair.chunk, repair.member);
         let entry = &mut self.groups[group as usize];
-        let target = entry.chunks[chunk as usize].pieces[member as usize]
-            .target
-            .as_mut();
+        let target = entry.chunks[chunk as usize].pieces[member as usize].target.as_mut();
         target.expect("its write has just ended").rows_done = end;
         let pause = entry.repair_priority(chunk).pause(busy);
         self.unclaim(key);
@@ -298,11 +286,7 @@ impl<O: Observer> Array<O> {
 
     /// Records that a piece moved from drive `left` to drive `onto`.
     fn piece_moved(&mut self, group: u32, left: u16, onto: u16, was_good: bool) {
-        let kind = if was_good {
-            CampaignKind::Copyback
-        } else {
-            CampaignKind::Rebuild
-        };
+        let kind = if was_good { CampaignKind::Copyback } else { CampaignKind::Rebuild };
         let is_it = |campaign: &&mut Campaign| {
             // A pool's moves come from many drives.
             let is_route = campaign.from == left || was_good && campaign.onto == Some(onto);
@@ -313,8 +297,8 @@ impl<O: Observer> Array<O> {
         }
     }
 
-    /// Ends the campaigns of `group` that have nothing left to do. A campaign that moved nothing gets no note: its drives have
-    /// failed, and its pieces belong to another campaign or are lost.
+    /// Ends the campaigns of `group` that have nothing left to do. A campaign that moved nothing
+    /// gets no note: its drives have failed, and its pieces belong to another campaign or are lost.
     pub(super) fn review_campaigns(&mut self, group: u32) {
         loop {
             let entry = &self.groups[group as usize];

@@ -1,4 +1,5 @@
-//! Host requests: in through the front, to the cache or to jobs, and out through the front when all parts have ended.
+//! Host requests: in through the front, to the cache or to jobs, and out through the front when all
+//! parts have ended.
 
 use brunt_units::Time;
 use brunt_world::IoError;
@@ -38,8 +39,8 @@ impl Request {
 }
 
 impl<O: Observer> Array<O> {
-    /// Submits a request at `now`. A request past the LUN's end fails with [`IoError::PastEnd`], one that no path leads to with
-    /// [`IoError::Device`].
+    /// Submits a request at `now`. A request past the LUN's end fails with [`IoError::PastEnd`],
+    /// one that no path leads to with [`IoError::Device`].
     ///
     /// # Panics
     /// When `now` is in the past, or there is no such LUN.
@@ -56,16 +57,11 @@ impl<O: Observer> Array<O> {
         }
         let bytes = io.extent.bytes();
         let entry = if fits {
-            self.front
-                .enter(now, &lun.ownership, io.verb, bytes, mirrored)
+            self.front.enter(now, &lun.ownership, io.verb, bytes, mirrored)
         } else {
             None
         };
-        let refusal = if fits {
-            IoError::Device
-        } else {
-            IoError::PastEnd
-        };
+        let refusal = if fits { IoError::Device } else { IoError::PastEnd };
         let key = self.requests.insert(Request {
             io,
             submitted_at: now,
@@ -113,10 +109,10 @@ impl<O: Observer> Array<O> {
         self.part_ended(key, Ok(()), Breakdown::default());
     }
 
-    /// Fails every request because no controller is left: work in flight ends, but the host sees an error.
+    /// Fails every request because no controller is left: work in flight ends, but the host sees an
+    /// error.
     pub(super) fn fail_requests(&mut self) {
-        self.requests
-            .for_each(|request| request.result = Err(IoError::Device));
+        self.requests.for_each(|request| request.result = Err(IoError::Device));
     }
 
     fn split(&mut self, request: Key, group: u32, extent: Extent, verb: Verb) {
@@ -148,10 +144,7 @@ impl<O: Observer> Array<O> {
             whole
         } else {
             // It waited for work that had begun before it.
-            Breakdown {
-                wait: inside,
-                ..Breakdown::default()
-            }
+            Breakdown { wait: inside, ..Breakdown::default() }
         };
         if request.jobs > 0 {
             return;
@@ -162,11 +155,7 @@ impl<O: Observer> Array<O> {
             _ => 0,
         };
         let port = request.entry.port;
-        let out = if request.entry.is_in {
-            self.front.leave(now, port, bytes)
-        } else {
-            now
-        };
+        let out = if request.entry.is_in { self.front.leave(now, port, bytes) } else { now };
         if out > now {
             self.schedule.set(out, Event::Leave(key));
         } else {

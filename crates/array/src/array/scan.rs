@@ -1,7 +1,8 @@
-//! The media scan: every drive is read in the background, alternating a unit and a pause, from start to end, repeatedly.
+//! The media scan: every drive is read in the background, alternating a unit and a pause, from
+//! start to end, repeatedly.
 //!
-//! It costs drive time and finds nothing, since modelled sectors do not become unreadable by themselves. A failed drive is not
-//! scanned; a replaced drive is scanned from its beginning.
+//! It costs drive time and finds nothing, since modelled sectors do not become unreadable by
+//! themselves. A failed drive is not scanned; a replaced drive is scanned from its beginning.
 
 use brunt_units::{ByteSize, Time};
 
@@ -20,11 +21,7 @@ pub(super) struct Scan {
 
 impl Scan {
     pub(super) fn new(design: ScanDesign, drives: usize) -> Self {
-        Self {
-            design,
-            positions: vec![0; drives],
-            scanned: 0,
-        }
+        Self { design, positions: vec![0; drives], scanned: 0 }
     }
 }
 

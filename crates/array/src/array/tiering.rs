@@ -6,8 +6,8 @@
 //!    a page has been destaged   and is also written to the tier if its block is there
 //! ```
 //!
-//! Hosts wait for reads of the tier but never for writes to it; read-ahead bypasses it. When a tier drive fails, the reads in
-//! flight on it go to the drives instead.
+//! Hosts wait for reads of the tier but never for writes to it; read-ahead bypasses it. When a tier
+//! drive fails, the reads in flight on it go to the drives instead.
 
 use brunt_world::IoError;
 use smallvec::{SmallVec, smallvec};
@@ -24,12 +24,7 @@ use crate::slab::Key;
 /// An I/O of the tier.
 pub(super) enum TierIo {
     /// A part of a fill.
-    Read {
-        place: u32,
-        fill: Key,
-        group: u32,
-        part: Extent,
-    },
+    Read { place: u32, fill: Key, group: u32, part: Extent },
     /// Pages of a block, in `pending` drive requests.
     Write { place: u32, pending: u32 },
 }
@@ -102,19 +97,9 @@ impl<O: Observer> Array<O> {
         self.cache().fills[fill].jobs += 1;
         let tier = self.tier.as_ref().expect("it was found there");
         let spot = tier.spot(place, part.start % tier.block_sectors);
-        let io = self.tier_ios.insert(TierIo::Read {
-            place,
-            fill,
-            group,
-            part,
-        });
+        let io = self.tier_ios.insert(TierIo::Read { place, fill, group, part });
         let io = self.ask_drive(IoOwner::Tier(io), spot, part.length, false);
-        self.observe(Move::TierReadBegan {
-            io,
-            spot,
-            fill,
-            part,
-        });
+        self.observe(Move::TierReadBegan { io, spot, fill, part });
     }
 
     /// The pages of a block that are entirely in the cache and clean.
@@ -196,12 +181,7 @@ impl<O: Observer> Array<O> {
                     self.tier_ios.forget(key);
                 }
             }
-            TierIo::Read {
-                place,
-                fill,
-                group,
-                part,
-            } => {
+            TierIo::Read { place, fill, group, part } => {
                 let (fill, group, part) = (*fill, *group, *part);
                 tier.unpin(*place);
                 self.tier_ios.forget(key);

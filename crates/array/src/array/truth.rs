@@ -1,6 +1,6 @@
-//! Under any sequence of writes, failures within redundancy, rebuilds and lost controllers, every acknowledged write is read back.
-//! When all controllers are lost at once, only data that was in the cache alone may be old, and what is read afterwards
-//! no longer changes.
+//! Under any sequence of writes, failures within redundancy, rebuilds and lost controllers, every
+//! acknowledged write is read back. When all controllers are lost at once, only data that was in
+//! the cache alone may be old, and what is read afterwards no longer changes.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,8 @@ struct Tester {
     /// Per place: the version last acknowledged, and whether a request is in flight.
     acknowledged: Vec<u64>,
     is_busy: Vec<bool>,
-    /// Per place: all versions that hosts wrote or tried to write, and whether any of them may be there.
+    /// Per place: all versions that hosts wrote or tried to write, and whether any of them may be
+    /// there.
     written: Vec<Vec<u64>>,
     is_uncertain: Vec<bool>,
     /// Whether all controllers have ever been lost at once.
@@ -65,21 +66,11 @@ fn tester(seed: u64) -> Tester {
         (Level::Raid50(2), 6),
         (Level::Raid6, 6),
         (Level::Raid1, 3),
-        (
-            Level::Pool {
-                piece: ByteSize::kib(32),
-                preserved: Some(2),
-            },
-            13,
-        ),
+        (Level::Pool { piece: ByteSize::kib(32), preserved: Some(2) }, 13),
     ];
     let (level, drives) = levels[draw(&mut stream, levels.len())];
     let spares = u16::try_from(stream.below(3)).unwrap();
-    let spares = if matches!(level, Level::Pool { .. }) {
-        0
-    } else {
-        spares
-    };
+    let spares = if matches!(level, Level::Pool { .. }) { 0 } else { spares };
     let models = ["cheetah-15k5-146-fc", "nvme-ssd-1920"];
     let model = library::find(models[draw(&mut stream, 2)]).unwrap();
     let mut design = ArrayDesign::one_group(&model, drives, level);
@@ -90,10 +81,7 @@ fn tester(seed: u64) -> Tester {
     design.groups[0].repair.unit = ByteSize::kib([4, 8, 12][draw(&mut stream, 3)]);
     design.groups[0].repair.priority = [Priority::Highest, Priority::Low][draw(&mut stream, 2)];
     if stream.percent(20) {
-        design.scan = Some(ScanDesign {
-            unit: ByteSize::kib(64),
-            pause: Span::millis(5),
-        });
+        design.scan = Some(ScanDesign { unit: ByteSize::kib(64), pause: Span::millis(5) });
     }
     let cached = stream.percent(70);
     if cached {
@@ -151,11 +139,7 @@ impl Tester {
             return;
         }
         self.is_busy[range].fill(true);
-        let verb = if self.stream.percent(50) {
-            Verb::Read
-        } else {
-            Verb::Write
-        };
+        let verb = if self.stream.percent(50) { Verb::Read } else { Verb::Write };
         self.submit(first, count, verb);
     }
 
@@ -169,15 +153,7 @@ impl Tester {
         }
         let extent = Extent::new(first as u64 * PLACE, count as u64 * PLACE);
         let now = self.array.now();
-        self.array.submit(
-            now,
-            HostIo {
-                lun: 0,
-                verb,
-                extent,
-                tag,
-            },
-        );
+        self.array.submit(now, HostIo { lun: 0, verb, extent, tag });
     }
 
     fn collect(&mut self) {
@@ -187,11 +163,7 @@ impl Tester {
             assert_eq!(one.breakdown.total(), one.at - one.submitted_at);
             self.is_busy[first..first + count].fill(false);
             if one.result.is_err() {
-                assert!(
-                    self.was_down,
-                    "everything is within redundancy: {:?}",
-                    self.array.notes()
-                );
+                assert!(self.was_down, "everything is within redundancy: {:?}", self.array.notes());
                 if verb == Verb::Write {
                     self.is_uncertain[first..first + count].fill(true);
                 }
@@ -215,10 +187,7 @@ impl Tester {
             if self.is_uncertain[place] {
                 assert!(self.written[place].contains(version), "place {place}");
             } else {
-                assert_eq!(
-                    *version, self.acknowledged[place],
-                    "place {place}, sector {at}"
-                );
+                assert_eq!(*version, self.acknowledged[place], "place {place}, sector {at}");
             }
         }
     }
@@ -295,11 +264,7 @@ impl Tester {
     fn rest(&mut self) {
         self.pass(Span::seconds(30));
         assert!(self.under_way.is_empty(), "{:?}", self.array.notes());
-        assert!(
-            self.array.groups[0].locks.is_idle(),
-            "{:?}",
-            self.array.notes()
-        );
+        assert!(self.array.groups[0].locks.is_idle(), "{:?}", self.array.notes());
         for first in (0..self.acknowledged.len()).step_by(8) {
             let count = 8.min(self.acknowledged.len() - first);
             self.submit(first, count, Verb::Read);
@@ -314,7 +279,8 @@ impl Tester {
         self.rest();
     }
 
-    /// Fails all controllers at once and returns them; data that was only in the cache is uncertain.
+    /// Fails all controllers at once and returns them; data that was only in the cache is
+    /// uncertain.
     fn lose_controllers(&mut self) {
         if let Some(cache) = &self.array.cache {
             for (place, is_uncertain) in (0..).zip(&mut self.is_uncertain) {
@@ -327,10 +293,8 @@ impl Tester {
         let now = self.array.now();
         let back = now + Span::micros([100, 2000, 50_000][draw(&mut self.stream, 3)]);
         for number in 0..self.array.front.controllers() {
-            let (fails, returns) = (
-                Incident::ControllerFails(number),
-                Incident::ControllerReturns(number),
-            );
+            let (fails, returns) =
+                (Incident::ControllerFails(number), Incident::ControllerReturns(number));
             self.array.schedule_incident(now, fails).unwrap();
             self.array.schedule_incident(back, returns).unwrap();
         }
@@ -385,9 +349,7 @@ fn what_only_the_cache_had_may_be_old_and_nothing_else() {
             tester.rest();
             before
         }));
-        let Ok(before) = outcome else {
-            panic!("seed {seed}: {:?}", tester.array.notes())
-        };
+        let Ok(before) = outcome else { panic!("seed {seed}: {:?}", tester.array.notes()) };
         let notes = tester.array.notes().iter();
         losses += notes.filter(|note| note.what.is_loss()).count();
         old += usize::from(before != tester.acknowledged);

@@ -1,7 +1,7 @@
 //! When a write cache is flushed: pure functions.
 //!
-//! * *Watermark*: with hysteresis, flushing starts at the high mark and stops at the low one; proportional flushing works harder
-//!   the fuller the cache is between the two.
+//! * *Watermark*: with hysteresis, flushing starts at the high mark and stops at the low one;
+//!   proportional flushing works harder the fuller the cache is between the two.
 //! * *Idle*: no host has sent a request for a while.
 //! * *Forced*: a host waits for room, or write-back is disabled.
 //!
@@ -39,8 +39,8 @@ pub(crate) enum Pressure {
 }
 
 impl Watermarks {
-    /// How many of `most` destages may be in flight when `dirty` of `pages` pages are dirty, and whether the cache is then
-    /// flushing; `flushing` says whether it was before.
+    /// How many of `most` destages may be in flight when `dirty` of `pages` pages are dirty, and
+    /// whether the cache is then flushing; `flushing` says whether it was before.
     pub(crate) fn allowed(
         &self,
         dirty: u64,
@@ -75,11 +75,7 @@ mod tests {
     use super::*;
 
     fn marks(policy: FlushPolicy) -> Watermarks {
-        Watermarks {
-            low: 60,
-            high: 80,
-            policy,
-        }
+        Watermarks { low: 60, high: 80, policy }
     }
 
     #[test]
@@ -96,26 +92,14 @@ mod tests {
     fn proportional_works_harder_when_fuller() {
         let marks = marks(FlushPolicy::Proportional);
         let step = |dirty| marks.allowed(dirty, 100, false, Pressure::None, 10).0;
-        assert_eq!(
-            [step(60), step(62), step(70), step(80), step(99)],
-            [0, 1, 5, 10, 10]
-        );
+        assert_eq!([step(60), step(62), step(70), step(80), step(99)], [0, 1, 5, 10, 10]);
     }
 
     #[test]
     fn pressure_empties_it() {
         let marks = marks(FlushPolicy::Hysteresis);
-        assert_eq!(
-            marks.allowed(1, 100, false, Pressure::Idle, 10),
-            (10, false)
-        );
-        assert_eq!(
-            marks.allowed(1, 100, false, Pressure::Forced, 10),
-            (10, false)
-        );
-        assert_eq!(
-            marks.allowed(0, 100, true, Pressure::Forced, 10),
-            (0, false)
-        );
+        assert_eq!(marks.allowed(1, 100, false, Pressure::Idle, 10), (10, false));
+        assert_eq!(marks.allowed(1, 100, false, Pressure::Forced, 10), (10, false));
+        assert_eq!(marks.allowed(0, 100, true, Pressure::Forced, 10), (0, false));
     }
 }

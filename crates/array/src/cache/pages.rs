@@ -8,16 +8,17 @@
 //!    old         the on-disk content is kept beside newer data: a parity can be updated without reading it
 //! ```
 //!
-//! Each is a set of sectors of the page. A page that is neither dirty, destaging nor filling is clean: it is kept in LRU order and
-//! evicted when room is needed. Old sectors take the room of a second page; they are kept as long as clean pages can make room for
-//! them.
+//! Each is a set of sectors of the page. A page that is neither dirty, destaging nor filling is
+//! clean: it is kept in LRU order and evicted when room is needed. Old sectors take the room of a
+//! second page; they are kept as long as clean pages can make room for them.
 //!
-//! Invariant: old sectors are dirty or destaging.
-//! Invariant: dirty, destaging and filling pages are not in the LRU order; all others are.
-//! Invariant: a page is in its group's dirty order exactly when it has dirty sectors and none that are destaging.
+//! Invariant: old sectors are dirty or destaging. Invariant: dirty, destaging and filling pages are
+//! not in the LRU order; all others are. Invariant: a page is in its group's dirty order exactly
+//! when it has dirty sectors and none that are destaging.
 //!
-//! Pages are found through chains that begin in `heads` and go on in the pages themselves: a lookup touches one line of heads, which
-//! sixteen neighbouring pages share, and the page, which is wanted anyway.
+//! Pages are found through chains that begin in `heads` and go on in the pages themselves: a lookup
+//! touches one line of heads, which sixteen neighbouring pages share, and the page, which is wanted
+//! anyway.
 //!
 //! Invariant: a page is in the chain of its key exactly once, and no two pages have the same key.
 
@@ -31,7 +32,8 @@ pub(crate) type Sectors = u64;
 /// The largest page: 64 sectors.
 pub const PAGE_SECTORS_MAX: u64 = 64;
 
-/// Identifies a page or block of a group: the group in the upper 12 bits, the number within it in the others.
+/// Identifies a page or block of a group: the group in the upper 12 bits, the number within it in
+/// the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PageKey(u64);
 
@@ -62,7 +64,8 @@ impl std::hash::Hash for PageKey {
     }
 }
 
-/// A slot number plus one, or 0 for the end of a chain. Zeroes cost no memory until they are written.
+/// A slot number plus one, or 0 for the end of a chain. Zeroes cost no memory until they are
+/// written.
 type Link = u32;
 
 /// Pages with adjacent numbers whose chains begin in one line of memory.
@@ -72,8 +75,8 @@ const NONE: u32 = u32::MAX;
 /// In place of a newer page: this page is not in the LRU order.
 const OUTSIDE: u32 = u32::MAX - 1;
 
-/// A page held by the cache. It fills one processor cache line: pages are accessed at random, so each line touched is one memory
-/// stall.
+/// A page held by the cache. It fills one processor cache line: pages are accessed at random, so
+/// each line touched is one memory stall.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(crate) struct Page {
@@ -164,7 +167,8 @@ impl Pages {
         prefetch_index(&self.heads, self.head_of(key));
     }
 
-    /// Where the chain of `key` begins: multiplicative hashing by 2^64 / golden ratio of all but the lowest bits.
+    /// Where the chain of `key` begins: multiplicative hashing by 2^64 / golden ratio of all but
+    /// the lowest bits.
     fn head_of(&self, key: PageKey) -> usize {
         let lines = self.heads.len().div_euclid(NEAR);
         let (line, within) = (key.0 >> NEAR.ilog2(), key.0 % NEAR as u64);
@@ -412,11 +416,7 @@ mod tests {
             let slot = pages.get_or_make(key(number));
             pages.change(slot, |page| page.dirty = 1);
         }
-        assert_eq!(
-            pages.unwritten(),
-            3,
-            "dirty pages are not thrown out for lack of room"
-        );
+        assert_eq!(pages.unwritten(), 3, "dirty pages are not thrown out for lack of room");
         assert_eq!(pages.next_due(0, 5), Some(7));
         assert_eq!(pages.next_due(0, 10), Some(4));
         let slot = pages.find(key(7)).unwrap();
@@ -424,10 +424,7 @@ mod tests {
         assert_eq!(pages.next_due(0, 5), Some(9));
         pages.change(slot, |page| (page.destaging, page.valid) = (0, 1));
         assert_eq!(pages.unwritten(), 2);
-        assert!(
-            pages.find(key(7)).is_none(),
-            "there is no room for it as a clean page"
-        );
+        assert!(pages.find(key(7)).is_none(), "there is no room for it as a clean page");
         assert_eq!(pages.lose_all(), 2);
         assert_eq!(pages.len(), 0);
     }

@@ -1,7 +1,7 @@
 //! Detection of sequential readers, and read-ahead for them.
 //!
-//! A stream is identified by where its next read would begin. From its third read on, the cache keeps a window ahead of it full and
-//! refills it when half is used.
+//! A stream is identified by where its next read would begin. From its third read on, the cache
+//! keeps a window ahead of it full and refills it when half is used.
 
 use crate::Extent;
 
@@ -38,7 +38,8 @@ impl Default for Streams {
 }
 
 impl Streams {
-    /// Records a host's read of `extent`; returns what to read ahead, within `window` sectors and below `end`.
+    /// Records a host's read of `extent`; returns what to read ahead, within `window` sectors and
+    /// below `end`.
     pub(crate) fn read(&mut self, extent: Extent, window: u64, end: u64) -> Option<Extent> {
         if window == 0 {
             return None;
@@ -48,10 +49,7 @@ impl Streams {
             let at = usize::from(self.by_age[0]);
             self.by_age.rotate_left(1);
             self.next[at] = extent.end();
-            self.streams[at] = Stream {
-                reads: 1,
-                ahead: extent.end(),
-            };
+            self.streams[at] = Stream { reads: 1, ahead: extent.end() };
             return None;
         };
         let age = self.by_age.iter().position(|one| usize::from(*one) == at);

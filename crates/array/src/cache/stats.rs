@@ -27,13 +27,14 @@ pub struct CacheStats {
     pub unwritten: u64,
     /// Pages of the write cache.
     pub write_pages: u64,
-    /// Most of the write cache not yet on the drives, in percent: with several caches, that of the fullest. Zero where a write
-    /// cache has no pages.
+    /// Most of the write cache not yet on the drives, in percent: with several caches, that of the
+    /// fullest. Zero where a write cache has no pages.
     pub fullest_percent: u32,
 }
 
 impl CacheStats {
-    /// Completes the counters with values of the cache itself: pages not fully on the drives, and the room for them.
+    /// Completes the counters with values of the cache itself: pages not fully on the drives, and
+    /// the room for them.
     pub(crate) fn of(self, unwritten: u64, write_pages: u64) -> Self {
         // To the nearest percent.
         let share = (self.unwritten_most * 200 + write_pages).checked_div_euclid(2 * write_pages);
@@ -72,10 +73,7 @@ mod tests {
     #[test]
     fn the_fullest_of_two_counts_and_none_without_room() {
         let cache = |unwritten_most, write_pages| {
-            let stats = CacheStats {
-                unwritten_most,
-                ..CacheStats::default()
-            };
+            let stats = CacheStats { unwritten_most, ..CacheStats::default() };
             stats.of(1, write_pages)
         };
         let both = cache(100, 100).and(&cache(10, 100));

@@ -1,4 +1,5 @@
-//! The second level of a read cache, on solid-state drives: which blocks are there, and which come in next.
+//! The second level of a read cache, on solid-state drives: which blocks are there, and which come
+//! in next.
 //!
 //! ```text
 //!    block      a fixed number of consecutive cache pages of a group; it has one place on one of the drives
@@ -7,12 +8,14 @@
 //!    pins       requests in flight on the place: a pinned place is not reused
 //! ```
 //!
-//! * **Admission**: a block that hosts have missed `admit_after` times. Misses are remembered for as many blocks as the tier has
-//!   places, so a single scan of everything leaves no trace.
+//! * **Admission**: a block that hosts have missed `admit_after` times. Misses are remembered for
+//!   as many blocks as the tier has places, so a single scan of everything leaves no trace.
 //! * **Eviction**: the block least recently read.
-//! * Pages overwritten by hosts become invalid. Losing the tier loses no data: it holds only copies.
+//! * Pages overwritten by hosts become invalid. Losing the tier loses no data: it holds only
+//!   copies.
 //!
-//! Invariant: valid and arriving are disjoint. Invariant: blocks in the LRU order have a key, and no two share one.
+//! Invariant: valid and arriving are disjoint. Invariant: blocks in the LRU order have a key, and
+//! no two share one.
 //!
 //! Nothing here deals with time or drives; the array asks and acts.
 
@@ -108,12 +111,7 @@ pub(crate) struct Tier {
 impl Tier {
     /// An empty tier with `places` places on each of `drives`; sizes in sectors.
     pub(crate) fn new(drives: &[u16], places: u32, page_sectors: u64, block_sectors: u64) -> Self {
-        let shelf = |drive: &u16| Shelf {
-            drive: *drive,
-            is_up: true,
-            free: Vec::new(),
-            unused: 0,
-        };
+        let shelf = |drive: &u16| Shelf { drive: *drive, is_up: true, free: Vec::new(), unused: 0 };
         Self {
             page_sectors,
             block_sectors,
@@ -134,11 +132,7 @@ impl Tier {
 
     /// The same tier, admitting a block after `admit_after` misses; `refreshes` as the field.
     pub(crate) fn admitting(self, admit_after: u32, refreshes: bool) -> Self {
-        Self {
-            admit_after,
-            refreshes,
-            ..self
-        }
+        Self { admit_after, refreshes, ..self }
     }
 
     /// Counters up to now.
@@ -165,7 +159,8 @@ impl Tier {
         (number, (Units::MAX >> (64 - (end - first))) << first)
     }
 
-    /// The place of `part`, which lies in one block of `group`, if all of it is valid. Marks it as used.
+    /// The place of `part`, which lies in one block of `group`, if all of it is valid. Marks it as
+    /// used.
     pub(crate) fn find(&mut self, group: u32, part: Extent) -> Option<u32> {
         let (number, units) = self.units(part);
         let place = *self.index.get(&PageKey::new(group, number))?;
@@ -206,7 +201,8 @@ impl Tier {
         is_wanted
     }
 
-    /// The place of a block, allocated if necessary; `None` when it is being written or there is no room.
+    /// The place of a block, allocated if necessary; `None` when it is being written or there is no
+    /// room.
     pub(crate) fn admit(&mut self, key: PageKey) -> Option<u32> {
         if let Some(place) = self.index.get(&key) {
             let is_still = self.blocks[*place as usize].arriving == 0;
@@ -216,10 +212,7 @@ impl Tier {
         if self.blocks.len() <= place as usize {
             self.blocks.resize(place as usize + 1, Block::default());
         }
-        self.blocks[place as usize] = Block {
-            key: Some(key),
-            ..Block::default()
-        };
+        self.blocks[place as usize] = Block { key: Some(key), ..Block::default() };
         self.index.insert(key, place);
         self.link(place);
         self.stats.admitted += 1;
@@ -324,9 +317,7 @@ impl Tier {
         };
         self.shelves[shelf].is_up = is_up;
         if !is_up {
-            let all = (0..self.blocks.len())
-                .skip(shelf)
-                .step_by(self.shelves.len());
+            let all = (0..self.blocks.len()).skip(shelf).step_by(self.shelves.len());
             for place in all {
                 self.drop_block(u32::try_from(place).expect("few places"));
             }

@@ -7,13 +7,16 @@
 //! ```
 //!
 //! * The command overhead of a request overlaps with service of others; only an idle disk shows it.
-//! * Rotation is exact: the angle under the head follows from the time, the angle of a sector from the geometry. A request that
-//!   immediately continues where the last one ended loses no revolution.
-//! * After a read the disk reads ahead into its track cache until the next request needs the arm or the segment is full. A
-//!   sequential reader that asks before that finds its data there, or waits only until it has passed the head.
+//! * Rotation is exact: the angle under the head follows from the time, the angle of a sector from
+//!   the geometry. A request that immediately continues where the last one ended loses no
+//!   revolution.
+//! * After a read the disk reads ahead into its track cache until the next request needs the arm or
+//!   the segment is full. A sequential reader that asks before that finds its data there, or waits
+//!   only until it has passed the head.
 //! * Writes go to the medium: arrays run their drives with the write cache disabled.
 //!
-//! Not modelled: errors and retries, thermal recalibration, reads that start in the middle of a track (zero-latency reads).
+//! Not modelled: errors and retries, thermal recalibration, reads that start in the middle of a
+//! track (zero-latency reads).
 
 use std::sync::Arc;
 
@@ -67,7 +70,8 @@ pub(crate) struct DiskModel {
     pub(super) tags: u32,
 }
 
-/// A computed position may lie this far behind the head and still count as under it: about a microsecond.
+/// A computed position may lie this far behind the head and still count as under it: about a
+/// microsecond.
 const ROUNDING: u32 = 1 << 20;
 
 impl DiskModel {
@@ -102,10 +106,7 @@ impl DiskModel {
     }
 
     fn angle_after(&self, nanos: u64) -> u32 {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "whole turns fall off on purpose"
-        )]
+        #[expect(clippy::cast_possible_truncation, reason = "whole turns fall off on purpose")]
         let angle = ((nanos % self.turn).wrapping_mul(self.angle_per_ns) >> 20) as u32;
         angle
     }
@@ -122,7 +123,8 @@ impl DiskModel {
         self.seeks[usize::from(write)].nanos(distance)
     }
 
-    /// Nanoseconds to transfer `extent` starting with its first sector under the head, and the track of its last sector.
+    /// Nanoseconds to transfer `extent` starting with its first sector under the head, and the
+    /// track of its last sector.
     fn transfer(&self, place: Place, extent: Extent) -> (u64, (u32, u32)) {
         let (mut nanos, mut at, mut left, mut place) = (0.0, extent.start, extent.length, place);
         loop {
@@ -199,31 +201,22 @@ impl HardDisk {
             let seek = self.model.seek(self.track, &one.place, one.write);
             u64::from(seek) + self.rotation(head, seek, one.place.angle)
         });
-        self.since_overdue = if was_overdue {
-            0
-        } else {
-            self.since_overdue.saturating_add(1)
-        };
+        self.since_overdue = if was_overdue { 0 } else { self.since_overdue.saturating_add(1) };
         chosen
     }
 
-    /// Rotational delay until `angle` reaches the head, after `seek` from now; `head` is the angle under the head now.
+    /// Rotational delay until `angle` reaches the head, after `seek` from now; `head` is the angle
+    /// under the head now.
     fn rotation(&self, head: u32, seek: u32, angle: u32) -> u64 {
         let turned = (u64::from(seek) * self.model.angle_per_ns) >> 20;
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "whole turns fall off on purpose"
-        )]
+        #[expect(clippy::cast_possible_truncation, reason = "whole turns fall off on purpose")]
         let there = head.wrapping_add(turned as u32);
         let ahead = angle.wrapping_sub(there);
-        if ahead > u32::MAX - ROUNDING {
-            0
-        } else {
-            self.model.nanos_of(ahead)
-        }
+        if ahead > u32::MAX - ROUNDING { 0 } else { self.model.nanos_of(ahead) }
     }
 
-    /// Serves `one`, beginning now; seek, rotation and transfer take `slowness` times as long (1 for a healthy disk).
+    /// Serves `one`, beginning now; seek, rotation and transfer take `slowness` times as long (1
+    /// for a healthy disk).
     pub(crate) fn serve(&mut self, now: Time, one: &Waiting, slowness: f64) -> Service {
         let ready = now.max(one.arrived + self.model.overhead);
         let mut service = if one.write {
@@ -234,11 +227,7 @@ impl HardDisk {
         };
         service.overhead = ready - now;
         if slowness > 1.0 {
-            for part in [
-                &mut service.seek,
-                &mut service.rotation,
-                &mut service.transfer,
-            ] {
+            for part in [&mut service.seek, &mut service.rotation, &mut service.transfer] {
                 *part = Span::from_seconds(part.as_seconds() * slowness);
             }
             service.finish = ready + service.seek + service.rotation + service.transfer;
@@ -251,22 +240,14 @@ impl HardDisk {
         #[expect(clippy::cast_possible_truncation, reason = "positive and small")]
         let bus = Span((extent.length as f64 * self.model.interface_ns_per_sector) as u64);
         match self.cache.read(ready, extent) {
-            Found::There => Service {
-                finish: ready + bus,
-                transfer: bus,
-                ..Service::default()
-            },
+            Found::There => Service { finish: ready + bus, transfer: bus, ..Service::default() },
             Found::Passing(passed) => {
                 let last = self.model.locate(extent.end() - 1);
                 self.track = (last.cylinder, last.head);
                 let pace = self.model.stream_ns_per_sector(last.zone);
                 self.cache.keep_pace(extent.end(), passed, pace);
                 let finish = (ready + bus).max(passed);
-                Service {
-                    finish,
-                    transfer: finish - ready,
-                    ..Service::default()
-                }
+                Service { finish, transfer: finish - ready, ..Service::default() }
             }
             Found::Beginning(rest) => self.read_medium(ready, rest, self.model.locate(rest.start)),
             Found::Nothing => self.read_medium(ready, extent, one.place),

@@ -6,14 +6,16 @@
 //!                                     in the background: program a page on the next die, copy for cleaning, sometimes erase
 //! ```
 //!
-//! * A page is read from the die given by its number; writes go round-robin over the dies, as a log.
-//! * **Cleaning.** A flash block is erased as a whole, so its valid pages must be copied first. With random writes and a share `p`
-//!   of spare room, each page written costs `(1 + p) / 2p` programs in total (Agarwal and Marrow, "A closed-form expression
-//!   for write amplification in NAND flash", 2010); sequential writes cost one. Copies follow each program; there is one erase per block's
-//!   worth of programs. The drive is assumed full, as it is after its first days.
+//! * A page is read from the die given by its number; writes go round-robin over the dies, as a
+//!   log.
+//! * **Cleaning.** A flash block is erased as a whole, so its valid pages must be copied first.
+//!   With random writes and a share `p` of spare room, each page written costs `(1 + p) / 2p`
+//!   programs in total (Agarwal and Marrow, "A closed-form expression for write amplification in
+//!   NAND flash", 2010); sequential writes cost one. Copies follow each program; there is one erase
+//!   per block's worth of programs. The drive is assumed full, as it is after its first days.
 //! * **Reads behind writes**: a read waits while its die programs, copies or erases.
-//! * The buffer survives a power loss, so a write completes when the buffer has it. A full buffer slows writes to the rate of the
-//!   dies.
+//! * The buffer survives a power loss, so a write completes when the buffer has it. A full buffer
+//!   slows writes to the rate of the dies.
 //!
 //! Not modelled: suspended programs, the mapping's own reads, wear, thermal limits.
 
@@ -125,15 +127,8 @@ impl Flash {
                 (waited, end) = (begin - ready, self.dies[die]);
             }
         }
-        let finish = self
-            .interface
-            .occupy_later(ready, end, self.bus(extent, slowness));
-        Service {
-            finish,
-            wait: waited,
-            transfer: finish - ready - waited,
-            ..Service::default()
-        }
+        let finish = self.interface.occupy_later(ready, end, self.bus(extent, slowness));
+        Service { finish, wait: waited, transfer: finish - ready - waited, ..Service::default() }
     }
 
     /// The time of `extent` on the interface.
@@ -146,20 +141,13 @@ impl Flash {
         let there = (self.interface).occupy(ready, self.bus(extent, slowness));
         let is_sequential = extent.start == self.last_written;
         self.last_written = extent.end();
-        let room = usize::try_from(
-            self.figures
-                .buffer_sectors
-                .div_euclid(self.figures.page_sectors),
-        )
-        .unwrap_or(usize::MAX)
-        .max(1);
+        let room =
+            usize::try_from(self.figures.buffer_sectors.div_euclid(self.figures.page_sectors))
+                .unwrap_or(usize::MAX)
+                .max(1);
         let mut taken = there;
         for _ in 0..self.pages(extent) {
-            while self
-                .buffered
-                .peek()
-                .is_some_and(|Reverse(end)| *end <= taken)
-            {
+            while self.buffered.peek().is_some_and(|Reverse(end)| *end <= taken) {
                 self.buffered.pop();
             }
             while self.buffered.len() >= room {
@@ -188,7 +176,8 @@ impl Flash {
         thousandths.max(1000)
     }
 
-    /// Programs a page on the next die, with the cleaning that follows; returns when the page is programmed.
+    /// Programs a page on the next die, with the cleaning that follows; returns when the page is
+    /// programmed.
     fn program(&mut self, from: Time, is_sequential: bool, slowness: f64) -> Time {
         let die = self.next_die;
         self.next_die = (die + 1) % self.dies.len();
@@ -214,18 +203,12 @@ impl Flash {
 fn staggered(figures: &FlashFigures) -> Vec<u64> {
     let dies = u64::from(figures.dies);
     let block = u64::from(figures.block_pages) * 1000;
-    (0..dies)
-        .map(|die| (die * block).div_euclid(dies))
-        .collect()
+    (0..dies).map(|die| (die * block).div_euclid(dies)).collect()
 }
 
 /// `span` on a drive that takes `slowness` times as long.
 fn slowed(span: Span, slowness: f64) -> Span {
-    if slowness > 1.0 {
-        Span::from_seconds(span.as_seconds() * slowness)
-    } else {
-        span
-    }
+    if slowness > 1.0 { Span::from_seconds(span.as_seconds() * slowness) } else { span }
 }
 
 #[cfg(test)]
@@ -282,28 +265,17 @@ mod tests {
             let mut flash = flash();
             let (mut now, mut start) = (Time::ZERO, 0);
             for number in 0..20_000_u64 {
-                start = if sequential {
-                    number * 16
-                } else {
-                    (start + 1_600_016) % (1 << 30)
-                };
+                start = if sequential { number * 16 } else { (start + 1_600_016) % (1 << 30) };
                 now = flash.serve(now, Extent::new(start, 16), true, 1.0).finish;
             }
             20_000.0 / (now - Time::ZERO).as_seconds()
         };
-        // Sequential: one program and a hundredth of an erase. Random: 2.5 programs, 1.5 reads and 2.5 hundredths.
+        // Sequential: one program and a hundredth of an erase. Random: 2.5 programs, 1.5 reads and
+        // 2.5 hundredths.
         let sequential = 4.0 / (600e-6 + 4e-3 / 100.0);
         let random = 4.0 / (2.5 * 600e-6 + 1.5 * 60e-6 + 2.5 * 4e-3 / 100.0);
-        assert!(
-            (rate(true) / sequential - 1.0).abs() < 0.02,
-            "{} {sequential}",
-            rate(true)
-        );
-        assert!(
-            (rate(false) / random - 1.0).abs() < 0.02,
-            "{} {random}",
-            rate(false)
-        );
+        assert!((rate(true) / sequential - 1.0).abs() < 0.02, "{} {sequential}", rate(true));
+        assert!((rate(false) / random - 1.0).abs() < 0.02, "{} {random}", rate(false));
     }
 
     #[test]
@@ -313,9 +285,7 @@ mod tests {
             let mut now = Time::ZERO;
             for number in 0..2_000_u64 {
                 let start = number * 1_600_016 % (1 << 29);
-                now = flash
-                    .serve(now, Extent::new(start, 16), true, slowness)
-                    .finish;
+                now = flash.serve(now, Extent::new(start, 16), true, slowness).finish;
             }
             (now - Time::ZERO).as_seconds()
         };

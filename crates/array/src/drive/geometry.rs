@@ -8,8 +8,9 @@
 //!    surface 2  -> ...
 //! ```
 //!
-//! Each track begins `skew` of a turn after the track before it, so that a transfer that continues on the next track finds its
-//! first sector just as the head has settled there. A long transfer therefore runs at raw rate / (1 + skew).
+//! Each track begins `skew` of a turn after the track before it, so that a transfer that continues
+//! on the next track finds its first sector just as the head has settled there. A long transfer
+//! therefore runs at raw rate / (1 + skew).
 //!
 //! Angles are fractions of a turn in 32 bits, so that addition wraps as the disk does.
 
@@ -68,17 +69,15 @@ pub(crate) struct Geometry {
 }
 
 /// Converts `turns` (0 to 1) to 2^-32 turns.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the range is checked by the caller's figures"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "the range is checked by the caller's figures")]
 fn angle(turns: f64) -> u32 {
     (turns * 4_294_967_296.0) as u32
 }
 
 impl Geometry {
     /// # Panics
-    /// When the shape holds fewer sectors than it declares, or a zone is empty; models are checked before.
+    /// When the shape holds fewer sectors than it declares, or a zone is empty; models are checked
+    /// before.
     pub(crate) fn new(shape: &Shape) -> Self {
         let (mut sector, mut cylinder) = (0, 0);
         let mut zones = Vec::new();
@@ -125,9 +124,7 @@ impl Geometry {
         Place {
             cylinder,
             head,
-            angle: track
-                .wrapping_mul(self.skew_angle)
-                .wrapping_add(on_track * zone.sector_angle),
+            angle: track.wrapping_mul(self.skew_angle).wrapping_add(on_track * zone.sector_angle),
             zone: u32::try_from(after - 1).expect("few zones"),
             left_on_track: zone.sectors_per_track - on_track,
         }
@@ -143,11 +140,7 @@ impl Geometry {
         let in_band = track - band * band_tracks;
         let head = in_band.div_euclid(wide);
         let along = in_band % wide;
-        let across = if head.is_multiple_of(2) {
-            along
-        } else {
-            wide - 1 - along
-        };
+        let across = if head.is_multiple_of(2) { along } else { wide - 1 - along };
         (zone.cylinder + first + across, head)
     }
 }
@@ -164,14 +157,8 @@ mod tests {
             serpentine,
             skew: 0.25,
             zones: vec![
-                Zone {
-                    cylinders: 7,
-                    sectors_per_track: 8,
-                },
-                Zone {
-                    cylinders: 5,
-                    sectors_per_track: 4,
-                },
+                Zone { cylinders: 7, sectors_per_track: 8 },
+                Zone { cylinders: 5, sectors_per_track: 4 },
             ],
             sectors: 228,
         })

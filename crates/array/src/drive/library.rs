@@ -4,27 +4,12 @@ use super::model::DriveModel;
 
 /// Name and TOML text of every model.
 const MODELS: [(&str, &str); 8] = [
-    (
-        "cheetah-15k5-146-fc",
-        include_str!("models/cheetah-15k5-146-fc.toml"),
-    ),
-    (
-        "cheetah-15k6-450-sas",
-        include_str!("models/cheetah-15k6-450-sas.toml"),
-    ),
-    (
-        "cheetah-10k7-72-fc",
-        include_str!("models/cheetah-10k7-72-fc.toml"),
-    ),
+    ("cheetah-15k5-146-fc", include_str!("models/cheetah-15k5-146-fc.toml")),
+    ("cheetah-15k6-450-sas", include_str!("models/cheetah-15k6-450-sas.toml")),
+    ("cheetah-10k7-72-fc", include_str!("models/cheetah-10k7-72-fc.toml")),
     ("10k-600-fc", include_str!("models/10k-600-fc.toml")),
-    (
-        "savvio-10k6-900-sas",
-        include_str!("models/savvio-10k6-900-sas.toml"),
-    ),
-    (
-        "constellation2-1000-nlsas",
-        include_str!("models/constellation2-1000-nlsas.toml"),
-    ),
+    ("savvio-10k6-900-sas", include_str!("models/savvio-10k6-900-sas.toml")),
+    ("constellation2-1000-nlsas", include_str!("models/constellation2-1000-nlsas.toml")),
     ("sata-ssd-480", include_str!("models/sata-ssd-480.toml")),
     ("nvme-ssd-1920", include_str!("models/nvme-ssd-1920.toml")),
 ];

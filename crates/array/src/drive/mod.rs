@@ -1,7 +1,8 @@
 //! Drives: a mechanism, its queue, its health, and its measurements.
 //!
-//! Each call to a `Drive` returns the request it begins next (`Begun`), if any; the array schedules its end on the event heap and
-//! then calls `Drive::end`. A failed drive drops all its requests; events about them find nothing.
+//! Each call to a `Drive` returns the request it begins next (`Begun`), if any; the array schedules
+//! its end on the event heap and then calls `Drive::end`. A failed drive drops all its requests;
+//! events about them find nothing.
 
 mod disk;
 mod flash;
@@ -216,17 +217,10 @@ impl Drive {
     pub(crate) fn fail(&mut self, now: Time) -> Vec<Key> {
         self.settle_stats(now);
         self.health = Health::Failed;
-        let mut lost: Vec<Waiting> = self
-            .waiting
-            .drain(..)
-            .chain(self.outside.drain(..))
-            .collect();
+        let mut lost: Vec<Waiting> = self.waiting.drain(..).chain(self.outside.drain(..)).collect();
         lost.sort_by_key(|one| one.number);
         let serving = std::mem::take(&mut self.serving);
-        serving
-            .into_iter()
-            .chain(lost.into_iter().filter_map(|one| one.io))
-            .collect()
+        serving.into_iter().chain(lost.into_iter().filter_map(|one| one.io)).collect()
     }
 
     /// Replaces the drive with an empty one of the same model, or restores its speed.

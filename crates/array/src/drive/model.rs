@@ -6,8 +6,9 @@
 //! rpm = { value = 15000, from = "data sheet", note = "ST3146855FC" }
 //! ```
 //!
-//! Zones are given as a table, or derived from the sustained rates at both ends: sectors per track fall linearly from the
-//! outermost of `zone_count` zones to the innermost, and the capacity fixes how many cylinders there are.
+//! Zones are given as a table, or derived from the sustained rates at both ends: sectors per track
+//! fall linearly from the outermost of `zone_count` zones to the innermost, and the capacity fixes
+//! how many cylinders there are.
 
 use std::sync::Arc;
 
@@ -119,12 +120,7 @@ impl DriveModel {
             Sheet::Disk(disk) => {
                 let figures = disk.figures()?;
                 let ready = Ready::Disk(Arc::new(DiskModel::new(&figures)?));
-                (
-                    &disk.title,
-                    figures.shape.sectors,
-                    Some(figures.turn),
-                    ready,
-                )
+                (&disk.title, figures.shape.sectors, Some(figures.turn), ready)
             }
             Sheet::Flash(flash) => {
                 let figures = flash.figures()?;
@@ -132,13 +128,7 @@ impl DriveModel {
                 (&flash.title, sectors, None, Ready::Flash(Arc::new(figures)))
             }
         };
-        Ok(Self {
-            title: title.clone(),
-            sectors,
-            turn,
-            ready,
-            sheet,
-        })
+        Ok(Self { title: title.clone(), sectors, turn, ready, sheet })
     }
 
     /// Full name.

@@ -4,9 +4,10 @@
 //! * `Elevator`: the next request upwards from the last, then from the bottom again.
 //! * `Sptf` (shortest positioning time first): the request with the shortest seek plus rotation.
 //!
-//! The last two can starve a request in an unlucky position, so requests that have waited longer than the bound go first, oldest
-//! first. But at most one in [`OVERDUE_TURNS`] requests goes first for that reason. On a drive so loaded that every request waits
-//! longer, always serving the oldest would be first come, first served, which is slower still, and the queue would never recover.
+//! The last two can starve a request in an unlucky position, so requests that have waited longer
+//! than the bound go first, oldest first. But at most one in [`OVERDUE_TURNS`] requests goes first
+//! for that reason. On a drive so loaded that every request waits longer, always serving the oldest
+//! would be first come, first served, which is slower still, and the queue would never recover.
 
 use brunt_units::{Span, Time};
 
@@ -14,7 +15,8 @@ use super::geometry::Place;
 use crate::Extent;
 use crate::slab::Key;
 
-/// One in this many requests may go first because it is overdue. Assumed; drives' actual behaviour is not published.
+/// One in this many requests may go first because it is overdue. Assumed; drives' actual behaviour
+/// is not published.
 pub(super) const OVERDUE_TURNS: u32 = 8;
 
 /// How a hard disk orders its queue.
@@ -57,13 +59,7 @@ impl Waiting {
             io: None,
             extent,
             write: false,
-            place: Place {
-                cylinder: 0,
-                head: 0,
-                angle: 0,
-                zone: 0,
-                left_on_track: 0,
-            },
+            place: Place { cylinder: 0, head: 0, angle: 0, zone: 0, left_on_track: 0 },
             arrived: Time::ZERO,
             number: 0,
         }
@@ -71,9 +67,9 @@ impl Waiting {
 }
 
 impl Policy {
-    /// The index in `waiting` (not empty) of the request to serve at `now`, and whether it was overdue, which is considered only if
-    /// `may_be_overdue`. `last` is the sector after the last request; `positioning` returns the nanoseconds needed to reach a
-    /// request.
+    /// The index in `waiting` (not empty) of the request to serve at `now`, and whether it was
+    /// overdue, which is considered only if `may_be_overdue`. `last` is the sector after the last
+    /// request; `positioning` returns the nanoseconds needed to reach a request.
     pub(super) fn choose(
         &self,
         now: Time,
@@ -82,7 +78,8 @@ impl Policy {
         may_be_overdue: bool,
         positioning: impl Fn(&Waiting) -> u64,
     ) -> (usize, bool) {
-        // One pass finds both the oldest and the cheapest request. Ranks are plain numbers, to avoid mispredicted branches.
+        // One pass finds both the oldest and the cheapest request. Ranks are plain numbers, to
+        // avoid mispredicted branches.
         let (mut first, mut oldest) = (u64::MAX, 0);
         let (mut least, mut best) = (u128::MAX, 0);
         for (at, one) in waiting.iter().enumerate() {
@@ -124,13 +121,8 @@ mod tests {
     fn each_order_chooses_its_own() {
         let waiting = [at(500, 3), at(90, 1), at(110, 2), at(50, 4)];
         let choose = |order, now, may_be_overdue| {
-            let policy = Policy {
-                order,
-                wait_max: Span(100),
-            };
-            policy.choose(Time(now), &waiting, 100, may_be_overdue, |one| {
-                one.extent.start
-            })
+            let policy = Policy { order, wait_max: Span(100) };
+            policy.choose(Time(now), &waiting, 100, may_be_overdue, |one| one.extent.start)
         };
         assert_eq!(choose(Order::Fcfs, 10, true), (1, false));
         assert_eq!(choose(Order::Elevator, 10, true), (2, false));

@@ -1,19 +1,22 @@
 //! Seek time by distance.
 //!
-//! Either a measured curve, interpolated linearly, or a curve derived from the three figures of a data sheet:
+//! Either a measured curve, interpolated linearly, or a curve derived from the three figures of a
+//! data sheet:
 //!
 //! ```text
 //!    t(d) = a + b sqrt(d)                    below a third of the stroke: acceleration and braking
 //!    t(d) = linear from there to the stroke  beyond: coasting at full speed
 //! ```
 //!
-//! `t(1)` is the track-to-track time, `t(stroke)` the full-stroke time. The time at the knee is the one free parameter, chosen so
-//! that the mean over all pairs of cylinders is the average seek time: the mean is linear in it, so two evaluations give it
-//! exactly. Curve form: Ruemmler and Wilkes, "An introduction to disk drive modeling", 1994.
+//! `t(1)` is the track-to-track time, `t(stroke)` the full-stroke time. The time at the knee is the
+//! one free parameter, chosen so that the mean over all pairs of cylinders is the average seek
+//! time: the mean is linear in it, so two evaluations give it exactly. Curve form: Ruemmler and
+//! Wilkes, "An introduction to disk drive modeling", 1994.
 //!
-//! Choosing from a queue looks up a seek time per request, so the curve must stay in the processor's cache: beyond [`NEAR`]
-//! cylinders, where it is nearly straight, only every sixteenth point is kept and the rest are interpolated. Distances are random,
-//! so both parts use the same look-up code: a mispredicted branch would cost more than the look-up itself.
+//! Choosing from a queue looks up a seek time per request, so the curve must stay in the
+//! processor's cache: beyond [`NEAR`] cylinders, where it is nearly straight, only every sixteenth
+//! point is kept and the rest are interpolated. Distances are random, so both parts use the same
+//! look-up code: a mispredicted branch would cost more than the look-up itself.
 
 use brunt_units::Span;
 
@@ -59,7 +62,8 @@ const STEP: u32 = 1 << STEP_BITS;
 
 /// Seek times in nanoseconds by distance in cylinders; zero for distance 0.
 pub(crate) struct SeekCurve {
-    /// Times of distances from 0 to [`NEAR`], then in steps of [`STEP`], to one point beyond the stroke.
+    /// Times of distances from 0 to [`NEAR`], then in steps of [`STEP`], to one point beyond the
+    /// stroke.
     points: Box<[u32]>,
     mean: f64,
 }
@@ -68,11 +72,9 @@ impl SeekCurve {
     /// The curve for an arm over `cylinders`.
     pub(crate) fn new(figures: &SeekFigures, cylinders: u32) -> Result<Self, SeekError> {
         match figures {
-            SeekFigures::DataSheet {
-                track_to_track,
-                average,
-                full_stroke,
-            } => Self::through(*track_to_track, *average, *full_stroke, cylinders),
+            SeekFigures::DataSheet { track_to_track, average, full_stroke } => {
+                Self::through(*track_to_track, *average, *full_stroke, cylinders)
+            }
             SeekFigures::Measured(points) => Self::measured(points, cylinders),
         }
     }
@@ -98,11 +100,7 @@ impl SeekCurve {
     fn drawn(track: f64, knee: f64, full: f64, cylinders: u32) -> Self {
         let stroke = f64::from(cylinders.max(2) - 1);
         let bend = (stroke / 3.0).max(1.0);
-        let slope = if bend > 1.0 {
-            (knee - track) / (bend.sqrt() - 1.0)
-        } else {
-            0.0
-        };
+        let slope = if bend > 1.0 { (knee - track) / (bend.sqrt() - 1.0) } else { 0.0 };
         Self::of(cylinders, |distance| {
             if distance <= bend {
                 track + slope * (distance.sqrt() - 1.0)
@@ -113,9 +111,7 @@ impl SeekCurve {
     }
 
     fn measured(points: &[(u32, Span)], cylinders: u32) -> Result<Self, SeekError> {
-        let ascending = points
-            .windows(2)
-            .all(|two| two[0].0 < two[1].0 && two[0].1 <= two[1].1);
+        let ascending = points.windows(2).all(|two| two[0].0 < two[1].0 && two[0].1 <= two[1].1);
         if points.len() < 2 || !ascending {
             return Err(SeekError::Points);
         }
@@ -142,10 +138,7 @@ impl SeekCurve {
         let count = cylinders.max(2);
         let steps = count.saturating_sub(NEAR).div_ceil(STEP) + 1;
         let far = (0..=steps).map(|step| NEAR + step * STEP);
-        Self {
-            points: (0..NEAR).chain(far).map(nanos).collect(),
-            mean: mean(count, nanos),
-        }
+        Self { points: (0..NEAR).chain(far).map(nanos).collect(), mean: mean(count, nanos) }
     }
 
     /// Nanoseconds to seek over `distance` cylinders.
@@ -194,11 +187,7 @@ mod tests {
             (sheet(400, 4000, 7900), 72_170),
             (sheet(230, 7500, 17_060), 165_800),
         ] {
-            let SeekFigures::DataSheet {
-                track_to_track,
-                average,
-                full_stroke,
-            } = figures.clone()
+            let SeekFigures::DataSheet { track_to_track, average, full_stroke } = figures.clone()
             else {
                 unreachable!()
             };
@@ -231,11 +220,8 @@ mod tests {
 
     #[test]
     fn a_measured_curve_is_followed() {
-        let points = vec![
-            (1, Span::micros(300)),
-            (101, Span::micros(1300)),
-            (1000, Span::millis(5)),
-        ];
+        let points =
+            vec![(1, Span::micros(300)), (101, Span::micros(1300)), (1000, Span::millis(5))];
         let curve = SeekCurve::new(&SeekFigures::Measured(points), 1001).unwrap();
         assert_eq!(curve.nanos(51), 800_000);
         assert_eq!(curve.nanos(101), 1_300_000);

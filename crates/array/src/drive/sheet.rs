@@ -20,7 +20,8 @@ pub(crate) struct DiskSheet {
     heads: Figure<u32>,
     /// Pairs of cylinders and sectors per track, from the outside in.
     zones: Option<Figure<Vec<(u32, u32)>>>,
-    /// Sustained MB/s (10^6 bytes) in the outermost and the innermost zone, when the zones are not known.
+    /// Sustained MB/s (10^6 bytes) in the outermost and the innermost zone, when the zones are not
+    /// known.
     sustained_mb_per_s: Option<Figure<(f64, f64)>>,
     zone_count: Option<Figure<u32>>,
     serpentine_cylinders: Option<Figure<u32>>,
@@ -66,19 +67,11 @@ pub(crate) struct FlashSheet {
 pub(super) type Listed<'a> = (&'static str, String, Provenance, &'a str);
 
 fn listed<'a, T: std::fmt::Debug>(name: &'static str, figure: &'a Figure<T>) -> Listed<'a> {
-    (
-        name,
-        format!("{:?}", figure.value),
-        figure.from,
-        &figure.note,
-    )
+    (name, format!("{:?}", figure.value), figure.from, &figure.note)
 }
 
 fn wrong(figure: &'static str, problem: impl Into<String>) -> ModelError {
-    ModelError::Figure {
-        figure,
-        problem: problem.into(),
-    }
+    ModelError::Figure { figure, problem: problem.into() }
 }
 
 /// Converts milliseconds as written.
@@ -147,18 +140,14 @@ impl DiskSheet {
             let settle = at_least_zero("write_settle_ms", settle)?;
             let points = curve.value.iter();
             let read: Vec<_> = points.map(|(far, ms)| (*far, millis(*ms))).collect();
-            let write = read
-                .iter()
-                .map(|(far, time)| (*far, *time + settle))
-                .collect();
+            let write = read.iter().map(|(far, time)| (*far, *time + settle)).collect();
             return Ok((SeekFigures::Measured(read), SeekFigures::Measured(write)));
         }
         match (&self.read_seek_ms, &self.write_seek_ms) {
             (Some(read), Some(write)) => Ok((sheet(read.value), sheet(write.value))),
-            (None, _) => Err(wrong(
-                "read_seek_ms",
-                "is missing, and there is no `read_seek_curve_ms`",
-            )),
+            (None, _) => {
+                Err(wrong("read_seek_ms", "is missing, and there is no `read_seek_curve_ms`"))
+            }
             (_, None) => Err(wrong("write_seek_ms", "is missing")),
         }
     }
@@ -174,10 +163,7 @@ impl DiskSheet {
             }
             (None, Some(rates)) => self.derived_zones(rates.value, rpm, skew)?,
             (None, None) => {
-                return Err(wrong(
-                    "zones",
-                    "is missing, and there is no `sustained_mb_per_s`",
-                ));
+                return Err(wrong("zones", "is missing, and there is no `sustained_mb_per_s`"));
             }
         };
         let heads = self.heads.value;
@@ -201,10 +187,7 @@ impl DiskSheet {
             return Err(wrong("sectors", problem));
         }
         if shape.zones.iter().any(|zone| holds(zone) >= 1 << 32) {
-            return Err(wrong(
-                "zones",
-                "has a zone of more than 2^32 sectors; split it",
-            ));
+            return Err(wrong("zones", "has a zone of more than 2^32 sectors; split it"));
         }
         Ok(shape)
     }
@@ -235,16 +218,10 @@ impl DiskSheet {
         if sectors == 0 {
             return Err(wrong(NAME, "is less than a sector per turn"));
         }
-        let cylinders = self
-            .sectors
-            .value
-            .div_ceil(sectors * u64::from(self.heads.value));
+        let cylinders = self.sectors.value.div_ceil(sectors * u64::from(self.heads.value));
         let cylinders =
             u32::try_from(cylinders).map_err(|_| wrong(NAME, "is too small for the capacity"))?;
-        let zone = |zone| Zone {
-            cylinders,
-            sectors_per_track: tracks_of(zone),
-        };
+        let zone = |zone| Zone { cylinders, sectors_per_track: tracks_of(zone) };
         Ok((0..count).map(zone).collect())
     }
 
@@ -267,24 +244,13 @@ impl DiskSheet {
             self.zones.as_ref().map(|f| listed("zones", f)),
             rates.map(|f| listed("sustained_mb_per_s", f)),
             self.zone_count.as_ref().map(|f| listed("zone_count", f)),
-            self.serpentine_cylinders
-                .as_ref()
-                .map(|f| listed("serpentine_cylinders", f)),
-            self.read_seek_ms
-                .as_ref()
-                .map(|f| listed("read_seek_ms", f)),
-            self.write_seek_ms
-                .as_ref()
-                .map(|f| listed("write_seek_ms", f)),
+            self.serpentine_cylinders.as_ref().map(|f| listed("serpentine_cylinders", f)),
+            self.read_seek_ms.as_ref().map(|f| listed("read_seek_ms", f)),
+            self.write_seek_ms.as_ref().map(|f| listed("write_seek_ms", f)),
             curve.map(|f| listed("read_seek_curve_ms", f)),
-            self.write_settle_ms
-                .as_ref()
-                .map(|f| listed("write_settle_ms", f)),
+            self.write_settle_ms.as_ref().map(|f| listed("write_settle_ms", f)),
         ];
-        always
-            .into_iter()
-            .chain(sometimes.into_iter().flatten())
-            .collect()
+        always.into_iter().chain(sometimes.into_iter().flatten()).collect()
     }
 }
 

@@ -5,7 +5,8 @@ use brunt_units::{Span, Time};
 use super::Service;
 use crate::Extent;
 
-/// Counters and times of one drive since measurement began. The fields are sums; the means are methods.
+/// Counters and times of one drive since measurement began. The fields are sums; the means are
+/// methods.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DriveStats {
     /// When measurement began.
@@ -38,12 +39,7 @@ pub struct DriveStats {
 impl DriveStats {
     /// Starts measurement at `now`.
     pub(crate) fn from(now: Time, _outstanding: usize) -> Self {
-        Self {
-            since: now,
-            until: now,
-            serving_until: now,
-            ..Self::default()
-        }
+        Self { since: now, until: now, serving_until: now, ..Self::default() }
     }
 
     /// Accounts for the time up to `now`, during which `outstanding` requests were in the drive.

@@ -1,6 +1,7 @@
 //! The read cache of a hard disk: segments of consecutive sectors, one of which is still growing.
 //!
-//! After a read the disk reads ahead from where it ended. Its progress follows from the time, so no events are needed.
+//! After a read the disk reads ahead from where it ended. Its progress follows from the time, so no
+//! events are needed.
 
 use std::ops::Range;
 
@@ -8,7 +9,8 @@ use brunt_units::{Span, Time};
 
 use crate::Extent;
 
-/// Read-ahead: `from` passed the head at `at`, and sectors follow every `pace` nanoseconds up to `limit`.
+/// Read-ahead: `from` passed the head at `at`, and sectors follow every `pace` nanoseconds up to
+/// `limit`.
 #[derive(Clone, Copy, Debug)]
 struct Growing {
     start: u64,
@@ -23,10 +25,7 @@ struct Growing {
 impl Growing {
     /// The first sector that has not passed the head at `time`.
     fn reached(&self, time: Time) -> u64 {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "positive, and cut to the limit"
-        )]
+        #[expect(clippy::cast_possible_truncation, reason = "positive, and cut to the limit")]
         let passed = ((time - self.at).0 as f64 * self.per_ns) as u64;
         self.from.saturating_add(passed).min(self.limit)
     }
@@ -51,10 +50,11 @@ pub(super) enum Found {
     Nothing,
 }
 
-/// How many segments touch each block, with block numbers folded into 256 classes; a block is at least as long as a segment.
+/// How many segments touch each block, with block numbers folded into 256 classes; a block is at
+/// least as long as a segment.
 ///
-/// Nearly every random read misses, so the sixteen segments are searched only when this filter says that one may match. No segment
-/// is longer than a block, so it touches at most two.
+/// Nearly every random read misses, so the sixteen segments are searched only when this filter says
+/// that one may match. No segment is longer than a block, so it touches at most two.
 struct Touched {
     counts: Box<[u32; 256]>,
     block_bits: u32,
@@ -136,11 +136,10 @@ impl TrackCache {
         self.last
     }
 
-    /// The sectors read ahead so far, including the one being read; empty when read-ahead has stopped.
+    /// The sectors read ahead so far, including the one being read; empty when read-ahead has
+    /// stopped.
     pub(super) fn passing(&self, now: Time) -> Range<u64> {
-        self.growing.map_or(0..0, |growing| {
-            growing.start..growing.reached(now).saturating_add(1)
-        })
+        self.growing.map_or(0..0, |growing| growing.start..growing.reached(now).saturating_add(1))
     }
 
     /// Looks up `extent` at `time`.
@@ -191,7 +190,8 @@ impl TrackCache {
         }
     }
 
-    /// Updates the read-ahead: it passed `sector` at `time` and continues at `pace`, which changes with the zone.
+    /// Updates the read-ahead: it passed `sector` at `time` and continues at `pace`, which changes
+    /// with the zone.
     pub(super) fn keep_pace(&mut self, sector: u64, time: Time, pace: f64) {
         let most = self.segment_sectors;
         if let Some(growing) = self.growing.as_mut() {
@@ -251,14 +251,8 @@ mod tests {
     #[test]
     fn a_stream_waits_for_the_medium() {
         let mut cache = reading_on();
-        assert_eq!(
-            cache.read(Time(1010), Extent::new(108, 8)),
-            Found::Passing(Time(1080))
-        );
-        assert_eq!(
-            cache.read(Time(1100), Extent::new(116, 8)),
-            Found::Passing(Time(1160))
-        );
+        assert_eq!(cache.read(Time(1010), Extent::new(108, 8)), Found::Passing(Time(1080)));
+        assert_eq!(cache.read(Time(1100), Extent::new(116, 8)), Found::Passing(Time(1160)));
         assert!(cache.passing(Time(1100)).contains(&117));
         assert!(!cache.passing(Time(1100)).contains(&130));
     }
@@ -267,10 +261,7 @@ mod tests {
     fn what_has_passed_is_there_and_the_rest_is_not() {
         let mut cache = reading_on();
         // Much later, the segment is full up to 128 and read-ahead has stopped.
-        assert_eq!(
-            cache.read(Time(9000), Extent::new(120, 8)),
-            Found::Passing(Time(1200))
-        );
+        assert_eq!(cache.read(Time(9000), Extent::new(120, 8)), Found::Passing(Time(1200)));
         let mut cache = reading_on();
         assert_eq!(
             cache.read(Time(9000), Extent::new(120, 16)),
@@ -299,10 +290,7 @@ mod tests {
             let extent = Extent::new(stream.below(6000), 1 + stream.below(60));
             if stream.percent(20) {
                 cache.write(now, extent);
-                let is_left = cache
-                    .segments
-                    .iter()
-                    .any(|one| one.overlap(extent).is_some());
+                let is_left = cache.segments.iter().any(|one| one.overlap(extent).is_some());
                 assert!(!is_left, "{extent:?}");
                 continue;
             }

@@ -21,9 +21,9 @@ impl GroupDesign {
         stream: &mut Stream,
     ) -> Result<Group, DesignError> {
         let shape = self.level.shape(self.drives.len(), self.strip)?;
-        let used = self.drive_size.map_or(drive_sectors, |size| {
-            size.get().div_euclid(SECTOR_BYTES).min(drive_sectors)
-        });
+        let used = self
+            .drive_size
+            .map_or(drive_sectors, |size| size.get().div_euclid(SECTOR_BYTES).min(drive_sectors));
         if let Level::Pool { piece, preserved } = self.level {
             return self.build_pool(shape, used, piece, preserved, stream);
         }
@@ -31,12 +31,7 @@ impl GroupDesign {
         if rows == 0 {
             return Err(DesignError::TooSmall(self.name.clone()));
         }
-        let whole = |drive: &u16| {
-            Piece::at(Spot {
-                drive: *drive,
-                sector: 0,
-            })
-        };
+        let whole = |drive: &u16| Piece::at(Spot { drive: *drive, sector: 0 });
         let sets = self.drives.chunks(shape.width as usize);
         let chunks = sets.map(|set| Chunk::new(set.iter().map(whole).collect()));
         let chunks: Vec<Chunk> = chunks.collect();
@@ -64,19 +59,12 @@ impl GroupDesign {
         stream: &mut Stream,
     ) -> Result<Group, DesignError> {
         let too_small = || DesignError::TooSmall(self.name.clone());
-        let rows = piece
-            .get()
-            .div_euclid(SECTOR_BYTES)
-            .div_euclid(shape.strip_sectors);
+        let rows = piece.get().div_euclid(SECTOR_BYTES).div_euclid(shape.strip_sectors);
         let piece_sectors = rows * shape.strip_sectors;
-        let per_drive = drive_sectors
-            .checked_div_euclid(piece_sectors)
-            .ok_or_else(too_small)?;
+        let per_drive = drive_sectors.checked_div_euclid(piece_sectors).ok_or_else(too_small)?;
         let per_drive = u32::try_from(per_drive).map_err(|_| DesignError::Piece(piece))?;
-        let preserved = preserved.map_or_else(
-            || preservation_drives(self.drives.len()),
-            |drives| drives as usize,
-        );
+        let preserved = preserved
+            .map_or_else(|| preservation_drives(self.drives.len()), |drives| drives as usize);
         let width = shape.width as usize;
         let reserved = preserved * per_drive as usize;
         let mut slots = Slots::new(&self.drives, piece_sectors, per_drive, reserved);

@@ -16,10 +16,7 @@ impl Group {
         self.lose_slots(drive);
         for chunk in &mut self.chunks {
             for piece in &mut chunk.pieces {
-                if piece
-                    .target
-                    .is_some_and(|target| target.spot.drive == drive)
-                {
+                if piece.target.is_some_and(|target| target.spot.drive == drive) {
                     piece.target = None;
                 }
                 if piece.spot.drive == drive {
@@ -33,9 +30,7 @@ impl Group {
     /// Number of chunks with unrecoverable data.
     pub(crate) fn lost_chunks(&self) -> usize {
         let chunks = u32::try_from(self.chunks.len()).expect("few chunks");
-        (0..chunks)
-            .filter(|chunk| !self.chunk_survives(*chunk))
-            .count()
+        (0..chunks).filter(|chunk| !self.chunk_survives(*chunk)).count()
     }
 
     /// Whether all data of the stripes of `extent` can be read or computed.
@@ -48,8 +43,9 @@ impl Group {
         })
     }
 
-    /// Unrepaired failures: the number of drives with bad pieces, or the most members lost by any chunk if that is larger (a spare
-    /// may have failed with one piece, returned, and failed again with another).
+    /// Unrepaired failures: the number of drives with bad pieces, or the most members lost by any
+    /// chunk if that is larger (a spare may have failed with one piece, returned, and failed again
+    /// with another).
     pub(crate) fn failures(&self) -> u32 {
         let bad = |piece: &&super::Piece| !piece.is_good;
         let pieces = self.chunks.iter().flat_map(|chunk| &chunk.pieces);
@@ -63,11 +59,8 @@ impl Group {
     /// Whether any piece is on `drive`, is moving there, or has its home there.
     pub(crate) fn uses(&self, drive: u16) -> bool {
         let mut pieces = self.chunks.iter().flat_map(|chunk| &chunk.pieces);
-        let goes = |piece: &super::Piece| {
-            piece
-                .target
-                .is_some_and(|target| target.spot.drive == drive)
-        };
+        let goes =
+            |piece: &super::Piece| piece.target.is_some_and(|target| target.spot.drive == drive);
         self.is_home(drive) || pieces.any(|piece| piece.spot.drive == drive || goes(piece))
     }
 
@@ -169,7 +162,8 @@ impl Group {
         })
     }
 
-    /// The next piece to rebuild or move: in the chunk that has lost most, among chunks not being repaired.
+    /// The next piece to rebuild or move: in the chunk that has lost most, among chunks not being
+    /// repaired.
     pub(crate) fn next_repair(&self) -> Option<(u32, u32)> {
         if self.repairing.len() >= self.repair.at_once {
             return None;

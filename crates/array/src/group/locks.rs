@@ -1,7 +1,8 @@
 //! Stripe locks.
 //!
-//! While the parities of a stripe are being changed, it belongs to one job. Writers hold one stripe. A rebuild *claims* some rows
-//! of a chunk: no job can enter them any more, and the claim begins when the last writer has left.
+//! While the parities of a stripe are being changed, it belongs to one job. Writers hold one
+//! stripe. A rebuild *claims* some rows of a chunk: no job can enter them any more, and the claim
+//! begins when the last writer has left.
 //!
 //! Invariant: within a claim that has begun, no stripe is held.
 
@@ -86,23 +87,14 @@ impl Locks {
         released
     }
 
-    /// Claims rows of a chunk that no other claim covers; returns its identifier, and whether it has begun.
+    /// Claims rows of a chunk that no other claim covers; returns its identifier, and whether it
+    /// has begun.
     pub(crate) fn claim(&mut self, chunk: u32, rows: Range<u64>) -> (ClaimId, bool) {
         let id = ClaimId(self.claimed);
         self.claimed += 1;
         let is_held = |row: &u64| self.held.contains_key(&StripeAt { chunk, row: *row });
-        let held = if self.held.is_empty() {
-            0
-        } else {
-            rows.clone().filter(is_held).count()
-        };
-        self.claims.push(Claim {
-            id,
-            chunk,
-            rows,
-            held,
-            waiting: VecDeque::new(),
-        });
+        let held = if self.held.is_empty() { 0 } else { rows.clone().filter(is_held).count() };
+        self.claims.push(Claim { id, chunk, rows, held, waiting: VecDeque::new() });
         (id, held == 0)
     }
 
@@ -111,10 +103,7 @@ impl Locks {
         let at = self.claims.iter().position(|claim| claim.id == id);
         let claim = self.claims.remove(at.expect("it was claimed"));
         let waiting = claim.waiting.into_iter();
-        waiting
-            .filter(|(at, job)| self.take(*at, *job))
-            .map(|(_, job)| job)
-            .collect()
+        waiting.filter(|(at, job)| self.take(*at, *job)).map(|(_, job)| job).collect()
     }
 
     /// Whether nothing is held, claimed or waited for.

@@ -1,6 +1,7 @@
 //! RAID groups and disk pools: sectors spread over drives, with protection.
 //!
-//! Both consist of *chunks*. A chunk is a number of stripe rows whose members are *pieces*, one per drive:
+//! Both consist of *chunks*. A chunk is a number of stripe rows whose members are *pieces*, one per
+//! drive:
 //!
 //! ```text
 //!    RAID 10, 6 drives:  3 chunks (one per mirror pair), every piece a whole drive; stripes rotate over the chunks
@@ -8,10 +9,12 @@
 //!    disk pool:          many chunks of 10 pieces of 512 MiB on 10 of all drives; stripes fill one chunk, then the next
 //! ```
 //!
-//! A piece may have a *target*: where it is being rebuilt or copied to. Rows below the target's mark are already there: a lost
-//! piece can be read from its target below the mark, and every write below the mark also goes to the target.
+//! A piece may have a *target*: where it is being rebuilt or copied to. Rows below the target's
+//! mark are already there: a lost piece can be read from its target below the mark, and every write
+//! below the mark also goes to the target.
 //!
-//! Invariant: the pieces of a chunk lie on different drives. Invariant: every sector of the group belongs to one stripe.
+//! Invariant: the pieces of a chunk lie on different drives. Invariant: every sector of the group
+//! belongs to one stripe.
 
 mod build;
 mod health;
@@ -59,12 +62,7 @@ pub(crate) struct Piece {
 
 impl Piece {
     pub(crate) fn at(spot: Spot) -> Self {
-        Self {
-            spot,
-            is_good: true,
-            target: None,
-            home: spot.drive,
-        }
+        Self { spot, is_good: true, target: None, home: spot.drive }
     }
 }
 
@@ -93,20 +91,14 @@ pub(crate) struct Chunk {
 
 impl Chunk {
     pub(crate) fn new(pieces: Vec<Piece>) -> Self {
-        let mut chunk = Self {
-            pieces: pieces.into(),
-            is_plain: false,
-        };
+        let mut chunk = Self { pieces: pieces.into(), is_plain: false };
         chunk.look();
         chunk
     }
 
     /// Updates `is_plain`; must be called after any change of a piece.
     pub(crate) fn look(&mut self) {
-        self.is_plain = self
-            .pieces
-            .iter()
-            .all(|piece| piece.is_good && piece.target.is_none());
+        self.is_plain = self.pieces.iter().all(|piece| piece.is_good && piece.target.is_none());
     }
 
     /// Where `member` of `row` can be read.
@@ -205,10 +197,7 @@ impl Group {
                 (number.div_euclid(rows), number % rows)
             }
         };
-        StripeAt {
-            chunk: u32::try_from(chunk).expect("few chunks"),
-            row,
-        }
+        StripeAt { chunk: u32::try_from(chunk).expect("few chunks"), row }
     }
 
     /// The first sector of a stripe's data within the group: the inverse of [`Self::stripe`].
@@ -227,22 +216,14 @@ impl Group {
         Row {
             shape: &self.shape,
             row: at.row,
-            readable: if chunk.is_plain {
-                self.shape.all()
-            } else {
-                chunk.readable(at.row)
-            },
+            readable: if chunk.is_plain { self.shape.all() } else { chunk.readable(at.row) },
         }
     }
 
     /// Where to read `member` of a stripe, from sector `within` of its strip; it must be readable.
     pub(crate) fn read_spot(&self, at: StripeAt, member: u32, within: u64) -> Spot {
         let spot = self.chunks[at.chunk as usize].readable_at(member, at.row);
-        self.within(
-            spot.expect("the plan reads what can be read"),
-            at.row,
-            within,
-        )
+        self.within(spot.expect("the plan reads what can be read"), at.row, within)
     }
 
     /// Where to write `member` of a stripe, from sector `within` of its strip.
@@ -265,13 +246,11 @@ impl Group {
     }
 
     fn within(&self, spot: Spot, row: u64, within: u64) -> Spot {
-        Spot {
-            sector: spot.sector + row * self.shape.strip_sectors + within,
-            ..spot
-        }
+        Spot { sector: spot.sector + row * self.shape.strip_sectors + within, ..spot }
     }
 
-    /// Whether reading a stripe requires its lock, because the strips read must be consistent with each other.
+    /// Whether reading a stripe requires its lock, because the strips read must be consistent with
+    /// each other.
     pub(crate) fn reads_need_lock(&self, at: StripeAt) -> bool {
         self.shape.parities() > 0 && !self.chunks[at.chunk as usize].is_plain
     }
@@ -297,10 +276,7 @@ mod tests {
     #[test]
     fn every_block_maps_once_and_parity_shares_no_drive_with_its_data() {
         let model = library::find("cheetah-15k5-146-fc").unwrap();
-        let pool = Level::Pool {
-            piece: ByteSize::kib(64),
-            preserved: None,
-        };
+        let pool = Level::Pool { piece: ByteSize::kib(64), preserved: None };
         for (level, drives) in [
             (Level::Raid0, 3),
             (Level::Raid10, 6),
@@ -309,9 +285,7 @@ mod tests {
             (Level::Raid6, 7),
             (pool, 12),
         ] {
-            let mut design = ArrayDesign::one_group(&model, drives, level)
-                .groups
-                .remove(0);
+            let mut design = ArrayDesign::one_group(&model, drives, level).groups.remove(0);
             design.strip = ByteSize::kib(4);
             let mut stream = Streams::new(9).named("group");
             let group = design.build(1024, &mut stream).unwrap();

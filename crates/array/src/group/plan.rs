@@ -10,13 +10,16 @@
 //!            neither is possible              read as many members as there are data strips, then reconstruct
 //! ```
 //!
-//! On-disk content that the cache holds need not be read: a plan asks for every part whether it is lacking. With the old data in
-//! the cache, read-modify-write reads only parities; with the data that stays in the cache, reconstruct-write reads nothing.
+//! On-disk content that the cache holds need not be read: a plan asks for every part whether it is
+//! lacking. With the old data in the cache, read-modify-write reads only parities; with the data
+//! that stays in the cache, reconstruct-write reads nothing.
 //!
-//! Parities are read and written over one extent covering everything written, so a plan has at most one step per member and range.
-//! A member that cannot be written is skipped: its content follows from the parities, or is written when it is rebuilt.
+//! Parities are read and written over one extent covering everything written, so a plan has at most
+//! one step per member and range. A member that cannot be written is skipped: its content follows
+//! from the parities, or is written when it is rebuilt.
 //!
-//! Invariant: what a plan writes can be computed from what it reads and the new data. A test checks this with bytes.
+//! Invariant: what a plan writes can be computed from what it reads and the new data. A test checks
+//! this with bytes.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -61,7 +64,8 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Sectors from which lost data or parities are computed: each input counts once for each result.
+    /// Sectors from which lost data or parities are computed: each input counts once for each
+    /// result.
     pub(crate) fn computed(&self, row: &Row<'_>, extents: &[Extent]) -> u64 {
         let sum = |steps: &Steps| steps.iter().map(|step| step.within.length).sum::<u64>();
         let is_parity = |step: &&Step| {
@@ -78,9 +82,9 @@ impl Plan {
                 let data: u64 = extents.iter().map(|extent| extent.length).sum();
                 parities.map(|parity| 2 * data + parity).sum()
             }
-            Method::FullStripe | Method::ReconstructWrite | Method::RebuildWrite => parities
-                .map(|parity| parity * u64::from(row.shape.data_strips()))
-                .sum(),
+            Method::FullStripe | Method::ReconstructWrite | Method::RebuildWrite => {
+                parities.map(|parity| parity * u64::from(row.shape.data_strips())).sum()
+            }
         }
     }
 }
@@ -112,10 +116,7 @@ impl Row<'_> {
             return Err(Lost);
         }
         if self.shape.protection == Protection::Mirror {
-            let step = Step {
-                member: choose(self.readable),
-                within: extent,
-            };
+            let step = Step { member: choose(self.readable), within: extent };
             return Ok(Plan::direct_read(smallvec![step]));
         }
         let mut reads = Steps::new();
@@ -134,15 +135,13 @@ impl Row<'_> {
                 for member in members(self.sources()) {
                     widen(&mut reads, member, within);
                 }
-                Ok(Plan {
-                    method: Method::Reconstruct,
-                    ..Plan::direct_read(reads)
-                })
+                Ok(Plan { method: Method::Reconstruct, ..Plan::direct_read(reads) })
             }
         }
     }
 
-    /// As many readable members as there are data strips: data first, then parities; for a mirror, one copy.
+    /// As many readable members as there are data strips: data first, then parities; for a mirror,
+    /// one copy.
     pub(crate) fn sources(&self) -> Members {
         if self.shape.protection == Protection::Mirror {
             return self.readable & self.readable.wrapping_neg();
@@ -157,8 +156,9 @@ impl Row<'_> {
             .fold(0, |set, member| set | 1 << member)
     }
 
-    /// Plans a write of `extents` of the stripe's data, ascending and disjoint. For a part of that data, `lacks` returns what is
-    /// lacking of its on-disk content; pass [`all_of_it`] when there is no cache.
+    /// Plans a write of `extents` of the stripe's data, ascending and disjoint. For a part of that
+    /// data, `lacks` returns what is lacking of its on-disk content; pass [`all_of_it`] when there
+    /// is no cache.
     pub(crate) fn write(
         &self,
         extents: &[Extent],
@@ -186,10 +186,8 @@ impl Row<'_> {
     /// The steps for the data strips of `extents`.
     fn data_steps<'b>(&'b self, extents: &'b [Extent]) -> impl Iterator<Item = Step> + 'b {
         let parts = extents.iter().flat_map(|extent| self.shape.strips(*extent));
-        parts.map(|(index, within)| Step {
-            member: self.shape.data_member(self.row, index),
-            within,
-        })
+        parts
+            .map(|(index, within)| Step { member: self.shape.data_member(self.row, index), within })
     }
 
     fn write_with_parity(
@@ -205,26 +203,17 @@ impl Row<'_> {
         let parities: Steps = (0..self.shape.parities())
             .map(|number| self.shape.parity_member(self.row, number))
             .filter(|member| self.is_readable(*member))
-            .map(|member| Step {
-                member,
-                within: over,
-            })
+            .map(|member| Step { member, within: over })
             .collect();
         let writable = touched.iter().filter(|step| self.is_readable(step.member));
         let writes = writable.chain(&parities).copied().collect();
         let stays = self.staying(extents, over);
         if parities.is_empty() || stays.is_empty() {
-            // Either there is no parity to maintain, so every data strip is readable; or no old data stays.
+            // Either there is no parity to maintain, so every data strip is readable; or no old
+            // data stays.
             let is_full = stays.is_empty() && !parities.is_empty();
-            let method = if is_full {
-                Method::FullStripe
-            } else {
-                Method::Direct
-            };
-            return Plan {
-                method,
-                ..Plan::direct_write(writes)
-            };
+            let method = if is_full { Method::FullStripe } else { Method::Direct };
+            return Plan { method, ..Plan::direct_write(writes) };
         }
         let (method, reads) = self.cheapest(extents, &stays, &parities, over, lacks);
         let modifying = self.lacking(extents, all_of_it).len() + parities.len();
@@ -257,10 +246,7 @@ impl Row<'_> {
             return (Method::ReconstructWrite, reconstruct);
         }
         let sources = members(self.sources());
-        let reads = sources.map(|member| Step {
-            member,
-            within: over,
-        });
+        let reads = sources.map(|member| Step { member, within: over });
         (Method::RebuildWrite, reads.collect())
     }
 
@@ -299,21 +285,11 @@ pub(crate) fn all_of_it(part: Extent) -> Option<Extent> {
 
 impl Plan {
     fn direct_read(reads: Steps) -> Self {
-        Self {
-            method: Method::Direct,
-            reads,
-            writes: Steps::new(),
-            spared: 0,
-        }
+        Self { method: Method::Direct, reads, writes: Steps::new(), spared: 0 }
     }
 
     fn direct_write(writes: Steps) -> Self {
-        Self {
-            method: Method::Direct,
-            reads: Steps::new(),
-            writes,
-            spared: 0,
-        }
+        Self { method: Method::Direct, reads: Steps::new(), writes, spared: 0 }
     }
 }
 

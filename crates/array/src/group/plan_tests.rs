@@ -1,5 +1,5 @@
-//! Plans executed with bytes: what is written must follow from what was read, and the data must stay readable after every loss that
-//! the shape survives.
+//! Plans executed with bytes: what is written must follow from what was read, and the data must
+//! stay readable after every loss that the shape survives.
 
 use brunt_units::ByteSize;
 use brunt_world::random::{Stream, Streams};
@@ -135,10 +135,7 @@ fn written(
     };
     let factors = factors(row, member);
     let strips = 0..shape.data_strips();
-    if let Some(index) = strips
-        .clone()
-        .find(|index| shape.data_member(row.row, *index) == member)
-    {
+    if let Some(index) = strips.clone().find(|index| shape.data_member(row.row, *index) == member) {
         return of(index).expect("only new data is written");
     }
     if plan.method == Method::ReadModifyWrite {
@@ -197,11 +194,7 @@ fn random_extents(stream: &mut Stream, sectors: u64) -> Vec<Extent> {
 }
 
 fn shapes() -> Vec<StripeShape> {
-    let shape = |width, protection| StripeShape {
-        width,
-        protection,
-        strip_sectors: 4,
-    };
+    let shape = |width, protection| StripeShape { width, protection, strip_sectors: 4 };
     vec![
         shape(3, Protection::None),
         shape(2, Protection::Mirror),
@@ -221,28 +214,16 @@ fn acknowledged_data_survives_every_loss_that_the_shape_survives() {
     for round in 0..6000 {
         let shape = shapes()[at(round % 7)];
         let (sectors, strip) = (shape.data_sectors(), shape.strip_sectors);
-        let data: Vec<u8> = (0..sectors)
-            .map(|_| u8::try_from(stream.below(256)).unwrap())
-            .collect();
+        let data: Vec<u8> =
+            (0..sectors).map(|_| u8::try_from(stream.below(256)).unwrap()).collect();
         let row_number = stream.below(100);
-        let mut row = Row {
-            shape: &shape,
-            row: row_number,
-            readable: shape.all(),
-        };
+        let mut row = Row { shape: &shape, row: row_number, readable: shape.all() };
         let members_hold = |data: &[u8], row: &Row<'_>| -> Vec<Vec<u8>> {
             (0..shape.width)
-                .map(|member| {
-                    (0..strip)
-                        .map(|sector| held(row, data, member, sector))
-                        .collect()
-                })
+                .map(|member| (0..strip).map(|sector| held(row, data, member, sector)).collect())
                 .collect()
         };
-        let mut bytes = Bytes {
-            members: members_hold(&data, &row),
-            data,
-        };
+        let mut bytes = Bytes { members: members_hold(&data, &row), data };
         for _ in 0..stream.below(u64::from(shape.tolerates()) + 1) {
             let failed = stream.below(u64::from(shape.width));
             row.readable &= !(1 << failed);
@@ -268,10 +249,7 @@ fn acknowledged_data_survives_every_loss_that_the_shape_survives() {
         }
         let mut after = bytes.members.clone();
         for step in &plan.writes {
-            assert!(
-                row.readable >> step.member & 1 == 1,
-                "a lost member is not written"
-            );
+            assert!(row.readable >> step.member & 1 == 1, "a lost member is not written");
             for sector in step.within.start..step.within.end() {
                 let byte = written(&row, &plan, &bytes, &new, &held, step.member, sector);
                 after[step.member as usize][at(sector)] = byte;
@@ -303,14 +281,9 @@ fn check_reads(stream: &mut Stream, row: &Row<'_>, bytes: &Bytes) {
     let sectors = row.shape.data_sectors();
     let start = stream.below(sectors);
     let extent = Extent::new(start, 1 + stream.below(sectors - start));
-    let plan = row
-        .read(extent, |set| members(set).last().unwrap())
-        .unwrap();
+    let plan = row.read(extent, |set| members(set).last().unwrap()).unwrap();
     for step in &plan.reads {
-        assert!(
-            row.readable >> step.member & 1 == 1,
-            "a lost member is not read"
-        );
+        assert!(row.readable >> step.member & 1 == 1, "a lost member is not read");
     }
     for sector in extent.start..extent.end() {
         let within = sector % strip;
@@ -334,11 +307,7 @@ fn check_reads(stream: &mut Stream, row: &Row<'_>, bytes: &Bytes) {
 fn too_many_losses_are_said() {
     for shape in shapes() {
         let gone = (1 << (shape.tolerates() + 1)) - 1;
-        let row = Row {
-            shape: &shape,
-            row: 3,
-            readable: shape.all() & !gone,
-        };
+        let row = Row { shape: &shape, row: 3, readable: shape.all() & !gone };
         assert_eq!(row.read(Extent::new(0, 1), |_| 0), Err(Lost));
         assert_eq!(row.write(&[Extent::new(0, 1)], all_of_it), Err(Lost));
     }
@@ -347,11 +316,7 @@ fn too_many_losses_are_said() {
 #[test]
 fn a_small_write_costs_two_reads_and_two_writes() {
     let shape = shapes()[4];
-    let row = Row {
-        shape: &shape,
-        row: 0,
-        readable: shape.all(),
-    };
+    let row = Row { shape: &shape, row: 0, readable: shape.all() };
     let small = row.write(&[Extent::new(0, 1)], all_of_it).unwrap();
     assert_eq!((small.reads.len(), small.writes.len()), (2, 2));
     let most = row.write(&[Extent::new(0, 12)], all_of_it).unwrap();
@@ -365,11 +330,7 @@ fn a_small_write_costs_two_reads_and_two_writes() {
 #[test]
 fn what_is_at_hand_need_not_be_read() {
     let shape = shapes()[4];
-    let row = Row {
-        shape: &shape,
-        row: 0,
-        readable: shape.all(),
-    };
+    let row = Row { shape: &shape, row: 0, readable: shape.all() };
     let one = [Extent::new(0, 1)];
     let held = |from: usize, to: usize| {
         let mut held = vec![false; 16];
@@ -382,10 +343,7 @@ fn what_is_at_hand_need_not_be_read() {
     let others = row.write(&one, |part| lacks(&held(4, 16), part)).unwrap();
     assert_eq!(others.method, Method::ReconstructWrite);
     assert_eq!((others.reads.len(), others.writes.len()), (0, 2));
-    let lost = Row {
-        readable: shape.all() & !(1 << shape.data_member(0, 0)),
-        ..row
-    };
+    let lost = Row { readable: shape.all() & !(1 << shape.data_member(0, 0)), ..row };
     let old = lost.write(&one, |part| lacks(&held(0, 1), part)).unwrap();
     assert_eq!((old.method, old.reads.len()), (Method::ReadModifyWrite, 1));
 }
@@ -394,11 +352,7 @@ fn what_is_at_hand_need_not_be_read() {
 fn each_input_of_each_parity_is_computed_with() {
     let computed = |level: Level, drives: usize, lost: u32, extents: &[Extent]| {
         let shape = level.shape(drives, ByteSize::kib(64)).unwrap();
-        let row = Row {
-            shape: &shape,
-            row: 0,
-            readable: ((1 << shape.width) - 1) & !lost,
-        };
+        let row = Row { shape: &shape, row: 0, readable: ((1 << shape.width) - 1) & !lost };
         let plan = row.write(extents, all_of_it).unwrap();
         (plan.method, plan.computed(&row, extents))
     };
@@ -408,21 +362,14 @@ fn each_input_of_each_parity_is_computed_with() {
     let raid5 = |extents| computed(Level::Raid5, 5, 0, extents);
     assert_eq!(raid5(&small), (Method::ReadModifyWrite, 3 * 16));
     assert_eq!(raid5(&full), (Method::FullStripe, 4 * 128));
-    assert_eq!(
-        raid5(&[Extent::new(0, 3 * 128)]),
-        (Method::ReconstructWrite, 4 * 128)
-    );
+    assert_eq!(raid5(&[Extent::new(0, 3 * 128)]), (Method::ReconstructWrite, 4 * 128));
     let raid6 = |extents| computed(Level::Raid6, 6, 0, extents);
     assert_eq!(raid6(&small), (Method::ReadModifyWrite, 2 * 3 * 16));
     assert_eq!(raid6(&full), (Method::FullStripe, 2 * 4 * 128));
 
     let shape = Level::Raid5.shape(5, ByteSize::kib(64)).unwrap();
     let lost = 1 << shape.data_member(0, 0);
-    let row = Row {
-        shape: &shape,
-        row: 0,
-        readable: 0b1_1111 & !lost,
-    };
+    let row = Row { shape: &shape, row: 0, readable: 0b1_1111 & !lost };
     let read = row.read(small[0], |_| 0).unwrap();
     assert_eq!(read.computed(&row, &small), 4 * 16);
 }

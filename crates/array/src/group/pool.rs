@@ -7,12 +7,13 @@
 //!            ...                                  some slots stay free on every drive: preservation capacity
 //! ```
 //!
-//! There is no spare drive. When a drive fails, each of its pieces is rebuilt into a free slot of a drive that does not yet hold a
-//! piece of the same chunk, so all drives read and all drives write. As long as slots are free, drives may fail one after another
-//! without replacement.
+//! There is no spare drive. When a drive fails, each of its pieces is rebuilt into a free slot of a
+//! drive that does not yet hold a piece of the same chunk, so all drives read and all drives write.
+//! As long as slots are free, drives may fail one after another without replacement.
 //!
-//! The shape follows the dynamic disk pools of the Dell MD3 and NetApp E series: at least 11 drives, 8 + 2, rebuilt with
-//! priorities. The piece size of 512 MiB and the preservation table are from memory of their documents.
+//! The shape follows the dynamic disk pools of the Dell MD3 and NetApp E series: at least 11
+//! drives, 8 + 2, rebuilt with priorities. The piece size of 512 MiB and the preservation table are
+//! from memory of their documents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,10 +61,7 @@ impl Slots {
     /// Takes the lowest free slot of `drive`.
     fn take(&mut self, drive: u16) -> Option<Spot> {
         let slot = self.free.get_mut(&drive)?.pop_first()?;
-        Some(Spot {
-            drive,
-            sector: u64::from(slot) * self.piece_sectors,
-        })
+        Some(Spot { drive, sector: u64::from(slot) * self.piece_sectors })
     }
 
     fn give(&mut self, spot: Spot) {
@@ -80,15 +78,11 @@ impl Slots {
 
     /// A slot on the drive with the most free slots, excluding `taken`; ties are broken at random.
     fn place(&mut self, taken: &[u16], stream: &mut Stream) -> Option<Spot> {
-        let candidates = self
-            .free
-            .iter()
-            .filter(|(drive, free)| !free.is_empty() && !taken.contains(drive));
+        let candidates =
+            self.free.iter().filter(|(drive, free)| !free.is_empty() && !taken.contains(drive));
         let most = candidates.clone().map(|(_, free)| free.len()).max()?;
-        let best: Vec<u16> = candidates
-            .filter(|(_, free)| free.len() == most)
-            .map(|(drive, _)| *drive)
-            .collect();
+        let best: Vec<u16> =
+            candidates.filter(|(_, free)| free.len() == most).map(|(drive, _)| *drive).collect();
         let drawn = usize::try_from(stream.below(best.len() as u64)).expect("few drives");
         self.take(best[drawn])
     }
@@ -97,9 +91,7 @@ impl Slots {
     pub(super) fn fill(&mut self, width: usize, stream: &mut Stream) -> Vec<Chunk> {
         let all: usize = self.free.values().map(BTreeSet::len).sum();
         let count = all.saturating_sub(self.reserved).div_euclid(width);
-        (0..count)
-            .map_while(|_| self.chunk(width, stream))
-            .collect()
+        (0..count).map_while(|_| self.chunk(width, stream)).collect()
     }
 
     /// A chunk on `width` different drives, if that many have a free slot.
@@ -193,7 +185,8 @@ impl Group {
         true
     }
 
-    /// Assigns targets on `drive` to pieces of the fullest drives, until it is as full as they are; returns whether there are any.
+    /// Assigns targets on `drive` to pieces of the fullest drives, until it is as full as they are;
+    /// returns whether there are any.
     pub(crate) fn rebalance(&mut self, drive: u16) -> bool {
         let Some(slots) = &mut self.slots else {
             return false;
@@ -215,9 +208,7 @@ impl Group {
                 continue;
             }
             *freed.entry(piece.spot.drive).or_insert(0) += 1;
-            let spot = slots
-                .take(drive)
-                .expect("it has more free slots than others");
+            let spot = slots.take(drive).expect("it has more free slots than others");
             piece.target = Some(Target { spot, rows_done: 0 });
             chunk.look();
             moves = true;
@@ -244,10 +235,7 @@ mod tests {
             let least = free.iter().min().unwrap();
             assert!(free.iter().all(|free| free - least <= 2), "{free:?}");
             let all: usize = free.iter().sum();
-            assert!(
-                all >= reserved && all < reserved + 10,
-                "{drives} drives: {all}"
-            );
+            assert!(all >= reserved && all < reserved + 10, "{drives} drives: {all}");
             for chunk in chunks {
                 let mut on: Vec<u16> = chunk.pieces.iter().map(|piece| piece.spot.drive).collect();
                 on.sort_unstable();

@@ -132,11 +132,8 @@ mod tests {
     #[test]
     fn every_row_uses_every_member_once_and_parity_wanders() {
         for (width, parities) in [(3, 1), (5, 1), (6, 2), (10, 2)] {
-            let shape = StripeShape {
-                width,
-                protection: Protection::Parity(parities),
-                strip_sectors: 8,
-            };
+            let shape =
+                StripeShape { width, protection: Protection::Parity(parities), strip_sectors: 8 };
             let mut holds_parity = BTreeSet::new();
             for row in 0..u64::from(width) {
                 let data = (0..shape.data_strips()).map(|index| shape.data_member(row, index));
@@ -151,11 +148,7 @@ mod tests {
 
     #[test]
     fn the_picture_above_is_true() {
-        let shape = StripeShape {
-            width: 5,
-            protection: Protection::Parity(1),
-            strip_sectors: 8,
-        };
+        let shape = StripeShape { width: 5, protection: Protection::Parity(1), strip_sectors: 8 };
         assert_eq!(shape.parity_member(0, 0), 4);
         assert_eq!(shape.parity_member(1, 0), 3);
         assert_eq!(shape.data_member(0, 0), 0);

@@ -1,11 +1,12 @@
 //! Raw load on an array: random, sequential, or a trace, and its results.
 //!
-//! A [`Stream`] is one source of requests. A closed source keeps a fixed number of requests in flight; an open source submits at a
-//! rate, regardless of the array; a trace has its own times. [`simulate`] runs several of them, with incidents, and measures after
-//! a warm-up: latencies, the parts of a read's time, drives, cache and front, in total and by interval.
+//! A [`Stream`] is one source of requests. A closed source keeps a fixed number of requests in
+//! flight; an open source submits at a rate, regardless of the array; a trace has its own times.
+//! [`simulate`] runs several of them, with incidents, and measures after a warm-up: latencies, the
+//! parts of a read's time, drives, cache and front, in total and by interval.
 //!
-//! Latencies count from submission. Open and traced streams submit at the intended time, so queueing is included when the array
-//! falls behind.
+//! Latencies count from submission. Open and traced streams submit at the intended time, so
+//! queueing is included when the array falls behind.
 
 mod outcome;
 mod source;
@@ -50,7 +51,8 @@ pub struct Progress {
     pub end: Time,
 }
 
-/// Runs `simulation`. `watch` is called at the end of every interval; if it returns false, the simulation ends there.
+/// Runs `simulation`. `watch` is called at the end of every interval; if it returns false, the
+/// simulation ends there.
 ///
 /// # Errors
 /// [`SystemError`] when the array cannot be built, or lacks a part that an incident names.
@@ -62,9 +64,7 @@ pub fn simulate(
     mut watch: impl FnMut(Progress) -> bool,
 ) -> Result<Outcome, SystemError> {
     let random = Streams::new(simulation.seed);
-    let array = simulation
-        .design
-        .build(random.part("array"), &simulation.incidents)?;
+    let array = simulation.design.build(random.part("array"), &simulation.incidents)?;
     let mut sources: Vec<Source> = Vec::new();
     for (number, stream) in simulation.streams.iter().enumerate() {
         let random = random.named(&format!("load/{number}"));
@@ -109,7 +109,8 @@ impl Run {
                 self.begin(number, Time::ZERO);
             }
         }
-        // Answers that took no time: later, the clock of the array would be past their next requests.
+        // Answers that took no time: later, the clock of the array would be past their next
+        // requests.
         self.collect(false);
     }
 
@@ -125,15 +126,7 @@ impl Run {
         }
         let (lun, verb, extent) = self.sources[number].draw();
         let tag = number as u64;
-        self.array.submit(
-            now,
-            HostIo {
-                lun,
-                verb,
-                extent,
-                tag,
-            },
-        );
+        self.array.submit(now, HostIo { lun, verb, extent, tag });
     }
 
     /// Updates the LUN sizes when something was noted, since a LUN may have grown, or be there now.
@@ -203,8 +196,9 @@ impl Run {
         }
     }
 
-    /// Closed sources submit again when they get their answer. After an answer that took no virtual time the source must wait or
-    /// the clock would not advance: a microsecond, or a millisecond after an error.
+    /// Closed sources submit again when they get their answer. After an answer that took no virtual
+    /// time the source must wait or the clock would not advance: a microsecond, or a millisecond
+    /// after an error.
     fn answered(&mut self, one: &Finished) {
         let number = usize::try_from(one.tag).expect("a source's number");
         if !self.sources[number].is_closed() {

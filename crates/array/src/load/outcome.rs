@@ -19,7 +19,8 @@ pub struct Side {
     pub latencies: Latencies,
     /// Failed requests.
     pub errors: u64,
-    /// Sums of the latency parts of successful requests in nanoseconds, in the order of [`crate::Breakdown::NAMES`].
+    /// Sums of the latency parts of successful requests in nanoseconds, in the order of
+    /// [`crate::Breakdown::NAMES`].
     pub parts_ns: [u128; 8],
 }
 
@@ -44,7 +45,8 @@ impl Side {
         }
     }
 
-    /// Mean of each part in milliseconds, in the order of [`crate::Breakdown::NAMES`]; their sum is the mean latency.
+    /// Mean of each part in milliseconds, in the order of [`crate::Breakdown::NAMES`]; their sum is
+    /// the mean latency.
     pub fn parts_ms(&self) -> [f64; 8] {
         let count = self.latencies.count().max(1) as f64;
         self.parts_ns.map(|sum| sum as f64 / count / 1e6)
@@ -66,11 +68,13 @@ pub struct Interval {
     pub busiest: (f64, usize),
     /// Share of the write cache not yet on the drives at the end, 0 to 1; `None` without a cache.
     pub dirty: Option<f64>,
-    /// Share of the reads missing the cache that the solid-state tier served, 0 to 1; `None` without a tier or without such reads.
+    /// Share of the reads missing the cache that the solid-state tier served, 0 to 1; `None`
+    /// without a tier or without such reads.
     pub tier_hits: Option<f64>,
     /// Share of all members' space in use at the end, 0 to 1; `None` for a single array.
     pub room: Option<f64>,
-    /// Age of the newest complete replica at the end, of the oldest set; `None` without replicas, or before the first.
+    /// Age of the newest complete replica at the end, of the oldest set; `None` without replicas,
+    /// or before the first.
     pub replica_age: Option<Span>,
 }
 
@@ -91,13 +95,7 @@ pub struct Phase {
 
 impl Phase {
     fn new(standing: Standing, since: Time) -> Self {
-        Self {
-            standing,
-            since,
-            until: since,
-            reads: Side::default(),
-            writes: Side::default(),
-        }
+        Self { standing, since, until: since, reads: Side::default(), writes: Side::default() }
     }
 }
 
@@ -132,7 +130,8 @@ pub struct Outcome {
     pub ports: Vec<f64>,
     /// Utilisation of the link between controllers, 0 to 1.
     pub between: f64,
-    /// Share of each member's space in use when measurement began, 0 to 1; empty for a single array.
+    /// Share of each member's space in use when measurement began, 0 to 1; empty for a single
+    /// array.
     pub used_before: Vec<f64>,
     /// The same at the end.
     pub used: Vec<f64>,
@@ -176,20 +175,15 @@ impl Outcome {
 
 /// The index and value of the largest share; the first among equals.
 fn busiest(shares: impl Iterator<Item = f64>) -> Option<(usize, f64)> {
-    shares
-        .enumerate()
-        .fold(None, |best, (at, share)| match best {
-            Some((_, most)) if most >= share => best,
-            _ => Some((at, share)),
-        })
+    shares.enumerate().fold(None, |best, (at, share)| match best {
+        Some((_, most)) if most >= share => best,
+        _ => Some((at, share)),
+    })
 }
 
 /// Share of each member's space in use, 0 to 1; empty without a pool.
 fn used_shares(array: &dyn System) -> Vec<f64> {
-    array
-        .pool()
-        .map(PagedArray::used_shares)
-        .unwrap_or_default()
+    array.pool().map(PagedArray::used_shares).unwrap_or_default()
 }
 
 /// The running measurement.
@@ -315,9 +309,8 @@ impl Measuring {
         let (controllers, ports, between) = array.front_utilisations();
         let groups = design.groups().into_iter().map(|(first, group)| {
             let members = group.drives.iter();
-            let sum: f64 = members
-                .map(|drive| drives[first + usize::from(*drive)].utilisation())
-                .sum();
+            let sum: f64 =
+                members.map(|drive| drives[first + usize::from(*drive)].utilisation()).sum();
             sum / group.drives.len() as f64
         });
         Outcome {
@@ -359,9 +352,6 @@ mod tests {
     fn the_first_of_the_busiest_is_named() {
         assert_eq!(busiest([0.2, 0.7, 0.7].into_iter()), Some((1, 0.7)));
         assert_eq!(busiest([].into_iter()), None);
-        assert_eq!(
-            crate::Breakdown::NAMES.len(),
-            Side::default().parts_ms().len()
-        );
+        assert_eq!(crate::Breakdown::NAMES.len(), Side::default().parts_ms().len());
     }
 }

@@ -27,7 +27,8 @@ pub struct TraceEntry {
 /// Which sectors are requested.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Access {
-    /// Anywhere on the LUNs, aligned to the request size; each LUN is chosen in proportion to its size.
+    /// Anywhere on the LUNs, aligned to the request size; each LUN is chosen in proportion to its
+    /// size.
     Random {
         /// The LUNs.
         luns: Vec<u32>,
@@ -110,7 +111,8 @@ impl Source {
         source
     }
 
-    /// Updates the LUN sizes, at the start and when one has grown. A LUN that was removed keeps its last size.
+    /// Updates the LUN sizes, at the start and when one has grown. A LUN that was removed keeps its
+    /// last size.
     pub(super) fn see_sizes(&mut self, array: &dyn System) {
         let sectors_of = |lun| array.lun_size(lun).get().div_euclid(512);
         match &self.stream.access {
@@ -151,8 +153,7 @@ impl Source {
 
     /// When the next request is due, other than in reply to an answer.
     pub(super) fn due(&self) -> Option<Time> {
-        self.next
-            .or_else(|| self.later.peek().map(|Reverse(at)| *at))
+        self.next.or_else(|| self.later.peek().map(|Reverse(at)| *at))
     }
 
     /// Records that the request due at `at` was submitted.
@@ -181,16 +182,9 @@ impl Source {
     /// Draws the next request.
     pub(super) fn draw(&mut self) -> (u32, Verb, Extent) {
         match &self.stream.access {
-            Access::Random {
-                read_percent,
-                sectors,
-                ..
-            } => {
-                let verb = if self.random.percent(*read_percent) {
-                    Verb::Read
-                } else {
-                    Verb::Write
-                };
+            Access::Random { read_percent, sectors, .. } => {
+                let verb =
+                    if self.random.percent(*read_percent) { Verb::Read } else { Verb::Write };
                 let all = self.places.last().expect("there is a LUN").1;
                 let drawn = self.random.below(all);
                 let at = self.places.partition_point(|(_, places)| *places <= drawn);

@@ -25,14 +25,7 @@ fn simulation(streams: Vec<Stream>) -> Simulation {
 }
 
 fn random(pace: Pace, read_percent: u32) -> Stream {
-    Stream {
-        access: Access::Random {
-            luns: vec![0, 1],
-            read_percent,
-            sectors: 16,
-        },
-        pace,
-    }
+    Stream { access: Access::Random { luns: vec![0, 1], read_percent, sectors: 16 }, pace }
 }
 
 #[test]
@@ -51,11 +44,7 @@ fn parts_add_up_and_intervals_make_the_whole() {
         assert!((parts / mean - 1.0).abs() < 1e-6, "{parts} {mean}");
         assert_eq!(side.errors, 0);
     }
-    let counted: u64 = outcome
-        .intervals
-        .iter()
-        .map(|one| one.reads.latencies.count())
-        .sum();
+    let counted: u64 = outcome.intervals.iter().map(|one| one.reads.latencies.count()).sum();
     assert_eq!(counted, outcome.reads.latencies.count());
     let share = outcome.reads.latencies.count() as f64
         / (outcome.reads.latencies.count() + outcome.writes.latencies.count()) as f64;
@@ -87,23 +76,13 @@ fn a_trace_comes_at_its_times() {
         verb,
         extent: Extent::new(0, 8),
     };
-    let trace = [
-        entry(2_500, 0, Verb::Read),
-        entry(2_500, 1, Verb::Write),
-        entry(12_000, 1, Verb::Read),
-    ];
-    let stream = Stream {
-        access: Access::Trace(trace.into()),
-        pace: Pace::Traced,
-    };
+    let trace =
+        [entry(2_500, 0, Verb::Read), entry(2_500, 1, Verb::Write), entry(12_000, 1, Verb::Read)];
+    let stream = Stream { access: Access::Trace(trace.into()), pace: Pace::Traced };
     let outcome = simulate(&simulation(vec![stream]), |_| true).unwrap();
     assert_eq!(outcome.reads.latencies.count(), 2);
     assert_eq!(outcome.writes.latencies.count(), 1);
-    let reads: Vec<u64> = outcome
-        .intervals
-        .iter()
-        .map(|one| one.reads.latencies.count())
-        .collect();
+    let reads: Vec<u64> = outcome.intervals.iter().map(|one| one.reads.latencies.count()).collect();
     assert_eq!(reads, [1, 1, 0]);
 }
 
@@ -111,10 +90,9 @@ fn a_trace_comes_at_its_times() {
 fn what_fails_at_once_does_not_stop_time() {
     let mut simulation = simulation(vec![random(Pace::Outstanding(4), 100)]);
     for drive in 0..2 {
-        simulation.incidents.push(Scheduled::new(
-            Time(Span::seconds(5).0),
-            Incident::DriveFails(drive),
-        ));
+        simulation
+            .incidents
+            .push(Scheduled::new(Time(Span::seconds(5).0), Incident::DriveFails(drive)));
     }
     let outcome = simulate(&simulation, |_| true).unwrap();
     assert!(outcome.reads.errors > 100);
@@ -124,16 +102,10 @@ fn what_fails_at_once_does_not_stop_time() {
 #[test]
 fn equal_seeds_give_equal_outcomes() {
     let run = || {
-        let simulation = simulation(vec![
-            random(Pace::Outstanding(8), 50),
-            random(Pace::Rate(50.0), 0),
-        ]);
+        let simulation =
+            simulation(vec![random(Pace::Outstanding(8), 50), random(Pace::Rate(50.0), 0)]);
         let outcome = simulate(&simulation, |_| true).unwrap();
-        (
-            outcome.drives,
-            outcome.reads.parts_ns,
-            outcome.writes.parts_ns,
-        )
+        (outcome.drives, outcome.reads.parts_ns, outcome.writes.parts_ns)
     };
     assert_eq!(run(), run());
 }
@@ -142,11 +114,8 @@ fn equal_seeds_give_equal_outcomes() {
 fn a_load_goes_over_what_a_lun_has_grown_by() {
     let simulation = simulation(Vec::new());
     let mut array = simulation.design.build(Streams::new(1), &[]).unwrap();
-    let mut source = Source::new(
-        random(Pace::Outstanding(1), 100),
-        &*array,
-        Streams::new(1).named("load"),
-    );
+    let mut source =
+        Source::new(random(Pace::Outstanding(1), 100), &*array, Streams::new(1).named("load"));
     let mut last = |array: &dyn System| {
         source.see_sizes(array);
         let drawn = (0..2000).map(|_| source.draw());
@@ -157,10 +126,7 @@ fn a_load_goes_over_what_a_lun_has_grown_by() {
     // LUNs of 10 and 30 GiB, then of 10 and 90.
     let gib = |count: u64| ByteSize::gib(count).get().div_euclid(512);
     let before = last(&*array);
-    assert!(
-        (1400..1600).contains(&before.0) && before.1 <= gib(30),
-        "{before:?}"
-    );
+    assert!((1400..1600).contains(&before.0) && before.1 <= gib(30), "{before:?}");
     let grows = Incident::LunGrows(1, ByteSize::gib(90));
     array.schedule(&Scheduled::new(Time::ZERO, grows)).unwrap();
     array.advance(Time::ZERO);

@@ -1,15 +1,19 @@
 //! Spreading pages over members: by load, and by space.
 //!
-//! * **By load.** Members are compared every few minutes. When one's mean latency exceeds the lowest by a set gap, its hottest
-//!   pages are exchanged for the fastest member's coldest. Nothing happens when all are fast or all are slow.
-//! * **By space.** When a member joins, pages move to it from the fullest members until all are equally full.
-//! * **After removals.** When a LUN is removed, pages that were redirected because of it get copies of the grains they lack, and
-//!   the pages behind them become free.
+//! * **By load.** Members are compared every few minutes. When one's mean latency exceeds the
+//!   lowest by a set gap, its hottest pages are exchanged for the fastest member's coldest. Nothing
+//!   happens when all are fast or all are slow.
+//! * **By space.** When a member joins, pages move to it from the fullest members until all are
+//!   equally full.
+//! * **After removals.** When a LUN is removed, pages that were redirected because of it get copies
+//!   of the grains they lack, and the pages behind them become free.
 //!
-//! Pages are copied one at a time, each unit followed by a pause as long as the copy took, so host requests come first.
+//! Pages are copied one at a time, each unit followed by a pause as long as the copy took, so host
+//! requests come first.
 //!
-//! Source of balancing by load: Dell EqualLogic, "PS Series Storage Architecture: load balancers", TR1070, pp. 12-14: latencies
-//! compared every few minutes, at least 20 ms above the lowest, high-I/O data exchanged for as much low-I/O data.
+//! Source of balancing by load: Dell EqualLogic, "PS Series Storage Architecture: load balancers",
+//! TR1070, pp. 12-14: latencies compared every few minutes, at least 20 ms above the lowest,
+//! high-I/O data exchanged for as much low-I/O data.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -130,37 +134,24 @@ impl PagedArray {
         cold.sort_unstable();
         let pairs = hot.iter().zip(&cold).take(pages);
         // An exchange of similarly hot pages would change nothing.
-        let worth: Vec<_> = pairs
-            .filter(|(hot, cold)| hot.heat > cold.heat * 2)
-            .collect();
+        let worth: Vec<_> = pairs.filter(|(hot, cold)| hot.heat > cold.heat * 2).collect();
         for (hot, cold) in &worth {
-            self.balance
-                .planned
-                .push_back(Plan::Move((hot.lun, hot.page), fastest));
-            self.balance
-                .planned
-                .push_back(Plan::Move((cold.lun, cold.page), slowest));
+            self.balance.planned.push_back(Plan::Move((hot.lun, hot.page), fastest));
+            self.balance.planned.push_back(Plan::Move((cold.lun, cold.page), slowest));
         }
         let pages = u32::try_from(worth.len()).expect("few pages");
         if pages > 0 {
-            self.note(NoteKind::PagesExchanged {
-                from: slowest,
-                to: fastest,
-                pages,
-            });
+            self.note(NoteKind::PagesExchanged { from: slowest, to: fastest, pages });
         }
         self.move_next();
     }
 
     /// Plans moves until all active members are equally full.
     pub(super) fn even_out(&mut self) {
-        let members: Vec<usize> = (0..self.members.len())
-            .filter(|member| self.map.is_open(*member))
-            .collect();
-        let mut pages: Vec<(usize, Vec<Movable>)> = members
-            .iter()
-            .map(|member| (*member, self.map.movable_on(*member)))
-            .collect();
+        let members: Vec<usize> =
+            (0..self.members.len()).filter(|member| self.map.is_open(*member)).collect();
+        let mut pages: Vec<(usize, Vec<Movable>)> =
+            members.iter().map(|member| (*member, self.map.movable_on(*member))).collect();
         let all: usize = pages.iter().map(|(_, movable)| movable.len()).sum();
         let each = all.div_ceil(members.len().max(1));
         let mut wanting: Vec<(usize, usize)> = pages

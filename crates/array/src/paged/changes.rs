@@ -23,10 +23,7 @@ impl Grains {
             self.bits.resize(words, 0);
         }
         for grain in grains {
-            let (word, bit) = (
-                &mut self.bits[index(grain.div_euclid(64))],
-                1 << (grain % 64),
-            );
+            let (word, bit) = (&mut self.bits[index(grain.div_euclid(64))], 1 << (grain % 64));
             self.count += u64::from(*word & bit == 0);
             *word |= bit;
         }
@@ -70,9 +67,7 @@ impl Grains {
 
     fn has(&self, grain: u64) -> bool {
         let word = index(grain.div_euclid(64));
-        self.bits
-            .get(word)
-            .is_some_and(|word| word >> (grain % 64) & 1 == 1)
+        self.bits.get(word).is_some_and(|word| word >> (grain % 64) & 1 == 1)
     }
 
     fn next(&self, from: u64) -> Option<u64> {
@@ -117,10 +112,7 @@ impl PagedArray {
 
     /// Begins to keep the changes of a LUN, or begins anew; returns what was kept.
     pub(crate) fn keep_changes(&mut self, lun: u32) -> Grains {
-        self.changes
-            .0
-            .insert(lun, Grains::default())
-            .unwrap_or_default()
+        self.changes.0.insert(lun, Grains::default()).unwrap_or_default()
     }
 
     /// What has changed in a LUN since.

@@ -36,7 +36,8 @@ pub enum WhenFull {
     Offline,
     /// They have what is free, until something else needs it; then the oldest is deleted.
     Borrow,
-    /// As with [`Self::DeleteOldest`], but the newest is kept, and writes that need more fail: replicas.
+    /// As with [`Self::DeleteOldest`], but the newest is kept, and writes that need more fail:
+    /// replicas.
     KeepNewest,
 }
 
@@ -56,7 +57,8 @@ pub struct BalanceDesign {
 impl Default for BalanceDesign {
     /// Every five minutes, a gap of 20 ms, eight pages, 512 KiB at a time.
     ///
-    /// Source of the 20 ms and of "every few minutes": Dell EqualLogic, TR1070, pp. 12-14. The rest is assumed.
+    /// Source of the 20 ms and of "every few minutes": Dell EqualLogic, TR1070, pp. 12-14. The rest
+    /// is assumed.
     fn default() -> Self {
         Self {
             every: Span::seconds(300),

@@ -1,14 +1,17 @@
 //! LUNs whose requests wait a moment, for writes that were under way.
 //!
-//! A copy of a LUN (a snapshot, a clone, the start of a replication) holds what was acknowledged before its instant. A write that
-//! was under way then may be in it: it goes to a node that both share from then on, when it lands. So that nobody sees content change
-//! by itself, requests to the copy wait until these writes have landed. A write that comes later, or has only waited for its turn,
-//! goes to a node of its own and is not in the copy.
+//! A copy of a LUN (a snapshot, a clone, the start of a replication) holds what was acknowledged
+//! before its instant. A write that was under way then may be in it: it goes to a node that both
+//! share from then on, when it lands. So that nobody sees content change by itself, requests to the
+//! copy wait until these writes have landed. A write that comes later, or has only waited for its
+//! turn, goes to a node of its own and is not in the copy.
 //!
-//! A LUN that is restored lets its requests under way end first; those that come meanwhile wait, and find the restored content.
+//! A LUN that is restored lets its requests under way end first; those that come meanwhile wait,
+//! and find the restored content.
 //!
-//! Invariant: acknowledged before the instant, then in the copy; submitted after it, then not. So a write in the copy has with it
-//! every write of its set that was acknowledged before that write was submitted.
+//! Invariant: acknowledged before the instant, then in the copy; submitted after it, then not. So a
+//! write in the copy has with it every write of its set that was acknowledged before that write was
+//! submitted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,10 +55,7 @@ impl Gates {
 
     /// What requests to `lun` wait for.
     fn pending(&self, lun: u32) -> impl Iterator<Item = Key> {
-        let gates = self
-            .shut
-            .iter()
-            .filter(move |gate| gate.luns.contains(&lun));
+        let gates = self.shut.iter().filter(move |gate| gate.luns.contains(&lun));
         gates.flat_map(|gate| gate.pending.iter().copied())
     }
 
@@ -77,8 +77,8 @@ fn has_begun(part: &Part, lun: u32) -> bool {
 }
 
 impl PagedArray {
-    /// Shuts `copies`, which were just made of `luns`, until what was under way to these has landed. Returns the number of those
-    /// writes, by page.
+    /// Shuts `copies`, which were just made of `luns`, until what was under way to these has
+    /// landed. Returns the number of those writes, by page.
     pub(super) fn settle(&mut self, luns: &[u32], copies: Vec<u32>) -> usize {
         let mut pending = BTreeSet::new();
         for lun in luns {
@@ -88,17 +88,14 @@ impl PagedArray {
         }
         let count = pending.len();
         if count > 0 {
-            self.gates.shut.push(Gate {
-                luns: copies,
-                pending,
-                then: Then::Open,
-            });
+            self.gates.shut.push(Gate { luns: copies, pending, then: Then::Open });
         }
         count
     }
 
-    /// What a copy of `luns` that is made now has of requests that have no answer: their tags, and the sectors that have found their
-    /// place. A finished request whose answer was not taken counts.
+    /// What a copy of `luns` that is made now has of requests that have no answer: their tags, and
+    /// the sectors that have found their place. A finished request whose answer was not taken
+    /// counts.
     pub(crate) fn begun_writes(&self, luns: &[u32]) -> Vec<(u64, Extent)> {
         let is_own = |request: &Request| {
             request.io.verb == Verb::Write
@@ -113,10 +110,7 @@ impl PagedArray {
             }
             let is_waiting =
                 |part: &Part| part.owner() == PartOwner::Request(key) && part.node.is_none();
-            let waiting = self
-                .parts
-                .keys(is_waiting)
-                .map(|part| self.parts[part].at.1);
+            let waiting = self.parts.keys(is_waiting).map(|part| self.parts[part].at.1);
             let waiting: Vec<u32> = waiting.collect();
             for (page, within) in io.extent.split(self.map.page_sectors) {
                 if waiting.iter().any(|waits| u64::from(*waits) == page) {

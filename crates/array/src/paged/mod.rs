@@ -1,12 +1,14 @@
-//! LUNs in pages that lie anywhere on one or more arrays: storage pools, thin provisioning, snapshots and clones.
+//! LUNs in pages that lie anywhere on one or more arrays: storage pools, thin provisioning,
+//! snapshots and clones.
 //!
 //! ```text
 //!    submit -> Request -> Parts (one to a page) -> map: which node, which slot
 //!                                               -> Subs: requests to member arrays, and to their metadata
 //! ```
 //!
-//! A member is a whole [`Array`] with its own front, controllers, cache and drives. The map is in memory; changing it costs a 4 KiB
-//! write to the member that gets the page, and a host write that changes it completes when both writes have.
+//! A member is a whole [`Array`] with its own front, controllers, cache and drives. The map is in
+//! memory; changing it costs a 4 KiB write to the member that gets the page, and a host write that
+//! changes it completes when both writes have.
 //!
 //! Invariant: a request finishes once, and the parts of its breakdown add up to its response time.
 
@@ -74,11 +76,10 @@ struct Request {
 /// Sectors per write of the map: 4 KiB.
 const METADATA_SECTORS: u64 = 8;
 
-/// The first sector of a member's part of the map, at the end of its space: 64 MiB, or a sixteenth if that is less.
+/// The first sector of a member's part of the map, at the end of its space: 64 MiB, or a sixteenth
+/// if that is less.
 fn metadata_start(sectors: u64) -> u64 {
-    let room = (64 * 2048)
-        .min(sectors.div_euclid(16))
-        .max(METADATA_SECTORS);
+    let room = (64 * 2048).min(sectors.div_euclid(16)).max(METADATA_SECTORS);
     let start = sectors.saturating_sub(room);
     start - start % METADATA_SECTORS
 }
@@ -173,8 +174,9 @@ impl PagedArray {
         &self.members
     }
 
-    /// Schedules an incident of the pool or of one of its members. A snapshot gets the next LUN number when it is taken, so whether
-    /// a LUN exists is only known then; an incident of a missing LUN has no effect.
+    /// Schedules an incident of the pool or of one of its members. A snapshot gets the next LUN
+    /// number when it is taken, so whether a LUN exists is only known then; an incident of a
+    /// missing LUN has no effect.
     pub(crate) fn schedule_incident(&mut self, one: &Scheduled) -> Result<(), Misplaced> {
         let find = |number: usize| match number < self.members.len() {
             true => Ok(()),
@@ -235,11 +237,7 @@ impl PagedArray {
         let wanted = size.get().div_ceil(512);
         if wanted <= sectors {
             let (size, most) = (before, None);
-            return self.note(NoteKind::LunStays {
-                lun: name,
-                size,
-                most,
-            });
+            return self.note(NoteKind::LunStays { lun: name, size, most });
         }
         self.map.grow(lun, wanted);
         self.note(NoteKind::LunGrew { lun: name, size });
@@ -259,8 +257,9 @@ impl PagedArray {
         &self.notes
     }
 
-    /// Submits a request at `now`. A request past the LUN's end fails with [`IoError::PastEnd`], a write that finds no free page
-    /// with [`IoError::NoSpace`], and a request to a LUN that does not exist with [`IoError::Device`].
+    /// Submits a request at `now`. A request past the LUN's end fails with [`IoError::PastEnd`], a
+    /// write that finds no free page with [`IoError::NoSpace`], and a request to a LUN that does
+    /// not exist with [`IoError::Device`].
     ///
     /// # Panics
     /// When `now` is in the past.
@@ -401,8 +400,8 @@ impl PagedArray {
         ByteSize::bytes(Extent::new(0, sectors).bytes())
     }
 
-    /// Treats `extents` of a LUN as already written: allocates their pages as a write would, in no time. When space runs out, the
-    /// pool is full and the remaining pages stay unallocated.
+    /// Treats `extents` of a LUN as already written: allocates their pages as a write would, in no
+    /// time. When space runs out, the pool is full and the remaining pages stay unallocated.
     pub(crate) fn assume_written(&mut self, lun: u32, extents: &[Extent]) {
         let size = self.map.sectors(lun).unwrap_or(0);
         for extent in extents.iter().filter(|extent| extent.end() <= size) {
@@ -425,10 +424,7 @@ fn lay_out(design: &PagedDesign, members: &[Array]) -> Result<PageMap, PagedErro
     let (page, grain) = (design.page.get(), design.grain.get());
     let fits = grain > 0 && grain.is_multiple_of(512) && page > 0 && page.is_multiple_of(grain);
     if !fits {
-        return Err(PagedError::Page {
-            page: design.page,
-            grain: design.grain,
-        });
+        return Err(PagedError::Page { page: design.page, grain: design.grain });
     }
     if let Some(balance) = design.balance
         && (balance.every == Span::ZERO || balance.pages == 0 || balance.unit < design.grain)
@@ -442,12 +438,7 @@ fn lay_out(design: &PagedDesign, members: &[Array]) -> Result<PageMap, PagedErro
         let pages = metadata_start(sectors).div_euclid(page_sectors);
         let pages = u32::try_from(pages).unwrap_or(u32::MAX);
         if pages as usize <= WORKING_ROOM {
-            return Err(PagedError::TooSmall(
-                number,
-                pages,
-                design.page,
-                WORKING_ROOM,
-            ));
+            return Err(PagedError::TooSmall(number, pages, design.page, WORKING_ROOM));
         }
         slots.push(pages);
     }
@@ -458,16 +449,8 @@ fn lay_out(design: &PagedDesign, members: &[Array]) -> Result<PageMap, PagedErro
     for lun in &design.luns {
         let left = ByteSize::bytes(map.free_slots() as u64 * page);
         let number = map.add_lun(lun.size.get().div_ceil(512));
-        let filled = if lun.is_thin {
-            Ok(())
-        } else {
-            map.fill(number)
-        };
-        filled.map_err(|_| PagedError::Lun {
-            lun: lun.name.clone(),
-            size: lun.size,
-            left,
-        })?;
+        let filled = if lun.is_thin { Ok(()) } else { map.fill(number) };
+        filled.map_err(|_| PagedError::Lun { lun: lun.name.clone(), size: lun.size, left })?;
         if let Some(reserve) = lun.reserve {
             map.set_reserve(number, Kind::Snapshot, reserve.percent);
             let (reserved, free) = (map.promised(), map.free_slots());

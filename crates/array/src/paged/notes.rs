@@ -102,11 +102,7 @@ pub enum VolumeNote {
 impl fmt::Display for VolumeNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Taken {
-                name,
-                luns,
-                under_way,
-            } => {
+            Self::Taken { name, luns, under_way } => {
                 write!(f, "snapshot \"{name}\" of {luns} LUNs taken")?;
                 match under_way {
                     0 => Ok(()),
@@ -115,10 +111,9 @@ impl fmt::Display for VolumeNote {
                 }
             }
             Self::Expired(name) => write!(f, "snapshot \"{name}\" removed: newer ones are kept"),
-            Self::Deleted { name, lun } => write!(
-                f,
-                "snapshot \"{name}\" deleted: the snapshot reserve of \"{lun}\" is full"
-            ),
+            Self::Deleted { name, lun } => {
+                write!(f, "snapshot \"{name}\" deleted: the snapshot reserve of \"{lun}\" is full")
+            }
             Self::NotTaken(name) => write!(f, "snapshot \"{name}\" not taken: a LUN is gone"),
             Self::Offline(lun) => write!(f, "\"{lun}\" offline: its snapshot reserve is full"),
             Self::Online(lun) => write!(f, "\"{lun}\" online"),

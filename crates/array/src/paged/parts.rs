@@ -184,12 +184,7 @@ impl PagedArray {
 
     fn ask(&mut self, part: Key, member: usize, verb: Verb, extent: Extent, kind: SubKind) {
         self.parts[part].pending += 1;
-        let mut io = HostIo {
-            lun: 0,
-            verb,
-            extent,
-            tag: 0,
-        };
+        let mut io = HostIo { lun: 0, verb, extent, tag: 0 };
         let sub = Sub {
             part,
             kind,
@@ -278,8 +273,8 @@ impl PagedArray {
         }
     }
 
-    /// The extent to write when `within` is new on `node`, and what to read for it: the rest of its first and last grain, if the
-    /// node lacks those grains.
+    /// The extent to write when `within` is new on `node`, and what to read for it: the rest of its
+    /// first and last grain, if the node lacks those grains.
     fn around(
         &self,
         node: NodeId,
@@ -321,13 +316,7 @@ impl PagedArray {
         let slot = self.map.slot(node);
         let start = u64::from(slot.number) * self.map.page_sectors + whole.start;
         let extent = Extent::new(start, whole.length);
-        self.ask(
-            key,
-            slot.member,
-            Verb::Write,
-            extent,
-            SubKind::Data(whole.start),
-        );
+        self.ask(key, slot.member, Verb::Write, extent, SubKind::Data(whole.start));
         if is_new {
             // A member's part of the map lies at its end; each node has a place in it.
             let sectors = self.members[slot.member].lun_size(0).get().div_euclid(512);
@@ -344,8 +333,7 @@ impl PagedArray {
     pub(super) fn sub_ended(&mut self, member: usize, finished: &Finished) {
         let key = Key::from_bits(finished.tag);
         let sub = self.subs.remove(key).expect("it was asked");
-        self.balance
-            .measured(member, finished.at - sub.asked_at, sub.kind);
+        self.balance.measured(member, finished.at - sub.asked_at, sub.kind);
         #[cfg(test)]
         self.note_ended(key, member, &sub, finished);
         let part = &mut self.parts[sub.part];
@@ -403,7 +391,8 @@ impl PagedArray {
         }
     }
 
-    /// Where writes to a page meet: LUNs of one family share nodes, so a copy for one must not meet a write to another.
+    /// Where writes to a page meet: LUNs of one family share nodes, so a copy for one must not meet
+    /// a write to another.
     fn lane(&self, at: PageAt) -> PageAt {
         (self.map.family(at.0), at.1)
     }

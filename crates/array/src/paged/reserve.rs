@@ -1,11 +1,13 @@
 //! The reserve of snapshots, and what happens when it is full.
 //!
-//! A reserve is a share of the pages that a LUN has. It is set aside: other LUNs cannot have it, and a thin LUN's grows with the LUN.
-//! What is counted against it is what snapshots keep beyond the LUN itself, page by page.
+//! A reserve is a share of the pages that a LUN has. It is set aside: other LUNs cannot have it,
+//! and a thin LUN's grows with the LUN. What is counted against it is what snapshots keep beyond
+//! the LUN itself, page by page.
 //!
-//! Source: Dell EqualLogic, "Group Manager Administrator's Guide" (PS6210), p. 227, and BP1027, p. 15: a percentage of the volume
-//! reserve, 100 by default; delete the oldest snapshot (default), set the volume offline, or borrow space ("Space Borrowing",
-//! TR1084). The same guide, pp. 240-243: the local reserve of a replication, 5 to 200 %, and what it keeps.
+//! Source: Dell EqualLogic, "Group Manager Administrator's Guide" (PS6210), p. 227, and BP1027, p.
+//! 15: a percentage of the volume reserve, 100 by default; delete the oldest snapshot (default),
+//! set the volume offline, or borrow space ("Space Borrowing", TR1084). The same guide, pp.
+//! 240-243: the local reserve of a replication, 5 to 200 %, and what it keeps.
 
 use super::PagedArray;
 use super::design::WhenFull;

@@ -1,7 +1,8 @@
-//! Snapshots, clones and restored LUNs with content: each holds exactly what its instant says, and keeps it.
+//! Snapshots, clones and restored LUNs with content: each holds exactly what its instant says, and
+//! keeps it.
 //!
-//! A host remembers, by place, what it has written and what is under way. A copy may have the one or the other; whatever the first
-//! read of it finds is there for ever.
+//! A host remembers, by place, what it has written and what is under way. A copy may have the one
+//! or the other; whatever the first read of it finds is there for ever.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -75,11 +76,7 @@ fn two_luns(pages: u64, reserve: Option<ReserveDesign>) -> PagedDesign {
 impl Host {
     fn new(seed: u64) -> Self {
         let mut stream = Streams::new(seed).named("host");
-        let when_full = [
-            WhenFull::DeleteOldest,
-            WhenFull::Borrow,
-            WhenFull::KeepNewest,
-        ];
+        let when_full = [WhenFull::DeleteOldest, WhenFull::Borrow, WhenFull::KeepNewest];
         let reserve = stream.percent(50).then(|| ReserveDesign {
             percent: 50,
             when_full: when_full[usize::try_from(stream.below(3)).unwrap()],
@@ -89,9 +86,7 @@ impl Host {
         Self {
             array: PagedArray::new(&design, Streams::new(seed)).unwrap(),
             stream,
-            luns: (0..2)
-                .map(|lun| (lun, vec![Place::default(); places]))
-                .collect(),
+            luns: (0..2).map(|lun| (lun, vec![Place::default(); places])).collect(),
             volumes: BTreeSet::from([0, 1]),
             asked: BTreeMap::new(),
             next: 1,
@@ -115,26 +110,10 @@ impl Host {
                 Verb::Write => place.writing = Some(tag),
             }
         }
-        self.asked.insert(
-            tag,
-            Asked {
-                lun,
-                first,
-                count,
-                verb,
-            },
-        );
+        self.asked.insert(tag, Asked { lun, first, count, verb });
         let extent = Extent::new(first as u64 * PLACE, count as u64 * PLACE);
         let now = self.array.now();
-        self.array.submit(
-            now,
-            HostIo {
-                lun,
-                verb,
-                extent,
-                tag,
-            },
-        );
+        self.array.submit(now, HostIo { lun, verb, extent, tag });
         self.collect();
     }
 
@@ -162,10 +141,8 @@ impl Host {
         for one in done {
             self.answered(&one);
         }
-        let notes: Vec<NoteKind> = self.array.notes()[self.notes_seen..]
-            .iter()
-            .map(|note| note.what.clone())
-            .collect();
+        let notes: Vec<NoteKind> =
+            self.array.notes()[self.notes_seen..].iter().map(|note| note.what.clone()).collect();
         self.notes_seen += notes.len();
         for note in notes {
             self.noted(&note);
@@ -174,12 +151,7 @@ impl Host {
 
     fn answered(&mut self, one: &Finished) {
         let found = self.array.bytes.answers.remove(&one.tag);
-        let Asked {
-            lun,
-            first,
-            count,
-            verb,
-        } = self.asked.remove(&one.tag).unwrap();
+        let Asked { lun, first, count, verb } = self.asked.remove(&one.tag).unwrap();
         let Some(places) = self.luns.get_mut(&lun) else {
             return;
         };
@@ -240,11 +212,7 @@ impl Host {
                 let places = self.luns.get_mut(&lun).unwrap();
                 for (place, content) in places.iter_mut().zip(content) {
                     // A request that has come since finds the restored content, and ends later.
-                    *place = Place {
-                        writing: place.writing,
-                        readers: place.readers,
-                        ..content
-                    };
+                    *place = Place { writing: place.writing, readers: place.readers, ..content };
                 }
             }
             *self.counts.entry("restored").or_default() += 1;
@@ -325,11 +293,8 @@ impl Host {
             6 if !sets.is_empty() && self.restoring.is_none() => {
                 let name = sets[self.draw(sets.len())].name.clone();
                 let set = &self.array.snapshots.sets[self.array.snapshots.find(&name).unwrap()];
-                let (luns, from): (Vec<u32>, Vec<u32>) = set
-                    .members
-                    .iter()
-                    .map(|one| (one.volume, one.snapshot))
-                    .unzip();
+                let (luns, from): (Vec<u32>, Vec<u32>) =
+                    set.members.iter().map(|one| (one.volume, one.snapshot)).unzip();
                 self.restoring = Some((luns, from));
                 self.incident(VolumeIncident::Restore(name));
                 // What it is restored from must not go before.
@@ -337,12 +302,8 @@ impl Host {
                 assert!(self.restoring.is_none(), "it waits for nothing else");
             }
             _ => {
-                let clones: Vec<u32> = self
-                    .volumes
-                    .iter()
-                    .copied()
-                    .filter(|one| *one > 1)
-                    .collect();
+                let clones: Vec<u32> =
+                    self.volumes.iter().copied().filter(|one| *one > 1).collect();
                 let is_busy = |lun: &u32| self.asked.values().any(|asked| asked.lun == *lun);
                 if let Some(clone) = clones.first().filter(|one| !is_busy(one)) {
                     let at = self.array.now();
@@ -412,12 +373,7 @@ fn every_copy_holds_what_its_instant_says_and_keeps_it() {
 }
 
 fn write(array: &mut PagedArray, lun: u32, start: u64, sectors: u64, tag: u64) {
-    let io = HostIo {
-        lun,
-        verb: Verb::Write,
-        extent: Extent::new(start, sectors),
-        tag,
-    };
+    let io = HostIo { lun, verb: Verb::Write, extent: Extent::new(start, sectors), tag };
     let now = array.now();
     array.submit(now, io);
 }
@@ -432,12 +388,7 @@ fn end(array: &mut PagedArray) -> Vec<Finished> {
 }
 
 fn read(array: &mut PagedArray, lun: u32, start: u64, sectors: u64) -> Vec<u64> {
-    let io = HostIo {
-        lun,
-        verb: Verb::Read,
-        extent: Extent::new(start, sectors),
-        tag: u64::MAX,
-    };
+    let io = HostIo { lun, verb: Verb::Read, extent: Extent::new(start, sectors), tag: u64::MAX };
     let now = array.now();
     array.submit(now, io);
     end(array);
@@ -472,7 +423,8 @@ fn said(array: &PagedArray) -> Vec<String> {
     notes.map(|note| note.what.to_string()).collect()
 }
 
-/// A page is completed for one LUN while a write that came before both are copied is on its way to the same node.
+/// A page is completed for one LUN while a write that came before both are copied is on its way to
+/// the same node.
 #[test]
 fn completing_a_page_does_not_undo_a_write_under_way() {
     let mut array = pool(20, None);
@@ -482,10 +434,7 @@ fn completing_a_page_does_not_undo_a_write_under_way() {
     write(&mut array, 0, 0, 8, 2);
     happens(&mut array, take(&[0], "second"));
     write(&mut array, 0, 16, 8, 3);
-    happens(
-        &mut array,
-        Incident::Volumes(VolumeIncident::Remove("first".into())),
-    );
+    happens(&mut array, Incident::Volumes(VolumeIncident::Remove("first".into())));
     assert_eq!(end(&mut array).len(), 2);
     assert!(array.stats().made_whole > 0, "it was completed meanwhile");
     assert_eq!(read(&mut array, 0, 0, 1), [2]);
@@ -529,9 +478,7 @@ fn a_schedule_keeps_the_newest() {
             assert!(found.values().all(|version| *version == first + base));
         }
     }
-    let expired = said(&array)
-        .into_iter()
-        .filter(|text| text.contains("newer"));
+    let expired = said(&array).into_iter().filter(|text| text.contains("newer"));
     assert_eq!(
         expired.collect::<Vec<_>>(),
         [1, 2, 3].map(|n| format!("snapshot \"hourly {n}\" removed: newer ones are kept"))
@@ -540,13 +487,7 @@ fn a_schedule_keeps_the_newest() {
 
 /// Each LUN has four pages and 50 % of them, two, for its snapshots.
 fn with_reserve(when_full: WhenFull) -> PagedArray {
-    let mut array = pool(
-        20,
-        Some(ReserveDesign {
-            percent: 50,
-            when_full,
-        }),
-    );
+    let mut array = pool(20, Some(ReserveDesign { percent: 50, when_full }));
     write(&mut array, 0, 0, 4 * 48, 1);
     end(&mut array);
     happens(&mut array, take(&[0], "one"));
@@ -575,14 +516,8 @@ fn a_full_reserve_costs_the_oldest_snapshot_or_the_lun_or_what_is_free() {
     let mut array = with_reserve(WhenFull::Offline);
     assert_eq!(over(&mut array), Err(IoError::Device));
     assert_eq!(over(&mut array), Err(IoError::Device));
-    assert_eq!(
-        said(&array)[1..],
-        ["\"data\" offline: its snapshot reserve is full"]
-    );
-    for incident in [
-        VolumeIncident::Remove("one".into()),
-        VolumeIncident::Online(0),
-    ] {
+    assert_eq!(said(&array)[1..], ["\"data\" offline: its snapshot reserve is full"]);
+    for incident in [VolumeIncident::Remove("one".into()), VolumeIncident::Online(0)] {
         happens(&mut array, Incident::Volumes(incident));
     }
     assert_eq!(over(&mut array), Ok(()));
@@ -611,9 +546,7 @@ fn a_reserve_is_set_aside_and_what_is_borrowed_is_given_back() {
         write(&mut array, 1, page * 48, 48, 4);
         written += u64::from(end(&mut array)[0].result.is_ok());
     }
-    let deleted = said(&array)
-        .iter()
-        .any(|text| text.contains("\"one\" deleted"));
+    let deleted = said(&array).iter().any(|text| text.contains("\"one\" deleted"));
     assert!(deleted && written > 10, "{written}");
     let used: f64 = array.used_shares().iter().sum();
     assert!(used < 2.0, "the reserve of \"data\" is left: {used}");
@@ -633,14 +566,8 @@ fn a_restored_set_and_a_clone_have_what_the_snapshot_has() {
     end(&mut array);
     let of = CloneOf::Snapshot("noon".into());
     let name = "test".into();
-    happens(
-        &mut array,
-        Incident::Volumes(VolumeIncident::Clone { of, name }),
-    );
-    happens(
-        &mut array,
-        Incident::Volumes(VolumeIncident::Restore("noon".into())),
-    );
+    happens(&mut array, Incident::Volumes(VolumeIncident::Clone { of, name }));
+    happens(&mut array, Incident::Volumes(VolumeIncident::Restore("noon".into())));
     let clone = |array: &PagedArray, name: &str| {
         let at = array.names.iter().position(|one| one == name).unwrap();
         u32::try_from(at).unwrap()

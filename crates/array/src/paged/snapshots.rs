@@ -5,12 +5,13 @@
 //!    set "hourly 4"   11:00   "mail" -> LUN 21    "logs" -> LUN 22
 //! ```
 //!
-//! What is in a set is said in [`super::gates`]. A set is named by its own name or by that of its schedule, which means the newest.
-//! Restoring takes a snapshot of what is there first.
+//! What is in a set is said in [`super::gates`]. A set is named by its own name or by that of its
+//! schedule, which means the newest. Restoring takes a snapshot of what is there first.
 //!
-//! Source: Dell EqualLogic, "Snapshots and Clones: Best Practices and Sizing Guidelines", BP1027, pp. 14-16; "Group Manager
-//! Administrator's Guide" (PS6210), pp. 226-235: collections, schedules with a number to keep, restoring. A clone there is a full
-//! copy; here it shares pages until they are written, as a thin clone does.
+//! Source: Dell EqualLogic, "Snapshots and Clones: Best Practices and Sizing Guidelines", BP1027,
+//! pp. 14-16; "Group Manager Administrator's Guide" (PS6210), pp. 226-235: collections, schedules
+//! with a number to keep, restoring. A clone there is a full copy; here it shares pages until they
+//! are written, as a thin clone does.
 
 use brunt_units::Time;
 
@@ -117,10 +118,7 @@ impl PagedArray {
             series: series.to_owned(),
             at: self.now,
             members: members
-                .map(|(volume, snapshot)| Member {
-                    volume: *volume,
-                    snapshot: *snapshot,
-                })
+                .map(|(volume, snapshot)| Member { volume: *volume, snapshot: *snapshot })
                 .collect(),
         });
         let name = name.to_owned();
@@ -129,21 +127,16 @@ impl PagedArray {
                 let of = self.names[*lun as usize].clone();
                 self.note(NoteKind::SnapshotTaken { of, name });
             }
-            _ => self.note_volume(VolumeNote::Taken {
-                name,
-                luns: luns.len(),
-                under_way,
-            }),
+            _ => self.note_volume(VolumeNote::Taken { name, luns: luns.len(), under_way }),
         }
     }
 
-    /// Copies LUNs at one instant; returns the numbers of the copies, and the writes under way that may be in them.
+    /// Copies LUNs at one instant; returns the numbers of the copies, and the writes under way that
+    /// may be in them.
     pub(super) fn copy_luns(&mut self, luns: &[u32], kind: Kind, name: &str) -> (Vec<u32>, usize) {
         let names = self.names_of_copies(luns, luns, name);
         let copies = luns.iter().zip(names);
-        let copies: Vec<u32> = copies
-            .map(|(lun, own)| self.copy_as(*lun, kind, own))
-            .collect();
+        let copies: Vec<u32> = copies.map(|(lun, own)| self.copy_as(*lun, kind, own)).collect();
         let under_way = self.settle(luns, copies.clone());
         (copies, under_way)
     }
@@ -152,10 +145,9 @@ impl PagedArray {
     fn names_of_copies(&self, luns: &[u32], volumes: &[u32], name: &str) -> Vec<String> {
         match luns {
             [_] => vec![name.to_owned()],
-            _ => volumes
-                .iter()
-                .map(|lun| format!("{name}: {}", self.names[*lun as usize]))
-                .collect(),
+            _ => {
+                volumes.iter().map(|lun| format!("{name}: {}", self.names[*lun as usize])).collect()
+            }
         }
     }
 
@@ -190,21 +182,22 @@ impl PagedArray {
         }
     }
 
-    /// Removes a LUN without a note, and later completes the pages that were redirected because of it.
+    /// Removes a LUN without a note, and later completes the pages that were redirected because of
+    /// it.
     pub(super) fn drop_lun(&mut self, lun: u32) {
         self.map.remove(lun);
         self.snapshots.forget(lun);
         self.schedule.set(self.now, Event::Merge);
     }
 
-    /// Keeps what `luns` have now, as the start of a replication. Their requests under way may be in it.
+    /// Keeps what `luns` have now, as the start of a replication. Their requests under way may be
+    /// in it.
     pub(crate) fn begin_start(&mut self, luns: &[u32]) -> Vec<u32> {
         let (copies, _) = self.copy_luns(luns, Kind::Start, "start");
         let starts = luns.iter().zip(&copies);
-        self.starts.extend(starts.map(|(volume, snapshot)| Member {
-            volume: *volume,
-            snapshot: *snapshot,
-        }));
+        self.starts.extend(
+            starts.map(|(volume, snapshot)| Member { volume: *volume, snapshot: *snapshot }),
+        );
         copies
     }
 
@@ -264,11 +257,8 @@ impl PagedArray {
     /// Gives the first LUN of each pair the content of the second.
     pub(super) fn restore_now(&mut self, name: &str, pairs: &[(u32, u32)]) {
         let is_there = |lun: u32| self.map.kind(lun).is_some();
-        let pairs: Vec<(u32, u32)> = pairs
-            .iter()
-            .copied()
-            .filter(|(lun, from)| is_there(*lun) && is_there(*from))
-            .collect();
+        let pairs: Vec<(u32, u32)> =
+            pairs.iter().copied().filter(|(lun, from)| is_there(*lun) && is_there(*from)).collect();
         if pairs.is_empty() {
             return self.note_volume(VolumeNote::Gone(name.to_owned()));
         }
@@ -280,15 +270,12 @@ impl PagedArray {
             self.changed_altogether(*lun);
             self.offline.remove(lun);
         }
-        self.note_volume(VolumeNote::Restored {
-            from: name.to_owned(),
-            luns: pairs.len(),
-            before,
-        });
+        self.note_volume(VolumeNote::Restored { from: name.to_owned(), luns: pairs.len(), before });
         self.schedule.set(self.now, Event::Merge);
     }
 
-    /// Makes LUNs of their own. A clone of a replica is made at the other site, of the snapshot there.
+    /// Makes LUNs of their own. A clone of a replica is made at the other site, of the snapshot
+    /// there.
     pub(crate) fn clone_luns(&mut self, of: &CloneOf, name: &str) {
         let (luns, volumes, of, at) = match of {
             CloneOf::Luns(luns) => {

@@ -1,7 +1,7 @@
 //! Page counters, and their cost beyond host requests.
 //!
-//! A plain host write costs its members one write. Everything counted here comes on top of that or instead of it, so it shows the
-//! cost of thin LUNs, snapshots and moves.
+//! A plain host write costs its members one write. Everything counted here comes on top of that or
+//! instead of it, so it shows the cost of thin LUNs, snapshots and moves.
 
 use brunt_units::{ByteSize, Time};
 
@@ -18,7 +18,8 @@ pub struct PageStats {
     pub allocated: u64,
     /// Host writes, by page, to grains that were never written.
     pub first_writes: u64,
-    /// Host writes, by page, to grains on a node that must not change: it is shared with a snapshot, or the page is moving.
+    /// Host writes, by page, to grains on a node that must not change: it is shared with a
+    /// snapshot, or the page is moving.
     pub redirected: u64,
     /// Sectors read around the data of both, to write whole grains.
     pub around_sectors: u64,
@@ -43,10 +44,7 @@ pub struct PageStats {
 impl PageStats {
     /// Zero counters for this many members.
     pub(super) fn new(members: usize) -> Self {
-        Self {
-            asked: vec![0; members],
-            ..Self::default()
-        }
+        Self { asked: vec![0; members], ..Self::default() }
     }
 }
 
@@ -83,10 +81,7 @@ impl PagedArray {
 
     /// Page counters since measurement began.
     pub fn stats(&self) -> PageStats {
-        PageStats {
-            planned: self.pages_planned(),
-            ..self.stats.clone()
-        }
+        PageStats { planned: self.pages_planned(), ..self.stats.clone() }
     }
 
     /// The snapshots that are there, from the oldest.

@@ -1,7 +1,8 @@
-//! Paged arrays with content: after any writes, snapshots, moves and removals, every LUN has the right content.
+//! Paged arrays with content: after any writes, snapshots, moves and removals, every LUN has the
+//! right content.
 //!
-//! [`Bytes`] holds the members' sectors. A member request takes or puts content when it ends, so a request that fails to wait for
-//! another one reads or leaves the wrong content.
+//! [`Bytes`] holds the members' sectors. A member request takes or puts content when it ends, so a
+//! request that fails to wait for another one reads or leaves the wrong content.
 
 use std::collections::BTreeMap;
 
@@ -92,9 +93,7 @@ impl PagedArray {
         if part.verb() == Verb::Write {
             return;
         }
-        let PartOwner::Request(request) = part.owner() else {
-            unreachable!("a copy writes")
-        };
+        let PartOwner::Request(request) = part.owner() else { unreachable!("a copy writes") };
         let first = u64::from(part.at.1) * self.map.page_sectors;
         let found = self.bytes.answered.entry(request).or_default();
         for sector in part.within.start..part.within.end() {
@@ -174,21 +173,12 @@ impl Host {
         for place in &mut entry[first..first + count] {
             place.1 = true;
         }
-        let verb = if self.stream.percent(45) {
-            Verb::Read
-        } else {
-            Verb::Write
-        };
+        let verb = if self.stream.percent(45) { Verb::Read } else { Verb::Write };
         let tag = self.next;
         self.next += 1;
         self.under_way.insert(tag, (lun, first, count, verb));
         let extent = Extent::new(first as u64 * PLACE, count as u64 * PLACE);
-        let io = HostIo {
-            lun,
-            verb,
-            extent,
-            tag,
-        };
+        let io = HostIo { lun, verb, extent, tag };
         let now = self.array.now();
         self.array.submit(now, io);
     }
@@ -211,7 +201,8 @@ impl Host {
                         place.0 = one.tag;
                     }
                 }
-                // Some pages were allocated, others not: later reads may find the old or the new content.
+                // Some pages were allocated, others not: later reads may find the old or the new
+                // content.
                 (Verb::Write, Err(error)) => {
                     assert_eq!(error, IoError::NoSpace);
                     self.refused += 1;
@@ -262,9 +253,7 @@ impl Host {
             self.luns.insert(self.next_lun, copy);
             self.next_lun += 1;
         } else if luns.len() > 1 && !self.luns[&lun].iter().any(|(_, is_busy)| *is_busy) {
-            self.array
-                .schedule_incident(&Scheduled::new(now, Incident::LunRemoved(lun)))
-                .unwrap();
+            self.array.schedule_incident(&Scheduled::new(now, Incident::LunRemoved(lun))).unwrap();
             self.luns.remove(&lun);
         }
         self.pass(Span::ZERO);
@@ -274,18 +263,12 @@ impl Host {
 fn host(seed: u64) -> Host {
     let mut stream = Streams::new(seed).named("host");
     let members = 1 + stream.below(3);
-    let mut design = design(
-        members,
-        7 + stream.below(8),
-        stream.percent(70) || members == 1,
-    );
+    let mut design = design(members, 7 + stream.below(8), stream.percent(70) || members == 1);
     let caches = stream.percent(50);
     for member in &mut design.members {
         if caches {
-            member.controller = ControllerDesign {
-                write: Span::micros(70),
-                ..ControllerDesign::default()
-            };
+            member.controller =
+                ControllerDesign { write: Span::micros(70), ..ControllerDesign::default() };
             member.cache = Some(CacheDesign {
                 page: ByteSize::kib(4),
                 write: ByteSize::kib(64),
@@ -345,12 +328,7 @@ fn wait_for_all(array: &mut PagedArray) -> Vec<Finished> {
 }
 
 fn write(lun: u32, start: u64, sectors: u64) -> HostIo {
-    HostIo {
-        lun,
-        verb: Verb::Write,
-        extent: Extent::new(start, sectors),
-        tag: start,
-    }
+    HostIo { lun, verb: Verb::Write, extent: Extent::new(start, sectors), tag: start }
 }
 
 #[test]
@@ -366,12 +344,7 @@ fn a_full_pool_refuses_what_needs_a_page_and_serves_the_rest() {
     let had_room = done.len() - refused(&done);
     assert!((3..8).contains(&had_room), "{had_room}");
     let full = array.notes();
-    assert_eq!(
-        full.iter()
-            .filter(|note| note.what == NoteKind::ThinFull)
-            .count(),
-        1
-    );
+    assert_eq!(full.iter().filter(|note| note.what == NoteKind::ThinFull).count(), 1);
     let now = array.now();
     array.submit(now, write(0, 8, 8));
     assert_eq!(refused(&wait_for_all(&mut array)), 0, "its page is there");
@@ -394,15 +367,9 @@ fn a_write_after_a_snapshot_costs_two_reads_and_the_map_and_after_that_nothing()
     assert_eq!(cost(&mut array), 4);
     assert_eq!(cost(&mut array), 2, "in place");
     let now = array.now();
-    array
-        .schedule_incident(&Scheduled::new(now, Incident::Snapshot(0, "before".into())))
-        .unwrap();
+    array.schedule_incident(&Scheduled::new(now, Incident::Snapshot(0, "before".into()))).unwrap();
     array.advance(now);
-    assert_eq!(
-        cost(&mut array),
-        2 + 4,
-        "what is around it is read from the old page"
-    );
+    assert_eq!(cost(&mut array), 2 + 4, "what is around it is read from the old page");
     assert_eq!(cost(&mut array), 2);
     // Sectors 0 to 4 and 10 to 15 of two grains of eight, read once.
     let expected = PageStats {
@@ -447,10 +414,7 @@ fn what_was_there_before_costs_no_time_and_lies_on_drives() {
     assert_eq!(room.get() - array.free_room().get(), three.get());
     array.assume_written(0, &[Extent::new(40, 8)]);
     assert_eq!(array.lun_rooms()[0].has, three, "that page has its room");
-    let read = |at| HostIo {
-        verb: Verb::Read,
-        ..write(0, at, 8)
-    };
+    let read = |at| HostIo { verb: Verb::Read, ..write(0, at, 8) };
     array.submit(Time::ZERO, read(100));
     array.submit(Time::ZERO, read(200));
     assert_eq!(wait_for_all(&mut array).len(), 2);
@@ -471,10 +435,7 @@ fn the_room_of_a_removed_snapshot_comes_back() {
     let mut array = PagedArray::new(&design, Streams::new(1)).unwrap();
     let before = array.used_shares();
     array
-        .schedule_incident(&Scheduled::new(
-            Time::ZERO,
-            Incident::Snapshot(0, "before".into()),
-        ))
+        .schedule_incident(&Scheduled::new(Time::ZERO, Incident::Snapshot(0, "before".into())))
         .unwrap();
     array.advance(Time::ZERO);
     for page in 0..4 {
@@ -483,9 +444,7 @@ fn the_room_of_a_removed_snapshot_comes_back() {
     wait_for_all(&mut array);
     assert!(array.used_shares()[0] > before[0]);
     let now = array.now();
-    array
-        .schedule_incident(&Scheduled::new(now, Incident::LunRemoved(1)))
-        .unwrap();
+    array.schedule_incident(&Scheduled::new(now, Incident::LunRemoved(1))).unwrap();
     wait_for_all(&mut array);
     assert_eq!(array.used_shares(), before);
     // Every page was shared; in each, the grain of the write is new, and the other five are copied.
@@ -507,24 +466,15 @@ fn a_lun_that_grows_takes_room_when_it_is_written() {
     let larger = ByteSize::bytes(before.get() * 2);
     for size in [before, larger] {
         let now = array.now();
-        array
-            .schedule_incident(&Scheduled::new(now, Incident::LunGrows(0, size)))
-            .unwrap();
+        array.schedule_incident(&Scheduled::new(now, Incident::LunGrows(0, size))).unwrap();
     }
     wait_for_all(&mut array);
-    assert_eq!(
-        (array.lun_size(0), array.used_shares()),
-        (larger, used.clone())
-    );
+    assert_eq!((array.lun_size(0), array.used_shares()), (larger, used.clone()));
     let now = array.now();
     array.submit(now, write(0, end, 8));
     assert_eq!(wait_for_all(&mut array)[0].result, Ok(()));
     assert!(array.used_shares()[0] > used[0]);
-    let texts: Vec<String> = array
-        .notes()
-        .iter()
-        .map(|note| note.what.to_string())
-        .collect();
+    let texts: Vec<String> = array.notes().iter().map(|note| note.what.to_string()).collect();
     let name = &design.luns[0].name;
     let expected = [
         format!("\"{name}\" does not grow: it has {before}"),
@@ -540,22 +490,13 @@ fn pages_go_to_a_member_that_joins() {
     design.balance = None;
     let mut array = PagedArray::new(&design, Streams::new(1)).unwrap();
     assert_eq!(array.used_shares()[1], 0.0);
-    array
-        .schedule_incident(&Scheduled::new(Time(1000), Incident::MemberJoins(1)))
-        .unwrap();
+    array.schedule_incident(&Scheduled::new(Time(1000), Incident::MemberJoins(1))).unwrap();
     wait_for_all(&mut array);
     let shares = array.used_shares();
-    assert!(
-        (shares[0] - shares[1]).abs() < 0.1 && shares[1] > 0.0,
-        "{shares:?}"
-    );
+    assert!((shares[0] - shares[1]).abs() < 0.1 && shares[1] > 0.0, "{shares:?}");
     let stats = array.stats();
     assert_eq!((stats.moved, stats.copied_sectors), (4, 4 * 48));
-    assert_eq!(
-        (stats.redirected, stats.made_whole),
-        (0, 0),
-        "no host wrote"
-    );
+    assert_eq!((stats.redirected, stats.made_whole), (0, 0), "no host wrote");
 }
 
 #[test]
@@ -566,10 +507,7 @@ fn designs_that_cannot_be_are_refused() {
         PagedArray::new(&design, Streams::new(1)).err()
     };
     assert_eq!(refuse(&|_| ()), None);
-    assert_eq!(
-        refuse(&|design| design.later = vec![0]),
-        Some(PagedError::NoMember)
-    );
+    assert_eq!(refuse(&|design| design.later = vec![0]), Some(PagedError::NoMember));
     assert!(matches!(
         refuse(&|design| design.grain = ByteSize::kib(5)),
         Some(PagedError::Page { .. })

@@ -1,7 +1,8 @@
 //! Coordinates writes to the grains of a page, so that no write touches what another is replacing.
 //!
-//! Writes in place share a page. A write to a new node, or a copy, has its grains exclusively: it first reads what surrounds its
-//! data and writes that along with it. Waiting parts are served in order of arrival.
+//! Writes in place share a page. A write to a new node, or a copy, has its grains exclusively: it
+//! first reads what surrounds its data and writes that along with it. Waiting parts are served in
+//! order of arrival.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -30,7 +31,8 @@ struct Page {
 pub(super) struct Traffic(BTreeMap<PageAt, Page>);
 
 impl Traffic {
-    /// Starts `part` if no conflicting part is active and, unless it `has_waited`, none is queued; otherwise queues it.
+    /// Starts `part` if no conflicting part is active and, unless it `has_waited`, none is queued;
+    /// otherwise queues it.
     pub(super) fn enter(
         &mut self,
         at: PageAt,
@@ -47,11 +49,7 @@ impl Traffic {
         };
         let may = (has_waited || page.waiting.is_empty()) && !page.active.iter().any(meets);
         match (may, has_waited) {
-            (true, _) => page.active.push(Active {
-                part,
-                grains: grains.clone(),
-                is_alone,
-            }),
+            (true, _) => page.active.push(Active { part, grains: grains.clone(), is_alone }),
             (false, true) => page.waiting.push_front(part),
             (false, false) => page.waiting.push_back(part),
         }

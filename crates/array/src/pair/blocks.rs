@@ -90,10 +90,7 @@ impl Blocks {
     fn place(&self, lun: usize, block: u64) -> Place {
         let start = block * BLOCK_SECTORS;
         let length = BLOCK_SECTORS.min(self.sizes[lun] - start);
-        Place {
-            lun: u16::try_from(lun).expect("few LUNs"),
-            extent: Extent::new(start, length),
-        }
+        Place { lun: u16::try_from(lun).expect("few LUNs"), extent: Extent::new(start, length) }
     }
 }
 
@@ -109,10 +106,7 @@ mod tests {
     #[test]
     fn each_block_that_was_touched_comes_once_and_in_turn() {
         let mut blocks = Blocks::new(vec![200 * BLOCK_SECTORS + 5, BLOCK_SECTORS]);
-        let place = |lun, start, length| Place {
-            lun,
-            extent: Extent::new(start, length),
-        };
+        let place = |lun, start, length| Place { lun, extent: Extent::new(start, length) };
         blocks.mark(place(0, 150 * BLOCK_SECTORS - 1, 2));
         blocks.mark(place(0, 150 * BLOCK_SECTORS, 8));
         blocks.mark(place(1, 7, 1));
@@ -126,9 +120,8 @@ mod tests {
         assert_eq!((blocks.take(), blocks.count()), (None, 0));
         blocks.mark_all();
         assert_eq!(blocks.count(), 202);
-        let last = (0..202)
-            .filter_map(|_| blocks.take())
-            .max_by_key(|one| (one.lun == 0, one.extent));
+        let last =
+            (0..202).filter_map(|_| blocks.take()).max_by_key(|one| (one.lun == 0, one.extent));
         assert_eq!(last, Some(place(0, 200 * BLOCK_SECTORS, 5)));
         blocks.mark_all();
         blocks.clear();

@@ -1,4 +1,5 @@
-//! The destination is lost and returns: by link, by itself, or for a group that an operator suspends and resumes.
+//! The destination is lost and returns: by link, by itself, or for a group that an operator
+//! suspends and resumes.
 
 use brunt_world::IoError;
 
@@ -93,10 +94,8 @@ impl<O: Observer> Pair<O> {
 
     /// Exchanges on a path that was lost begin again on another one.
     fn begin_again(&mut self, path: usize) {
-        let lost: Vec<Key> = self
-            .messages
-            .keys(|message| message.exchange.path() == path)
-            .collect();
+        let lost: Vec<Key> =
+            self.messages.keys(|message| message.exchange.path() == path).collect();
         for key in lost {
             let Some(message) = self.messages.remove(key) else {
                 continue;
@@ -120,7 +119,8 @@ impl<O: Observer> Pair<O> {
         self.stop(group);
     }
 
-    /// Ends the connection of a group that does not resume by itself, so that a group that waits for it has its turn.
+    /// Ends the connection of a group that does not resume by itself, so that a group that waits
+    /// for it has its turn.
     fn stop(&mut self, group: usize) {
         self.disconnect(group);
         self.connect_next();
@@ -128,10 +128,7 @@ impl<O: Observer> Pair<O> {
 
     /// What is on its way for the group is lost.
     pub(super) fn sever(&mut self, group: usize) {
-        let lost: Vec<Key> = self
-            .messages
-            .keys(|message| message.group == group)
-            .collect();
+        let lost: Vec<Key> = self.messages.keys(|message| message.group == group).collect();
         for key in lost {
             self.messages.forget(key);
         }
@@ -151,8 +148,7 @@ impl<O: Observer> Pair<O> {
         let own = &mut self.state.groups[group];
         let is_there = self.state.is_up[own.roles.serving.index()];
         if std::mem::take(&mut own.roles.is_draining) {
-            self.state
-                .note_group(group, GroupNote::DrainEnds(Obstacle::Apart));
+            self.state.note_group(group, GroupNote::DrainEnds(Obstacle::Apart));
         }
         let room = self.state.room_of(group);
         let own = &mut self.state.groups[group];
@@ -266,9 +262,7 @@ impl<O: Observer> Pair<O> {
         }
         self.look_at_order(group);
         debug_assert!(
-            hosts
-                .iter()
-                .all(|number| !self.state.lanes[group].waiting.contains_key(number))
+            hosts.iter().all(|number| !self.state.lanes[group].waiting.contains_key(number))
         );
         let from = self.state.receivers[group].expects();
         if self.state.is_next_control(Control::LoseTail) && self.state.groups[group].lose_tail(from)

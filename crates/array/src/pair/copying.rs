@@ -1,7 +1,8 @@
 //! A full copy: blocks are read at the source and take their place in the group's order.
 //!
-//! A block is read while no write to it is under way, and gets its number when it has been read; writes to it wait until then. So
-//! what it holds is what all writes before it have made, and the destination may do it like a write.
+//! A block is read while no write to it is under way, and gets its number when it has been read;
+//! writes to it wait until then. So what it holds is what all writes before it have made, and the
+//! destination may do it like a write.
 
 use brunt_world::IoError;
 
@@ -39,18 +40,8 @@ impl<O: Observer> Pair<O> {
             let turn = lane.turn;
             let lun = self.state.lun_at(site, group, block.lun);
             self.observe(group, Move::CopyRead(block));
-            let what = Sub::CopyRead {
-                site,
-                group,
-                turn,
-                at: block,
-            };
-            let io = HostIo {
-                lun,
-                verb: Verb::Read,
-                extent: block.extent,
-                tag: 0,
-            };
+            let what = Sub::CopyRead { site, group, turn, at: block };
+            let io = HostIo { lun, verb: Verb::Read, extent: block.extent, tag: 0 };
             self.ask(site, what, io);
         }
     }

@@ -24,7 +24,8 @@ pub struct PairGroupDesign {
     pub luns: Vec<(u32, u32)>,
     /// When writes are acknowledged.
     pub mode: Mode,
-    /// Whether the hosts of the group lose their LUNs while the destination cannot be reached; otherwise writes go on into the log.
+    /// Whether the hosts of the group lose their LUNs while the destination cannot be reached;
+    /// otherwise writes go on into the log.
     pub failsafe: bool,
 }
 
@@ -37,7 +38,8 @@ pub struct HistoryDesign {
     pub limit: ByteSize,
     /// The room of all logs together; zero for that of `lun`, or no limit without one.
     pub room: ByteSize,
-    /// The LUN of the source that holds the logs. Without it, logging and replaying cost no requests.
+    /// The LUN of the source that holds the logs. Without it, logging and replaying cost no
+    /// requests.
     pub lun: Option<u32>,
     /// The same at the destination, for groups that it serves.
     pub replica_lun: Option<u32>,
@@ -46,7 +48,8 @@ pub struct HistoryDesign {
 }
 
 impl Default for HistoryDesign {
-    /// 139 MB at first and at most 2 TB. Source: HP, Continuous Access EVA. The alarm at 80 % is assumed.
+    /// 139 MB at first and at most 2 TB. Source: HP, Continuous Access EVA. The alarm at 80 % is
+    /// assumed.
     fn default() -> Self {
         Self {
             initial: ByteSize::bytes(139_000_000),

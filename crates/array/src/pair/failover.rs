@@ -1,4 +1,5 @@
-//! Storage that is lost and returns, and groups that change sites: carries out what [`roles`](super::roles) decides.
+//! Storage that is lost and returns, and groups that change sites: carries out what
+//! [`roles`](super::roles) decides.
 
 use brunt_world::IoError;
 
@@ -11,7 +12,8 @@ use super::roles::{Failover, Loss, Obstacle, Site};
 use crate::slab::Key;
 
 impl<O: Observer> Pair<O> {
-    /// The storage of `site` stops. It keeps what it has accepted from hosts, and what it has done as the other side.
+    /// The storage of `site` stops. It keeps what it has accepted from hosts, and what it has done
+    /// as the other side.
     pub(super) fn lose(&mut self, site: Site) {
         self.state.is_up[site.index()] = false;
         self.state.note(PairNote::Storage(site, false));
@@ -49,7 +51,8 @@ impl<O: Observer> Pair<O> {
         self.connect_all();
     }
 
-    /// A host gets an error for a request that goes on without it. The site has accepted it if it was in the order.
+    /// A host gets an error for a request that goes on without it. The site has accepted it if it
+    /// was in the order.
     fn abandon(&mut self, key: Key) {
         if let Some((group, number)) = self.requests[key].place_in_order() {
             let lane = &mut self.state.lanes[group];
@@ -88,8 +91,7 @@ impl<O: Observer> Pair<O> {
             }
             Ok(_) if how == Failover::Planned => {
                 own.roles.is_draining = true;
-                self.state
-                    .note_group(group, GroupNote::Draining(to.other()));
+                self.state.note_group(group, GroupNote::Draining(to.other()));
                 self.try_reverse(group);
             }
             Ok(is_split) => self.take_over(group, to, how, is_split),
@@ -185,7 +187,8 @@ impl<O: Observer> Pair<O> {
         }
     }
 
-    /// By a control, a site that returns after a failover serves, although the other one has newer writes. Nothing is reported.
+    /// By a control, a site that returns after a failover serves, although the other one has newer
+    /// writes. Nothing is reported.
     pub(super) fn promote_stale(&mut self, group: usize) -> bool {
         let done = self.state.receivers[group].has();
         let own = &self.state.groups[group];

@@ -1,4 +1,5 @@
-//! Extents that are in use and share no sector, so that overlapping writes are never under way at once.
+//! Extents that are in use and share no sector, so that overlapping writes are never under way at
+//! once.
 
 use std::collections::BTreeMap;
 
@@ -20,8 +21,7 @@ impl Flights {
     pub(super) fn begin(&mut self, place: Place) {
         debug_assert!(!self.meets(place), "writes that overlap");
         if place.extent.length > 0 {
-            self.0
-                .insert((place.lun, place.extent.start), place.extent.end());
+            self.0.insert((place.lun, place.extent.start), place.extent.end());
         }
     }
 
@@ -45,10 +45,7 @@ mod tests {
 
     #[test]
     fn only_what_shares_a_sector_meets() {
-        let place = |lun, start, length| Place {
-            lun,
-            extent: Extent::new(start, length),
-        };
+        let place = |lun, start, length| Place { lun, extent: Extent::new(start, length) };
         let mut flights = Flights::default();
         flights.begin(place(1, 10, 10));
         flights.begin(place(1, 30, 1));

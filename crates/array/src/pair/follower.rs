@@ -1,4 +1,5 @@
-//! A listener of tests that keeps the content of both sites from nothing but what it hears, as a world with bytes does.
+//! A listener of tests that keeps the content of both sites from nothing but what it hears, as a
+//! world with bytes does.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -52,10 +53,7 @@ pub(super) struct Follower {
 impl Follower {
     /// Of a source with this number of LUNs, each replicated to that of the same number.
     pub(super) fn new(luns: u32) -> Self {
-        Self {
-            groups: Rc::default(),
-            luns,
-        }
+        Self { groups: Rc::default(), luns }
     }
 
     /// What a site has; `None` while it is inconsistent.
@@ -84,22 +82,12 @@ impl PairListener for Follower {
         let own = groups.entry(group).or_default();
         let other = own.serving.other().index();
         match moved {
-            PairMove::Accepted {
-                tag,
-                lun,
-                extent,
-                number,
-            } => {
+            PairMove::Accepted { tag, lun, extent, number } => {
                 let (site, lun) = match lun.checked_sub(self.luns) {
                     None => (Site::Source, lun),
                     Some(lun) => (Site::Destination, lun),
                 };
-                let write = Write {
-                    tag,
-                    lun,
-                    extent,
-                    number,
-                };
+                let write = Write { tag, lun, extent, number };
                 write.put(&mut own.sites[site.index()]);
                 own.since.push(write);
             }

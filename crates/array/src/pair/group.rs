@@ -1,4 +1,5 @@
-//! The state of a group: what happens to a write, and when the destination is in step again. Pure: no requests, no time of its own.
+//! The state of a group: what happens to a write, and when the destination is in step again. Pure:
+//! no requests, no time of its own.
 //!
 //! ```text
 //!             lost, failsafe                 connected
@@ -77,9 +78,7 @@ impl AtRisk {
     pub(super) fn add(&mut self, bytes: u64, acknowledged_at: Time) {
         self.writes += 1;
         self.bytes += bytes;
-        let since = self
-            .since
-            .map_or(acknowledged_at, |at| at.min(acknowledged_at));
+        let since = self.since.map_or(acknowledged_at, |at| at.min(acknowledged_at));
         self.since = Some(since);
     }
 }
@@ -160,7 +159,8 @@ pub(super) struct Group {
     copies: u64,
     history: History,
     pub(super) dropped: AtRisk,
-    /// Writes of an order that was given up which the destination may have, or which are not acknowledged yet.
+    /// Writes of an order that was given up which the destination may have, or which are not
+    /// acknowledged yet.
     maybe: Vec<(u64, Entry)>,
     /// The numbers of the order that was given up.
     gone: std::ops::Range<u64>,
@@ -191,10 +191,7 @@ impl Group {
             blocks: Blocks::new(sizes),
             logged: 0,
             copies: 0,
-            history: History {
-                allocated: initial,
-                ..History::default()
-            },
+            history: History { allocated: initial, ..History::default() },
             dropped: AtRisk::default(),
             maybe: Vec::new(),
             gone: 0..0,
@@ -259,11 +256,7 @@ impl Group {
 
     pub(super) fn give_up_order(&mut self) {
         self.has_given_up = true;
-        let first = if self.gone.is_empty() {
-            self.order.base()
-        } else {
-            self.gone.start
-        };
+        let first = if self.gone.is_empty() { self.order.base() } else { self.gone.start };
         self.gone = first..self.order.end();
         for (number, entry) in self.order.iter() {
             self.blocks.mark(entry.place());
@@ -309,16 +302,8 @@ impl Group {
             Phase::Split => Waiting::Release,
             Phase::Copying => {
                 self.give_up_order();
-                self.phase = if self.is_failsafe() {
-                    Phase::Locked
-                } else {
-                    Phase::Overflowed
-                };
-                if self.is_failsafe() {
-                    Waiting::Fail
-                } else {
-                    Waiting::Release
-                }
+                self.phase = if self.is_failsafe() { Phase::Locked } else { Phase::Overflowed };
+                if self.is_failsafe() { Waiting::Fail } else { Waiting::Release }
             }
             _ if self.is_failsafe() && self.phase != Phase::Overflowed => {
                 self.phase = Phase::Locked;
@@ -335,15 +320,9 @@ impl Group {
 
     /// Moves writes that waited for the destination into the log.
     fn log_what_waits(&mut self, now: Time, room: u64) -> Waiting {
-        let direct = self
-            .order
-            .iter()
-            .filter(|(_, entry)| entry.kind == Kind::Direct);
+        let direct = self.order.iter().filter(|(_, entry)| entry.kind == Kind::Direct);
         let places: Vec<Place> = direct.map(|(_, entry)| entry.place()).collect();
-        if !places
-            .into_iter()
-            .all(|place| self.append(now, place, room))
-        {
+        if !places.into_iter().all(|place| self.append(now, place, room)) {
             self.overflow();
             return Waiting::Release;
         }
@@ -400,7 +379,8 @@ impl Group {
         done
     }
 
-    /// Ends a replay or a full copy that is done; `is_reading` while blocks are on their way into the order. Whether it has ended.
+    /// Ends a replay or a full copy that is done; `is_reading` while blocks are on their way into
+    /// the order. Whether it has ended.
     pub(super) fn settle(&mut self, is_reading: bool) -> bool {
         let is_done = match self.phase {
             // A log that is replayed all the time is in step when nothing waits.
@@ -432,7 +412,8 @@ impl Group {
         true
     }
 
-    /// The next write to send, if it may be: `most` of them are under way while a log is replayed or blocks are copied.
+    /// The next write to send, if it may be: `most` of them are under way while a log is replayed
+    /// or blocks are copied.
     pub(super) fn next_to_send(&self, most: u64) -> Option<(u64, Entry)> {
         let number = self.order.next();
         let entry = *self.order.get(number)?;
@@ -482,7 +463,8 @@ impl Group {
         self.blocks.mark_all();
     }
 
-    /// The host of a write at `site` has its acknowledgement; `number` if it was in the order, and `generation` when it was accepted.
+    /// The host of a write at `site` has its acknowledgement; `number` if it was in the order, and
+    /// `generation` when it was accepted.
     pub(super) fn acknowledged(
         &mut self,
         site: Site,
@@ -511,8 +493,8 @@ impl Group {
         }
     }
 
-    /// What would be lost with the source, when the destination has every write before `done`; `None` while a full copy has left it
-    /// inconsistent.
+    /// What would be lost with the source, when the destination has every write before `done`;
+    /// `None` while a full copy has left it inconsistent.
     pub(super) fn at_risk(&self, done: u64) -> Option<AtRisk> {
         let mut lost = self.dropped;
         let maybe = self.maybe.iter().map(|(number, entry)| (*number, entry));

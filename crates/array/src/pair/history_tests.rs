@@ -1,4 +1,5 @@
-//! What groups write while they are apart, and how they come together again: log, copy, order of resumption.
+//! What groups write while they are apart, and how they come together again: log, copy, order of
+//! resumption.
 
 use std::rc::Rc;
 
@@ -22,24 +23,13 @@ fn without_failsafe_writes_go_into_the_log_which_is_replayed_in_order() {
     }
     let done = run(&mut pair, 49);
     let ends: Vec<Span> = done.iter().map(|one| one.1).collect();
-    assert_eq!(
-        ends,
-        [1, 11, 21, 31, 41].map(Span::millis),
-        "as the source alone"
-    );
+    assert_eq!(ends, [1, 11, 21, 31, 41].map(Span::millis), "as the source alone");
     let state = pair.replication().group(0);
-    assert_eq!(
-        (state.phase, state.log.used),
-        (Phase::Logging, ByteSize::kib(20))
-    );
+    assert_eq!((state.phase, state.log.used), (Phase::Logging, ByteSize::kib(20)));
     // 20 KiB in 39 ms since the first; 236 KiB are left.
     let full_in = state.log.full_in.unwrap().as_millis();
     assert!((full_in - 48.0 * 236.0 / 20.0).abs() < 1.0, "{full_in}");
-    let risk = AtRisk {
-        writes: 5,
-        bytes: 20 << 10,
-        since: Some(at(1)),
-    };
+    let risk = AtRisk { writes: 5, bytes: 20 << 10, since: Some(at(1)) };
     assert_eq!(state.at_risk, Some(risk));
     // 2 ms to ask, then 5 ms for each of five; a write meanwhile appends, and waits for nothing.
     pair.submit(at(60), write(0, 80, 8));
@@ -51,16 +41,9 @@ fn without_failsafe_writes_go_into_the_log_which_is_replayed_in_order() {
     let state = pair.replication().group(0);
     assert_eq!((state.phase, state.log.used.get()), (Phase::Normal, 0));
     assert_eq!(state.log_peak, ByteSize::kib(20));
-    assert_eq!(
-        pair.replication().longest_resumption(),
-        Some(Span::millis(32))
-    );
+    assert_eq!(pair.replication().longest_resumption(), Some(Span::millis(32)));
     pair.submit(at(90), write(0, 80, 8));
-    assert_eq!(
-        run(&mut pair, 99),
-        [(80, Span::millis(95), Ok(()))],
-        "both again"
-    );
+    assert_eq!(run(&mut pair, 99), [(80, Span::millis(95), Ok(()))], "both again");
     clean(&pair);
 }
 
@@ -79,25 +62,15 @@ fn a_log_that_overflows_is_given_up_and_written_blocks_are_copied() {
     let state = pair.replication().group(0);
     assert_eq!((state.phase, state.log.used.get()), (Phase::Overflowed, 0));
     let risk = state.at_risk.unwrap();
-    assert_eq!(
-        (risk.writes, risk.bytes, risk.since),
-        (9, 9 << 15, Some(at(11)))
-    );
+    assert_eq!((risk.writes, risk.bytes, risk.since), (9, 9 << 15, Some(at(11))));
     // Asked at 502; read within 1 ms; then two round trips and 1 ms at the destination.
     run(&mut pair, 504);
     let state = pair.replication().group(0);
     assert_eq!((state.phase, state.at_risk), (Phase::Copying, None));
     pair.submit(at(504), write(1, 0, 8));
-    assert_eq!(
-        run(&mut pair, 510),
-        [(0, Span::millis(509), Ok(()))],
-        "to both"
-    );
+    assert_eq!(run(&mut pair, 510), [(0, Span::millis(509), Ok(()))], "to both");
     let state = pair.replication().group(0);
-    assert_eq!(
-        (state.phase, state.at_risk),
-        (Phase::Normal, Some(AtRisk::default()))
-    );
+    assert_eq!((state.phase, state.at_risk), (Phase::Normal, Some(AtRisk::default())));
     assert_eq!(state.copied.0, ByteSize::mib(2));
     let expected = [
         "1.00 ms link lost",
@@ -119,10 +92,7 @@ fn an_operator_may_choose_to_copy_everything() {
     design.link.round_trip = Span::millis(2);
     let mut pair = watched(&design);
     incident(&mut pair, 1, PairIncident::GroupSuspended(0));
-    let resumed = PairIncident::GroupResumed {
-        group: 0,
-        full_copy: true,
-    };
+    let resumed = PairIncident::GroupResumed { group: 0, full_copy: true };
     incident(&mut pair, 20, resumed);
     incident(&mut pair, 200, resumed);
     pair.submit(at(5), write(0, 0, 8));
@@ -195,11 +165,7 @@ fn the_log_costs_requests_where_it_lies_on_a_lun() {
     pair.submit(at(2), write(0, 0, 8));
     assert_eq!(run(&mut pair, 5), [(0, Span::millis(3), Ok(()))]);
     run(&mut pair, 11);
-    assert_eq!(
-        pair.replication().group(0).phase,
-        Phase::Merging,
-        "read first"
-    );
+    assert_eq!(pair.replication().group(0).phase, Phase::Merging, "read first");
     run(&mut pair, 12);
     assert_eq!(pair.replication().group(0).phase, Phase::Normal);
     clean(&pair);

@@ -1,7 +1,9 @@
-//! The ledger of tests: what both sites hold, by identity of writes, and whether the invariants hold at every move.
+//! The ledger of tests: what both sites hold, by identity of writes, and whether the invariants
+//! hold at every move.
 //!
-//! It shares no code with the pair. It numbers accepted writes itself and keeps, for each site, the content as that site did its writes,
-//! and the list of writes that it consists of. It knows nothing of phases, logs, blocks or generations.
+//! It shares no code with the pair. It numbers accepted writes itself and keeps, for each site, the
+//! content as that site did its writes, and the list of writes that it consists of. It knows
+//! nothing of phases, logs, blocks or generations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -106,12 +108,8 @@ impl Observer for Ledger {
         if let Some(change) = change {
             self.changes[change] += 1;
         }
-        if let Move::FailedOver {
-            lost: Some(lost), ..
-        }
-        | Move::Kept {
-            lost: Some(lost), ..
-        } = moved
+        if let Move::FailedOver { lost: Some(lost), .. } | Move::Kept { lost: Some(lost), .. } =
+            moved
         {
             self.lost += lost.writes;
         }
@@ -124,7 +122,8 @@ impl Observer for Ledger {
 }
 
 impl Ledger {
-    /// Acknowledged writes that the other site does not have; `None` during a full copy, and while both serve.
+    /// Acknowledged writes that the other site does not have; `None` during a full copy, and while
+    /// both serve.
     pub(super) fn at_risk(&self, group: usize) -> Option<AtRisk> {
         let Some(own) = self.groups.get(&group) else {
             return Some(AtRisk::default());
@@ -158,9 +157,7 @@ impl Ledger {
     }
 
     pub(super) fn accepted(&self, group: usize) -> usize {
-        self.groups
-            .get(&group)
-            .map_or(0, |own| own.accepted.len() - 1)
+        self.groups.get(&group).map_or(0, |own| own.accepted.len() - 1)
     }
 }
 
@@ -176,10 +173,7 @@ impl Group {
     fn nothing(&mut self) -> usize {
         self.accepted.push(Accepted {
             tag: u64::MAX,
-            place: Place {
-                lun: 0,
-                extent: crate::Extent::new(0, 0),
-            },
+            place: Place { lun: 0, extent: crate::Extent::new(0, 0) },
             site: Site::Source,
             number: None,
             acknowledged_at: None,
@@ -234,14 +228,9 @@ impl Group {
 
     fn see(&mut self, at: Time, moved: Move) -> Result<(), String> {
         match moved {
-            Move::Accepted {
-                write,
-                number,
-                place,
-                tag,
-                site,
-                ..
-            } => self.accept(write, number, place, tag, site),
+            Move::Accepted { write, number, place, tag, site, .. } => {
+                self.accept(write, number, place, tag, site)
+            }
             Move::AtSource { write: number } => {
                 let which = self.by_write[&number];
                 let site = self.accepted[which].site;
@@ -256,9 +245,7 @@ impl Group {
                 (one.acknowledged_at, one.both) = (Some(at), both);
                 let there = &self.held[one.site.other().index()].list;
                 if both && !self.is_copying && there.iter().rev().all(|one| *one != which) {
-                    return Err(format!(
-                        "write {which} is acknowledged and not on both sides"
-                    ));
+                    return Err(format!("write {which} is acknowledged and not on both sides"));
                 }
                 Ok(())
             }
@@ -306,9 +293,9 @@ impl Group {
                 self.is_split = false;
                 match lost == found {
                     true => Ok(()),
-                    false => Err(format!(
-                        "{lost:?} are said to be lost by a choice, {found:?} are"
-                    )),
+                    false => {
+                        Err(format!("{lost:?} are said to be lost by a choice, {found:?} are"))
+                    }
                 }
             }
         }
@@ -432,7 +419,8 @@ impl Group {
         Ok(())
     }
 
-    /// After a full copy, the other site must be the order up to the first write that is still on its way.
+    /// After a full copy, the other site must be the order up to the first write that is still on
+    /// its way.
     fn in_step(&mut self) -> Result<(), String> {
         self.is_unknown = [false; 2];
         if !self.is_copying {

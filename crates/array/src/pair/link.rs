@@ -5,8 +5,9 @@
 //!            <--transfer ready--                 <--status--
 //! ```
 //!
-//! Each path is two [`Link`]s, one per direction, each with a queue of its own. The crossings of one write stay on one path. A
-//! path or link that is lost drops what is under way on it; the sender begins again.
+//! Each path is two [`Link`]s, one per direction, each with a queue of its own. The crossings of
+//! one write stay on one path. A path or link that is lost drops what is under way on it; the
+//! sender begins again.
 //!
 //! Times by hand, source and simplifications: `docs/models/pair.md`.
 
@@ -43,7 +44,8 @@ pub struct PairLinkDesign {
 }
 
 impl Default for PairLinkDesign {
-    /// One path of infinite bandwidth without delay. A write takes two round trips, as that of an EVA does.
+    /// One path of infinite bandwidth without delay. A write takes two round trips, as that of an
+    /// EVA does.
     fn default() -> Self {
         Self {
             round_trip: Span::ZERO,
@@ -76,10 +78,12 @@ pub enum PairLinkError {
 }
 
 impl PairLinkDesign {
-    /// What a pair of FCIP gateways adds to one write. Source: HP, Continuous Access EVA5000, May 2005.
+    /// What a pair of FCIP gateways adds to one write. Source: HP, Continuous Access EVA5000, May
+    /// 2005.
     pub const FCIP_GATEWAYS: Span = Span::micros(1125);
 
-    /// The round trip over so many kilometres of fibre, the least that it can be: routers and detours add to it.
+    /// The round trip over so many kilometres of fibre, the least that it can be: routers and
+    /// detours add to it.
     pub fn round_trip_over(kilometres: f64) -> Span {
         Span::from_seconds(PER_KILOMETRE.as_seconds() * kilometres * 2.0)
     }
@@ -242,7 +246,8 @@ impl PairLink {
         self.sent
     }
 
-    /// Sends the first crossing of a write at `now` on the next path that is up; `None` when there is none. Returns when it arrives.
+    /// Sends the first crossing of a write at `now` on the next path that is up; `None` when there
+    /// is none. Returns when it arrives.
     pub fn begin(&mut self, now: Time, from: Site, bytes: u64) -> Option<(Exchange, Time)> {
         let round_trips = self.design.round_trips_per_write;
         self.begin_with(now, from, bytes, round_trips)
@@ -313,7 +318,8 @@ mod tests {
         PairLink::new(design, &Streams::new(1)).unwrap()
     }
 
-    /// When the source has the status of each of `count` writes that begin at once; the destination takes no time.
+    /// When the source has the status of each of `count` writes that begin at once; the destination
+    /// takes no time.
     fn statuses(link: &mut PairLink, count: usize, bytes: u64) -> Vec<Span> {
         let mut schedule = Schedule::default();
         for _ in 0..count {
@@ -379,10 +385,7 @@ mod tests {
             ..PairLinkDesign::default()
         });
         let (mut first, arrives) = link.begin(Time::ZERO, Site::Source, 1_000).unwrap();
-        assert_eq!(
-            (first.crossed(), arrives),
-            (Crossed::Data, Time(1_000_000_000))
-        );
+        assert_eq!((first.crossed(), arrives), (Crossed::Data, Time(1_000_000_000)));
         let (_, next) = link.begin(Time::ZERO, Site::Source, 1_000).unwrap();
         assert_eq!(next, Time(2_000_000_000));
         assert_eq!(link.go_on(arrives, &mut first), arrives);
@@ -392,15 +395,10 @@ mod tests {
 
     #[test]
     fn paths_take_turns_and_a_lost_one_is_left_out() {
-        let mut link = link(PairLinkDesign {
-            paths: 3,
-            ..PairLinkDesign::default()
-        });
+        let mut link = link(PairLinkDesign { paths: 3, ..PairLinkDesign::default() });
         let used = |link: &mut PairLink| {
-            let next = |_| {
-                link.begin(Time::ZERO, Site::Source, 1)
-                    .map(|(exchange, _)| exchange.path())
-            };
+            let next =
+                |_| link.begin(Time::ZERO, Site::Source, 1).map(|(exchange, _)| exchange.path());
             (0..4).map(next).collect::<Vec<_>>()
         };
         assert_eq!(used(&mut link), [0, 1, 2, 0].map(Some));
@@ -419,10 +417,8 @@ mod tests {
 
     #[test]
     fn nothing_waits_for_what_a_cut_lost() {
-        let mut link = link(PairLinkDesign {
-            bytes_per_second: 1_000,
-            ..PairLinkDesign::default()
-        });
+        let mut link =
+            link(PairLinkDesign { bytes_per_second: 1_000, ..PairLinkDesign::default() });
         let data = |link: &mut PairLink| {
             let (mut exchange, at) = link.begin(Time::ZERO, Site::Source, 10_000).unwrap();
             let answer = link.go_on(at, &mut exchange);
@@ -445,18 +441,10 @@ mod tests {
             ..PairLinkDesign::default()
         };
         let spans = statuses(&mut link(design.clone()), 1_000, 4096);
-        let mean = spans
-            .iter()
-            .map(|span| span.0)
-            .sum::<u64>()
-            .div_euclid(1_000);
+        let mean = spans.iter().map(|span| span.0).sum::<u64>().div_euclid(1_000);
         // Four crossings, each 50 us late on average.
         assert!((4_190_000..4_210_000).contains(&mean), "{mean}");
-        let lossy = PairLinkDesign {
-            jitter: Span::ZERO,
-            lost_per_million: 10_000,
-            ..design
-        };
+        let lossy = PairLinkDesign { jitter: Span::ZERO, lost_per_million: 10_000, ..design };
         let spans = statuses(&mut link(lossy), 1_000, 4096);
         let late = spans.iter().filter(|span| **span > Span::millis(4)).count();
         // Data of three packets and three crossings of one: 1 - 0.99^6 = 5.9 %.
@@ -475,10 +463,7 @@ mod tests {
         };
         assert_eq!(refuse(&|_| ()), None);
         assert_eq!(refuse(&|one| one.paths = 0), Some(PairLinkError::NoPath));
-        assert_eq!(
-            refuse(&|one| one.round_trips_per_write = 0),
-            Some(PairLinkError::NoRoundTrip)
-        );
+        assert_eq!(refuse(&|one| one.round_trips_per_write = 0), Some(PairLinkError::NoRoundTrip));
         assert_eq!(
             refuse(&|one| one.lost_per_million = 1_000_000),
             Some(PairLinkError::Loss(1_000_000))

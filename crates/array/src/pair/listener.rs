@@ -1,28 +1,34 @@
 //! What a pair tells of its writes, for those who keep the content of both sites.
 //!
-//! A pair has no bytes. A world that has them gives each host request a [`tag`](crate::HostIo::tag) and hears when the write of that
-//! tag reaches the other site. From this it keeps the content of both by itself:
+//! A pair has no bytes. A world that has them gives each host request a [`tag`](crate::HostIo::tag)
+//! and hears when the write of that tag reaches the other site. From this it keeps the content of
+//! both by itself:
 //!
-//! * [`PairMove::Accepted`]: the site of the LUN has the write; keep it under its number, or under no number.
+//! * [`PairMove::Accepted`]: the site of the LUN has the write; keep it under its number, or under
+//!   no number.
 //! * [`PairMove::Done`]: the other site has the write of this number now.
 //! * [`PairMove::CopyBegins`]: the other site is no state of this one, until the next `InStep`.
-//! * [`PairMove::InStep`]: the other site has what this one had when its order began, and every write that was accepted since, but for
-//!   those with a number above the last one done.
-//! * [`PairMove::FailedOver`], [`PairMove::Parted`], [`PairMove::Kept`]: the order of another site begins, with what that has. The site
-//!   that served keeps all that it accepted until a full copy, also what its hosts have no acknowledgement for.
+//! * [`PairMove::InStep`]: the other site has what this one had when its order began, and every
+//!   write that was accepted since, but for those with a number above the last one done.
+//! * [`PairMove::FailedOver`], [`PairMove::Parted`], [`PairMove::Kept`]: the order of another site
+//!   begins, with what that has. The site that served keeps all that it accepted until a full copy,
+//!   also what its hosts have no acknowledgement for.
 //!
 //! Promises, for each group:
 //!
-//! * Numbers ascend, also over failovers, and no two writes share one. Blocks of full copies have numbers as well, so some belong to no
-//!   write.
-//! * `Done` comes in ascending order and once for each number, also when a lost status makes a write go out again. None is left out,
-//!   unless the order was given up or ended in between.
+//! * Numbers ascend, also over failovers, and no two writes share one. Blocks of full copies have
+//!   numbers as well, so some belong to no write.
+//! * `Done` comes in ascending order and once for each number, also when a lost status makes a
+//!   write go out again. None is left out, unless the order was given up or ended in between.
 //! * Writes that share a sector are accepted in the order in which the site does them.
-//! * A host's acknowledgement comes after `Accepted`; that of a synchronous write which was not logged comes after its `Done`, too.
-//! * Without a force, no site begins an order between `CopyBegins` and `InStep`. What one has that was forced to, nobody can say.
+//! * A host's acknowledgement comes after `Accepted`; that of a synchronous write which was not
+//!   logged comes after its `Done`, too.
+//! * Without a force, no site begins an order between `CopyBegins` and `InStep`. What one has that
+//!   was forced to, nobody can say.
 //!
-//! An injected [`Control`](super::Control) breaks what it is for: a dropped write is never done, two swapped ones are done in the wrong
-//! order, the numbers of a lost tail are given to later writes, and a stale site begins an order.
+//! An injected [`Control`](super::Control) breaks what it is for: a dropped write is never done,
+//! two swapped ones are done in the wrong order, the numbers of a lost tail are given to later
+//! writes, and a stale site begins an order.
 
 use brunt_units::Time;
 
@@ -56,25 +62,28 @@ pub enum PairMove {
         /// The number.
         number: u64,
     },
-    /// The other side has stopped: what it had received or begun, and what is not done, is forgotten there.
+    /// The other side has stopped: what it had received or begun, and what is not done, is
+    /// forgotten there.
     Stopped,
-    /// The order was given up, because the log was full or a full copy was lost or demanded. Writes accepted so far that are not done
-    /// come with the next full copy; those that the other side has received already may still be done before.
+    /// The order was given up, because the log was full or a full copy was lost or demanded. Writes
+    /// accepted so far that are not done come with the next full copy; those that the other side
+    /// has received already may still be done before.
     GivenUp,
     /// A full copy begins: the other side is inconsistent until both are in step.
     CopyBegins,
     /// Both sides are in step, but for what is under way.
     InStep,
-    /// This site serves from now on, and the former other side is this one. A new order begins; what it had not done of the old one is lost
-    /// unless the failover was planned. The site that served keeps everything that it accepted, until a full copy.
+    /// This site serves from now on, and the former other side is this one. A new order begins;
+    /// what it had not done of the old one is lost unless the failover was planned. The site that
+    /// served keeps everything that it accepted, until a full copy.
     FailedOver {
         /// The site.
         to: Site,
         /// How.
         how: Failover,
     },
-    /// This site serves as well, and what it had not done yet stays at the other one alone. Writes are accepted at both (the LUN says
-    /// where) and have no numbers.
+    /// This site serves as well, and what it had not done yet stays at the other one alone. Writes
+    /// are accepted at both (the LUN says where) and have no numbers.
     Parted {
         /// The site that was forced.
         to: Site,
@@ -90,18 +99,9 @@ impl PairMove {
     /// What is told of `moved`, if anything.
     pub(super) fn of(moved: Move) -> Option<Self> {
         Some(match moved {
-            Move::Accepted {
-                tag,
-                lun,
-                place,
-                number,
-                ..
-            } => Self::Accepted {
-                tag,
-                lun,
-                extent: place.extent,
-                number,
-            },
+            Move::Accepted { tag, lun, place, number, .. } => {
+                Self::Accepted { tag, lun, extent: place.extent, number }
+            }
             Move::Done { content, .. } => Self::Done { number: content },
             Move::Stopped => Self::Stopped,
             Move::GivenUp => Self::GivenUp,

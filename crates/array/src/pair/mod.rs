@@ -1,4 +1,5 @@
-//! A pair: two systems at two sites, one of which replicates groups of LUNs to the other over a link.
+//! A pair: two systems at two sites, one of which replicates groups of LUNs to the other over a
+//! link.
 //!
 //! ```text
 //!    submit -> Request -> source                         AtSource
@@ -7,13 +8,16 @@
 //!                 +-- both ------+-------------- status ---------------+
 //! ```
 //!
-//! A group keeps one write order. Its states are in [`group`], which decides and asks for nothing; what is here carries that out.
-//! Hosts see the LUNs of both sites, those of the destination after those of the source, and use those of a group at the site that
-//! serves it ([`roles`]): the source at first. The other site does the writes of the group in their order ([`receiver`]). What is said
-//! here of source and destination of a group holds for the site that serves it and for the other one.
+//! A group keeps one write order. Its states are in [`group`], which decides and asks for nothing;
+//! what is here carries that out. Hosts see the LUNs of both sites, those of the destination after
+//! those of the source, and use those of a group at the site that serves it ([`roles`]): the source
+//! at first. The other site does the writes of the group in their order ([`receiver`]). What is
+//! said here of source and destination of a group holds for the site that serves it and for the
+//! other one.
 //!
-//! Invariant: the destination is a prefix of its group's order, and where a host was told that both systems have its write, they
-//! have; a full copy alone is exempt, and marked. The [`observer`] sees every write, and the ledger of tests checks this at each.
+//! Invariant: the destination is a prefix of its group's order, and where a host was told that both
+//! systems have its write, they have; a full copy alone is exempt, and marked. The [`observer`]
+//! sees every write, and the ledger of tests checks this at each.
 
 #![expect(private_bounds, reason = "only this crate observes pairs")]
 
@@ -93,24 +97,11 @@ enum Sub {
     /// The same in the write history log.
     Log(Key),
     /// A write of the log is read, to be sent.
-    LogRead {
-        group: usize,
-        number: u64,
-        turn: u32,
-    },
+    LogRead { group: usize, number: u64, turn: u32 },
     /// A block is read, to be copied.
-    CopyRead {
-        site: Site,
-        group: usize,
-        turn: u32,
-        at: order::Place,
-    },
+    CopyRead { site: Site, group: usize, turn: u32, at: order::Place },
     /// A write at the destination.
-    Apply {
-        group: usize,
-        number: u64,
-        turn: u32,
-    },
+    Apply { group: usize, number: u64, turn: u32 },
 }
 
 /// Two systems, one of which replicates to the other.
@@ -141,10 +132,8 @@ impl Pair {
             side.build(streams.part(name), &[])
                 .map_err(|error| PairError::Side(name, Box::new(error)))
         };
-        let (source, destination) = (
-            side("source", &design.source)?,
-            side("destination", &design.destination)?,
-        );
+        let (source, destination) =
+            (side("source", &design.source)?, side("destination", &design.destination)?);
         Self::over(design, source, destination, streams)
     }
 }
@@ -228,11 +217,8 @@ impl<O: Observer> Pair<O> {
     /// Goes on with everything that the two systems have finished.
     fn collect(&mut self) {
         loop {
-            let done: SmallVec<[Finished; 4]> = self
-                .source
-                .finished()
-                .chain(self.destination.finished())
-                .collect();
+            let done: SmallVec<[Finished; 4]> =
+                self.source.finished().chain(self.destination.finished()).collect();
             if done.is_empty() {
                 return;
             }
@@ -242,24 +228,13 @@ impl<O: Observer> Pair<O> {
                     Sub::Plain(request) => self.plain_ended(request, &one),
                     Sub::Local(request) => self.at_source(request, &one),
                     Sub::Log(request) => self.part_ended(request, one.result),
-                    Sub::LogRead {
-                        group,
-                        number,
-                        turn,
-                    } => self.log_read(group, number, turn),
-                    Sub::CopyRead {
-                        site,
-                        group,
-                        turn,
-                        at,
-                    } => {
+                    Sub::LogRead { group, number, turn } => self.log_read(group, number, turn),
+                    Sub::CopyRead { site, group, turn, at } => {
                         self.copy_read(site, group, turn, at, one.result);
                     }
-                    Sub::Apply {
-                        group,
-                        number,
-                        turn,
-                    } => self.applied(group, number, turn, one.result),
+                    Sub::Apply { group, number, turn } => {
+                        self.applied(group, number, turn, one.result)
+                    }
                 }
             }
         }
@@ -317,14 +292,8 @@ impl<O: Observer> Pair<O> {
             }
             PairIncident::GroupSuspended(number)
             | PairIncident::GroupResumed { group: number, .. }
-            | PairIncident::FailOver {
-                group: Some(number),
-                ..
-            }
-            | PairIncident::Keep {
-                group: Some(number),
-                ..
-            } => group(number),
+            | PairIncident::FailOver { group: Some(number), .. }
+            | PairIncident::Keep { group: Some(number), .. } => group(number),
             _ => Ok(()),
         }
     }
@@ -364,8 +333,7 @@ impl<O: Observer> System for Pair<O> {
             (Site::Destination, None) => self.destination.lun_size(own),
             // A replica is as large as what it replicates.
             (Site::Destination, Some((group, lun))) => {
-                self.source
-                    .lun_size(self.state.lun_at(Site::Source, *group, *lun))
+                self.source.lun_size(self.state.lun_at(Site::Source, *group, *lun))
             }
         }
     }
@@ -391,10 +359,7 @@ impl<O: Observer> System for Pair<O> {
         if is_at_source {
             return self.source.schedule(one);
         }
-        self.destination.schedule(&Scheduled {
-            array: one.array - at_source,
-            ..one.clone()
-        })
+        self.destination.schedule(&Scheduled { array: one.array - at_source, ..one.clone() })
     }
 
     fn listen(&mut self, listener: Box<dyn PairListener>) -> Result<(), Misplaced> {

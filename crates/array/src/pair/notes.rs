@@ -27,15 +27,18 @@ pub enum PairIncident {
         /// How long it works in between.
         up: Span,
     },
-    /// The storage of the source stops; it keeps what it has accepted. Together with [`PairIncident::LinkLost`], the site is lost.
+    /// The storage of the source stops; it keeps what it has accepted. Together with
+    /// [`PairIncident::LinkLost`], the site is lost.
     SourceLost,
     /// It works again. A site that served has to ask the other one before it serves again.
     SourceReturns,
-    /// The storage of the destination stops; it keeps what it has done, and what it has accepted if it serves.
+    /// The storage of the destination stops; it keeps what it has done, and what it has accepted if
+    /// it serves.
     DestinationLost,
     /// It works again, like the source.
     DestinationReturns,
-    /// A group, or all of them, are to be served by this site. What is in the way is noted, and nothing changes then.
+    /// A group, or all of them, are to be served by this site. What is in the way is noted, and
+    /// nothing changes then.
     FailOver {
         /// The group; all by default.
         group: Option<usize>,
@@ -155,11 +158,7 @@ impl fmt::Display for GroupNote {
             Self::Locked => write!(f, "failsafe: hosts lose its LUNs"),
             Self::Unlocked => write!(f, "hosts have its LUNs again"),
             Self::Logging => write!(f, "writes go into the write history log"),
-            Self::LogAlarm {
-                used,
-                limit,
-                full_in,
-            } => {
+            Self::LogAlarm { used, limit, full_in } => {
                 write!(f, "write history log has {used} of {limit}")?;
                 match full_in {
                     Some(span) => write!(f, ", full in {span}"),
@@ -171,10 +170,7 @@ impl fmt::Display for GroupNote {
             }
             Self::Merging(bytes) => write!(f, "merging {bytes} of write history"),
             Self::Copying(bytes) => {
-                write!(
-                    f,
-                    "full copy of {bytes}: not crash-consistent until it ends"
-                )
+                write!(f, "full copy of {bytes}: not crash-consistent until it ends")
             }
             Self::Refused => write!(f, "suspended: the destination refuses its writes"),
             Self::Unreadable => write!(f, "suspended: the source cannot read a block"),
@@ -202,11 +198,9 @@ impl fmt::Display for GroupNote {
                 write!(f, "split ends, the {} is kept; {lost}", loss.to)
             }
             Self::Serves(site) => write!(f, "the {site} serves again"),
-            Self::Unsure(site) => write!(
-                f,
-                "the {site} serves no hosts: it has to ask the {} first",
-                site.other()
-            ),
+            Self::Unsure(site) => {
+                write!(f, "the {site} serves no hosts: it has to ask the {} first", site.other())
+            }
             Self::Standby(site) => write!(f, "the {site} stands by, the {} serves", site.other()),
             Self::HostsRefused(site) => {
                 write!(f, "hosts of the {site} are refused: it does not serve")
@@ -230,11 +224,7 @@ fn lost(risk: Option<AtRisk>, at: Time) -> String {
     match risk {
         None => "it is no state of the group".to_owned(),
         Some(AtRisk { since: None, .. }) => "nothing acknowledged is lost".to_owned(),
-        Some(AtRisk {
-            bytes,
-            since: Some(since),
-            ..
-        }) => {
+        Some(AtRisk { bytes, since: Some(since), .. }) => {
             let age = at.since(since);
             let bytes = ByteSize::bytes(bytes);
             format!("{} lost, {bytes}, up to {age} old", writes(risk))

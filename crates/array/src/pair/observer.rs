@@ -20,13 +20,11 @@ impl Observer for () {
 }
 
 /// What happens to a write.
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the ledger of tests reads them")
-)]
+#[cfg_attr(not(test), expect(dead_code, reason = "the ledger of tests reads them"))]
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Move {
-    /// A host's write gets its place in the group's order, with its number if it goes to the destination.
+    /// A host's write gets its place in the group's order, with its number if it goes to the
+    /// destination.
     Accepted {
         write: u64,
         /// The host's request.
@@ -36,7 +34,8 @@ pub(crate) enum Move {
         number: Option<u64>,
         place: Place,
     },
-    /// The serving site has done a host's write. One that fails there may be there or not; it goes to the other site all the same.
+    /// The serving site has done a host's write. One that fails there may be there or not; it goes
+    /// to the other site all the same.
     AtSource { write: u64 },
     /// A host has the acknowledgement; `both` when both systems are said to have the write.
     Acknowledged { write: u64, both: bool },
@@ -46,7 +45,8 @@ pub(crate) enum Move {
     CopyReady { number: u64, place: Place },
     /// The destination has begun a write.
     Began { number: u64, place: Place },
-    /// The destination has this write, and all before it; by a control, with what was in `content` instead.
+    /// The destination has this write, and all before it; by a control, with what was in `content`
+    /// instead.
     Done { number: u64, content: u64 },
     /// The destination has stopped; what it had begun is not done.
     Stopped,
@@ -56,12 +56,9 @@ pub(crate) enum Move {
     CopyBegins,
     /// Both sides are in step, but for what is under way.
     InStep,
-    /// The other site serves from now on, and is said to lack these acknowledged writes; `None` when it is no state of the group.
-    FailedOver {
-        to: Site,
-        how: Failover,
-        lost: Option<AtRisk>,
-    },
+    /// The other site serves from now on, and is said to lack these acknowledged writes; `None`
+    /// when it is no state of the group.
+    FailedOver { to: Site, how: Failover, lost: Option<AtRisk> },
     /// This site serves as well from now on.
     Parted { to: Site },
     /// After that, this site alone serves, and the other one is said to lose these.

@@ -54,10 +54,7 @@ impl Entry {
     }
 
     pub(super) fn place(&self) -> Place {
-        Place {
-            lun: self.lun,
-            extent: Extent::new(self.start, u64::from(self.sectors)),
-        }
+        Place { lun: self.lun, extent: Extent::new(self.start, u64::from(self.sectors)) }
     }
 
     pub(super) fn bytes(&self) -> u64 {
@@ -152,7 +149,8 @@ impl Order {
         self.entries = VecDeque::new();
     }
 
-    /// Exchanges the contents of the next two writes to send, if there are two that differ and neither is before `from`.
+    /// Exchanges the contents of the next two writes to send, if there are two that differ and
+    /// neither is before `from`.
     pub(super) fn swap_next(&mut self, from: u64) -> bool {
         if self.next < from {
             return false;

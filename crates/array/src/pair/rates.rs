@@ -1,7 +1,9 @@
-//! How fast hosts write to the groups of a pair: what a link has to carry, and a write history log to take.
+//! How fast hosts write to the groups of a pair: what a link has to carry, and a write history log
+//! to take.
 //!
-//! Bytes of writes as hosts ask for them, from the first [`WriteMeter::begin`]: without commands, framing, or the blocks of full copies.
-//! Refused writes do not count. The busiest of equal samples shows what a mean hides.
+//! Bytes of writes as hosts ask for them, from the first [`WriteMeter::begin`]: without commands,
+//! framing, or the blocks of full copies. Refused writes do not count. The busiest of equal samples
+//! shows what a mean hides.
 
 use brunt_units::Time;
 
@@ -61,12 +63,7 @@ impl WriteMeter {
     /// Begins now.
     pub fn begin(pair: &Replication) -> Self {
         let first = Self::look(pair);
-        Self {
-            last: first.clone(),
-            busiest: vec![0.0; first.1.len()],
-            busiest_all: 0.0,
-            first,
-        }
+        Self { last: first.clone(), busiest: vec![0.0; first.1.len()], busiest_all: 0.0, first }
     }
 
     fn look(pair: &Replication) -> (Time, Vec<u64>) {
@@ -87,10 +84,7 @@ impl WriteMeter {
     /// What was measured until now.
     pub fn rates(&self, pair: &Replication) -> WriteRates {
         let (means, all) = between(&self.first, &Self::look(pair));
-        let rate = |mean: f64, busiest: f64| WriteRate {
-            mean,
-            busiest: busiest.max(mean),
-        };
+        let rate = |mean: f64, busiest: f64| WriteRate { mean, busiest: busiest.max(mean) };
         let groups = means.into_iter().zip(&self.busiest);
         WriteRates {
             groups: groups.map(|(mean, busiest)| rate(mean, *busiest)).collect(),
@@ -106,9 +100,7 @@ fn between(from: &(Time, Vec<u64>), to: &(Time, Vec<u64>)) -> (Vec<f64>, f64) {
         return (vec![0.0; to.1.len()], 0.0);
     }
     let bytes = from.1.iter().zip(&to.1);
-    let rates: Vec<f64> = bytes
-        .map(|(from, to)| (to - from) as f64 / seconds)
-        .collect();
+    let rates: Vec<f64> = bytes.map(|(from, to)| (to - from) as f64 / seconds).collect();
     let all = rates.iter().sum();
     (rates, all)
 }

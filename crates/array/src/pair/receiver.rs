@@ -1,7 +1,8 @@
 //! The destination's side of a group: writes arrive in any order and are done in that of the group.
 //!
-//! Writes that share no sector are under way together. One that is done before an earlier one counts only when that one is done, as
-//! in a destination that takes writes into its memory in order.
+//! Writes that share no sector are under way together. One that is done before an earlier one
+//! counts only when that one is done, as in a destination that takes writes into its memory in
+//! order.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -83,11 +84,7 @@ impl Receiver {
         self.flights.begin(place);
         let number = self.next;
         self.next += 1;
-        self.in_progress.push_back(InProgress {
-            number,
-            place,
-            is_done: false,
-        });
+        self.in_progress.push_back(InProgress { number, place, is_done: false });
         Some((number, place, is_copy))
     }
 
@@ -133,10 +130,7 @@ mod tests {
     use crate::slab::Slab;
 
     fn place(start: u64) -> Place {
-        Place {
-            lun: 0,
-            extent: Extent::new(start, 8),
-        }
+        Place { lun: 0, extent: Extent::new(start, 8) }
     }
 
     #[test]
@@ -157,10 +151,7 @@ mod tests {
         receiver.end(0);
         assert_eq!(receiver.counted(), Some((0, place(0))));
         assert_eq!(receiver.counted(), Some((1, place(8))));
-        assert_eq!(
-            [receiver.answer(), receiver.answer()],
-            [Some(key[0]), Some(key[1])]
-        );
+        assert_eq!([receiver.answer(), receiver.answer()], [Some(key[0]), Some(key[1])]);
         assert_eq!(receiver.begin(), Some((2, place(4), false)));
         // A write comes twice when its first status was lost.
         receiver.receive(1, place(8), false, key[3]);

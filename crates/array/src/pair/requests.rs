@@ -69,10 +69,7 @@ impl<O: Observer> Pair<O> {
             submitted_at: now,
             accepted_at: now,
             group: None,
-            place: Place {
-                lun,
-                extent: io.extent,
-            },
+            place: Place { lun, extent: io.extent },
             number: None,
             generation: 0,
             parts: 1,
@@ -132,14 +129,7 @@ impl<O: Observer> Pair<O> {
         self.look_at_order(group);
         self.observe(
             group,
-            Move::Accepted {
-                write,
-                tag: io.tag,
-                lun: io.lun,
-                site,
-                number,
-                place,
-            },
+            Move::Accepted { write, tag: io.tag, lun: io.lun, site, number, place },
         );
         match accepted {
             Accepted::Direct(number) => {
@@ -188,12 +178,7 @@ impl<O: Observer> Pair<O> {
         let each = sectors.div_euclid(self.state.groups.len() as u64);
         let length = length.min(sectors);
         let start = (group as u64 * each + at.div_euclid(512)) % sectors;
-        Some(HostIo {
-            lun,
-            verb,
-            extent: Extent::new(start.min(sectors - length), length),
-            tag: 0,
-        })
+        Some(HostIo { lun, verb, extent: Extent::new(start.min(sectors - length), length), tag: 0 })
     }
 
     /// Tells once that the order was given up.
@@ -211,11 +196,8 @@ impl<O: Observer> Pair<O> {
         let log = self.state.log(group);
         if log.is_alarm {
             self.state.lanes[group].has_alarm = true;
-            let note = GroupNote::LogAlarm {
-                used: log.used,
-                limit: log.limit,
-                full_in: log.full_in,
-            };
+            let note =
+                GroupNote::LogAlarm { used: log.used, limit: log.limit, full_in: log.full_in };
             self.state.note_group(group, note);
         }
     }
@@ -237,10 +219,7 @@ impl<O: Observer> Pair<O> {
     pub(super) fn orphan(&mut self, key: Key, parts: u32) {
         let now = self.state.now;
         let request = &mut self.requests[key];
-        let breakdown = Breakdown {
-            wait: now - request.submitted_at,
-            ..Breakdown::default()
-        };
+        let breakdown = Breakdown { wait: now - request.submitted_at, ..Breakdown::default() };
         self.finished.push(Finished {
             tag: request.io.tag,
             verb: request.io.verb,

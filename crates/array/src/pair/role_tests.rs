@@ -37,11 +37,7 @@ fn refused(tag: u64, millis: u64) -> (u64, Span, Result<(), IoError>) {
 #[test]
 fn a_planned_failover_waits_for_what_is_under_way_and_loses_nothing() {
     let mut pair = pair(true);
-    incident(
-        &mut pair,
-        2,
-        fail_over(Site::Destination, Failover::Planned),
-    );
+    incident(&mut pair, 2, fail_over(Site::Destination, Failover::Planned));
     pair.submit(Time::ZERO, write(0, 0, 8));
     pair.submit(at(1), write(0, 8, 8));
     pair.submit(at(3), write(0, 16, 8));
@@ -74,11 +70,7 @@ fn a_planned_failover_waits_for_what_is_under_way_and_loses_nothing() {
 #[test]
 fn a_planned_failover_that_loses_its_link_is_given_up() {
     let mut pair = pair(false);
-    incident(
-        &mut pair,
-        2,
-        fail_over(Site::Destination, Failover::Planned),
-    );
+    incident(&mut pair, 2, fail_over(Site::Destination, Failover::Planned));
     incident(&mut pair, 3, PairIncident::LinkLost);
     pair.submit(Time::ZERO, write(0, 0, 8));
     pair.submit(at(4), write(0, 8, 8));
@@ -86,11 +78,7 @@ fn a_planned_failover_that_loses_its_link_is_given_up() {
     let given_up = "3.00 ms mail: planned failover given up: the sites are not connected, as a planned failover needs";
     assert_eq!(notes(&pair)[2], given_up);
     assert_eq!(pair.replication().group(0).serving, Site::Source);
-    incident(
-        &mut pair,
-        10,
-        fail_over(Site::Destination, Failover::Planned),
-    );
+    incident(&mut pair, 10, fail_over(Site::Destination, Failover::Planned));
     incident(&mut pair, 10, PairIncident::LinkReturns);
     run(&mut pair, 30);
     assert_eq!(
@@ -110,22 +98,14 @@ fn an_unplanned_failover_says_what_is_lost_and_the_source_returns_as_a_standby()
     run(&mut pair, 20);
     incident(&mut pair, 20, PairIncident::SourceLost);
     pair.submit(at(21), write(0, 24, 8));
-    incident(
-        &mut pair,
-        30,
-        fail_over(Site::Destination, Failover::Unplanned),
-    );
+    incident(&mut pair, 30, fail_over(Site::Destination, Failover::Unplanned));
     pair.submit(at(31), write(REPLICA, 32, 8));
     assert_eq!(run(&mut pair, 40), [refused(24, 21), ended(32, 32)]);
     let state = pair.replication().group(0);
     let [loss] = state.losses[..] else {
         panic!("one loss");
     };
-    let lost = AtRisk {
-        writes: 1,
-        bytes: 4096,
-        since: Some(at(11)),
-    };
+    let lost = AtRisk { writes: 1, bytes: 4096, since: Some(at(11)) };
     assert_eq!((loss.to, loss.lost), (Site::Destination, Some(lost)));
     assert_eq!(state.phase, Phase::Logging);
     // The source returns before its link, and its hosts want to go on.
@@ -135,10 +115,7 @@ fn an_unplanned_failover_says_what_is_lost_and_the_source_returns_as_a_standby()
     incident(&mut pair, 100, fail_over(Site::Source, Failover::Planned));
     assert_eq!(run(&mut pair, 99), [refused(40, 51)]);
     let state = pair.replication().group(0);
-    assert_eq!(
-        (state.phase, state.copied.0),
-        (Phase::Normal, ByteSize::mib(1))
-    );
+    assert_eq!((state.phase, state.copied.0), (Phase::Normal, ByteSize::mib(1)));
     pair.submit(at(101), write(0, 48, 8));
     assert_eq!(run(&mut pair, 110), [ended(48, 106)]);
     let expected = [
@@ -162,11 +139,7 @@ fn where_nothing_was_beyond_the_log_brings_the_source_into_step() {
     let mut pair = pair(true);
     pair.submit(Time::ZERO, write(0, 0, 8));
     incident(&mut pair, 10, PairIncident::SourceLost);
-    incident(
-        &mut pair,
-        11,
-        fail_over(Site::Destination, Failover::Unplanned),
-    );
+    incident(&mut pair, 11, fail_over(Site::Destination, Failover::Unplanned));
     pair.submit(at(20), write(REPLICA, 8, 8));
     // Failsafe is off: there is nothing to write to.
     assert_eq!(run(&mut pair, 30), [ended(0, 5), ended(8, 21)]);
@@ -192,16 +165,8 @@ fn where_nothing_was_beyond_the_log_brings_the_source_into_step() {
 fn both_sites_serve_only_when_forced_and_one_is_chosen() {
     let mut pair = pair(false);
     incident(&mut pair, 10, PairIncident::LinkLost);
-    incident(
-        &mut pair,
-        20,
-        fail_over(Site::Destination, Failover::Unplanned),
-    );
-    incident(
-        &mut pair,
-        21,
-        fail_over(Site::Destination, Failover::Forced),
-    );
+    incident(&mut pair, 20, fail_over(Site::Destination, Failover::Unplanned));
+    incident(&mut pair, 21, fail_over(Site::Destination, Failover::Forced));
     let keep = |site| PairIncident::Keep { group: None, site };
     incident(&mut pair, 22, keep(Site::Source));
     pair.submit(at(15), write(0, 0, 8));
@@ -209,10 +174,7 @@ fn both_sites_serve_only_when_forced_and_one_is_chosen() {
     pair.submit(at(30), write(REPLICA, 16, 8));
     pair.submit(at(35), write(REPLICA, 24, 8));
     let done = run(&mut pair, 40);
-    assert_eq!(
-        done,
-        [ended(0, 16), ended(8, 31), ended(16, 31), ended(24, 36)]
-    );
+    assert_eq!(done, [ended(0, 16), ended(8, 31), ended(16, 31), ended(24, 36)]);
     incident(&mut pair, 40, PairIncident::LinkReturns);
     incident(&mut pair, 60, keep(Site::Destination));
     run(&mut pair, 55);
@@ -255,11 +217,7 @@ fn a_site_that_was_lost_asks_before_it_serves_again() {
     clean(&pair);
     // Both die; the one with the newest writes stays away.
     incident(&mut pair, 50, PairIncident::SourceLost);
-    incident(
-        &mut pair,
-        51,
-        fail_over(Site::Destination, Failover::Unplanned),
-    );
+    incident(&mut pair, 51, fail_over(Site::Destination, Failover::Unplanned));
     pair.submit(at(52), write(REPLICA, 16, 8));
     incident(&mut pair, 60, PairIncident::DestinationLost);
     incident(&mut pair, 70, PairIncident::SourceReturns);
@@ -269,10 +227,7 @@ fn a_site_that_was_lost_asks_before_it_serves_again() {
     incident(&mut pair, 80, back);
     assert_eq!(run(&mut pair, 81), [refused(24, 79)]);
     let last = notes(&pair).pop().unwrap();
-    assert_eq!(
-        last,
-        "80.00 ms mail: the source serves; 1 write lost, 4 KiB, up to 27.00 ms old"
-    );
+    assert_eq!(last, "80.00 ms mail: the source serves; 1 write lost, 4 KiB, up to 27.00 ms old");
     incident(&mut pair, 90, PairIncident::DestinationReturns);
     run(&mut pair, 120);
     clean(&pair);
@@ -281,10 +236,7 @@ fn a_site_that_was_lost_asks_before_it_serves_again() {
 #[test]
 fn a_site_in_the_middle_of_a_full_copy_serves_only_when_forced() {
     let mut pair = pair(false);
-    let resumed = PairIncident::GroupResumed {
-        group: 0,
-        full_copy: true,
-    };
+    let resumed = PairIncident::GroupResumed { group: 0, full_copy: true };
     pair.submit(Time::ZERO, write(0, 0, 8));
     incident(&mut pair, 10, resumed);
     incident(&mut pair, 12, PairIncident::SourceLost);
@@ -309,29 +261,16 @@ fn a_link_flaps_and_groups_change_sites_alone() {
         group("other", &[1], Mode::Synchronous, false),
     ];
     let mut pair = watched(&design);
-    let flaps = PairIncident::LinkFlaps {
-        times: 2,
-        down: Span::millis(1),
-        up: Span::millis(3),
-    };
+    let flaps = PairIncident::LinkFlaps { times: 2, down: Span::millis(1), up: Span::millis(3) };
     incident(&mut pair, 10, flaps);
-    let alone = PairIncident::FailOver {
-        group: Some(1),
-        to: Site::Destination,
-        how: Failover::Planned,
-    };
+    let alone =
+        PairIncident::FailOver { group: Some(1), to: Site::Destination, how: Failover::Planned };
     incident(&mut pair, 30, alone);
     pair.submit(at(31), write(0, 0, 8));
     pair.submit(at(31), write(REPLICA + 1, 8, 8));
     pair.submit(at(31), write(1, 16, 8));
-    assert_eq!(
-        run(&mut pair, 40),
-        [refused(16, 31), ended(8, 32), ended(0, 32)]
-    );
-    let link: Vec<String> = notes(&pair)
-        .into_iter()
-        .filter(|note| note.contains("link"))
-        .collect();
+    assert_eq!(run(&mut pair, 40), [refused(16, 31), ended(8, 32), ended(0, 32)]);
+    let link: Vec<String> = notes(&pair).into_iter().filter(|note| note.contains("link")).collect();
     let expected = [
         "10.00 ms link lost",
         "11.00 ms link is back",
@@ -339,11 +278,8 @@ fn a_link_flaps_and_groups_change_sites_alone() {
         "15.00 ms link is back",
     ];
     assert_eq!(link, expected);
-    let missing = PairIncident::FailOver {
-        group: Some(2),
-        to: Site::Source,
-        how: Failover::Planned,
-    };
+    let missing =
+        PairIncident::FailOver { group: Some(2), to: Site::Source, how: Failover::Planned };
     let missing = pair.schedule(&Scheduled::new(at(50), Incident::Pair(missing)));
     assert_eq!(missing, Err(Misplaced::Part("replication group", 2)));
     clean(&pair);

@@ -1,4 +1,5 @@
-//! Which site serves a group: failover, planned and not, split, and the way back. Pure, like [`Group`].
+//! Which site serves a group: failover, planned and not, split, and the way back. Pure, like
+//! [`Group`].
 //!
 //! ```text
 //!    Source serves --planned: hosts wait until all is there--> Destination serves, in step
@@ -12,11 +13,15 @@
 //! The same goes the other way. Invariants:
 //!
 //! * Without a force, hosts use a group at one site at most.
-//! * The site that serves after a failover is a prefix of the order until then. Only a force makes another one serve: one that a full copy
-//!   left inconsistent, or that has writes of its own (it was overtaken by the other, or is stale).
-//! * What a site has beyond the order that goes on stays marked until a full copy has overwritten it.
-//! * A serving site that was lost asks the other one before it serves again: that may have taken over.
-//! * Failsafe is off from an unplanned failover until both sites are in step: there is nothing to write to.
+//! * The site that serves after a failover is a prefix of the order until then. Only a force makes
+//!   another one serve: one that a full copy left inconsistent, or that has writes of its own (it
+//!   was overtaken by the other, or is stale).
+//! * What a site has beyond the order that goes on stays marked until a full copy has overwritten
+//!   it.
+//! * A serving site that was lost asks the other one before it serves again: that may have taken
+//!   over.
+//! * Failsafe is off from an unplanned failover until both sites are in step: there is nothing to
+//!   write to.
 
 use std::fmt;
 
@@ -24,7 +29,8 @@ use brunt_units::Time;
 
 use super::group::{AtRisk, Group, Phase};
 
-/// A site of a pair, by its part in the design. A failover changes which one serves, not their names.
+/// A site of a pair, by its part in the design. A failover changes which one serves, not their
+/// names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Site {
     /// Where hosts use the LUNs at first.
@@ -68,7 +74,8 @@ impl fmt::Display for Site {
 /// How a group fails over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failover {
-    /// Hosts lose the group's LUNs; when everything is at the other site, that serves. Nothing is lost.
+    /// Hosts lose the group's LUNs; when everything is at the other site, that serves. Nothing is
+    /// lost.
     Planned,
     /// The other site serves at once with what it has. The rest is lost.
     Unplanned,
@@ -108,10 +115,7 @@ impl fmt::Display for Obstacle {
         match self {
             Self::Serves(site) => write!(f, "the {site} serves it already"),
             Self::Lost(site) => write!(f, "the {site} is lost"),
-            Self::Apart => write!(
-                f,
-                "the sites are not connected, as a planned failover needs"
-            ),
+            Self::Apart => write!(f, "the sites are not connected, as a planned failover needs"),
             Self::Draining => write!(f, "a planned failover is under way"),
             Self::Split => write!(f, "both sites serve it: choose one to keep"),
             Self::NoSplit => write!(f, "only one site serves it"),
@@ -125,10 +129,7 @@ impl fmt::Display for Obstacle {
                 write!(f, "the {site} is stale; force it if nothing else is left")
             }
             Self::OtherServes(site) => {
-                write!(
-                    f,
-                    "the {site} serves, and the link is lost; with force, both serve"
-                )
+                write!(f, "the {site} serves, and the link is lost; with force, both serve")
             }
             Self::Unsure(site) => {
                 write!(
@@ -149,8 +150,8 @@ pub struct Loss {
     pub at: Time,
     /// The site that serves since.
     pub to: Site,
-    /// Acknowledged writes that this site does not have; `None` when it was forced to serve although a full copy had left it
-    /// inconsistent, so that it is no state of the group.
+    /// Acknowledged writes that this site does not have; `None` when it was forced to serve
+    /// although a full copy had left it inconsistent, so that it is no state of the group.
     pub lost: Option<AtRisk>,
     /// Whether failsafe was on, so that nothing may be lost.
     pub is_failsafe: bool,
@@ -159,7 +160,8 @@ pub struct Loss {
 /// Both sites serve a group.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Split {
-    /// What each site has acknowledged beyond the point where they parted; `None` where that is no state of the group.
+    /// What each site has acknowledged beyond the point where they parted; `None` where that is no
+    /// state of the group.
     pub(super) beyond: [Option<AtRisk>; 2],
     /// Whether the sites have found out.
     pub(super) is_seen: bool,
@@ -205,10 +207,7 @@ pub(super) struct Roles {
 impl Roles {
     /// The source serves.
     pub(super) fn new() -> Self {
-        Self {
-            hosts: [true, false],
-            ..Self::default()
-        }
+        Self { hosts: [true, false], ..Self::default() }
     }
 
     pub(super) fn other(&self) -> Site {
@@ -232,8 +231,8 @@ impl Group {
         roles.hosts[site.index()] && !(site == roles.serving && is_stopped)
     }
 
-    /// Whether a failover to `to` may begin now, and whether both sites serve then. `is_up` says which storage is there, `is_link_up`
-    /// whether they can talk.
+    /// Whether a failover to `to` may begin now, and whether both sites serve then. `is_up` says
+    /// which storage is there, `is_link_up` whether they can talk.
     ///
     /// # Errors
     /// What is in the way.
@@ -283,7 +282,8 @@ impl Group {
         }
     }
 
-    /// Whether a planned failover has everything at the other site; `is_quiet` when the serving one has nothing under way.
+    /// Whether a planned failover has everything at the other site; `is_quiet` when the serving one
+    /// has nothing under way.
     pub(super) fn is_drained(&self, is_quiet: bool) -> bool {
         let is_settled = self.phase == Phase::Normal && self.is_connected;
         let is_empty = self.order.base() == self.order.end();
@@ -297,7 +297,8 @@ impl Group {
         self.empty_log();
     }
 
-    /// The other site serves from now on, which has every write before `done`; returns what is lost.
+    /// The other site serves from now on, which has every write before `done`; returns what is
+    /// lost.
     pub(super) fn take_over(&mut self, done: u64, now: Time) -> Loss {
         let loss = Loss {
             at: now,
@@ -323,32 +324,21 @@ impl Group {
         let from = self.roles.serving;
         let mut beyond = [self.at_risk(done); 2];
         beyond[from.other().index()] = self.lead_of_other();
-        self.roles.parted.push(Parted {
-            at: from,
-            generation: self.generation,
-            from: done,
-        });
+        self.roles.parted.push(Parted { at: from, generation: self.generation, from: done });
         self.leave(done);
         self.roles.serve_alone(from.other());
         self.roles.hosts = [true; 2];
         self.roles.is_waived = self.failsafe;
-        self.roles.split = Some(Split {
-            beyond,
-            is_seen: false,
-        });
+        self.roles.split = Some(Split { beyond, is_seen: false });
         self.phase = Phase::Split;
     }
 
-    /// After a split, what `site` has is kept, and the other one is to be overwritten; returns what is lost there.
+    /// After a split, what `site` has is kept, and the other one is to be overwritten; returns what
+    /// is lost there.
     pub(super) fn keep(&mut self, site: Site, now: Time) -> Loss {
         let split = self.roles.split.take().expect("both serve");
         let lost = split.beyond[site.other().index()];
-        let loss = Loss {
-            at: now,
-            to: site,
-            lost,
-            is_failsafe: false,
-        };
+        let loss = Loss { at: now, to: site, lost, is_failsafe: false };
         self.roles.serve_alone(site);
         self.roles.is_divergent = true;
         self.lead_with(split.beyond[site.index()], lost);
@@ -357,7 +347,8 @@ impl Group {
         loss
     }
 
-    /// What the other site has acknowledged that this one does not have; nothing that counts while a full copy mixes the two.
+    /// What the other site has acknowledged that this one does not have; nothing that counts while
+    /// a full copy mixes the two.
     fn lead_of_other(&self) -> Option<AtRisk> {
         match self.is_consistent && self.roles.is_divergent {
             true => self.roles.beyond,
@@ -365,7 +356,8 @@ impl Group {
         }
     }
 
-    /// An order begins at a site that has this beyond the other one, which has `theirs`; `None` for what nobody can say.
+    /// An order begins at a site that has this beyond the other one, which has `theirs`; `None` for
+    /// what nobody can say.
     fn lead_with(&mut self, own: Option<AtRisk>, theirs: Option<AtRisk>) {
         self.dropped = own.unwrap_or_default();
         self.roles.is_unknown = own.is_none();
@@ -373,8 +365,8 @@ impl Group {
         self.is_consistent = true;
     }
 
-    /// Ends the order, and forgets all but the marks of its blocks; whether the serving site had anything that the other one, which
-    /// has every write before `done`, does not have.
+    /// Ends the order, and forgets all but the marks of its blocks; whether the serving site had
+    /// anything that the other one, which has every write before `done`, does not have.
     fn leave(&mut self, done: u64) -> bool {
         self.confirm(done);
         let is_behind = matches!(self.phase, Phase::Overflowed | Phase::Copying);

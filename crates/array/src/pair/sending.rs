@@ -15,11 +15,7 @@ use crate::{HostIo, Verb};
 #[derive(Clone, Copy, Debug)]
 pub(super) enum About {
     /// A write or a block of a group, with its number in the order.
-    Write {
-        number: u64,
-        place: Place,
-        is_copy: bool,
-    },
+    Write { number: u64, place: Place, is_copy: bool },
     /// Whether the destination is there, and what it has; the source goes on from this number.
     Hello { base: u64 },
 }
@@ -53,11 +49,7 @@ impl<O: Observer> Pair<O> {
             match read {
                 Some(io) => {
                     let turn = self.state.lanes[group].turn;
-                    let what = Sub::LogRead {
-                        group,
-                        number,
-                        turn,
-                    };
+                    let what = Sub::LogRead { group, number, turn };
                     let site = self.state.serving(group);
                     self.ask(site, what, io);
                 }
@@ -66,7 +58,8 @@ impl<O: Observer> Pair<O> {
         }
     }
 
-    /// A write has been read from the log. What the source cannot read there, it still has in memory.
+    /// A write has been read from the log. What the source cannot read there, it still has in
+    /// memory.
     pub(super) fn log_read(&mut self, group: usize, number: u64, turn: u32) {
         if self.state.lanes[group].turn == turn {
             self.send_write(group, number);
@@ -77,11 +70,8 @@ impl<O: Observer> Pair<O> {
         let Some(entry) = self.state.groups[group].order.get(number) else {
             return;
         };
-        let about = About::Write {
-            number,
-            place: entry.place(),
-            is_copy: entry.kind == Kind::Copy,
-        };
+        let about =
+            About::Write { number, place: entry.place(), is_copy: entry.kind == Kind::Copy };
         self.send(group, about);
     }
 
@@ -92,12 +82,7 @@ impl<O: Observer> Pair<O> {
             About::Write { place, .. } => self.state.link.begin(now, from, place.extent.bytes())?,
             About::Hello { .. } => self.state.link.ask(now, from)?,
         };
-        let key = self.messages.insert(Message {
-            group,
-            about,
-            exchange,
-            done: 0,
-        });
+        let key = self.messages.insert(Message { group, about, exchange, done: 0 });
         self.schedule.set(at, Event::Crossed(key));
         Some(key)
     }
@@ -122,14 +107,7 @@ impl<O: Observer> Pair<O> {
                 self.messages[key].done = receiver.done();
                 self.go_on(key);
             }
-            (
-                Crossed::Data,
-                About::Write {
-                    number,
-                    place,
-                    is_copy,
-                },
-            ) => {
+            (Crossed::Data, About::Write { number, place, is_copy }) => {
                 self.state.receivers[group].receive(number, place, is_copy, key);
                 self.apply(group);
             }
@@ -169,17 +147,8 @@ impl<O: Observer> Pair<O> {
             let turn = self.state.receivers[group].turn();
             let other = self.state.serving(group).other();
             let lun = self.state.lun_at(other, group, place.lun);
-            let what = Sub::Apply {
-                group,
-                number,
-                turn,
-            };
-            let io = HostIo {
-                lun,
-                verb: Verb::Write,
-                extent: place.extent,
-                tag: 0,
-            };
+            let what = Sub::Apply { group, number, turn };
+            let io = HostIo { lun, verb: Verb::Write, extent: place.extent, tag: 0 };
             self.ask(other, what, io);
         }
         self.answer(group);

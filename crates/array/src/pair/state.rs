@@ -61,14 +61,16 @@ pub struct GroupState {
     pub log_peak: ByteSize,
     /// The site that serves it; after a split, the one that was forced to.
     pub serving: Site,
-    /// Whether hosts may use it there now: they may not while failsafe, a planned failover or the loss of the site keeps them away.
+    /// Whether hosts may use it there now: they may not while failsafe, a planned failover or the
+    /// loss of the site keeps them away.
     pub is_served: bool,
-    /// What would be lost with the serving site; `None` while a full copy has left the other one inconsistent, and after a split.
+    /// What would be lost with the serving site; `None` while a full copy has left the other one
+    /// inconsistent, and after a split.
     pub at_risk: Option<AtRisk>,
     /// Bytes that a full copy has brought, and still has to bring at most.
     pub copied: (ByteSize, ByteSize),
-    /// What source and destination have acknowledged beyond the point where they parted, while both serve; `None` where a site is no
-    /// state of the group.
+    /// What source and destination have acknowledged beyond the point where they parted, while both
+    /// serve; `None` where a site is no state of the group.
     pub split: Option<[Option<AtRisk>; 2]>,
     /// What each failover and each choice after a split has cost, in order.
     pub losses: Vec<Loss>,
@@ -133,21 +135,14 @@ impl Replication {
         let first_replica = u32::try_from(names[0].len()).expect("few LUNs");
         let history = &design.history;
         let at_source = check_history(design, Site::Source, history.lun, source, &of_lun)?;
-        let at_destination = check_history(
-            design,
-            Site::Destination,
-            history.replica_lun,
-            destination,
-            &of_lun,
-        )?;
+        let at_destination =
+            check_history(design, Site::Destination, history.replica_lun, destination, &of_lun)?;
         let room = [at_source.0, at_destination.0];
         let log_sectors = [at_source.1, at_destination.1];
         let groups = design.groups.iter().zip(sizes);
         let groups = groups.map(|(group, sizes)| Group::new(group, &design.history, sizes));
-        let lanes = design.groups.iter().map(|group| Lane {
-            luns: group.luns.clone(),
-            ..Lane::default()
-        });
+        let lanes =
+            design.groups.iter().map(|group| Lane { luns: group.luns.clone(), ..Lane::default() });
         Ok(Self {
             now: Time::ZERO,
             link,
@@ -215,10 +210,7 @@ impl Replication {
             serving: group.roles.serving,
             is_served: group.serves(group.roles.serving) && self.is_up[group.roles.serving.index()],
             at_risk: group.at_risk(done),
-            copied: (
-                ByteSize::bytes(group.copied_bytes),
-                ByteSize::bytes(group.left_to_copy()),
-            ),
+            copied: (ByteSize::bytes(group.copied_bytes), ByteSize::bytes(group.left_to_copy())),
             split: group.roles.split.map(|split| split.beyond),
             losses: group.roles.losses.clone(),
             refused: self.lanes[number].refused,
@@ -239,7 +231,8 @@ impl Replication {
         ByteSize::bytes(peaks.max().unwrap_or(0))
     }
 
-    /// The longest time from the return of link or destination, or from a resumption, until all groups were in step.
+    /// The longest time from the return of link or destination, or from a resumption, until all
+    /// groups were in step.
     pub fn longest_resumption(&self) -> Option<Span> {
         self.longest_resumption
     }
@@ -337,10 +330,7 @@ impl Replication {
     }
 
     pub(super) fn note(&mut self, what: PairNote) {
-        self.notes.push(Note {
-            at: self.now,
-            what: NoteKind::Pair(what),
-        });
+        self.notes.push(Note { at: self.now, what: NoteKind::Pair(what) });
     }
 
     pub(super) fn note_group(&mut self, number: usize, what: GroupNote) {
@@ -399,12 +389,7 @@ fn check_groups(
             }
             let (size, room) = (source.lun_size(*lun), destination.lun_size(*replica));
             if room < size {
-                return Err(PairError::TooSmall {
-                    group: name(),
-                    lun: lun_name,
-                    size,
-                    room,
-                });
+                return Err(PairError::TooSmall { group: name(), lun: lun_name, size, room });
             }
             own.push(size.get().div_euclid(512));
         }
@@ -452,10 +437,7 @@ fn check_history(
             history.initial, history.limit
         ));
     }
-    let initial = history
-        .initial
-        .get()
-        .saturating_mul(design.groups.len() as u64);
+    let initial = history.initial.get().saturating_mul(design.groups.len() as u64);
     if initial > room {
         return refuse(format!(
             "{} groups begin with {} each, and there is room for {}",

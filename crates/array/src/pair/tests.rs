@@ -1,4 +1,5 @@
-//! Pairs in small: times, states and refusals, one at a time. `truth` has what holds in any order of events.
+//! Pairs in small: times, states and refusals, one at a time. `truth` has what holds in any order
+//! of events.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -77,10 +78,7 @@ impl System for Store {
                 submitted_at,
                 at,
                 result,
-                breakdown: Breakdown {
-                    transfer: at - submitted_at,
-                    ..Breakdown::default()
-                },
+                breakdown: Breakdown { transfer: at - submitted_at, ..Breakdown::default() },
             });
         }
         self.now = to;
@@ -134,7 +132,8 @@ pub(super) fn group(name: &str, luns: &[u32], mode: Mode, failsafe: bool) -> Pai
     }
 }
 
-/// A pair of arrays with two LUNs of 4 MiB in one group, and one of the source that is not replicated.
+/// A pair of arrays with two LUNs of 4 MiB in one group, and one of the source that is not
+/// replicated.
 pub(super) fn design(mode: Mode, failsafe: bool) -> PairDesign {
     let size = ByteSize::mib(4);
     let luns = [("data", size), ("log", size), ("history", size)];
@@ -168,12 +167,7 @@ pub(super) fn over(
 }
 
 pub(super) fn write(lun: u32, start: u64, sectors: u64) -> HostIo {
-    HostIo {
-        lun,
-        verb: Verb::Write,
-        extent: Extent::new(start, sectors),
-        tag: start,
-    }
+    HostIo { lun, verb: Verb::Write, extent: Extent::new(start, sectors), tag: start }
 }
 
 pub(super) fn at(millis: u64) -> Time {
@@ -200,9 +194,7 @@ pub(super) fn run<O: Observer>(
 
 pub(super) fn notes<O: Observer>(pair: &Pair<O>) -> Vec<String> {
     let notes = pair.replication().notes().iter();
-    notes
-        .map(|note| format!("{} {}", note.at.since(Time::ZERO), note.what))
-        .collect()
+    notes.map(|note| format!("{} {}", note.at.since(Time::ZERO), note.what)).collect()
 }
 
 pub(super) fn clean(pair: &Pair<Ledger>) {
@@ -220,10 +212,8 @@ fn a_synchronous_write_takes_the_longer_of_both_ways() {
     pair.submit(Time::ZERO, write(2, 8, 8));
     let done = run(&mut pair, 20);
     // Two round trips, the gateways, and 1 ms of the destination; the other LUN is not replicated.
-    let expected = [
-        (8, Span::millis(1), Ok(())),
-        (0, Span::micros(10_000 + 1_125 + 1_000), Ok(())),
-    ];
+    let expected =
+        [(8, Span::millis(1), Ok(())), (0, Span::micros(10_000 + 1_125 + 1_000), Ok(()))];
     assert_eq!(done, expected);
     clean(&pair);
 }
@@ -236,24 +226,14 @@ fn failsafe_takes_the_luns_away_until_the_link_returns() {
     incident(&mut pair, 3, PairIncident::LinkLost);
     incident(&mut pair, 20, PairIncident::LinkReturns);
     pair.submit(Time::ZERO, write(0, 0, 8));
-    assert_eq!(
-        run(&mut pair, 4),
-        [(0, Span::millis(3), Err(IoError::Device))]
-    );
+    assert_eq!(run(&mut pair, 4), [(0, Span::millis(3), Err(IoError::Device))]);
     pair.submit(at(10), write(0, 8, 8));
-    let read = HostIo {
-        verb: Verb::Read,
-        ..write(1, 16, 8)
-    };
+    let read = HostIo { verb: Verb::Read, ..write(1, 16, 8) };
     pair.submit(at(10), read);
     pair.submit(at(10), write(2, 24, 8));
     let lost = Err(IoError::Device);
     let ended = |millis| Span::millis(millis);
-    let expected = [
-        (8, ended(10), lost),
-        (16, ended(10), lost),
-        (24, ended(11), Ok(())),
-    ];
+    let expected = [(8, ended(10), lost), (16, ended(10), lost), (24, ended(11), Ok(()))];
     assert_eq!(run(&mut pair, 24), expected);
     // One round trip to ask; then the first write, which the source has, is sent after all.
     pair.submit(at(25), write(0, 32, 8));
@@ -301,7 +281,8 @@ fn a_listener_hears_what_becomes_of_each_request() {
         extent: Extent::new(tag, length),
         number,
     };
-    // LUN 2 is not replicated. The log is too small for the third write; the block of both has number 2.
+    // LUN 2 is not replicated. The log is too small for the third write; the block of both has
+    // number 2.
     let expected = [
         (0, accepted(0, 0, 8, Some(0))),
         (4, PairMove::Done { number: 0 }),
@@ -314,16 +295,11 @@ fn a_listener_hears_what_becomes_of_each_request() {
         (58, PairMove::InStep),
     ];
     let heard = heard.0.borrow();
-    let millis = heard
-        .iter()
-        .map(|(at, moved)| (at.0.div_euclid(1_000_000), *moved));
+    let millis = heard.iter().map(|(at, moved)| (at.0.div_euclid(1_000_000), *moved));
     assert_eq!(millis.collect::<Vec<_>>(), expected);
     let alone = SystemDesign::from(array(&[("data", ByteSize::mib(4))]));
     let mut alone = alone.build(Streams::new(1), &[]).unwrap();
-    assert_eq!(
-        alone.listen(Box::<Heard>::default()),
-        Err(Misplaced::NoPair)
-    );
+    assert_eq!(alone.listen(Box::<Heard>::default()), Err(Misplaced::NoPair));
 }
 
 #[test]
@@ -341,10 +317,7 @@ fn asynchronous_writes_wait_for_the_source_alone() {
     assert_eq!(state.at_risk.unwrap().writes, 4);
     run(&mut pair, 100);
     let state = pair.replication().group(0);
-    assert_eq!(
-        (state.at_risk.unwrap().writes, state.log.used.get()),
-        (0, 0)
-    );
+    assert_eq!((state.at_risk.unwrap().writes, state.log.used.get()), (0, 0));
     clean(&pair);
 }
 
@@ -359,10 +332,7 @@ fn a_destination_that_is_full_suspends_its_group() {
     assert_eq!(run(&mut pair, 10), [(0, Span::millis(1), Ok(()))]);
     assert_eq!(pair.replication().group(0).phase, Phase::Logging);
     refuses.set(false);
-    let resumed = PairIncident::GroupResumed {
-        group: 0,
-        full_copy: false,
-    };
+    let resumed = PairIncident::GroupResumed { group: 0, full_copy: false };
     incident(&mut pair, 20, resumed);
     run(&mut pair, 30);
     let expected = [
@@ -379,21 +349,13 @@ fn a_destination_that_is_full_suspends_its_group() {
 #[test]
 fn parts_of_both_sides_are_measured_and_have_their_incidents() {
     let design = design(Mode::Synchronous, true);
-    let drive = Scheduled {
-        array: 1,
-        ..Scheduled::new(at(5), Incident::DriveFails(2))
-    };
-    let mut system = SystemDesign::from(design.clone())
-        .build(Streams::new(1), &[drive])
-        .unwrap();
+    let drive = Scheduled { array: 1, ..Scheduled::new(at(5), Incident::DriveFails(2)) };
+    let mut system = SystemDesign::from(design.clone()).build(Streams::new(1), &[drive]).unwrap();
     for number in 0..50 {
         system.submit(at(number), write(0, number * 8, 8));
     }
     system.advance(at(1_000));
-    assert_eq!(
-        system.finished().filter(|one| one.result.is_ok()).count(),
-        50
-    );
+    assert_eq!(system.finished().filter(|one| one.result.is_ok()).count(), 50);
     assert_eq!(system.arrays().count(), 2);
     let ios: Vec<u64> = system.arrays().map(crate::Array::device_ios).collect();
     assert!(ios.iter().all(|ios| *ios >= 50), "{ios:?}");
@@ -427,7 +389,8 @@ fn rates_of_writes_are_those_of_replicated_luns_alone() {
     pair.submit(Time::ZERO, write(0, 0, 8));
     run(&mut pair, 1_000);
     let mut meter = WriteMeter::begin(pair.replication());
-    // 4 KiB in the first second, 12 KiB in the second one; the third LUN is not replicated, and failsafe refuses the last write.
+    // 4 KiB in the first second, 12 KiB in the second one; the third LUN is not replicated, and
+    // failsafe refuses the last write.
     pair.submit(at(1_000), write(0, 0, 8));
     run(&mut pair, 2_000);
     meter.sample(pair.replication());
@@ -438,20 +401,11 @@ fn rates_of_writes_are_those_of_replicated_luns_alone() {
     pair.submit(at(3_000), write(0, 0, 8));
     run(&mut pair, 5_000);
     let rates = meter.rates(pair.replication());
-    let rate = WriteRate {
-        mean: f64::from(16 << 10) / 4.0,
-        busiest: f64::from(12 << 10),
-    };
+    let rate = WriteRate { mean: f64::from(16 << 10) / 4.0, busiest: f64::from(12 << 10) };
     assert_eq!(rates.groups, [rate]);
     assert_eq!(rates.all, rate);
-    let idle = WriteRates {
-        groups: vec![WriteRate::default()],
-        all: WriteRate::default(),
-    };
-    let half = WriteRate {
-        mean: rate.mean / 2.0,
-        ..rate
-    };
+    let idle = WriteRates { groups: vec![WriteRate::default()], all: WriteRate::default() };
+    let half = WriteRate { mean: rate.mean / 2.0, ..rate };
     assert_eq!(rates.and(&idle, 0.5).all, half);
     assert_eq!(idle.and(&rates, 0.5).groups, [half]);
 }
@@ -470,18 +424,9 @@ fn pairs_that_cannot_be_are_refused() {
     };
     assert_eq!(refuse(&|_| ()), None);
     says(&|one| one.groups[0].luns.clear(), "has no LUNs");
-    says(
-        &|one| one.groups[0].luns[1].0 = 9,
-        "the source has no LUN 9",
-    );
-    says(
-        &|one| one.groups[0].luns[1].1 = 9,
-        "the destination has no LUN 9",
-    );
-    says(
-        &|one| one.groups[0].luns[1].0 = 0,
-        "LUN \"data\" of the source is replicated already",
-    );
+    says(&|one| one.groups[0].luns[1].0 = 9, "the source has no LUN 9");
+    says(&|one| one.groups[0].luns[1].1 = 9, "the destination has no LUN 9");
+    says(&|one| one.groups[0].luns[1].0 = 0, "LUN \"data\" of the source is replicated already");
     says(
         &|one| one.groups[0].luns[1].1 = 0,
         "LUN \"data\" of the destination is replicated already",
@@ -505,20 +450,11 @@ fn pairs_that_cannot_be_are_refused() {
         "failsafe needs synchronous writes",
     );
     says(&|one| one.outstanding = 0, "at least one write");
-    says(
-        &|one| one.link.paths = 0,
-        "link: a link has at least one path",
-    );
+    says(&|one| one.link.paths = 0, "link: a link has at least one path");
     says(&|one| one.history.lun = Some(7), "has no LUN 7");
     says(&|one| one.history.lun = Some(1), "\"log\" is replicated");
-    says(
-        &|one| one.history.limit = ByteSize::kib(1),
-        "cannot be limited",
-    );
-    says(
-        &|one| one.history.room = ByteSize::kib(1),
-        "there is room for 1 KiB",
-    );
+    says(&|one| one.history.limit = ByteSize::kib(1), "cannot be limited");
+    says(&|one| one.history.room = ByteSize::kib(1), "there is room for 1 KiB");
     says(
         &|one| {
             one.history.lun = Some(2);
@@ -526,8 +462,5 @@ fn pairs_that_cannot_be_are_refused() {
         },
         "\"history\" has 4 MiB",
     );
-    says(
-        &|one| *one.source = design(Mode::Synchronous, false).into(),
-        "not of another pair",
-    );
+    says(&|one| *one.source = design(Mode::Synchronous, false).into(), "not of another pair");
 }

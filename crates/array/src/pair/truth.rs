@@ -1,7 +1,8 @@
-//! Under any order of writes, flapping links, lost paths, deaths and returns of both sites, failovers planned, unplanned and forced, splits
-//! and choices, suspensions, overflows and full copies: the site that does not serve is a prefix of each group's order, a group with
-//! failsafe loses nothing acknowledged, one without exactly what is reported, and both sides are the same in the end. With a fault
-//! injected, the ledger finds it.
+//! Under any order of writes, flapping links, lost paths, deaths and returns of both sites,
+//! failovers planned, unplanned and forced, splits and choices, suspensions, overflows and full
+//! copies: the site that does not serve is a prefix of each group's order, a group with failsafe
+//! loses nothing acknowledged, one without exactly what is reported, and both sides are the same in
+//! the end. With a fault injected, the ledger finds it.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -125,11 +126,7 @@ impl Tester {
             true => Verb::Read,
             false => Verb::Write,
         };
-        let io = HostIo {
-            verb,
-            tag: self.next,
-            ..write(lun, start, length)
-        };
+        let io = HostIo { verb, tag: self.next, ..write(lun, start, length) };
         self.next += 1;
         self.under_way.insert(io.tag, verb);
         let now = self.pair.state.now;
@@ -139,9 +136,7 @@ impl Tester {
     fn happen(&mut self, what: PairIncident) {
         let now = self.pair.state.now;
         // A failsafe group refuses to be suspended.
-        let _ = self
-            .pair
-            .schedule(&Scheduled::new(now, Incident::Pair(what)));
+        let _ = self.pair.schedule(&Scheduled::new(now, Incident::Pair(what)));
     }
 
     /// Something goes wrong or returns.
@@ -151,11 +146,7 @@ impl Tester {
         let resumed = |full_copy| PairIncident::GroupResumed { group, full_copy };
         let site = Site::ALL[self.draw(2)];
         let all = (!self.stream.percent(20)).then_some(group);
-        let fail_over = |to, how| PairIncident::FailOver {
-            group: all,
-            to,
-            how,
-        };
+        let fail_over = |to, how| PairIncident::FailOver { group: all, to, how };
         let kinds = if self.has_roles { 19 } else { 11 };
         let (one, then) = match self.draw(kinds) {
             // A link that flaps.
@@ -164,20 +155,16 @@ impl Tester {
             3 | 4 => (PairIncident::LinkReturns, None),
             5 => (PairIncident::LinkPathLost(path), None),
             6 => (PairIncident::LinkPathReturns(path), None),
-            7 => (
-                PairIncident::DestinationLost,
-                Some(PairIncident::DestinationReturns),
-            ),
+            7 => (PairIncident::DestinationLost, Some(PairIncident::DestinationReturns)),
             8 => (PairIncident::GroupSuspended(group), None),
             9 => (resumed(false), None),
             11 | 12 => (fail_over(site, Failover::Planned), None),
             13 => (fail_over(site, Failover::Unplanned), None),
             14 => (fail_over(site, Failover::Forced), None),
             // The source is lost, and mostly the destination takes over.
-            15 => (
-                PairIncident::SourceLost,
-                Some(fail_over(Site::Destination, Failover::Unplanned)),
-            ),
+            15 => {
+                (PairIncident::SourceLost, Some(fail_over(Site::Destination, Failover::Unplanned)))
+            }
             16 => (PairIncident::SourceReturns, None),
             17 => (PairIncident::DestinationReturns, None),
             18 => (PairIncident::Keep { group: all, site }, None),
@@ -252,8 +239,7 @@ impl Tester {
     fn content(&self, group: usize, site: Site) -> BTreeMap<(u32, u64), u64> {
         let luns = &self.pair.state.lanes[group].luns;
         let own = self.pair.observer.content(group, site).into_iter();
-        own.map(|((lun, unit), tag)| ((luns[usize::from(lun)].0, unit), tag))
-            .collect()
+        own.map(|((lun, unit), tag)| ((luns[usize::from(lun)].0, unit), tag)).collect()
     }
 
     fn run(&mut self) {
@@ -277,20 +263,14 @@ impl Tester {
             self.happen(PairIncident::LinkPathReturns(path));
         }
         self.happen(PairIncident::LinkReturns);
-        for site in [
-            PairIncident::DestinationReturns,
-            PairIncident::SourceReturns,
-        ] {
+        for site in [PairIncident::DestinationReturns, PairIncident::SourceReturns] {
             self.happen(site);
         }
         let site = Site::ALL[self.draw(2)];
         self.happen(PairIncident::Keep { group: None, site });
         for group in 0..2 {
             self.pass(0);
-            self.happen(PairIncident::GroupResumed {
-                group,
-                full_copy: false,
-            });
+            self.happen(PairIncident::GroupResumed { group, full_copy: false });
         }
         let mut events = 0;
         while let Some(next) = self.pair.next_at() {
@@ -356,7 +336,8 @@ fn the_destination_is_always_a_prefix_and_nothing_is_lost_that_is_not_reported()
     assert!(failed > 1_000 && copies > 1_000, "{failed} {copies}");
 }
 
-/// How many seeds of 300 the control struck, and how many of these the ledger found; `trouble` comes now and then.
+/// How many seeds of 300 the control struck, and how many of these the ledger found; `trouble`
+/// comes now and then.
 fn struck_and_found(control: Control, trouble: fn(&mut Tester)) -> (u32, u32) {
     let (mut struck, mut found) = (0, 0);
     for seed in 0..300 {
@@ -393,10 +374,7 @@ fn lose_the_site(tester: &mut Tester) {
     let serving = tester.pair.state.serving(0);
     let (lost, returns) = match serving {
         Site::Source => (PairIncident::SourceLost, PairIncident::SourceReturns),
-        Site::Destination => (
-            PairIncident::DestinationLost,
-            PairIncident::DestinationReturns,
-        ),
+        Site::Destination => (PairIncident::DestinationLost, PairIncident::DestinationReturns),
     };
     tester.happen(lost);
     tester.happen(PairIncident::FailOver {

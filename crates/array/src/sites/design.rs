@@ -30,7 +30,8 @@ pub struct ReplicaDesign {
     pub keep: u32,
     /// How the first gets there.
     pub seed: Seed,
-    /// What is set aside at the source for the start of a replication, in percent of the LUNs; without it, what is free.
+    /// What is set aside at the source for the start of a replication, in percent of the LUNs;
+    /// without it, what is free.
     pub local_reserve: Option<u32>,
     /// Whether the start of the newest replica is kept at the source.
     pub failback: bool,
@@ -86,8 +87,8 @@ pub enum SitesError {
 }
 
 impl SitesDesign {
-    /// Two pools with the defaults: 8 blocks of at most 256 KiB under way (assumed). The partner is like `partner`, but has the
-    /// LUNs of the replicas only.
+    /// Two pools with the defaults: 8 blocks of at most 256 KiB under way (assumed). The partner is
+    /// like `partner`, but has the LUNs of the replicas only.
     pub fn new(
         source: PagedDesign,
         mut partner: PagedDesign,
@@ -96,29 +97,21 @@ impl SitesDesign {
     ) -> Self {
         let luns = replicas.iter().flat_map(|replica| {
             let luns = replica.luns.iter();
-            luns.filter_map(|lun| source.luns.get(*lun as usize))
-                .map(|lun| PagedLunDesign {
-                    name: lun.name.clone(),
-                    size: lun.size,
-                    is_thin: true,
-                    reserve: replica.replica_reserve.map(|percent| ReserveDesign {
-                        percent,
-                        when_full: WhenFull::KeepNewest,
-                    }),
-                })
+            luns.filter_map(|lun| source.luns.get(*lun as usize)).map(|lun| PagedLunDesign {
+                name: lun.name.clone(),
+                size: lun.size,
+                is_thin: true,
+                reserve: replica
+                    .replica_reserve
+                    .map(|percent| ReserveDesign { percent, when_full: WhenFull::KeepNewest }),
+            })
         });
         partner.luns = luns.collect();
-        Self {
-            source,
-            partner,
-            link,
-            replicas,
-            outstanding: 8,
-            block: ByteSize::kib(256),
-        }
+        Self { source, partner, link, replicas, outstanding: 8, block: ByteSize::kib(256) }
     }
 
-    /// Names of the LUNs that hosts use, in order: those of the source, its clones, and clones at the partner.
+    /// Names of the LUNs that hosts use, in order: those of the source, its clones, and clones at
+    /// the partner.
     pub(crate) fn lun_names(&self) -> Vec<&str> {
         let luns = self.source.luns.iter().map(|lun| lun.name.as_str());
         let clones = self.source.clones.iter().chain(&self.partner.clones);

@@ -1,14 +1,16 @@
 //! What two sites tell of their replicas, for those who keep the content.
 //!
-//! Sites have no bytes. A world that has them gives each host request a [`tag`](crate::HostIo::tag), puts the content of a write into its
-//! files when the write is answered, and hears when the instant of a replica is. What the replica has is then
+//! Sites have no bytes. A world that has them gives each host request a
+//! [`tag`](crate::HostIo::tag), puts the content of a write into its files when the write is
+//! answered, and hears when the instant of a replica is. What the replica has is then
 //!
 //! ```text
 //!   every write that was answered before the instant
 //!   and what `Started` lists: parts of writes that are not answered, and have found their place
 //! ```
 //!
-//! and nothing else: a write that only waits for its turn goes to a page of its own, which the replica does not share.
+//! and nothing else: a write that only waits for its turn goes to a page of its own, which the
+//! replica does not share.
 
 use brunt_units::Time;
 use brunt_world::IoError;
@@ -96,10 +98,6 @@ impl Ear {
         is_own: impl Fn(&HostIo) -> bool,
     ) -> impl Iterator<Item = InReplica> {
         let own = self.answered.iter().filter(move |io| is_own(io));
-        own.map(|io| InReplica {
-            tag: io.tag,
-            lun: io.lun,
-            extent: io.extent,
-        })
+        own.map(|io| InReplica { tag: io.tag, lun: io.lun, extent: io.extent })
     }
 }

@@ -1,4 +1,5 @@
-//! Two storage pools at two sites, one of which keeps replicas of the other's LUNs: asynchronous replication of volumes.
+//! Two storage pools at two sites, one of which keeps replicas of the other's LUNs: asynchronous
+//! replication of volumes.
 //!
 //! ```text
 //!    hosts -> source                                    partner -> hosts of clones
@@ -6,13 +7,15 @@
 //!               +-> blocks that changed since the last start -> link (or media) -+
 //! ```
 //!
-//! Hosts' writes never wait for the partner. A replication brings what has changed since the start of the one before; when all of it
-//! is there, the partner makes a replica, and the oldest goes. The instant of the newest is what would be left of a lost source.
+//! Hosts' writes never wait for the partner. A replication brings what has changed since the start
+//! of the one before; when all of it is there, the partner makes a replica, and the oldest goes.
+//! The instant of the newest is what would be left of a lost source.
 //!
-//! Invariant: a replica has what the set had at its instant, as a snapshot would (`paged::gates`). Invariant: a complete replica does
-//! not change.
+//! Invariant: a replica has what the set had at its instant, as a snapshot would (`paged::gates`).
+//! Invariant: a complete replica does not change.
 //!
-//! Source: Dell EqualLogic, "Group Manager Administrator's Guide" (PS6210), pp. 240-243; "Using Asynchronous Replication", TR1052.
+//! Source: Dell EqualLogic, "Group Manager Administrator's Guide" (PS6210), pp. 240-243; "Using
+//! Asynchronous Replication", TR1052.
 
 mod design;
 mod listener;
@@ -113,10 +116,8 @@ impl Sites {
             let streams = streams.part(name);
             PagedArray::new(pool, streams).map_err(|error| SitesError::Pool(name, error))
         };
-        let (mut source, partner) = (
-            pool("source", &design.source)?,
-            pool("partner", &design.partner)?,
-        );
+        let (mut source, partner) =
+            (pool("source", &design.source)?, pool("partner", &design.partner)?);
         let link = PairLink::new(design.link.clone(), &streams.part("link"))?;
         let mut schedule = Schedule::default();
         let (mut sets, mut next) = (Vec::new(), 0_u32);
@@ -385,10 +386,7 @@ impl System for Sites {
                 self.plan(one.at, one.incident.clone());
                 Ok(())
             }
-            Incident::Volumes(VolumeIncident::Clone {
-                of: CloneOf::Replica(_),
-                ..
-            }) => {
+            Incident::Volumes(VolumeIncident::Clone { of: CloneOf::Replica(_), .. }) => {
                 self.plan(one.at, one.incident.clone());
                 Ok(())
             }
@@ -401,10 +399,9 @@ impl System for Sites {
                 let members = self.source.members().len();
                 match one.array.checked_sub(members) {
                     None => self.source.schedule_incident(one),
-                    Some(array) => self.partner.schedule_incident(&Scheduled {
-                        array,
-                        ..one.clone()
-                    }),
+                    Some(array) => {
+                        self.partner.schedule_incident(&Scheduled { array, ..one.clone() })
+                    }
                 }
             }
         }

@@ -71,11 +71,7 @@ impl fmt::Display for SiteNote {
 impl fmt::Display for ReplicaNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Started {
-                number,
-                bytes,
-                on_media,
-            } => {
+            Self::Started { number, bytes, on_media } => {
                 let how = if *on_media { " on media" } else { "" };
                 write!(f, "replica {number} started: {bytes} to send{how}")
             }
@@ -90,11 +86,7 @@ impl fmt::Display for ReplicaNote {
             }
             Self::Failed => write!(f, "replica given up: data could not be read or written"),
             Self::Complete { number, of, took } => {
-                write!(
-                    f,
-                    "replica {number} of {} complete, after {took}",
-                    Span(of.0)
-                )
+                write!(f, "replica {number} of {} complete, after {took}", Span(of.0))
             }
         }
     }

@@ -30,12 +30,8 @@ impl Sites {
     pub(super) fn start(&mut self, number: usize) {
         let set = &self.state.sets[number];
         let every = set.design.every;
-        self.schedule
-            .set(self.state.now + every, Event::Start(number));
-        let (luns, is_busy) = (
-            set.design.luns.clone(),
-            set.transfer.is_some() || set.writing > 0,
-        );
+        self.schedule.set(self.state.now + every, Event::Start(number));
+        let (luns, is_busy) = (set.design.luns.clone(), set.transfer.is_some() || set.writing > 0);
         if is_busy || luns.iter().any(|lun| !self.source.has_lun(*lun)) {
             self.state.sets[number].counted.skipped += 1;
             let why = match is_busy {
@@ -50,7 +46,8 @@ impl Sites {
         let is_first = self.state.sets[number].newest.is_none();
         let mut left = Vec::new();
         for (lun, start) in luns.iter().zip(&starts) {
-            // Writes that are under way, and may be in the start, have been counted as changes before.
+            // Writes that are under way, and may be in the start, have been counted as changes
+            // before.
             let mut grains = self.source.keep_changes(*lun);
             if self.state.sets[number].started == 0 {
                 grains.merge(&self.source.written_grains(*start));
@@ -64,19 +61,14 @@ impl Sites {
         set.started += 1;
         let on_media = is_first && matches!(set.design.seed, Seed::Media(_));
         let transfer = Transfer::new(set.started, self.state.now, starts, left, on_media);
-        self.ear
-            .tell(self.state.now, number, || ReplicaMove::Started {
-                number: transfer.number,
-                unanswered,
-            });
+        self.ear.tell(self.state.now, number, || ReplicaMove::Started {
+            number: transfer.number,
+            unanswered,
+        });
         let bytes = ByteSize::bytes(transfer.left() * self.state.grain.get());
         let number_of = transfer.number;
         set.transfer = Some(transfer);
-        let started = ReplicaNote::Started {
-            number: number_of,
-            bytes,
-            on_media,
-        };
+        let started = ReplicaNote::Started { number: number_of, bytes, on_media };
         self.state.note_replica(number, started);
         self.pump(number);
     }
@@ -112,12 +104,7 @@ impl Sites {
             };
             transfer.under_way += 1;
             let (turn, step) = (set.turn, transfer.step);
-            let block = Block {
-                set: number,
-                turn,
-                lun,
-                grains,
-            };
+            let block = Block { set: number, turn, lun, grains };
             match step {
                 Step::FromMedia => self.write_at_partner(block, None),
                 _ => self.read_at_source(block),
@@ -139,12 +126,7 @@ impl Sites {
         let transfer = self.state.sets[block.set].transfer.as_ref();
         let lun = transfer.expect("it is under way").starts[block.lun];
         let extent = self.extent(&block);
-        let io = HostIo {
-            lun,
-            verb: Verb::Read,
-            extent,
-            tag: 0,
-        };
+        let io = HostIo { lun, verb: Verb::Read, extent, tag: 0 };
         self.ask(Site::Source, Sub::Read(block), io);
     }
 
@@ -152,12 +134,7 @@ impl Sites {
         let lun = self.state.sets[block.set].incoming[block.lun];
         let extent = self.extent(&block);
         self.state.sets[block.set].writing += 1;
-        let io = HostIo {
-            lun,
-            verb: Verb::Write,
-            extent,
-            tag: 0,
-        };
+        let io = HostIo { lun, verb: Verb::Write, extent, tag: 0 };
         self.ask(Site::Partner, Sub::Write(block, message), io);
     }
 
@@ -173,11 +150,7 @@ impl Sites {
         }
         let set = &mut self.state.sets[block.set];
         let transfer = set.transfer.as_mut().expect("it is current");
-        if !transfer
-            .starts
-            .iter()
-            .all(|start| self.source.has_lun(*start))
-        {
+        if !transfer.starts.iter().all(|start| self.source.has_lun(*start)) {
             // What was read may be younger than the start.
             return self.give_up(block.set, ReplicaNote::LocalReserveFull);
         }
@@ -283,8 +256,7 @@ impl Sites {
         match (transfer.step, set.design.seed) {
             (Step::ToMedia, Seed::Media(takes)) => {
                 transfer.step = Step::Shipping;
-                self.schedule
-                    .set(self.state.now + takes, Event::Arrived(number));
+                self.schedule.set(self.state.now + takes, Event::Arrived(number));
                 self.state.note_replica(number, ReplicaNote::Shipped);
             }
             _ => {
@@ -311,12 +283,8 @@ impl Sites {
         }
         let turn = self.state.sets[number].turn;
         if let Some((exchange, at)) = self.state.link.ask(self.state.now, FORTH) {
-            let message = self.messages.insert(Message {
-                exchange,
-                set: number,
-                turn,
-                block: None,
-            });
+            let message =
+                self.messages.insert(Message { exchange, set: number, turn, block: None });
             self.schedule.set(at, Event::Crossed(message));
         }
     }
@@ -339,11 +307,11 @@ impl Sites {
         self.partner.advance(now);
         self.partner.take_snapshot(&set.incoming, &own, name);
         self.partner.keep_newest(name, set.design.keep as usize);
-        self.ear
-            .tell(now, number, || ReplicaMove::Made { number: which });
+        self.ear.tell(now, number, || ReplicaMove::Made { number: which });
     }
 
-    /// The parts of hosts' writes to `luns` that are in a start that begins now, and that hosts have no answer for yet.
+    /// The parts of hosts' writes to `luns` that are in a start that begins now, and that hosts
+    /// have no answer for yet.
     fn unanswered_in(&self, luns: &[u32]) -> Vec<InReplica> {
         if !self.ear.is_there() {
             return Vec::new();
@@ -352,11 +320,7 @@ impl Sites {
         let mut all: Vec<InReplica> = self.ear.answered(own).collect();
         for (sub, extent) in self.source.begun_writes(luns) {
             if let Some(Sub::Host(io)) = self.subs.get(Key::from_bits(sub)) {
-                all.push(InReplica {
-                    tag: io.tag,
-                    lun: io.lun,
-                    extent,
-                });
+                all.push(InReplica { tag: io.tag, lun: io.lun, extent });
             }
         }
         all
@@ -378,11 +342,7 @@ impl Sites {
             self.source.end_start(start);
         }
         let (number_of, of) = (transfer.number, transfer.at);
-        let complete = ReplicaNote::Complete {
-            number: number_of,
-            of,
-            took,
-        };
+        let complete = ReplicaNote::Complete { number: number_of, of, took };
         self.state.note_replica(number, complete);
     }
 
@@ -395,10 +355,7 @@ impl Sites {
         set.counted.given_up += 1;
         if !transfer.is_taken {
             let which = transfer.number;
-            self.ear
-                .tell(self.state.now, number, || ReplicaMove::GivenUp {
-                    number: which,
-                });
+            self.ear.tell(self.state.now, number, || ReplicaMove::GivenUp { number: which });
         }
         for start in &transfer.starts {
             self.source.end_start(*start);
@@ -422,8 +379,7 @@ impl Sites {
         let name = self.state.sets[number].design.name.clone();
         let kept = self.partner.count_of(&name);
         self.partner.advance(self.state.now);
-        self.partner
-            .keep_newest(&name, kept.saturating_sub(1).max(1));
+        self.partner.keep_newest(&name, kept.saturating_sub(1).max(1));
     }
 
     pub(super) fn retry(&mut self, number: usize, turn: u32) {

@@ -54,7 +54,8 @@ pub struct ReplicaState {
     pub given_up: u64,
     /// Replicas at the partner.
     pub kept: usize,
-    /// How old the newest complete replica is: what would be lost with the source. `None` while there is none.
+    /// How old the newest complete replica is: what would be lost with the source. `None` while
+    /// there is none.
     pub age: Option<Span>,
     /// The oldest that it has been since there is one.
     pub worst_age: Option<Span>,
@@ -137,10 +138,7 @@ impl Replicas {
     }
 
     pub(super) fn note(&mut self, what: SiteNote) {
-        self.notes.push(Note {
-            at: self.now,
-            what: NoteKind::Site(what),
-        });
+        self.notes.push(Note { at: self.now, what: NoteKind::Site(what) });
     }
 
     pub(super) fn note_replica(&mut self, set: usize, what: ReplicaNote) {

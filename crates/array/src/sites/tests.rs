@@ -61,23 +61,13 @@ fn said(sites: &Sites) -> Vec<String> {
 
 fn write(sites: &mut Sites, lun: u32, start: u64, sectors: u64, tag: u64) {
     let now = sites.state.now;
-    let io = HostIo {
-        lun,
-        verb: Verb::Write,
-        extent: Extent::new(start, sectors),
-        tag,
-    };
+    let io = HostIo { lun, verb: Verb::Write, extent: Extent::new(start, sectors), tag };
     sites.submit(now, io);
 }
 
 /// Reads a LUN of the partner by its number there.
 fn read_there(sites: &mut Sites, lun: u32, sectors: u64) -> Vec<u64> {
-    let io = HostIo {
-        lun,
-        verb: Verb::Read,
-        extent: Extent::new(0, sectors),
-        tag: u64::MAX,
-    };
+    let io = HostIo { lun, verb: Verb::Read, extent: Extent::new(0, sectors), tag: u64::MAX };
     let pool = &mut sites.partner;
     let now = pool.now();
     pool.submit(now, io);
@@ -87,12 +77,7 @@ fn read_there(sites: &mut Sites, lun: u32, sectors: u64) -> Vec<u64> {
         pool.advance(next);
     }
     pool.finished().for_each(drop);
-    pool.bytes
-        .answers
-        .remove(&u64::MAX)
-        .unwrap()
-        .into_values()
-        .collect()
+    pool.bytes.answers.remove(&u64::MAX).unwrap().into_values().collect()
 }
 
 #[test]
@@ -105,7 +90,8 @@ fn a_copy_takes_the_time_computed_by_hand() {
     write(&mut sites, 0, 0, 24, 1);
     write(&mut sites, 1, 48, 8, 2);
     sites.advance(Time(1_500_000_000));
-    // 12 KiB and 4 KiB at 400 KiB/s are 40 ms, three round trips of 10 ms 30 ms: blocks, and that all is there. Drives take some more.
+    // 12 KiB and 4 KiB at 400 KiB/s are 40 ms, three round trips of 10 ms 30 ms: blocks, and that
+    // all is there. Drives take some more.
     let took = sites.state.sets[0].counted.last_took.unwrap();
     let link = Span::millis(40 + 30);
     assert!(took > link && took < link + Span::millis(60), "{took}");
@@ -119,10 +105,7 @@ fn a_copy_takes_the_time_computed_by_hand() {
     );
     // Nothing has changed: one round trip without blocks.
     sites.advance(Time(11_500_000_000));
-    assert_eq!(
-        sites.state.sets[0].counted.last_took,
-        Some(Span::millis(10))
-    );
+    assert_eq!(sites.state.sets[0].counted.last_took, Some(Span::millis(10)));
     assert_eq!(sites.state.age(), Some(Span::millis(500)));
     // It was 10.005 s old when the second one was there.
     let worst = sites.state.states()[0].worst_age;
@@ -192,10 +175,7 @@ fn what_goes_on_media_does_not_cross_the_link() {
     assert!(texts.contains(&"mail: media arrived at the partner".to_owned()));
     assert_eq!(sites.state.states()[0].kept, 2);
     let sets = sites.partner.snapshot_sets();
-    assert_eq!(
-        read_there(&mut sites, sets[1].members[0].snapshot, 48)[7..9],
-        [9, 1]
-    );
+    assert_eq!(read_there(&mut sites, sets[1].members[0].snapshot, 48)[7..9], [9, 1]);
 }
 
 #[test]
@@ -238,28 +218,13 @@ fn a_lost_link_delays_a_replica_and_the_older_one_stays() {
     assert_eq!((state.complete, state.skipped, state.kept), (1, 2, 1));
     assert_eq!(state.age, Some(Span::seconds(33)));
     let left = state.left.unwrap();
-    assert!(
-        left > ByteSize::kib(0) && left < ByteSize::kib(144),
-        "{left}"
-    );
+    assert!(left > ByteSize::kib(0) && left < ByteSize::kib(144), "{left}");
     let older = sites.partner.snapshot_sets()[0].members[0].snapshot;
-    assert!(
-        read_there(&mut sites, older, 288)
-            .iter()
-            .all(|version| *version == 1)
-    );
+    assert!(read_there(&mut sites, older, 288).iter().all(|version| *version == 1));
     sites.advance(Time(40_000_000_000));
     let newer = sites.partner.snapshot_sets()[1].members[0].snapshot;
-    assert!(
-        read_there(&mut sites, newer, 288)
-            .iter()
-            .all(|version| *version == 2)
-    );
-    assert!(
-        read_there(&mut sites, older, 288)
-            .iter()
-            .all(|version| *version == 1)
-    );
+    assert!(read_there(&mut sites, newer, 288).iter().all(|version| *version == 2));
+    assert!(read_there(&mut sites, older, 288).iter().all(|version| *version == 1));
     let resumed = format!("mail: replica resumed: {left} left to send");
     assert!(said(&sites).contains(&resumed), "{:?}", said(&sites));
     // What had arrived before was not sent again, but for what was under way.
@@ -288,11 +253,7 @@ fn a_full_local_reserve_costs_the_replica_and_nothing_else() {
     sites.advance(Time(90_000_000_000));
     assert_eq!(sites.state.states()[0].complete, 2, "the next one is");
     let newest = sites.partner.snapshot_sets()[0].members[0].snapshot;
-    assert!(
-        read_there(&mut sites, newest, 288)
-            .iter()
-            .all(|version| *version == 3)
-    );
+    assert!(read_there(&mut sites, newest, 288).iter().all(|version| *version == 3));
 }
 
 #[test]
@@ -316,10 +277,7 @@ fn a_partner_without_room_keeps_the_newest_replica() {
     assert!(state.kept >= 1 && state.left.is_some(), "{state:?}");
     let sets = sites.partner.snapshot_sets();
     let whole = read_there(&mut sites, sets[0].members[0].snapshot, 288);
-    assert!(
-        whole.iter().all(|version| *version == whole[0]),
-        "{whole:?}"
-    );
+    assert!(whole.iter().all(|version| *version == whole[0]), "{whole:?}");
 }
 
 #[test]
@@ -338,18 +296,10 @@ fn designs_that_cannot_be_are_refused() {
         refuse(&|one| one.replicas.push(replica())),
         "replica \"mail\": LUN \"data\" is replicated already"
     );
-    assert_eq!(
-        refuse(&|one| one.replicas[0].keep = 0),
-        "replica \"mail\": keeps no replica"
-    );
+    assert_eq!(refuse(&|one| one.replicas[0].keep = 0), "replica \"mail\": keeps no replica");
     assert!(refuse(&|one| one.partner.grain = ByteSize::kib(8)).starts_with("grains of 4 KiB"));
     assert!(refuse(&|one| one.link.paths = 0).starts_with("link: "));
-    let mut sites = sites(&SitesDesign::new(
-        pool(20),
-        pool(20),
-        slow_link(),
-        vec![replica()],
-    ));
+    let mut sites = sites(&SitesDesign::new(pool(20), pool(20), slow_link(), vec![replica()]));
     let schedule = |sites: &mut Sites, incident| {
         let error = sites.schedule(&Scheduled::new(Time::ZERO, incident)).err();
         error.map(|error| error.to_string())
@@ -360,10 +310,7 @@ fn designs_that_cannot_be_are_refused() {
         "a LUN with replicas cannot grow or be removed"
     );
     let path = Incident::Pair(PairIncident::LinkPathLost(1));
-    assert_eq!(
-        schedule(&mut sites, path).unwrap(),
-        "there is no path of the link 1"
-    );
+    assert_eq!(schedule(&mut sites, path).unwrap(), "there is no path of the link 1");
 }
 
 #[derive(Clone, Debug, Default)]
@@ -452,18 +399,10 @@ impl Host {
         }
         let tag = self.next;
         self.next += 1;
-        places
-            .iter_mut()
-            .for_each(|place| place.writing = Some(tag));
+        places.iter_mut().for_each(|place| place.writing = Some(tag));
         let lun = u32::try_from(lun).unwrap();
         self.asked.insert(tag, (lun, first, count));
-        write(
-            &mut self.sites,
-            lun,
-            first as u64 * PLACE,
-            count as u64 * PLACE,
-            tag,
-        );
+        write(&mut self.sites, lun, first as u64 * PLACE, count as u64 * PLACE, tag);
         self.collect();
     }
 
@@ -491,10 +430,7 @@ impl Host {
             assert_eq!(one.result, Ok(()));
             let (lun, first, count) = self.asked.remove(&one.tag).unwrap();
             for place in &mut self.luns[lun as usize][first..first + count] {
-                *place = Place {
-                    version: one.tag,
-                    writing: None,
-                };
+                *place = Place { version: one.tag, writing: None };
             }
         }
     }
@@ -562,15 +498,12 @@ fn a_replica_has_what_its_instant_says_whatever_becomes_of_the_link() {
         counted.skipped += own.skipped;
         counted.given_up += own.given_up;
     }
-    assert!(
-        checked > 100 && counted.complete > 130,
-        "{checked} {counted:?}"
-    );
+    assert!(checked > 100 && counted.complete > 130, "{checked} {counted:?}");
     assert!(counted.skipped > 50 && counted.given_up > 10, "{counted:?}");
 }
 
-/// Two writes to one grain of a new page, and a start `after` the first is submitted. Returns what is said to be in the replica, after
-/// checking that it is there, and when each write was answered.
+/// Two writes to one grain of a new page, and a start `after` the first is submitted. Returns what
+/// is said to be in the replica, after checking that it is there, and when each write was answered.
 fn started(after: Span) -> (Vec<(u64, u64)>, Vec<Time>) {
     let mut one = replica();
     one.first = Time(1_000_000_000) + after;
@@ -597,11 +530,7 @@ fn started(after: Span) -> (Vec<(u64, u64)>, Vec<Time>) {
     for ((tag, start), at) in [(1, 0), (2, 4)].into_iter().zip(&answered) {
         let is_in =
             unanswered.iter().any(|one| one.tag == tag) || *at < Time(1_000_000_000) + after;
-        assert_eq!(
-            found[start] == tag,
-            is_in,
-            "{after}, write {tag}: {found:?}, {unanswered:?}"
-        );
+        assert_eq!(found[start] == tag, is_in, "{after}, write {tag}: {found:?}, {unanswered:?}");
     }
     let unanswered = unanswered.iter().map(|one| (one.tag, one.extent.start));
     (unanswered.collect(), answered)

@@ -6,8 +6,9 @@
 //!    then            link: complete -> the partner makes its LUNs a replica
 //! ```
 //!
-//! A grain is left until the source knows that the partner has it, so nothing is forgotten when the link is lost, and what was done
-//! is not done again. The partner's newest replica shares pages with its LUNs and stays whole whatever happens to these.
+//! A grain is left until the source knows that the partner has it, so nothing is forgotten when the
+//! link is lost, and what was done is not done again. The partner's newest replica shares pages
+//! with its LUNs and stays whole whatever happens to these.
 
 use std::ops::Range;
 
@@ -80,11 +81,7 @@ impl Transfer {
             on_media: vec![Grains::default(); starts.len()],
             starts,
             left,
-            step: if on_media {
-                Step::ToMedia
-            } else {
-                Step::Sending
-            },
+            step: if on_media { Step::ToMedia } else { Step::Sending },
             cursor: (0, 0),
             under_way: 0,
             is_taken: false,
@@ -114,7 +111,8 @@ impl Transfer {
         }
     }
 
-    /// The next block that nobody is at work on, of at most `most` grains within a page of `page` grains.
+    /// The next block that nobody is at work on, of at most `most` grains within a page of `page`
+    /// grains.
     pub(super) fn next_block(&mut self, most: u64, page: u64) -> Option<(usize, Range<u64>)> {
         while self.cursor.0 < self.starts.len() {
             let (lun, from) = self.cursor;

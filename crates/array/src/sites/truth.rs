@@ -1,4 +1,5 @@
-//! The content of blocks on their way, for tests: what was read at the source is what the partner writes.
+//! The content of blocks on their way, for tests: what was read at the source is what the partner
+//! writes.
 
 use super::transfer::Block;
 use super::{Key, Site, Sites, Sub};

@@ -28,11 +28,7 @@ impl Measured {
     }
 
     fn mean_ms(&self) -> f64 {
-        let sum: f64 = self
-            .done
-            .iter()
-            .map(|done| (done.at - done.submitted_at).as_millis())
-            .sum();
+        let sum: f64 = self.done.iter().map(|done| (done.at - done.submitted_at).as_millis()).sum();
         sum / self.done.len() as f64
     }
 }
@@ -73,11 +69,7 @@ fn closed_loop(
         }
     }
     array.advance(end);
-    Measured {
-        drives: array.drive_stats(),
-        done,
-        seconds: span.as_seconds(),
-    }
+    Measured { drives: array.drive_stats(), done, seconds: span.as_seconds() }
 }
 
 fn anywhere(verb: Verb) -> impl FnMut(&mut Stream, u64) -> (Verb, Extent) {
@@ -101,30 +93,10 @@ const TRANSFER_MS: f64 = 16.0 / 995.0 * 4.0;
 
 #[test]
 fn a_random_read_alone_takes_a_seek_and_half_a_turn() {
-    let one = closed_loop(
-        &design(1, Level::Raid0),
-        1,
-        Span::seconds(200),
-        anywhere(Verb::Read),
-    );
-    near(
-        one.mean_ms(),
-        3.5 + 2.0 + 0.2 + TRANSFER_MS,
-        0.02,
-        "random read",
-    );
-    let one = closed_loop(
-        &design(1, Level::Raid0),
-        1,
-        Span::seconds(200),
-        anywhere(Verb::Write),
-    );
-    near(
-        one.mean_ms(),
-        4.0 + 2.0 + 0.2 + TRANSFER_MS,
-        0.02,
-        "random write",
-    );
+    let one = closed_loop(&design(1, Level::Raid0), 1, Span::seconds(200), anywhere(Verb::Read));
+    near(one.mean_ms(), 3.5 + 2.0 + 0.2 + TRANSFER_MS, 0.02, "random read");
+    let one = closed_loop(&design(1, Level::Raid0), 1, Span::seconds(200), anywhere(Verb::Write));
+    near(one.mean_ms(), 4.0 + 2.0 + 0.2 + TRANSFER_MS, 0.02, "random write");
 }
 
 #[test]
@@ -138,10 +110,12 @@ fn a_full_queue_served_in_order_is_as_fast_as_its_service() {
     near(many.mean_ms(), 16.0 * service, 0.02, "response");
 }
 
-/// Seek times of the Cheetah 15K.5 as derived on the model page, in milliseconds, for a distance in strokes.
+/// Seek times of the Cheetah 15K.5 as derived on the model page, in milliseconds, for a distance in
+/// strokes.
 fn seek_ms(distance: f64) -> f64 {
     const STROKE: f64 = 72_170.0;
-    // With the knee at 3.633 ms the mean over all pairs is 3.5: the two parts below, weighted by 2 (1 - x).
+    // With the knee at 3.633 ms the mean over all pairs is 3.5: the two parts below, weighted by 2
+    // (1 - x).
     const KNEE: f64 = 3.633;
     if distance <= 1.0 / 3.0 {
         let bend = (STROKE / 3.0).sqrt();
@@ -151,7 +125,8 @@ fn seek_ms(distance: f64) -> f64 {
     }
 }
 
-/// Mean seek plus rotation to the nearest of `count` random requests from a random position, by Monte Carlo.
+/// Mean seek plus rotation to the nearest of `count` random requests from a random position, by
+/// Monte Carlo.
 fn nearest_ms(count: u32) -> f64 {
     let mut stream = Streams::new(5).named("nearest");
     let mut share = || stream.below(1 << 30) as f64 / f64::from(1 << 30);
@@ -173,7 +148,8 @@ fn nearest_ms(count: u32) -> f64 {
 
 #[test]
 fn the_nearest_of_many_is_served_first() {
-    // All requests come at once. The first starts immediately; the next is the nearest of the others.
+    // All requests come at once. The first starts immediately; the next is the nearest of the
+    // others.
     for others in [1, 3, 7, 15, 31] {
         let mut sum = 0.0;
         let rounds = 1500_u32;
@@ -196,12 +172,7 @@ fn the_nearest_of_many_is_served_first() {
             sum += (ends[1] - ends[0]).as_millis();
         }
         let expected = nearest_ms(others) + TRANSFER_MS;
-        near(
-            sum / f64::from(rounds),
-            expected,
-            0.03,
-            &format!("the nearest of {others}"),
-        );
+        near(sum / f64::from(rounds), expected, 0.03, &format!("the nearest of {others}"));
     }
 }
 
@@ -211,8 +182,8 @@ fn rate_at(model: &DriveModel, depth: u64) -> f64 {
     closed_loop(&design, depth, Span::seconds(100), anywhere(Verb::Read)).rate()
 }
 
-/// Rules of thumb for one random read at a time: 180 per second at 15,000 rpm, 140 at 10,000 rpm. For 7,200 rpm, a data sheet gives
-/// 7.5 ms of seek, and half a turn takes 4.17.
+/// Rules of thumb for one random read at a time: 180 per second at 15,000 rpm, 140 at 10,000 rpm.
+/// For 7,200 rpm, a data sheet gives 7.5 ms of seek, and half a turn takes 4.17.
 #[test]
 fn drives_keep_the_rules_of_thumb() {
     for (name, expected) in [
@@ -227,8 +198,8 @@ fn drives_keep_the_rules_of_thumb() {
     }
 }
 
-/// In a full queue the remaining requests are the far ones, so it is slower than the nearest of as many fresh ones would be. With
-/// sixteen outstanding, fifteen wait while the next is chosen.
+/// In a full queue the remaining requests are the far ones, so it is slower than the nearest of as
+/// many fresh ones would be. With sixteen outstanding, fifteen wait while the next is chosen.
 #[test]
 fn sixteen_at_once_are_more_than_twice_as_fast() {
     for (name, low) in [
@@ -253,10 +224,8 @@ fn sixteen_at_once_are_more_than_twice_as_fast() {
 fn more_to_do_hardly_makes_a_drive_slower() {
     for name in ["cheetah-15k5-146-fc", "constellation2-1000-nlsas"] {
         let model = library::find(name).unwrap();
-        let rates: Vec<f64> = [1, 4, 16, 32, 64, 128]
-            .into_iter()
-            .map(|depth| rate_at(&model, depth))
-            .collect();
+        let rates: Vec<f64> =
+            [1, 4, 16, 32, 64, 128].into_iter().map(|depth| rate_at(&model, depth)).collect();
         let falls = |two: &[f64]| two[1] < two[0] * 0.9;
         assert!(!rates.windows(2).any(falls), "{name}: {rates:.0?}");
     }
@@ -293,20 +262,11 @@ fn a_saturated_mirror_pair_reads_twice_as_fast_as_it_writes_and_as_fast_as_two_d
     let mut pair = design(2, Level::Raid10);
     pair.policy.order = Order::Fcfs;
     let reads = closed_loop(&pair, 32, Span::seconds(100), anywhere(Verb::Read));
-    near(
-        reads.rate(),
-        2000.0 / (3.5 + 2.0 + TRANSFER_MS),
-        0.02,
-        "reads",
-    );
+    near(reads.rate(), 2000.0 / (3.5 + 2.0 + TRANSFER_MS), 0.02, "reads");
     let writes = closed_loop(&pair, 32, Span::seconds(100), anywhere(Verb::Write));
-    // Both drives do every write, each at its own time; with enough queued neither waits for the other.
-    near(
-        writes.rate(),
-        1000.0 / (4.0 + 2.0 + TRANSFER_MS),
-        0.03,
-        "writes",
-    );
+    // Both drives do every write, each at its own time; with enough queued neither waits for the
+    // other.
+    near(writes.rate(), 1000.0 / (4.0 + 2.0 + TRANSFER_MS), 0.03, "writes");
     assert!(reads.drives.iter().all(|drive| drive.utilisation() > 0.999));
 }
 
@@ -320,19 +280,9 @@ fn littles_law_and_the_utilisation_law_hold() {
         (24, 6, Level::Raid6),
     ] {
         for verb in [Verb::Read, Verb::Write] {
-            let run = closed_loop(
-                &design(drives, level),
-                depth,
-                Span::seconds(60),
-                anywhere(verb),
-            );
+            let run = closed_loop(&design(drives, level), depth, Span::seconds(60), anywhere(verb));
             // For the whole array: requests in flight = rate x response time.
-            near(
-                run.rate() * run.mean_ms() / 1000.0,
-                depth as f64,
-                0.01,
-                "Little, host",
-            );
+            near(run.rate() * run.mean_ms() / 1000.0, depth as f64, 0.01, "Little, host");
             for drive in &run.drives {
                 near(
                     drive.rate() * drive.response_ms() / 1000.0,
@@ -367,14 +317,7 @@ fn a_small_parity_write_costs_four_device_ios() {
 
 #[test]
 fn equal_seeds_give_equal_runs() {
-    let run = || {
-        closed_loop(
-            &design(6, Level::Raid10),
-            12,
-            Span::seconds(5),
-            anywhere(Verb::Write),
-        )
-        .done
-    };
+    let run =
+        || closed_loop(&design(6, Level::Raid10), 12, Span::seconds(5), anywhere(Verb::Write)).done;
     assert_eq!(run(), run());
 }

@@ -47,10 +47,7 @@ struct Bench {
 
 impl Bench {
     fn new(design: &ArrayDesign) -> Self {
-        Self {
-            array: Array::new(design, Streams::new(3)).unwrap(),
-            done: Vec::new(),
-        }
+        Self { array: Array::new(design, Streams::new(3)).unwrap(), done: Vec::new() }
     }
 
     fn ask(&mut self, verb: Verb, start: u64, length: u64) {
@@ -79,10 +76,7 @@ impl Bench {
 
     fn device_ios(&mut self) -> (u64, u64) {
         let stats = self.array.drive_stats();
-        (
-            stats.iter().map(|drive| drive.reads).sum(),
-            stats.iter().map(|drive| drive.writes).sum(),
-        )
+        (stats.iter().map(|drive| drive.reads).sum(), stats.iter().map(|drive| drive.writes).sum())
     }
 }
 
@@ -101,17 +95,11 @@ fn a_write_into_the_cache_and_a_hit_take_what_can_be_added_up() {
     assert_eq!((write.at - write.submitted_at).0, expected);
     assert_eq!(write.breakdown.controller.0, 150_000 + mirror);
     let hit = bench.one(Verb::Read, 0, 16);
-    assert_eq!(
-        (hit.at - hit.submitted_at).0,
-        20_000 + 10_000 + 100_000 + PORT + 10_000
-    );
+    assert_eq!((hit.at - hit.submitted_at).0, 20_000 + 10_000 + 100_000 + PORT + 10_000);
     let miss = bench.one(Verb::Read, 160_000, 16);
     assert!((miss.at - miss.submitted_at).as_millis() > 0.5);
     let stats = bench.array.cache_stats().unwrap();
-    assert_eq!(
-        (stats.read_hits, stats.read_misses, stats.writes),
-        (1, 1, 1)
-    );
+    assert_eq!((stats.read_hits, stats.read_misses, stats.writes), (1, 1, 1));
     assert_eq!(stats.unwritten, 1);
 }
 
@@ -128,9 +116,7 @@ fn spent_on_a_write(level: Level, change: impl FnOnce(&mut ArrayDesign)) -> (Fin
     let write = bench.one(Verb::Write, 0, 16);
     bench.pass(Span::seconds(10) - (bench.array.now() - Time::ZERO));
     let (shares, _, _) = bench.array.front_utilisations();
-    let spent = shares
-        .iter()
-        .map(|share| Span::from_seconds(share * 10.0).0);
+    let spent = shares.iter().map(|share| Span::from_seconds(share * 10.0).0);
     (write, spent.collect())
 }
 
@@ -156,10 +142,7 @@ fn what_follows_from_a_write_costs_the_controllers_too() {
     assert_eq!(mirrors.iter().sum::<u64>(), host + 2 * 30_000);
     // Old data and parity are read and checked; with the new data they give the parity.
     let (_, parity) = spent_on_a_write(Level::Raid5, |_| {});
-    assert_eq!(
-        parity.iter().sum::<u64>(),
-        host + 4 * 30_000 + 2 * PASS + 3 * PASS
-    );
+    assert_eq!(parity.iter().sum::<u64>(), host + 4 * 30_000 + 2 * PASS + 3 * PASS);
 }
 
 #[test]
@@ -178,7 +161,8 @@ fn adjacent_pages_leave_as_one_write_when_hosts_are_quiet() {
 #[test]
 fn a_stream_of_writes_to_raid_5_needs_no_reads() {
     let mut bench = Bench::new(&design(5, Level::Raid5));
-    // Below the high mark nothing is written before the cache is idle, so every stripe is full by then.
+    // Below the high mark nothing is written before the cache is idle, so every stripe is full by
+    // then.
     for number in 0..48 {
         bench.one(Verb::Write, number * 128, 128);
     }
@@ -238,7 +222,8 @@ fn a_full_cache_is_as_fast_as_its_drives() {
     assert!(stats.stalled > 1000, "{stats:?}");
     assert!(stats.unwritten <= 512, "{stats:?}");
     let rate = f64::from(count) / 40.0;
-    // Two pairs with four writes each to choose from, 512 pages in disk order: short seeks and part of a turn.
+    // Two pairs with four writes each to choose from, 512 pages in disk order: short seeks and part
+    // of a turn.
     assert!((300.0..1500.0).contains(&rate), "{rate}");
     let busy = bench.array.drive_stats();
     assert!(busy.iter().all(|drive| drive.utilisation() > 0.9));
@@ -249,16 +234,9 @@ fn losing_a_controller_means_writing_through() {
     let mut bench = Bench::new(&design(4, Level::Raid10));
     bench.one(Verb::Write, 0, 16);
     let at = bench.array.now() + Span::millis(1);
-    bench
-        .array
-        .schedule_incident(at, Incident::ControllerFails(0))
-        .unwrap();
+    bench.array.schedule_incident(at, Incident::ControllerFails(0)).unwrap();
     bench.pass(Span::seconds(1));
-    assert_eq!(
-        bench.array.cache_stats().unwrap().unwritten,
-        0,
-        "what was dirty is flushed"
-    );
+    assert_eq!(bench.array.cache_stats().unwrap().unwritten, 0, "what was dirty is flushed");
     let slow = bench.one(Verb::Write, 16, 16);
     // The LUN moved: its hosts wait for the failover, then for two drives.
     assert!((slow.at - slow.submitted_at) > Span::seconds(9));
@@ -267,19 +245,11 @@ fn losing_a_controller_means_writing_through() {
     assert!((through.at - through.submitted_at) > Span::millis(1));
     assert_eq!(bench.array.cache_stats().unwrap().unwritten, 0);
     let at = bench.array.now();
-    bench
-        .array
-        .schedule_incident(at, Incident::ControllerReturns(0))
-        .unwrap();
+    bench.array.schedule_incident(at, Incident::ControllerReturns(0)).unwrap();
     bench.pass(Span::millis(1));
     let fast = bench.one(Verb::Write, 32, 16);
     assert!((fast.at - fast.submitted_at) < Span::micros(300));
-    let texts: Vec<String> = bench
-        .array
-        .notes()
-        .iter()
-        .map(|note| note.what.to_string())
-        .collect();
+    let texts: Vec<String> = bench.array.notes().iter().map(|note| note.what.to_string()).collect();
     assert_eq!(
         texts,
         [
@@ -294,10 +264,7 @@ fn losing_a_controller_means_writing_through() {
 #[test]
 fn many_writes_through_are_all_answered_once() {
     let mut bench = Bench::new(&design(5, Level::Raid5));
-    bench
-        .array
-        .schedule_incident(Time::ZERO, Incident::BatteryLost)
-        .unwrap();
+    bench.array.schedule_incident(Time::ZERO, Incident::BatteryLost).unwrap();
     bench.pass(Span::millis(1));
     for round in 0..50 {
         // Some writes hit pages that are being destaged.
@@ -314,22 +281,11 @@ fn losing_both_controllers_loses_what_was_in_the_cache_only() {
     let mut bench = Bench::new(&design(4, Level::Raid10));
     bench.one(Verb::Write, 0, 32);
     let at = bench.array.now();
-    bench
-        .array
-        .schedule_incident(at, Incident::ControllerFails(0))
-        .unwrap();
-    bench
-        .array
-        .schedule_incident(at, Incident::ControllerFails(1))
-        .unwrap();
+    bench.array.schedule_incident(at, Incident::ControllerFails(0)).unwrap();
+    bench.array.schedule_incident(at, Incident::ControllerFails(1)).unwrap();
     bench.pass(Span::millis(1));
-    let lost: Vec<&NoteKind> = bench
-        .array
-        .notes()
-        .iter()
-        .map(|note| &note.what)
-        .filter(|what| what.is_loss())
-        .collect();
+    let lost: Vec<&NoteKind> =
+        bench.array.notes().iter().map(|note| &note.what).filter(|what| what.is_loss()).collect();
     assert_eq!(lost, [&NoteKind::CacheLost { pages: 2 }]);
     assert_eq!(bench.one(Verb::Read, 0, 16).result, Err(IoError::Device));
 }
@@ -346,24 +302,14 @@ fn nobody_answers_when_no_controller_works() {
         bench.ask(Verb::Write, 2_000_000, 16);
         let at = bench.array.now() + Span::micros(500);
         for number in [0, 1, 1] {
-            bench
-                .array
-                .schedule_incident(at, Incident::ControllerFails(number))
-                .unwrap();
+            bench.array.schedule_incident(at, Incident::ControllerFails(number)).unwrap();
         }
         bench.wait();
         // The write is in the cache by then and was acknowledged; without a cache it was not.
-        let results: Vec<_> = bench
-            .done
-            .iter()
-            .map(|done| (done.verb, done.result))
-            .collect();
+        let results: Vec<_> = bench.done.iter().map(|done| (done.verb, done.result)).collect();
         let write = if cached { Ok(()) } else { Err(IoError::Device) };
         assert!(results.contains(&(Verb::Write, write)), "{results:?}");
-        assert!(
-            results.contains(&(Verb::Read, Err(IoError::Device))),
-            "{results:?}"
-        );
+        assert!(results.contains(&(Verb::Read, Err(IoError::Device))), "{results:?}");
         let failed = |note: &&brunt_array::Note| note.what == NoteKind::Controller(1, false);
         assert_eq!(bench.array.notes().iter().filter(failed).count(), 1);
     }
@@ -390,10 +336,7 @@ fn a_burst_above_the_cache_waits_in_order_and_its_time_shows_it() {
     assert!(quick.iter().all(|one| one.breakdown.wait == Span::ZERO));
     let mut longest = Span::ZERO;
     for one in slow {
-        assert!(
-            one.at - one.submitted_at >= longest,
-            "in the order they came"
-        );
+        assert!(one.at - one.submitted_at >= longest, "in the order they came");
         longest = one.at - one.submitted_at;
         assert!(one.breakdown.wait > Span::ZERO);
         assert_eq!(one.breakdown.total(), longest);
@@ -408,10 +351,7 @@ fn a_cache_without_room_for_writes_lets_them_through_side_by_side() {
     let mut without = none.clone();
     without.cache = None;
     let (through, direct) = (burst(&none, 64).1, burst(&without, 64).1);
-    assert!(
-        through < direct * 2,
-        "{through} and {direct} without a cache"
-    );
+    assert!(through < direct * 2, "{through} and {direct} without a cache");
 }
 
 #[test]
@@ -424,10 +364,7 @@ fn paths_stand_in_for_each_other() {
     let (_, optimised) = write(&mut bench);
     for port in [0, 1] {
         let at = bench.array.now();
-        bench
-            .array
-            .schedule_incident(at, Incident::PathDown(port))
-            .unwrap();
+        bench.array.schedule_incident(at, Incident::PathDown(port)).unwrap();
     }
     bench.pass(Span::millis(1));
     let (result, detour) = write(&mut bench);
@@ -436,10 +373,7 @@ fn paths_stand_in_for_each_other() {
     assert_eq!((detour - optimised).0, 150_000 + BETWEEN + 5_000);
     for port in [2, 3] {
         let at = bench.array.now();
-        bench
-            .array
-            .schedule_incident(at, Incident::PathDown(port))
-            .unwrap();
+        bench.array.schedule_incident(at, Incident::PathDown(port)).unwrap();
     }
     bench.pass(Span::millis(1));
     assert_eq!(write(&mut bench).0, Err(IoError::Device));
@@ -470,15 +404,9 @@ fn a_lost_group_under_a_full_cache_is_answered() {
     }
     let at = bench.array.now();
     for drive in [1, 3] {
-        bench
-            .array
-            .schedule_incident(at, Incident::DriveFails(drive))
-            .unwrap();
+        bench.array.schedule_incident(at, Incident::DriveFails(drive)).unwrap();
     }
     bench.pass(Span::seconds(20));
     assert_eq!(bench.array.cache_stats().unwrap().unwritten, 0);
-    assert_eq!(
-        bench.one(Verb::Read, 4096 * 400, 16).result,
-        Err(IoError::Device)
-    );
+    assert_eq!(bench.one(Verb::Read, 4096 * 400, 16).result, Err(IoError::Device));
 }

@@ -10,10 +10,7 @@ use super::hosts::{run, second, small, survived};
 #[test]
 fn a_spare_stands_in_and_gives_back() {
     for level in [Level::Raid10, Level::Raid5, Level::Raid6] {
-        let incidents = [
-            (500, Incident::DriveFails(2)),
-            (40_000, Incident::DriveReturns(2)),
-        ];
+        let incidents = [(500, Incident::DriveFails(2)), (40_000, Incident::DriveReturns(2))];
         assert_eq!(
             survived(&small(6, 1, level), 120, &incidents),
             [
@@ -31,10 +28,7 @@ fn a_spare_stands_in_and_gives_back() {
 
 #[test]
 fn without_a_spare_it_stays_degraded_until_the_drive_is_replaced() {
-    let incidents = [
-        (500, Incident::DriveFails(0)),
-        (5_000, Incident::DriveReturns(0)),
-    ];
+    let incidents = [(500, Incident::DriveFails(0)), (5_000, Incident::DriveReturns(0))];
     assert_eq!(
         survived(&small(5, 0, Level::Raid5), 60, &incidents),
         [
@@ -49,18 +43,12 @@ fn without_a_spare_it_stays_degraded_until_the_drive_is_replaced() {
 
 #[test]
 fn a_second_failure_during_rebuild_is_a_result() {
-    let incidents = [
-        (500, Incident::DriveFails(0)),
-        (1_000, Incident::DriveFails(3)),
-    ];
+    let incidents = [(500, Incident::DriveFails(0)), (1_000, Incident::DriveFails(3))];
     let run = run(&small(5, 1, Level::Raid5), 20, &incidents);
     let lost = Time(Span::millis(1000).0);
     let words = "group lost: second failure during rebuild".to_owned();
     assert_eq!(run.loss(), Some((lost, words)));
-    assert!(
-        run.failed() > 0,
-        "what is lost is not answered as if it were there"
-    );
+    assert!(run.failed() > 0, "what is lost is not answered as if it were there");
     let before = run.done.iter().filter(|done| done.at < lost);
     assert!(before.clone().count() > 100);
     assert!(before.clone().all(|done| done.result.is_ok()));
@@ -69,28 +57,18 @@ fn a_second_failure_during_rebuild_is_a_result() {
 #[test]
 fn raid_6_survives_the_second_and_not_the_third() {
     let design = small(6, 2, Level::Raid6);
-    let two = [
-        (500, Incident::DriveFails(0)),
-        (1_000, Incident::DriveFails(3)),
-    ];
+    let two = [(500, Incident::DriveFails(0)), (1_000, Incident::DriveFails(3))];
     let texts = survived(&design, 60, &two);
     let rebuilt = texts.iter().filter(|text| text.contains("is rebuilt"));
     assert_eq!(rebuilt.count(), 2);
-    let three = [
-        two[0].clone(),
-        two[1].clone(),
-        (1_500, Incident::DriveFails(5)),
-    ];
+    let three = [two[0].clone(), two[1].clone(), (1_500, Incident::DriveFails(5))];
     let (_, lost) = run(&design, 20, &three).loss().unwrap();
     assert_eq!(lost, "group lost: third failure during rebuild");
 }
 
 #[test]
 fn a_spare_that_fails_is_followed_by_the_next() {
-    let incidents = [
-        (500, Incident::DriveFails(1)),
-        (1_500, Incident::DriveFails(4)),
-    ];
+    let incidents = [(500, Incident::DriveFails(1)), (1_500, Incident::DriveFails(4))];
     assert_eq!(
         survived(&small(4, 2, Level::Raid10), 40, &incidents),
         [
@@ -108,11 +86,7 @@ fn a_mirror_pair_is_lost_with_both_and_two_pairs_lose_one_each() {
     let design = small(6, 1, Level::Raid10);
     let first = (500, Incident::DriveFails(0));
     assert_eq!(
-        survived(
-            &design,
-            60,
-            &[first.clone(), (1_000, Incident::DriveFails(2))]
-        ),
+        survived(&design, 60, &[first.clone(), (1_000, Incident::DriveFails(2))]),
         [
             "drive 0 failed",
             "group: rebuilding drive 0 onto drive 6",
@@ -121,20 +95,13 @@ fn a_mirror_pair_is_lost_with_both_and_two_pairs_lose_one_each() {
             "group: drive 0 is rebuilt",
         ]
     );
-    let same = run(
-        &design,
-        60,
-        &[first.clone(), (1_000, Incident::DriveFails(1))],
-    );
+    let same = run(&design, 60, &[first.clone(), (1_000, Incident::DriveFails(1))]);
     assert!(same.failed() > 0);
     let (at, lost) = same.loss().unwrap();
     let words = "group lost: second failure during rebuild (33.333 % of its stripes)";
     assert_eq!(lost, words);
     let mut after = same.done.iter().filter(|done| done.at > at);
-    assert!(
-        after.any(|done| done.result.is_ok()),
-        "the other pairs go on"
-    );
+    assert!(after.any(|done| done.result.is_ok()), "the other pairs go on");
 }
 
 #[test]
@@ -226,29 +193,17 @@ fn a_rebuild_with_high_priority_ends_sooner_and_hurts_more() {
 #[test]
 fn a_media_scan_reads_every_drive_at_its_pace_and_passes_over_failed_ones() {
     let mut design = small(4, 0, Level::Raid10);
-    design.scan = Some(ScanDesign {
-        unit: ByteSize::kib(256),
-        pause: Span::millis(50),
-    });
+    design.scan = Some(ScanDesign { unit: ByteSize::kib(256), pause: Span::millis(50) });
     let mut array = Array::new(&design, Streams::new(1)).unwrap();
-    array
-        .schedule_incident(second(10), Incident::DriveFails(3))
-        .unwrap();
+    array.schedule_incident(second(10), Incident::DriveFails(3)).unwrap();
     array.advance(second(20));
     // 512 sectors take a turn or two: with pauses of 50 ms, 18 to 20 reads per second.
-    let reads: Vec<u64> = array
-        .drive_stats()
-        .iter()
-        .map(|drive| drive.reads)
-        .collect();
+    let reads: Vec<u64> = array.drive_stats().iter().map(|drive| drive.reads).collect();
     for count in &reads[..3] {
         assert!((360..400).contains(count), "{reads:?}");
     }
     assert!((180..200).contains(&reads[3]), "{reads:?}");
-    assert_eq!(
-        array.scanned(),
-        ByteSize::kib(256 * reads.iter().sum::<u64>())
-    );
+    assert_eq!(array.scanned(), ByteSize::kib(256 * reads.iter().sum::<u64>()));
 }
 
 #[test]

@@ -24,18 +24,11 @@ pub(crate) fn small(drives: u16, spares: u16, level: Level) -> ArrayDesign {
 /// Submits a request to the first LUN of `array`, now.
 pub(crate) fn ask(array: &mut Array, verb: Verb, extent: Extent, tag: u64) {
     let now = array.now();
-    array.submit(
-        now,
-        HostIo {
-            lun: 0,
-            verb,
-            extent,
-            tag,
-        },
-    );
+    array.submit(now, HostIo { lun: 0, verb, extent, tag });
 }
 
-/// Requests answered since the last call. Checks that the parts of each breakdown add up to the response time.
+/// Requests answered since the last call. Checks that the parts of each breakdown add up to the
+/// response time.
 pub(crate) fn answers(array: &mut Array) -> Vec<Finished> {
     let answers: Vec<Finished> = array.finished().collect();
     for one in &answers {
@@ -86,18 +79,12 @@ pub(crate) fn run(design: &ArrayDesign, seconds: u64, incidents: &[(u64, Inciden
     let streams = Streams::new(5);
     let mut array = Array::new(design, streams).unwrap();
     for (at, incident) in incidents {
-        array
-            .schedule_incident(Time(Span::millis(*at).0), incident.clone())
-            .unwrap();
+        array.schedule_incident(Time(Span::millis(*at).0), incident.clone()).unwrap();
     }
     let mut stream = streams.named("load");
     let sectors = array.lun_size(0).get().div_euclid(512);
     let mut ask_anywhere = |array: &mut Array, tag| {
-        let verb = if stream.percent(50) {
-            Verb::Read
-        } else {
-            Verb::Write
-        };
+        let verb = if stream.percent(50) { Verb::Read } else { Verb::Write };
         let start = stream.below(sectors.div_euclid(SECTORS)) * SECTORS;
         ask(array, verb, Extent::new(start, SECTORS), tag);
     };
@@ -115,10 +102,7 @@ pub(crate) fn run(design: &ArrayDesign, seconds: u64, incidents: &[(u64, Inciden
         }
     }
     let notes = array.notes().iter();
-    Run {
-        notes: notes.map(|note| (note.at, note.what.clone())).collect(),
-        done,
-    }
+    Run { notes: notes.map(|note| (note.at, note.what.clone())).collect(), done }
 }
 
 /// The same where nothing may be lost or refused: returns the event log without durations.

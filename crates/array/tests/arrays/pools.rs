@@ -1,4 +1,5 @@
-//! Disk pools: drives that fail, return and join while a pool works, and LUNs that grow into what joined.
+//! Disk pools: drives that fail, return and join while a pool works, and LUNs that grow into what
+//! joined.
 
 use brunt_array::{Array, ArrayDesign, Extent, Incident, Level, Verb};
 use brunt_units::{ByteSize, Span};
@@ -8,10 +9,7 @@ use super::hosts::{answers, ask, run, second, small, survived, without_times};
 
 /// A pool of small drives: 8 pieces of 16 MiB on each.
 pub(crate) fn pool(drives: u16) -> ArrayDesign {
-    let level = Level::Pool {
-        piece: ByteSize::mib(16),
-        preserved: None,
-    };
+    let level = Level::Pool { piece: ByteSize::mib(16), preserved: None };
     let mut design = small(drives, 0, level);
     design.groups[0].drive_size = Some(ByteSize::mib(128));
     design.groups[0].strip = ByteSize::kib(128);
@@ -20,10 +18,7 @@ pub(crate) fn pool(drives: u16) -> ArrayDesign {
 
 #[test]
 fn a_pool_rebuilds_onto_all_and_moves_back() {
-    let incidents = [
-        (500, Incident::DriveFails(3)),
-        (20_000, Incident::DriveReturns(3)),
-    ];
+    let incidents = [(500, Incident::DriveFails(3)), (20_000, Incident::DriveReturns(3))];
     assert_eq!(
         survived(&pool(12), 60, &incidents),
         [
@@ -58,11 +53,7 @@ fn a_pool_that_grows_moves_pieces_to_the_new_drive() {
     // Its eight slots are not enough for a chunk.
     assert_eq!(
         survived(&design, 60, &[(500, Incident::PoolGrows(0, 12))]),
-        [
-            "group: drive 12 has joined",
-            "group: copying to drive 12",
-            "group: copied to drive 12",
-        ]
+        ["group: drive 12 has joined", "group: copying to drive 12", "group: copied to drive 12",]
     );
 }
 
@@ -84,9 +75,7 @@ fn a_lun_grows_into_what_joined_and_no_further() {
         Incident::LunGrows(0, ByteSize::bytes(0)),
     ];
     for (number, incident) in (1..).zip(incidents) {
-        array
-            .schedule_incident(second(number * 100), incident)
-            .unwrap();
+        array.schedule_incident(second(number * 100), incident).unwrap();
     }
     array.advance(second(550));
     let end = before.get().div_euclid(512);

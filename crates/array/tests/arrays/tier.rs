@@ -1,4 +1,5 @@
-//! The solid-state tier checked against arithmetic: hits, warm-up, and behaviour after its drive fails.
+//! The solid-state tier checked against arithmetic: hits, warm-up, and behaviour after its drive
+//! fails.
 
 use brunt_array::drive::library;
 use brunt_array::{
@@ -37,8 +38,8 @@ fn one(array: &mut Array, verb: Verb, start: u64) -> u64 {
     }
 }
 
-/// Reads `places` distant places once each and returns the mean time in nanoseconds. To miss the disks' own caches, use more places
-/// than they have segments.
+/// Reads `places` distant places once each and returns the mean time in nanoseconds. To miss the
+/// disks' own caches, use more places than they have segments.
 fn round(array: &mut Array, places: u64) -> u64 {
     let all = (0..places).map(|place| one(array, Verb::Read, place * 50_000));
     let sum: u64 = all.sum();
@@ -112,15 +113,11 @@ fn a_tier_that_fails_costs_time_and_nothing_else_and_comes_back_cold() {
     for _ in 0..3 {
         round(&mut array, 120);
     }
-    array
-        .schedule_incident(array.now(), Incident::DriveFails(4))
-        .unwrap();
+    array.schedule_incident(array.now(), Incident::DriveFails(4)).unwrap();
     assert!(round(&mut array, 120) > 2_000_000);
     assert_eq!(array.tier_stats().unwrap().room, 0);
     assert!(array.notes().iter().all(|note| !note.what.is_loss()));
-    array
-        .schedule_incident(array.now(), Incident::DriveReturns(4))
-        .unwrap();
+    array.schedule_incident(array.now(), Incident::DriveReturns(4)).unwrap();
     round(&mut array, 120);
     assert!(round(&mut array, 120) < 200_000, "it is warm again");
 }
@@ -136,9 +133,7 @@ fn a_failure_under_reads_sends_them_to_the_disks() {
         let extent = Extent::new(place * 50_000, SECTORS);
         ask(&mut array, Verb::Read, extent, place);
     }
-    array
-        .schedule_incident(now + Span::micros(90), Incident::DriveFails(4))
-        .unwrap();
+    array.schedule_incident(now + Span::micros(90), Incident::DriveFails(4)).unwrap();
     array.advance(now + Span::seconds(1));
     let done = answers(&mut array);
     assert_eq!(done.len(), 40);

@@ -262,19 +262,17 @@ fn parity_widths(subject: &Subject<'_>) -> Measured {
     )
 }
 
-/// Groups under random load, and its share of writes: of each random load, or of the version's databases.
+/// Groups under random load, and its share of writes: of each random load, or of the version's
+/// databases.
 fn written_groups<'a>(subject: &Subject<'a>) -> Result<Vec<(&'a GroupDesign, f64)>, Gap> {
     if let What::Load(load) = subject.what {
         let simulation = &load.simulation;
-        let random = simulation
-            .streams
-            .iter()
-            .filter_map(|stream| match &stream.access {
-                Access::Random {
-                    luns, read_percent, ..
-                } => Some((luns, 100.0 - f64::from(*read_percent))),
-                _ => None,
-            });
+        let random = simulation.streams.iter().filter_map(|stream| match &stream.access {
+            Access::Random { luns, read_percent, .. } => {
+                Some((luns, 100.0 - f64::from(*read_percent)))
+            }
+            _ => None,
+        });
         let groups = random.flat_map(|(luns, share)| {
             let luns = luns.iter();
             let groups = luns.flat_map(|lun| groups_of(&simulation.design, *lun));
@@ -286,40 +284,29 @@ fn written_groups<'a>(subject: &Subject<'a>) -> Result<Vec<(&'a GroupDesign, f64
     let Some(modelled) = subject.modelled() else {
         return Ok(Vec::new());
     };
-    let reads = brunt_sizing::known(
-        test.profile.version,
-        test.test.copies.into(),
-        "read_percent",
-    );
-    let volumes = test
-        .databases()
-        .filter_map(|database| layout::volume_of(modelled, &database.path.value));
+    let reads = brunt_sizing::known(test.profile.version, test.test.copies.into(), "read_percent");
+    let volumes =
+        test.databases().filter_map(|database| layout::volume_of(modelled, &database.path.value));
     let groups = volumes.flat_map(|volume| {
         let lun = u32::try_from(volume.lun).expect("few LUNs");
         groups_of(&modelled.arrays[volume.array].design, lun)
     });
-    Ok(groups
-        .flat_map(|group| reads.map(|reads| (group, 100.0 - reads)))
-        .collect())
+    Ok(groups.flat_map(|group| reads.map(|reads| (group, 100.0 - reads))).collect())
 }
 
-/// The groups of drives below a LUN and its replica. In a storage pool every LUN lies on all of them.
+/// The groups of drives below a LUN and its replica. In a storage pool every LUN lies on all of
+/// them.
 fn groups_of(system: &SystemDesign, lun: u32) -> Vec<&GroupDesign> {
     match system {
         SystemDesign::One(array) => {
             let own = array.luns.get(lun as usize);
-            own.map(|lun| &array.groups[lun.group])
-                .into_iter()
-                .collect()
+            own.map(|lun| &array.groups[lun.group]).into_iter().collect()
         }
         SystemDesign::Pair(pair) => {
             let pairs = pair.groups.iter().flat_map(|group| &group.luns);
             let replicas = pairs.filter(|(own, _)| *own == lun);
             let replicas = replicas.flat_map(|(_, other)| groups_of(&pair.destination, *other));
-            groups_of(&pair.source, lun)
-                .into_iter()
-                .chain(replicas)
-                .collect()
+            groups_of(&pair.source, lun).into_iter().chain(replicas).collect()
         }
         SystemDesign::Paged(_) | SystemDesign::Sites(_) => {
             let arrays = system.arrays().into_iter();
@@ -349,15 +336,13 @@ fn parity_writes(subject: &Subject<'_>) -> Measured {
 fn pool_drives(subject: &Subject<'_>) -> Measured {
     let groups = subject.groups()?.into_iter();
     known(
-        groups
-            .filter(|(_, group)| matches!(group.level, Level::Pool { .. }))
-            .map(|(_, group)| {
-                Item::limited(
-                    &group.name,
-                    float(group.drives.len() as u64),
-                    float(POOL_DRIVES_MIN as u64),
-                )
-            }),
+        groups.filter(|(_, group)| matches!(group.level, Level::Pool { .. })).map(|(_, group)| {
+            Item::limited(
+                &group.name,
+                float(group.drives.len() as u64),
+                float(POOL_DRIVES_MIN as u64),
+            )
+        }),
         "no group is a pool",
     )
 }
@@ -395,48 +380,38 @@ fn spares(subject: &Subject<'_>) -> Measured {
 fn rebuild_priorities(subject: &Subject<'_>) -> Measured {
     let groups = subject.groups()?.into_iter();
     let is_slow = |array: &ArrayDesign, drives: &[u16]| {
-        let model = drives
-            .first()
-            .and_then(|drive| array.drives.get(usize::from(*drive)));
-        model
-            .and_then(|model| model.rpm())
-            .is_some_and(|rpm| rpm <= 7_200)
+        let model = drives.first().and_then(|drive| array.drives.get(usize::from(*drive)));
+        model.and_then(|model| model.rpm()).is_some_and(|rpm| rpm <= 7_200)
     };
     known(
-        groups
-            .filter(|(array, group)| is_slow(array, &group.drives))
-            .map(|(_, group)| {
-                let word = match group.repair.priority {
-                    Priority::Low => "low",
-                    Priority::Medium => "medium",
-                    Priority::High => "high",
-                    Priority::Highest => "highest",
-                };
-                Item::new(&group.name, word)
-            }),
+        groups.filter(|(array, group)| is_slow(array, &group.drives)).map(|(_, group)| {
+            let word = match group.repair.priority {
+                Priority::Low => "low",
+                Priority::Medium => "medium",
+                Priority::High => "high",
+                Priority::Highest => "highest",
+            };
+            Item::new(&group.name, word)
+        }),
         "no group is on drives of 7,200 rpm",
     )
 }
 
 fn controllers(subject: &Subject<'_>) -> Measured {
     let arrays = subject.arrays()?.into_iter();
-    Ok(arrays
-        .map(|(name, array)| Item::new(name, array.controller.count))
-        .collect())
+    Ok(arrays.map(|(name, array)| Item::new(name, array.controller.count)).collect())
 }
 
 fn balance(subject: &Subject<'_>) -> Measured {
     let arrays = subject.arrays()?.into_iter();
     known(
-        arrays
-            .filter(|(_, array)| array.controller.count > 1)
-            .map(|(name, array)| {
-                let mut owned = [0_u64; 2];
-                for (at, lun) in array.luns.iter().enumerate() {
-                    owned[lun.owner.unwrap_or(at).rem_euclid(2)] += 1;
-                }
-                Item::new(name, owned[0].abs_diff(owned[1]))
-            }),
+        arrays.filter(|(_, array)| array.controller.count > 1).map(|(name, array)| {
+            let mut owned = [0_u64; 2];
+            for (at, lun) in array.luns.iter().enumerate() {
+                owned[lun.owner.unwrap_or(at).rem_euclid(2)] += 1;
+            }
+            Item::new(name, owned[0].abs_diff(owned[1]))
+        }),
         "there is one controller",
     )
 }
@@ -457,18 +432,14 @@ fn caches<V: Into<super::Value>>(
 fn write_caches(subject: &Subject<'_>) -> Measured {
     let arrays = subject.arrays()?.into_iter();
     let size = |array: &ArrayDesign| array.cache.as_ref().map_or(0, |cache| cache.write.get());
-    Ok(arrays
-        .map(|(name, array)| Item::new(name, size(array)))
-        .collect())
+    Ok(arrays.map(|(name, array)| Item::new(name, size(array))).collect())
 }
 
 fn mirrors(subject: &Subject<'_>) -> Measured {
-    caches(subject, |array, cache| {
-        match (array.controller.count, cache.mirrored) {
-            (1, _) => "one controller",
-            (_, true) => "mirrored",
-            (_, false) => "not mirrored",
-        }
+    caches(subject, |array, cache| match (array.controller.count, cache.mirrored) {
+        (1, _) => "one controller",
+        (_, true) => "mirrored",
+        (_, false) => "not mirrored",
     })
 }
 
@@ -488,9 +459,7 @@ fn high_marks(subject: &Subject<'_>) -> Measured {
 }
 
 fn mark_distances(subject: &Subject<'_>) -> Measured {
-    caches(subject, |_, cache| {
-        cache.marks.high.saturating_sub(cache.marks.low)
-    })
+    caches(subject, |_, cache| cache.marks.high.saturating_sub(cache.marks.low))
 }
 
 fn prefetches(subject: &Subject<'_>) -> Measured {
@@ -513,12 +482,8 @@ fn servers_on_group(subject: &Subject<'_>) -> Measured {
                 let lun = array.luns.get(volume.lun);
                 volume.array == at && lun.is_some_and(|lun| lun.group == number)
             };
-            let mut servers: Vec<usize> = modelled
-                .volumes
-                .iter()
-                .filter(is_on)
-                .map(|volume| volume.server)
-                .collect();
+            let mut servers: Vec<usize> =
+                modelled.volumes.iter().filter(is_on).map(|volume| volume.server).collect();
             servers.sort_unstable();
             servers.dedup();
             if !servers.is_empty() {

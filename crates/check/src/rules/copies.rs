@@ -106,10 +106,7 @@ fn copies_left(subject: &Subject<'_>) -> Measured {
     let sizing = subject.sizing()?;
     match sizing.org.copies.value {
         1 => Err("there is one copy, and servers that take over reach its storage".into()),
-        _ => Ok(vec![Item::new(
-            "each database",
-            sizing.sheet.get("copies_left"),
-        )]),
+        _ => Ok(vec![Item::new("each database", sizing.sheet.get("copies_left"))]),
     }
 }
 
@@ -138,30 +135,22 @@ fn protection(subject: &Subject<'_>) -> Measured {
 fn servers_on_array(subject: &Subject<'_>) -> Measured {
     const ALONE: &str = "there is one copy";
     match subject.what {
-        What::Organisation(sizing) if sizing.org.copies.value > 1 => Ok(vec![Item::new(
-            "each array",
-            sizing.org.storage.servers.value,
-        )]),
+        What::Organisation(sizing) if sizing.org.copies.value > 1 => {
+            Ok(vec![Item::new("each array", sizing.org.storage.servers.value)])
+        }
         What::Organisation(_) => Err(ALONE.into()),
         What::Modelled(modelled) if modelled.scenario.test.copies > 1 => {
             let on = |array: usize| {
-                let volumes = modelled
-                    .volumes
-                    .iter()
-                    .filter(|volume| volume.array == array);
+                let volumes = modelled.volumes.iter().filter(|volume| volume.array == array);
                 let mut servers: Vec<usize> = volumes.map(|volume| volume.server).collect();
                 servers.sort_unstable();
                 servers.dedup();
                 servers.len()
             };
             let arrays = modelled.arrays.iter().enumerate();
-            Ok(arrays
-                .map(|(at, array)| Item::new(&array.name, on(at)))
-                .collect())
+            Ok(arrays.map(|(at, array)| Item::new(&array.name, on(at))).collect())
         }
-        What::Test(_) => Err(Gap::unknown(
-            "the storage of other servers is not seen from here",
-        )),
+        What::Test(_) => Err(Gap::unknown("the storage of other servers is not seen from here")),
         _ => {
             subject.test()?;
             Err(ALONE.into())
@@ -172,20 +161,13 @@ fn servers_on_array(subject: &Subject<'_>) -> Measured {
 /// What two arrays have to have in common.
 fn differs(one: &ArrayDesign, other: &ArrayDesign) -> Option<&'static str> {
     let drives = |array: &ArrayDesign| {
-        let mut titles: Vec<String> = array
-            .drives
-            .iter()
-            .map(|drive| drive.title().to_owned())
-            .collect();
+        let mut titles: Vec<String> =
+            array.drives.iter().map(|drive| drive.title().to_owned()).collect();
         titles.sort_unstable();
         titles
     };
     let groups = |array: &ArrayDesign| -> Vec<_> {
-        array
-            .groups
-            .iter()
-            .map(|group| (group.level, group.drives.len()))
-            .collect()
+        array.groups.iter().map(|group| (group.level, group.drives.len())).collect()
     };
     let cache = |array: &ArrayDesign| array.cache.map(|cache| (cache.write, cache.read));
     match () {
@@ -224,10 +206,7 @@ fn standby(subject: &Subject<'_>) -> Measured {
         let (source, destination) = (pair.source.arrays(), pair.destination.arrays());
         let word = match source.len() == destination.len() {
             false => Some("other arrays"),
-            true => source
-                .iter()
-                .zip(&destination)
-                .find_map(|(one, other)| differs(one, other)),
+            true => source.iter().zip(&destination).find_map(|(one, other)| differs(one, other)),
         };
         Item::new(name, word.unwrap_or("like its source"))
     });
@@ -236,27 +215,19 @@ fn standby(subject: &Subject<'_>) -> Measured {
 
 fn link_paths(subject: &Subject<'_>) -> Measured {
     let pairs = subject.pairs()?.into_iter();
-    Ok(pairs
-        .map(|(name, pair)| Item::new(name, pair.link.paths))
-        .collect())
+    Ok(pairs.map(|(name, pair)| Item::new(name, pair.link.paths)).collect())
 }
 
-/// Bytes that the servers of a modelled test ask for in a second, read and written. What a page changes by is in the log before it, so
-/// logs are counted as large as the pages that are written: an upper bound.
+/// Bytes that the servers of a modelled test ask for in a second, read and written. What a page
+/// changes by is in the log before it, so logs are counted as large as the pages that are written:
+/// an upper bound.
 pub(super) fn load(subject: &Subject<'_>) -> Result<(f64, f64), Gap> {
     let test = subject.test()?;
-    let modelled = subject
-        .modelled()
-        .ok_or("only of modelled storage is it known what lies between")?;
-    let target = test
-        .plan()
-        .target
-        .ok_or_else(|| Gap::unknown("without a target the load is not known"))?;
-    let reads = brunt_sizing::known(
-        test.profile.version,
-        test.test.copies.into(),
-        "read_percent",
-    );
+    let modelled =
+        subject.modelled().ok_or("only of modelled storage is it known what lies between")?;
+    let target =
+        test.plan().target.ok_or_else(|| Gap::unknown("without a target the load is not known"))?;
+    let reads = brunt_sizing::known(test.profile.version, test.test.copies.into(), "read_percent");
     let reads = reads.unwrap_or(0.0) / 100.0;
     let bytes = target.offered()
         * float(modelled.servers.len() as u64)

@@ -108,17 +108,11 @@ fn starts(subject: &Subject<'_>) -> Measured {
 }
 
 fn schedulers(subject: &Subject<'_>) -> Measured {
-    subject.leaves(
-        |leaf| leaf.device.scheduler.as_deref(),
-        "no device has a scheduler",
-    )
+    subject.leaves(|leaf| leaf.device.scheduler.as_deref(), "no device has a scheduler")
 }
 
 fn queue_depths(subject: &Subject<'_>) -> Measured {
-    subject.leaves(
-        |leaf| leaf.settings.queue_depth,
-        "no device tells how deep its queue is",
-    )
+    subject.leaves(|leaf| leaf.settings.queue_depth, "no device tells how deep its queue is")
 }
 
 fn volatile_caches(subject: &Subject<'_>) -> Measured {
@@ -149,22 +143,15 @@ fn raids(
             items.push(Item::new(&raid.name, of(raid).unwrap_or(nothing)));
         }
     }
-    known(
-        items.into_iter(),
-        "no RAID of software is below these volumes",
-    )
+    known(items.into_iter(), "no RAID of software is below these volumes")
 }
 
 fn loops(subject: &Subject<'_>) -> Measured {
     let devices = subject.devices()?.into_iter();
     let word = |made: &Made| match made {
-        Made::Loop {
-            direct: Some(true), ..
-        } => "a file, past the page cache",
+        Made::Loop { direct: Some(true), .. } => "a file, past the page cache",
         Made::Loop { .. } => "a file, through the page cache",
         _ => "a device",
     };
-    Ok(devices
-        .map(|device| Item::new(&device.device.name, word(&device.device.made)))
-        .collect())
+    Ok(devices.map(|device| Item::new(&device.device.name, word(&device.device.made))).collect())
 }

@@ -78,12 +78,7 @@ pub(super) const RULES: &[Rule] = &[
         versions: ALL,
         severity: Severity::Advice,
         measure: |subject| {
-            options(
-                subject,
-                &["relatime", "noatime"],
-                "seldom or never",
-                "with each read",
-            )
+            options(subject, &["relatime", "noatime"], "seldom or never", "with each read")
         },
         wanted: Wanted::OneOf(&["seldom or never"]),
         reason: "Otherwise reading a file writes to its volume.",
@@ -120,10 +115,7 @@ fn options(subject: &Subject<'_>, wanted: &[&str], yes: &str, no: &str) -> Measu
     let volumes = subject.volumes()?.iter();
     known(
         volumes.filter_map(|volume| {
-            Some(Item::new(
-                &volume.mount,
-                if has(volume)? { yes } else { no },
-            ))
+            Some(Item::new(&volume.mount, if has(volume)? { yes } else { no }))
         }),
         "the kernel does not tell the mount options",
     )

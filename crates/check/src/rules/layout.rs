@@ -144,10 +144,7 @@ pub(super) fn volume_of<'m>(modelled: &'m ModelledScenario, path: &Path) -> Opti
 fn group_of(modelled: &ModelledScenario, volume: &VolumePlan) -> (usize, usize) {
     let group = match &modelled.arrays[volume.array].design {
         SystemDesign::Paged(_) => 0,
-        design => design.arrays()[0]
-            .luns
-            .get(volume.lun)
-            .map_or(0, |lun| lun.group),
+        design => design.arrays()[0].luns.get(volume.lun).map_or(0, |lun| lun.group),
     };
     (volume.array, group)
 }
@@ -156,10 +153,7 @@ fn log_places(subject: &Subject<'_>) -> Measured {
     if let What::Organisation(sizing) = subject.what {
         let block = sizing.block.as_ref().ok_or("[storage] names no drives")?;
         let is_beside = block.logs == brunt_scenario::LogPlace::Beside;
-        return Ok(vec![Item::new(
-            "all databases",
-            beside(is_beside, sizing.org.copies.value),
-        )]);
+        return Ok(vec![Item::new("all databases", beside(is_beside, sizing.org.copies.value))]);
     }
     let test = subject.test()?;
     let copies = u64::from(test.test.copies);
@@ -174,10 +168,7 @@ fn log_places(subject: &Subject<'_>) -> Measured {
                     volume_of(modelled, path).map(|volume| group_of(modelled, volume))
                 };
                 let log = place(&instance.log.value);
-                instance
-                    .databases
-                    .iter()
-                    .any(|database| place(&database.path.value) == log)
+                instance.databases.iter().any(|database| place(&database.path.value) == log)
             }
             None => subject.volumes()?.iter().any(|volume| {
                 volume.logs.contains(&at) && volume.databases.iter().any(|at| own.contains(at))
@@ -201,10 +192,7 @@ fn shared_devices(subject: &Subject<'_>) -> Measured {
     subject.leaves(
         |leaf| {
             let is_on = |volume: &&brunt_host::configuration::Volume| {
-                volume
-                    .devices
-                    .iter()
-                    .any(|device| device.device.name == leaf.device.name)
+                volume.devices.iter().any(|device| device.device.name == leaf.device.name)
             };
             Some(volumes.iter().filter(is_on).count())
         },
@@ -216,15 +204,11 @@ fn shared_devices(subject: &Subject<'_>) -> Measured {
 fn sizes(subject: &Subject<'_>) -> Result<(Vec<(String, f64)>, u64), Gap> {
     if let What::Organisation(sizing) = subject.what {
         let size = sizing.sheet.get("database_bytes");
-        return Ok((
-            vec![("each database".to_owned(), size)],
-            sizing.org.copies.value,
-        ));
+        return Ok((vec![("each database".to_owned(), size)], sizing.org.copies.value));
     }
     let test = subject.test()?;
-    let sizes = test
-        .databases()
-        .map(|database| (database.name.clone(), float(database.size.value.get())));
+    let sizes =
+        test.databases().map(|database| (database.name.clone(), float(database.size.value.get())));
     Ok((sizes.collect(), test.test.copies.into()))
 }
 
@@ -236,26 +220,19 @@ fn database_sizes(subject: &Subject<'_>) -> Measured {
         _ => brunt_sizing::known(version, copies, "database_bytes_max"),
     };
     let limit = limit.ok_or_else(|| Gap::unknown("no limit is known"))?;
-    Ok(sizes
-        .into_iter()
-        .map(|(name, size)| Item::limited(name, size, limit))
-        .collect())
+    Ok(sizes.into_iter().map(|(name, size)| Item::limited(name, size, limit)).collect())
 }
 
 fn supported_sizes(subject: &Subject<'_>) -> Measured {
     let (sizes, _) = sizes(subject)?;
-    Ok(sizes
-        .into_iter()
-        .map(|(name, size)| Item::new(name, size))
-        .collect())
+    Ok(sizes.into_iter().map(|(name, size)| Item::new(name, size)).collect())
 }
 
 fn databases_on_server(subject: &Subject<'_>) -> Measured {
     let (count, copies) = match subject.what {
-        What::Organisation(sizing) => (
-            sizing.sheet.get("copies_per_server"),
-            sizing.org.copies.value,
-        ),
+        What::Organisation(sizing) => {
+            (sizing.sheet.get("copies_per_server"), sizing.org.copies.value)
+        }
         _ => {
             let test = subject.test()?;
             let count = u32::try_from(test.databases().count()).unwrap_or(u32::MAX);
@@ -276,10 +253,7 @@ fn databases_on_server(subject: &Subject<'_>) -> Measured {
 
 fn headroom(subject: &Subject<'_>) -> Measured {
     if let What::Organisation(sizing) = subject.what {
-        return Ok(vec![Item::new(
-            "the size",
-            sizing.sheet.get("headroom_percent"),
-        )]);
+        return Ok(vec![Item::new("the size", sizing.sheet.get("headroom_percent"))]);
     }
     let test = subject.test()?;
     match test.test.target_io_per_s {
@@ -290,16 +264,10 @@ fn headroom(subject: &Subject<'_>) -> Measured {
 
 fn free_space(subject: &Subject<'_>) -> Measured {
     if let What::Organisation(sizing) = subject.what {
-        return Ok(vec![Item::new(
-            "each volume",
-            sizing.sheet.get("free_percent"),
-        )]);
+        return Ok(vec![Item::new("each volume", sizing.sheet.get("free_percent"))]);
     }
     let Some(modelled) = subject.modelled() else {
-        let volumes = subject
-            .volumes()?
-            .iter()
-            .filter(|volume| !volume.databases.is_empty());
+        let volumes = subject.volumes()?.iter().filter(|volume| !volume.databases.is_empty());
         return known(
             volumes.filter_map(|volume| {
                 let share = share(volume.free?.get(), volume.bytes?.get())?;
@@ -329,20 +297,11 @@ fn share(part: u64, all: u64) -> Option<f64> {
 
 fn restore_time(subject: &Subject<'_>) -> Measured {
     let sheet = &subject.sizing()?.sheet;
-    let limit = sheet
-        .find("restore_within_s")
-        .ok_or("no `restore_within` in [org]")?;
-    Ok(vec![Item::limited(
-        "each database",
-        sheet.get("restore_s"),
-        limit,
-    )])
+    let limit = sheet.find("restore_within_s").ok_or("no `restore_within` in [org]")?;
+    Ok(vec![Item::limited("each database", sheet.get("restore_s"), limit)])
 }
 
 fn log_buffers(subject: &Subject<'_>) -> Measured {
     let test = subject.test()?;
-    Ok(vec![Item::new(
-        "each instance",
-        test.profile.engine.log_buffer.get(),
-    )])
+    Ok(vec![Item::new("each instance", test.profile.engine.log_buffer.get())])
 }

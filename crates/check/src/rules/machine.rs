@@ -138,20 +138,14 @@ fn swap_place(subject: &Subject<'_>) -> Measured {
     if machine.tuning.swaps.is_empty() {
         return Ok(vec![Item::new("the machine", "no swap")]);
     }
-    let leaves = subject
-        .devices()?
-        .into_iter()
-        .filter(|device| device.is_leaf);
+    let leaves = subject.devices()?.into_iter().filter(|device| device.is_leaf);
     let tested: Vec<&str> = leaves.map(|device| device.device.name.as_str()).collect();
     let word = |name: &String| match tested.contains(&name.as_str()) {
         true => "on a tested device",
         false => "elsewhere",
     };
-    let items: Vec<Item> = machine
-        .swap_devices
-        .iter()
-        .map(|name| Item::new(name, word(name)))
-        .collect();
+    let items: Vec<Item> =
+        machine.swap_devices.iter().map(|name| Item::new(name, word(name))).collect();
     match items.is_empty() {
         true => Err(Gap::unknown("the devices of the swap are not known")),
         false => Ok(items),
@@ -165,9 +159,7 @@ fn swappiness(subject: &Subject<'_>) -> Measured {
     }
     Ok(vec![Item::new(
         "the kernel",
-        tuning
-            .swappiness
-            .ok_or_else(|| Gap::unknown("the kernel does not tell it"))?,
+        tuning.swappiness.ok_or_else(|| Gap::unknown("the kernel does not tell it"))?,
     )])
 }
 
@@ -200,19 +192,13 @@ fn processors(subject: &Subject<'_>) -> Measured {
 
 fn processor_limit(subject: &Subject<'_>) -> Measured {
     let limit = subject.machine()?.limits.processors;
-    Ok(vec![Item::new(
-        "the control group",
-        limit.ok_or("it has no limit")?,
-    )])
+    Ok(vec![Item::new("the control group", limit.ok_or("it has no limit")?)])
 }
 
 fn memory_limit(subject: &Subject<'_>) -> Measured {
     let machine = subject.machine()?;
     let needed = float(memory_needed(&subject.test()?.plan()).get());
-    let limits = [
-        ("the machine", machine.memory),
-        ("the control group", machine.limits.memory),
-    ];
+    let limits = [("the machine", machine.memory), ("the control group", machine.limits.memory)];
     let limits = limits.into_iter();
     known(
         limits.filter_map(|(what, limit)| Some(Item::limited(what, float(limit?.get()), needed))),
@@ -222,9 +208,7 @@ fn memory_limit(subject: &Subject<'_>) -> Measured {
 
 fn io_limit(subject: &Subject<'_>) -> Measured {
     let limits = &subject.machine()?.io_limits;
-    let items = limits
-        .iter()
-        .map(|limit| Item::new(&limit.device, limit.limit.as_str()));
+    let items = limits.iter().map(|limit| Item::new(&limit.device, limit.limit.as_str()));
     let items: Vec<Item> = items.collect();
     Ok(match items.is_empty() {
         true => vec![Item::new("the control group", "no limit")],

@@ -79,18 +79,11 @@ pub struct Item {
 
 impl Item {
     pub(crate) fn new(what: impl Into<String>, value: impl Into<Value>) -> Self {
-        Self {
-            what: what.into(),
-            value: value.into(),
-            limit: None,
-        }
+        Self { what: what.into(), value: value.into(), limit: None }
     }
 
     pub(crate) fn limited(what: impl Into<String>, value: f64, limit: f64) -> Self {
-        Self {
-            limit: Some(limit),
-            ..Self::new(what, value)
-        }
+        Self { limit: Some(limit), ..Self::new(what, value) }
     }
 }
 
@@ -116,10 +109,7 @@ impl From<u64> for Value {
 }
 
 /// A count or a size for arithmetic.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts and sizes here are far below 2^53"
-)]
+#[expect(clippy::cast_precision_loss, reason = "counts and sizes here are far below 2^53")]
 pub(crate) fn float(number: u64) -> f64 {
     number as f64
 }

@@ -159,14 +159,9 @@ fn port_load(subject: &Subject<'_>) -> Measured {
     let arrays = subject.arrays()?;
     let (read, written) = load(subject)?;
     let [(name, array)] = arrays.as_slice() else {
-        return Err(Gap::unknown(
-            "several arrays share the load, and how is not known",
-        ));
+        return Err(Gap::unknown("several arrays share the load, and how is not known"));
     };
-    let (rate, ports) = (
-        array.front.port_bytes_per_s,
-        array.front.ports * array.controller.count,
-    );
+    let (rate, ports) = (array.front.port_bytes_per_s, array.front.ports * array.controller.count);
     if rate == 0 {
         return Err(Gap::unknown(
             "ports have no limit of rate: give a `transport` in [array.front]",
@@ -180,8 +175,9 @@ fn port_load(subject: &Subject<'_>) -> Measured {
     Ok(vec![Item::new(*name, share)])
 }
 
-/// Paths of what multipath made, or of a LUN that it has not: the lowest devices of its volume. Several LUNs of SCSI below one volume
-/// are not told apart, and have as many each as all of them divided by their number. A namespace of NVMe has the paths of its subsystem.
+/// Paths of what multipath made, or of a LUN that it has not: the lowest devices of its volume.
+/// Several LUNs of SCSI below one volume are not told apart, and have as many each as all of them
+/// divided by their number. A namespace of NVMe has the paths of its subsystem.
 fn paths(subject: &Subject<'_>) -> Measured {
     let mut items = Vec::new();
     for volume in subject.volumes()? {
@@ -226,10 +222,7 @@ fn path_states(subject: &Subject<'_>) -> Measured {
     known(
         devices.filter_map(|device| {
             device.settings.transport?;
-            Some(Item::new(
-                &device.device.name,
-                device.settings.state.as_deref()?,
-            ))
+            Some(Item::new(&device.device.name, device.settings.state.as_deref()?))
         }),
         NO_FABRIC,
     )
@@ -259,9 +252,7 @@ fn no_iscsi(subject: &Subject<'_>) -> Result<(), Gap> {
     let Ok(devices) = subject.devices() else {
         return Ok(());
     };
-    let is_iscsi = devices
-        .iter()
-        .any(|device| device.settings.transport == Some(Transport::Iscsi));
+    let is_iscsi = devices.iter().any(|device| device.settings.transport == Some(Transport::Iscsi));
     match is_iscsi || subject.site().has_own_network.is_some() {
         true => Ok(()),
         false => Err("no device is reached through iSCSI".into()),
@@ -271,35 +262,23 @@ fn no_iscsi(subject: &Subject<'_>) -> Result<(), Gap> {
 fn iscsi_network(subject: &Subject<'_>) -> Measured {
     no_iscsi(subject)?;
     let own = Subject::said(subject.site().has_own_network)?;
-    Ok(vec![Item::new(
-        "the site",
-        if own { "own" } else { "shared" },
-    )])
+    Ok(vec![Item::new("the site", if own { "own" } else { "shared" })])
 }
 
 fn iscsi_blocking(subject: &Subject<'_>) -> Measured {
     no_iscsi(subject)?;
     let free = Subject::said(subject.site().is_non_blocking)?;
-    Ok(vec![Item::new(
-        "the site",
-        if free { "not blocking" } else { "blocking" },
-    )])
+    Ok(vec![Item::new("the site", if free { "not blocking" } else { "blocking" })])
 }
 
 fn iscsi_ack(subject: &Subject<'_>) -> Measured {
     no_iscsi(subject)?;
     let delayed = Subject::said(subject.site().has_delayed_ack)?;
-    Ok(vec![Item::new(
-        "the site",
-        if delayed { "on" } else { "off" },
-    )])
+    Ok(vec![Item::new("the site", if delayed { "on" } else { "off" })])
 }
 
 fn neighbours(subject: &Subject<'_>) -> Measured {
     subject.test()?;
     let others = Subject::said(subject.site().has_neighbours)?;
-    Ok(vec![Item::new(
-        "the site",
-        if others { "others" } else { "none" },
-    )])
+    Ok(vec![Item::new("the site", if others { "others" } else { "none" })])
 }

@@ -215,17 +215,14 @@ fn judged(id: &str, what: What<'_>) -> Outcome {
 
 pub(super) fn modelled(id: &str, text: &str, changes: &[(&str, &str)]) -> Outcome {
     let text = changed(text, changes);
-    let scenario = document(&text)
-        .modelled_test(&[])
-        .unwrap_or_else(|refusal| panic!("{id}: {refusal}"));
+    let scenario =
+        document(&text).modelled_test(&[]).unwrap_or_else(|refusal| panic!("{id}: {refusal}"));
     judged(id, What::Modelled(&scenario))
 }
 
 pub(super) fn organisation(id: &str, changes: &[(&str, &str)]) -> Outcome {
     let text = changed(ORG, changes);
-    let org = document(&text)
-        .organisation(&[], &brunt_sizing::keys())
-        .unwrap();
+    let org = document(&text).organisation(&[], &brunt_sizing::keys()).unwrap();
     let sizing = brunt_sizing::size(&org);
     judged(id, What::Organisation(&sizing))
 }
@@ -251,16 +248,10 @@ pub(super) fn machine() -> Configuration {
     let lun = Device {
         device: BlockDevice {
             name: "dm-0".to_owned(),
-            made: Made::Mapped {
-                name: "lun".to_owned(),
-                by: Some("mpath".to_owned()),
-            },
+            made: Made::Mapped { name: "lun".to_owned(), by: Some("mpath".to_owned()) },
             ..BlockDevice::default()
         },
-        settings: DiskSettings {
-            start: Some(1 << 20),
-            ..DiskSettings::default()
-        },
+        settings: DiskSettings { start: Some(1 << 20), ..DiskSettings::default() },
         is_leaf: false,
     };
     let volume = |mount: &str| Volume {
@@ -278,10 +269,7 @@ pub(super) fn machine() -> Configuration {
     };
     let log = Volume {
         logs: vec![0],
-        redundancy: vec![Redundancy {
-            name: "md0".to_owned(),
-            ..Redundancy::default()
-        }],
+        redundancy: vec![Redundancy { name: "md0".to_owned(), ..Redundancy::default() }],
         devices: vec![Device {
             device: BlockDevice {
                 name: "nvme0n1".to_owned(),
@@ -303,10 +291,7 @@ pub(super) fn machine() -> Configuration {
     machine.tuning.clock_source = Some("tsc".to_owned());
     machine.tuning.huge_pages = Some("madvise".to_owned());
     machine.tuning.swappiness = Some(1);
-    machine.tuning.swaps = vec![Swap {
-        path: "/dev/sdz1".to_owned(),
-        bytes: ByteSize::gib(4),
-    }];
+    machine.tuning.swaps = vec![Swap { path: "/dev/sdz1".to_owned(), bytes: ByteSize::gib(4) }];
     machine.tuning.numa_nodes = Some(2);
     machine.tuning.zone_reclaim = Some(false);
     machine.limits.processors = Some(4.0);
@@ -322,10 +307,7 @@ pub(super) fn real(
     let scenario = document(&changed(REAL, changes)).test(&[]).unwrap();
     let mut machine = machine();
     edit(&mut machine);
-    let subject = Subject {
-        what: What::Test(&scenario),
-        host: Some(&machine),
-    };
+    let subject = Subject { what: What::Test(&scenario), host: Some(&machine) };
     find(id).unwrap().judge(&subject)
 }
 

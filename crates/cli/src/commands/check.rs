@@ -1,4 +1,5 @@
-//! `brunt check`: best-practice rules on a scenario and, for real storage, on this machine. Nothing is left behind.
+//! `brunt check`: best-practice rules on a scenario and, for real storage, on this machine. Nothing
+//! is left behind.
 
 use std::io;
 use std::path::PathBuf;
@@ -109,10 +110,7 @@ fn judged<T>(
             test.fit_capacity()?;
             check_places(&test)?;
             let machine = configuration(&test);
-            judge(&Checked {
-                what: What::Test(&test),
-                host: Some(&machine),
-            })
+            judge(&Checked { what: What::Test(&test), host: Some(&machine) })
         }
         Subject::ModelledTest => {
             let checked = document.check_modelled_test(overrides);
@@ -141,11 +139,8 @@ fn told(judgements: &[brunt_check::Judgement], output: &Output) -> String {
         true => ("FINDINGS", Tone::Doubt),
         false => ("GOOD", Tone::Good),
     };
-    let mut text = format!(
-        "{}{}",
-        output.paint(tone, &format!("{word:14}")),
-        words::summary(judgements)
-    );
+    let mut text =
+        format!("{}{}", output.paint(tone, &format!("{word:14}")), words::summary(judgements));
     for finding in words::findings(judgements) {
         text += &format!("\n\n{finding}");
     }

@@ -7,8 +7,9 @@
 //!                                                  error, nothing removed
 //! ```
 //!
-//! The same rules as of `brunt run --new` say what belongs to brunt. Run folders are results, and stay. After the answer every file is
-//! looked at again: what somebody put in a file's place meanwhile is not what was listed, and nothing is removed then.
+//! The same rules as of `brunt run --new` say what belongs to brunt. Run folders are results, and
+//! stay. After the answer every file is looked at again: what somebody put in a file's place
+//! meanwhile is not what was listed, and nothing is removed then.
 
 use std::env;
 use std::fs;
@@ -89,19 +90,12 @@ pub enum CleanError {
 /// # Errors
 /// [`CleanError`] when something is in the way.
 pub fn run(args: &CleanArgs, output: &Output) -> Result<Exit, CleanError> {
-    let named = TestArgs {
-        scenario: args.scenario.clone(),
-        set: args.set.clone(),
-        ..TestArgs::default()
-    };
+    let named =
+        TestArgs { scenario: args.scenario.clone(), set: args.set.clone(), ..TestArgs::default() };
     let scenario = named.scenario(&env::current_dir()?)?;
     check_places(&scenario)?;
     let never_run = |scratch: &Path| !scratch.exists();
-    if scenario
-        .scratch
-        .as_ref()
-        .is_some_and(|s| never_run(&s.value))
-    {
+    if scenario.scratch.as_ref().is_some_and(|s| never_run(&s.value)) {
         output.talk("nothing to remove");
         return Ok(Exit::Passed);
     }
@@ -120,9 +114,7 @@ fn remove(args: &CleanArgs, scenario: &Scenario, output: &Output) -> Result<Exit
     let plan = plan::plan(scenario, Consent::default(), std::time::UNIX_EPOCH);
     let mut look = || {
         let (world, plan) = (real.world.clone(), plan.clone());
-        let found = real
-            .executor
-            .block_on(async move { places::leftovers(&world, &plan).await });
+        let found = real.executor.block_on(async move { places::leftovers(&world, &plan).await });
         found.map(|found| found.into_iter().map(Listed::at).collect::<Vec<_>>())
     };
     let listed = look()?;
@@ -139,13 +131,13 @@ fn remove(args: &CleanArgs, scenario: &Scenario, output: &Output) -> Result<Exit
         return Err(CleanError::Changed(path));
     }
     let world = real.world.clone();
-    real.executor
-        .block_on(async move { places::remove_all(&world, &found).await })?;
+    real.executor.block_on(async move { places::remove_all(&world, &found).await })?;
     output.talk("removed");
     Ok(Exit::Passed)
 }
 
-/// A file that is to be removed, and which one it is: device, inode and last change of what has its name.
+/// A file that is to be removed, and which one it is: device, inode and last change of what has its
+/// name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Listed {
     path: PathBuf,
@@ -186,20 +178,12 @@ fn in_words(files: &[PathBuf]) -> String {
             false => together,
         };
         for file in named {
-            lines.push(format!(
-                "{}   {}",
-                file.display(),
-                room(std::slice::from_ref(file))
-            ));
+            lines.push(format!("{}   {}", file.display(), room(std::slice::from_ref(file))));
         }
         let rest = &together[named.len()..];
         if let Some(folder) = rest.first().and_then(|file| file.parent()) {
             let number = rest.len();
-            lines.push(format!(
-                "{}/   {number} more   {}",
-                folder.display(),
-                room(rest)
-            ));
+            lines.push(format!("{}/   {number} more   {}", folder.display(), room(rest)));
         }
     }
     let number = files.len();
@@ -208,9 +192,7 @@ fn in_words(files: &[PathBuf]) -> String {
 }
 
 fn room(files: &[PathBuf]) -> ByteSize {
-    let sizes = files
-        .iter()
-        .filter_map(|file| fs::symlink_metadata(file).ok());
+    let sizes = files.iter().filter_map(|file| fs::symlink_metadata(file).ok());
     ByteSize::bytes(sizes.map(|status| status.len()).sum())
 }
 

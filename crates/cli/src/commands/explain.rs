@@ -1,5 +1,5 @@
-//! `brunt explain`: what a rule measures, why its limit is what it is, what usually breaks it, and what to try. Rules of a verdict and
-//! of best practice alike.
+//! `brunt explain`: what a rule measures, why its limit is what it is, what usually breaks it, and
+//! what to try. Rules of a verdict and of best practice alike.
 
 use std::convert::Infallible;
 
@@ -51,14 +51,10 @@ fn parser() -> impl TypedValueParser<Value = Explained> {
     let values: Vec<PossibleValue> = verdict.into_iter().chain(practice).collect();
     PossibleValuesParser::new(values).map(|word| {
         let is_it = |id: &str, title: &str| [id, title].contains(&word.as_str());
-        let verdict = RuleId::ALL
-            .into_iter()
-            .find(|rule| is_it(rule.name().id, rule.name().title));
+        let verdict = RuleId::ALL.into_iter().find(|rule| is_it(rule.name().id, rule.name().title));
         let practice = || rules::all().find(|rule| is_it(rule.id, rule.title));
         let found = verdict.map(Explained::OfVerdict);
-        found
-            .or_else(|| practice().map(Explained::OfPractice))
-            .expect("one of the possible values")
+        found.or_else(|| practice().map(Explained::OfPractice)).expect("one of the possible values")
     })
 }
 
@@ -70,10 +66,8 @@ pub fn run(args: &ExplainArgs, output: &Output) -> Result<Exit, Infallible> {
     match args.rule {
         Some(Explained::OfVerdict(rule)) => output.show(&text(rule)),
         Some(Explained::OfPractice(rule)) => output.show(&words::explanation(rule)),
-        None => output.show(&format!(
-            "{}\n\nbrunt check --list shows the rules of best practice",
-            list()
-        )),
+        None => output
+            .show(&format!("{}\n\nbrunt check --list shows the rules of best practice", list())),
     }
     Ok(Exit::Passed)
 }
@@ -82,10 +76,7 @@ pub fn run(args: &ExplainArgs, output: &Output) -> Result<Exit, Infallible> {
 fn text(rule: RuleId) -> String {
     let name = rule.name();
     let joined = rule.explanation().replace("\n  ", " ");
-    let plain = joined
-        .replace("* **", "\n")
-        .replace(":**", ":")
-        .replace('`', "");
+    let plain = joined.replace("* **", "\n").replace(":**", ":").replace('`', "");
     format!("{} ({})\n{}", name.title, name.id, plain)
 }
 

@@ -116,26 +116,15 @@ pub(super) fn map(mappings: &[String]) -> Result<PathMap, CommandError> {
 
 /// The settings in the configuration at `path`.
 pub(super) fn read(path: &Path, map: &PathMap) -> Result<Settings, CommandError> {
-    let refused = |source| CommandError::File {
-        path: path.to_owned(),
-        source,
-    };
+    let refused = |source| CommandError::File { path: path.to_owned(), source };
     let mut bytes = Vec::new();
-    let file = fs::OpenOptions::new()
-        .read(true)
-        .open(path)
-        .map_err(refused)?;
-    file.take(BYTES_MAX + 1)
-        .read_to_end(&mut bytes)
-        .map_err(refused)?;
+    let file = fs::OpenOptions::new().read(true).open(path).map_err(refused)?;
+    file.take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(refused)?;
     if bytes.len() as u64 > BYTES_MAX {
         return Err(CommandError::TooLarge(path.to_owned()));
     }
     let text = decoded(&bytes).ok_or_else(|| CommandError::Encoding(path.to_owned()))?;
-    import(&text, map).map_err(|source| CommandError::Import {
-        path: path.to_owned(),
-        source,
-    })
+    import(&text, map).map_err(|source| CommandError::Import { path: path.to_owned(), source })
 }
 
 /// Writes a file that is not there yet.
@@ -145,10 +134,7 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), CommandError> {
     let written = made.and_then(|mut file| io::Write::write_all(&mut file, text.as_bytes()));
     written.map_err(|source| match source.kind() {
         io::ErrorKind::AlreadyExists => CommandError::Exists(path.to_owned()),
-        _ => CommandError::File {
-            path: path.to_owned(),
-            source,
-        },
+        _ => CommandError::File { path: path.to_owned(), source },
     })
 }
 

@@ -1,4 +1,5 @@
-//! `brunt jetstress`: JetstressCmd's options, for scripts that have them. They become a scenario, which is run.
+//! `brunt jetstress`: JetstressCmd's options, for scripts that have them. They become a scenario,
+//! which is run.
 
 use std::ffi::OsString;
 use std::fs;
@@ -24,12 +25,9 @@ Examples:
   brunt jetstress /dbpath /mnt/a/db /log /mnt/b/log /threads 4 --map 'C:\\Volumes=/mnt'"
 )]
 pub struct JetstressArgs {
-    /// Options of JetstressCmd: /c FILE, /timeout 2H0M0S, /output FOLDER, /dbpath FOLDER, /log FOLDER, /pctcapacity N, /throughput N, /threads N, /new, /open, /g, /?
-    #[arg(
-        value_name = "OPTION",
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
+    /// Options of JetstressCmd: /c FILE, /timeout 2H0M0S, /output FOLDER, /dbpath FOLDER, /log
+    /// FOLDER, /pctcapacity N, /throughput N, /threads N, /new, /open, /g, /?
+    #[arg(value_name = "OPTION", trailing_var_arg = true, allow_hyphen_values = true)]
     pub words: Vec<String>,
 }
 
@@ -87,7 +85,8 @@ fn mappings(words: &[String]) -> Result<(Vec<String>, Vec<String>), CommandError
     Ok((mappings, others))
 }
 
-/// Writes the scenario into the folder of results; one that is there is not overwritten. Says too whether databases are made anew.
+/// Writes the scenario into the folder of results; one that is there is not overwritten. Says too
+/// whether databases are made anew.
 fn scenario(
     options: &Options,
     mappings: &[String],
@@ -97,25 +96,16 @@ fn scenario(
     let map = map(mappings)?;
     let config = options.config.as_ref().map(Path::new);
     let config = config.map(|path| read(path, &map)).transpose()?;
-    let settings = options
-        .settings(config, &map)
-        .map_err(CommandError::Option)?;
-    let origin = options
-        .config
-        .as_deref()
-        .unwrap_or("options of JetstressCmd");
+    let settings = options.settings(config, &map).map_err(CommandError::Option)?;
+    let origin = options.config.as_deref().unwrap_or("options of JetstressCmd");
     let text = settings.to_toml(origin);
-    fs::create_dir_all(folder).map_err(|source| CommandError::File {
-        path: folder.to_owned(),
-        source,
-    })?;
+    fs::create_dir_all(folder)
+        .map_err(|source| CommandError::File { path: folder.to_owned(), source })?;
     let names = (1..).map(|number| match number {
         1 => "jetstress.toml".to_owned(),
         number => format!("jetstress-{number}.toml"),
     });
-    let free = names
-        .map(|name| folder.join(name))
-        .find(|path| !path.exists());
+    let free = names.map(|name| folder.join(name)).find(|path| !path.exists());
     let path = free.expect("there is always another number");
     write(&path, &text)?;
     output.talk(&said(&settings, &path, &text, output));
@@ -130,13 +120,8 @@ fn carry_out(
     is_new: bool,
     output: &Output,
 ) -> Result<Exit, CommandError> {
-    let words: Vec<OsString> = vec![
-        "brunt".into(),
-        "run".into(),
-        scenario.into(),
-        "--out".into(),
-        folder.into(),
-    ];
+    let words: Vec<OsString> =
+        vec!["brunt".into(), "run".into(), scenario.into(), "--out".into(), folder.into()];
     let new = is_new.then(|| OsString::from("--new"));
     let parsed = Arguments::try_parse_from(words.into_iter().chain(new));
     let parsed = parsed.map_err(|error| CommandError::Option(error.to_string()))?;

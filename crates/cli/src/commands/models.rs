@@ -108,23 +108,18 @@ fn gigabytes(model: &DriveModel) -> u64 {
 /// What the interface is called: the begin of its figure's note.
 fn interface(model: &DriveModel) -> String {
     let figures = model.figures();
-    let figure = figures
-        .iter()
-        .find(|figure| figure.0 == "interface_mb_per_s");
+    let figure = figures.iter().find(|figure| figure.0 == "interface_mb_per_s");
     let note = figure.map_or("", |figure| figure.3);
     note.split(',').next().unwrap_or_default().to_owned()
 }
 
 fn in_json(name: &str) -> Value {
     let model = model(name);
-    let figures = model
-        .figures()
-        .into_iter()
-        .map(|(figure, value, from, note)| {
-            let value = serde_json::from_str(&value.replace('(', "[").replace(')', "]"));
-            let value: Value = value.unwrap_or_default();
-            json!({ "figure": figure, "value": value, "source": from.word(), "note": note })
-        });
+    let figures = model.figures().into_iter().map(|(figure, value, from, note)| {
+        let value = serde_json::from_str(&value.replace('(', "[").replace(')', "]"));
+        let value: Value = value.unwrap_or_default();
+        json!({ "figure": figure, "value": value, "source": from.word(), "note": note })
+    });
     json!({
         "model": name,
         "title": model.title(),
@@ -155,9 +150,7 @@ mod tests {
             let in_json = json["figures"].as_array().unwrap();
             assert_eq!(in_json.len(), model.figures().len());
             for ((figure, value, from, note), json) in model.figures().into_iter().zip(in_json) {
-                let row = shown
-                    .lines()
-                    .find(|line| line.starts_with(&format!("{figure} ")));
+                let row = shown.lines().find(|line| line.starts_with(&format!("{figure} ")));
                 let row = row.expect(figure);
                 for part in [value.as_str(), from.word(), note] {
                     assert!(row.contains(part), "{row}");

@@ -1,6 +1,7 @@
 //! `brunt paper`: the paper about a storage solution, from the run folders of its tests.
 //!
-//! The runs are read first, and whatever keeps them from being one paper is said before anything is written.
+//! The runs are read first, and whatever keeps them from being one paper is said before anything is
+//! written.
 
 use std::fs;
 use std::io;
@@ -40,11 +41,13 @@ pub struct PaperArgs {
     #[arg(long, value_name = "FILE")]
     pub solution: Option<PathBuf>,
 
-    /// Replace names of hosts and users, addresses and serial numbers, in the paper and in the evidence
+    /// Replace names of hosts and users, addresses and serial numbers, in the paper and in the
+    /// evidence
     #[arg(long)]
     pub redact: bool,
 
-    /// Replace this word as well, wherever it stands; implies --redact, and may be given several times
+    /// Replace this word as well, wherever it stands; implies --redact, and may be given several
+    /// times
     #[arg(long, value_name = "WORD")]
     pub redact_word: Vec<String>,
 
@@ -131,10 +134,8 @@ pub fn run(args: &PaperArgs, output: &Output) -> Result<Exit, CommandError> {
 
 /// The description of the solution in a file that may hold a whole scenario.
 fn solution(path: &Path) -> Result<String, CommandError> {
-    let text = fs::read_to_string(path).map_err(|source| CommandError::File {
-        path: path.to_owned(),
-        source,
-    })?;
+    let text = fs::read_to_string(path)
+        .map_err(|source| CommandError::File { path: path.to_owned(), source })?;
     let document = Document::new(&path.display().to_string(), &text, Path::new("/"))?;
     match document.solution()?.is_empty() {
         true => Err(CommandError::NoSolution(path.to_owned())),
@@ -162,10 +163,7 @@ fn write(path: &Path, bytes: &[u8], is_ours: fn(&[u8]) -> bool) -> Result<(), Co
         let path = path.to_owned();
         match error.kind() {
             io::ErrorKind::AlreadyExists => CommandError::Taken { path, what: error },
-            _ => CommandError::File {
-                path,
-                source: error,
-            },
+            _ => CommandError::File { path, source: error },
         }
     })
 }
@@ -180,11 +178,8 @@ fn of_redacted(redacted: &Redacted) -> String {
         text += &format!("\n{:14}nothing", "replaced");
     }
     if !redacted.stays.is_empty() {
-        let stays: Vec<String> = redacted
-            .stays
-            .iter()
-            .map(|name| one_line(name).into_owned())
-            .collect();
+        let stays: Vec<String> =
+            redacted.stays.iter().map(|name| one_line(name).into_owned()).collect();
         let stays = stays.join(", ");
         text += &format!("\n{:14}{stays}: --redact-word WORD replaces one", "stays");
     }
@@ -205,18 +200,11 @@ fn said(
         _ => Tone::Doubt,
     };
     let headline = output.paint_talk(tone, &paper.headline);
-    let mut text = format!(
-        "{headline}  {}\n\n{:14}{out}",
-        one_line(&paper.sentence),
-        "paper"
-    );
+    let mut text = format!("{headline}  {}\n\n{:14}{out}", one_line(&paper.sentence), "paper");
     let files: usize = evidence.runs.iter().map(|run| run.files.len()).sum();
     let digest = &paper.digest[..12];
     let runs = brunt_report::counted(evidence.runs.len() as u64, "run");
-    text += &format!(
-        "\n{:14}{files} files of {runs}, SHA-256 {digest}...",
-        "evidence"
-    );
+    text += &format!("\n{:14}{files} files of {runs}, SHA-256 {digest}...", "evidence");
     let shortened = evidence.runs.iter().flat_map(|run| &run.files);
     if shortened.clone().any(|file| file.whole.is_some()) {
         text += "; long tables are shortened";
@@ -243,11 +231,6 @@ fn said(
     }
     match is_pdf {
         true => text + &format!("\n{:14}brunt verify {out}", "check"),
-        false => {
-            text + &format!(
-                "\n{:14}only a PDF carries the evidence: --out FILE.pdf",
-                "note"
-            )
-        }
+        false => text + &format!("\n{:14}only a PDF carries the evidence: --out FILE.pdf", "note"),
     }
 }

@@ -1,9 +1,10 @@
 //! `brunt report`: makes the report of a run again, or one report of the runs of several hosts.
 //!
-//! Runs that were not under load together are listed side by side: their sum would be of storage that never did it.
+//! Runs that were not under load together are listed side by side: their sum would be of storage
+//! that never did it.
 //!
-//! The numbers are those of the run folder; nothing is measured or judged again. A run whose host died has a report,
-//! too: from what it recorded until then.
+//! The numbers are those of the run folder; nothing is measured or judged again. A run whose host
+//! died has a report, too: from what it recorded until then.
 
 use std::fs;
 use std::io;
@@ -32,11 +33,13 @@ Examples:
 
 The exit code is 0 when the report was written, whatever its verdict, and 2 otherwise.")]
 pub struct ReportArgs {
-    /// Run folders; servers tested at the same time are added up, other runs are listed side by side
+    /// Run folders; servers tested at the same time are added up, other runs are listed side by
+    /// side
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<PathBuf>,
 
-    /// File to write; replaces only a report of brunt [default: report.html in the run's folder, or here for several runs]
+    /// File to write; replaces only a report of brunt [default: report.html in the run's folder, or
+    /// here for several runs]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
@@ -85,7 +88,8 @@ pub enum ReportError {
     },
 }
 
-/// Writes the report. It is [`Exit::Passed`] whatever the verdict of the run: a report was asked for, and there it is.
+/// Writes the report. It is [`Exit::Passed`] whatever the verdict of the run: a report was asked
+/// for, and there it is.
 ///
 /// # Errors
 /// [`ReportError`] when there is none.
@@ -130,13 +134,7 @@ pub fn run(args: &ReportArgs, output: &Output) -> Result<Exit, ReportError> {
             true => only.join("scenario.toml"),
             false => only.with_file_name("scenario.toml"),
         };
-        output.show(&drill::closing(
-            &run.result,
-            drill,
-            [&path, &scenario],
-            "",
-            output,
-        ));
+        output.show(&drill::closing(&run.result, drill, [&path, &scenario], "", output));
     } else {
         let text = summary(&run.result, &path, output);
         let resume = match folders.as_slice() {
@@ -149,7 +147,8 @@ pub fn run(args: &ReportArgs, output: &Output) -> Result<Exit, ReportError> {
     Ok(Exit::Passed)
 }
 
-/// The name that Jetstress gives a report: kind and time without leading zeros (published test logs, EqualLogic PS5000XV, 2008).
+/// The name that Jetstress gives a report: kind and time without leading zeros (published test
+/// logs, EqualLogic PS5000XV, 2008).
 fn jetstress_name(result: &RunResult) -> String {
     let kind = match result.storage.test.as_str() {
         "stress" => "Stress",
@@ -213,15 +212,8 @@ pub(crate) fn write(path: &Path, html: &str, flag: &'static str) -> Result<(), R
     write_report(path, html).map_err(|error| {
         let path = path.to_owned();
         match error.kind() {
-            io::ErrorKind::AlreadyExists => ReportError::Taken {
-                path,
-                what: error,
-                flag,
-            },
-            _ => ReportError::Write {
-                path,
-                source: error,
-            },
+            io::ErrorKind::AlreadyExists => ReportError::Taken { path, what: error, flag },
+            _ => ReportError::Write { path, source: error },
         }
     })
 }
@@ -236,9 +228,7 @@ mod tests {
     fn jetstress_writes_times_without_leading_zeros() {
         let json = include_str!("../../../report/tests/report/result_v2.json");
         let mut result = RunResult::from_json(json).unwrap();
-        result.times.started = Timestamp {
-            unix_seconds: 951_782_407,
-        };
+        result.times.started = Timestamp { unix_seconds: 951_782_407 };
         assert_eq!(jetstress_name(&result), "Performance_2000_2_29_0_0_7.html");
         result.storage.test = "stress".to_owned();
         assert!(jetstress_name(&result).starts_with("Stress_2000_"));

@@ -6,8 +6,9 @@
 //!   |^C_                                        |  the terminal shows what was typed
 //! ```
 //!
-//! Whatever is written next first takes away what stands, from the beginning of its first line on. When the terminal has become
-//! narrower since, it has wrapped these lines, and each takes several of its rows.
+//! Whatever is written next first takes away what stands, from the beginning of its first line on.
+//! When the terminal has become narrower since, it has wrapped these lines, and each takes several
+//! of its rows.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,7 +19,8 @@ use crate::wrap::cells;
 pub(crate) struct Standing(Arc<Mutex<Vec<usize>>>);
 
 impl Standing {
-    /// What is to be written to a terminal of `width` so that `text` stays, and nothing else stands.
+    /// What is to be written to a terminal of `width` so that `text` stays, and nothing else
+    /// stands.
     pub(crate) fn say(&self, text: &str, width: Option<usize>) -> String {
         format!("{}{text}\n", self.erase(width))
     }
@@ -55,11 +57,7 @@ pub(crate) mod tests {
 
     impl Terminal {
         pub(crate) fn new() -> Self {
-            Self {
-                rows: vec![String::new()],
-                row: 0,
-                column: 0,
-            }
+            Self { rows: vec![String::new()], row: 0, column: 0 }
         }
 
         /// The terminal becomes narrower, and wraps what is on it.
@@ -87,10 +85,8 @@ pub(crate) mod tests {
                         }
                     }
                     '\x1b' => {
-                        let code: String = letters
-                            .by_ref()
-                            .take_while(|c| *c != 'A' && *c != 'J')
-                            .collect();
+                        let code: String =
+                            letters.by_ref().take_while(|c| *c != 'A' && *c != 'J').collect();
                         match code.strip_prefix('[').unwrap() {
                             "" => {
                                 self.rows.truncate(self.row + 1);
@@ -124,11 +120,7 @@ pub(crate) mod tests {
         terminal.write(&standing.say("verify        done", wide));
         assert_eq!(
             terminal.rows,
-            [
-                "test          ended after 8 s of 30 s",
-                "verify        done",
-                ""
-            ]
+            ["test          ended after 8 s of 30 s", "verify        done", ""]
         );
     }
 

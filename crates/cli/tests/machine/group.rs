@@ -1,4 +1,5 @@
-//! A control group that lets the program run for a tenth of the time: the result says so, and does not qualify.
+//! A control group that lets the program run for a tenth of the time: the result says so, and does
+//! not qualify.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,8 @@ const ROOT: &str = "/sys/fs/cgroup";
 struct Group(PathBuf);
 
 impl Group {
-    /// A group below the root of whichever version has the controller `cpu`; nothing where none can be made.
+    /// A group below the root of whichever version has the controller `cpu`; nothing where none can
+    /// be made.
     fn new() -> Option<Self> {
         let second = fs::read_to_string(Path::new(ROOT).join("cgroup.subtree_control"));
         let has_cpu = |list: String| list.split_whitespace().any(|name| name == "cpu");
@@ -69,10 +71,7 @@ fn a_limit_on_processor_time_is_named_and_does_not_qualify() {
     let _turn = turn();
     let Some(group) = Group::new() else {
         let why = "no control group with the controller `cpu` can be made";
-        return skip(
-            "a_limit_on_processor_time_is_named_and_does_not_qualify",
-            why,
-        );
+        return skip("a_limit_on_processor_time_is_named_and_does_not_qualify", why);
     };
     let free = run_in(&group);
     let throttled = rule(&free, RuleId::HostThrottledTime);
@@ -89,9 +88,7 @@ fn a_limit_on_processor_time_is_named_and_does_not_qualify() {
     let mut limits = host.iter().filter(|counter| {
         let name = counter["counter"].as_str().unwrap();
         name.contains("limit")
-            && counter["avg"]
-                .as_f64()
-                .is_some_and(|limit| (limit - 0.1).abs() < 1e-9)
+            && counter["avg"].as_f64().is_some_and(|limit| (limit - 0.1).abs() < 1e-9)
     });
     assert!(limits.next().is_some(), "{host:?}");
 }

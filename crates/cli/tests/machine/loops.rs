@@ -1,10 +1,12 @@
-//! Loop devices: storage whose I/O the operating system may answer from its cache, and a device that two use at once.
+//! Loop devices: storage whose I/O the operating system may answer from its cache, and a device
+//! that two use at once.
 //!
 //! ```text
 //!   /mnt  ext4  ->  loop0  ->  disk.img  ->  the page cache, or not  ->  vda
 //! ```
 //!
-//! O_DIRECT on the upper file system is kept there and lost below, where nothing of it can be seen but that the drive was not read.
+//! O_DIRECT on the upper file system is kept there and lost below, where nothing of it can be seen
+//! but that the drive was not read.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -43,15 +45,8 @@ impl Volume {
         file.set_len(SIZE).map_err(|e| e.to_string())?;
         said("mkfs.ext4", &["-q".as_ref(), &image])?;
         let direct = format!("--direct-io={}", if is_direct { "on" } else { "off" });
-        let device = said(
-            "losetup",
-            &["-f".as_ref(), "--show".as_ref(), direct.as_ref(), &image],
-        )?;
-        let mut volume = Self {
-            home,
-            device: PathBuf::from(device.trim()),
-            is_mounted: false,
-        };
+        let device = said("losetup", &["-f".as_ref(), "--show".as_ref(), direct.as_ref(), &image])?;
+        let mut volume = Self { home, device: PathBuf::from(device.trim()), is_mounted: false };
         fs::create_dir(volume.mount()).map_err(|e| e.to_string())?;
         said("mount", &[&volume.device, &volume.mount()])?;
         volume.is_mounted = true;
@@ -95,10 +90,7 @@ impl Others {
                 said("dd", &dd.map(Path::new)).unwrap();
             }
         };
-        Self {
-            go_on,
-            reading: Some(std::thread::spawn(read)),
-        }
+        Self { go_on, reading: Some(std::thread::spawn(read)) }
     }
 }
 
@@ -110,7 +102,8 @@ impl Drop for Others {
     }
 }
 
-/// Whether others read on the drive under a test that has ended: what they read may look like its own reads.
+/// Whether others read on the drive under a test that has ended: what they read may look like its
+/// own reads.
 fn others_read(result: &Value) -> bool {
     let stack = &result["storage"]["servers"][0]["details"]["backend"]["volumes"][0]["stack"];
     let mut devices = stack.as_array().unwrap().iter();
@@ -146,7 +139,8 @@ fn a_cache_that_answers_instead_of_the_device_makes_a_test_invalid() {
         Ok(volume) => volume,
         Err(why) => return skip(NAME, &why),
     };
-    // As fast as it goes, and from memory that is fast: what others read on the drive meanwhile is little beside it, mostly.
+    // As fast as it goes, and from memory that is fast: what others read on the drive meanwhile is
+    // little beside it, mostly.
     let run = || volume.run("sessions = 4");
     let mut results = std::iter::repeat_with(run).take(TRIES);
     let is_ours = |result: &Value| {
@@ -156,27 +150,18 @@ fn a_cache_that_answers_instead_of_the_device_makes_a_test_invalid() {
         return skip(NAME, "others read the drive all the time");
     };
     fails(&result, RuleId::DeviceAgrees, "failed");
-    // On a busy machine a limit may be exceeded besides, and that is a failure unless the machine held the program back.
+    // On a busy machine a limit may be exceeded besides, and that is a failure unless the machine
+    // held the program back.
     let mut rules = result["rules"].as_array().unwrap().iter();
     let is_failed = |rule: &Value| rule["outcome"] == "failed" && rule["group"] != "fair test";
     let is_failure = result["verdict"] == "fail" && rules.any(is_failed);
-    assert!(
-        is_failure || result["verdict"] == "invalid",
-        "{}",
-        result["verdict"]
-    );
-    for reason in [
-        "did not come from the devices",
-        "I/O through the page cache",
-    ] {
+    assert!(is_failure || result["verdict"] == "invalid", "{}", result["verdict"]);
+    for reason in ["did not come from the devices", "I/O through the page cache"] {
         assert!(reasons(&result).contains(reason), "{}", reasons(&result));
     }
     let stack = &result["storage"]["servers"][0]["details"]["backend"]["volumes"][0]["stack"];
     let made = stack[0]["made"].as_str().unwrap();
-    assert!(
-        made.ends_with("disk.img through the page cache"),
-        "{stack:#}"
-    );
+    assert!(made.ends_with("disk.img through the page cache"), "{stack:#}");
     assert_eq!(stack[0]["is_leaf"], false);
 }
 
@@ -194,8 +179,5 @@ fn others_who_read_the_device_are_noticed() {
     let remark = agrees["remark"].as_str().unwrap();
     assert!(remark.starts_with("others read there too"), "{remark}");
     assert!(agrees["measured"].as_f64() > Some(110.0), "{agrees}");
-    assert_eq!(
-        result["storage"]["servers"][0]["details"]["backend"]["direct"],
-        true
-    );
+    assert_eq!(result["storage"]["servers"][0]["details"]["backend"]["direct"], true);
 }

@@ -1,4 +1,5 @@
-//! Real runs on a machine that is made to behave badly: rules and reasons that the virtual world cannot break.
+//! Real runs on a machine that is made to behave badly: rules and reasons that the virtual world
+//! cannot break.
 //!
 //! | test | what is done to the machine | needs |
 //! | --- | --- | --- |
@@ -8,8 +9,9 @@
 //! | `sparse` | a database of which the file system knows that much of it is blank | a build on a block device |
 //! | `loops` | a loop device whose file is cached; another reader of its device | to be root, `losetup`, `mkfs.ext4` |
 //!
-//! What a machine does not allow, or others on it spoil each time, is told to `./test` as skipped ([`skip`]), and is not counted
-//! as passed. Time that a hypervisor steals cannot be had on purpose; `qualify/tests/qualify/machine.rs` tells a test of it.
+//! What a machine does not allow, or others on it spoil each time, is told to `./test` as skipped
+//! ([`skip`]), and is not counted as passed. Time that a hypervisor steals cannot be had on
+//! purpose; `qualify/tests/qualify/machine.rs` tells a test of it.
 
 mod busy;
 mod group;
@@ -55,7 +57,8 @@ fn skip(name: &str, why: &str) {
     }
 }
 
-/// A test of a few seconds on 128 MiB below `scratch`; `load` is what `[test]` says of sessions and their pace.
+/// A test of a few seconds on 128 MiB below `scratch`; `load` is what `[test]` says of sessions and
+/// their pace.
 fn scenario(scratch: &Path, load: &str) -> String {
     format!(
         r#"
@@ -78,14 +81,11 @@ database_size = "128 MiB"
     )
 }
 
-/// The result of running `scenario` in `home`; `start` begins with whatever leads to the program, and lacks its arguments.
+/// The result of running `scenario` in `home`; `start` begins with whatever leads to the program,
+/// and lacks its arguments.
 fn result_of(mut start: Command, home: &Path, scenario: &str) -> Value {
     fs::write(home.join("machine.toml"), scenario).unwrap();
-    let output = start
-        .args(["run", "machine.toml", "--json"])
-        .current_dir(home)
-        .output()
-        .unwrap();
+    let output = start.args(["run", "machine.toml", "--json"]).current_dir(home).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{said}"))
 }
@@ -107,7 +107,8 @@ fn fails<'r>(result: &'r Value, id: RuleId, wanted: &str) -> &'r Value {
     rule
 }
 
-/// What the rule says that names why the program was held back: it fails where everything else that failed may be due to that.
+/// What the rule says that names why the program was held back: it fails where everything else that
+/// failed may be due to that.
 fn blamed(result: &Value) -> &'static str {
     match result["verdict"] == "invalid" {
         true => "failed",

@@ -1,4 +1,5 @@
-//! A file system in memory: it never waits, so the program is what takes the time, and there is no device to agree with.
+//! A file system in memory: it never waits, so the program is what takes the time, and there is no
+//! device to agree with.
 
 use std::path::Path;
 
@@ -9,7 +10,8 @@ use serde_json::Value;
 use super::{TRIES, blamed, brunt, fails, reasons, result_of, rule, scenario, skip, turn};
 
 const MEMORY: &str = "/dev/shm";
-/// Share of time in which any task waits for a processor, in percent: above this, others compete for ours.
+/// Share of time in which any task waits for a processor, in percent: above this, others compete
+/// for ours.
 const CONTESTED: f64 = 20.0;
 
 #[test]
@@ -38,22 +40,16 @@ fn a_program_that_is_the_bottleneck_says_so() {
     let agrees = rule(result, RuleId::DeviceAgrees);
     assert_eq!(agrees["outcome"], "not measured", "{agrees}");
     assert_eq!(agrees["remark"], "no device is known under /dev/shm");
-    assert!(
-        reasons(result).contains("less than the machine's memory"),
-        "{result}"
-    );
+    assert!(reasons(result).contains("less than the machine's memory"), "{result}");
 }
 
-/// Whether others wanted the processors while it ran: of this machine, which is not known where the kernel does not count it, or
-/// of its host.
+/// Whether others wanted the processors while it ran: of this machine, which is not known where the
+/// kernel does not count it, or of its host.
 fn is_contested(result: &Value) -> bool {
     if rule(result, RuleId::HostStolenTime)["outcome"] == "advisory" {
         return true;
     }
-    let mut host = result["storage"]["servers"][0]["host"]
-        .as_array()
-        .unwrap()
-        .iter();
+    let mut host = result["storage"]["servers"][0]["host"].as_array().unwrap().iter();
     let pressure = host.find(|counter| counter["counter"] == "pressure CPU (%)");
     let waited = pressure.and_then(|counter| counter["avg"].as_f64());
     waited.is_none_or(|percent| percent > CONTESTED)

@@ -1,4 +1,5 @@
-//! Room that was allocated and never written: the file system knows that it is zero, and asks no device for it.
+//! Room that was allocated and never written: the file system knows that it is zero, and asks no
+//! device for it.
 
 use std::fs::{self, File};
 use std::io::{Seek, Write};
@@ -21,8 +22,7 @@ fn make_sparse(path: &Path) -> u64 {
     for page in bytes.chunks(PAGE) {
         if page.iter().all(|byte| *byte == 0) {
             blank += page.len() as u64;
-            file.seek_relative(i64::try_from(page.len()).unwrap())
-                .unwrap();
+            file.seek_relative(i64::try_from(page.len()).unwrap()).unwrap();
         } else {
             file.write_all(page).unwrap();
         }
@@ -40,9 +40,7 @@ fn room_that_was_never_written_does_not_fail_the_storage() {
     let _turn = turn();
     // Where the build is there is a disk; the folder for temporary files is often in memory.
     let home = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let device = facts::place(home.path())
-        .ok()
-        .and_then(|place| place.device);
+    let device = facts::place(home.path()).ok().and_then(|place| place.device);
     if device.is_none() {
         return skip(NAME, "the build is not on a block device");
     }

@@ -1,7 +1,7 @@
 //! Every example runs to its end, and what its own text promises is looked for.
 //!
-//! Models run as they are, or with shorter times that keep the promise. What another test goes through more closely is named by that
-//! test. An example without a line here fails.
+//! Models run as they are, or with shorter times that keep the promise. What another test goes
+//! through more closely is named by that test. An example without a line here fails.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,8 @@ use super::root;
 enum Look {
     /// Each command with its exit code, and what it must say; the example stands where `{}` does.
     Run(&'static [Line]),
-    /// On a real folder, for a moment: nothing that is there may be wrong. How fast it was depends on the machine.
+    /// On a real folder, for a moment: nothing that is there may be wrong. How fast it was depends
+    /// on the machine.
     Real(&'static str),
     /// By a test: its file below `crates`, and its name.
     By(&'static str, &'static str),
@@ -31,16 +32,10 @@ const DONE: &[&str] = &["DONE", "no data lost"];
 
 /// Every example, and what it promises.
 const EXAMPLES: &[(&str, Look)] = &[
-    (
-        "array.toml",
-        Run(&[("simulate {} --duration=2min", 0, PREDICTED)]),
-    ),
+    ("array.toml", Run(&[("simulate {} --duration=2min", 0, PREDICTED)])),
     (
         "copies.toml",
-        By(
-            "cli/tests/copies.rs",
-            "both_copies_of_the_example_follow_and_equal_their_active",
-        ),
+        By("cli/tests/copies.rs", "both_copies_of_the_example_follow_and_equal_their_active"),
     ),
     ("demo.toml", Real("run {}")),
     (
@@ -48,31 +43,13 @@ const EXAMPLES: &[(&str, Look)] = &[
         Run(&[(
             "simulate {} --sweep link.rtt=1ms..2ms/2 --duration=1min",
             0,
-            &[
-                "Every limit holds up to a round trip of",
-                "With one path lost",
-            ],
+            &["Every limit holds up to a round trip of", "With one path lost"],
         )]),
     ),
-    (
-        "loop-pair.toml",
-        By(
-            "cli/tests/real_drill/pair.rs",
-            "the_example_of_two_loop_devices",
-        ),
-    ),
-    (
-        "lying-disk.toml",
-        By(
-            "cli/tests/lying_disk.rs",
-            "every_lie_is_named_and_nothing_qualifies",
-        ),
-    ),
+    ("loop-pair.toml", By("cli/tests/real_drill/pair.rs", "the_example_of_two_loop_devices")),
+    ("lying-disk.toml", By("cli/tests/lying_disk.rs", "every_lie_is_named_and_nothing_qualifies")),
     ("mail-on-array.toml", Run(&[("simulate {}", 0, PREDICTED)])),
-    (
-        "mail-on-pool.toml",
-        By("cli/tests/simulated_pool.rs", "fn small() -> String"),
-    ),
+    ("mail-on-pool.toml", By("cli/tests/simulated_pool.rs", "fn small() -> String")),
     (
         "mail-replicated.toml",
         Run(&[(
@@ -81,10 +58,7 @@ const EXAMPLES: &[(&str, Look)] = &[
             &["PREDICTED PASS", "pages verified"],
         )]),
     ),
-    (
-        "org-search.toml",
-        Run(&[("size {} --search --no-simulation", 0, &["drives"])]),
-    ),
+    ("org-search.toml", Run(&[("size {} --search --no-simulation", 0, &["drives"])])),
     (
         "org.toml",
         Run(&[
@@ -100,10 +74,7 @@ const EXAMPLES: &[(&str, Look)] = &[
             "drill {} --set=event.0.at=1s --set=event.1.at=1s --set=drill.after=1s --set=drill.sample=1s",
         ),
     ),
-    (
-        "two-servers.toml",
-        Run(&[("simulate {}", 0, &["PREDICTED PASS", "MAIL2"])]),
-    ),
+    ("two-servers.toml", Run(&[("simulate {}", 0, &["PREDICTED PASS", "MAIL2"])])),
     (
         "two-sites.toml",
         Run(&[
@@ -120,68 +91,36 @@ const EXAMPLES: &[(&str, Look)] = &[
             (
                 "drill {} --asynchronous --no-controls --set=test.min_warmup=5s --set=drill.after=10s --set=event.0.at=5s --set=event.1.at=10s --set=event.2.at=20s",
                 2,
-                &[
-                    "NO LIMIT SET",
-                    "acknowledged commits lost",
-                    "set drill.recovery_point",
-                ],
+                &["NO LIMIT SET", "acknowledged commits lost", "set drill.recovery_point"],
             ),
         ]),
     ),
-    (
-        "arrays/flash-tier.toml",
-        Run(&[("simulate {}", 0, &["DONE", "flash tier", "drive"])]),
-    ),
-    (
-        "arrays/pool-degraded.toml",
-        Run(&[("simulate {}", 0, DONE)]),
-    ),
+    ("arrays/flash-tier.toml", Run(&[("simulate {}", 0, &["DONE", "flash tier", "drive"])])),
+    ("arrays/pool-degraded.toml", Run(&[("simulate {}", 0, DONE)])),
     ("arrays/pool-healthy.toml", Run(&[("simulate {}", 0, DONE)])),
     (
         "arrays/pool-rebuilding.toml",
         Run(&[(
             "simulate {} --duration=6min --set=event.1.at=4min",
             0,
-            &[
-                "DONE",
-                "no data lost",
-                "rebuilding drive 2 onto all others",
-                "drive 2 is back",
-            ],
+            &["DONE", "no data lost", "rebuilding drive 2 onto all others", "drive 2 is back"],
         )]),
     ),
-    (
-        "arrays/raid10-degraded.toml",
-        Run(&[("simulate {}", 0, DONE)]),
-    ),
-    (
-        "arrays/raid10-healthy.toml",
-        Run(&[("simulate {}", 0, DONE)]),
-    ),
+    ("arrays/raid10-degraded.toml", Run(&[("simulate {}", 0, DONE)])),
+    ("arrays/raid10-healthy.toml", Run(&[("simulate {}", 0, DONE)])),
     (
         "arrays/raid10-rebuilding.toml",
         Run(&[(
             "simulate {} --duration=6min --set=event.1.at=4min",
             0,
-            &[
-                "DONE",
-                "no data lost",
-                "rebuilding drive 2 onto drive 8",
-                "drive 2 is back",
-            ],
+            &["DONE", "no data lost", "rebuilding drive 2 onto drive 8", "drive 2 is back"],
         )]),
     ),
     (
         "arrays/raid5-degraded.toml",
-        By(
-            "cli/tests/simulated_load.rs",
-            "a_simulation_of_load_leaves_a_page_and_its_numbers",
-        ),
+        By("cli/tests/simulated_load.rs", "a_simulation_of_load_leaves_a_page_and_its_numbers"),
     ),
-    (
-        "arrays/raid5-healthy.toml",
-        Run(&[("simulate {}", 0, DONE)]),
-    ),
+    ("arrays/raid5-healthy.toml", Run(&[("simulate {}", 0, DONE)])),
     (
         "arrays/raid5-lost.toml",
         Run(&[("simulate {}", 1, &["LOST", "second failure during rebuild"])]),
@@ -199,12 +138,7 @@ const EXAMPLES: &[(&str, Look)] = &[
         Run(&[(
             "simulate {} --duration=20min --set=event.1.at=11min --set=event.2.at=14min --set=event.3.at=16min",
             0,
-            &[
-                "DONE",
-                "mail: ",
-                "kept, the newest",
-                "is a clone of \"mail replica",
-            ],
+            &["DONE", "mail: ", "kept, the newest", "is a clone of \"mail replica"],
         )]),
     ),
     (
@@ -225,11 +159,7 @@ const EXAMPLES: &[(&str, Look)] = &[
     ),
     (
         "arrays/two-sites.toml",
-        Run(&[(
-            "simulate {}",
-            0,
-            &["DONE", "largest write history log", "after the return"],
-        )]),
+        Run(&[("simulate {}", 0, &["DONE", "largest write history log", "after the return"])]),
     ),
 ];
 
@@ -267,9 +197,7 @@ fn go_through(examples: &[&(&str, Look)]) -> Vec<String> {
                     let (ended, _, said) = run(home.path(), &line);
                     let missing = says.iter().find(|words| !said.contains(**words));
                     if ended != Some(*code) || missing.is_some() {
-                        wrong.push(format!(
-                            "brunt {line}: {ended:?}, lacks {missing:?}\n{said}"
-                        ));
+                        wrong.push(format!("brunt {line}: {ended:?}, lacks {missing:?}\n{said}"));
                     }
                 }
             }
@@ -284,9 +212,7 @@ fn go_through(examples: &[&(&str, Look)]) -> Vec<String> {
                 let lost = result["drill"]["rpo"]["transactions"].as_u64();
                 let is_whole = !rules.is_empty() && broken.is_empty() && lost.unwrap_or(0) == 0;
                 if !is_whole || result["verdict"] == "error" {
-                    wrong.push(format!(
-                        "brunt {line}: {ended:?}, {broken:?}, {lost:?}\n{said}"
-                    ));
+                    wrong.push(format!("brunt {line}: {ended:?}, {broken:?}, {lost:?}\n{said}"));
                 }
             }
             By(path, test) => {
@@ -302,10 +228,7 @@ fn go_through(examples: &[&(&str, Look)]) -> Vec<String> {
 
 /// Goes through those for which `choose` is true.
 fn keep_their_promise(choose: fn(&str, &Look) -> bool) {
-    let chosen: Vec<_> = EXAMPLES
-        .iter()
-        .filter(|(name, look)| choose(name, look))
-        .collect();
+    let chosen: Vec<_> = EXAMPLES.iter().filter(|(name, look)| choose(name, look)).collect();
     let wrong = go_through(&chosen);
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
@@ -335,17 +258,9 @@ fn every_example_has_a_line_here() {
         let entries = fs::read_dir(root().join("examples").join(folder)).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         let names = names.filter(|name| name.ends_with(".toml"));
-        names
-            .map(|name| format!("{folder}{name}"))
-            .collect::<BTreeSet<_>>()
+        names.map(|name| format!("{folder}{name}")).collect::<BTreeSet<_>>()
     };
-    let there: BTreeSet<String> = in_folder("")
-        .into_iter()
-        .chain(in_folder("arrays/"))
-        .collect();
-    let here: BTreeSet<String> = EXAMPLES
-        .iter()
-        .map(|(name, _)| (*name).to_owned())
-        .collect();
+    let there: BTreeSet<String> = in_folder("").into_iter().chain(in_folder("arrays/")).collect();
+    let here: BTreeSet<String> = EXAMPLES.iter().map(|(name, _)| (*name).to_owned()).collect();
     assert_eq!(there, here);
 }

@@ -56,19 +56,10 @@ pub(crate) fn commits(told: &str) -> Vec<Change> {
         let &[mark, instance, database, kind, number, version, commit] = &words[..] else {
             panic!("not a line of the journal: {line}");
         };
-        let key = (
-            instance.parse().unwrap(),
-            database.parse().unwrap(),
-            number.parse().unwrap(),
-        );
+        let key = (instance.parse().unwrap(), database.parse().unwrap(), number.parse().unwrap());
         let after = (kind != "delete").then(|| version.parse().unwrap());
         if mark == "?" {
-            changes.push(Change {
-                key,
-                after,
-                is_hard: commit == "hard",
-                is_acknowledged: false,
-            });
+            changes.push(Change { key, after, is_hard: commit == "hard", is_acknowledged: false });
         } else {
             let asked = changes.iter_mut().rev().find(|change| change.key == key);
             asked.expect("asked for before").is_acknowledged = true;
@@ -77,8 +68,8 @@ pub(crate) fn commits(told: &str) -> Vec<Change> {
     changes
 }
 
-/// Whether `after` can be what a crash left of `before` and these changes: nothing acknowledged hard is lost, and each log stream
-/// ends at one place.
+/// Whether `after` can be what a crash left of `before` and these changes: nothing acknowledged
+/// hard is lost, and each log stream ends at one place.
 pub(crate) fn compare(before: &State, after: &State, changes: &[Change]) -> Result<Tally, String> {
     let mut of = BTreeMap::<Key, Vec<usize>>::new();
     for (place, change) in changes.iter().enumerate() {
@@ -145,9 +136,7 @@ fn a_comparison_sees_what_is_wrong() {
     let changes = commits(told);
     let state = |records: [Option<u32>; 4]| -> State {
         let numbered = (1..).zip(records);
-        numbered
-            .filter_map(|(number, version)| Some(((0, 0, number), version?)))
-            .collect()
+        numbered.filter_map(|(number, version)| Some(((0, 0, number), version?))).collect()
     };
     let before = state([Some(0), Some(0), Some(0), None]);
     let after = |records| compare(&before, &state(records), &changes);

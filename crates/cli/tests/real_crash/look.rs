@@ -49,10 +49,7 @@ database_size = "6 MiB"
 
 /// Recovers the databases in `folder`, reads every record, closes them, and judges every page.
 pub(crate) fn look(real: &mut RealWorld, folder: &Path) -> Result<State, String> {
-    let scenario = Document::new("crash.toml", SCENARIO, folder)
-        .unwrap()
-        .test(&[])
-        .unwrap();
+    let scenario = Document::new("crash.toml", SCENARIO, folder).unwrap().test(&[]).unwrap();
     let plan = plan(&scenario, Consent::default(), SystemTime::now());
     let world = real.world.clone();
     real.executor.block_on(async move {
@@ -76,11 +73,7 @@ async fn read(world: &World, plan: &Plan) -> Result<State, String> {
     let populations = survey::survey(world, &server, &Silence).await;
     let populations = populations.map_err(|error| error.to_string())?;
     let mut state = State::new();
-    for (table, extent) in server
-        .tables()
-        .iter()
-        .zip(verification::extents(&populations))
-    {
+    for (table, extent) in server.tables().iter().zip(verification::extents(&populations)) {
         let live = extent.low..extent.next;
         for number in live.filter(|number| extent.gone.binary_search(number).is_err()) {
             let record = table.contents().mixer().record(number);

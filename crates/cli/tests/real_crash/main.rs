@@ -1,5 +1,5 @@
-//! `brunt run` on real files, killed with SIGKILL at random moments, and what it leaves checked against a journal that another
-//! process has kept: this one.
+//! `brunt run` on real files, killed with SIGKILL at random moments, and what it leaves checked
+//! against a journal that another process has kept: this one.
 //!
 //! ```text
 //!    brunt run  --- a line for each commit asked for and acknowledged --->  pipe ---> this test
@@ -10,14 +10,16 @@
 //!
 //! Every other process works in two shards.
 //!
-//! A killed process leaves the caches of kernel and device full, so this does not try the storage: it tries that the program hands
-//! everything to the kernel before it acknowledges, and recovers what it finds. What must be durable is tried in
-//! `crates/testkit/tests/testkit/real_world.rs`.
+//! A killed process leaves the caches of kernel and device full, so this does not try the storage:
+//! it tries that the program hands everything to the kernel before it acknowledges, and recovers
+//! what it finds. What must be durable is tried in `crates/testkit/tests/testkit/real_world.rs`.
 //!
-//! The other test (`phases`) aims its kills at each phase of a test: creation, work, growth, backup, restore, clean-up, recovery.
+//! The other test (`phases`) aims its kills at each phase of a test: creation, work, growth,
+//! backup, restore, clean-up, recovery.
 //!
-//! The long forms: `BRUNT_LONG=1 cargo test --release -p brunt-cli --test real_crash -- --nocapture phases`, and
-//! `BRUNT_CRASHES=300 cargo test --release -p brunt-cli --test real_crash -- --nocapture`.
+//! The long forms: `BRUNT_LONG=1 cargo test --release -p brunt-cli --test real_crash -- --nocapture
+//! phases`, and `BRUNT_CRASHES=300 cargo test --release -p brunt-cli --test real_crash --
+//! --nocapture`.
 
 mod journal;
 mod look;
@@ -80,14 +82,10 @@ fn live_and_die(folder: &Path, shards: u64, draw: &mut Stream) -> String {
 
 /// Begins a program that recovers and then waits for its time to begin, and kills it meanwhile.
 fn die_in_recovery(folder: &Path, draw: &mut Stream) {
-    let mut child = brunt(
-        folder,
-        "crash.toml",
-        &["--start-at", "2999-01-01T00:00:00Z"],
-    )
-    .stdout(Stdio::null())
-    .spawn()
-    .unwrap();
+    let mut child = brunt(folder, "crash.toml", &["--start-at", "2999-01-01T00:00:00Z"])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
     thread::sleep(Duration::from_micros(draw.below(RECOVERY_MAX_MS * 1_000)));
     child.kill().unwrap();
     child.wait().unwrap();

@@ -1,14 +1,17 @@
-//! Kills that are aimed at each phase of a test by what can be seen from outside: a file that appears or goes, a line of the
-//! journal. Every kill has a folder of its own, a copy of one in which databases have been made.
+//! Kills that are aimed at each phase of a test by what can be seen from outside: a file that
+//! appears or goes, a line of the journal. Every kill has a folder of its own, a copy of one in
+//! which databases have been made.
 //!
 //! ```text
 //!    brunt run ... --- seen: one.edb-restoring ---> SIGKILL ---> brunt run reads everything ---> every record compared
 //! ```
 //!
-//! The next start goes through the program's front door, because finishing a restore and removing what creations and
-//! restores have left is its business. It must not make a database anew that was there: signatures tell.
+//! The next start goes through the program's front door, because finishing a restore and removing
+//! what creations and restores have left is its business. It must not make a database anew that was
+//! there: signatures tell.
 //!
-//! A phase may be over before its kill arrives. Then the kill hits the next one, and everything must be right all the same.
+//! A phase may be over before its kill arrives. Then the kill hits the next one, and everything
+//! must be right all the same.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -65,11 +68,8 @@ impl Running {
     }
 
     fn begin(mut command: Command) -> Self {
-        let mut child = command
-            .env("BRUNT_WITNESS", "/dev/stdout")
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child =
+            command.env("BRUNT_WITNESS", "/dev/stdout").stdout(Stdio::piped()).spawn().unwrap();
         let pipe = BufReader::new(child.stdout.take().unwrap());
         let lines = Arc::new(AtomicU64::new(0));
         let count = Arc::clone(&lines);
@@ -131,10 +131,7 @@ impl Phase {
         };
         match self {
             Self::Creation => {
-                let name = one_of(
-                    &["data/one.edb", "data/two.edb", "data/log2/brunt.lock"],
-                    draw,
-                );
+                let name = one_of(&["data/one.edb", "data/two.edb", "data/log2/brunt.lock"], draw);
                 let mut running = Running::start(folder, "crash.toml", seed);
                 running.until(|_| there(name));
                 running.kill()
@@ -186,7 +183,8 @@ impl Phase {
                 let mut running = Running::start(folder, "crash.toml", seed);
                 running.until(|told| told >= lines);
                 running.interrupt();
-                // The file that is formatted ahead goes when the log is closed; headers come after that.
+                // The file that is formatted ahead goes when the log is closed; headers come after
+                // that.
                 let name = one_of(&["data/log1/edbtmp.log", "data/log2/edbtmp.log"], draw);
                 let at_once = draw.percent(30);
                 running.until(|_| at_once || !there(name));
@@ -201,10 +199,7 @@ impl Phase {
                     (file.ino(), file.mtime(), file.mtime_nsec())
                 };
                 // Pages that redo writes, the log that goes on, or the lock: the moment it begins.
-                let name = one_of(
-                    &["data/one.edb", "data/two.edb", "data/log1/brunt.lock"],
-                    draw,
-                );
+                let name = one_of(&["data/one.edb", "data/two.edb", "data/log1/brunt.lock"], draw);
                 let before = there(name).then(|| changed(name));
                 // It waits when it has recovered, and commits nothing.
                 let mut running = Running::begin(brunt(
@@ -297,11 +292,7 @@ fn a_kill_in_any_phase_costs_nothing() {
                 Err(what) => panic!("{phase:?}, kill {kill} with BRUNT_SEED={seed}: {what}"),
             }
             if !matches!(phase, Phase::Creation | Phase::Extension) {
-                assert_eq!(
-                    signatures(&folder),
-                    signatures(&made),
-                    "{phase:?}, kill {kill}"
-                );
+                assert_eq!(signatures(&folder), signatures(&made), "{phase:?}, kill {kill}");
             }
             fs::remove_dir_all(&folder).unwrap();
         }

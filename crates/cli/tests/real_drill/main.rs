@@ -1,6 +1,8 @@
-//! `brunt drill` on real storage: `own` between two folders and two hosts, `pair` on storage that replicates by itself.
+//! `brunt drill` on real storage: `own` between two folders and two hosts, `pair` on storage that
+//! replicates by itself.
 //!
-//! The long form, which kills at random moments: `BRUNT_DRILLS=100 cargo test --release -p brunt-cli --test real_drill -- --nocapture random`.
+//! The long form, which kills at random moments: `BRUNT_DRILLS=100 cargo test --release -p
+//! brunt-cli --test real_drill -- --nocapture random`.
 
 mod own;
 mod pair;
@@ -85,10 +87,7 @@ fn names_of_steps(result: &Value) -> Vec<&str> {
 fn controls_are_red(result: &Value) {
     let controls = result["drill"]["controls"].as_array().unwrap();
     assert_eq!(controls.len(), 4);
-    assert!(
-        controls.iter().all(|control| control["red"] == true),
-        "{result}"
-    );
+    assert!(controls.iter().all(|control| control["red"] == true), "{result}");
 }
 
 /// Ctrl-C: the drill ends as one that was stopped.

@@ -1,4 +1,5 @@
-//! `brunt drill` on two folders: processes that are really killed, frozen and cut off, and what is found afterwards.
+//! `brunt drill` on two folders: processes that are really killed, frozen and cut off, and what is
+//! found afterwards.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -75,13 +76,7 @@ fn a_killed_source_loses_nothing_and_controls_are_red() {
     assert!(drill["rto_s"].as_f64() > Some(0.0), "{drill}");
     assert_eq!(
         names_of_steps(&result),
-        [
-            "decision",
-            "fencing",
-            "log replay",
-            "mount",
-            "first operation"
-        ]
+        ["decision", "fencing", "log replay", "mount", "first operation"]
     );
     controls_are_red(&result);
     let rules = [
@@ -93,17 +88,8 @@ fn a_killed_source_loses_nothing_and_controls_are_red() {
     ];
     all_hold(&result, &rules);
     assert!(is_clean(home.path()), "{said}");
-    let run = fs::read_dir(home.path().join("runs"))
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap()
-        .path();
-    assert!(
-        fs::read_to_string(run.join("report.html"))
-            .unwrap()
-            .contains("RPO")
-    );
+    let run = fs::read_dir(home.path().join("runs")).unwrap().next().unwrap().unwrap().path();
+    assert!(fs::read_to_string(run.join("report.html")).unwrap().contains("RPO"));
     assert!(run.join("scenario.toml").exists() && run.join("events.log").exists());
 }
 
@@ -115,10 +101,7 @@ fn a_source_that_wakes_up_is_fenced() {
         let (output, result) = drill(home.path(), &["--no-controls", &set]);
         assert_eq!(output.status.code(), Some(0), "{}", said(&output));
         let events = result["drill"]["events"].to_string();
-        assert!(
-            events.contains("the source learns that it is fenced by epoch 2"),
-            "{events}"
-        );
+        assert!(events.contains("the source learns that it is fenced by epoch 2"), "{events}");
         assert_eq!(result["drill"]["rpo"]["transactions"], 0);
         assert_eq!(rule(&result, "drill-one-side"), "ok");
     }
@@ -130,10 +113,7 @@ fn the_witness_misses_a_silent_source_and_fails_over() {
         let home = home();
         let text = scenario()
             .replace("\"source lost\"", &format!("\"{loss}\""))
-            .replace(
-                "at = \"1s\"\nwhat = \"failover\"",
-                "what = \"failover\"\nsilence = \"1s\"",
-            );
+            .replace("at = \"1s\"\nwhat = \"failover\"", "what = \"failover\"\nsilence = \"1s\"");
         fs::write(home.path().join("short.toml"), text).unwrap();
         let (output, result) = drill(home.path(), &["--no-controls"]);
         assert_eq!(output.status.code(), Some(0), "{}", said(&output));
@@ -154,18 +134,13 @@ fn a_frozen_source_that_somebody_lets_go_on_is_not_waited_for() {
     let home = home();
     let text = scenario()
         .replace("\"source lost\"", "\"source frozen\"")
-        .replace(
-            "at = \"1s\"\nwhat = \"failover\"",
-            "what = \"failover\"\nsilence = \"1min\"",
-        );
+        .replace("at = \"1s\"\nwhat = \"failover\"", "what = \"failover\"\nsilence = \"1min\"");
     fs::write(home.path().join("short.toml"), text).unwrap();
     let (drill, sites) = started(home.path(), &["--no-controls"]);
     let stat = format!("/proc/{}/stat", sites[0]);
     let is_frozen = || {
         let stat = fs::read_to_string(&stat).unwrap_or_default();
-        stat.rsplit(") ")
-            .next()
-            .is_some_and(|rest| rest.starts_with('T'))
+        stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
     };
     for _ in 0..6000 {
         if is_frozen() {
@@ -196,9 +171,7 @@ fn packets_are_lost_and_commits_are_not() {
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let events = result["drill"]["events"].as_array().unwrap().iter();
     let mut told = events.filter_map(|event| event["what"].as_str());
-    let words = told
-        .rfind(|what| what.starts_with("packets over the link"))
-        .unwrap();
+    let words = told.rfind(|what| what.starts_with("packets over the link")).unwrap();
     assert!(!words.contains(" 0 were lost"), "{words}");
     assert_eq!(result["drill"]["rpo"]["transactions"], 0);
     assert_eq!(rule(&result, "drill-one-side"), "ok");
@@ -239,14 +212,7 @@ fn a_destination_on_another_host_takes_over_and_leaves_nothing() {
     let folder = site("folder", there.to_str().unwrap());
     let drill = |host: &str, more: &str| {
         let host = site("host", host);
-        let arguments = [
-            "--no-controls",
-            "--allow-exec",
-            &program,
-            &folder,
-            &host,
-            more,
-        ];
+        let arguments = ["--no-controls", "--allow-exec", &program, &folder, &host, more];
         let output = command(home.path(), &arguments).env("PATH", &path).output();
         output.unwrap()
     };
@@ -284,17 +250,9 @@ fn what_asynchronous_replication_loses_is_said_exactly() {
         assert!(reasons.contains("set drill.recovery_point"), "{reasons}");
         let rpo = &result["drill"]["rpo"];
         // The log that is being written exists at the source alone.
-        assert!(
-            rpo["transactions"].as_u64() > Some(0) && rpo["bytes"].as_u64() > Some(0),
-            "{rpo}"
-        );
+        assert!(rpo["transactions"].as_u64() > Some(0) && rpo["bytes"].as_u64() > Some(0), "{rpo}");
         assert!(rpo["seconds"].as_f64() > Some(0.0), "{rpo}");
-        for id in [
-            "drill-order",
-            "drill-as-reported",
-            "drill-records",
-            "drill-one-side",
-        ] {
+        for id in ["drill-order", "drill-as-reported", "drill-records", "drill-one-side"] {
             assert_eq!(rule(&result, id), "ok", "{id}: {result}");
         }
         assert!(is_clean(home.path()));
@@ -326,10 +284,7 @@ fn kills_at_random_moments_lose_nothing() {
         let sets = [0, 1].map(|event| format!("--set=event.{event}.at={at}"));
         let arguments = ["--no-controls", "--seed", &seed, &sets[0], &sets[1]];
         let (output, result) = drill(home.path(), &arguments);
-        let words = format!(
-            "drill {number}, killed after {at}, --seed {seed}: {}",
-            said(&output)
-        );
+        let words = format!("drill {number}, killed after {at}, --seed {seed}: {}", said(&output));
         assert_eq!(output.status.code(), Some(0), "{words}");
         assert_eq!(result["drill"]["rpo"]["transactions"], 0, "{words}");
         kept += result["drill"]["rpo"]["kept"].as_u64().unwrap();
@@ -345,9 +300,7 @@ fn kills_at_random_moments_lose_nothing() {
 fn children_of(parent: u32) -> Vec<u32> {
     let path = format!("/proc/{parent}/task/{parent}/children");
     let text = fs::read_to_string(path).unwrap_or_default();
-    text.split_whitespace()
-        .filter_map(|pid| pid.parse().ok())
-        .collect()
+    text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
 /// A drill that is under way, with both of its processes.
@@ -358,11 +311,8 @@ fn under_way(home: &Path) -> (Child, Vec<u32>) {
 
 /// A drill that has begun, with both of its processes.
 fn started(home: &Path, arguments: &[&str]) -> (Child, Vec<u32>) {
-    let child = command(home, arguments)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let child =
+        command(home, arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_for(&home.join("b/files/db1/1.edb"));
     let sites = children_of(child.id());
     assert_eq!(sites.len(), 2);
@@ -411,10 +361,7 @@ fn a_site_that_dies_by_itself_is_reported() {
     let output = drill.wait_with_output().unwrap();
     let words = said(&output);
     assert_eq!(output.status.code(), Some(2), "{words}");
-    assert!(
-        words.contains("the destination ended: it ended without a word: signal: 9"),
-        "{words}"
-    );
+    assert!(words.contains("the destination ended: it ended without a word: signal: 9"), "{words}");
     assert!(is_clean(home.path()), "{words}");
 }
 

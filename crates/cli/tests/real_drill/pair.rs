@@ -1,4 +1,5 @@
-//! `brunt drill` on pairs that are not brunt's: folders that a script copies, and the example of two loop devices, which needs root.
+//! `brunt drill` on pairs that are not brunt's: folders that a script copies, and the example of
+//! two loop devices, which needs root.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -92,14 +93,7 @@ fn a_copy_of_a_folder_is_recovered_and_compared() {
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     assert_eq!(result["drill"]["rpo"]["transactions"], 0);
     assert!(result["drill"]["rpo"]["kept"].as_u64() > Some(10));
-    let steps = [
-        "decision",
-        "fencing",
-        "do copy",
-        "log replay",
-        "mount",
-        "first operation",
-    ];
+    let steps = ["decision", "fencing", "do copy", "log replay", "mount", "first operation"];
     assert_eq!(names_of_steps(&result), steps);
     controls_are_red(&result);
     assert_eq!(rule(&result, "drill-records"), "ok");
@@ -109,27 +103,14 @@ fn a_copy_of_a_folder_is_recovered_and_compared() {
     let runs = home.path().join("runs");
     let run = fs::read_dir(runs).unwrap().next().unwrap().unwrap().path();
     let kept = fs::read_to_string(run.join("scenario.toml")).unwrap();
-    assert!(
-        kept.contains("when = \"failover\"\nname = \"do copy\""),
-        "{kept}"
-    );
+    assert!(kept.contains("when = \"failover\"\nname = \"do copy\""), "{kept}");
     // Nothing of the user's environment reaches a command; it works in / and has nothing on stdin.
     let seen = fs::read_to_string(home.path().join("environment")).unwrap();
-    assert!(
-        !seen.contains("swordfish") && !seen.contains("HOME="),
-        "{seen}"
-    );
-    for own in [
-        "LC_ALL=C\n",
-        "BRUNT_DESTINATION_DEVICE=\n",
-        "PATH=/usr/local/sbin:",
-    ] {
+    assert!(!seen.contains("swordfish") && !seen.contains("HOME="), "{seen}");
+    for own in ["LC_ALL=C\n", "BRUNT_DESTINATION_DEVICE=\n", "PATH=/usr/local/sbin:"] {
         assert!(seen.contains(own), "{own}: {seen}");
     }
-    assert!(
-        seen.contains(&format!("BRUNT_SOURCE={}/a\n", home.path().display())),
-        "{seen}"
-    );
+    assert!(seen.contains(&format!("BRUNT_SOURCE={}/a\n", home.path().display())), "{seen}");
 }
 
 #[test]
@@ -140,10 +121,7 @@ fn a_copy_under_load_loses_what_came_later_or_is_none() {
     let (output, result) = drill(home.path(), &[&ALLOWED[..], &later].concat());
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     let failed = ["drill-order", "drill-recovery-point"];
-    assert!(
-        failed.iter().any(|id| rule(&result, id) == "failed"),
-        "{result}"
-    );
+    assert!(failed.iter().any(|id| rule(&result, id) == "failed"), "{result}");
     assert!(is_clean(home.path()));
 }
 
@@ -159,10 +137,7 @@ fn a_destination_without_this_run_is_no_survivor() {
     assert_eq!(rule(&result, "drill-in-step"), "not measured");
     assert!(result["drill"]["out_of_service_s"].as_f64() > Some(0.0));
     let sentence = sentence(&result);
-    assert!(
-        sentence.contains("Users had no service for the last"),
-        "{sentence}"
-    );
+    assert!(sentence.contains("Users had no service for the last"), "{sentence}");
     assert!(is_clean(home.path()));
     // A foreign folder is none either, and is left alone. The clean-up of this pair removes it.
     fs::create_dir(home.path().join("b")).unwrap();
@@ -170,10 +145,7 @@ fn a_destination_without_this_run_is_no_survivor() {
     let (output, result) = drill(home.path(), &ALLOWED);
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     let rules = result["rules"].to_string();
-    assert!(
-        rules.contains("nothing of this drill has arrived"),
-        "{rules}"
-    );
+    assert!(rules.contains("nothing of this drill has arrived"), "{rules}");
 }
 
 fn sentence(result: &Value) -> &str {
@@ -187,24 +159,19 @@ fn a_destination_that_is_the_source_itself_is_no_survivor() {
     let (output, result) = drill(home.path(), &ALLOWED);
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     let rules = result["rules"].to_string();
-    assert!(
-        rules.contains("is the storage of the source itself"),
-        "{rules}"
-    );
+    assert!(rules.contains("is the storage of the source itself"), "{rules}");
     assert_eq!(rule(&result, "drill-recovery-time"), "failed");
 }
 
 #[test]
 fn what_is_copied_from_the_lost_source_is_found_by_a_cut() {
-    // A failover step that reads the storage of the lost server: without a cut that works, and is said.
+    // A failover step that reads the storage of the lost server: without a cut that works, and is
+    // said.
     let home = home(&[("failover", "copy")]);
     let (output, result) = drill(home.path(), &ALLOWED);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let told = sentence(&result);
-    assert!(
-        told.contains("its storage was alive until the failover ended"),
-        "{told}"
-    );
+    assert!(told.contains("its storage was alive until the failover ended"), "{told}");
     let home = self::home(&[("failover", "copy"), ("cut", "burn")]);
     let (output, result) = drill(home.path(), &ALLOWED);
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
@@ -215,10 +182,7 @@ fn what_is_copied_from_the_lost_source_is_found_by_a_cut() {
     let (output, _) = drill(home.path(), &ALLOWED);
     let words = said(&output);
     assert_eq!(output.status.code(), Some(2), "{words}");
-    assert!(
-        words.contains("can still be read after the cut steps"),
-        "{words}"
-    );
+    assert!(words.contains("can still be read after the cut steps"), "{words}");
     assert!(is_clean(home.path()));
 }
 
@@ -232,35 +196,16 @@ fn nothing_is_run_without_consent() {
             assert!(said(&output).contains(word), "{word}: {}", said(&output));
         }
     };
-    refused(
-        &[],
-        &[
-            "nobody has allowed that",
-            "add --allow-exec:\n  prepare: /",
-            "pair.sh clean",
-        ],
-    );
-    refused(
-        &["--allow-exec"],
-        &["nobody has allowed to write there\n  to allow it: --allow /"],
-    );
-    refused(
-        &["--allow-exec", "--allow=a"],
-        &["pair.toml:25: `folder = \"b\"`", "--allow /"],
-    );
+    refused(&[], &["nobody has allowed that", "add --allow-exec:\n  prepare: /", "pair.sh clean"]);
+    refused(&["--allow-exec"], &["nobody has allowed to write there\n  to allow it: --allow /"]);
+    refused(&["--allow-exec", "--allow=a"], &["pair.toml:25: `folder = \"b\"`", "--allow /"]);
     let device = "--set=site.source.device=/dev/sdb";
-    refused(
-        &[&ALLOWED[..], &[device]].concat(),
-        &["to allow it: --allow /dev/sdb"],
-    );
+    refused(&[&ALLOWED[..], &[device]].concat(), &["to allow it: --allow /dev/sdb"]);
     // A typing error is found before anything is run.
     let text = fs::read_to_string(home.path().join("pair.toml")).unwrap();
     let typo = text.replace("\"./pair.sh\", \"clean\"", "\"./pear.sh\", \"clean\"");
     fs::write(home.path().join("pair.toml"), typo).unwrap();
-    refused(
-        &ALLOWED,
-        &["there is no such program\n  a program with a slash"],
-    );
+    refused(&ALLOWED, &["there is no such program\n  a program with a slash"]);
     assert!(!home.path().join("cleaned").exists());
 }
 
@@ -270,29 +215,20 @@ fn a_step_that_fails_ends_the_drill_by_its_name() {
     let (output, _) = drill(home.path(), &ALLOWED);
     assert_eq!(output.status.code(), Some(2));
     let words = said(&output);
-    assert!(
-        words.contains("\"do fail\" failed: exit status: 3: array 7 is asleep"),
-        "{words}"
-    );
+    assert!(words.contains("\"do fail\" failed: exit status: 3: array 7 is asleep"), "{words}");
     assert!(is_clean(home.path()), "{words}");
     // At a failover the destination is what has failed.
     let home = self::home(&[("failover", "fail")]);
     let (output, result) = drill(home.path(), &ALLOWED);
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
-    assert!(
-        result["rules"].to_string().contains("array 7 is asleep"),
-        "{result}"
-    );
+    assert!(result["rules"].to_string().contains("array 7 is asleep"), "{result}");
     assert!(is_clean(home.path()));
     // A clean-up that fails does not go unsaid.
     let home = self::home(&[("failover", "copy"), ("clean up", "fail")]);
     let (output, result) = drill(home.path(), &ALLOWED);
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
     let reasons = result["reasons"].to_string();
-    assert!(
-        reasons.contains("clean up: \\\"do fail\\\" failed"),
-        "{reasons}"
-    );
+    assert!(reasons.contains("clean up: \\\"do fail\\\" failed"), "{reasons}");
     assert!(is_clean(home.path()));
 }
 
@@ -303,19 +239,10 @@ fn a_step_that_hangs_is_ended_with_its_group() {
     let (output, _) = drill(home.path(), &[&ALLOWED[..], &[timeout]].concat());
     let words = said(&output);
     assert_eq!(output.status.code(), Some(2), "{words}");
-    assert!(
-        words.contains("\"do hang\" took longer than 5.0 s"),
-        "{words}"
-    );
+    assert!(words.contains("\"do hang\" took longer than 5.0 s"), "{words}");
     let pid = fs::read_to_string(home.path().join("pid")).unwrap();
-    assert!(
-        is_gone(pid.trim().parse().unwrap()) && is_clean(home.path()),
-        "{words}"
-    );
-    assert!(
-        home.path().join("undone").exists(),
-        "it had no time to undo what it did"
-    );
+    assert!(is_gone(pid.trim().parse().unwrap()) && is_clean(home.path()), "{words}");
+    assert!(home.path().join("undone").exists(), "it had no time to undo what it did");
 }
 
 #[test]
@@ -323,11 +250,7 @@ fn a_stop_ends_commands_and_cleans_up() {
     for when in ["exec", "prepare"] {
         let home = home(&[(when, "hang")]);
         let mut drill = command(home.path(), &ALLOWED);
-        let drill = drill
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let drill = drill.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let pid = home.path().join("pid");
         for _ in 0..600 {
             if pid.exists() {
@@ -336,22 +259,15 @@ fn a_stop_ends_commands_and_cleans_up() {
             thread::sleep(Duration::from_millis(100));
         }
         interrupt(drill);
-        assert!(is_gone(
-            fs::read_to_string(&pid).unwrap().trim().parse().unwrap()
-        ));
-        assert!(
-            home.path().join("undone").exists() && is_clean(home.path()),
-            "{when}"
-        );
+        assert!(is_gone(fs::read_to_string(&pid).unwrap().trim().parse().unwrap()));
+        assert!(home.path().join("undone").exists() && is_clean(home.path()), "{when}");
     }
 }
 
 /// Whether loop devices can be made and file systems mounted.
 fn has_loop_devices() -> bool {
     let is_there = |program: &str| {
-        let found = Command::new("sh")
-            .args(["-c", &format!("command -v {program}")])
-            .output();
+        let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
         found.is_ok_and(|found| found.status.success())
     };
     let tools = ["losetup", "mkfs.ext4", "e2fsck", "fsfreeze", "mountpoint"];
@@ -397,14 +313,8 @@ fn the_example_of_two_loop_devices() {
         ] {
             command.arg(format!("--set=site.{key}={}", path(name)));
         }
-        command
-            .args(more)
-            .current_dir(home.path())
-            .env("NO_COLOR", "1");
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        command.args(more).current_dir(home.path()).env("NO_COLOR", "1");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     };
     let output = drill(&[]).output().unwrap();
@@ -412,18 +322,10 @@ fn the_example_of_two_loop_devices() {
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
     let rpo = &result["drill"]["rpo"];
     // The server went on after the snapshot: that much is lost, and no more.
-    assert!(
-        rpo["transactions"].as_u64() > Some(0) && rpo["kept"].as_u64() > Some(0),
-        "{rpo}"
-    );
+    assert!(rpo["transactions"].as_u64() > Some(0) && rpo["kept"].as_u64() > Some(0), "{rpo}");
     assert!(rpo["seconds"].as_f64() < Some(4.0), "{rpo}");
     assert!(names_of_steps(&result).contains(&"mount the snapshot"));
-    let rules = [
-        "drill-order",
-        "drill-records",
-        "drill-remote-checksum",
-        "drill-controls",
-    ];
+    let rules = ["drill-order", "drill-records", "drill-remote-checksum", "drill-controls"];
     all_hold(&result, &rules);
     assert_eq!(left_in(home.path()), "");
     // Stopped under load, and while the file system is frozen.
@@ -441,11 +343,7 @@ fn the_example_of_two_loop_devices() {
         }
         interrupt(child);
         assert_eq!(left_in(home.path()), "", "{mark}");
-        assert_eq!(
-            fs::read_dir(home.path()).unwrap().count(),
-            1,
-            "{mark}: only runs"
-        );
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1, "{mark}: only runs");
     }
 }
 
@@ -454,9 +352,7 @@ fn is_frozen(mounted: &Path) -> bool {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let own: Vec<PathBuf> = processes.map(|one| one.path().join("cmdline")).collect();
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
-    let source = mounts
-        .lines()
-        .find(|line| line.contains(&mounted.display().to_string()));
+    let source = mounts.lines().find(|line| line.contains(&mounted.display().to_string()));
     let Some(device) = source.and_then(|line| line.split(' ').next()) else {
         return false;
     };

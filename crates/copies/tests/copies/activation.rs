@@ -1,4 +1,5 @@
-//! Activation: at the end, at a chosen log, of a lagged copy, planned; and the way back of a former active.
+//! Activation: at the end, at a chosen log, of a lagged copy, planned; and the way back of a former
+//! active.
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -37,11 +38,7 @@ async fn begin_copy(host: &Host, options: CopyOptions) -> PassiveCopy {
     let world = host.world().clone();
     let opened = PassiveCopy::open(&world, options).await.unwrap();
     let following = opened.clone();
-    drop(
-        world
-            .spawner
-            .spawn(async move { following.follow().await.unwrap() }),
-    );
+    drop(world.spawner.spawn(async move { following.follow().await.unwrap() }));
     drop(world.spawner.spawn(receive(world.clone(), opened.clone())));
     opened
 }
@@ -59,21 +56,12 @@ fn with_pair<F: Future<Output = ()> + 'static>(
         let options = instance("/a", 512, Circular::Off);
         let (opened, shipper) = open_active(&world, options).await.unwrap();
         let serving = shipper.clone();
-        drop(
-            world
-                .spawner
-                .spawn(accept(world.clone(), move || serving.clone(), |_| {})),
-        );
-        let options = CopyOptions {
-            lag,
-            ..options_of("/b")
-        };
+        drop(world.spawner.spawn(accept(world.clone(), move || serving.clone(), |_| {})));
+        let options = CopyOptions { lag, ..options_of("/b") };
         let passive = begin_copy(&copy, options).await;
         let truth = Truth::begin();
         let mut draw = Streams::new(1).named("work");
-        work(&world, &opened, &truth, commits, &mut draw)
-            .await
-            .unwrap();
+        work(&world, &opened, &truth, commits, &mut draw).await.unwrap();
         outside.sleep(Span::seconds(2)).await;
         test(Pair {
             active,
@@ -95,11 +83,7 @@ fn queues_are_the_same_on_both_sides_and_empty_in_the_end() {
     with_pair(Span::ZERO, 80, |mut pair| async move {
         let closed = pair.shipper.closed();
         assert!(closed >= 3, "{closed} logs");
-        let all = Queues {
-            closed,
-            stored: closed,
-            replayed: closed,
-        };
+        let all = Queues { closed, stored: closed, replayed: closed };
         assert_eq!((pair.shipper.queues(0), pair.passive.queues()), (all, all));
         pair.copy.kill();
         let world = pair.active.world().clone();
@@ -117,20 +101,14 @@ fn a_copy_is_activated_at_a_chosen_log_and_the_later_ones_are_put_aside() {
         let stored = queues.stored;
         assert_eq!(queues.replay(), stored, "a lagged copy waits: {queues:?}");
         let world = pair.copy.world().clone();
-        let not_stored = CopyError::NotStored {
-            wanted: stored + 1,
-            stored,
-        };
+        let not_stored = CopyError::NotStored { wanted: stored + 1, stored };
         let refused = pair.passive.activate(Some(stored + 1)).await.err();
         assert_eq!(refused, Some(not_stored));
         let again = PassiveCopy::open(&world, options_of("/b")).await.unwrap();
         let (activated, _) = again.activate(Some(2)).await.unwrap();
         let found = read(&activated).await.unwrap();
         pair.truth.borrow().judge(2, &found).unwrap();
-        pair.truth
-            .borrow()
-            .judge(stored, &found)
-            .expect_err("not the newest state");
+        pair.truth.borrow().judge(stored, &found).expect_err("not the newest state");
         activated.close().await.unwrap();
         let store = pair.machine.store();
         for generation in 3..=stored {
@@ -145,10 +123,7 @@ fn what_is_replayed_is_not_taken_back() {
     with_pair(Span::ZERO, 80, |pair| async move {
         let replayed = pair.passive.queues().replayed;
         let refused = pair.passive.activate(Some(1)).await.err();
-        let passed = CopyError::Passed {
-            wanted: 1,
-            replayed,
-        };
+        let passed = CopyError::Passed { wanted: 1, replayed };
         assert_eq!(refused, Some(passed));
     });
 }
@@ -163,10 +138,7 @@ fn a_lagged_copy_replays_a_log_when_it_is_old_enough_and_a_restart_changes_nothi
         assert_eq!(pair.passive.queues().replayed, 0);
         pair.copy.kill();
         let copy = pair.copy.restart();
-        let options = CopyOptions {
-            lag,
-            ..options_of("/b")
-        };
+        let options = CopyOptions { lag, ..options_of("/b") };
         let passive = begin_copy(&copy, options).await;
         pair.outside.sleep(Span::seconds(20)).await;
         let queues = passive.queues();
@@ -196,26 +168,18 @@ fn a_former_active_with_log_of_its_own_has_diverged_and_one_without_follows() {
             let (activated, _) = pair.passive.activate(None).await.unwrap();
             let state = read(&activated).await.unwrap();
             pair.truth.borrow().judge(last, &state).unwrap();
-            let truth = Rc::new(RefCell::new(Truth {
-                history: vec![state.clone()],
-                logged: vec![(0, 0)],
-            }));
+            let truth =
+                Rc::new(RefCell::new(Truth { history: vec![state.clone()], logged: vec![(0, 0)] }));
             // The last log was not shipped; it was when the change of sides was planned.
             assert_eq!(state == pair.truth.borrow().last(), is_planned);
             let limits = brunt_copies::truncation::Limits::default();
             let shipper = Shipper::new(&world, &activated, 1, limits);
-            work(&world, &activated, &truth, 60, &mut pair.draw)
-                .await
-                .unwrap();
+            work(&world, &activated, &truth, 60, &mut pair.draw).await.unwrap();
             let former = pair.active.restart();
             let theirs = former.world().clone();
             let opened = PassiveCopy::open(&theirs, options_of("/a")).await.unwrap();
             let following = opened.clone();
-            drop(
-                theirs
-                    .spawner
-                    .spawn(async move { following.follow().await.unwrap() }),
-            );
+            drop(theirs.spawner.spawn(async move { following.follow().await.unwrap() }));
             let at = std::net::SocketAddr::new(former.address(), 9);
             let (listener, at) = theirs.net.listen(at).await.unwrap();
             let serving = (world.clone(), shipper.clone());
@@ -225,9 +189,7 @@ fn a_former_active_with_log_of_its_own_has_diverged_and_one_without_follows() {
             }));
             let (connection, _) = theirs.net.accept(listener).await.unwrap();
             let receiving = opened.clone();
-            let received = theirs
-                .spawner
-                .spawn(async move { receiving.receive(connection).await });
+            let received = theirs.spawner.spawn(async move { receiving.receive(connection).await });
             pair.outside.sleep(Span::seconds(2)).await;
             if is_planned {
                 let closed = shipper.closed();
@@ -247,7 +209,8 @@ fn a_former_active_with_log_of_its_own_has_diverged_and_one_without_follows() {
     }
 }
 
-/// Logs that were begun together need not all be replayed: an activation in the middle takes that back, wherever it is interrupted.
+/// Logs that were begun together need not all be replayed: an activation in the middle takes that
+/// back, wherever it is interrupted.
 #[test]
 fn an_activation_before_logs_that_were_begun_may_be_interrupted_anywhere() {
     let mut was_begun = false;
@@ -268,7 +231,8 @@ struct Interrupted {
     begun_beyond: bool,
 }
 
-/// Activates a copy that replays, at its next log; its storage is cut off after `cut` requests. What is left is opened again.
+/// Activates a copy that replays, at its next log; its storage is cut off after `cut` requests.
+/// What is left is opened again.
 fn interrupted_activation(cut: u64) -> Interrupted {
     let (mut made, [active, copy]) = world(1, files(&["/a", "/b"]), LinkOptions::default());
     let outside = made.world.clone();
@@ -276,34 +240,22 @@ fn interrupted_activation(cut: u64) -> Interrupted {
         let world = active.world().clone();
         let options = instance("/a", 512, Circular::Off);
         let (opened, shipper) = open_active(&world, options).await.unwrap();
-        drop(
-            world
-                .spawner
-                .spawn(accept(world.clone(), move || shipper.clone(), |_| {})),
-        );
+        drop(world.spawner.spawn(accept(world.clone(), move || shipper.clone(), |_| {})));
         let truth = Truth::begin();
         let mut draw = Streams::new(1).named("work");
         work(&world, &opened, &truth, 120, &mut draw).await.unwrap();
         let inside = copy.world().clone();
         let passive = PassiveCopy::open(&inside, options_of("/b")).await.unwrap();
-        drop(
-            inside
-                .spawner
-                .spawn(receive(inside.clone(), passive.clone())),
-        );
+        drop(inside.spawner.spawn(receive(inside.clone(), passive.clone())));
         outside.sleep(Span::seconds(2)).await;
         let following = passive.clone();
-        let following = inside
-            .spawner
-            .spawn(async move { following.follow().await });
+        let following = inside.spawner.spawn(async move { following.follow().await });
         while passive.queues().replayed == 0 {
             outside.sleep(Span::micros(100)).await;
         }
         passive.stop();
         following.await.unwrap();
-        let Queues {
-            stored, replayed, ..
-        } = passive.queues();
+        let Queues { stored, replayed, .. } = passive.queues();
         let wanted = (replayed + 1).min(stored);
         copy.cut_storage_after(cut);
         let has_ended = Rc::new(Cell::new(false));
@@ -324,9 +276,6 @@ fn interrupted_activation(cut: u64) -> Interrupted {
         let truth = truth.borrow();
         let is_right = (wanted..=stored).any(|last| truth.judge(last, &state).is_ok());
         assert!(is_right, "cut after {cut} requests");
-        Interrupted {
-            has_ended: has_ended.get(),
-            begun_beyond: wanted < stored,
-        }
+        Interrupted { has_ended: has_ended.get(), begun_beyond: wanted < stored }
     })
 }

@@ -36,9 +36,7 @@ async fn rot(world: &World, database: &str, page: PageNumber) {
     let file = world.volume.open(path, OpenMode::Write).await.unwrap();
     let at = page.offset(SIZE);
     let frame = world.frames.take(SIZE.bytes());
-    let done = world
-        .disk
-        .submit(Io::read(Class::Database, file, at, frame));
+    let done = world.disk.submit(Io::read(Class::Database, file, at, frame));
     let mut bytes = done.await.into_frame();
     bytes[2000] ^= 3;
     let write = Io::write_through(Class::Database, file, at, &Rc::new(bytes));
@@ -77,10 +75,8 @@ async fn open_asking(host: &Host) -> Instance<Bytes> {
 
 async fn begin_copy(host: &Host, lag: Span) -> PassiveCopy {
     let world = host.world().clone();
-    let options = brunt_copies::CopyOptions {
-        lag,
-        ..copy_options(instance("/b", 512, Circular::Off))
-    };
+    let options =
+        brunt_copies::CopyOptions { lag, ..copy_options(instance("/b", 512, Circular::Off)) };
     let opened = PassiveCopy::open(&world, options).await.unwrap();
     let following = opened.clone();
     drop(world.spawner.spawn(async move {
@@ -109,15 +105,7 @@ fn with_pair<F: Future<Output = ()> + 'static>(
         copy.kill();
         outside.sleep(Span::seconds(1)).await;
         let copy = copy.restart();
-        test(Running {
-            instance,
-            shipper,
-            active,
-            copy,
-            truth,
-            outside,
-        })
-        .await;
+        test(Running { instance, shipper, active, copy, truth, outside }).await;
     });
 }
 
@@ -166,7 +154,8 @@ fn a_copy_replaces_a_bad_page_by_that_of_its_active() {
     }
 }
 
-/// The page is newer than what has been replayed, so there is no way back behind it: not at once, and not after a crash.
+/// The page is newer than what has been replayed, so there is no way back behind it: not at once,
+/// and not after a crash.
 #[test]
 fn a_copy_with_a_page_of_its_active_is_not_activated_before_that_page() {
     for seed in 1..=12 {
@@ -191,11 +180,7 @@ fn a_copy_with_a_page_of_its_active_is_not_activated_before_that_page() {
             pair.copy.lose_power();
             pair.outside.sleep(Span::seconds(1)).await;
             let host = pair.copy.restart();
-            let open = async || {
-                PassiveCopy::open(host.world(), options.clone())
-                    .await
-                    .unwrap()
-            };
+            let open = async || PassiveCopy::open(host.world(), options.clone()).await.unwrap();
             mine = open().await;
             assert_eq!(mine.earliest(), earliest);
             let wanted = earliest - 1;
@@ -273,7 +258,8 @@ fn a_page_that_is_bad_on_both_sides_stays_bad() {
     });
 }
 
-/// The files of an active and a copy that has replayed what the active had closed; both are down, and a page of the copy is bad.
+/// The files of an active and a copy that has replayed what the active had closed; both are down,
+/// and a page of the copy is bad.
 fn left(page: PageNumber) -> Store {
     let (mut made, [active, copy]) = world(1, files(&["/a", "/b"]), LinkOptions::default());
     let outside = made.world.clone();
@@ -298,21 +284,16 @@ fn page_of(store: &Store, path: &str, page: PageNumber) -> Vec<u8> {
     store.get(Path::new(path)).unwrap()[at..][..SIZE.bytes()].to_vec()
 }
 
-/// What an active says that sends its next log and `offer` when it is asked for a page, until it is refused.
+/// What an active says that sends its next log and `offer` when it is asked for a page, until it is
+/// refused.
 async fn say(world: World, listener: SocketId, next: Vec<u8>, offer: PageOffer) {
     let (connection, _) = world.net.accept(listener).await.unwrap();
     let (sender, mut receiver) = messages(&world, connection, LONGEST);
     let log = Generation::read(&next).unwrap();
     let (stream, generation) = (log.header.signature, log.header.generation);
-    let welcome = Welcome {
-        stream,
-        closed: generation - 1,
-    };
+    let welcome = Welcome { stream, closed: generation - 1 };
     let mut answer = vec![Message::Page(Sent { number: 0, offer })];
-    answer.push(Message::Log {
-        generation,
-        length: u32::try_from(next.len()).unwrap(),
-    });
+    answer.push(Message::Log { generation, length: u32::try_from(next.len()).unwrap() });
     let pieces = (0_u32..).zip(next.chunks(PIECE_BYTES));
     answer.extend(pieces.map(|(number, bytes)| Message::Piece {
         at: number * u32::try_from(PIECE_BYTES).unwrap(),
@@ -332,7 +313,8 @@ async fn say(world: World, listener: SocketId, next: Vec<u8>, offer: PageOffer) 
     }
 }
 
-/// What an active offers is not believed: pages of another database or with a wrong checksum, and log that never comes.
+/// What an active offers is not believed: pages of another database or with a wrong checksum, and
+/// log that never comes.
 #[test]
 fn what_cannot_be_a_page_of_the_active_changes_nothing() {
     let page = PageNumber(5);
@@ -344,30 +326,15 @@ fn what_cannot_be_a_page_of_the_active_changes_nothing() {
     let mut bytes = page_of(&store, "/a/tiny.edb", page);
     let honest = PageOffer {
         signature,
-        replayed: LogPosition {
-            segment: 8,
-            ..LogPosition::start_of(generation)
-        },
+        replayed: LogPosition { segment: 8, ..LogPosition::start_of(generation) },
         bytes: bytes.clone(),
     };
     bytes[100] ^= 3;
-    let at = |replayed| PageOffer {
-        replayed,
-        ..honest.clone()
-    };
-    let with = |bytes| PageOffer {
-        bytes,
-        ..honest.clone()
-    };
-    let other = PageOffer {
-        signature: Signature::default(),
-        ..honest.clone()
-    };
+    let at = |replayed| PageOffer { replayed, ..honest.clone() };
+    let with = |bytes| PageOffer { bytes, ..honest.clone() };
+    let other = PageOffer { signature: Signature::default(), ..honest.clone() };
     let behind = LogPosition::start_of(generation - 1);
-    let within = LogPosition {
-        segment: u16::MAX,
-        ..LogPosition::start_of(generation)
-    };
+    let within = LogPosition { segment: u16::MAX, ..LogPosition::start_of(generation) };
     let never = LogPosition::start_of(generation + 1);
     for (offer, expected) in [
         (other, PageRefusal::OtherDatabase),

@@ -22,11 +22,7 @@ async fn caught_up(world: &brunt_world::World, shipper: &Shipper, passive: &Pass
         }
         world.sleep(Span::millis(10)).await;
     }
-    panic!(
-        "{:?}, and {} logs are closed",
-        passive.queues(),
-        shipper.closed()
-    );
+    panic!("{:?}, and {} logs are closed", passive.queues(), shipper.closed());
 }
 
 #[test]
@@ -44,8 +40,7 @@ fn a_copy_in_another_folder_follows_over_loopback_and_takes_over() {
     });
     let mut made = RealWorld::new(&brunt_world_real::Options::default()).unwrap();
     let world = made.world.clone();
-    made.executor
-        .block_on(follow_and_take_over(world, active, copy));
+    made.executor.block_on(follow_and_take_over(world, active, copy));
 }
 
 async fn follow_and_take_over(
@@ -61,28 +56,14 @@ async fn follow_and_take_over(
     let mut passive = None;
     for _ in 0..2 {
         // The second time, the copy was restarted.
-        let following = PassiveCopy::open(&world, copy_options(copy.clone()))
-            .await
-            .unwrap();
+        let following = PassiveCopy::open(&world, copy_options(copy.clone())).await.unwrap();
         let connection = world.net.connect(at).await.unwrap();
         let (accepted, _) = world.net.accept(listener).await.unwrap();
         let (serving, receiving) = (shipper.clone(), following.clone());
-        drop(
-            world
-                .spawner
-                .spawn(async move { serving.serve(0, accepted).await }),
-        );
-        drop(
-            world
-                .spawner
-                .spawn(async move { receiving.receive(connection).await }),
-        );
+        drop(world.spawner.spawn(async move { serving.serve(0, accepted).await }));
+        drop(world.spawner.spawn(async move { receiving.receive(connection).await }));
         let replaying = following.clone();
-        drop(
-            world
-                .spawner
-                .spawn(async move { replaying.follow().await.unwrap() }),
-        );
+        drop(world.spawner.spawn(async move { replaying.follow().await.unwrap() }));
         work(&world, &opened, &truth, 25, &mut draw).await.unwrap();
         caught_up(&world, &shipper, &following).await;
         if let Some(former) = passive.replace(following.clone()) {

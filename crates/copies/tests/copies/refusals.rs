@@ -32,9 +32,7 @@ fn worked(seed: u64, store: Store, commits: u32) -> Store {
         let truth = Truth::begin();
         let there = crate::stage::read(&opened).await.unwrap();
         truth.borrow_mut().history[0] = there;
-        work(&inside, &opened, &truth, commits, &mut draw)
-            .await
-            .unwrap();
+        work(&inside, &opened, &truth, commits, &mut draw).await.unwrap();
         active.kill();
         outside.sleep(Span::seconds(1)).await;
     });
@@ -58,13 +56,11 @@ fn sent(generation: u32, bytes: &[u8]) -> Vec<Message> {
         at: number * 30_000,
         bytes: bytes.to_vec(),
     };
-    [Message::Log { generation, length }]
-        .into_iter()
-        .chain(pieces.map(piece))
-        .collect()
+    [Message::Log { generation, length }].into_iter().chain(pieces.map(piece)).collect()
 }
 
-/// What a copy with the first logs of `given` says to an active that sends `messages` and finishes; and the names in its log folder.
+/// What a copy with the first logs of `given` says to an active that sends `messages` and finishes;
+/// and the names in its log folder.
 fn told(given: &[Vec<u8>], messages_sent: Vec<Message>) -> (Result<(), CopyError>, Vec<String>) {
     told_by(given, messages_sent, false)
 }
@@ -120,10 +116,7 @@ fn told_by(
 fn a_log_is_refused_when_nothing_follows_it() {
     let one = worked(2, files(&["/a"]), 60);
     let (first, mut second) = (log(&one, 1), log(&one, 2));
-    let welcome = Message::Welcome(Welcome {
-        stream: stream_of(&first),
-        closed: 2,
-    });
+    let welcome = Message::Welcome(Welcome { stream: stream_of(&first), closed: 2 });
     // All of it arrives before that is known.
     let middle = second.len().div_euclid(2);
     second[middle] ^= 1;
@@ -147,9 +140,7 @@ fn a_log_that_does_not_belong_is_refused_by_name_and_nothing_of_it_stays() {
     let check = |what: &str, given: &[Vec<u8>], logs: Vec<Message>, refusal: Refusal, kept: u32| {
         let (found, names) = told(given, [vec![welcome(stream)], logs].concat());
         assert_eq!(found, Err(CopyError::Refused(refusal)), "{what}");
-        let expected: Vec<_> = (1..=kept)
-            .map(|number| log_file_name("edb", number))
-            .collect();
+        let expected: Vec<_> = (1..=kept).map(|number| log_file_name("edb", number)).collect();
         assert_eq!(names, expected, "{what}");
     };
     let good = || sent(1, &first);
@@ -157,123 +148,43 @@ fn a_log_that_does_not_belong_is_refused_by_name_and_nothing_of_it_stays() {
     let (found, names) = told(&[], [vec![welcome(stream)], both.clone()].concat());
     assert_eq!((found, names.len()), (Ok(()), 2), "the good ones");
 
-    check(
-        "twice",
-        &[],
-        [both.clone(), sent(2, &second)].concat(),
-        Refusal::Again(2),
-        2,
-    );
+    check("twice", &[], [both.clone(), sent(2, &second)].concat(), Refusal::Again(2), 2);
     let wanted = |generation, wanted| Refusal::OutOfOrder { generation, wanted };
     check("a gap", &[], sent(2, &second), wanted(2, 1), 0);
-    check(
-        "a gap later",
-        &stored(1),
-        sent(3, &log(&one, 3)),
-        wanted(3, 2),
-        1,
-    );
+    check("a gap later", &stored(1), sent(3, &log(&one, 3)), wanted(3, 2), 1);
 
     let mut without_middle = good();
     without_middle.remove(2);
-    check(
-        "a piece is missing",
-        &[],
-        without_middle,
-        Refusal::Torn(1),
-        0,
-    );
+    check("a piece is missing", &[], without_middle, Refusal::Torn(1), 0);
     let mut again = good();
     again.insert(2, again[2].clone());
     check("a piece comes twice", &[], again, Refusal::Torn(1), 0);
     let cut = good().into_iter().take(2).collect::<Vec<_>>();
-    check(
-        "it ends in the middle",
-        &[],
-        cut.clone(),
-        Refusal::Torn(1),
-        0,
-    );
-    check(
-        "another begins",
-        &[],
-        [cut, good()].concat(),
-        Refusal::Torn(1),
-        0,
-    );
+    check("it ends in the middle", &[], cut.clone(), Refusal::Torn(1), 0);
+    check("another begins", &[], [cut, good()].concat(), Refusal::Torn(1), 0);
     let mut damaged = first.clone();
     damaged[10_000] ^= 1;
-    check(
-        "a bit is flipped",
-        &[],
-        sent(1, &damaged),
-        Refusal::Torn(1),
-        0,
-    );
+    check("a bit is flipped", &[], sent(1, &damaged), Refusal::Torn(1), 0);
     let mut headless = first.clone();
     headless[100] ^= 1;
-    check(
-        "in its header",
-        &[],
-        sent(1, &headless),
-        Refusal::Torn(1),
-        0,
-    );
+    check("in its header", &[], sent(1, &headless), Refusal::Torn(1), 0);
 
-    check(
-        "zeros",
-        &[],
-        sent(1, &vec![0; first.len()]),
-        Refusal::NotThatLog(1),
-        0,
-    );
-    check(
-        "another generation",
-        &[],
-        sent(1, &second),
-        Refusal::NotThatLog(1),
-        0,
-    );
+    check("zeros", &[], sent(1, &vec![0; first.len()]), Refusal::NotThatLog(1), 0);
+    check("another generation", &[], sent(1, &second), Refusal::NotThatLog(1), 0);
     let short = &first[..first.len() - 4096];
     check("too short", &[], sent(1, short), Refusal::NotThatLog(1), 0);
-    let endless = vec![Message::Log {
-        generation: 1,
-        length: u32::MAX,
-    }];
+    let endless = vec![Message::Log { generation: 1, length: u32::MAX }];
     check("too long", &[], endless, Refusal::NotThatLog(1), 0);
 
-    check(
-        "another stream",
-        &[],
-        sent(1, &log(&stranger, 1)),
-        Refusal::OtherStream,
-        0,
-    );
-    // Log `last + 1` was current when the histories parted, so both have it and begin with `last + 2`.
+    check("another stream", &[], sent(1, &log(&stranger, 1)), Refusal::OtherStream, 0);
+    // Log `last + 1` was current when the histories parted, so both have it and begin with `last +
+    // 2`.
     let parted = sent(last + 3, &log(&other, last + 3));
     let given = stored(last + 2);
-    check(
-        "another history",
-        &given,
-        parted,
-        Refusal::OtherHistory(last + 3),
-        last + 2,
-    );
+    check("another history", &given, parted, Refusal::OtherHistory(last + 3), last + 2);
 
-    check(
-        "a piece of nothing",
-        &[],
-        vec![good()[1].clone()],
-        Refusal::OutOfPlace,
-        0,
-    );
-    check(
-        "the copy's own word",
-        &[],
-        vec![Message::Stored(1)],
-        Refusal::OutOfPlace,
-        0,
-    );
+    check("a piece of nothing", &[], vec![good()[1].clone()], Refusal::OutOfPlace, 0);
+    check("the copy's own word", &[], vec![Message::Stored(1)], Refusal::OutOfPlace, 0);
     let (found, _) = told(&stored(1), vec![welcome(stream_of(&log(&stranger, 1)))]);
     assert_eq!(found, Err(CopyError::Refused(Refusal::OtherStream)));
     let (found, _) = told(&[], vec![Message::Refused(Refusal::Truncated(1))]);
@@ -344,38 +255,24 @@ fn an_active_refuses_copies_that_it_cannot_continue() {
     assert_eq!(refused(&one, hello(None)), None);
     assert_eq!(refused(&one, hello(held(1, &log(&one, 1)))), None);
     let theirs = held(last + 2, &log(&other, last + 2));
-    assert_eq!(
-        refused(&one, hello(theirs)),
-        Some(Refusal::Diverged(last + 2))
-    );
+    assert_eq!(refused(&one, hello(theirs)), Some(Refusal::Diverged(last + 2)));
     let ahead = held(99, &log(&one, 1));
     assert_eq!(refused(&one, hello(ahead)), Some(Refusal::Diverged(99)));
     let mut stranger = hello(None);
-    stranger.stream = Some(Signature::ours(
-        1,
-        Stamp::from_unix_millis(7),
-        brunt_testkit::tiny::RUN,
-    ));
+    stranger.stream =
+        Some(Signature::ours(1, Stamp::from_unix_millis(7), brunt_testkit::tiny::RUN));
     assert_eq!(refused(&one, stranger), Some(Refusal::OtherStream));
     let mut truncated = one.fork();
     truncated.unlink(&Path::new("/a/log").join(log_file_name("edb", 1)));
-    assert_eq!(
-        refused(&truncated, hello(held(1, &log(&one, 1)))),
-        Some(Refusal::Truncated(1))
-    );
+    assert_eq!(refused(&truncated, hello(held(1, &log(&one, 1)))), Some(Refusal::Truncated(1)));
 }
 
 /// What a copy says is believed only as far as it can be true.
 #[test]
 fn a_copy_cannot_have_what_was_not_sent() {
     let store = worked(1, files(&["/a"]), 60);
-    let hello = Message::Hello(Hello {
-        stream: None,
-        last: None,
-        next: 1,
-        replayed: 0,
-        is_lagged: false,
-    });
+    let hello =
+        Message::Hello(Hello { stream: None, last: None, next: 1, replayed: 0, is_lagged: false });
     for (said, end) in [
         (Message::Stored(u32::MAX), Err(Refusal::OutOfPlace.into())),
         (Message::Closed(1), Err(Refusal::OutOfPlace.into())),

@@ -1,5 +1,5 @@
-//! The crash search: a copy is fed over a link, cut off anywhere, resumed and activated. It equals the active at the last log that it
-//! has: never more, never another history.
+//! The crash search: a copy is fed over a link, cut off anywhere, resumed and activated. It equals
+//! the active at the last log that it has: never more, never another history.
 //!
 //! ```text
 //!   story    sessions at work; the copy's host is killed, the shipper is killed, the link fails; all writes are recorded
@@ -66,11 +66,7 @@ impl Plan {
         Self {
             seed,
             segment: if draw.percent(50) { 512 } else { 4096 },
-            circular: if draw.percent(50) {
-                Circular::Off
-            } else {
-                Circular::Reuse
-            },
+            circular: if draw.percent(50) { Circular::Off } else { Circular::Reuse },
             rots: draw.percent(50),
             mistake: None,
         }
@@ -79,12 +75,8 @@ impl Plan {
     /// What the storage of a copy does after its `number`-th start.
     fn faults(self, number: usize) -> Vec<Fault> {
         let mut draw = self.draw(&format!("faults/{number}"));
-        let kinds = [
-            FaultKind::Lost,
-            FaultKind::TwoBitFlip,
-            FaultKind::Zeroed,
-            FaultKind::MediumError,
-        ];
+        let kinds =
+            [FaultKind::Lost, FaultKind::TwoBitFlip, FaultKind::Zeroed, FaultKind::MediumError];
         let kind = kinds[usize::try_from(draw.below(4)).unwrap()];
         // Not the headers, whose second copy is the remedy.
         let pages = 2 * SIZE.bytes_u64()..1 << 40;
@@ -226,9 +218,7 @@ impl Story {
             let (over, working, worker) = (Rc::clone(&is_over), opened.clone(), inside.clone());
             drop(inside.spawner.spawn(async move {
                 let mut draw = plan.draw("work");
-                work(&worker, &working, &truth, 70, &mut draw)
-                    .await
-                    .unwrap();
+                work(&worker, &working, &truth, 70, &mut draw).await.unwrap();
                 over.set(true);
             }));
             begin_copy(plan, &copy, &copies);
@@ -299,9 +289,7 @@ impl Story {
         let acknowledged = u32::try_from(acknowledged).unwrap();
         let there = newest_log(&image, "/b");
         if there < acknowledged {
-            return Err(format!(
-                "log {acknowledged} was acknowledged, and {there} is the newest"
-            ));
+            return Err(format!("log {acknowledged} was acknowledged, and {there} is the newest"));
         }
         let mut left = self.files.part(|path| !is_copy(path));
         for (path, inode) in image.names() {
@@ -326,8 +314,8 @@ impl Story {
         Ok(())
     }
 
-    /// Opens both again, ships the rest or some of it, activates the copy and judges it. `None` when a page is bad that nobody has
-    /// replaced.
+    /// Opens both again, ships the rest or some of it, activates the copy and judges it. `None`
+    /// when a page is bad that nobody has replaced.
     fn resume(
         &self,
         left: Store,
@@ -376,9 +364,7 @@ impl Story {
                 let closed = instance.log().durable().generation - 1;
                 let queues = opened.queues();
                 if patience == 5_000 && (queues.copy() > 0 || queues.stored != closed) {
-                    return Err(format!(
-                        "{queues:?} after {patience} ms, and {closed} is closed"
-                    ));
+                    return Err(format!("{queues:?} after {patience} ms, and {closed} is closed"));
                 }
                 is_served = follows && patience == 5_000;
             }
@@ -415,10 +401,7 @@ impl Story {
             };
             truth.borrow().judge(claimed, &state)?;
             // It is an active now.
-            let own = Rc::new(RefCell::new(Truth {
-                history: vec![state],
-                logged: vec![(0, 0)],
-            }));
+            let own = Rc::new(RefCell::new(Truth { history: vec![state], logged: vec![(0, 0)] }));
             let worked = work(&inside, &instance, &own, 5, &mut draw).await;
             if unless_bad(plan, worked)?.is_none() {
                 return Ok(None);
@@ -446,14 +429,11 @@ impl Story {
     }
 }
 
-/// Fills a page of the copy with what no write has left. One that was never used is left alone: the active has none to give.
+/// Fills a page of the copy with what no write has left. One that was never used is left alone: the
+/// active has none to give.
 fn spoil(store: &mut Store, draw: &mut Stream) {
     let database = store.find(Path::new("/b/tiny.edb")).expect("it was made");
-    let pages = store
-        .length(database)
-        .expect("it is there")
-        .div_euclid(SIZE.bytes_u64())
-        - 2;
+    let pages = store.length(database).expect("it is there").div_euclid(SIZE.bytes_u64()) - 2;
     let page = PageNumber(1 + u32::try_from(draw.below(pages)).unwrap());
     let mut bytes = vec![0; SIZE.bytes()];
     store.read(database, page.offset(SIZE), &mut bytes);
@@ -480,9 +460,7 @@ fn search(plans: impl Iterator<Item = Plan>, cuts: u64) -> Result<Seen, String> 
             seen.scanned += story.scanned;
             seen.patched[0] += story.patched;
             for number in 0..cuts {
-                story
-                    .cut(number, &mut seen)
-                    .map_err(|what| format!("cut {number}: {what}"))?;
+                story.cut(number, &mut seen).map_err(|what| format!("cut {number}: {what}"))?;
             }
             Ok(())
         }));
@@ -498,11 +476,7 @@ fn search(plans: impl Iterator<Item = Plan>, cuts: u64) -> Result<Seen, String> 
 /// `BRUNT_COPIES=N` tells N times as many stories; `BRUNT_COPIES_SEED=N` that one alone.
 #[test]
 fn a_copy_equals_its_active_at_the_last_log_it_has() {
-    let number = |name| {
-        std::env::var(name)
-            .ok()
-            .map(|text| text.parse::<u64>().unwrap())
-    };
+    let number = |name| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
     let seeds = match number("BRUNT_COPIES_SEED") {
         Some(seed) => seed..seed + 1,
         None => 1..1 + 250 * number("BRUNT_COPIES").unwrap_or(1),
@@ -523,19 +497,13 @@ fn a_copy_equals_its_active_at_the_last_log_it_has() {
 
 #[test]
 fn a_copy_that_does_not_sync_its_logs_is_found() {
-    let broken = |seed| Plan {
-        mistake: Some(Mistake::SkipLogSyncs),
-        ..Plan::of(seed)
-    };
+    let broken = |seed| Plan { mistake: Some(Mistake::SkipLogSyncs), ..Plan::of(seed) };
     search((1..20).map(broken), 10).expect_err("an acknowledged log is missing or torn");
 }
 
 #[test]
 fn a_log_that_was_dropped_is_found() {
-    let broken = |seed| Plan {
-        mistake: Some(Mistake::DropLog),
-        ..Plan::of(seed)
-    };
+    let broken = |seed| Plan { mistake: Some(Mistake::DropLog), ..Plan::of(seed) };
     let found = search((1..10).map(broken), 5).expect_err("its commits are missing");
     assert!(found.contains("says"), "{found}");
 }

@@ -28,47 +28,26 @@ fn a_seeded_copy_waits_for_the_log_of_its_seed_and_then_follows() {
             work(&world, &opened, &truth, 100, &mut draw).await.unwrap();
             let (busy, working, telling) = (world.clone(), opened.clone(), truth.clone());
             let worker = world.spawner.spawn(async move {
-                work(&busy, &working, &telling, 60, &mut draw)
-                    .await
-                    .unwrap();
+                work(&busy, &working, &telling, 60, &mut draw).await.unwrap();
                 draw
             });
             let to = instance("/b", 512, Circular::Off);
-            let reads = Reads {
-                outstanding: 1,
-                bytes: 4096,
-            };
+            let reads = Reads { outstanding: 1, bytes: 4096 };
             let seeded = seed(&world, &opened, &to, reads).await.unwrap();
             let needed = seeded.needed;
             shipper.seeded(0, seeded.first());
             drop(seeded);
             let inside = copy.world().clone();
-            let early = PassiveCopy::open(&inside, copy_options(to.clone()))
-                .await
-                .unwrap();
+            let early = PassiveCopy::open(&inside, copy_options(to.clone())).await.unwrap();
             let stored = early.queues().stored;
             let refused = early.activate(None).await.err();
             assert_eq!(refused, Some(CopyError::Incomplete { needed, stored }));
-            let passive = PassiveCopy::open(&inside, copy_options(to.clone()))
-                .await
-                .unwrap();
+            let passive = PassiveCopy::open(&inside, copy_options(to.clone())).await.unwrap();
             let following = passive.clone();
-            drop(
-                inside
-                    .spawner
-                    .spawn(async move { following.follow().await.unwrap() }),
-            );
-            drop(
-                inside
-                    .spawner
-                    .spawn(receive(inside.clone(), passive.clone())),
-            );
+            drop(inside.spawner.spawn(async move { following.follow().await.unwrap() }));
+            drop(inside.spawner.spawn(receive(inside.clone(), passive.clone())));
             let serving = shipper.clone();
-            drop(
-                world
-                    .spawner
-                    .spawn(accept(world.clone(), move || serving.clone(), |_| {})),
-            );
+            drop(world.spawner.spawn(accept(world.clone(), move || serving.clone(), |_| {})));
             let mut draw = worker.await;
             work(&world, &opened, &truth, 60, &mut draw).await.unwrap();
             outside.sleep(Span::seconds(3)).await;

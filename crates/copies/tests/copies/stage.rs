@@ -34,11 +34,8 @@ const KEYS: u32 = 24;
 /// Frames of either cache.
 const FRAMES: u32 = 24;
 /// The scan of a copy: hurried, to meet redo often.
-const SCAN: Throttle = Throttle {
-    batch_bytes: 16 << 10,
-    sleep: Span::millis(6),
-    interval: Span::millis(40),
-};
+const SCAN: Throttle =
+    Throttle { batch_bytes: 16 << 10, sleep: Span::millis(6), interval: Span::millis(40) };
 /// Where an active listens.
 pub(crate) const PORT: u16 = 64327;
 
@@ -59,17 +56,15 @@ pub(crate) type Telling = Rc<RefCell<Truth>>;
 
 impl Truth {
     pub(crate) fn begin() -> Telling {
-        Rc::new(RefCell::new(Self {
-            history: vec![State::new()],
-            logged: vec![(0, 0)],
-        }))
+        Rc::new(RefCell::new(Self { history: vec![State::new()], logged: vec![(0, 0)] }))
     }
 
     pub(crate) fn last(&self) -> State {
         self.history.last().cloned().unwrap_or_default()
     }
 
-    /// Checks the state of a copy that has the logs up to `last`: that of the active at the end of that log.
+    /// Checks the state of a copy that has the logs up to `last`: that of the active at the end of
+    /// that log.
     pub(crate) fn judge(&self, last: u32, found: &State) -> Result<(), String> {
         let least = self.logged.iter().rposition(|(_, after)| *after <= last);
         let most = self.logged.iter().rposition(|(before, _)| *before <= last);
@@ -123,15 +118,9 @@ pub(crate) fn address(number: u8) -> IpAddr {
 
 /// Two hosts, 1 and 2, with a link, over `store`.
 pub(crate) fn world(seed: u64, store: Store, link: LinkOptions) -> (VirtualWorld, [Host; 2]) {
-    let link = VirtualLink {
-        ends: [address(1), address(2)],
-        options: link,
-    };
-    let made = VirtualWorld::new(VirtualOptions {
-        store,
-        links: vec![link],
-        ..VirtualOptions::new(seed)
-    });
+    let link = VirtualLink { ends: [address(1), address(2)], options: link };
+    let made =
+        VirtualWorld::new(VirtualOptions { store, links: vec![link], ..VirtualOptions::new(seed) });
     let hosts = [(1, "active"), (2, "copy")].map(|(number, name)| {
         let (machine, world) = (&made.machine, &made.world);
         Host::new(machine, world, name, address(number), Cores::Unlimited)
@@ -154,7 +143,8 @@ pub(crate) async fn open_active(
     Ok((instance, shipper))
 }
 
-/// Accepts copies for the shipper that `current` gives, for ever. Ends of connections go to `ended`.
+/// Accepts copies for the shipper that `current` gives, for ever. Ends of connections go to
+/// `ended`.
 pub(crate) async fn accept(
     world: World,
     current: impl Fn() -> Shipper,
@@ -236,11 +226,7 @@ pub(crate) async fn work(
             }
         }
         let before = instance.log().tail().generation;
-        let how = if draw.percent(70) {
-            Commit::Hard
-        } else {
-            Commit::Lazy
-        };
+        let how = if draw.percent(70) { Commit::Hard } else { Commit::Lazy };
         transaction.commit(how).await?;
         let after = instance.log().tail().generation;
         telling.borrow_mut().history.push(state);
@@ -250,8 +236,7 @@ pub(crate) async fn work(
         }
     }
     let log = instance.log();
-    log.flushed(log.tail(), brunt_ese::log::FlushReason::Drain)
-        .await
+    log.flushed(log.tail(), brunt_ese::log::FlushReason::Drain).await
 }
 
 /// Reads every record; one with bytes of no version has version 0.

@@ -1,6 +1,8 @@
-//! Shared by the measuring programs: a mailbox database of about a given size, created and opened in the real world.
+//! Shared by the measuring programs: a mailbox database of about a given size, created and opened
+//! in the real world.
 //!
-//! Messages follow the Exchange 2013 profile: pads of 200 and 2,000 bytes, and an occasional large message.
+//! Messages follow the Exchange 2013 profile: pads of 200 and 2,000 bytes, and an occasional large
+//! message.
 
 #![allow(dead_code, reason = "each program uses its part")]
 
@@ -54,11 +56,7 @@ impl Mailbox {
         let mixer = Mixer::new(SEED);
         let mut order: Vec<u64> = (0..bytes.div_euclid(BYTES_PER_MESSAGE)).collect();
         order.sort_unstable_by_key(|number| id(mixer.record(*number)));
-        Self {
-            content: Content::new(Shape::JETSTRESS, SEED),
-            mixer,
-            order,
-        }
+        Self { content: Content::new(Shape::JETSTRESS, SEED), mixer, order }
     }
 
     /// Number of messages.
@@ -222,7 +220,8 @@ impl Opening {
     }
 }
 
-/// Replaces messages of a new database with lazy commits until `logs` log files are full, and flushes the log. The instance stays open.
+/// Replaces messages of a new database with lazy commits until `logs` log files are full, and
+/// flushes the log. The instance stays open.
 pub(crate) async fn fill_logs(
     world: &World,
     opening: &Opening,

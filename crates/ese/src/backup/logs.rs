@@ -26,15 +26,16 @@ impl<C: Content> Instance<C> {
         self.hold_log_from(self.checkpoint().generation)
     }
 
-    /// Keeps all log generations from `generation` on, as far as they are still there, until the hold is dropped.
+    /// Keeps all log generations from `generation` on, as far as they are still there, until the
+    /// hold is dropped.
     pub fn hold_log_from(&self, generation: u32) -> LogHold<C> {
         LogHold::new(&self.0.base, generation)
     }
 }
 
 impl Replayer {
-    /// Keeps all log generations from `generation` on, as far as they are still there, until the hold is dropped: also while
-    /// [`Replayer::finish`] begins to write.
+    /// Keeps all log generations from `generation` on, as far as they are still there, until the
+    /// hold is dropped: also while [`Replayer::finish`] begins to write.
     pub fn hold_log_from(&self, generation: u32) -> LogHold<Bytes> {
         LogHold::new(&self.base, generation)
     }
@@ -43,11 +44,7 @@ impl Replayer {
 impl<C: Content> LogHold<C> {
     fn new(base: &Rc<Base<C>>, generation: u32) -> Self {
         base.holds.borrow_mut().push(generation);
-        Self {
-            base: Rc::clone(base),
-            checkpoint: base.checkpoint.get(),
-            generation,
-        }
+        Self { base: Rc::clone(base), checkpoint: base.checkpoint.get(), generation }
     }
 
     /// The checkpoint when the hold began.
@@ -112,10 +109,7 @@ async fn read_generation<C: Content>(
             Ok(bytes) if C::holds_generation(&bytes, generation) => return Ok(bytes),
             // The next generation has become current meanwhile.
             Ok(_) => {}
-            Err(EngineError::Volume {
-                error: VolumeError::NotFound,
-                ..
-            }) => {}
+            Err(EngineError::Volume { error: VolumeError::NotFound, .. }) => {}
             Err(error) => return Err(error),
         }
     }

@@ -6,14 +6,16 @@
 //!   backup   header | pages | log generations from C's to E's | checkpoint C
 //! ```
 //!
-//! The pages are read at different times, so together they match no single moment. The log fixes this: each page is at
-//! least as new as C and no newer than E, because a page is written only after its log, and recovery brings them all to the
-//! end of the log. So the generations from C on are kept until the backup ends ([`LogHold`]), even with circular logging.
-//! Nothing else is held up.
+//! The pages are read at different times, so together they match no single moment. The log fixes
+//! this: each page is at least as new as C and no newer than E, because a page is written only
+//! after its log, and recovery brings them all to the end of the log. So the generations from C on
+//! are kept until the backup ends ([`LogHold`]), even with circular logging. Nothing else is held
+//! up.
 //!
 //! Every page is verified. A page that was being written during its read is read again.
 //!
-//! All databases of a log stream are restored together: recovery needs each database that the log names.
+//! All databases of a log stream are restored together: recovery needs each database that the log
+//! names.
 
 mod logs;
 mod pages;
@@ -37,17 +39,11 @@ pub struct Reads {
 impl Reads {
     /// Streaming backup of Exchange 2007: 16 pages of 8 KiB, one read at a time.
     ///
-    /// Source: microsoft/Extensible-Storage-Engine, JET_paramBackupChunkSize, 16 pages; one at a time is inferred from the
-    /// rates of published backup tests.
-    pub const STREAMING: Self = Self {
-        outstanding: 1,
-        bytes: 128 << 10,
-    };
+    /// Source: microsoft/Extensible-Storage-Engine, JET_paramBackupChunkSize, 16 pages; one at a
+    /// time is inferred from the rates of published backup tests.
+    pub const STREAMING: Self = Self { outstanding: 1, bytes: 128 << 10 };
     /// Backup of Exchange 2013. The size is that of its published tests; one at a time is assumed.
-    pub const COPY: Self = Self {
-        outstanding: 1,
-        bytes: 256 << 10,
-    };
+    pub const COPY: Self = Self { outstanding: 1, bytes: 256 << 10 };
 }
 
 /// A piece of a backup. Pieces arrive in the order of the variants.
@@ -89,7 +85,8 @@ impl<C: Content> Sink<C> for Discard {
 /// Backs up a database with the log that it needs.
 ///
 /// # Errors
-/// [`EngineError::Page`] when a page is bad, which makes the backup useless. Errors of reading, of the log and of the sink.
+/// [`EngineError::Page`] when a page is bad, which makes the backup useless. Errors of reading, of
+/// the log and of the sink.
 pub async fn read<C: Content>(
     instance: &Instance<C>,
     database: u8,

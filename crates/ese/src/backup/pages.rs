@@ -12,10 +12,7 @@ use crate::error::{EngineError, PageFault};
 use crate::instance::Instance;
 use crate::policy::coalesce::Run;
 
-const READER: Reader = Reader {
-    class: Class::Backup,
-    meter: |meters| &mut meters.backup,
-};
+const READER: Reader = Reader { class: Class::Backup, meter: |meters| &mut meters.backup };
 
 /// The pages of a run; blank ones are `None`.
 type Pages<C> = Vec<Option<<C as Content>::Page>>;
@@ -23,7 +20,8 @@ type Pages<C> = Vec<Option<<C as Content>::Page>>;
 /// The first page of a read in flight, and the read's task.
 type Coming<C> = (PageNumber, Task<Result<Pages<C>, EngineError>>);
 
-/// Passes header and pages to the sink. Pages added meanwhile are not included; the log contains them.
+/// Passes header and pages to the sink. Pages added meanwhile are not included; the log contains
+/// them.
 pub(super) async fn read<C: Content>(
     instance: &Instance<C>,
     database: u8,
@@ -93,10 +91,7 @@ async fn sound<C: Content>(
     mut found: OnDisk<C::Page>,
 ) -> Result<Option<C::Page>, EngineError> {
     let entry = instance.0.database(database);
-    let run = Run {
-        first: page,
-        count: 1,
-    };
+    let run = Run { first: page, count: 1 };
     loop {
         match found {
             OnDisk::Sound(page) => return Ok(Some(page)),
@@ -120,11 +115,7 @@ fn device_error<C: Content>(
     page: PageNumber,
     error: IoError,
 ) -> EngineError {
-    instance.0.page_error(
-        instance.0.database(database),
-        page,
-        PageFault::Device(error),
-    )
+    instance.0.page_error(instance.0.database(database), page, PageFault::Device(error))
 }
 
 #[cfg(test)]
@@ -133,14 +124,9 @@ mod tests {
 
     #[test]
     fn runs_cover_every_page_once() {
-        let reads = |bytes| Reads {
-            outstanding: 1,
-            bytes,
-        };
+        let reads = |bytes| Reads { outstanding: 1, bytes };
         let of = |pages, bytes| -> Vec<(u32, u32)> {
-            runs(8192, pages, reads(bytes))
-                .map(|run| (run.first.0, run.count))
-                .collect()
+            runs(8192, pages, reads(bytes)).map(|run| (run.first.0, run.count)).collect()
         };
         assert_eq!(of(33, 128 << 10), [(1, 16), (17, 16), (33, 1)]);
         assert_eq!(of(2, 100), [(1, 1), (2, 1)]);

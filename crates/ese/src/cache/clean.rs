@@ -1,4 +1,5 @@
-//! Keeping frames available: evicting clean pages and writing dirty ones, coldest first, over the whole cache.
+//! Keeping frames available: evicting clean pages and writing dirty ones, coldest first, over the
+//! whole cache.
 
 use std::rc::Rc;
 
@@ -15,10 +16,12 @@ use brunt_world::{Class, Io};
 
 /// How soon to retry when no frame could be freed and no write is about to end.
 ///
-/// Source: microsoft/Extensible-Storage-Engine, dev/ese/published/inc/bf/_bfconst.hxx (available pool maintenance).
+/// Source: microsoft/Extensible-Storage-Engine, dev/ese/published/inc/bf/_bfconst.hxx (available
+/// pool maintenance).
 const RETRY: Span = Span::millis(10);
 
-/// How many pages before its eviction the memory that it needs is fetched: some hundred nanoseconds.
+/// How many pages before its eviction the memory that it needs is fetched: some hundred
+/// nanoseconds.
 const AHEAD: usize = 4;
 
 impl<C: Content> Cache<C> {
@@ -38,7 +41,8 @@ impl<C: Content> Cache<C> {
                 Err(error) => return self.fail(error),
             };
             if cold.evicted == 0 && written == 0 {
-                // The cold pages are pinned or in flight, or their log is not durable yet: retry soon.
+                // The cold pages are pinned or in flight, or their log is not durable yet: retry
+                // soon.
                 let retry = self.0.world.clock.now() + RETRY;
                 self.wait_for(&self.0.write_ended, retry, &alarm).await;
             }
@@ -53,8 +57,8 @@ impl<C: Content> Cache<C> {
         cold.dirty.truncate(writes as usize);
     }
 
-    /// Flushes the log of pages that cannot be evicted before it is durable. Runs in its own task, so other pages can go
-    /// meanwhile.
+    /// Flushes the log of pages that cannot be evicted before it is durable. Runs in its own task,
+    /// so other pages can go meanwhile.
     fn hasten(&self, instance: usize, cold: &mut Cold) {
         let Some((log, end)) = cold.early[instance].take() else {
             return;
@@ -92,8 +96,8 @@ impl<C: Content> Cache<C> {
             .await
     }
 
-    /// Submits writes for up to `limit` dirty pages of `instance` that need log before `position`. Returns how many pages
-    /// were submitted.
+    /// Submits writes for up to `limit` dirty pages of `instance` that need log before `position`.
+    /// Returns how many pages were submitted.
     ///
     /// # Errors
     /// When the log or the cache has failed.
@@ -107,32 +111,31 @@ impl<C: Content> Cache<C> {
             return Err(error);
         }
         let mut frames = Vec::new();
-        self.0.state.borrow_mut().instances[usize::from(instance)]
-            .dirty
-            .older_than(position, limit, &mut frames);
+        self.0.state.borrow_mut().instances[usize::from(instance)].dirty.older_than(
+            position,
+            limit,
+            &mut frames,
+        );
         self.write_frames(&frames, After::Keep).await
     }
 
     /// Writes of `instance` in flight.
     pub fn writes_in_flight(&self, instance: u8) -> u32 {
         let state = self.0.state.borrow();
-        let flying = state
-            .databases
-            .iter()
-            .filter(|database| database.instance == instance);
+        let flying = state.databases.iter().filter(|database| database.instance == instance);
         flying
             .map(|database| u32::try_from(database.flying.len()).expect("writes are bounded"))
             .sum()
     }
 
-    /// Writes every dirty page of `instance` and waits for all writes, including pages changed meanwhile.
+    /// Writes every dirty page of `instance` and waits for all writes, including pages changed
+    /// meanwhile.
     ///
     /// # Errors
     /// When the log or the cache has failed.
     pub async fn write_all(&self, instance: u8) -> Result<(), EngineError> {
         loop {
-            self.write_older_than(instance, LogPosition::MAX, 256)
-                .await?;
+            self.write_older_than(instance, LogPosition::MAX, 256).await?;
             let done = self
                 .0
                 .progress
@@ -167,15 +170,16 @@ impl<C: Content> Cache<C> {
         self.0.progress.wait(landed).await
     }
 
-    /// Something other than pages was written to a database, such as the new part of a longer file. The log from `position`
-    /// on is needed until the next sync.
+    /// Something other than pages was written to a database, such as the new part of a longer file.
+    /// The log from `position` on is needed until the next sync.
     pub fn needs_sync(&self, database: u8, position: LogPosition) {
         let mut state = self.0.state.borrow_mut();
         let entry = &mut state.databases[usize::from(database)];
         entry.is_unsynced(position);
     }
 
-    /// Syncs a database. Log positions held by writes completed before the call are no longer needed.
+    /// Syncs a database. Log positions held by writes completed before the call are no longer
+    /// needed.
     ///
     /// # Errors
     /// When the sync fails. It is then unknown which writes survived, and the cache stops.
@@ -189,15 +193,8 @@ impl<C: Content> Cache<C> {
             entry.syncing = Some(entry.syncing.map_or(covered, |older| covered.min(older)));
             entry.file
         };
-        let done = self
-            .0
-            .world
-            .disk
-            .submit(Io::sync(Class::Database, file))
-            .await;
-        self.0
-            .meters
-            .database(database, |meters| &mut meters.syncs, 0, done.latency());
+        let done = self.0.world.disk.submit(Io::sync(Class::Database, file)).await;
+        self.0.meters.database(database, |meters| &mut meters.syncs, 0, done.latency());
         let mut state = self.0.state.borrow_mut();
         let entry = &mut state.databases[usize::from(database)];
         match done.result {
@@ -206,10 +203,7 @@ impl<C: Content> Cache<C> {
                 Ok(())
             }
             Err(error) => {
-                let error = EngineError::File {
-                    path: entry.path.clone(),
-                    error,
-                };
+                let error = EngineError::File { path: entry.path.clone(), error };
                 drop(state);
                 self.fail(error.clone());
                 Err(error)
@@ -230,8 +224,9 @@ pub(super) struct Cold {
 }
 
 impl<C: Content> State<C> {
-    /// Evicts the clean pages among the coldest `want`. Skips the search if the last one was in vain and no frame has
-    /// changed since, so that of all readers waiting for a frame only the first searches.
+    /// Evicts the clean pages among the coldest `want`. Skips the search if the last one was in
+    /// vain and no frame has changed since, so that of all readers waiting for a frame only the
+    /// first searches.
     pub(super) fn evict_for_reader(&mut self, want: u32) {
         if self.searched_in_vain == Some(self.frames.changes()) {
             return;
@@ -241,7 +236,8 @@ impl<C: Content> State<C> {
         self.searched_in_vain = (cold.evicted == 0).then(|| self.frames.changes());
     }
 
-    /// Evicts clean pages among the coldest `want` that need not wait for their log, and collects dirty ones.
+    /// Evicts clean pages among the coldest `want` that need not wait for their log, and collects
+    /// dirty ones.
     pub(super) fn evict_clean(&mut self, want: u32, cold: &mut Cold) {
         let mut chosen = Vec::with_capacity(want as usize);
         cold.early.resize_with(self.instances.len(), || None);
@@ -252,9 +248,7 @@ impl<C: Content> State<C> {
                 return true;
             }
             let early = &mut cold.early[usize::from(database.instance)];
-            let end = early
-                .take()
-                .map_or(last, |(_, end): (Rc<dyn WriteAhead>, _)| last.max(end));
+            let end = early.take().map_or(last, |(_, end): (Rc<dyn WriteAhead>, _)| last.max(end));
             *early = Some((Rc::clone(&database.log), end));
             false
         };

@@ -1,6 +1,7 @@
 //! The databases of a cache, by number.
 //!
-//! Databases come and go in any order. A number is stable as long as its database is present, and is reused afterwards.
+//! Databases come and go in any order. A number is stable as long as its database is present, and
+//! is reused afterwards.
 
 use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
@@ -53,7 +54,8 @@ pub(super) struct CachedDatabase {
     pub(super) unsynced: Option<LogPosition>,
     /// The oldest position that a sync in flight covers.
     pub(super) syncing: Option<LogPosition>,
-    /// Pages that recovery found torn and will rebuild without trusting their content, with the fault that they had.
+    /// Pages that recovery found torn and will rebuild without trusting their content, with the
+    /// fault that they had.
     pub(super) torn: BTreeMap<PageNumber, PageFault>,
     /// Prereads.
     pub(super) ahead: Ahead,

@@ -1,15 +1,16 @@
 //! What each page's latest write looked like, to detect a lost write when the page is read again.
 //!
-//! The flush type of a page cycles through 1, 2, 3 with each write, so a lost write is detected unless three in a row are
-//! lost. A few bits of the page's database time catch most of those too. One byte per page:
+//! The flush type of a page cycles through 1, 2, 3 with each write, so a lost write is detected
+//! unless three in a row are lost. A few bits of the page's database time catch most of those too.
+//! One byte per page:
 //!
 //! ```text
 //!   bits 0-1  flush type, 0 = unknown      bit 2  time known      bits 3-7  low bits of the database time
 //! ```
 //!
-//! The flush map on disk stores the two type bits ([`crate::format::flush_map`]). Map pages that differ from the disk are
-//! remembered, and written in one pass each time the checkpoint moves. Ghost pages have no content to compare, so for them
-//! only the set of changed map pages is kept.
+//! The flush map on disk stores the two type bits ([`crate::format::flush_map`]). Map pages that
+//! differ from the disk are remembered, and written in one pass each time the checkpoint moves.
+//! Ghost pages have no content to compare, so for them only the set of changed map pages is kept.
 
 use std::collections::BTreeSet;
 
@@ -36,19 +37,12 @@ pub struct FlushMemory {
 const TIME_KNOWN: u8 = 1 << 2;
 
 /// Map pages in one write, and unchanged ones that may fill its gaps.
-const TOGETHER: Limits = Limits {
-    max_bytes: 512 << 10,
-    max_gap_bytes: 64 << 10,
-};
+const TOGETHER: Limits = Limits { max_bytes: 512 << 10, max_gap_bytes: 64 << 10 };
 
 impl FlushMemory {
     /// An empty memory for pages of content `C`.
     pub fn new<C: Content>() -> Self {
-        Self {
-            tells: C::TELLS_WRITES,
-            pages: Vec::new(),
-            dirty: BTreeSet::new(),
-        }
+        Self { tells: C::TELLS_WRITES, pages: Vec::new(), dirty: BTreeSet::new() }
     }
 
     /// The known flush type of a page; 0 if unknown.
@@ -87,8 +81,9 @@ impl FlushMemory {
 
     /// The map pages to write, in as few writes as possible. They count as written from now on.
     ///
-    /// In a large database nearly all of them change between two checkpoints; one at a time they would cost as much as the
-    /// pages they describe. A few unchanged ones are rewritten to join two runs.
+    /// In a large database nearly all of them change between two checkpoints; one at a time they
+    /// would cost as much as the pages they describe. A few unchanged ones are rewritten to join
+    /// two runs.
     pub fn take_dirty(&mut self) -> Vec<Run> {
         let dirty = std::mem::take(&mut self.dirty).into_iter();
         let dirty: Vec<_> = dirty.map(PageNumber).collect();
@@ -116,7 +111,8 @@ impl FlushMemory {
         seal_map_page(bytes, map_page, time);
     }
 
-    /// Forgets the flush type learned from disk. A write since then stays known, since its time is known.
+    /// Forgets the flush type learned from disk. A write since then stays known, since its time is
+    /// known.
     pub fn forget_learned(&mut self, page: PageNumber) {
         let byte = self.pages.get_mut(page.0 as usize);
         if let Some(byte) = byte.filter(|byte| **byte != 0 && **byte & TIME_KNOWN == 0) {
@@ -156,18 +152,12 @@ mod tests {
     #[test]
     fn what_is_rendered_is_learned() {
         let mut memory = FlushMemory::new::<Bytes>();
-        let pages = [
-            PageNumber(1),
-            PageNumber(PAGES_PER_MAP_PAGE),
-            PageNumber(PAGES_PER_MAP_PAGE + 1),
-        ];
+        let pages =
+            [PageNumber(1), PageNumber(PAGES_PER_MAP_PAGE), PageNumber(PAGES_PER_MAP_PAGE + 1)];
         for (page, flush_type) in pages.into_iter().zip(1..) {
             memory.written(page, flush_type, Some(DatabaseTime(9)));
         }
-        let run = |first, count| Run {
-            first: PageNumber(first),
-            count,
-        };
+        let run = |first, count| Run { first: PageNumber(first), count };
         assert_eq!(memory.take_dirty(), [run(0, 2)]);
         assert_eq!(memory.take_dirty(), []);
         let mut learned = FlushMemory::new::<Bytes>();
@@ -202,14 +192,8 @@ mod tests {
         memory.written(page, 2, Some(DatabaseTime(100)));
         assert!(memory.agrees(page, 2, Some(DatabaseTime(100))));
         assert_eq!(memory.low_bits(page), Some(100 % 32));
-        assert!(
-            !memory.agrees(page, 1, Some(DatabaseTime(99))),
-            "the write before"
-        );
-        assert!(
-            !memory.agrees(page, 2, Some(DatabaseTime(97))),
-            "three writes before"
-        );
+        assert!(!memory.agrees(page, 1, Some(DatabaseTime(99))), "the write before");
+        assert!(!memory.agrees(page, 2, Some(DatabaseTime(97))), "three writes before");
         memory.written(page, 3, None);
         assert!(memory.agrees(page, 3, Some(DatabaseTime(1))));
         assert_eq!(memory.low_bits(page), None);

@@ -50,15 +50,12 @@ struct Frame<P> {
     page: Option<P>,
 }
 
-const _: () = assert!(
-    size_of::<Frame<<Ghost as Content>::Page>>() == 64,
-    "one line"
-);
+const _: () = assert!(size_of::<Frame<<Ghost as Content>::Page>>() == 64, "one line");
 
 /// All frames of a cache, by number.
 ///
-/// Pages are found through chains that begin in `heads` and go on in the frames. Invariant: a frame is in the chain of its key
-/// exactly when it is not free.
+/// Pages are found through chains that begin in `heads` and go on in the frames. Invariant: a frame
+/// is in the chain of its key exactly when it is not free.
 pub(super) struct FrameTable<C: Content> {
     frames: Vec<Frame<C::Page>>,
     heads: Vec<Link>,
@@ -75,19 +72,12 @@ impl<C: Content> FrameTable<C> {
     pub(super) fn new(world: &World, options: &CacheOptions) -> Self {
         let count = options.frames as usize;
         // The memory returns to the pool at once and stays allocated.
-        let taken: Vec<_> = (0..options.frames_min)
-            .map(|_| C::zeroed(&world.frames, options.page_size))
-            .collect();
+        let taken: Vec<_> =
+            (0..options.frames_min).map(|_| C::zeroed(&world.frames, options.page_size)).collect();
         drop(taken);
-        let lru_k = LruK {
-            correlation: options.correlation,
-            timeout: options.timeout,
-            history: HISTORY,
-        };
-        let nowhere = PageKey {
-            database: 0,
-            page: brunt_units::PageNumber::NONE,
-        };
+        let lru_k =
+            LruK { correlation: options.correlation, timeout: options.timeout, history: HISTORY };
+        let nowhere = PageKey { database: 0, page: brunt_units::PageNumber::NONE };
         let free = || Frame {
             key: nowhere,
             last: LogPosition::default(),
@@ -100,7 +90,8 @@ impl<C: Content> FrameTable<C> {
         };
         Self {
             frames: std::iter::repeat_with(free).take(count).collect(),
-            // Half of them are empty: most pages that are not here are missed without looking at a frame.
+            // Half of them are empty: most pages that are not here are missed without looking at a
+            // frame.
             heads: vec![0; (2 * count).next_power_of_two().max(2 * NEAR)],
             free: Vec::new(),
             unused: 0,
@@ -110,8 +101,9 @@ impl<C: Content> FrameTable<C> {
         }
     }
 
-    /// Grows with every change that can affect which frames are the coldest that may be evicted. Only a pinned page becomes
-    /// dirty, and only a write makes it clean, so counting pins and phases covers dirtiness too.
+    /// Grows with every change that can affect which frames are the coldest that may be evicted.
+    /// Only a pinned page becomes dirty, and only a write makes it clean, so counting pins and
+    /// phases covers dirtiness too.
     pub(super) fn changes(&self) -> u64 {
         self.changes
     }
@@ -129,7 +121,8 @@ impl<C: Content> FrameTable<C> {
         None
     }
 
-    /// Where the chain of `key` begins: multiplicative hashing by 2^64 / golden ratio of all but the lowest bits.
+    /// Where the chain of `key` begins: multiplicative hashing by 2^64 / golden ratio of all but
+    /// the lowest bits.
     fn head_of(&self, key: PageKey) -> usize {
         let lines = self.heads.len().div_euclid(NEAR);
         let key = key.to_u64();
@@ -180,8 +173,7 @@ impl<C: Content> FrameTable<C> {
             phase,
             page,
         };
-        self.replacement
-            .admit(frame, &mut entry.stamp, key.to_u64(), now);
+        self.replacement.admit(frame, &mut entry.stamp, key.to_u64(), now);
         Some(frame)
     }
 
@@ -253,9 +245,7 @@ impl<C: Content> FrameTable<C> {
 
     /// Wakes all readers; there is no read left to wait for.
     pub(super) fn show_arrivals(&mut self) {
-        std::mem::take(&mut self.arrivals)
-            .into_values()
-            .for_each(|sign| sign.show());
+        std::mem::take(&mut self.arrivals).into_values().for_each(|sign| sign.show());
     }
 
     pub(super) fn pin(&mut self, frame: u32) {
@@ -318,8 +308,8 @@ impl<C: Content> FrameTable<C> {
         &mut self.frames[frame as usize].page
     }
 
-    /// The coldest frames that may be evicted: resident, not pinned, and accepted by `may_go`, given their page, its newest log
-    /// record and whether it is dirty.
+    /// The coldest frames that may be evicted: resident, not pinned, and accepted by `may_go`,
+    /// given their page, its newest log record and whether it is dirty.
     pub(super) fn coldest(
         &mut self,
         want: usize,
@@ -337,7 +327,8 @@ impl<C: Content> FrameTable<C> {
     }
 }
 
-/// Fibonacci hashing of page keys. No attacker chooses the keys, and the order of the table is never used.
+/// Fibonacci hashing of page keys. No attacker chooses the keys, and the order of the table is
+/// never used.
 #[derive(Clone, Default)]
 pub(crate) struct KeyHasher(u64);
 

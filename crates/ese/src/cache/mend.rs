@@ -1,12 +1,12 @@
 //! Repairing a bad page from a copy of the database ([`crate::patch`]).
 //!
-//! The page's frame stays occupied while copies are asked, so other operations wait for the page and it cannot change. Its
-//! latest version is therefore covered by the log that was durable when it was read, and a copy must have replayed that
-//! much.
+//! The page's frame stays occupied while copies are asked, so other operations wait for the page
+//! and it cannot change. Its latest version is therefore covered by the log that was durable when
+//! it was read, and a copy must have replayed that much.
 //!
-//! The repair keeps the page's remembered flush type. No log record informs recovery of the repair, so after a crash both
-//! the old and the new flush map must agree with it. If this write is lost, the disk has the bad page again, which is
-//! detected as before.
+//! The repair keeps the page's remembered flush type. No log record informs recovery of the repair,
+//! so after a crash both the old and the new flush map must agree with it. If this write is lost,
+//! the disk has the bad page again, which is detected as before.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -56,8 +56,8 @@ impl<C: Content> Cache<C> {
         self.0.patches.take()
     }
 
-    /// The page from a copy, durably written back; `None` when no copy has an acceptable one. The caller has the page's
-    /// frame to itself.
+    /// The page from a copy, durably written back; `None` when no copy has an acceptable one. The
+    /// caller has the page's frame to itself.
     pub(super) async fn mend(&self, key: PageKey, bad: Bad, trust: Trust) -> Option<C::Page> {
         let copies = self.0.copies.borrow().clone()?;
         if !is_patchable(bad.fault) {
@@ -96,7 +96,8 @@ impl<C: Content> Cache<C> {
         page
     }
 
-    /// Replaces a page that recovery finds outdated by a copy's page. The page is pinned. Returns whether it was replaced.
+    /// Replaces a page that recovery finds outdated by a copy's page. The page is pinned. Returns
+    /// whether it was replaced.
     pub(crate) async fn exchange(&self, database: u8, page: PageNumber) -> bool {
         let key = PageKey { database, page };
         let frame = {
@@ -113,10 +114,7 @@ impl<C: Content> Cache<C> {
             let page = state.frames.page(frame).expect("it is resident");
             C::time(page, self.0.options.page_size)
         };
-        let bad = Bad {
-            fault: PageFault::LostFlush,
-            found,
-        };
+        let bad = Bad { fault: PageFault::LostFlush, found };
         let mended = self.mend(key, bad, Trust::Recovering).await;
         let is_mended = mended.is_some();
         if is_mended {
@@ -176,7 +174,8 @@ impl<C: Content> Cache<C> {
 
     /// Writes the page to its place durably.
     ///
-    /// What is there is bad, except during recovery: then it may be a torn page that the log could rebuild, and nothing of it is spoiled.
+    /// What is there is bad, except during recovery: then it may be a torn page that the log could
+    /// rebuild, and nothing of it is spoiled.
     async fn write_back(
         &self,
         key: PageKey,
@@ -184,10 +183,7 @@ impl<C: Content> Cache<C> {
         trust: Trust,
     ) -> Result<C::Page, IoError> {
         let size = self.0.options.page_size;
-        let run = Run {
-            first: key.page,
-            count: 1,
-        };
+        let run = Run { first: key.page, count: 1 };
         let (file, segment) = {
             let mut state = self.0.state.borrow_mut();
             let state = &mut *state;
@@ -228,10 +224,7 @@ impl<C: Content> Cache<C> {
                 Outcome::Patched(_) => meters.patched.tick(),
                 Outcome::NoCopy | Outcome::NotWritten(..) => meters.unpatched.tick(),
             }
-            patch
-                .refused
-                .iter()
-                .for_each(|_| meters.refused_copies.tick());
+            patch.refused.iter().for_each(|_| meters.refused_copies.tick());
         });
         let mut patches = self.0.patches.borrow_mut();
         if patches.len() < REMEMBERED_MAX {

@@ -1,6 +1,7 @@
 //! The buffer manager: pages in memory, and the I/O that reads and writes them.
 //!
-//! One cache serves all databases of a server; each database belongs to an instance with its own log stream.
+//! One cache serves all databases of a server; each database belongs to an instance with its own
+//! log stream.
 //!
 //! ```text
 //!   free --read or claim--> resident --change--> dirty --write--> writing --done--> resident --evict--> free
@@ -17,9 +18,9 @@
 //! * `clean`: keeping frames available.
 //! * `view`: pages as the trees see them.
 //!
-//! Invariants: a page is written only when its newest log record is durable; there are never two writes of a page in
-//! flight; the checkpoint *needs* a log position until a sync submitted after the page's write completed has itself
-//! completed; a pinned page is not evicted.
+//! Invariants: a page is written only when its newest log record is durable; there are never two
+//! writes of a page in flight; the checkpoint *needs* a log position until a sync submitted after
+//! the page's write completed has itself completed; a pinned page is not evicted.
 
 mod clean;
 mod databases;
@@ -110,8 +111,9 @@ pub struct CacheOptions {
 impl CacheOptions {
     /// ESE's defaults for a cache of `frames` pages of `page_size`.
     ///
-    /// Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/sysparamtable.g.cxx (LRU-K times),
-    /// dev/ese/src/inc/daeconst.hxx (coalescing) and dev/ese/src/os/osdisk.cxx (writes: half of 1,024 I/Os in flight).
+    /// Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/sysparamtable.g.cxx (LRU-K
+    /// times), dev/ese/src/inc/daeconst.hxx (coalescing) and dev/ese/src/os/osdisk.cxx (writes:
+    /// half of 1,024 I/Os in flight).
     pub fn new(page_size: PageSize, frames: u32) -> Self {
         Self {
             page_size,
@@ -166,7 +168,8 @@ struct Inner<C: Content> {
     meters: Rc<MeterBoard>,
     state: RefCell<State<C>>,
     failure: RefCell<Option<EngineError>>,
-    /// How many reads of several pages failed, and the first error. Each page is then read alone, perhaps with success.
+    /// How many reads of several pages failed, and the first error. Each page is then read alone,
+    /// perhaps with success.
     failed_runs: RefCell<(u64, Option<EngineError>)>,
     /// Writes that failed: the database, and the pages whose content on disk is unknown.
     failed_writes: RefCell<Vec<(u8, Run)>>,
@@ -196,14 +199,9 @@ impl<C: Content> Clone for Cache<C> {
 
 impl<C: Content> State<C> {
     fn oldest_unwritten(&self, instance: u8) -> Option<LogPosition> {
-        let dirty = self
-            .instances
-            .get(usize::from(instance))
-            .and_then(|instance| instance.dirty.oldest());
-        let own = self
-            .databases
-            .iter()
-            .filter(|database| database.instance == instance);
+        let dirty =
+            self.instances.get(usize::from(instance)).and_then(|instance| instance.dirty.oldest());
+        let own = self.databases.iter().filter(|database| database.instance == instance);
         let flying = own.flat_map(|database| database.flying.values().copied());
         flying.chain(dirty).min()
     }
@@ -273,10 +271,7 @@ impl<C: Content> Cache<C> {
     /// When one of its pages is pinned, or differs from storage.
     pub fn remove_database(&self, database: u8) {
         let mut state = self.0.state.borrow_mut();
-        assert!(
-            state.databases[usize::from(database)].flying.is_empty(),
-            "a write is in flight"
-        );
+        assert!(state.databases[usize::from(database)].flying.is_empty(), "a write is in flight");
         for frame in 0..self.0.options.frames {
             let phase = state.frames.phase(frame);
             if phase != Phase::Free && state.frames.key(frame).database == database {
@@ -290,7 +285,8 @@ impl<C: Content> Cache<C> {
         self.0.progress.notify();
     }
 
-    /// Records that the log record at `appended` changed the pages `touched` of `database`, which now carry `time`.
+    /// Records that the log record at `appended` changed the pages `touched` of `database`, which
+    /// now carry `time`.
     ///
     /// # Panics
     /// When one of them is not resident.
@@ -310,10 +306,7 @@ impl<C: Content> Cache<C> {
         for page in touched {
             let frame = state
                 .frames
-                .find(PageKey {
-                    database,
-                    page: *page,
-                })
+                .find(PageKey { database, page: *page })
                 .expect("a changed page is resident");
             state.frames.set_last(frame, appended.end);
             if state.frames.oldest(frame).is_none() {
@@ -340,20 +333,18 @@ impl<C: Content> Cache<C> {
         entry.time = entry.time.max(time);
     }
 
-    /// The oldest log position that a dirty page, a write in flight or an unsynced write of `instance` still needs.
+    /// The oldest log position that a dirty page, a write in flight or an unsynced write of
+    /// `instance` still needs.
     pub fn oldest_needed(&self, instance: u8) -> Option<LogPosition> {
         let state = self.0.state.borrow();
-        let own = state
-            .databases
-            .iter()
-            .filter(|database| database.instance == instance);
+        let own = state.databases.iter().filter(|database| database.instance == instance);
         let written =
             own.flat_map(|database| database.unsynced.into_iter().chain(database.syncing));
         written.chain(state.oldest_unwritten(instance)).min()
     }
 
-    /// The oldest log position that a dirty page or a write in flight of `instance` needs, and that more writing would
-    /// release.
+    /// The oldest log position that a dirty page or a write in flight of `instance` needs, and that
+    /// more writing would release.
     pub fn oldest_unwritten(&self, instance: u8) -> Option<LogPosition> {
         self.0.state.borrow().oldest_unwritten(instance)
     }
@@ -389,11 +380,10 @@ impl<C: Content> Cache<C> {
         }
     }
 
-    /// Waits until a write of `instance` ends, which has a database here, or until `time`. May return early.
+    /// Waits until a write of `instance` ends, which has a database here, or until `time`. May
+    /// return early.
     pub(crate) async fn write_ended_by(&self, instance: u8, time: Time, alarm: &Alarm) {
-        let event = self.0.state.borrow().instances[usize::from(instance)]
-            .write_ended
-            .clone();
+        let event = self.0.state.borrow().instances[usize::from(instance)].write_ended.clone();
         self.wait_for(&event, time, alarm).await;
     }
 
@@ -410,15 +400,13 @@ impl<C: Content> Cache<C> {
         event.wait(again).await;
     }
 
-    /// The changed map pages of `database` in their on-disk form: for each run its first map page and its bytes.
+    /// The changed map pages of `database` in their on-disk form: for each run its first map page
+    /// and its bytes.
     pub fn take_flush_map(&self, database: u8) -> Vec<(u32, Vec<u8>)> {
         let mut state = self.0.state.borrow_mut();
         let entry = &mut state.databases[usize::from(database)];
         let dirty = entry.flush.take_dirty();
-        dirty
-            .into_iter()
-            .map(|run| (run.first.0, entry.flush.render(run, entry.time)))
-            .collect()
+        dirty.into_iter().map(|run| (run.first.0, entry.flush.render(run, entry.time))).collect()
     }
 
     /// Permits to pin pages while waiting for others, as many as the frames allow.
@@ -442,12 +430,14 @@ impl<C: Content> Cache<C> {
         &self.0.meters
     }
 
-    /// How many reads of several pages failed, and the first error. Each of their pages was read again alone.
+    /// How many reads of several pages failed, and the first error. Each of their pages was read
+    /// again alone.
     pub fn failed_runs(&self) -> (u64, Option<EngineError>) {
         self.0.failed_runs.borrow().clone()
     }
 
-    /// The pages whose writes failed, by database. Their content on disk is unknown, and recovery rebuilds them from the log.
+    /// The pages whose writes failed, by database. Their content on disk is unknown, and recovery
+    /// rebuilds them from the log.
     pub fn failed_writes(&self) -> Vec<(PathBuf, Vec<PageNumber>)> {
         let failed = self.0.failed_writes.borrow();
         let each = failed.iter().map(|(database, run)| {
@@ -473,13 +463,15 @@ impl<C: Content> Cache<C> {
         self.0.failure.borrow().clone()
     }
 
-    /// Stops the cleaner and frees the memory of all pages. The instances must be closed; no more pages are requested.
+    /// Stops the cleaner and frees the memory of all pages. The instances must be closed; no more
+    /// pages are requested.
     pub fn close(&self) {
         self.halt();
         self.0.state.borrow_mut().frames.give_back();
     }
 
-    /// Stops freeing frames: from now on pages are written only on request. Pages stay where they are.
+    /// Stops freeing frames: from now on pages are written only on request. Pages stay where they
+    /// are.
     pub fn halt(&self) {
         self.0.closing.set(true);
         self.0.demand.notify();

@@ -1,8 +1,10 @@
-//! Reading pages past the cache, for maintenance and backup, so that they do not evict pages that operations need.
+//! Reading pages past the cache, for maintenance and backup, so that they do not evict pages that
+//! operations need.
 //!
-//! The disk may hold an older version than the cache, and while a write is in flight a mix of old and new. So pages being
-//! read are watched. A page with a write in flight at any moment of the read is *disturbed*, and its content means nothing.
-//! All others must be exactly what was written last, and are checked like pages read for an operation.
+//! The disk may hold an older version than the cache, and while a write is in flight a mix of old
+//! and new. So pages being read are watched. A page with a write in flight at any moment of the
+//! read is *disturbed*, and its content means nothing. All others must be exactly what was written
+//! last, and are checked like pages read for an operation.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -62,17 +64,13 @@ impl<C: Content> Cache<C> {
         let size = self.0.options.page_size;
         let watch = self.watch(database, run);
         let file = self.with_database(database, |entry| entry.file);
-        let segments: Segments = run
-            .pages()
-            .map(|_| C::blank(&self.0.world.frames, size))
-            .collect();
+        let segments: Segments =
+            run.pages().map(|_| C::blank(&self.0.world.frames, size)).collect();
         let offset = run.first.offset(size);
         let io = Io::new(reader.class, Op::Read, file, offset, segments);
         let done = self.0.world.disk.submit(io).await;
         let (bytes, latency) = (run.bytes(size), done.latency());
-        self.0
-            .meters
-            .database(database, reader.meter, bytes, latency);
+        self.0.meters.database(database, reader.meter, bytes, latency);
         if let Err(error) = done.result {
             if run.count > 1 {
                 self.note_failed_run(database, run.first, error);
@@ -133,11 +131,7 @@ impl<C: Content> Cache<C> {
             state.is_writing(PageKey { database, page })
         };
         let written = RefCell::new(run.pages().filter(writing).collect());
-        let watch = Rc::new(Watch {
-            database,
-            run,
-            written,
-        });
+        let watch = Rc::new(Watch { database, run, written });
         state.watches.push(Rc::downgrade(&watch));
         watch
     }

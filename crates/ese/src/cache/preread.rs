@@ -1,10 +1,12 @@
 //! Reading pages ahead: many pages in few reads.
 //!
-//! Wanted pages are collected per database, sorted and joined into runs by [`crate::policy::preread`]. A limited number of
-//! reads is in flight; when one ends, the next begins. Each page is checked as if it had been read alone.
+//! Wanted pages are collected per database, sorted and joined into runs by
+//! [`crate::policy::preread`]. A limited number of reads is in flight; when one ends, the next
+//! begins. Each page is checked as if it had been read alone.
 //!
-//! A preread is optional: it takes a frame only while enough are free, and drops bad pages and gap pages that only join two
-//! runs. An operation that needs a dropped page reads it and reports the fault.
+//! A preread is optional: it takes a frame only while enough are free, and drops bad pages and gap
+//! pages that only join two runs. An operation that needs a dropped page reads it and reports the
+//! fault.
 
 use brunt_units::PageNumber;
 use brunt_world::{Io, Op, Segments, Ticket};
@@ -25,11 +27,7 @@ pub(super) struct Ahead {
 
 impl Ahead {
     pub(super) fn new() -> Self {
-        Self {
-            wanted: Preread::new(),
-            trust: Trust::Verified,
-            in_flight: 0,
-        }
+        Self { wanted: Preread::new(), trust: Trust::Verified, in_flight: 0 }
     }
 
     /// Maximum reads in flight.
@@ -57,8 +55,9 @@ struct Arrival {
 }
 
 impl<C: Content> Cache<C> {
-    /// Reads pages ahead in the background. A failed read is repeated, and its error reported, when the page is needed.
-    /// Pages without room for them are dropped, but during recovery they wait for room.
+    /// Reads pages ahead in the background. A failed read is repeated, and its error reported, when
+    /// the page is needed. Pages without room for them are dropped, but during recovery they wait
+    /// for room.
     pub fn preread(&self, database: u8, pages: impl IntoIterator<Item = PageNumber>, trust: Trust) {
         self.with_database(database, |entry| {
             entry.ahead.trust = trust;
@@ -69,8 +68,8 @@ impl<C: Content> Cache<C> {
         self.read_ahead(database);
     }
 
-    /// Splits off the records that recovery replays next and requests their pages. Also returns the remaining records.
-    /// `changes` appends the pages of a record.
+    /// Splits off the records that recovery replays next and requests their pages. Also returns the
+    /// remaining records. `changes` appends the pages of a record.
     pub(crate) fn preread_batch<'r, R>(
         &self,
         records: &'r [R],
@@ -120,14 +119,9 @@ impl<C: Content> Cache<C> {
                 }
                 cached
             };
-            let (size, in_flight, most) = (
-                self.0.options.page_size,
-                ahead.in_flight,
-                ahead.most(&self.0.options),
-            );
-            ahead
-                .wanted
-                .issue(in_flight, most, size, limits, &mut cached, &mut runs);
+            let (size, in_flight, most) =
+                (self.0.options.page_size, ahead.in_flight, ahead.most(&self.0.options));
+            ahead.wanted.issue(in_flight, most, size, limits, &mut cached, &mut runs);
             ahead.trust
         };
         for run in runs {
@@ -137,17 +131,12 @@ impl<C: Content> Cache<C> {
                 self.put_off(database, &wanted);
                 continue;
             };
-            drop(
-                self.0
-                    .world
-                    .spawner
-                    .spawn(self.clone().finish(ticket, arrival)),
-            );
+            drop(self.0.world.spawner.spawn(self.clone().finish(ticket, arrival)));
         }
     }
 
-    /// There is no room for these pages. Recovery will need them, so it tries again when a read ends or more pages are
-    /// wanted. Other readers drop them.
+    /// There is no room for these pages. Recovery will need them, so it tries again when a read
+    /// ends or more pages are wanted. Other readers drop them.
     fn put_off(&self, database: u8, pages: &[PageNumber]) {
         self.with_database(database, |entry| match entry.ahead.trust {
             Trust::Recovering => {
@@ -158,7 +147,8 @@ impl<C: Content> Cache<C> {
         });
     }
 
-    /// Takes frames for the `wanted` pages of a run and submits its read. `None` when frames are scarce.
+    /// Takes frames for the `wanted` pages of a run and submits its read. `None` when frames are
+    /// scarce.
     fn begin(
         &self,
         database: u8,
@@ -185,37 +175,19 @@ impl<C: Content> Cache<C> {
         let frames = wanted.iter().copied().map(&mut occupy).collect();
         let entry = &mut state.databases[usize::from(database)];
         entry.ahead.in_flight += 1;
-        let segments: Segments = run
-            .pages()
-            .map(|_| C::blank(&self.0.world.frames, size))
-            .collect();
+        let segments: Segments =
+            run.pages().map(|_| C::blank(&self.0.world.frames, size)).collect();
         let io = Io {
             tag: u64::from(run.first.0),
-            ..Io::new(
-                trust.class(),
-                Op::Read,
-                entry.file,
-                run.first.offset(size),
-                segments,
-            )
+            ..Io::new(trust.class(), Op::Read, entry.file, run.first.offset(size), segments)
         };
-        let arrival = Arrival {
-            database,
-            run,
-            trust,
-            frames,
-        };
+        let arrival = Arrival { database, run, trust, frames };
         Some((self.0.world.disk.submit(io), arrival))
     }
 
     /// Waits for a read, puts its pages into their frames, and starts the next.
     async fn finish(self, ticket: Ticket, arrival: Arrival) {
-        let Arrival {
-            database,
-            run,
-            trust,
-            frames,
-        } = arrival;
+        let Arrival { database, run, trust, frames } = arrival;
         let done = ticket.await;
         self.0.meters.database(
             database,
@@ -235,10 +207,7 @@ impl<C: Content> Cache<C> {
             // If a run failed, the bad page is unknown: each is read again on its own.
             let key = PageKey { database, page };
             let page = C::arrived(segment);
-            let judged = done
-                .result
-                .ok()
-                .and_then(|()| self.judge_ahead(key, page, trust));
+            let judged = done.result.ok().and_then(|()| self.judge_ahead(key, page, trust));
             self.settle(frame, judged);
         }
         self.with_database(database, |entry| entry.ahead.in_flight -= 1);
@@ -246,8 +215,8 @@ impl<C: Content> Cache<C> {
         self.read_ahead(database);
     }
 
-    /// The page, unless it is bad. Recovery accepts a bad page, but not if a copy may have a good one: then the operation
-    /// that needs it reads it again and asks the copies.
+    /// The page, unless it is bad. Recovery accepts a bad page, but not if a copy may have a good
+    /// one: then the operation that needs it reads it again and asks the copies.
     fn judge_ahead(&self, key: PageKey, mut page: C::Page, trust: Trust) -> Option<C::Page> {
         match self.has_copies() {
             true => self.examine(key, Ok(()), &mut page, trust).ok()?,

@@ -1,7 +1,8 @@
 //! Finding pages and reading them.
 //!
-//! A reader that needs a frame takes a free one. If there is none, it evicts cold clean pages itself. If there are none of
-//! those either, it waits. This is a *page-fault stall*: storage absorbs dirty pages more slowly than it delivers others.
+//! A reader that needs a frame takes a free one. If there is none, it evicts cold clean pages
+//! itself. If there are none of those either, it waits. This is a *page-fault stall*: storage
+//! absorbs dirty pages more slowly than it delivers others.
 //!
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/bf.cxx (allocation of a buffer).
 
@@ -96,20 +97,14 @@ impl<C: Content> Cache<C> {
     /// # Errors
     /// When the cache has failed.
     pub async fn claim(&self, database: u8, page: PageNumber) -> Result<Pin<C>, EngineError> {
-        match self
-            .frame_for(PageKey { database, page }, Phase::Resident)
-            .await?
-        {
+        match self.frame_for(PageKey { database, page }, Phase::Resident).await? {
             Found::Read(frame) | Found::Here(frame) => Ok(self.pinned(frame)),
             Found::Coming(_) | Found::Stalled => unreachable!("waited for"),
         }
     }
 
     fn pinned(&self, frame: u32) -> Pin<C> {
-        Pin {
-            cache: self.clone(),
-            frame,
-        }
+        Pin { cache: self.clone(), frame }
     }
 
     /// Waits until the page arrives or a frame is free for it. A new frame enters `phase`.
@@ -177,10 +172,7 @@ impl<C: Content> Cache<C> {
         let size = self.0.options.page_size;
         let (file, offset) = {
             let state = self.0.state.borrow();
-            (
-                state.databases[usize::from(key.database)].file,
-                key.page.offset(size),
-            )
+            (state.databases[usize::from(key.database)].file, key.page.offset(size))
         };
         let segments = Segments::from_buf([C::blank(&self.0.world.frames, size)]);
         let io = Io {
@@ -195,11 +187,7 @@ impl<C: Content> Cache<C> {
             done.latency(),
         );
         let result = done.result;
-        let segment = done
-            .segments
-            .into_iter()
-            .next()
-            .expect("a read brings its memory back");
+        let segment = done.segments.into_iter().next().expect("a read brings its memory back");
         let mut page = C::arrived(segment);
         let judged = match self.examine(key, result, &mut page, trust) {
             Ok(()) => Ok(page),
@@ -221,12 +209,7 @@ impl<C: Content> Cache<C> {
                 drop(pin);
                 state = self.0.state.borrow_mut();
                 state.frames.vacate(frame);
-                Err(EngineError::Page {
-                    database,
-                    page: key.page,
-                    offset,
-                    fault,
-                })
+                Err(EngineError::Page { database, page: key.page, offset, fault })
             }
         };
         drop(state);
@@ -248,7 +231,8 @@ impl<C: Content> Cache<C> {
         }
     }
 
-    /// Whether what arrived is the page last written. Corrects a flipped bit, but not during recovery.
+    /// Whether what arrived is the page last written. Corrects a flipped bit, but not during
+    /// recovery.
     pub(super) fn examine(
         &self,
         key: PageKey,
@@ -271,14 +255,9 @@ impl<C: Content> Cache<C> {
         if sound.corrected {
             self.0.meters.with(|meters| meters.corrected.tick());
         }
-        let agrees = database
-            .flush
-            .agrees(key.page, sound.flush_type, sound.time);
+        let agrees = database.flush.agrees(key.page, sound.flush_type, sound.time);
         match agrees {
-            false => Err(Bad {
-                fault: PageFault::LostFlush,
-                found: sound.time,
-            }),
+            false => Err(Bad { fault: PageFault::LostFlush, found: sound.time }),
             true if sound.time > Some(database.time) => Err(PageFault::TooNew.into()),
             true => Ok(()),
         }
@@ -294,7 +273,8 @@ impl<C: Content> Cache<C> {
     ) -> Result<C::Page, PageFault> {
         let page = match (trust, bad.fault) {
             (Trust::Verified, fault) => return Err(fault),
-            // Past the end: the file's new length did not survive, and its pages will be rebuilt like torn ones.
+            // Past the end: the file's new length did not survive, and its pages will be rebuilt
+            // like torn ones.
             (Trust::Recovering, PageFault::Device(IoError::PastEnd)) => {
                 C::zeroed(&self.0.world.frames, self.0.options.page_size)
             }
@@ -307,9 +287,7 @@ impl<C: Content> Cache<C> {
 
     /// Whether recovery found the page torn and has not rebuilt it yet.
     pub fn is_torn(&self, database: u8, page: PageNumber) -> bool {
-        self.0.state.borrow().databases[usize::from(database)]
-            .torn
-            .contains_key(&page)
+        self.0.state.borrow().databases[usize::from(database)].torn.contains_key(&page)
     }
 
     /// The page's former content no longer matters, so it no longer counts as torn.
@@ -341,8 +319,8 @@ impl<C: Content> Cache<C> {
         own.map(|key| key.page).collect()
     }
 
-    /// Discards the flush map's knowledge of a page that recovery has visited; the crash may have come between the two
-    /// writes.
+    /// Discards the flush map's knowledge of a page that recovery has visited; the crash may have
+    /// come between the two writes.
     pub fn forget_flush(&self, database: u8, page: PageNumber) {
         self.with_database(database, |entry| entry.flush.forget_learned(page));
     }

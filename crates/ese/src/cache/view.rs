@@ -19,7 +19,8 @@ pub struct CachedPages<'a> {
     size: PageSize,
     pool: Frames,
     now: Time,
-    /// Frames that were looked at, with few duplicates. They count as referenced when the view ends.
+    /// Frames that were looked at, with few duplicates. They count as referenced when the view
+    /// ends.
     used: RefCell<SmallVec<[u32; 16]>>,
 }
 
@@ -42,10 +43,7 @@ impl Cache<Bytes> {
 
 impl CachedPages<'_> {
     fn frame(&self, page: PageNumber) -> Option<u32> {
-        let frame = self.state.frames.find(PageKey {
-            database: self.database,
-            page,
-        })?;
+        let frame = self.state.frames.find(PageKey { database: self.database, page })?;
         (self.state.frames.phase(frame) != Phase::Reading).then_some(frame)
     }
 }
@@ -73,11 +71,7 @@ impl Pages for CachedPages<'_> {
         if used.last() != Some(&frame) {
             used.push(frame);
         }
-        let page = self
-            .state
-            .frames
-            .page(frame)
-            .expect("a frame past reading holds a page");
+        let page = self.state.frames.page(frame).expect("a frame past reading holds a page");
         Ok(page)
     }
 
@@ -87,14 +81,11 @@ impl Pages for CachedPages<'_> {
 
     fn change(&mut self, page: PageNumber) -> &mut [u8] {
         let frame = self.frame(page).expect("a changed page is resident");
-        let slot = self
-            .state
-            .frames
-            .page_mut(frame)
-            .as_mut()
-            .expect("a frame past reading holds a page");
+        let slot =
+            self.state.frames.page_mut(frame).as_mut().expect("a frame past reading holds a page");
         if Rc::get_mut(slot).is_none() {
-            // A write of the page is in flight and keeps the old bytes, so the change goes to a copy.
+            // A write of the page is in flight and keeps the old bytes, so the change goes to a
+            // copy.
             let mut copy = self.pool.take(self.size.bytes());
             copy.copy_from_slice(slot);
             *slot = Rc::new(copy);

@@ -1,7 +1,8 @@
 //! Writing dirty pages: in runs, after their log, one write per page at a time.
 //!
-//! Callers name the frames to write. Neighbouring pages that can join the write are added, and the runs are submitted up to
-//! the limit of writes in flight. Each run ends in its own task, so callers do not wait for its I/O.
+//! Callers name the frames to write. Neighbouring pages that can join the write are added, and the
+//! runs are submitted up to the limit of writes in flight. Each run ends in its own task, so
+//! callers do not wait for its I/O.
 
 use std::rc::Rc;
 
@@ -41,7 +42,8 @@ struct Departure {
 }
 
 impl<C: Content> Cache<C> {
-    /// Waits for the log of these frames and submits their writes. Returns how many dirty pages were submitted.
+    /// Waits for the log of these frames and submits their writes. Returns how many dirty pages
+    /// were submitted.
     ///
     /// Skips pages that are clean, in flight, or changed again while waiting for the log.
     ///
@@ -73,8 +75,8 @@ impl<C: Content> Cache<C> {
         Ok(written)
     }
 
-    /// Submits as many of the frames in `left` as may be in flight, and removes them from it. Returns the database whose
-    /// limit was reached, if any.
+    /// Submits as many of the frames in `left` as may be in flight, and removes them from it.
+    /// Returns the database whose limit was reached, if any.
     fn depart_all(&self, left: &mut Vec<u32>, after: After, written: &mut u32) -> Option<u8> {
         let mut departed = Vec::new();
         let mut full = None;
@@ -129,10 +131,8 @@ impl<C: Content> Cache<C> {
             max_bytes: self.0.options.coalesce_bytes,
             max_gap_bytes: self.0.options.gap_bytes,
         };
-        let reach = u32::try_from(limits.max_bytes.div_euclid(size.bytes_u64()))
-            .unwrap_or(1)
-            .max(1)
-            - 1;
+        let reach =
+            u32::try_from(limits.max_bytes.div_euclid(size.bytes_u64())).unwrap_or(1).max(1) - 1;
         let mut seeds: Vec<PageKey> = frames
             .iter()
             .filter(|frame| state.may_depart(**frame) && state.is_dirty(**frame))
@@ -154,10 +154,7 @@ impl<C: Content> Cache<C> {
             let clean_too = limits.max_gap_bytes > 0;
             candidates.clear();
             state.candidates_below(seed, reach.min(below), clean_too, &mut candidates);
-            candidates.push(Candidate {
-                page: seed.page,
-                dirty: true,
-            });
+            candidates.push(Candidate { page: seed.page, dirty: true });
             // Go up as long as pages are cached and a seed is near, including seeds on the way.
             let mut page = seed.page;
             let mut end = seed.page.after(reach);
@@ -173,10 +170,7 @@ impl<C: Content> Cache<C> {
                 candidates.push(candidate);
             }
             let last = candidates.last().expect("the seed is one");
-            covered = Some(PageKey {
-                page: last.page,
-                ..seed
-            });
+            covered = Some(PageKey { page: last.page, ..seed });
             out.clear();
             runs(&candidates, size, limits, &mut out);
             found.extend(out.iter().map(|run| (seed.database, *run)));
@@ -196,17 +190,14 @@ impl<C: Content> Cache<C> {
             let is_dirty = state.is_dirty(frame);
             let entry = &mut state.databases[usize::from(database)];
             let slot = state.frames.page_mut(frame).as_mut()?;
-            // A clean page that only fills a gap keeps its type: no log record would inform recovery of a change. A newly
-            // created page has no type yet and continues from the type of its predecessor.
+            // A clean page that only fills a gap keeps its type: no log record would inform
+            // recovery of a change. A newly created page has no type yet and continues from the
+            // type of its predecessor.
             let former = match C::flush_type(slot, size) {
                 0 => entry.flush.flush_type(page),
                 known => known,
             };
-            let flush_type = if is_dirty {
-                next_flush_type(former)
-            } else {
-                former
-            };
+            let flush_type = if is_dirty { next_flush_type(former) } else { former };
             let segment =
                 C::depart(slot, page, size, flush_type).expect("no write of it is in flight");
             entry.flush.written(page, flush_type, C::time(slot, size));
@@ -227,37 +218,18 @@ impl<C: Content> Cache<C> {
         let write = state.next_write;
         state.next_write += 1;
         let first = oldest.iter().map(|(_, position)| *position).min();
-        entry
-            .flying
-            .insert(write, first.unwrap_or(LogPosition::MAX));
+        entry.flying.insert(write, first.unwrap_or(LogPosition::MAX));
         if after == After::Evict {
             state.coming_free += run.count;
             state.freeing_writes += 1;
         }
-        let io = Io::new(
-            Class::Database,
-            Op::Write,
-            entry.file,
-            run.first.offset(size),
-            segments,
-        );
-        let io = Io {
-            tag: u64::from(run.first.0),
-            ..io
-        };
+        let io = Io::new(Class::Database, Op::Write, entry.file, run.first.offset(size), segments);
+        let io = Io { tag: u64::from(run.first.0), ..io };
         let bytes = run.bytes(size);
         let ticket = self.0.world.disk.submit(io);
         Some((
             ticket,
-            Departure {
-                database,
-                first: run.first,
-                frames,
-                oldest,
-                write,
-                bytes,
-                after,
-            },
+            Departure { database, first: run.first, frames, oldest, write, bytes, after },
         ))
     }
 
@@ -275,10 +247,7 @@ impl<C: Content> Cache<C> {
         let state_ref = &mut *state;
         let entry = &mut state_ref.databases[usize::from(departure.database)];
         let instance = usize::from(entry.instance);
-        let first = entry
-            .flying
-            .remove(&departure.write)
-            .expect("each write ends once");
+        let first = entry.flying.remove(&departure.write).expect("each write ends once");
         match done.result {
             Ok(()) if first != LogPosition::MAX => entry.is_unsynced(first),
             Ok(()) => {}
@@ -332,8 +301,8 @@ impl<C: Content> State<C> {
         self.frames.oldest(frame).is_some()
     }
 
-    /// Whether the page may be written now: it is not in flight, its log is durable, and recovery has not found it torn (a
-    /// new checksum would make it look right).
+    /// Whether the page may be written now: it is not in flight, its log is durable, and recovery
+    /// has not found it torn (a new checksum would make it look right).
     fn may_depart(&self, frame: u32) -> bool {
         let key = self.frames.key(frame);
         let database = &self.databases[usize::from(key.database)];
@@ -343,15 +312,10 @@ impl<C: Content> State<C> {
     }
 
     fn candidate(&self, key: PageKey, with_clean: bool) -> Option<Candidate> {
-        let frame = self
-            .frames
-            .find(key)
-            .filter(|frame| self.may_depart(*frame))?;
+        let frame = self.frames.find(key).filter(|frame| self.may_depart(*frame))?;
         let dirty = self.is_dirty(frame);
-        (dirty || with_clean && self.is_filled(frame)).then_some(Candidate {
-            page: key.page,
-            dirty,
-        })
+        (dirty || with_clean && self.is_filled(frame))
+            .then_some(Candidate { page: key.page, dirty })
     }
 
     /// Whether the frame holds a page, not just memory claimed for a page yet to be created.
@@ -369,10 +333,7 @@ impl<C: Content> State<C> {
         out: &mut Vec<Candidate>,
     ) {
         for distance in 1..=reach {
-            let key = PageKey {
-                page: PageNumber(seed.page.0 - distance),
-                ..seed
-            };
+            let key = PageKey { page: PageNumber(seed.page.0 - distance), ..seed };
             match self.candidate(key, with_clean) {
                 Some(candidate) => out.push(candidate),
                 None => break,

@@ -1,9 +1,10 @@
 //! Creating a database: a bulk load at the speed of the device.
 //!
-//! Nothing is logged. The file starts under a temporary name ([`making_path`]) and gets the database's name when its header
-//! is durable, so that no file without our marker ever has that name. The header says *just created* until the end, to
-//! identify an interrupted creation. Pages stream out in order; when all of them are durable, the header says *clean*.
-//! Three passes over the messages fill three trees (see [`crate::table::load`]).
+//! Nothing is logged. The file starts under a temporary name ([`making_path`]) and gets the
+//! database's name when its header is durable, so that no file without our marker ever has that
+//! name. The header says *just created* until the end, to identify an interrupted creation. Pages
+//! stream out in order; when all of them are durable, the header says *clean*. Three passes over
+//! the messages fill three trees (see [`crate::table::load`]).
 
 mod writer;
 
@@ -37,8 +38,8 @@ pub struct CreateOptions {
     pub free_pages: u32,
     /// Approximate file length, to reserve it in one piece.
     pub expected_bytes: u64,
-    /// Signature of the database, with our marker. Given rather than drawn here, because the messages' content may depend
-    /// on it.
+    /// Signature of the database, with our marker. Given rather than drawn here, because the
+    /// messages' content may depend on it.
     pub signature: Signature,
 }
 
@@ -59,11 +60,12 @@ pub trait MessageSource {
     /// Writes a message's subject, replacing the content of the buffer.
     fn subject(&self, number: u64, subject: &mut Vec<u8>);
 
-    /// Writes a message's body, likewise. Called once: with the record if the body stays inside, or later.
+    /// Writes a message's body, likewise. Called once: with the record if the body stays inside, or
+    /// later.
     fn body(&self, number: u64, body: &mut Vec<u8>);
 
-    /// Fills free space of a page with what a used database has there: bytes of records that were deleted or moved. Storage that
-    /// compresses or finds zeros sees it like any other content.
+    /// Fills free space of a page with what a used database has there: bytes of records that were
+    /// deleted or moved. Storage that compresses or finds zeros sees it like any other content.
     fn old_content(&self, page: PageNumber, free: &mut [u8]) {
         let _ = page;
         free.fill(0);
@@ -83,8 +85,8 @@ pub struct Created {
     pub bytes: u64,
 }
 
-/// File name of the database `path` until its header is durable. After a crash, a file of this name is blank or carries our
-/// marker.
+/// File name of the database `path` until its header is durable. After a crash, a file of this name
+/// is blank or carries our marker.
 pub fn making_path(path: &Path) -> PathBuf {
     path.with_extension("edb-making")
 }
@@ -114,8 +116,8 @@ async fn begin(world: &World, path: &Path, header: &DatabaseHeader) -> Result<Fi
 /// Calls `progress` now and then with the bytes of pages submitted for writing.
 ///
 /// # Errors
-/// When the file exists, or cannot be created, written or synced. A file left behind carries our marker and says *just
-/// created*.
+/// When the file exists, or cannot be created, written or synced. A file left behind carries our
+/// marker and says *just created*.
 ///
 /// # Panics
 /// When the signature does not carry our marker.
@@ -129,22 +131,11 @@ pub async fn create_database(
     assert!(options.signature.is_ours(), "a database without our marker");
     let mut header = DatabaseHeader::new(options.page_size, options.signature);
     let file = begin(world, path, &header).await?;
-    let allocated = world.volume.allocate(
-        file,
-        options
-            .expected_bytes
-            .max(2 * options.page_size.bytes_u64()),
-    );
+    let allocated =
+        world.volume.allocate(file, options.expected_bytes.max(2 * options.page_size.bytes_u64()));
     allocated.await.map_err(name_error(path))?;
     let writer = SequentialWriter::new(world, source, file, options.page_size, FIRST_STREAMED);
-    let mut load = Load {
-        world,
-        path,
-        options,
-        source,
-        progress,
-        writer,
-    };
+    let mut load = Load { world, path, options, source, progress, writer };
     let created = load.run(file).await?;
     let synced = world.disk.submit(Io::sync(Class::Create, file)).await;
     synced.result.map_err(file_error(path))?;
@@ -152,11 +143,7 @@ pub async fn create_database(
     header.object_max = system::FIRST_USER_OBJECT;
     write_headers(world, path, file, &header).await?;
     if let Some(directory) = path.parent() {
-        world
-            .volume
-            .sync_directory(directory)
-            .await
-            .map_err(name_error(directory))?;
+        world.volume.sync_directory(directory).await.map_err(name_error(directory))?;
     }
     world.volume.close(file).await.map_err(name_error(path))?;
     Ok(created)
@@ -196,11 +183,7 @@ impl Load<'_> {
     async fn run(&mut self, file: FileId) -> Result<Created, EngineError> {
         let size = self.options.page_size;
         let time = DatabaseTime(1);
-        let load = LoadOptions {
-            size,
-            fill_percent: self.options.fill_percent,
-            time,
-        };
+        let load = LoadOptions { size, fill_percent: self.options.fill_percent, time };
         let (mut subject, mut body) = (Vec::new(), Vec::new());
 
         let mut records = RecordsLoad::new(load);
@@ -218,14 +201,8 @@ impl Load<'_> {
                     Body::Apart(LongValueId(next_body))
                 }
             };
-            let message = Message {
-                id,
-                folder,
-                received,
-                version: 0,
-                subject: &subject,
-                body: place,
-            };
+            let message =
+                Message { id, folder, received, version: 0, subject: &subject, body: place };
             records.push(&mut self.writer, &message);
             self.rest(count, records.settled()).await?;
         }
@@ -241,15 +218,11 @@ impl Load<'_> {
             let id = LongValueId(next_body);
             let bytes = u32::try_from(body.len()).expect("a body is below 2 GiB");
             bodies.begin(&mut self.writer, id, bytes);
-            for (offset, chunk) in (0_u32..)
-                .step_by(chunk_bytes(size))
-                .zip(body.chunks(chunk_bytes(size)))
+            for (offset, chunk) in
+                (0_u32..).step_by(chunk_bytes(size)).zip(body.chunks(chunk_bytes(size)))
             {
                 bodies.chunk(&mut self.writer, id, offset, chunk);
-                self.writer
-                    .send(bodies.settled())
-                    .await
-                    .map_err(file_error(self.path))?;
+                self.writer.send(bodies.settled()).await.map_err(file_error(self.path))?;
             }
             self.rest(count, bodies.settled()).await?;
         }
@@ -262,35 +235,20 @@ impl Load<'_> {
         }
         let loaded = index.finish(&mut self.writer, self.options.free_pages);
         let failed = file_error(self.path);
-        self.writer
-            .finish(PageNumber(loaded.used), loaded.last)
-            .await
-            .map_err(&failed)?;
+        self.writer.finish(PageNumber(loaded.used), loaded.last).await.map_err(&failed)?;
         for (number, bytes) in &loaded.pages {
             self.writer.patch(*number, bytes).await.map_err(&failed)?;
         }
         let bytes = loaded.last.after(1).offset(size);
-        self.world
-            .volume
-            .allocate(file, bytes)
-            .await
-            .map_err(name_error(self.path))?;
+        self.world.volume.allocate(file, bytes).await.map_err(name_error(self.path))?;
         (self.progress)(bytes);
-        Ok(Created {
-            messages: loaded.messages,
-            pages: loaded.last.0,
-            used: loaded.used,
-            bytes,
-        })
+        Ok(Created { messages: loaded.messages, pages: loaded.last.0, used: loaded.used, bytes })
     }
 
     /// Submits finished pages, and now and then yields.
     async fn rest(&mut self, count: u32, settled: PageNumber) -> Result<(), EngineError> {
         if count.is_multiple_of(BATCH.0) {
-            self.writer
-                .send(settled)
-                .await
-                .map_err(file_error(self.path))?;
+            self.writer.send(settled).await.map_err(file_error(self.path))?;
             (self.progress)(settled.offset(self.options.page_size));
             self.world.clock.spend(BATCH.1).await;
         }

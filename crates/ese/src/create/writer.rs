@@ -66,7 +66,8 @@ impl<'a> SequentialWriter<'a> {
         Ok(())
     }
 
-    /// Submits everything up to page `used`, writes zeros up to page `last`, and waits for all of it.
+    /// Submits everything up to page `used`, writes zeros up to page `last`, and waits for all of
+    /// it.
     pub(super) async fn finish(
         &mut self,
         used: PageNumber,
@@ -74,9 +75,7 @@ impl<'a> SequentialWriter<'a> {
     ) -> Result<(), IoError> {
         self.send(used.after(1)).await?;
         while let Some(frame) = self.open.pop_front() {
-            let pages = (last.0 + 1)
-                .saturating_sub(self.first.0)
-                .min(self.pages_per_chunk);
+            let pages = (last.0 + 1).saturating_sub(self.first.0).min(self.pages_per_chunk);
             if pages > 0 {
                 self.submit(frame, pages as usize * self.size.bytes());
             }
@@ -101,30 +100,15 @@ impl<'a> SequentialWriter<'a> {
     pub(super) async fn patch(&self, number: PageNumber, bytes: &[u8]) -> Result<(), IoError> {
         let segment = Bytes::outgoing(&self.world.frames, bytes);
         let offset = number.offset(self.size);
-        let io = Io::new(
-            Class::Create,
-            Op::Write,
-            self.file,
-            offset,
-            smallvec![segment],
-        );
+        let io = Io::new(Class::Create, Op::Write, self.file, offset, smallvec![segment]);
         self.world.disk.submit(io).await.result
     }
 
     fn submit(&mut self, frame: Frame, length: usize) {
-        let segment = Segment::Drain {
-            frame: Rc::new(frame),
-            start: 0,
-            length,
-        };
+        let segment = Segment::Drain { frame: Rc::new(frame), start: 0, length };
         let offset = self.first.offset(self.size);
-        let io = Io::new(
-            Class::Create,
-            Op::Write,
-            self.file,
-            offset,
-            Segments::from_buf([segment]),
-        );
+        let io =
+            Io::new(Class::Create, Op::Write, self.file, offset, Segments::from_buf([segment]));
         self.flying.push_back(self.world.disk.submit(io));
     }
 

@@ -75,9 +75,7 @@ impl Attachment {
         }
         // One byte must remain for the terminator.
         if bytes.len() >= ATTACHMENTS_BYTES {
-            return Err(TooManyAttachments {
-                bytes: bytes.len() + 1,
-            });
+            return Err(TooManyAttachments { bytes: bytes.len() + 1 });
         }
         bytes.resize(ATTACHMENTS_BYTES, 0);
         Ok(bytes)
@@ -86,12 +84,7 @@ impl Attachment {
     fn append_to(&self, bytes: &mut Vec<u8>) -> Result<(), TooManyAttachments> {
         assert!(self.database_id > 0, "database id 0 ends the list");
         let mut entry = vec![0; FIXED_BYTES];
-        entry.extend(
-            self.path
-                .encode_utf16()
-                .chain([0])
-                .flat_map(u16::to_le_bytes),
-        );
+        entry.extend(self.path.encode_utf16().chain([0]).flat_map(u16::to_le_bytes));
         let path_bytes = entry.len() - FIXED_BYTES;
         let path_bytes =
             u16::try_from(path_bytes).map_err(|_| TooManyAttachments { bytes: path_bytes })?;
@@ -132,10 +125,7 @@ impl Attachment {
 /// The path up to its terminator. Old engines wrote one byte per character.
 fn path_text(path: &[u8], unicode: bool) -> Option<String> {
     if !unicode {
-        let end = path
-            .iter()
-            .position(|byte| *byte == 0)
-            .unwrap_or(path.len());
+        let end = path.iter().position(|byte| *byte == 0).unwrap_or(path.len());
         return Some(path[..end].iter().map(|byte| char::from(*byte)).collect());
     }
     let (units, _) = path.as_chunks::<2>();
@@ -155,26 +145,17 @@ mod tests {
             object_max: ObjectId(12),
             attached: LogPosition::start_of(3),
             consistent: LogPosition::start_of(2),
-            signature: Signature {
-                random: 99,
-                ..Signature::default()
-            },
+            signature: Signature { random: 99, ..Signature::default() },
             path: path.into(),
         }
     }
 
     #[test]
     fn lists_come_back() {
-        let list = [
-            attachment(1, "/data/Jetstress001001.edb"),
-            attachment(2, "/d/ä.edb"),
-        ];
+        let list = [attachment(1, "/data/Jetstress001001.edb"), attachment(2, "/d/ä.edb")];
         let bytes = Attachment::list_to_bytes(&list).unwrap();
         assert_eq!(bytes.len(), ATTACHMENTS_BYTES);
-        assert_eq!(
-            Attachment::list_from_bytes(&bytes).as_deref(),
-            Some(&list[..])
-        );
+        assert_eq!(Attachment::list_from_bytes(&bytes).as_deref(), Some(&list[..]));
         assert_eq!(Attachment::list_from_bytes(&[0; 8]), Some(Vec::new()));
     }
 

@@ -1,8 +1,9 @@
 //! The catalog: the tree that lists all trees.
 //!
-//! `MSysObjects`, rooted at page 4, has a row for each table, column, index and long-value tree. Its primary key is
-//! (table's object id, kind, id), so the rows of one table are adjacent: table, columns, indexes, long values.
-//! `MSysObjectsShadow`, rooted at page 24, holds a second copy of the rows.
+//! `MSysObjects`, rooted at page 4, has a row for each table, column, index and long-value tree.
+//! Its primary key is (table's object id, kind, id), so the rows of one table are adjacent: table,
+//! columns, indexes, long values. `MSysObjectsShadow`, rooted at page 24, holds a second copy of
+//! the rows.
 //!
 //! ```text
 //!    column                 table            column            index                long values
@@ -24,11 +25,12 @@
 //!    (*) a primary index is its table: the table's object id and root page
 //! ```
 //!
-//! Two indexes: `Name` on (ObjidTable, Type, Name), `RootObjects` on (RootFlag, Name) for tables only. [`CatalogRow`] is a
-//! row; [`schema`] turns rows into tables and back; [`system`] has the rows that describe the catalog itself.
+//! Two indexes: `Name` on (ObjidTable, Type, Name), `RootObjects` on (RootFlag, Name) for tables
+//! only. [`CatalogRow`] is a row; [`schema`] turns rows into tables and back; [`system`] has the
+//! rows that describe the catalog itself.
 //!
-//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/_cat.cxx and dev/ese/src/inc/cat.hxx; the details of the
-//! values are those of genuine files of revision 20.
+//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/_cat.cxx and
+//! dev/ese/src/inc/cat.hxx; the details of the values are those of genuine files of revision 20.
 
 pub mod schema;
 pub mod system;
@@ -90,15 +92,9 @@ impl RowKind {
     }
 
     fn from_number(number: u16) -> Option<Self> {
-        [
-            Self::Table,
-            Self::Column,
-            Self::Index,
-            Self::LongValues,
-            Self::Callback,
-        ]
-        .into_iter()
-        .find(|kind| kind.number() == number)
+        [Self::Table, Self::Column, Self::Index, Self::LongValues, Self::Callback]
+            .into_iter()
+            .find(|kind| kind.number() == number)
     }
 }
 
@@ -155,7 +151,8 @@ pub enum CatalogError {
     Index(String),
 }
 
-/// The fixed columns of the catalog. The last exists from revision 230 on and does not affect those before it.
+/// The fixed columns of the catalog. The last exists from revision 230 on and does not affect those
+/// before it.
 pub fn layout() -> FixedLayout {
     FixedLayout::new([4, 2, 4, 4, 4, 4, 4, 1, 2, 4, 2, 4, 8])
 }
@@ -163,16 +160,12 @@ pub fn layout() -> FixedLayout {
 impl CatalogRow {
     /// The key in the catalog's own tree.
     pub fn key(&self) -> Vec<u8> {
-        self.kind_key()
-            .signed_32(self.id.cast_signed())
-            .build(KEY_BYTES_MAX)
+        self.kind_key().signed_32(self.id.cast_signed()).build(KEY_BYTES_MAX)
     }
 
     /// The key in the index `Name`.
     pub fn name_key(&self) -> Vec<u8> {
-        self.kind_key()
-            .text(&self.name_bytes())
-            .build(KEY_BYTES_MAX)
+        self.kind_key().text(&self.name_bytes()).build(KEY_BYTES_MAX)
     }
 
     /// The key in the index `RootObjects`, which contains tables only.
@@ -193,9 +186,7 @@ impl CatalogRow {
     /// Names use code page 1252; we write only ASCII letters.
     fn name_bytes(&self) -> Vec<u8> {
         let letters = self.name.chars();
-        letters
-            .map(|letter| u8::try_from(letter).unwrap_or(b'?'))
-            .collect()
+        letters.map(|letter| u8::try_from(letter).unwrap_or(b'?')).collect()
     }
 
     /// Encodes the row as a record on a page of `size`.
@@ -226,21 +217,13 @@ impl CatalogRow {
         if self.kind == RowKind::Table {
             columns.push((ROOT_FLAG, Value::Bytes(&[BIT_TRUE])));
         }
-        columns.extend(
-            offset
-                .iter()
-                .map(|bytes| (RECORD_OFFSET, Value::Bytes(bytes))),
-        );
+        columns.extend(offset.iter().map(|bytes| (RECORD_OFFSET, Value::Bytes(bytes))));
         if self.kind == RowKind::Index {
             columns.push((MAP_FLAGS, Value::Bytes(&map_flags)));
         }
         columns.extend(key_max.iter().map(|bytes| (KEY_MOST, Value::Bytes(bytes))));
         columns.push((NAME, Value::Bytes(&name)));
-        columns.extend(
-            self.default_value
-                .iter()
-                .map(|bytes| (DEFAULT_VALUE, Value::Bytes(bytes))),
-        );
+        columns.extend(self.default_value.iter().map(|bytes| (DEFAULT_VALUE, Value::Bytes(bytes))));
         if self.kind == RowKind::Index {
             columns.push((KEY_COLUMNS, Value::Bytes(&self.key_columns)));
             columns.push((LOCALE_NAME, Value::Intrinsic(LOCALE)));
@@ -266,9 +249,7 @@ impl CatalogRow {
             Ok::<_, CatalogError>(value.map(u16::from_le_bytes))
         };
         let kind = short(KIND)?.ok_or(CatalogError::Missing(KIND.0))?;
-        let name = record
-            .variable(NAME)?
-            .ok_or(CatalogError::Missing(NAME.0))?;
+        let name = record.variable(NAME)?.ok_or(CatalogError::Missing(NAME.0))?;
         Ok(Self {
             table: ObjectId(word(TABLE)?),
             kind: RowKind::from_number(kind).ok_or(CatalogError::Kind(kind))?,
@@ -292,12 +273,8 @@ mod tests {
 
     fn bytes(hex: &str) -> Vec<u8> {
         let digits: Vec<u8> = hex.bytes().filter(u8::is_ascii_hexdigit).collect();
-        let pairs = digits
-            .chunks(2)
-            .map(|pair| std::str::from_utf8(pair).unwrap());
-        pairs
-            .map(|pair| u8::from_str_radix(pair, 16).unwrap())
-            .collect()
+        let pairs = digits.chunks(2).map(|pair| std::str::from_utf8(pair).unwrap());
+        pairs.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect()
     }
 
     #[test]
@@ -307,10 +284,7 @@ mod tests {
              4d5379734f626a65637473",
         );
         let row = CatalogRow::decode(&genuine, PageSize::KIB_4).unwrap();
-        assert_eq!(
-            (row.name.as_str(), row.kind),
-            ("MSysObjects", RowKind::Table)
-        );
+        assert_eq!((row.name.as_str(), row.kind), ("MSysObjects", RowKind::Table));
         assert_eq!(row.encode(PageSize::KIB_4), genuine);
         assert_eq!(row.key(), bytes("7f80000002 7f8001 7f80000002"));
     }
@@ -320,10 +294,8 @@ mod tests {
         let head = "0a 84 2700 02000000 0300 04000000 07000000 50000000 11000100 00000000 2a 2a2a \
              01040300 80 fd 0400 0480 0480 0480 1000 4e616d65 00000100 00000200 00008000";
         let locale = "65006e002d0055005300";
-        for (size, entry) in [
-            (PageSize::KIB_32, "0501 0400 01"),
-            (PageSize::KIB_4, "0501 0440 01"),
-        ] {
+        for (size, entry) in [(PageSize::KIB_32, "0501 0400 01"), (PageSize::KIB_4, "0501 0440 01")]
+        {
             let genuine = bytes(&format!("{head} {entry} {locale}"));
             let row = CatalogRow::decode(&genuine, size).unwrap();
             assert_eq!(row.key_columns.len(), 12);

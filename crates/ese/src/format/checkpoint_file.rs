@@ -12,8 +12,8 @@
 //!   4096       second copy
 //! ```
 //!
-//! The second copy is written after the first is durable. Losing both costs time, not data: recovery then reads from the
-//! oldest log.
+//! The second copy is written after the first is durable. Losing both costs time, not data:
+//! recovery then reads from the oldest log.
 //!
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/log.hxx (`CHECKPOINT_FIXED`).
 
@@ -88,8 +88,8 @@ impl Checkpoint {
         Ok(bytes)
     }
 
-    /// Reads a checkpoint file's bytes: the valid copy, or the further one of two. Logs that the other one needs may be
-    /// gone.
+    /// Reads a checkpoint file's bytes: the valid copy, or the further one of two. Logs that the
+    /// other one needs may be gone.
     ///
     /// # Errors
     /// [`CheckpointError`].
@@ -113,7 +113,8 @@ impl Checkpoint {
         best.ok_or(trouble)
     }
 
-    /// Offset of the copy to write first, so that the result of [`Checkpoint::find`] stays until the write is durable.
+    /// Offset of the copy to write first, so that the result of [`Checkpoint::find`] stays until
+    /// the write is durable.
     pub fn stale_copy(file: &[u8]) -> u64 {
         let best = Self::find(file).ok();
         let copies = (0..).zip(file.chunks_exact(CHECKPOINT_BYTES).take(2));
@@ -158,19 +159,12 @@ mod tests {
     #[test]
     fn either_copy_is_enough() {
         let checkpoint = Checkpoint {
-            position: LogPosition {
-                generation: 9,
-                segment: 8,
-                byte: 40,
-            },
+            position: LogPosition { generation: 9, segment: 8, byte: 40 },
             consistency: LogPosition::start_of(9),
             signature: Signature::ours(1, Stamp::default(), RunId(2)),
             attachments: Vec::new(),
         };
-        let newer = Checkpoint {
-            position: LogPosition::start_of(10),
-            ..checkpoint.clone()
-        };
+        let newer = Checkpoint { position: LogPosition::start_of(10), ..checkpoint.clone() };
         let copies = [&checkpoint, &newer].map(|copy| copy.to_bytes().unwrap());
         for file in [copies.concat(), [&copies[1][..], &copies[0]].concat()] {
             assert_eq!(Checkpoint::find(&file).as_ref(), Ok(&newer));
@@ -181,10 +175,7 @@ mod tests {
         assert_eq!(Checkpoint::find(&file).as_ref(), Ok(&checkpoint));
         file[4096 + 50] ^= 1;
         assert_eq!(Checkpoint::find(&file), Err(CheckpointError::Checksum));
-        assert_eq!(
-            Checkpoint::find(&[0; 8192]),
-            Err(CheckpointError::NotCheckpoint)
-        );
+        assert_eq!(Checkpoint::find(&[0; 8192]), Err(CheckpointError::NotCheckpoint));
         assert_eq!(Checkpoint::find(&[]), Err(CheckpointError::NotCheckpoint));
     }
 }

@@ -1,4 +1,5 @@
-//! Checksums of pages, log segments and headers: sealing, checking, and repairing single flipped bits.
+//! Checksums of pages, log segments and headers: sealing, checking, and repairing single flipped
+//! bits.
 //!
 //! ```text
 //!    header (database, log, checkpoint)   u32 old XOR @0 over the whole header
@@ -9,14 +10,15 @@
 //!    page without the 0x2000 flag         u32 old XOR @0, u32 page number @4
 //! ```
 //!
-//! Every XE is seeded with the page's number, so a page read from the wrong place fails. If that is its only fault,
-//! [`diagnose`] names the place it belongs to. One flipped bit per block can be repaired, except inside the stored checksum
-//! itself and except the flag that says which checksum it is.
+//! Every XE is seeded with the page's number, so a page read from the wrong place fails. If that is
+//! its only fault, [`diagnose`] names the place it belongs to. One flipped bit per block can be
+//! repaired, except inside the stored checksum itself and except the flag that says which checksum
+//! it is.
 //!
 //! A page of zeroes has no checksum: it was never written.
 //!
-//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/_osu/checksumu.cxx (blocks of a large page) and
-//! dev/ese/src/checksum/checksum.cxx (when a bit may be repaired).
+//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/_osu/checksumu.cxx (blocks of a
+//! large page) and dev/ese/src/checksum/checksum.cxx (when a bit may be repaired).
 
 pub mod block;
 
@@ -46,8 +48,8 @@ pub enum Diagnosis {
     Uninitialised,
     /// Single flipped bits; [`Flips::repair`] restores the sealed bytes.
     Correctable(Flips),
-    /// The bytes are as sealed, for another place. On small pages a damaged checksum field can look the same, so the caller
-    /// should check that the place can exist.
+    /// The bytes are as sealed, for another place. On small pages a damaged checksum field can look
+    /// the same, so the caller should check that the place can exist.
     OtherNumber(PageNumber),
     /// The bytes are not as sealed.
     Damaged,
@@ -74,7 +76,8 @@ impl Flips {
     }
 }
 
-/// Seals a page: sets the checksum flag and, on large pages, the page's own number, then writes the checksums.
+/// Seals a page: sets the checksum flag and, on large pages, the page's own number, then writes the
+/// checksums.
 ///
 /// # Panics
 /// When `page` is not `size` bytes long.
@@ -105,7 +108,8 @@ pub fn seal_block(block: &mut [u8], number: u32) {
     put(block, 0, &checksum.to_bytes());
 }
 
-/// Whether a page's checksum is right: [`diagnose`] without the diagnosis, for the fast path of reads.
+/// Whether a page's checksum is right: [`diagnose`] without the diagnosis, for the fast path of
+/// reads.
 ///
 /// # Panics
 /// When `page` is not `size` bytes long.
@@ -120,13 +124,10 @@ pub fn is_sound(page: &[u8], size: PageSize, number: PageNumber) -> bool {
     let block_bytes = page.len().div_euclid(4);
     let (first, others) = page.split_at(block_bytes);
     block_is_sound(first, number.0)
-        && others
-            .chunks_exact(block_bytes)
-            .zip(1..4)
-            .all(|(bytes, block)| {
-                let computed = Xe::of(bytes, number.0, OwnChecksum::Elsewhere);
-                computed.to_bytes() == page[more_at(block)..][..XE_BYTES]
-            })
+        && others.chunks_exact(block_bytes).zip(1..4).all(|(bytes, block)| {
+            let computed = Xe::of(bytes, number.0, OwnChecksum::Elsewhere);
+            computed.to_bytes() == page[more_at(block)..][..XE_BYTES]
+        })
 }
 
 /// Whether a small page or log segment has the right XE checksum.
@@ -229,8 +230,8 @@ fn other_number(blocks: &[Compared], number: PageNumber) -> Option<PageNumber> {
     (agree && other.is_some()).then_some(other)
 }
 
-/// The flips that explain a page's checksums, if there are any. Block 0 is repaired first, in a copy, because it contains
-/// the stored checksums of the others.
+/// The flips that explain a page's checksums, if there are any. Block 0 is repaired first, in a
+/// copy, because it contains the stored checksums of the others.
 fn find_flips(page: &[u8], size: PageSize, number: PageNumber) -> Option<Flips> {
     let mut repaired = page.to_vec();
     let mut flips = Flips::default();
@@ -247,9 +248,7 @@ fn find_flips(page: &[u8], size: PageSize, number: PageNumber) -> Option<Flips> 
     let blocks = compare_blocks(&repaired, size, number);
     for (block, compared) in (0_u32..).zip(&blocks).skip(1) {
         if compared.stored != compared.computed {
-            let bit = compared
-                .stored
-                .flipped_bit(compared.computed, block_bytes)?;
+            let bit = compared.stored.flipped_bit(compared.computed, block_bytes)?;
             let block_bits = u32::try_from(block_bytes * 8).ok()?;
             flips.0.push(block * block_bits + bit);
         }
@@ -291,10 +290,7 @@ mod tests {
 
     #[test]
     fn dense_pages_have_the_checksums_of_the_format() {
-        assert_eq!(
-            hex(&generated(16)),
-            "41 96 27 c4 f9 95 d9 9c bf 0f 0a 31 23 af 7d c4"
-        );
+        assert_eq!(hex(&generated(16)), "41 96 27 c4 f9 95 d9 9c bf 0f 0a 31 23 af 7d c4");
         for (length, first) in [
             (2048, "fa 41 7a 58 ce 3a 31 05"),
             (4096, "72 43 35 3c ec 79 ec 79"),
@@ -305,14 +301,8 @@ mod tests {
             assert_eq!(hex(&dense(length)[..8]), first, "{length}");
         }
         for (length, more) in [
-            (
-                16384,
-                "7c 84 2d c5 e2 07 e2 07 1a 10 c8 78 da 6c da 6c 70 ef 6f 61 75 43 75 43",
-            ),
-            (
-                32768,
-                "5e ed a7 19 af 2f af 2f 45 b8 3d 66 57 72 a8 8d 66 e8 be 35 84 21 7b de",
-            ),
+            (16384, "7c 84 2d c5 e2 07 e2 07 1a 10 c8 78 da 6c da 6c 70 ef 6f 61 75 43 75 43"),
+            (32768, "5e ed a7 19 af 2f af 2f 45 b8 3d 66 57 72 a8 8d 66 e8 be 35 84 21 7b de"),
         ] {
             assert_eq!(hex(&dense(length)[40..64]), more, "{length}");
         }
@@ -353,10 +343,7 @@ mod tests {
             seal_header(&mut page);
             assert_eq!(hex(&page[..8]), first);
             assert_eq!(diagnose(&page, size, NUMBER), Diagnosis::Sound);
-            assert_eq!(
-                diagnose(&page, size, PageNumber(9)),
-                Diagnosis::OtherNumber(NUMBER)
-            );
+            assert_eq!(diagnose(&page, size, PageNumber(9)), Diagnosis::OtherNumber(NUMBER));
             page[2000] ^= 1;
             assert_eq!(diagnose(&page, size, NUMBER), Diagnosis::Damaged);
         }
@@ -429,10 +416,7 @@ mod tests {
         for size in PageSize::ALL {
             let page = dense(size.bytes());
             assert_eq!(diagnose(&page, size, NUMBER), Diagnosis::Sound);
-            assert_eq!(
-                diagnose(&page, size, PageNumber(0x1235)),
-                Diagnosis::OtherNumber(NUMBER)
-            );
+            assert_eq!(diagnose(&page, size, PageNumber(0x1235)), Diagnosis::OtherNumber(NUMBER));
             let zero = vec![0; size.bytes()];
             assert_eq!(diagnose(&zero, size, NUMBER), Diagnosis::Uninitialised);
         }

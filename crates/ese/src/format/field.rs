@@ -1,8 +1,9 @@
 //! Little-endian numbers at fixed places.
 //!
-//! There are two families. `u32_at` and its kin are for headers whose length the caller has checked: an offset out of range
-//! is a bug and panics. `u32_in` and its kin are for offsets that were themselves read from disk: an offset out of range
-//! gives `None`. The `put_` family writes, and panics like the first.
+//! There are two families. `u32_at` and its kin are for headers whose length the caller has
+//! checked: an offset out of range is a bug and panics. `u32_in` and its kin are for offsets that
+//! were themselves read from disk: an offset out of range gives `None`. The `put_` family writes,
+//! and panics like the first.
 
 /// The `N` bytes at `at`.
 ///

@@ -1,8 +1,8 @@
 //! The flush map (`.jfm`): the flush type of each page's last write.
 //!
-//! Every write of a page advances its flush type (1, 2, 3, 1, ...). If a page is read with a different type than the map
-//! has, its last write never reached the disk: error −1119, a lost flush. Two bits per page; 0 is unknown and never an
-//! error.
+//! Every write of a page advances its flush type (1, 2, 3, 1, ...). If a page is read with a
+//! different type than the map has, its last write never reached the disk: error −1119, a lost
+//! flush. Two bits per page; 0 is unknown and never an error.
 //!
 //! ```text
 //!    header, 8,192 bytes
@@ -19,13 +19,13 @@
 //!     40      two bits for each of 32,608 pages, first page in the lowest bits
 //! ```
 //!
-//! A map is valid only while both signatures match the database header. Writing the database without the map (a restore,
-//! another program) breaks the match, and all pages become unknown. A wrong checksum of a map page makes only its pages
-//! unknown.
+//! A map is valid only while both signatures match the database header. Writing the database
+//! without the map (a restore, another program) breaks the match, and all pages become unknown. A
+//! wrong checksum of a map page makes only its pages unknown.
 //!
-//! The idea, the file name, the type and the bits are a genuine engine's (microsoft/Extensible-Storage-Engine,
-//! dev/ese/src/inc/flushmap.hxx). The layout is our own. No genuine engine looks for it in our files, because the map is
-//! optional there.
+//! The idea, the file name, the type and the bits are a genuine engine's
+//! (microsoft/Extensible-Storage-Engine, dev/ese/src/inc/flushmap.hxx). The layout is our own. No
+//! genuine engine looks for it in our files, because the map is optional there.
 
 use std::path::{Path, PathBuf};
 
@@ -173,16 +173,13 @@ pub fn set_flush_type(map_page: &mut [u8], entry: u32, flush_type: u8) {
     map_page[byte] = map_page[byte] & !(3 << shift) | flush_type << shift;
 }
 
-/// Sets the flush types of the entries from 0 on, four at a time, from the low two bits of each byte of `flush_types`. The
-/// remaining entries become unknown.
+/// Sets the flush types of the entries from 0 on, four at a time, from the low two bits of each
+/// byte of `flush_types`. The remaining entries become unknown.
 ///
 /// # Panics
 /// When there are more than [`PAGES_PER_MAP_PAGE`].
 pub fn set_flush_types(map_page: &mut [u8], flush_types: &[u8]) {
-    assert!(
-        flush_types.len() <= PAGES_PER_MAP_PAGE as usize,
-        "the entries of a map page"
-    );
+    assert!(flush_types.len() <= PAGES_PER_MAP_PAGE as usize, "the entries of a map page");
     let bits = &mut map_page[BITS_AT..MAP_PAGE_BYTES];
     let (fours, rest) = flush_types.as_chunks::<4>();
     for (byte, four) in bits.iter_mut().zip(fours) {
@@ -245,10 +242,7 @@ mod tests {
         assert_eq!((place(32_608).map_page, place(32_608).entry), (0, 32_607));
         assert_eq!((place(32_609).map_page, place(32_609).entry), (1, 0));
         assert_eq!(place(32_609).offset(), 2 * 8192);
-        assert_eq!(
-            (map_pages(0), map_pages(32_608), map_pages(32_609)),
-            (0, 1, 2)
-        );
+        assert_eq!((map_pages(0), map_pages(32_608), map_pages(32_609)), (0, 1, 2));
     }
 
     #[test]
@@ -269,15 +263,8 @@ mod tests {
 
     #[test]
     fn a_header_belongs_to_one_state_of_one_database() {
-        let signature = |random| Signature {
-            random,
-            ..Signature::default()
-        };
-        let header = FlushMapHeader {
-            database: signature(1),
-            flush: signature(2),
-            pages: 100,
-        };
+        let signature = |random| Signature { random, ..Signature::default() };
+        let header = FlushMapHeader { database: signature(1), flush: signature(2), pages: 100 };
         let bytes = header.to_bytes();
         assert_eq!(FlushMapHeader::read(&bytes), Some(header.clone()));
         assert!(header.belongs_to(&signature(1), &signature(2)));

@@ -16,10 +16,11 @@
 //!    108  28  signature of the log                         667   4  file type 1
 //! ```
 //!
-//! Fields that are not shown are zero in our files (backups, counters of repairs and resizes, scan marks). Both copies are
-//! equal after a clean shutdown. The second is written after the first is durable, so one of them is always intact. A
-//! reader does not know the page size before it has the header: [`DatabaseHeader::find`] tries the sizes until a checksum
-//! matches over exactly the size that the header names.
+//! Fields that are not shown are zero in our files (backups, counters of repairs and resizes, scan
+//! marks). Both copies are equal after a clean shutdown. The second is written after the first is
+//! durable, so one of them is always intact. A reader does not know the page size before it has the
+//! header: [`DatabaseHeader::find`] tries the sizes until a checksum matches over exactly the size
+//! that the header names.
 //!
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/daedef.hxx (`DBFILEHDR`) and
 //! dev/ese/published/inc/jethdr.w (states).
@@ -71,7 +72,8 @@ const HEADER_FLUSH_AT: usize = 584;
 const FLUSH_MAP_AT: usize = 612;
 const REVISION_MINOR_AT: usize = 644;
 
-/// Value in genuine files of revision 20: Windows 10 build 17763. The build does not matter to any reader.
+/// Value in genuine files of revision 20: Windows 10 build 17763. The build does not matter to any
+/// reader.
 const OS: [u32; 4] = [10, 0, 17_763, 0];
 
 /// State of a database.
@@ -241,8 +243,8 @@ impl DatabaseHeader {
 
     /// Finds the header in the first bytes of a database file, up to [`HEADERS_BYTES_MAX`].
     ///
-    /// The first valid copy counts, except that in our own databases the newer one does. The first copy is written first,
-    /// so a newer second copy means that the write of the first got lost.
+    /// The first valid copy counts, except that in our own databases the newer one does. The first
+    /// copy is written first, so a newer second copy means that the write of the first got lost.
     ///
     /// # Errors
     /// [`HeaderError`] when neither copy is a readable header.
@@ -260,17 +262,16 @@ impl DatabaseHeader {
                 copy: HeaderCopy::Primary,
                 other: shadow.ok().map(Box::new),
             }),
-            (Err(_), Ok(header)) => Ok(HeaderFound {
-                header,
-                copy: HeaderCopy::Shadow,
-                other: None,
-            }),
+            (Err(_), Ok(header)) => {
+                Ok(HeaderFound { header, copy: HeaderCopy::Shadow, other: None })
+            }
             // The shadow's offset depends on the page size, so the primary's error says more.
             (Err(HeaderError::NotEse), Err(trouble)) | (Err(trouble), Err(_)) => Err(trouble),
         }
     }
 
-    /// Whether this is a later header of the same database of ours: its times and log positions only ever grow.
+    /// Whether this is a later header of the same database of ours: its times and log positions
+    /// only ever grow.
     fn is_newer_than(&self, other: &Self) -> bool {
         let age = |header: &Self| {
             let positions = [header.consistent, header.attached, header.detached];
@@ -389,11 +390,7 @@ impl DatabaseHeader {
         ] {
             put_u32(&mut bytes, at, value);
         }
-        put(
-            &mut bytes,
-            PAGE_SIZE_AT,
-            &self.page_size.bytes_u64().to_le_bytes()[..4],
-        );
+        put(&mut bytes, PAGE_SIZE_AT, &self.page_size.bytes_u64().to_le_bytes()[..4]);
         for (word, value) in OS.into_iter().enumerate() {
             put_u32(&mut bytes, OS_AT + 4 * word, value);
         }
@@ -428,11 +425,7 @@ mod tests {
 
     fn filled(page_size: PageSize) -> DatabaseHeader {
         let signature = |n| Signature::ours(n, Stamp::from_unix_millis(n.into()), RunId(9));
-        let position = |n| LogPosition {
-            generation: n,
-            segment: 2,
-            byte: 3,
-        };
+        let position = |n| LogPosition { generation: n, segment: 2, byte: 3 };
         DatabaseHeader {
             page_size,
             time: DatabaseTime(0x1_0000_0001),
@@ -449,10 +442,7 @@ mod tests {
             object_max: ObjectId(12),
             revision: REVISION,
             revision_minor: 13,
-            required: LogsRequired {
-                lowest: 14,
-                highest: 15,
-            },
+            required: LogsRequired { lowest: 14, highest: 15 },
             required_on: Stamp::from_unix_millis(16),
             committed: 17,
             header_flush: signature(18),
@@ -536,10 +526,7 @@ mod tests {
         put_u32(&mut tiny, PAGE_SIZE_AT, 2048);
         seal_header(&mut tiny[..2048]);
         tiny[3000] = 1;
-        assert_eq!(
-            DatabaseHeader::find(&tiny),
-            Err(HeaderError::PageSize(2048))
-        );
+        assert_eq!(DatabaseHeader::find(&tiny), Err(HeaderError::PageSize(2048)));
     }
 
     #[test]
@@ -547,10 +534,7 @@ mod tests {
         let mut bytes = filled(PageSize::KIB_4).to_bytes();
         put_u32(&mut bytes, PAGE_SIZE_AT, 0);
         seal_header(&mut bytes);
-        assert_eq!(
-            DatabaseHeader::find(&bytes).unwrap().header.page_size,
-            PageSize::KIB_4
-        );
+        assert_eq!(DatabaseHeader::find(&bytes).unwrap().header.page_size, PageSize::KIB_4);
     }
 
     #[test]

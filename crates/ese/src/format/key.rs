@@ -14,8 +14,8 @@
 //!              text, single-byte         up to the first zero, a-z as A-Z, then a zero
 //! ```
 //!
-//! Not supported: floating-point columns and descending segments, which we do not index, and Unicode text, whose order
-//! follows Windows' tables; a binary column serves instead.
+//! Not supported: floating-point columns and descending segments, which we do not index, and
+//! Unicode text, whose order follows Windows' tables; a binary column serves instead.
 //!
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/fldnorm.cxx.
 
@@ -110,8 +110,7 @@ impl KeyBuilder {
             } else {
                 let padding = GROUP - group.len();
                 self.bytes.resize(self.bytes.len() + padding, 0);
-                self.bytes
-                    .push(u8::try_from(group.len()).expect("a group has 8 bytes"));
+                self.bytes.push(u8::try_from(group.len()).expect("a group has 8 bytes"));
             }
         }
         self
@@ -174,10 +173,7 @@ mod tests {
             ]
         );
         assert_eq!(key(new().binary(&ten[..8])).len(), 10);
-        assert_eq!(
-            key(new().null().binary(b"").bit(true)),
-            [0, 0x40, 0x7F, 0xFF]
-        );
+        assert_eq!(key(new().null().binary(b"").bit(true)), [0, 0x40, 0x7F, 0xFF]);
         assert_eq!(new().signed_64(-1).build(3), [0x7F, 0x7F, 0xFF]);
     }
 

@@ -1,8 +1,9 @@
 //! The keys of a page's nodes, and only the keys, as fast as possible.
 //!
-//! A search reads some thirty keys on each page, and what [`Page::node`] checks besides the key costs as much as the key
-//! itself. This view locates a page's tags and body once and returns a key in a few steps. It does not return anything
-//! suspicious; the caller then asks `node` for the error.
+//! A search reads some thirty keys on each page, and what [`Page::node`] checks besides the key
+//! costs as much as the key itself. This view locates a page's tags and body once and returns a key
+//! in a few steps. It does not return anything suspicious; the caller then asks `node` for the
+//! error.
 
 use super::field::u16_in;
 use super::node::NodeFlags;
@@ -32,8 +33,8 @@ impl<'p> Page<'p> {
 }
 
 impl<'p> KeyView<'p> {
-    /// How many bytes node `index` takes from the page's prefix, and the rest of its key. `None` when there is no such node
-    /// or it is damaged.
+    /// How many bytes node `index` takes from the page's prefix, and the rest of its key. `None`
+    /// when there is no such node or it is damaged.
     #[inline]
     pub(crate) fn suffix(self, index: usize) -> Option<(usize, &'p [u8])> {
         let tag = index + 1;

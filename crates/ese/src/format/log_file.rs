@@ -17,17 +17,19 @@
 //!    671 2048  attached databases, see `attachment`
 //! ```
 //!
-//! Segments are numbered from the start of the file; the header takes the first numbers. Fields shared with genuine logs
-//! have their meaning. The differences: segments may be 512 bytes, the reserved words at 24, 26 and 28 of a segment are
-//! used, and the payload is our own. Therefore the **major version is `brnt`**, which a genuine engine refuses before it
-//! reads any further (it knows majors up to 8).
+//! Segments are numbered from the start of the file; the header takes the first numbers. Fields
+//! shared with genuine logs have their meaning. The differences: segments may be 512 bytes, the
+//! reserved words at 24, 26 and 28 of a segment are used, and the payload is our own. Therefore the
+//! **major version is `brnt`**, which a genuine engine refuses before it reads any further (it
+//! knows majors up to 8).
 //!
-//! XE alone does not detect every torn segment: it is made of parities, and a sector of [`FILL`] has the same ones as a
-//! sector of zeros. If a record's zeros were in a sector that did not arrive, the record would be read with [`FILL`] in it.
-//! Hence the CRC.
+//! XE alone does not detect every torn segment: it is made of parities, and a sector of [`FILL`]
+//! has the same ones as a sector of zeros. If a record's zeros were in a sector that did not
+//! arrive, the record would be read with [`FILL`] in it. Hence the CRC.
 //!
-//! A segment that was never written holds [`FILL`], zeros or an older generation's segment. The last, partly filled segment
-//! may be written twice: the second time at the next position, still sealed under its own number.
+//! A segment that was never written holds [`FILL`], zeros or an older generation's segment. The
+//! last, partly filled segment may be written twice: the second time at the next position, still
+//! sealed under its own number.
 //!
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/log.hxx (`LGFILEHDR_FIXED`) and
 //! dev/ese/src/inc/_logstream.hxx (`LGSEGHDR`).
@@ -76,9 +78,7 @@ impl SegmentSize {
 
     /// The size of `bytes`, if it is supported.
     pub fn new(bytes: u64) -> Option<Self> {
-        [Self::BYTES_512, Self::BYTES_4096]
-            .into_iter()
-            .find(|size| size.bytes() as u64 == bytes)
+        [Self::BYTES_512, Self::BYTES_4096].into_iter().find(|size| size.bytes() as u64 == bytes)
     }
 
     /// Bytes per segment.
@@ -253,16 +253,14 @@ pub struct SegmentHeader {
 }
 
 impl SegmentHeader {
-    /// Writes the header into `segment`, whose payload is complete, and seals it under its own number.
+    /// Writes the header into `segment`, whose payload is complete, and seals it under its own
+    /// number.
     ///
     /// # Panics
     /// When `segment` is not 512 or 4,096 bytes long, or `used` exceeds its payload.
     pub fn seal(&self, segment: &mut [u8]) {
         let size = SegmentSize::new(segment.len() as u64).expect("a segment");
-        assert!(
-            usize::from(self.used) <= size.payload_bytes(),
-            "the payload fits"
-        );
+        assert!(usize::from(self.used) <= size.payload_bytes(), "the payload fits");
         segment[..SEGMENT_HEADER_BYTES].fill(0);
         put(segment, 8, &self.position.to_bytes());
         put(segment, 16, &self.written.to_bytes());
@@ -272,8 +270,8 @@ impl SegmentHeader {
         seal_segment(segment, self.position.segment);
     }
 
-    /// The header of a valid segment with number `number`, which may be at another position: see the [module](self). `None`
-    /// when a checksum is wrong, or right but the fields contradict it.
+    /// The header of a valid segment with number `number`, which may be at another position: see
+    /// the [module](self). `None` when a checksum is wrong, or right but the fields contradict it.
     ///
     /// # Panics
     /// When `segment` is not 512 or 4,096 bytes long.
@@ -315,7 +313,8 @@ fn payload_crc(segment: &[u8]) -> u32 {
     crc32fast::hash(payload.get(..used).unwrap_or(payload))
 }
 
-/// The name of generation `generation` of the stream `base`: five hexadecimal digits, eight from 0x100000 on.
+/// The name of generation `generation` of the stream `base`: five hexadecimal digits, eight from
+/// 0x100000 on.
 pub fn log_file_name(base: &str, generation: u32) -> String {
     match generation {
         0..=0xF_FFFF => format!("{base}{generation:05X}.log"),
@@ -383,11 +382,7 @@ mod tests {
     fn segments_come_back_only_under_their_number() {
         for size in [SegmentSize::BYTES_512, SegmentSize::BYTES_4096] {
             let header = SegmentHeader {
-                position: LogPosition {
-                    generation: 3,
-                    segment: 9,
-                    byte: 0,
-                },
+                position: LogPosition { generation: 3, segment: 9, byte: 0 },
                 written: Stamp::from_unix_millis(1),
                 used: 100,
                 first_record: 44,
@@ -405,11 +400,7 @@ mod tests {
     #[test]
     fn a_sector_of_fill_in_the_place_of_one_of_zeros_is_noticed() {
         let header = SegmentHeader {
-            position: LogPosition {
-                generation: 3,
-                segment: 9,
-                byte: 0,
-            },
+            position: LogPosition { generation: 3, segment: 9, byte: 0 },
             written: Stamp::from_unix_millis(1),
             used: 476,
             first_record: 40,
@@ -444,14 +435,9 @@ mod tests {
     fn names_are_read_as_they_are_written() {
         assert_eq!(generation_of("edb", "edb0001F.log"), Some(0x1F));
         assert_eq!(generation_of("edb", "edb00100000.log"), Some(0x10_0000));
-        for other in [
-            "edb.log",
-            "edbtmp.log",
-            "edb0001f.log",
-            "edb1F.log",
-            "E000001F.log",
-            "edb0001F.txt",
-        ] {
+        for other in
+            ["edb.log", "edbtmp.log", "edb0001f.log", "edb1F.log", "E000001F.log", "edb0001F.txt"]
+        {
             assert_eq!(generation_of("edb", other), None, "{other}");
         }
     }

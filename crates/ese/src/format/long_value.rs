@@ -6,10 +6,11 @@
 //!    in the record                                     id (u32 little-endian)
 //! ```
 //!
-//! A chunk is as large as the page allows with room for its key. A chunk whose stored length differs from the expected one
-//! is compressed; we never write one.
+//! A chunk is as large as the page allows with room for its key. A chunk whose stored length
+//! differs from the expected one is compressed; we never write one.
 //!
-//! These trees do not use prefix compression: it would save eight bytes per chunk, and makes libesedb lose values.
+//! These trees do not use prefix compression: it would save eight bytes per chunk, and makes
+//! libesedb lose values.
 //!
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/lv.hxx.
 
@@ -68,12 +69,10 @@ impl LongValueRoot {
         bytes
     }
 
-    /// Decodes a root node's data; `None` when it is too short. Newer engines may add a byte of flags.
+    /// Decodes a root node's data; `None` when it is too short. Newer engines may add a byte of
+    /// flags.
     pub fn from_bytes(data: &[u8]) -> Option<Self> {
-        (data.len() >= 8).then(|| Self {
-            references: u32_at(data, 0),
-            bytes: u32_at(data, 4),
-        })
+        (data.len() >= 8).then(|| Self { references: u32_at(data, 0), bytes: u32_at(data, 4) })
     }
 }
 
@@ -124,28 +123,19 @@ mod tests {
             (id.root_key().to_vec(), LongValueKey::Root(id)),
             (id.chunk_key(0).to_vec(), LongValueKey::Chunk(id, 0)),
             (id.chunk_key(4014).to_vec(), LongValueKey::Chunk(id, 4014)),
-            (
-                LongValueId(0x2B).root_key().to_vec(),
-                LongValueKey::Root(LongValueId(0x2B)),
-            ),
+            (LongValueId(0x2B).root_key().to_vec(), LongValueKey::Root(LongValueId(0x2B))),
         ];
         assert!(keys.is_sorted_by(|a, b| a.0 < b.0));
         for (bytes, key) in keys {
             assert_eq!(LongValueKey::from_key(Key::whole(&bytes)), Some(key));
         }
-        assert_eq!(
-            LongValueKey::from_key(Key::whole(&[0x80, 0, 0, 0, 0, 0, 0, 1])),
-            None
-        );
+        assert_eq!(LongValueKey::from_key(Key::whole(&[0x80, 0, 0, 0, 0, 0, 0, 1])), None);
         assert_eq!(LongValueKey::from_key(Key::whole(&[1, 2, 3])), None);
     }
 
     #[test]
     fn roots_come_back() {
-        let root = LongValueRoot {
-            references: 1,
-            bytes: 100_000,
-        };
+        let root = LongValueRoot { references: 1, bytes: 100_000 };
         assert_eq!(LongValueRoot::from_bytes(&root.to_bytes()), Some(root));
         assert_eq!(LongValueRoot::from_bytes(&[0; 7]), None);
     }

@@ -5,8 +5,9 @@
 //!    compressed   u16 P | u16 L | L key bytes | data      key = first P bytes of tag 0 + L bytes
 //! ```
 //!
-//! Lengths use the low 13 bits of their word; on large pages the top three bits of the first word are the flags. A key is
-//! therefore two pieces, and [`Key`] compares them without joining them. The data depends on the page:
+//! Lengths use the low 13 bits of their word; on large pages the top three bits of the first word
+//! are the flags. A key is therefore two pieces, and [`Key`] compares them without joining them.
+//! The data depends on the page:
 //!
 //! | page | key | data |
 //! | --- | --- | --- |
@@ -16,7 +17,8 @@
 //! | long-value leaf | id, or id and offset, big-endian | u32 references and u32 size, or a chunk |
 //! | space-tree leaf | u32 big-endian last page | u32 number of pages |
 //!
-//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/node.hxx and dev/ese/src/ese/node.cxx.
+//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/node.hxx and
+//! dev/ese/src/ese/node.cxx.
 
 use std::cmp::Ordering;
 
@@ -84,10 +86,7 @@ pub struct Key<'a> {
 impl<'a> Key<'a> {
     /// A key in one piece.
     pub const fn whole(suffix: &'a [u8]) -> Self {
-        Self {
-            prefix: &[],
-            suffix,
-        }
+        Self { prefix: &[], suffix }
     }
 
     /// Bytes in the key.
@@ -152,14 +151,8 @@ impl<'a> Node<'a> {
         };
         let own = length(start - 2)?;
         let suffix = item.get(start..start + own).ok_or(outside)?;
-        let prefix = prefix
-            .get(..shared)
-            .ok_or(PageError::PrefixOutside { tag })?;
-        Ok(Self {
-            flags,
-            key: Key { prefix, suffix },
-            data: &item[start + own..],
-        })
+        let prefix = prefix.get(..shared).ok_or(PageError::PrefixOutside { tag })?;
+        Ok(Self { flags, key: Key { prefix, suffix }, data: &item[start + own..] })
     }
 
     /// Whether the node is deleted.

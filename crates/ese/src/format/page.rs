@@ -17,14 +17,15 @@
 //!   end     tags: tag i is u16 size, u16 offset at page end − 4 × (i + 1)
 //! ```
 //!
-//! Tag 0 is the external header: the space header on a root page, the key prefix on every other. Tags from 1 are the nodes
-//! in key order. A node's three flags are in the top bits of its tag's offset on small pages, and in the top bits of its
-//! own first word on large ones.
+//! Tag 0 is the external header: the space header on a root page, the key prefix on every other.
+//! Tags from 1 are the nodes in key order. A node's three flags are in the top bits of its tag's
+//! offset on small pages, and in the top bits of its own first word on large ones.
 //!
-//! [`Page`] reads any bytes. [`Page::check`] (`page_check`) verifies the rules of a page. The engine's page editor does the
-//! writing, with the offsets and masks defined here.
+//! [`Page`] reads any bytes. [`Page::check`] (`page_check`) verifies the rules of a page. The
+//! engine's page editor does the writing, with the offsets and masks defined here.
 //!
-//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/cpage.hxx and dev/ese/src/ese/cpage.cxx.
+//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/cpage.hxx and
+//! dev/ese/src/ese/cpage.cxx.
 
 use brunt_units::{DatabaseTime, PageNumber, PageSize};
 
@@ -303,7 +304,8 @@ impl<'a> Page<'a> {
     /// Tag `index`.
     ///
     /// # Errors
-    /// [`PageError::NoTag`] when the index is out of range, or the page has no room for this many tags.
+    /// [`PageError::NoTag`] when the index is out of range, or the page has no room for this many
+    /// tags.
     #[inline]
     pub fn tag(self, index: usize) -> Result<Tag, PageError> {
         let count = self.tag_count();
@@ -317,11 +319,7 @@ impl<'a> Page<'a> {
             false => NodeFlags::of_word(offset),
         };
         let mask = tag_mask(self.size);
-        Ok(Tag {
-            offset: (offset & mask).into(),
-            size: (size & mask).into(),
-            flags,
-        })
+        Ok(Tag { offset: (offset & mask).into(), size: (size & mask).into(), flags })
     }
 
     /// The bytes of tag `index`'s item; on large pages they include the flags.
@@ -335,8 +333,7 @@ impl<'a> Page<'a> {
             return Ok(&[]);
         }
         let body = &self.bytes[header_bytes(self.size)..];
-        body.get(tag.offset..tag.offset + tag.size)
-            .ok_or(PageError::ItemOutside { tag: index })
+        body.get(tag.offset..tag.offset + tag.size).ok_or(PageError::ItemOutside { tag: index })
     }
 
     /// The prefix that keys of the page's nodes may share; empty on a root page.
@@ -345,11 +342,7 @@ impl<'a> Page<'a> {
     /// Those of [`Self::item`] for tag 0.
     #[inline]
     pub fn prefix(self) -> Result<&'a [u8], PageError> {
-        if self.flags().has(PageFlags::ROOT) {
-            Ok(&[])
-        } else {
-            self.item(0)
-        }
+        if self.flags().has(PageFlags::ROOT) { Ok(&[]) } else { self.item(0) }
     }
 
     /// The space header of a table's, index's or long-value tree's root page.
@@ -404,10 +397,7 @@ mod tests {
     #[test]
     fn the_sizes_are_the_published_ones() {
         let sizes = PageSize::ALL.map(|size| (body_bytes(size) - TAG_BYTES, node_bytes_max(size)));
-        assert_eq!(
-            sizes,
-            [(4052, 4048), (8148, 8144), (16300, 16296), (32684, 32680)]
-        );
+        assert_eq!(sizes, [(4052, 4048), (8148, 8144), (16300, 16296), (32684, 32680)]);
     }
 
     #[test]
@@ -438,18 +428,12 @@ mod tests {
             assert_eq!((page.object(), page.tag_count()), (ObjectId(8), 4));
             assert_eq!(page.number(), size.is_large().then_some(PageNumber(4)));
             let nodes = page.nodes().collect::<Result<Vec<_>, _>>().unwrap();
-            let pairs: Vec<_> = nodes
-                .iter()
-                .map(|node| (node.key.to_vec(), node.data))
-                .collect();
+            let pairs: Vec<_> = nodes.iter().map(|node| (node.key.to_vec(), node.data)).collect();
             assert_eq!(pairs[0], (b"pr".to_vec(), &b"first"[..]));
             assert_eq!(pairs[1], (b"prefixed".to_vec(), &b"second"[..]));
             assert_eq!(pairs[2], (b"z".to_vec(), &b"third"[..]));
             assert!(nodes[1].flags.has(NodeFlags::COMPRESSED));
-            assert!(
-                !nodes[0].flags.has(NodeFlags::COMPRESSED),
-                "two bytes save nothing"
-            );
+            assert!(!nodes[0].flags.has(NodeFlags::COMPRESSED), "two bytes save nothing");
             assert_eq!(page.check(), Ok(()));
         }
     }

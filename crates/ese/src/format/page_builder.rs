@@ -1,7 +1,8 @@
-//! Builds whole pages for bulk loads and tests: nodes in order, then the seal. Does not change existing pages.
+//! Builds whole pages for bulk loads and tests: nodes in order, then the seal. Does not change
+//! existing pages.
 //!
-//! A node shares the start of its key with the page's prefix if that saves more than the two bytes it costs, and never on a
-//! root page, whose tag 0 is not a prefix.
+//! A node shares the start of its key with the page's prefix if that saves more than the two bytes
+//! it costs, and never on a root page, whose tag 0 is not a prefix.
 
 use brunt_units::{DatabaseTime, PageNumber, PageSize};
 
@@ -98,8 +99,7 @@ impl PageBuilder {
             self.items.extend((word(shared) | flag_bits).to_le_bytes());
             self.items.extend(word(own.len()).to_le_bytes());
         } else {
-            self.items
-                .extend((word(own.len()) | flag_bits).to_le_bytes());
+            self.items.extend((word(own.len()) | flag_bits).to_le_bytes());
         }
         self.items.extend(own);
         self.items.extend(data);

@@ -1,8 +1,8 @@
 //! Rules within one page, whatever its tree.
 //!
-//! The checksum proves that the bytes are as written; this proves that they form a page. The rules are those that a genuine
-//! engine applies to each page it reads, and two that a tree relies on: nodes ascend, and a branch node's data is a page
-//! number.
+//! The checksum proves that the bytes are as written; this proves that they form a page. The rules
+//! are those that a genuine engine applies to each page it reads, and two that a tree relies on:
+//! nodes ascend, and a branch node's data is a page number.
 //!
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/cpage.cxx (`CPAGE::ErrCheckPage`).
 
@@ -126,8 +126,8 @@ impl Page<'_> {
         }
     }
 
-    /// Checks that the page's counts agree and its items are within it: the precondition for editing it. Does not read
-    /// nodes, so it is cheap enough for every page that is read.
+    /// Checks that the page's counts agree and its items are within it: the precondition for
+    /// editing it. Does not read nodes, so it is cheap enough for every page that is read.
     ///
     /// # Errors
     /// The first violated rule of [`Self::check`] among these.
@@ -156,9 +156,7 @@ impl Page<'_> {
     fn check_space(self) -> Result<(), PageProblem> {
         let count = self.tag_count();
         let body = body_bytes(self.size());
-        let room = body
-            .checked_sub(TAG_BYTES * count)
-            .ok_or(PageProblem::TooManyTags { count })?;
+        let room = body.checked_sub(TAG_BYTES * count).ok_or(PageProblem::TooManyTags { count })?;
         let (free, uncommitted) = (self.free(), self.uncommitted_free());
         if free > room || uncommitted > free {
             return Err(PageProblem::Free { free, uncommitted });
@@ -269,10 +267,7 @@ mod tests {
     fn each_rule_is_found_broken() {
         let tag = |index| tag_at(PageSize::KIB_4, index);
         assert_eq!(damaged(|_| ()), Ok(()));
-        assert_eq!(
-            damaged(|page| put_u16(page, TAG_COUNT_AT, 0)),
-            Err(PageProblem::NoTags)
-        );
+        assert_eq!(damaged(|page| put_u16(page, TAG_COUNT_AT, 0)), Err(PageProblem::NoTags));
         assert_eq!(
             damaged(|page| put_u16(page, TAG_COUNT_AT, 0xFFF)),
             Err(PageProblem::TooManyTags { count: 0xFFF })
@@ -301,26 +296,11 @@ mod tests {
             damaged(|page| page[40] = 9),
             Err(PageProblem::Unreadable(PageError::KeyOutside { tag: 1 }))
         );
-        assert_eq!(
-            damaged(|page| page[40] = 0),
-            Err(PageProblem::EmptyKey { tag: 1 })
-        );
-        assert_eq!(
-            damaged(|page| page[40] = 2),
-            Err(PageProblem::NoData { tag: 1 })
-        );
-        assert_eq!(
-            damaged(|page| page[42] = b'b'),
-            Err(PageProblem::Order { tag: 2 })
-        );
-        assert_eq!(
-            damaged(|page| page[36] = 0xC2),
-            Err(PageProblem::Flags { flags: 0x28C2 })
-        );
-        assert_eq!(
-            damaged(|page| page[36] = 0),
-            Err(PageProblem::NoChild { tag: 1 })
-        );
+        assert_eq!(damaged(|page| page[40] = 0), Err(PageProblem::EmptyKey { tag: 1 }));
+        assert_eq!(damaged(|page| page[40] = 2), Err(PageProblem::NoData { tag: 1 }));
+        assert_eq!(damaged(|page| page[42] = b'b'), Err(PageProblem::Order { tag: 2 }));
+        assert_eq!(damaged(|page| page[36] = 0xC2), Err(PageProblem::Flags { flags: 0x28C2 }));
+        assert_eq!(damaged(|page| page[36] = 0), Err(PageProblem::NoChild { tag: 1 }));
     }
 
     #[test]

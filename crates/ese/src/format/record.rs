@@ -11,8 +11,9 @@
 //!    tagged columns: (u16 id, u16 offset) each, ids ascending; then their bytes
 //! ```
 //!
-//! Offsets of tagged columns count from the first entry, so the first offset also gives the number of entries. An entry's
-//! bytes end where the next entry's begin. The form of an entry depends on the page size:
+//! Offsets of tagged columns count from the first entry, so the first offset also gives the number
+//! of entries. An entry's bytes end where the next entry's begin. The form of an entry depends on
+//! the page size:
 //!
 //! | | small pages | large pages |
 //! | --- | --- | --- |
@@ -20,11 +21,12 @@
 //! | a byte of flags before the data | when 0x4000 is set | always |
 //! | explicitly no value | 0x2000 | flag 0x20 |
 //!
-//! A long column's value is stored in the record (*intrinsic*) or in the long-value tree (*separated*: four bytes of id).
-//! We write single, uncompressed values. Multi-values and compressed values of other programs are returned raw, with their
-//! flags.
+//! A long column's value is stored in the record (*intrinsic*) or in the long-value tree
+//! (*separated*: four bytes of id). We write single, uncompressed values. Multi-values and
+//! compressed values of other programs are returned raw, with their flags.
 //!
-//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/rec.hxx and dev/ese/src/inc/tagfld.hxx.
+//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/rec.hxx and
+//! dev/ese/src/inc/tagfld.hxx.
 
 use brunt_units::PageSize;
 
@@ -86,13 +88,11 @@ pub enum Value<'a> {
 /// Encodes the columns that have a value, ids ascending.
 ///
 /// # Panics
-/// When ids do not ascend, a fixed column is not in `layout` or its value has another length, a variable value is longer
-/// than 255 bytes, or the record is longer than a page. The caller must check user input.
+/// When ids do not ascend, a fixed column is not in `layout` or its value has another length, a
+/// variable value is longer than 255 bytes, or the record is longer than a page. The caller must
+/// check user input.
 pub fn encode(layout: &FixedLayout, size: PageSize, columns: &[(ColumnId, Value<'_>)]) -> Vec<u8> {
-    assert!(
-        columns.is_sorted_by(|a, b| a.0 < b.0),
-        "columns ascend by id"
-    );
+    assert!(columns.is_sorted_by(|a, b| a.0 < b.0), "columns ascend by id");
     let part = |part| {
         let is_in = move |column: &&(ColumnId, Value<'_>)| column.0.part() == Some(part);
         columns.iter().filter(is_in)
@@ -118,13 +118,8 @@ fn encode_fixed<'c>(
     columns: impl Iterator<Item = &'c (ColumnId, Value<'c>)> + Clone,
 ) -> u8 {
     let last = columns.clone().last().map_or(0, |(id, _)| id.0);
-    let end = layout
-        .place(ColumnId(last))
-        .map_or(HEADER_BYTES, |place| place.end);
-    assert!(
-        last == 0 || end > HEADER_BYTES,
-        "column {last} is in the layout"
-    );
+    let end = layout.place(ColumnId(last)).map_or(HEADER_BYTES, |place| place.end);
+    assert!(last == 0 || end > HEADER_BYTES, "column {last} is in the layout");
     record.resize(end, FILLER);
     let mut nulls = vec![0xFF; usize::from(last).div_ceil(8)];
     for (id, value) in columns {
@@ -151,11 +146,7 @@ fn encode_variable<'c>(
         let Value::Bytes(bytes) = value else {
             panic!("column {} is variable", id.0);
         };
-        assert!(
-            bytes.len() <= 255,
-            "a variable column of {} bytes",
-            bytes.len()
-        );
+        assert!(bytes.len() <= 255, "a variable column of {} bytes", bytes.len());
         for _ in next..id.0 {
             record.extend((word(data.len()) | VARIABLE_NULL).to_le_bytes());
         }
@@ -275,14 +266,7 @@ impl<'a> Record<'a> {
         if tagged_at > bytes.len() {
             return Err(RecordError::VariableOutside);
         }
-        Ok(Self {
-            bytes,
-            size,
-            last_fixed,
-            last_variable,
-            offsets_at,
-            tagged_at,
-        })
+        Ok(Self { bytes, size, last_fixed, last_variable, offsets_at, tagged_at })
     }
 
     /// A fixed column's bytes; `None` without a value.
@@ -361,11 +345,7 @@ impl<'a> Record<'a> {
 }
 
 fn offset_mask(size: PageSize) -> u16 {
-    if size.is_large() {
-        LARGE_OFFSET_MASK
-    } else {
-        SMALL_OFFSET_MASK
-    }
+    if size.is_large() { LARGE_OFFSET_MASK } else { SMALL_OFFSET_MASK }
 }
 
 /// Entry `index` of `count` in a record's tagged area.
@@ -376,10 +356,7 @@ fn tagged_entry(
     count: usize,
 ) -> Result<Tagged<'_>, RecordError> {
     let entry = u32_in(area, index * ENTRY_BYTES).ok_or(RecordError::TaggedOutside(0))?;
-    let id = ColumnId(u16::from_le_bytes([
-        entry.to_le_bytes()[0],
-        entry.to_le_bytes()[1],
-    ]));
+    let id = ColumnId(u16::from_le_bytes([entry.to_le_bytes()[0], entry.to_le_bytes()[1]]));
     let offset = u16::from_le_bytes([entry.to_le_bytes()[2], entry.to_le_bytes()[3]]);
     let outside = RecordError::TaggedOutside(id.0);
     let end = match index + 1 {
@@ -434,10 +411,7 @@ mod tests {
             assert_eq!(fixed(1), Some(&[1, 2, 3, 4][..]));
             assert_eq!((fixed(2), fixed(3)), (None, Some(&[9, 9][..])));
             assert_eq!(record.variable(ColumnId(128)).unwrap(), None);
-            assert_eq!(
-                record.variable(ColumnId(129)).unwrap(),
-                Some(&b"variable"[..])
-            );
+            assert_eq!(record.variable(ColumnId(129)).unwrap(), Some(&b"variable"[..]));
             assert_eq!(record.variable(ColumnId(130)).unwrap(), None);
             let tagged = |id| record.tagged_column(ColumnId(id)).unwrap();
             assert_eq!(tagged(256).unwrap().bytes, b"short");

@@ -12,10 +12,12 @@
 //!    extent node, pooled           key 0x80 | pool, then as above (newer engines, available extents only)
 //! ```
 //!
-//! Newer engines may put the space header into a longer item: a byte of flags (1 = space header present, 2 = auto-increment
-//! present), then the 16 bytes, then a u64. We read that form but never write it.
+//! Newer engines may put the space header into a longer item: a byte of flags (1 = space header
+//! present, 2 = auto-increment present), then the 16 bytes, then a u64. We read that form but never
+//! write it.
 //!
-//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/_space.hxx and dev/ese/src/ese/space.cxx.
+//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/_space.hxx and
+//! dev/ese/src/ese/space.cxx.
 
 use brunt_units::PageNumber;
 
@@ -38,7 +40,8 @@ const SECOND_VERSION: u32 = 4;
 /// Where a tree's free pages are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpaceKind {
-    /// One extent, directly after the root: bit `i` of the map is set when page `root + 1 + i` is free.
+    /// One extent, directly after the root: bit `i` of the map is set when page `root + 1 + i` is
+    /// free.
     Single {
         /// The map.
         free: u32,
@@ -66,7 +69,8 @@ pub struct SpaceHeader {
 }
 
 impl SpaceHeader {
-    /// Decodes tag 0 of a root page: 16 bytes, or the longer form of newer engines. `None` for anything else.
+    /// Decodes tag 0 of a root page: 16 bytes, or the longer form of newer engines. `None` for
+    /// anything else.
     pub fn from_bytes(item: &[u8]) -> Option<Self> {
         let header = match item {
             [mask, rest @ ..] if item.len() != SPACE_HEADER_BYTES && mask & 1 == 1 => {
@@ -84,9 +88,7 @@ impl SpaceHeader {
             second_version: flags & SECOND_VERSION != 0,
             kind: match flags & MULTIPLE {
                 0 => SpaceKind::Single { free: last },
-                _ => SpaceKind::Multiple {
-                    owned_root: PageNumber(last),
-                },
+                _ => SpaceKind::Multiple { owned_root: PageNumber(last) },
             },
         })
     }
@@ -99,11 +101,7 @@ impl SpaceHeader {
         };
         let flags = multiple
             | if self.non_unique { NON_UNIQUE } else { 0 }
-            | if self.second_version {
-                SECOND_VERSION
-            } else {
-                0
-            };
+            | if self.second_version { SECOND_VERSION } else { 0 };
         let mut bytes = [0; SPACE_HEADER_BYTES];
         for (at, value) in [(0, self.pages), (4, self.parent.0), (8, flags), (12, last)] {
             put_u32(&mut bytes, at, value);
@@ -136,10 +134,7 @@ impl Extent {
     /// When `pages` is 0, or the last page number exceeds 32 bits.
     pub fn starting_at(first: PageNumber, pages: u32) -> Self {
         assert!(pages > 0, "an extent has pages");
-        Self {
-            last: first.after(pages - 1),
-            pages,
-        }
+        Self { last: first.after(pages - 1), pages }
     }
 
     /// The first page, which exists for any extent read by [`Self::from_node`].
@@ -152,7 +147,8 @@ impl Extent {
         self.first() <= page && page <= self.last
     }
 
-    /// Decodes a leaf node of a space tree. `None` when it is not one, has no pages or starts before page 1.
+    /// Decodes a leaf node of a space tree. `None` when it is not one, has no pages or starts
+    /// before page 1.
     pub fn from_node(key: Key<'_>, data: &[u8]) -> Option<Self> {
         let key = key.to_vec();
         let last = match key.as_slice() {
@@ -162,10 +158,7 @@ impl Extent {
         let last = u32::from_be_bytes(last.try_into().ok()?);
         let pages = u32::from_le_bytes(data.try_into().ok()?);
         let sensible = pages > 0 && pages <= last;
-        sensible.then_some(Self {
-            last: PageNumber(last),
-            pages,
-        })
+        sensible.then_some(Self { last: PageNumber(last), pages })
     }
 
     /// The key of the extent's node.
@@ -185,12 +178,9 @@ mod tests {
 
     #[test]
     fn space_headers_come_back() {
-        for kind in [
-            SpaceKind::Single { free: 0b101 },
-            SpaceKind::Multiple {
-                owned_root: PageNumber(5),
-            },
-        ] {
+        for kind in
+            [SpaceKind::Single { free: 0b101 }, SpaceKind::Multiple { owned_root: PageNumber(5) }]
+        {
             let header = SpaceHeader {
                 pages: 20,
                 parent: PageNumber(1),

@@ -9,19 +9,20 @@
 //!    12  16  computer name          zero in genuine files
 //! ```
 //!
-//! **The marker.** brunt writes real ESE files, possibly next to someone's mail. It opens a file for writing only if the
-//! file carries its marker, and the marker must not disturb any reader. The computer name of a signature is such a place:
-//! no reader interprets it. Ours is
+//! **The marker.** brunt writes real ESE files, possibly next to someone's mail. It opens a file
+//! for writing only if the file carries its marker, and the marker must not disturb any reader. The
+//! computer name of a signature is such a place: no reader interprets it. Ours is
 //!
 //! ```text
 //!    0   8  "brunt", three zero bytes
 //!    8   8  id of the run that created the file
 //! ```
 //!
-//! in the database signature (database header, byte 24) and in the log signature (log header and checkpoint). A file is
-//! ours when that name is there *and* the header's checksum is right.
+//! in the database signature (database header, byte 24) and in the log signature (log header and
+//! checkpoint). A file is ours when that name is there *and* the header's checksum is right.
 //!
-//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/daedef.hxx (`LOGTIME`, `SIGNATURE`).
+//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/daedef.hxx (`LOGTIME`,
+//! `SIGNATURE`).
 
 use std::fmt;
 use std::time::Duration;
@@ -98,10 +99,7 @@ impl fmt::Display for Stamp {
         }
         let [second, minute, hour, day, month, year, ..] = self.0;
         let year = 1900 + u16::from(year);
-        write!(
-            f,
-            "{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}"
-        )
+        write!(f, "{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
     }
 }
 
@@ -132,11 +130,7 @@ impl Signature {
         let mut computer = [0; 16];
         computer[..8].copy_from_slice(MARK);
         computer[8..].copy_from_slice(&run.0.to_le_bytes());
-        Self {
-            random,
-            created,
-            computer,
-        }
+        Self { random, created, computer }
     }
 
     /// The run that created this signature, if it was brunt.
@@ -198,29 +192,16 @@ mod tests {
     fn milliseconds_take_ten_bits_around_the_utc_flag() {
         let bytes = Stamp::from_unix_millis(999).to_bytes();
         assert_eq!(bytes[6] & 1, 1);
-        assert_eq!(
-            u16::from(bytes[6] >> 1) | u16::from(bytes[7] >> 1) << 7,
-            999
-        );
+        assert_eq!(u16::from(bytes[6] >> 1) | u16::from(bytes[7] >> 1) << 7, 999);
     }
 
     #[test]
     fn a_date_gives_its_milliseconds_back() {
-        for millis in [
-            0,
-            999,
-            951_782_400_127,
-            1_795_284_903_128,
-            1_795_284_903_512,
-        ] {
+        for millis in [0, 999, 951_782_400_127, 1_795_284_903_128, 1_795_284_903_512] {
             let stamp = Stamp::from_unix_millis(millis);
             assert_eq!(stamp.to_unix_millis(), Some(millis));
         }
-        for bytes in [
-            [0; 8],
-            [0xFF; 8],
-            Stamp::from_bytes([61, 0, 0, 1, 1, 90, 1, 0]).to_bytes(),
-        ] {
+        for bytes in [[0; 8], [0xFF; 8], Stamp::from_bytes([61, 0, 0, 1, 1, 90, 1, 0]).to_bytes()] {
             assert_eq!(Stamp::from_bytes(bytes).to_unix_millis(), None);
         }
     }

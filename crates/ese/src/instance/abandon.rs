@@ -1,15 +1,16 @@
 //! Leaving an instance without closing it, like a process that dies. Recovery tests begin this way.
 //!
-//! The log is flushed to its end, so a test knows what recovery must restore. Nothing else happens: dirty pages are not
-//! written, and headers and checkpoint still require the log. I/O in flight completes first, so it cannot interfere with
-//! the next open.
+//! The log is flushed to its end, so a test knows what recovery must restore. Nothing else happens:
+//! dirty pages are not written, and headers and checkpoint still require the log. I/O in flight
+//! completes first, so it cannot interfere with the next open.
 
 use super::{Instance, Replayer};
 use crate::content::Content;
 use crate::error::EngineError;
 
 impl Replayer {
-    /// Leaves the databases as they are on disk. The caller has halted the cache ([`crate::cache::Cache::halt`]).
+    /// Leaves the databases as they are on disk. The caller has halted the cache
+    /// ([`crate::cache::Cache::halt`]).
     ///
     /// # Errors
     /// When the cache has failed, or a file cannot be closed.
@@ -24,8 +25,8 @@ impl Replayer {
 }
 
 impl<C: Content> Instance<C> {
-    /// Leaves the instance. The caller has halted the cache ([`crate::cache::Cache::halt`]), and no operation is in
-    /// progress.
+    /// Leaves the instance. The caller has halted the cache ([`crate::cache::Cache::halt`]), and no
+    /// operation is in progress.
     ///
     /// # Errors
     /// When the instance has failed, or its log cannot be flushed.

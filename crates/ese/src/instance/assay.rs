@@ -1,8 +1,9 @@
 //! Torn or rotten? Examines a page with a wrong checksum before redo changes it.
 //!
-//! A torn page can be rebuilt from the log: each of its sectors is from *some* version since the checkpoint, and the log
-//! has every byte in which those versions differ. A rotten page cannot: bytes that no log record writes would stay rotten,
-//! and a new checksum would hide that. Both look alike, so the durable log decides:
+//! A torn page can be rebuilt from the log: each of its sectors is from *some* version since the
+//! checkpoint, and the log has every byte in which those versions differ. A rotten page cannot:
+//! bytes that no log record writes would stay rotten, and a new checksum would hide that. Both look
+//! alike, so the durable log decides:
 //!
 //! ```text
 //!   versions of the page    0 ----- 1 ----- 2 ----- 3       version 0: before the first change in the log
@@ -10,16 +11,18 @@
 //!   found                   [ 1 | 1 | 2 | 0 | 1 ... ]       torn: sector 0 has the time and the checksum of version 1
 //! ```
 //!
-//! * The first sector holds the page's time. If no version had that time, the page is rotten or a write was lost.
-//! * If all other sectors are of that version or older, replaying up to it gives that version byte for byte, and the stored
-//!   checksum must match.
-//! * If it does not match, a torn page has a sector of a *later* version: it agrees with everything that the log has
-//!   written there up to the later version, and that differs from the earlier content. A page without such a sector is
-//!   rotten, unless a single flipped bit explains the checksum, which is then corrected. The order matters: three bits in
-//!   which two versions differ can look like one flipped bit elsewhere.
+//! * The first sector holds the page's time. If no version had that time, the page is rotten or a
+//!   write was lost.
+//! * If all other sectors are of that version or older, replaying up to it gives that version byte
+//!   for byte, and the stored checksum must match.
+//! * If it does not match, a torn page has a sector of a *later* version: it agrees with everything
+//!   that the log has written there up to the later version, and that differs from the earlier
+//!   content. A page without such a sector is rotten, unless a single flipped bit explains the
+//!   checksum, which is then corrected. The order matters: three bits in which two versions differ
+//!   can look like one flipped bit elsewhere.
 //!
-//! A torn page is never mistaken for a rotten one. A rotten page that also has such a sector is treated as torn. Rot is
-//! harmless if a record rewrites the whole page, starting from zeros.
+//! A torn page is never mistaken for a rotten one. A rotten page that also has such a sector is
+//! treated as torn. Rot is harmless if a record rewrites the whole page, starting from zeros.
 
 use std::rc::Rc;
 
@@ -53,9 +56,7 @@ pub(super) struct Turn {
 impl Turn {
     /// Adds a record's change; several changes by the same record become one turn.
     fn add(turns: &mut Vec<Self>, change: &PageChange<'_>, time: DatabaseTime) {
-        let ranges = change
-            .ranges()
-            .map(|range| (range.offset, range.bytes.to_vec()));
+        let ranges = change.ranges().map(|range| (range.offset, range.bytes.to_vec()));
         match turns.last_mut().filter(|_| change.is_again) {
             Some(turn) => turn.ranges.extend(ranges),
             None => turns.push(Self {
@@ -88,7 +89,8 @@ pub(super) enum Assay {
     Rotten,
 }
 
-/// Examines page `number`, whose checksum is wrong. `turns` are the changes that the log makes to it.
+/// Examines page `number`, whose checksum is wrong. `turns` are the changes that the log makes to
+/// it.
 pub(super) fn assay(found: &[u8], size: PageSize, number: PageNumber, turns: &[Turn]) -> Assay {
     let Some(first) = turns.first() else {
         return Assay::Rotten;
@@ -117,7 +119,8 @@ pub(super) fn assay(found: &[u8], size: PageSize, number: PageNumber, turns: &[T
     }
 }
 
-/// The page after replaying `turns`, which end at its own time. Checksum and flush type stay as found.
+/// The page after replaying `turns`, which end at its own time. Checksum and flush type stay as
+/// found.
 fn version_of(found: &[u8], size: PageSize, turns: &[Turn]) -> Vec<u8> {
     let mut page = found.to_vec();
     turns.iter().for_each(|turn| turn.apply(&mut page));
@@ -133,17 +136,15 @@ fn version_of(found: &[u8], size: PageSize, turns: &[Turn]) -> Vec<u8> {
     page
 }
 
-/// Whether a sector after the first matches a version after `version`, and differs from `version` itself.
+/// Whether a sector after the first matches a version after `version`, and differs from `version`
+/// itself.
 fn has_later_sector(found: &[u8], turns: &[Turn], version: usize) -> bool {
     // What the log has written so far; `None` where it has not written, so the content is unknown.
     let mut written: Vec<Option<u8>> = vec![None; found.len()];
     let write = |turn: &Turn, written: &mut Vec<Option<u8>>| {
         for (offset, bytes) in &turn.ranges {
             let places = &mut written[*offset..offset + bytes.len()];
-            places
-                .iter_mut()
-                .zip(bytes)
-                .for_each(|(place, byte)| *place = Some(*byte));
+            places.iter_mut().zip(bytes).for_each(|(place, byte)| *place = Some(*byte));
         }
     };
     let (until, after) = turns.split_at(version);
@@ -151,15 +152,10 @@ fn has_later_sector(found: &[u8], turns: &[Turn], version: usize) -> bool {
     let then = written.clone();
     for turn in after {
         write(turn, &mut written);
-        let sectors = written
-            .chunks(SECTOR)
-            .zip(then.chunks(SECTOR))
-            .zip(found.chunks(SECTOR));
+        let sectors = written.chunks(SECTOR).zip(then.chunks(SECTOR)).zip(found.chunks(SECTOR));
         let mut later = sectors.skip(1).filter(|((now, then), found)| {
-            let agrees = now
-                .iter()
-                .zip(*found)
-                .all(|(now, byte)| now.is_none_or(|now| now == *byte));
+            let agrees =
+                now.iter().zip(*found).all(|(now, byte)| now.is_none_or(|now| now == *byte));
             agrees && now != then
         });
         if later.next().is_some() {
@@ -170,11 +166,11 @@ fn has_later_sector(found: &[u8], turns: &[Turn], version: usize) -> bool {
 }
 
 impl Replayer {
-    /// Rebuilds a page that looks torn, up to the end of the log, before the record at `appended` changes it. The page is
-    /// pinned, and no earlier record has changed it.
+    /// Rebuilds a page that looks torn, up to the end of the log, before the record at `appended`
+    /// changes it. The page is pinned, and no earlier record has changed it.
     ///
-    /// All at once, not record by record. Halfway, the page would have an old time and bytes of later versions; if it were
-    /// written and torn again in that state, it would look rotten.
+    /// All at once, not record by record. Halfway, the page would have an old time and bytes of
+    /// later versions; if it were written and torn again in that state, it would look rotten.
     ///
     /// # Errors
     /// [`EngineError::Page`] when the page is rotten; an error when the log cannot be read.
@@ -210,15 +206,15 @@ impl Replayer {
             let meters = base.cache.meters();
             meters.with(|meters| meters.corrected.tick());
         }
-        base.cache
-            .changed(entry.number, &[page], appended, last.time);
+        base.cache.changed(entry.number, &[page], appended, last.time);
         base.cache.rebuilt(entry.number, page);
         self.report.torn_pages += 1;
         self.report.changes += turns.len() as u64;
         Ok(())
     }
 
-    /// Collects from the log, starting at `from`, all changes to the pages of a database that look torn.
+    /// Collects from the log, starting at `from`, all changes to the pages of a database that look
+    /// torn.
     async fn gather(&mut self, database: u8, from: LogPosition) -> Result<(), EngineError> {
         let torn = self.base.cache.torn(self.base.database(database).number);
         let size = self.base.options.page_size;
@@ -231,12 +227,7 @@ impl Replayer {
             }
             let log = self.read_generation(generation).await?;
             for located in log.records().filter(|record| record.start >= from) {
-                let Some(LogRecord::Change {
-                    database: of,
-                    time,
-                    image,
-                    ..
-                }) = located.record
+                let Some(LogRecord::Change { database: of, time, image, .. }) = located.record
                 else {
                     continue;
                 };
@@ -293,12 +284,7 @@ mod tests {
                 }
                 (offset, bytes)
             });
-            let turn = Turn {
-                before,
-                time,
-                is_fresh: false,
-                ranges: ranges.collect(),
-            };
+            let turn = Turn { before, time, is_fresh: false, ranges: ranges.collect() };
             turn.apply(&mut page);
             versions.push(seal(&mut page, time, draw));
             turns.push(turn);
@@ -375,8 +361,8 @@ mod tests {
         }
     }
 
-    /// A bad page that is being replaced, and a crash in between. A plain write is sometimes taken for a torn one of the engine's, and
-    /// what the log does not have stays bad.
+    /// A bad page that is being replaced, and a crash in between. A plain write is sometimes taken
+    /// for a torn one of the engine's, and what the log does not have stays bad.
     #[test]
     fn a_replacement_that_is_torn_is_never_taken_for_a_torn_page() {
         let mut draw = Streams::new(5).named("replaced");

@@ -1,4 +1,5 @@
-//! What a replayer and then the writer share: databases, their page cache, and the checkpoint on disk.
+//! What a replayer and then the writer share: databases, their page cache, and the checkpoint on
+//! disk.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -30,7 +31,8 @@ pub(crate) struct Base<C: Content> {
     pub(crate) databases: Vec<Database>,
     /// The checkpoint on disk.
     pub(crate) checkpoint: Cell<LogPosition>,
-    /// The checkpoint copy that a crash left behind the other, to be written first; 0 when both are equal.
+    /// The checkpoint copy that a crash left behind the other, to be written first; 0 when both are
+    /// equal.
     pub(crate) stale_copy: Cell<u64>,
     pub(crate) replayed: Replayed,
     /// For each running backup, the first log generation it needs.
@@ -132,19 +134,14 @@ impl<C: Content> Base<C> {
         fault: PageFault,
     ) -> EngineError {
         let offset = page.offset(self.options.page_size);
-        EngineError::Page {
-            database: database.path.clone(),
-            page,
-            offset,
-            fault,
-        }
+        EngineError::Page { database: database.path.clone(), page, offset, fault }
     }
 
-    /// Records in the headers of databases in use that they need the log up to `generation`. That file exists and is empty.
-    /// If it is lost later, the next open notices.
+    /// Records in the headers of databases in use that they need the log up to `generation`. That
+    /// file exists and is empty. If it is lost later, the next open notices.
     ///
-    /// Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/_log/logstream.cxx: headers are updated with each new
-    /// log file, before it is written to.
+    /// Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/_log/logstream.cxx: headers are
+    /// updated with each new log file, before it is written to.
     pub(crate) async fn name_generation(
         self: &Rc<Self>,
         generation: u32,
@@ -172,10 +169,7 @@ impl<C: Content> Base<C> {
 
     /// The log from the checkpoint to `generation`.
     pub(super) fn required(&self, generation: u32) -> LogsRequired {
-        LogsRequired {
-            lowest: self.checkpoint.get().generation.max(1),
-            highest: generation,
-        }
+        LogsRequired { lowest: self.checkpoint.get().generation.max(1), highest: generation }
     }
 
     /// Closes the files of the databases.

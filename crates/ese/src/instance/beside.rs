@@ -1,6 +1,8 @@
-//! Tasks beside redo: they read the databases of a replayer or of a copy without content, and end with it.
+//! Tasks beside redo: they read the databases of a replayer or of a copy without content, and end
+//! with it.
 //!
-//! A replayer that is closed or finished waits for them, because its files change hands; one that is dropped only tells them to end.
+//! A replayer that is closed or finished waits for them, because its files change hands; one that
+//! is dropped only tells them to end.
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -1,12 +1,14 @@
 //! The checkpoint: writing back old dirty pages, and moving the point from which recovery starts.
 //!
-//! Once a second each database with completed writes is synced. The checkpoint then moves to the oldest position that a
-//! dirty page, an unsynced write or an open transaction still needs.
+//! Once a second each database with completed writes is synced. The checkpoint then moves to the
+//! oldest position that a dirty page, an unsynced write or an open transaction still needs.
 //!
-//! The file has two copies. The second is written when the first is durable, so a torn write never destroys both. After a
-//! crash between the two, the older copy is written first: the log files it needs may be gone.
+//! The file has two copies. The second is written when the first is durable, so a torn write never
+//! destroys both. After a crash between the two, the older copy is written first: the log files it
+//! needs may be gone.
 //!
-//! With circular logging, generations before the checkpoint are released once the checkpoint is durable.
+//! With circular logging, generations before the checkpoint are released once the checkpoint is
+//! durable.
 
 use brunt_units::{LogPosition, Span, Time};
 use brunt_world::sync::Alarm;
@@ -40,16 +42,11 @@ impl<C: Content> Instance<C> {
             let look = pacing.next_look().min(pass_at);
             self.pause_for_writes(look, &alarm).await;
         }
-        self.0
-            .world
-            .volume
-            .close(file)
-            .await
-            .map_err(name_error(&self.0.checkpoint_path()))
+        self.0.world.volume.close(file).await.map_err(name_error(&self.0.checkpoint_path()))
     }
 
-    /// When in a period this instance makes its passes. Without the offset, instances opened together would always write
-    /// together.
+    /// When in a period this instance makes its passes. Without the offset, instances opened
+    /// together would always write together.
     fn phase(&self) -> Span {
         let name = format!("checkpoint/{}", self.0.options.number);
         let mut draw = self.0.world.random.named(&name);
@@ -71,10 +68,7 @@ impl<C: Content> Instance<C> {
         let budget = pacing.write_budget(self.0.world.clock.now(), lag, depth, in_flight);
         if budget > 0 {
             let preferred = policy::preferred(tail, options.checkpoint_depth, options.log);
-            self.0
-                .cache
-                .write_older_than(options.number, preferred, budget as usize)
-                .await?;
+            self.0.cache.write_older_than(options.number, preferred, budget as usize).await?;
         }
         Ok(())
     }
@@ -100,8 +94,8 @@ impl<C: Content> Instance<C> {
             .await;
     }
 
-    /// Syncs completed writes and moves the checkpoint as far as possible, if the move is large enough or the log is
-    /// `short_of_room`.
+    /// Syncs completed writes and moves the checkpoint as far as possible, if the move is large
+    /// enough or the log is `short_of_room`.
     ///
     /// # Errors
     /// When a sync or a write fails. The old checkpoint stays valid.
@@ -116,10 +110,8 @@ impl<C: Content> Instance<C> {
         // Read before asking for needed positions: any change made in the meantime comes after it.
         let tail = self.0.log.durable();
         let needed = self.0.cache.oldest_needed(self.0.options.number);
-        let position = needed
-            .into_iter()
-            .chain(self.0.transactions.oldest(tail))
-            .fold(tail, LogPosition::min);
+        let position =
+            needed.into_iter().chain(self.0.transactions.oldest(tail)).fold(tail, LogPosition::min);
         let is_behind = short_of_room && position > self.0.checkpoint.get();
         if is_behind || self.is_worth_writing(position) {
             // After choosing the position: a page written from now on cannot need an earlier one.
@@ -146,7 +138,8 @@ impl<C: Content> Instance<C> {
         files.replenish().await
     }
 
-    /// The checkpoint moves by at least a quarter of its depth: each move writes the flush map of all pages written since.
+    /// The checkpoint moves by at least a quarter of its depth: each move writes the flush map of
+    /// all pages written since.
     fn is_worth_writing(&self, position: LogPosition) -> bool {
         if self.0.checkpoint_held.get() {
             return false;
@@ -158,18 +151,14 @@ impl<C: Content> Instance<C> {
             .get()
             .div_euclid(4)
             .min(self.0.options.log.file_bytes() as u64 * 4);
-        let moved = self
-            .0
-            .options
-            .log
-            .distance(self.0.checkpoint.get(), position);
+        let moved = self.0.options.log.distance(self.0.checkpoint.get(), position);
         position > self.0.checkpoint.get() && moved >= least
     }
 }
 
 impl<C: Content> Base<C> {
-    /// With circular logging, releases log files before the checkpoint on disk. An opening instance does this before it
-    /// needs a new log file, so that a full log volume has room again.
+    /// With circular logging, releases log files before the checkpoint on disk. An opening instance
+    /// does this before it needs a new log file, so that a full log volume has room again.
     pub(crate) async fn give_up_old_logs(&self) -> Result<(), EngineError> {
         let keep = match self.options.circular {
             Circular::Off => return Ok(()),
@@ -186,8 +175,8 @@ impl<C: Content> Base<C> {
         holds.iter().copied().fold(position.generation, u32::min)
     }
 
-    /// Writes back everything, and moves the checkpoint of databases that follow a log to its `end`, as far as `open`, the first
-    /// changes of transactions without an end, allow.
+    /// Writes back everything, and moves the checkpoint of databases that follow a log to its
+    /// `end`, as far as `open`, the first changes of transactions without an end, allow.
     pub(crate) async fn write_back_to(
         &self,
         end: LogPosition,
@@ -226,25 +215,18 @@ impl<C: Content> Base<C> {
             // Its mark tells who follows the file without reading it.
             let io = Io {
                 tag: position.to_mark(),
-                ..Io::new(
-                    Class::Metadata,
-                    Op::WriteThrough,
-                    file,
-                    offset,
-                    smallvec![segment],
-                )
+                ..Io::new(Class::Metadata, Op::WriteThrough, file, offset, smallvec![segment])
             };
             let written = self.world.disk.submit(io).await;
-            written
-                .result
-                .map_err(file_error(&self.checkpoint_path()))?;
+            written.result.map_err(file_error(&self.checkpoint_path()))?;
         }
         self.checkpoint.set(position);
         self.stale_copy.set(0);
         Ok(())
     }
 
-    /// One copy of the checkpoint file, for `position`. Recovery refuses a log that ends before `durable`.
+    /// One copy of the checkpoint file, for `position`. Recovery refuses a log that ends before
+    /// `durable`.
     pub(crate) fn checkpoint_copy(&self, position: LogPosition, durable: LogPosition) -> Vec<u8> {
         let checkpoint = Checkpoint {
             position,
@@ -252,13 +234,11 @@ impl<C: Content> Base<C> {
             signature: self.files.place().signature,
             attachments: self.attachments(position),
         };
-        checkpoint
-            .to_bytes()
-            .expect("an instance has no more databases than fit")
+        checkpoint.to_bytes().expect("an instance has no more databases than fit")
     }
 
-    /// The attached databases and their times. The log after the checkpoint may never mention an idle database, so recovery
-    /// learns both from here.
+    /// The attached databases and their times. The log after the checkpoint may never mention an
+    /// idle database, so recovery learns both from here.
     fn attachments(&self, position: LogPosition) -> Vec<Attachment> {
         let list = |(database_id, entry): (u8, &Database)| {
             let header = entry.header.borrow();
@@ -282,22 +262,18 @@ impl<C: Content> Base<C> {
         match volume.open(&path, OpenMode::Write).await {
             Ok(file) => Ok(file),
             Err(VolumeError::NotFound) => {
-                let file = volume
-                    .open(&path, OpenMode::CreateNew)
-                    .await
-                    .map_err(name_error(&path))?;
+                let file =
+                    volume.open(&path, OpenMode::CreateNew).await.map_err(name_error(&path))?;
                 volume
                     .allocate(file, 2 * CHECKPOINT_BYTES as u64)
                     .await
                     .map_err(name_error(&path))?;
-                // Otherwise a torn first write could leave less than a block, which would be refused as a foreign file.
+                // Otherwise a torn first write could leave less than a block, which would be
+                // refused as a foreign file.
                 let synced = self.world.disk.submit(Io::sync(Class::Metadata, file));
                 synced.await.result.map_err(file_error(&path))?;
                 let directory = &self.options.log_directory;
-                volume
-                    .sync_directory(directory)
-                    .await
-                    .map_err(name_error(directory))?;
+                volume.sync_directory(directory).await.map_err(name_error(directory))?;
                 Ok(file)
             }
             Err(error) => Err(name_error(&path)(error)),

@@ -1,4 +1,5 @@
-//! Closing an instance: write back all dirty pages, sync, log the detach, and only then mark the headers *clean*.
+//! Closing an instance: write back all dirty pages, sync, log the detach, and only then mark the
+//! headers *clean*.
 
 use super::Instance;
 use super::checkpoint::checkpoint_path;
@@ -14,8 +15,8 @@ impl Instance<Bytes> {
     /// Open transactions are undone.
     ///
     /// # Errors
-    /// When a write fails. The databases are then recoverable but not clean, and the instance no longer touches their
-    /// files.
+    /// When a write fails. The databases are then recoverable but not clean, and the instance no
+    /// longer touches their files.
     pub async fn close(self) -> Result<(), EngineError> {
         if let Err(error) = self.take_all_back().await {
             // After this call returns, no task may still move the checkpoint or release log files.
@@ -35,7 +36,8 @@ impl Instance<Bytes> {
 }
 
 impl<C: Content> Instance<C> {
-    /// Closes an instance without open transactions. Afterwards every database is clean and needs no log.
+    /// Closes an instance without open transactions. Afterwards every database is clean and needs
+    /// no log.
     ///
     /// # Errors
     /// As [`Instance::close`].
@@ -68,12 +70,7 @@ impl<C: Content> Instance<C> {
         let end = self.0.log.durable();
         self.0.write_checkpoint(file, end, end).await?;
         let path = checkpoint_path(&self.0.options);
-        self.0
-            .world
-            .volume
-            .close(file)
-            .await
-            .map_err(name_error(&path))?;
+        self.0.world.volume.close(file).await.map_err(name_error(&path))?;
         let stamp = self.0.files.stamp();
         for (entry, position) in self.0.databases.iter().zip(detached) {
             {

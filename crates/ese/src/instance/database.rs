@@ -44,13 +44,10 @@ pub struct Found {
 /// Opens a brunt database for writing.
 ///
 /// # Errors
-/// [`EngineError::NotOurs`] when it does not carry our marker; [`EngineError::Damaged`] when neither header can be read.
+/// [`EngineError::NotOurs`] when it does not carry our marker; [`EngineError::Damaged`] when
+/// neither header can be read.
 pub async fn open(world: &World, path: &Path, page_size: PageSize) -> Result<Found, EngineError> {
-    let file = world
-        .volume
-        .open(path, OpenMode::Write)
-        .await
-        .map_err(name_error(path))?;
+    let file = world.volume.open(path, OpenMode::Write).await.map_err(name_error(path))?;
     let found = look(world, path, file, page_size).await;
     if found.is_err() {
         world.volume.close(file).await.map_err(name_error(path))?;
@@ -67,16 +64,10 @@ async fn look(
     let length = world.volume.length(file).await.map_err(name_error(path))?;
     let start = length.min(HEADERS_BYTES_MAX as u64);
     let start = start - start.rem_euclid(4096);
-    let bytes = read_at(world, Class::Metadata, file, 0, start)
-        .await
-        .map_err(file_error(path))?;
-    let damaged = |what| EngineError::Damaged {
-        path: path.to_owned(),
-        what,
-    };
-    let header = DatabaseHeader::find(&bytes)
-        .map_err(|_| damaged("neither header can be read"))?
-        .header;
+    let bytes = read_at(world, Class::Metadata, file, 0, start).await.map_err(file_error(path))?;
+    let damaged = |what| EngineError::Damaged { path: path.to_owned(), what };
+    let header =
+        DatabaseHeader::find(&bytes).map_err(|_| damaged("neither header can be read"))?.header;
     if !header.is_ours() {
         return Err(EngineError::NotOurs(path.to_owned()));
     }
@@ -85,11 +76,7 @@ async fn look(
     }
     let pages = length.div_euclid(page_size.bytes_u64()).saturating_sub(2);
     let pages = u32::try_from(pages).map_err(|_| damaged("more than 2^32 pages"))?;
-    Ok(Found {
-        file,
-        header,
-        pages,
-    })
+    Ok(Found { file, header, pages })
 }
 
 impl Database {

@@ -6,9 +6,10 @@
 //!   a tree finds no extent that fits                                      ──> grow, and the operation waits
 //! ```
 //!
-//! The new part of the file is filled with zeros before its pages belong to the root. Otherwise the first write of a page
-//! would make the file system convert an unwritten extent, and the measured latency would include its metadata update. A
-//! database runs one growth at a time. An operation that needs pages meanwhile waits for it and checks again.
+//! The new part of the file is filled with zeros before its pages belong to the root. Otherwise the
+//! first write of a page would make the file system convert an unwritten extent, and the measured
+//! latency would include its metadata update. A database runs one growth at a time. An operation
+//! that needs pages meanwhile waits for it and checks again.
 //!
 //! A file without trees, as in tests of cache and log, grows only on request.
 
@@ -51,14 +52,11 @@ impl Instance<Bytes> {
         let mut is_due = self.supply(database).await.is_ok();
         while !self.0.closing.get() {
             if is_due && let Ok(supply) = self.supply(database).await {
-                let Supply {
-                    last,
-                    largest,
-                    extension,
-                } = supply;
+                let Supply { last, largest, extension } = supply;
                 let more = extension::growth(last.0, largest, 0, extension);
                 if more > 0 {
-                    // Taken before the growth begins, because operations that wait for the growth hold permits.
+                    // Taken before the growth begins, because operations that wait for the growth
+                    // hold permits.
                     let _permit = self.0.cache.operations().enter().await;
                     // An operation that still finds no pages retries and reports the error.
                     let _ = self.grow_by(database, more).await;
@@ -102,11 +100,7 @@ impl Instance<Bytes> {
             // Large enough for the largest extent that a tree of such a database asks for.
             let extension = least.max(extent_pages(owned));
             let last = space::last_page(pages)?;
-            Ok(Supply {
-                last,
-                largest,
-                extension,
-            })
+            Ok(Supply { last, largest, extension })
         })
         .await
     }
@@ -142,8 +136,7 @@ impl Instance<Bytes> {
     }
 
     async fn last_owned(&self, database: u8) -> Result<PageNumber, EngineError> {
-        self.look_with(Leave::Given, database, |pages| space::last_page(pages))
-            .await
+        self.look_with(Leave::Given, database, |pages| space::last_page(pages)).await
     }
 
     async fn extend(&self, database: u8, entry: &Database, more: u32) -> Result<(), EngineError> {
@@ -163,7 +156,8 @@ impl Instance<Bytes> {
 }
 
 impl<C: Content> Instance<C> {
-    /// Grows the file of a database without trees by `more` pages, or waits for a growth in progress.
+    /// Grows the file of a database without trees by `more` pages, or waits for a growth in
+    /// progress.
     ///
     /// # Errors
     /// When the volume is full or the file cannot be written.
@@ -203,11 +197,7 @@ impl<C: Content> Instance<C> {
         self.0.lengthen(entry, pages).await?;
         let time = self.0.cache.time(entry.number).next();
         self.0.cache.advance_time(entry.number, time);
-        let grow = LogRecord::Grow {
-            database,
-            time,
-            pages,
-        };
+        let grow = LogRecord::Grow { database, time, pages };
         let start = self.append(&grow).start;
         self.0.cache.needs_sync(entry.number, start);
         Ok(())
@@ -224,16 +214,10 @@ impl<C: Content> Base<C> {
         }
         let mut at = PageNumber(from).after(1).offset(size);
         let end = PageNumber(to).offset(size) + size.bytes_u64();
-        self.world
-            .volume
-            .allocate(entry.file, end)
-            .await
-            .map_err(name_error(&entry.path))?;
+        self.world.volume.allocate(entry.file, end).await.map_err(name_error(&entry.path))?;
         while at < end {
             let piece = CHUNK_BYTES.min(end - at);
-            self.write_zeros(entry, at, piece)
-                .await
-                .map_err(file_error(&entry.path))?;
+            self.write_zeros(entry, at, piece).await.map_err(file_error(&entry.path))?;
             at += piece;
         }
         entry.pages.set(pages);
@@ -249,12 +233,7 @@ impl<C: Content> Base<C> {
         let io = Io::new(Class::Create, Op::Write, entry.file, at, segments);
         let written = self.world.disk.submit(io).await;
         let meters = self.cache.meters();
-        meters.database(
-            entry.number,
-            |meters| &mut meters.growth,
-            bytes,
-            written.latency(),
-        );
+        meters.database(entry.number, |meters| &mut meters.growth, bytes, written.latency());
         written.result
     }
 }

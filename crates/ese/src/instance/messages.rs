@@ -82,27 +82,20 @@ impl Instance<Bytes> {
     /// # Errors
     /// When the catalog cannot be read or has no such table.
     pub async fn messages(&self, database: u8) -> Result<MessageTable, EngineError> {
-        let damaged = |what| EngineError::Damaged {
-            path: self.0.database(database).path.clone(),
-            what,
-        };
+        let damaged =
+            |what| EngineError::Damaged { path: self.0.database(database).path.clone(), what };
         let found = self.look(database, |pages| match Messages::find(pages) {
             Ok(trees) => Ok(Some(trees)),
             Err(CatalogRead::Need(need)) => Err(need),
             Err(_) => Ok(None),
         });
-        let trees = found
-            .await?
-            .ok_or_else(|| damaged("its catalog has no table of messages"))?;
+        let trees = found.await?.ok_or_else(|| damaged("its catalog has no table of messages"))?;
         let last = self.look(database, |pages| trees.last_body(pages)).await?;
-        Ok(MessageTable {
-            database,
-            trees,
-            last_body: Cell::new(last.map_or(0, |id| id.0)),
-        })
+        Ok(MessageTable { database, trees, last_body: Cell::new(last.map_or(0, |id| id.0)) })
     }
 
-    /// Reads a message; `None` when it does not exist. Reads the body from the long values only if `with_body`.
+    /// Reads a message; `None` when it does not exist. Reads the body from the long values only if
+    /// `with_body`.
     ///
     /// # Errors
     /// When a page cannot be read or a record is malformed.
@@ -123,22 +116,8 @@ impl Instance<Bytes> {
             Body::Apart(id) if with_body => Some(self.read_body(table, id).await?),
             Body::Apart(_) => None,
         };
-        let Message {
-            id,
-            folder,
-            received,
-            version,
-            subject,
-            ..
-        } = message;
-        Ok(Some(ReadMessage {
-            id,
-            folder,
-            received,
-            version,
-            subject: subject.to_vec(),
-            body,
-        }))
+        let Message { id, folder, received, version, subject, .. } = message;
+        Ok(Some(ReadMessage { id, folder, received, version, subject: subject.to_vec(), body }))
     }
 
     /// Decodes message `id` from its page.
@@ -210,8 +189,7 @@ impl Transaction<'_> {
         self.lock(table.database, table.trees.records, &primary_key(new.id))?;
         let size = self.instance().options().page_size;
         let new = new.with_body(self.next_body(table)?);
-        self.run(table, operations::insert(&table.trees, size, &new))
-            .await
+        self.run(table, operations::insert(&table.trees, size, &new)).await
     }
 
     /// Deletes a message.
@@ -222,8 +200,7 @@ impl Transaction<'_> {
         let (page, record) = self.locked_record(table, id).await?;
         let old = self.stored(table, id, page, &record).await?;
         let size = self.instance().options().page_size;
-        self.run(table, operations::delete(&table.trees, size, &old))
-            .await
+        self.run(table, operations::delete(&table.trees, size, &old)).await
     }
 
     /// Replaces a message by one with the same id.
@@ -239,8 +216,7 @@ impl Transaction<'_> {
         let old = self.stored(table, new.id, page, &record).await?;
         let size = self.instance().options().page_size;
         let new = new.with_body(self.next_body(table)?);
-        self.run(table, operations::replace(&table.trees, size, &old, &new))
-            .await
+        self.run(table, operations::replace(&table.trees, size, &old, &new)).await
     }
 
     /// A message's record, and the page it is on.
@@ -251,10 +227,8 @@ impl Transaction<'_> {
     ) -> Result<(PageNumber, Vec<u8>), EngineError> {
         let key = primary_key(id);
         self.lock(table.database, table.trees.records, &key)?;
-        let (page, record) = self
-            .instance()
-            .read_at(table.database, table.trees.records, &key)
-            .await?;
+        let (page, record) =
+            self.instance().read_at(table.database, table.trees.records, &key).await?;
         Ok((page, record.ok_or(EngineError::RecordNotFound)?))
     }
 
@@ -277,10 +251,7 @@ impl Transaction<'_> {
             Body::Inside(_) => 0,
             Body::Apart(id) => self.instance().body_bytes(table, id).await?,
         };
-        Ok(Stored {
-            message,
-            body_bytes,
-        })
+        Ok(Stored { message, body_bytes })
     }
 
     async fn run(
@@ -289,17 +260,11 @@ impl Transaction<'_> {
         operations: Vec<TreeOperation>,
     ) -> Result<(), EngineError> {
         for operation in operations {
-            let TreeOperation {
-                tree,
-                kind,
-                key,
-                data,
-            } = &operation;
+            let TreeOperation { tree, kind, key, data } = &operation;
             match kind {
                 OperationKind::Insert => self.insert(table.database, *tree, key, data).await?,
                 OperationKind::Delete => {
-                    self.delete(table.database, *tree, &operation.sort_key())
-                        .await?
+                    self.delete(table.database, *tree, &operation.sort_key()).await?
                 }
                 OperationKind::Replace => self.replace(table.database, *tree, key, data).await?,
             }
@@ -310,22 +275,7 @@ impl Transaction<'_> {
 
 impl<'a> NewContent<'a> {
     fn with_body(&self, body_id: LongValueId) -> NewMessage<'a> {
-        let Self {
-            id,
-            folder,
-            received,
-            version,
-            subject,
-            body,
-        } = *self;
-        NewMessage {
-            id,
-            folder,
-            received,
-            version,
-            subject,
-            body,
-            body_id,
-        }
+        let Self { id, folder, received, version, subject, body } = *self;
+        NewMessage { id, folder, received, version, subject, body, body_id }
     }
 }

@@ -1,19 +1,20 @@
 //! Torn pages with a valid checksum.
 //!
-//! A page's checksum has blind spots: swapping two words leaves it unchanged if they differ in an even number of bits.
-//! Sectors of two versions can differ in just that, such as the tags of a small page whose nodes have swapped places. The
-//! first sector of such a page names a version, and redo would trust it.
+//! A page's checksum has blind spots: swapping two words leaves it unchanged if they differ in an
+//! even number of bits. Sectors of two versions can differ in just that, such as the tags of a
+//! small page whose nodes have swapped places. The first sector of such a page names a version, and
+//! redo would trust it.
 //!
 //! ```text
 //!   log, since checkpoint       c1      c2      c3      c4       the page says that it is of version 3
 //!   found                   [ 3 | 3 | 1 | 3 ... ]                c2 wrote into sector 2, and it is not there
 //! ```
 //!
-//! So when redo skips a change because the page already has it, the change is compared with the page. From the first
-//! missing byte on, everything that the log writes into the page is kept. Once the log has reached the page's version,
-//! either a later record has overwritten the missing bytes, or the page is a mixture and gets the content of its version.
-//! Sectors of *later* versions need no care: later records rewrite them. Memory use is at most the log between checkpoint
-//! and page.
+//! So when redo skips a change because the page already has it, the change is compared with the
+//! page. From the first missing byte on, everything that the log writes into the page is kept. Once
+//! the log has reached the page's version, either a later record has overwritten the missing bytes,
+//! or the page is a mixture and gets the content of its version. Sectors of *later* versions need
+//! no care: later records rewrite them. Memory use is at most the log between checkpoint and page.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +51,8 @@ impl Doubts {
         }
     }
 
-    /// Called when the log has reached the version of `page`. Returns the right content if the page is a mixture.
+    /// Called when the log has reached the version of `page`. Returns the right content if the page
+    /// is a mixture.
     pub(super) fn settle(
         &mut self,
         database: u8,
@@ -69,10 +71,7 @@ impl Doubts {
 /// The part of a range after the first sector.
 fn behind_first_sector(range: Range<'_>) -> Option<(usize, &[u8])> {
     let skipped = SECTOR.saturating_sub(range.offset);
-    let bytes = range
-        .bytes
-        .get(skipped..)
-        .filter(|bytes| !bytes.is_empty())?;
+    let bytes = range.bytes.get(skipped..).filter(|bytes| !bytes.is_empty())?;
     Some((range.offset + skipped, bytes))
 }
 
@@ -136,7 +135,8 @@ mod tests {
         assert_eq!(settled(&old, &changes), Some(page(&[(600, 2), (700, 1)])));
     }
 
-    /// How such pages arise: a page of version 2 with a last sector of version 1, in which two tags are swapped.
+    /// How such pages arise: a page of version 2 with a last sector of version 1, in which two tags
+    /// are swapped.
     #[test]
     fn a_checksum_does_not_see_that_words_have_changed_places() {
         let (size, tags) = (PageSize::KIB_4, [0x0018_000A_u32, 0x0024_000A]);

@@ -1,7 +1,7 @@
 //! An instance: one log stream and the databases that share it.
 //!
-//! Exchange 2007 calls it a storage group (one log, five databases). Later versions have one database per instance. Each
-//! database has its own path; so has the log.
+//! Exchange 2007 calls it a storage group (one log, five databases). Later versions have one
+//! database per instance. Each database has its own path; so has the log.
 //!
 //! ```text
 //!   Base       databases, cache, checkpoint on disk
@@ -17,14 +17,16 @@
 //! * [`growth`]: growing database files ahead of need.
 //! * [`mod@flush_map`]: the type of each page's last write.
 //! * [`checkpoint`]: writing back dirty pages, and moving the point from which recovery starts.
-//! * [`replayer`]: feeding log, moving the checkpoint, finishing; `beside`: tasks that read the databases meanwhile.
-//! * `redo`: bringing pages up to the log; `assay`: whether a page is torn or rotten; `mixtures`: torn pages with a valid
-//!   checksum.
-//! * [`offer`]: a page for another copy; [`mod@substitute`]: a page of another copy in the place of a bad one.
+//! * [`replayer`]: feeding log, moving the checkpoint, finishing; `beside`: tasks that read the
+//!   databases meanwhile.
+//! * `redo`: bringing pages up to the log; `assay`: whether a page is torn or rotten; `mixtures`:
+//!   torn pages with a valid checksum.
+//! * [`offer`]: a page for another copy; [`mod@substitute`]: a page of another copy in the place of
+//!   a bad one.
 //! * [`recovery`]: undo and clean-up.
 //! * [`messages`]: the records of an open database.
-//! * [`open`], `start`: opening, also over blank databases; `close`, `abandon`: leaving with and without a clean shutdown;
-//!   `ours`: refusing foreign files.
+//! * [`open`], `start`: opening, also over blank databases; `close`, `abandon`: leaving with and
+//!   without a clean shutdown; `ours`: refusing foreign files.
 
 mod abandon;
 mod assay;
@@ -92,7 +94,8 @@ pub struct InstanceOptions {
     pub checkpoint_depth: ByteSize,
     /// Pacing of write-back.
     pub pacing: Pacing,
-    /// Bytes of a new log file formatted at a time, a multiple of 4,096; `None` for what the engine of this pacing did.
+    /// Bytes of a new log file formatted at a time, a multiple of 4,096; `None` for what the engine
+    /// of this pacing did.
     pub format_chunk: Option<u64>,
     /// Circular logging.
     pub circular: Circular,
@@ -193,8 +196,8 @@ impl<C: Content> Instance<C> {
         self.0.checkpoint.get()
     }
 
-    /// Stops the checkpoint from moving until the instance closes. Recovery would replay the log from here, even if the
-    /// pages have been written since.
+    /// Stops the checkpoint from moving until the instance closes. Recovery would replay the log
+    /// from here, even if the pages have been written since.
     pub fn hold_checkpoint(&self) {
         self.0.checkpoint_held.set(true);
     }
@@ -209,7 +212,8 @@ impl<C: Content> Instance<C> {
             .or_else(|| self.0.cache.failure())
     }
 
-    /// The first error of a page that a committed delete was to remove a node from or to be merged with. The instance works on without.
+    /// The first error of a page that a committed delete was to remove a node from or to be merged
+    /// with. The instance works on without.
     pub fn unfinished(&self) -> Option<EngineError> {
         self.0.unfinished.borrow().clone()
     }
@@ -228,7 +232,8 @@ impl<C: Content> Instance<C> {
         }
     }
 
-    /// Starts a task that runs until the instance closes; closing waits for it. If it fails, the instance fails.
+    /// Starts a task that runs until the instance closes; closing waits for it. If it fails, the
+    /// instance fails.
     pub(crate) fn run_background(
         &self,
         work: impl Future<Output = Result<(), EngineError>> + 'static,
@@ -246,7 +251,8 @@ impl<C: Content> Instance<C> {
         }));
     }
 
-    /// Keeps the instance from closing while the guard lives; `None` when it is being closed, or has failed.
+    /// Keeps the instance from closing while the guard lives; `None` when it is being closed, or
+    /// has failed.
     pub(crate) fn stay(&self) -> Option<Stay<C>> {
         if self.0.closing.get() || self.failure().is_some() {
             return None;
@@ -261,10 +267,7 @@ impl<C: Content> Instance<C> {
         self.0.closing.set(true);
         self.0.changed.notify();
         self.0.cache.look_again();
-        self.0
-            .changed
-            .wait(|| (self.0.background.get() == 0).then_some(()))
-            .await;
+        self.0.changed.wait(|| (self.0.background.get() == 0).then_some(())).await;
     }
 
     pub(crate) fn fail(&self, error: EngineError) {

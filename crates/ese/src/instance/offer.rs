@@ -5,9 +5,9 @@
 //!                                   '-- the page that is offered has every change before this position, and none after
 //! ```
 //!
-//! The page comes from the cache, because its disk version may be any older one. It is copied between two events, when no operation is
-//! half done, together with the end of the log. It leaves only when that log is durable: no other copy may hold a change that a crash
-//! here would undo.
+//! The page comes from the cache, because its disk version may be any older one. It is copied
+//! between two events, when no operation is half done, together with the end of the log. It leaves
+//! only when that log is durable: no other copy may hold a change that a crash here would undo.
 
 use brunt_units::{LogPosition, PageNumber};
 
@@ -34,7 +34,8 @@ pub struct PageOffer {
 }
 
 impl Base<Bytes> {
-    /// The page as it is at one moment, and what `end` says of that moment; `None` for a page that does not exist or is blank.
+    /// The page as it is at one moment, and what `end` says of that moment; `None` for a page that
+    /// does not exist or is blank.
     async fn copied_page(
         &self,
         entry: &Database,
@@ -44,10 +45,7 @@ impl Base<Bytes> {
         if !(1..=entry.pages.get()).contains(&page.0) {
             return Ok(None);
         }
-        let pin = self
-            .cache
-            .fetch(entry.number, page, Trust::Verified)
-            .await?;
+        let pin = self.cache.fetch(entry.number, page, Trust::Verified).await?;
         let size = self.options.page_size;
         let (mut bytes, replayed) = {
             let pages = self.cache.pages(entry.number);
@@ -60,17 +58,14 @@ impl Base<Bytes> {
             return Ok(None);
         }
         checksum::seal(&mut bytes, size, page);
-        Ok(Some(PageOffer {
-            signature: entry.header.borrow().signature,
-            replayed,
-            bytes,
-        }))
+        Ok(Some(PageOffer { signature: entry.header.borrow().signature, replayed, bytes }))
     }
 }
 
 impl Instance<Bytes> {
-    /// A page for a copy of database number `database`. The log that it belongs to is durable, and in a file that is closed. `None`
-    /// for a page that does not exist or is blank, and when the instance is being closed.
+    /// A page for a copy of database number `database`. The log that it belongs to is durable, and
+    /// in a file that is closed. `None` for a page that does not exist or is blank, and when the
+    /// instance is being closed.
     ///
     /// # Errors
     /// [`EngineError::Page`] when the page is bad here as well; when the log cannot be written.
@@ -93,7 +88,8 @@ impl Instance<Bytes> {
         Ok(offer)
     }
 
-    /// Closes the log file of `position`, unless a later one is being written: a copy can then have all log before that position.
+    /// Closes the log file of `position`, unless a later one is being written: a copy can then have
+    /// all log before that position.
     ///
     /// # Errors
     /// [`EngineError::Stopped`] when the instance is being closed; when the log cannot be written.
@@ -106,8 +102,8 @@ impl Instance<Bytes> {
 }
 
 impl Replayer {
-    /// A page for the active, with all log that has been replayed. `None` for a page that does not exist or is blank, and before any log
-    /// has been replayed.
+    /// A page for the active, with all log that has been replayed. `None` for a page that does not
+    /// exist or is blank, and before any log has been replayed.
     ///
     /// # Errors
     /// [`EngineError::Page`] when the page is bad here as well.

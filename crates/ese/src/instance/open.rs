@@ -1,14 +1,17 @@
 //! Opening an instance.
 //!
-//! Opening starts a new log generation, even if the last file has room: nothing is ever appended to a file that a crash may
-//! have torn. If any database is not clean, the log is replayed from the checkpoint.
+//! Opening starts a new log generation, even if the last file has room: nothing is ever appended to
+//! a file that a crash may have torn. If any database is not clean, the log is replayed from the
+//! checkpoint.
 //!
-//! A log that has lost a file or its end is refused before any name or header changes, so that the next open refuses it
-//! too. Every generation named by a header must exist, the newest must be undamaged before its end, and no page may be
-//! newer than the log. Only then does the new generation begin.
+//! A log that has lost a file or its end is refused before any name or header changes, so that the
+//! next open refuses it too. Every generation named by a header must exist, the newest must be
+//! undamaged before its end, and no page may be newer than the log. Only then does the new
+//! generation begin.
 //!
-//! There are two steps, [`Replayer::open`] and [`Replayer::finish`]. The cache numbers databases in the order they open, so
-//! instances that share a cache take the first step one after another. The replay, which takes long, runs concurrently.
+//! There are two steps, [`Replayer::open`] and [`Replayer::finish`]. The cache numbers databases in
+//! the order they open, so instances that share a cache take the first step one after another. The
+//! replay, which takes long, runs concurrently.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -62,11 +65,12 @@ impl Instance<Bytes> {
     /// Opens an instance, and replays its log if it was not closed.
     ///
     /// # Errors
-    /// When a file is foreign, damaged or missing; nothing has been written then. After an error of recovery the databases
-    /// are still recoverable.
+    /// When a file is foreign, damaged or missing; nothing has been written then. After an error of
+    /// recovery the databases are still recoverable.
     ///
     /// # Panics
-    /// When a log file is too small for some change of a page ([`crate::log::LogShape::holds_changes_of`]).
+    /// When a log file is too small for some change of a page
+    /// ([`crate::log::LogShape::holds_changes_of`]).
     pub async fn open(
         world: &World,
         cache: &Cache<Bytes>,
@@ -77,7 +81,8 @@ impl Instance<Bytes> {
 }
 
 impl Replayer {
-    /// Examines the files: whether they are ours, what to replay, and where the log continues. Replays nothing yet.
+    /// Examines the files: whether they are ours, what to replay, and where the log continues.
+    /// Replays nothing yet.
     ///
     /// # Errors
     /// When a file is foreign, damaged or missing; nothing has been written then.
@@ -92,8 +97,8 @@ impl Replayer {
         Self::open_up_to(world, cache, options, false).await
     }
 
-    /// As [`Self::open`], for a copy: log files that have arrived and that no database has begun are left to
-    /// [`Replayer::feed`].
+    /// As [`Self::open`], for a copy: log files that have arrived and that no database has begun
+    /// are left to [`Replayer::feed`].
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -123,9 +128,7 @@ impl Replayer {
             found.push(database::open(world, path, options.page_size).await?);
         }
         let headers = found.iter().map(|found| &found.header);
-        let clean = headers
-            .clone()
-            .all(|header| header.state == DatabaseState::Clean);
+        let clean = headers.clone().all(|header| header.state == DatabaseState::Clean);
         let closed = headers.map(|header| header.consistent.generation).max();
         let files = log_files(world, cache, &options, None);
         ours::check_files(world, &files, &options).await?;
@@ -187,8 +190,8 @@ fn newest_begun(header: &DatabaseHeader) -> u32 {
     }
 }
 
-/// The databases that the checkpoint identifies as those in the log; the log identifies the rest. Each continues from its
-/// time at the checkpoint.
+/// The databases that the checkpoint identifies as those in the log; the log identifies the rest.
+/// Each continues from its time at the checkpoint.
 fn recognise(base: &Base<Bytes>, attached: Option<&[Attachment]>) -> BTreeSet<u8> {
     let numbers = (0_u8..).zip(&base.databases);
     let Some(attached) = attached else {
@@ -197,9 +200,7 @@ fn recognise(base: &Base<Bytes>, attached: Option<&[Attachment]>) -> BTreeSet<u8
     numbers
         .filter_map(|(number, entry)| {
             let signature = entry.header.borrow().signature;
-            let known = attached
-                .iter()
-                .find(|known| known.database_id == number + 1)?;
+            let known = attached.iter().find(|known| known.database_id == number + 1)?;
             if known.signature != signature {
                 return None;
             }
@@ -210,13 +211,13 @@ fn recognise(base: &Base<Bytes>, attached: Option<&[Attachment]>) -> BTreeSet<u8
 }
 
 impl Survey {
-    /// The generations to replay: all from the checkpoint's on, or all there are without a checkpoint. Only generations
-    /// before a durable checkpoint are ever removed, so none is missing.
+    /// The generations to replay: all from the checkpoint's on, or all there are without a
+    /// checkpoint. Only generations before a durable checkpoint are ever removed, so none is
+    /// missing.
     fn needed(&self) -> Vec<u32> {
         let current = self.current.map(|(generation, _)| generation);
         let all = self.archived.iter().copied().chain(current);
-        all.filter(|generation| *generation >= self.checkpoint.generation)
-            .collect()
+        all.filter(|generation| *generation >= self.checkpoint.generation).collect()
     }
 
     /// The newest generation; 0 when there is none.
@@ -297,10 +298,7 @@ async fn survey(
         end: LogPosition::default(),
         damaged: None,
     };
-    let newest = survey
-        .archived
-        .last()
-        .map(|generation| files.archived_path(*generation));
+    let newest = survey.archived.last().map(|generation| files.archived_path(*generation));
     let mut read = None;
     for (path, is_current) in [(Some(path), true), (newest, false)] {
         let Some(path) = path.filter(|_| read.is_none()) else {
@@ -314,10 +312,7 @@ async fn survey(
                 }
                 read = Some((log, is_current));
             }
-            Err(EngineError::Volume {
-                error: VolumeError::NotFound,
-                ..
-            }) => {}
+            Err(EngineError::Volume { error: VolumeError::NotFound, .. }) => {}
             Err(error) => return Err(error),
         }
     }
@@ -341,10 +336,11 @@ async fn survey(
 
 /// Makes the writes of a dead process durable before reading them.
 ///
-/// A process can die while its machine keeps running. Its writes can then be read even if they are not durable: recovery
-/// would find pages up to date, move the checkpoint past them, and a later power failure would lose them. The same holds
-/// for the end of the newest log file, which the next file records, and for file names. A process that died between the two
-/// renames of a log roll leaves the first one not durable; the second alone would replace the old current file with a new
+/// A process can die while its machine keeps running. Its writes can then be read even if they are
+/// not durable: recovery would find pages up to date, move the checkpoint past them, and a later
+/// power failure would lose them. The same holds for the end of the newest log file, which the next
+/// file records, and for file names. A process that died between the two renames of a log roll
+/// leaves the first one not durable; the second alone would replace the old current file with a new
 /// one.
 async fn settle(
     world: &World,
@@ -365,10 +361,7 @@ async fn settle(
     let files = log_files(world, cache, options, None);
     let newest = match survey.current {
         Some(_) => Some(files.current_path()),
-        None => survey
-            .archived
-            .last()
-            .map(|last| files.archived_path(*last)),
+        None => survey.archived.last().map(|last| files.archived_path(*last)),
     };
     // The checkpoint decides which older log files are released.
     let checkpoint = survey.attached.as_ref().map(|_| checkpoint_path(options));
@@ -383,7 +376,8 @@ async fn settle(
     Ok(())
 }
 
-/// The checkpoint on disk, and which copy to write first; `None` without a checkpoint of this stream.
+/// The checkpoint on disk, and which copy to write first; `None` without a checkpoint of this
+/// stream.
 pub(super) async fn read_checkpoint(
     world: &World,
     options: &InstanceOptions,
@@ -392,10 +386,7 @@ pub(super) async fn read_checkpoint(
     let path = checkpoint_path(options);
     let bytes = match read_whole(world, Class::Recovery, &path).await {
         Ok(bytes) => bytes,
-        Err(EngineError::Volume {
-            error: VolumeError::NotFound,
-            ..
-        }) => return Ok(None),
+        Err(EngineError::Volume { error: VolumeError::NotFound, .. }) => return Ok(None),
         Err(error) => return Err(error),
     };
     let found = Checkpoint::find(&bytes).ok();

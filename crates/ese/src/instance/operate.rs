@@ -1,12 +1,14 @@
 //! From a synchronous change of pages to an asynchronous operation.
 //!
-//! An operation's closure looks at resident pages and changes them without waiting. When it needs something, it says so
-//! before it has changed anything. This loop provides it, keeps fetched pages pinned, and runs the closure again. So there
-//! are no latches, no operation waits in the middle of a change, and every change is one log record.
+//! An operation's closure looks at resident pages and changes them without waiting. When it needs
+//! something, it says so before it has changed anything. This loop provides it, keeps fetched pages
+//! pinned, and runs the closure again. So there are no latches, no operation waits in the middle of
+//! a change, and every change is one log record.
 //!
-//! Operations that wait for frames while holding pins could deadlock a small cache. So an operation takes a permit before
-//! it fetches anything, and permits are limited so that their pins always leave free frames. An operation whose pages are
-//! all resident needs no permit. Growing a database happens under the permit of the operation that needs it.
+//! Operations that wait for frames while holding pins could deadlock a small cache. So an operation
+//! takes a permit before it fetches anything, and permits are limited so that their pins always
+//! leave free frames. An operation whose pages are all resident needs no permit. Growing a database
+//! happens under the permit of the operation that needs it.
 
 use super::Instance;
 use crate::cache::{CachedPages, Pin, Trust};
@@ -30,12 +32,14 @@ pub(super) enum Leave {
     Given,
 }
 
-/// Limit on the steps one change may take to make room. Pages and extents for a split on every level, and for the space
-/// trees of each owner, take a few hundred steps. Beyond that the structure must be damaged.
+/// Limit on the steps one change may take to make room. Pages and extents for a split on every
+/// level, and for the space trees of each owner, take a few hundred steps. Beyond that the
+/// structure must be damaged.
 const STEPS_MAX: u32 = 1000;
 
-/// Limit on the file growths that one change may wait for. One growth brings enough, but other operations may take the
-/// pages first. If the file keeps growing for the same change, something is wrong.
+/// Limit on the file growths that one change may wait for. One growth brings enough, but other
+/// operations may take the pages first. If the file keeps growing for the same change, something is
+/// wrong.
 const GROWTHS_MAX: u32 = 100;
 
 /// What an operation keeps pinned, and its permit.
@@ -47,11 +51,7 @@ struct Hold {
 
 impl Hold {
     fn new(leave: Leave) -> Self {
-        Self {
-            leave,
-            permit: None,
-            pins: Vec::new(),
-        }
+        Self { leave, permit: None, pins: Vec::new() }
     }
 }
 
@@ -66,8 +66,8 @@ enum Try<T> {
 impl Instance<Bytes> {
     /// Looks at a database's pages until `look` succeeds.
     ///
-    /// The newest few fetched pages stay pinned: enough for any path through a tree. A `look` at more pages must remember
-    /// what it has seen, as a cursor or a check does.
+    /// The newest few fetched pages stay pinned: enough for any path through a tree. A `look` at
+    /// more pages must remember what it has seen, as a cursor or a check does.
     ///
     /// # Errors
     /// When a page cannot be read or the instance has failed.
@@ -98,12 +98,12 @@ impl Instance<Bytes> {
         }
     }
 
-    /// Changes a database's pages: runs `work` until it is done. Each change becomes one log record: the last with `role`
-    /// for `transaction`, structural ones before it with the system's.
+    /// Changes a database's pages: runs `work` until it is done. Each change becomes one log
+    /// record: the last with `role` for `transaction`, structural ones before it with the system's.
     ///
     /// # Errors
-    /// When a page cannot be read, the log cannot be written or the database cannot grow; [`PageFault::Structure`] for the
-    /// last changed page when the change takes too many steps.
+    /// When a page cannot be read, the log cannot be written or the database cannot grow;
+    /// [`PageFault::Structure`] for the last changed page when the change takes too many steps.
     pub async fn change<T>(
         &self,
         database: u8,
@@ -111,8 +111,7 @@ impl Instance<Bytes> {
         role: Role<'_>,
         work: impl FnMut(&mut Change<'_, CachedPages<'_>>) -> Result<Step<T>, Need>,
     ) -> Result<T, EngineError> {
-        self.change_with(Leave::Asked, database, transaction, role, work)
-            .await
+        self.change_with(Leave::Asked, database, transaction, role, work).await
     }
 
     pub(super) async fn change_with<T>(
@@ -143,9 +142,7 @@ impl Instance<Bytes> {
                 }
             }
         }
-        Err(self
-            .0
-            .page_error(self.0.database(database), last, PageFault::Structure))
+        Err(self.0.page_error(self.0.database(database), last, PageFault::Structure))
     }
 
     fn attempt<T>(
@@ -167,10 +164,7 @@ impl Instance<Bytes> {
                 (Try::Again(last), 0, Role::System)
             }
             Err(need) => {
-                assert!(
-                    change.is_empty(),
-                    "a need is noticed before anything is changed"
-                );
+                assert!(change.is_empty(), "a need is noticed before anything is changed");
                 return Try::Need(need);
             }
         };
@@ -187,27 +181,17 @@ impl Instance<Bytes> {
         let mut spelled = Vec::with_capacity(changed.image.len() + 64);
         let image = &changed.image;
         record::encode(
-            &LogRecord::Change {
-                database,
-                time: changed.time,
-                transaction,
-                role,
-                image,
-            },
+            &LogRecord::Change { database, time: changed.time, transaction, role, image },
             &mut spelled,
         );
         let appended = self.0.log.append(&spelled);
-        self.0
-            .cache
-            .changed(number, &changed.touched, appended, changed.time);
-        self.0
-            .transactions
-            .logged(transaction, appended.start, database, role);
+        self.0.cache.changed(number, &changed.touched, appended, changed.time);
+        self.0.transactions.logged(transaction, appended.start, database, role);
         outcome
     }
 
-    /// Provides what the operation needs. After waiting for a permit it provides nothing: the page may belong to another
-    /// operation by now, and claiming a page assumes that it is free.
+    /// Provides what the operation needs. After waiting for a permit it provides nothing: the page
+    /// may belong to another operation by now, and claiming a page assumes that it is free.
     async fn fulfil(&self, database: u8, need: Need, hold: &mut Hold) -> Result<(), EngineError> {
         let number = self.0.database(database).number;
         if hold.leave == Leave::Asked && hold.permit.is_none() {
@@ -216,9 +200,7 @@ impl Instance<Bytes> {
         }
         let cache = &self.0.cache;
         match need {
-            Need::Page(page) => hold
-                .pins
-                .push(cache.fetch(number, page, Trust::Verified).await?),
+            Need::Page(page) => hold.pins.push(cache.fetch(number, page, Trust::Verified).await?),
             Need::Fresh(page) => hold.pins.push(cache.claim(number, page).await?),
             Need::Growth(pages) => {
                 // Growth pins pages of its own.

@@ -1,8 +1,8 @@
 //! Refuses foreign files, before anything in a log directory is written, replaced or removed.
 //!
-//! brunt uses genuine ESE file names, so a directory may contain a real ESE log stream under the same names. A file is ours
-//! if it carries our marker. A blank file counts as ours too: when a crash interrupts creation, it leaves zeros, log
-//! filling, or our first sector.
+//! brunt uses genuine ESE file names, so a directory may contain a real ESE log stream under the
+//! same names. A file is ours if it carries our marker. A blank file counts as ours too: when a
+//! crash interrupts creation, it leaves zeros, log filling, or our first sector.
 //!
 //! ```text
 //!   edb.log, edb00001.log ...   marker in the log signature, first sector
@@ -32,7 +32,8 @@ const SECTOR: usize = 512;
 /// Bytes to read from the start of a file.
 const START: u64 = 2 * CHECKPOINT_BYTES as u64;
 
-/// Fails if a file with one of our names, beside the logs or the databases, is foreign. Writes nothing.
+/// Fails if a file with one of our names, beside the logs or the databases, is foreign. Writes
+/// nothing.
 ///
 /// # Errors
 /// [`EngineError::NotOurs`] with the file's path.
@@ -42,19 +43,13 @@ pub(crate) async fn check_files<C: Content>(
     options: &InstanceOptions,
 ) -> Result<(), EngineError> {
     for database in &options.databases {
-        check(world, &path_beside(database), |start| {
-            is_blank(start) || has_magic(start)
-        })
-        .await?;
+        check(world, &path_beside(database), |start| is_blank(start) || has_magic(start)).await?;
     }
     for generation in files.archived().await? {
         check(world, &files.archived_path(generation), is_log).await?;
     }
     check(world, &files.current_path(), is_log).await?;
-    check(world, &files.next_path(), |start| {
-        is_log(start) || is_blank(start)
-    })
-    .await?;
+    check(world, &files.next_path(), |start| is_log(start) || is_blank(start)).await?;
     for number in 1..=RESERVES {
         let place = files.place();
         let path = reserve_path(&place.directory, &place.base, number);
@@ -81,14 +76,7 @@ async fn check(
     };
     let length = world.volume.length(file).await.map_err(name_error(path))?;
     let looked = length.min(START);
-    let start = read_at(
-        world,
-        Class::Metadata,
-        file,
-        0,
-        looked - looked.rem_euclid(4096),
-    )
-    .await;
+    let start = read_at(world, Class::Metadata, file, 0, looked - looked.rem_euclid(4096)).await;
     world.volume.close(file).await.map_err(name_error(path))?;
     let start = start.map_err(file_error(path))?;
     if length == 0 && !is_ours(&start) {
@@ -96,9 +84,7 @@ async fn check(
     }
     // A file shorter than a block cannot be ours, unless it is empty.
     let fits = !start.is_empty() || length == 0;
-    (fits && is_ours(&start))
-        .then_some(())
-        .ok_or_else(|| EngineError::NotOurs(path.to_owned()))
+    (fits && is_ours(&start)).then_some(()).ok_or_else(|| EngineError::NotOurs(path.to_owned()))
 }
 
 fn is_log(start: &[u8]) -> bool {
@@ -129,10 +115,7 @@ mod tests {
         Signature::ours(1, Stamp::from_unix_millis(2), RunId(3))
             .write(&mut start, LOG_SIGNATURE_AT);
         assert!(is_log(&start) && !is_blank(&start));
-        let foreign = Signature {
-            random: 7,
-            ..Signature::default()
-        };
+        let foreign = Signature { random: 7, ..Signature::default() };
         foreign.write(&mut start, LOG_SIGNATURE_AT);
         assert!(!is_log(&start) && !is_blank(&start));
         assert!(is_blank(&[]) && !is_log(&[]));

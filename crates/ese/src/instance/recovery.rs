@@ -1,8 +1,9 @@
 //! Recovery: redo, undo, clean-up.
 //!
-//! *Redo* brings the pages up to the log (`redo`). *Undo* reverts the changes of transactions without a commit, newest
-//! first. It uses the same trees and writes log records of its own, so a crash during recovery is an ordinary crash.
-//! *Clean-up* removes the nodes that committed transactions had marked deleted.
+//! *Redo* brings the pages up to the log (`redo`). *Undo* reverts the changes of transactions
+//! without a commit, newest first. It uses the same trees and writes log records of its own, so a
+//! crash during recovery is an ordinary crash. *Clean-up* removes the nodes that committed
+//! transactions had marked deleted.
 
 use std::collections::BTreeMap;
 
@@ -115,15 +116,14 @@ impl Instance<Bytes> {
         id: TreeId,
         key: &[u8],
     ) -> Result<(), EngineError> {
-        let removed = self.change(database, transaction, role, |change| {
-            tree::remove(change, id, key)
-        });
+        let removed =
+            self.change(database, transaction, role, |change| tree::remove(change, id, key));
         if let RemoveOutcome::Removed { sparse: true } = removed.await? {
-            let merged = self.change(database, 0, Role::System, |change| {
-                tree::shrink(change, id, key)
-            });
+            let merged =
+                self.change(database, 0, Role::System, |change| tree::shrink(change, id, key));
             match merged.await {
-                // The node is gone, and its page may stay sparse: its transaction has done what it was to do.
+                // The node is gone, and its page may stay sparse: its transaction has done what it
+                // was to do.
                 Err(error @ EngineError::Page { .. }) => {
                     self.0.unfinished.borrow_mut().get_or_insert(error);
                 }
@@ -136,12 +136,8 @@ impl Instance<Bytes> {
     /// Removes the nodes that a committed transaction had marked, and closes it.
     pub(crate) async fn carry_out(&self, transaction: u32) -> Result<(), EngineError> {
         while let Some(node) = self.0.transactions.next_doomed(transaction) {
-            let role = Role::Cleanup(NodeAt {
-                tree: node.tree,
-                key: &node.key,
-            });
-            self.remove(node.database, transaction, role, node.tree, &node.key)
-                .await?;
+            let role = Role::Cleanup(NodeAt { tree: node.tree, key: &node.key });
+            self.remove(node.database, transaction, role, node.tree, &node.key).await?;
             if self.0.transactions.next_doomed(transaction).as_ref() == Some(&node) {
                 return Err(self.nothing_there(&node));
             }
@@ -150,8 +146,8 @@ impl Instance<Bytes> {
         Ok(())
     }
 
-    /// An undo or clean-up step found nothing to change: the log and the pages contradict each other. Retrying would loop
-    /// forever.
+    /// An undo or clean-up step found nothing to change: the log and the pages contradict each
+    /// other. Retrying would loop forever.
     fn nothing_there(&self, node: &Node) -> EngineError {
         EngineError::Damaged {
             path: self.0.database(node.database).path.clone(),

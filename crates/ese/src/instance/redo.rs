@@ -1,10 +1,12 @@
 //! Redo: bringing pages up to the log, one generation after another.
 //!
-//! Redo reads the log from the checkpoint and writes the recorded bytes into pages that lack them. A page's time tells what
-//! it has: at the record's *before* time it lacks the change, at or past the record's time it has it, and anything else
-//! means a lost write. Two kinds of pages are rebuilt without trusting that time: pages that a record starts from zeros,
-//! and pages whose last write was torn (see [`crate::page`] for why that works, and `assay` for telling them from rotten
-//! ones). Comparing pages with the log finds pages that were torn although their checksum is valid (`mixtures`).
+//! Redo reads the log from the checkpoint and writes the recorded bytes into pages that lack them.
+//! A page's time tells what it has: at the record's *before* time it lacks the change, at or past
+//! the record's time it has it, and anything else means a lost write. Two kinds of pages are
+//! rebuilt without trusting that time: pages that a record starts from zeros, and pages whose last
+//! write was torn (see [`crate::page`] for why that works, and `assay` for telling them from rotten
+//! ones). Comparing pages with the log finds pages that were torn although their checksum is valid
+//! (`mixtures`).
 //!
 //! ```text
 //!   open: these generations are there      feed ... feed | feed ... finish
@@ -13,9 +15,9 @@
 //!                                        last of these
 //! ```
 //!
-//! A crash leaves pages of any version up to the end of the log that existed at opening, so suspicious pages are judged
-//! when redo reaches that end. A page that is still torn then is rotten. A page newer than the log means that part of the
-//! log is missing.
+//! A crash leaves pages of any version up to the end of the log that existed at opening, so
+//! suspicious pages are judged when redo reaches that end. A page that is still torn then is
+//! rotten. A page newer than the log means that part of the log is missing.
 
 use std::rc::Rc;
 
@@ -65,11 +67,12 @@ impl Replayer {
         Ok(())
     }
 
-    /// Called when the log left by a crash has been replayed: no page may still be torn, or newer than the log.
+    /// Called when the log left by a crash has been replayed: no page may still be torn, or newer
+    /// than the log.
     pub(super) async fn judge(&self) -> Result<(), EngineError> {
         for database in &self.base.databases {
-            // Pages still arriving are read with the lenient trust of recovery, so they must arrive before torn pages are
-            // judged.
+            // Pages still arriving are read with the lenient trust of recovery, so they must arrive
+            // before torn pages are judged.
             self.base.cache.end_preread(database.number).await;
         }
         self.check_rebuilt()?;
@@ -77,7 +80,8 @@ impl Replayer {
         self.check_frames()
     }
 
-    /// Checks the structure of pages in memory after redo. Evicted pages are checked when they are read.
+    /// Checks the structure of pages in memory after redo. Evicted pages are checked when they are
+    /// read.
     fn check_frames(&self) -> Result<(), EngineError> {
         for database in &self.base.databases {
             let numbers = self.base.cache.resident_pages(database.number);
@@ -86,10 +90,7 @@ impl Replayer {
                 let Ok(bytes) = pages.resident(page) else {
                     continue;
                 };
-                if Page::new(bytes, self.base.options.page_size)
-                    .check_frame()
-                    .is_err()
-                {
+                if Page::new(bytes, self.base.options.page_size).check_frame().is_err() {
                     return Err(self.base.page_error(database, page, PageFault::Structure));
                 }
             }
@@ -97,7 +98,8 @@ impl Replayer {
         Ok(())
     }
 
-    /// Checks that no page is newer than the log: pages are written only after their log is durable.
+    /// Checks that no page is newer than the log: pages are written only after their log is
+    /// durable.
     fn check_times(&self) -> Result<(), EngineError> {
         for (number, (has, page)) in &self.newest_page {
             let database = self.base.database(*number);
@@ -114,16 +116,8 @@ impl Replayer {
         let at = LogPosition::start_of(generation);
         match Generation::read(&bytes) {
             Ok(log) if log.header.generation == generation => Ok(log),
-            Ok(_) => Err(EngineError::LogCorrupt {
-                path,
-                at,
-                what: "it is another generation",
-            }),
-            Err(_) => Err(EngineError::LogCorrupt {
-                path,
-                at,
-                what: "its header cannot be read",
-            }),
+            Ok(_) => Err(EngineError::LogCorrupt { path, at, what: "it is another generation" }),
+            Err(_) => Err(EngineError::LogCorrupt { path, at, what: "its header cannot be read" }),
         }
     }
 
@@ -145,24 +139,19 @@ impl Replayer {
     /// The next records to replay, whose pages have been requested, and the records after them.
     fn read_ahead<'r>(&self, records: &'r [Located<'r>]) -> (&'r [Located<'r>], &'r [Located<'r>]) {
         let size = self.base.options.page_size;
-        self.base
-            .cache
-            .preread_batch(records, self.trust, |located, out| {
-                let Some(LogRecord::Change {
-                    database, image, ..
-                }) = located.record
-                else {
-                    return;
-                };
-                let Some(entry) = self.base.databases.get(usize::from(database)) else {
-                    return;
-                };
-                let changes = PageChanges::new(image, size).flatten();
-                out.extend(changes.map(|change| Changed {
-                    page: (entry.number, change.page),
-                    is_fresh: change.is_fresh,
-                }));
-            })
+        self.base.cache.preread_batch(records, self.trust, |located, out| {
+            let Some(LogRecord::Change { database, image, .. }) = located.record else {
+                return;
+            };
+            let Some(entry) = self.base.databases.get(usize::from(database)) else {
+                return;
+            };
+            let changes = PageChanges::new(image, size).flatten();
+            out.extend(changes.map(|change| Changed {
+                page: (entry.number, change.page),
+                is_fresh: change.is_fresh,
+            }));
+        })
     }
 
     async fn replay(&mut self, located: &Located<'_>, generation: u32) -> Result<(), EngineError> {
@@ -171,9 +160,7 @@ impl Replayer {
             at: located.start,
             what,
         };
-        let record = located
-            .record
-            .ok_or_else(|| corrupt("a record makes no sense"))?;
+        let record = located.record.ok_or_else(|| corrupt("a record makes no sense"))?;
         self.report.records += 1;
         match record {
             LogRecord::Start { .. } => {}
@@ -192,11 +179,7 @@ impl Replayer {
             {
                 return Err(corrupt("it changes another database file"));
             }
-            LogRecord::Attach {
-                database,
-                time,
-                signature,
-            } => {
+            LogRecord::Attach { database, time, signature } => {
                 let entry = self.base.database(database);
                 let mut ours = [0; crate::format::stamp::SIGNATURE_BYTES];
                 entry.header.borrow().signature.write(&mut ours, 0);
@@ -207,15 +190,9 @@ impl Replayer {
                 self.base.cache.advance_time(entry.number, time);
             }
             LogRecord::Detach { database, time } => {
-                self.base
-                    .cache
-                    .advance_time(self.base.database(database).number, time);
+                self.base.cache.advance_time(self.base.database(database).number, time);
             }
-            LogRecord::Grow {
-                database,
-                time,
-                pages,
-            } => {
+            LogRecord::Grow { database, time, pages } => {
                 let entry = self.base.database(database);
                 self.base.lengthen(entry, pages).await?;
                 self.base.cache.needs_sync(entry.number, located.start);
@@ -229,17 +206,8 @@ impl Replayer {
             LogRecord::RolledBack { transaction } => {
                 self.open.remove(&transaction);
             }
-            LogRecord::Change {
-                database,
-                time,
-                transaction,
-                role,
-                image,
-            } => {
-                let appended = Appended {
-                    start: located.start,
-                    end: located.end,
-                };
+            LogRecord::Change { database, time, transaction, role, image } => {
+                let appended = Appended { start: located.start, end: located.end };
                 let entries: Option<Vec<PageChange<'_>>> =
                     PageChanges::new(image, self.base.options.page_size).collect();
                 let entries = entries.ok_or_else(|| corrupt("a change makes no sense"))?;
@@ -297,10 +265,8 @@ impl Replayer {
             }
         }
         let passed = entries.iter().filter(|entry| !entry.is_again);
-        let passed: Vec<_> = passed
-            .map(|entry| entry.page)
-            .filter(|page| !behind.contains(page))
-            .collect();
+        let passed: Vec<_> =
+            passed.map(|entry| entry.page).filter(|page| !behind.contains(page)).collect();
         for page in passed {
             let found = pages.resident(page).expect("it is pinned");
             let has = Page::new(found, base.options.page_size).database_time();
@@ -334,9 +300,7 @@ impl Replayer {
         } else if has == entry.before {
             Ok(true)
         } else {
-            Err(self
-                .base
-                .page_error(database, entry.page, PageFault::LostFlush))
+            Err(self.base.page_error(database, entry.page, PageFault::LostFlush))
         }
     }
 
@@ -362,11 +326,7 @@ impl Replayer {
         match role {
             Role::Undo => drop(open.steps.pop()),
             Role::Cleanup(at) => {
-                open.doomed.remove(&Node {
-                    database,
-                    tree: at.tree,
-                    key: at.key.to_vec(),
-                });
+                open.doomed.remove(&Node { database, tree: at.tree, key: at.key.to_vec() });
             }
             _ => open.steps.extend(Undo::of(database, role)),
         }

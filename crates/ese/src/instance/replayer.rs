@@ -7,16 +7,18 @@
 //!                        '--- power fails ---------'
 //! ```
 //!
-//! Recovery replays the log that a crash left. [`Replayer::finish`] then undoes transactions without a commit and starts a
-//! writer on the same databases.
+//! Recovery replays the log that a crash left. [`Replayer::finish`] then undoes transactions
+//! without a commit and starts a writer on the same databases.
 //!
-//! A passive copy is fed the closed log files of another instance as they arrive. Its databases stay dirty, and a restart
-//! continues from its own checkpoint. Activation is the same [`Replayer::finish`], so opening a copy's files as an instance
-//! ([`Instance::open`]) activates them too.
+//! A passive copy is fed the closed log files of another instance as they arrive. Its databases
+//! stay dirty, and a restart continues from its own checkpoint. Activation is the same
+//! [`Replayer::finish`], so opening a copy's files as an instance ([`Instance::open`]) activates
+//! them too.
 //!
-//! Until redo reaches the end of the log that existed at opening, pages may be torn or newer than what has been replayed.
-//! After that, redo trusts no more than a running instance does. Headers name a generation before any of its changes
-//! reaches a page, and the file stays until the checkpoint has passed it, so the next open knows how far to replay.
+//! Until redo reaches the end of the log that existed at opening, pages may be torn or newer than
+//! what has been replayed. After that, redo trusts no more than a running instance does. Headers
+//! name a generation before any of its changes reaches a page, and the file stays until the
+//! checkpoint has passed it, so the next open knows how far to replay.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -112,12 +114,13 @@ impl Replayer {
         replayed.map_err(|error| self.end_missing(error))
     }
 
-    /// Replays the next generation, which is closed. Its file is durable, and has the name of an older generation in the
-    /// replayer's log directory. A generation that was replayed before is skipped.
+    /// Replays the next generation, which is closed. Its file is durable, and has the name of an
+    /// older generation in the replayer's log directory. A generation that was replayed before is
+    /// skipped.
     ///
     /// # Errors
-    /// When an earlier generation is missing; when this one is damaged, or belongs to another stream or history; or when a
-    /// page cannot be brought up to it.
+    /// When an earlier generation is missing; when this one is damaged, or belongs to another
+    /// stream or history; or when a page cannot be brought up to it.
     pub async fn feed(&mut self, generation: u32) -> Result<(), EngineError> {
         self.catch_up().await?;
         if generation < self.next {
@@ -144,9 +147,10 @@ impl Replayer {
         self.named.map_or(fed, |named| named.max(fed))
     }
 
-    /// Names generations up to `newest` in the headers at once, so that feeding them does not write headers for each. Their files are
-    /// durable and have their names. The next open replays them all, fed or not; a generation before the newest one that was named takes
-    /// that back, as long as none after it was fed.
+    /// Names generations up to `newest` in the headers at once, so that feeding them does not write
+    /// headers for each. Their files are durable and have their names. The next open replays them
+    /// all, fed or not; a generation before the newest one that was named takes that back, as long
+    /// as none after it was fed.
     ///
     /// # Errors
     /// When the log that existed at opening cannot be replayed, or a header cannot be written.
@@ -191,8 +195,8 @@ impl Replayer {
         check_whole(log.damaged, || self.base.files.archived_path(generation))
     }
 
-    /// Whether a generation that the crash left is whole: a later one shows that all of it was durable, and so does a checkpoint for
-    /// the log before it.
+    /// Whether a generation that the crash left is whole: a later one shows that all of it was
+    /// durable, and so does a checkpoint for the log before it.
     fn check_left(&self, log: &Generation, generation: u32) -> Result<(), EngineError> {
         check_whole(log.damaged, || self.base.files.path_of(generation))?;
         let end = self.base.options.log.next_border(log.end());
@@ -207,7 +211,8 @@ impl Replayer {
         }
     }
 
-    /// Makes everything replayed so far durable, and moves the checkpoint past it as far as open transactions allow.
+    /// Makes everything replayed so far durable, and moves the checkpoint past it as far as open
+    /// transactions allow.
     ///
     /// # Errors
     /// When a write fails. The old checkpoint stays valid.
@@ -230,7 +235,8 @@ impl Replayer {
         self.base.close_databases().await
     }
 
-    /// Ends replaying: replays the log that existed at opening, undoes transactions without a commit, and starts a writer.
+    /// Ends replaying: replays the log that existed at opening, undoes transactions without a
+    /// commit, and starts a writer.
     ///
     /// # Errors
     /// Those of recovery. The databases stay recoverable.
@@ -279,17 +285,16 @@ impl Replayer {
     fn end_missing(&self, error: EngineError) -> EngineError {
         let (generation, end) = self.end;
         match error {
-            EngineError::Page {
-                database,
-                page,
-                fault: PageFault::TooNew,
-                ..
-            } if self.there.contains(&generation) => EngineError::LogEndMissing {
-                path: self.base.files.path_of(generation),
-                end,
-                database,
-                page,
-            },
+            EngineError::Page { database, page, fault: PageFault::TooNew, .. }
+                if self.there.contains(&generation) =>
+            {
+                EngineError::LogEndMissing {
+                    path: self.base.files.path_of(generation),
+                    end,
+                    database,
+                    page,
+                }
+            }
             error => error,
         }
     }

@@ -1,8 +1,8 @@
 //! Starting an instance, independent of page content: log, databases, headers.
 //!
-//! [`Instance::open`] calls this once it knows where the log ends. An instance over *blank* databases starts here: this
-//! module creates its databases, filled with zeros, and a new log. Ghosts run this way, as do tests of cache and log
-//! without trees.
+//! [`Instance::open`] calls this once it knows where the log ends. An instance over *blank*
+//! databases starts here: this module creates its databases, filled with zeros, and a new log.
+//! Ghosts run this way, as do tests of cache and log without trees.
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -29,13 +29,14 @@ use crate::policy::{log_buffer, log_format};
 use crate::small_file::name_error;
 
 impl<C: Content> Instance<C> {
-    /// Creates databases of `pages` zero pages each, without trees, and starts an instance over them with a new log.
+    /// Creates databases of `pages` zero pages each, without trees, and starts an instance over
+    /// them with a new log.
     ///
     /// End it with [`Instance::shut_down`]. Claim pages before reading them for the first time.
     ///
     /// # Errors
-    /// When a database or log with one of these names already exists, or a file is foreign. Nothing has been overwritten
-    /// then.
+    /// When a database or log with one of these names already exists, or a file is foreign. Nothing
+    /// has been overwritten then.
     pub async fn start_blank(
         world: &World,
         cache: &Cache<C>,
@@ -49,8 +50,8 @@ impl<C: Content> Instance<C> {
         Ok(instance)
     }
 
-    /// An instance over databases at log position `end`. Its log continues with `generation`, whose file does not exist
-    /// yet. Only the log is running so far.
+    /// An instance over databases at log position `end`. Its log continues with `generation`, whose
+    /// file does not exist yet. Only the log is running so far.
     pub(crate) fn over(base: Rc<Base<C>>, generation: u32, end: LogPosition) -> Self {
         let options = &base.options;
         let log_options = LogOptions {
@@ -121,11 +122,7 @@ impl<C: Content> Instance<C> {
                 header.signature.write(&mut signature, 0);
             }
             entry.write_header(&self.0.world).await?;
-            self.append(&LogRecord::Attach {
-                database: index,
-                time,
-                signature: &signature,
-            });
+            self.append(&LogRecord::Attach { database: index, time, signature: &signature });
         }
         let tail = self.0.log.tail();
         self.0.log.flushed(tail, FlushReason::Drain).await
@@ -147,11 +144,7 @@ impl<C: Content> Base<C> {
         options: InstanceOptions,
         pages: &[u32],
     ) -> Result<(Rc<Self>, Rc<Arrived>), EngineError> {
-        assert_eq!(
-            pages.len(),
-            options.databases.len(),
-            "pages of each database"
-        );
+        assert_eq!(pages.len(), options.databases.len(), "pages of each database");
         let files = log_files(world, cache, &options, None);
         ours::check_files(world, &files, &options).await?;
         refuse_logs(world, &files).await?;
@@ -207,11 +200,7 @@ async fn make_blank(
     let signature = Signature::ours(random, created, options.run);
     let mut header = DatabaseHeader::new(size, signature);
     header.state = DatabaseState::Clean;
-    Ok(Found {
-        file,
-        header,
-        pages,
-    })
+    Ok(Found { file, header, pages })
 }
 
 /// The log files of an instance's stream. A new stream has no signature yet.
@@ -222,9 +211,7 @@ pub(crate) fn log_files<C: Content>(
     signature: Option<Signature>,
 ) -> LogFiles<C> {
     let created = Stamp::from_unix_millis(options.epoch_ms + millis(world.clock.now()));
-    let mut draw = world
-        .random
-        .named(&format!("log signature/{}", options.number));
+    let mut draw = world.random.named(&format!("log signature/{}", options.number));
     let random = u32::try_from(draw.below(1 << 32)).expect("below 2^32");
     let place = LogPlace {
         number: options.number,

@@ -8,10 +8,12 @@
 //!   3. the copy is opened as after a crash: it replays from C to L
 //! ```
 //!
-//! The page may be newer than everything replayed, like pages that a crash has left. So the files are closed, and opening them again
-//! does what recovery does: changes that the page has are passed over, and a page that is newer than the log is noticed.
+//! The page may be newer than everything replayed, like pages that a crash has left. So the files
+//! are closed, and opening them again does what recovery does: changes that the page has are passed
+//! over, and a page that is newer than the log is noticed.
 //!
-//! A crash during the second step leaves a bad page ([`crate::overwrite`]), which is replaced again.
+//! A crash during the second step leaves a bad page ([`crate::overwrite`]), which is replaced
+//! again.
 
 use brunt_units::{LogPosition, PageNumber};
 use brunt_world::{FileId, World};
@@ -32,11 +34,13 @@ use crate::overwrite::overwrite;
 use crate::policy::patch::{Ahead, Offered, Refusal, judge_ahead};
 use crate::small_file::{file_error, name_error};
 
-/// Replaces page `page` of database number `database` by `offer`, whose log is in the copy's folder up to `logged`. The databases are
-/// not open. Whether it did, or why not; then nothing was written.
+/// Replaces page `page` of database number `database` by `offer`, whose log is in the copy's folder
+/// up to `logged`. The databases are not open. Whether it did, or why not; then nothing was
+/// written.
 ///
 /// # Errors
-/// When a file cannot be read or written. The page is bad then, and the databases need the log that the page needs.
+/// When a file cannot be read or written. The page is bad then, and the databases need the log that
+/// the page needs.
 pub async fn substitute(
     world: &World,
     options: &InstanceOptions,
@@ -48,12 +52,7 @@ pub async fn substitute(
     let mut found = database::open(world, path, options.page_size).await?;
     let file = found.file;
     let mut map = None;
-    let place = Place {
-        world,
-        options,
-        database,
-        page,
-    };
+    let place = Place { world, options, database, page };
     let done = place.replace(&mut found, &mut map, offer, logged).await;
     for file in [Some(file), map].into_iter().flatten() {
         let closed = world.volume.close(file).await;
@@ -123,11 +122,7 @@ impl Place<'_> {
                 Bytes::verify(&mut page, self.page, found.pages, size, Flips::Leave)
             }
         };
-        Offered {
-            signature: offer.signature,
-            replayed: offer.replayed,
-            page,
-        }
+        Offered { signature: offer.signature, replayed: offer.replayed, page }
     }
 
     /// The page with the flush type that the map knows, so that it is not taken for a lost write.

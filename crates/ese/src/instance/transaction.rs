@@ -18,8 +18,8 @@ pub enum Commit {
     Lazy,
 }
 
-/// An open transaction. If dropped without [`Transaction::commit`] or [`Transaction::take_back`], it keeps its locks until
-/// the instance closes and undoes it.
+/// An open transaction. If dropped without [`Transaction::commit`] or [`Transaction::take_back`],
+/// it keeps its locks until the instance closes and undoes it.
 pub struct Transaction<'i> {
     instance: &'i Instance<Bytes>,
     number: u32,
@@ -28,10 +28,7 @@ pub struct Transaction<'i> {
 impl Instance<Bytes> {
     /// Begins a transaction.
     pub fn begin(&self) -> Transaction<'_> {
-        Transaction {
-            instance: self,
-            number: self.0.transactions.begin(),
-        }
+        Transaction { instance: self, number: self.0.transactions.begin() }
     }
 }
 
@@ -51,20 +48,16 @@ impl Transaction<'_> {
     /// # Errors
     /// [`EngineError::WriteConflict`] when another transaction has locked it.
     pub fn lock(&self, database: u8, tree: TreeId, key: &[u8]) -> Result<(), EngineError> {
-        let node = Node {
-            database,
-            tree,
-            key: key.to_vec(),
-        };
+        let node = Node { database, tree, key: key.to_vec() };
         self.instance.0.transactions.lock(self.number, node)
     }
 
     /// Inserts an entry. Replaces an entry of the same key that this transaction has deleted.
     ///
     /// # Errors
-    /// [`EngineError::KeyDuplicate`]; [`EngineError::WriteConflict`] while an entry of this key, deleted by another
-    /// transaction, is not removed yet; [`EngineError::LogDiskFull`] for the first change of a transaction when the log
-    /// volume is full.
+    /// [`EngineError::KeyDuplicate`]; [`EngineError::WriteConflict`] while an entry of this key,
+    /// deleted by another transaction, is not removed yet; [`EngineError::LogDiskFull`] for the
+    /// first change of a transaction when the log volume is full.
     pub async fn insert(
         &self,
         database: u8,
@@ -75,23 +68,16 @@ impl Transaction<'_> {
         self.may_change().await?;
         let sort_key = [key, data].concat();
         let by_data = self.orders_by_data(database, tree).await?;
-        let at = NodeAt {
-            tree,
-            key: if by_data { &sort_key } else { key },
-        };
+        let at = NodeAt { tree, key: if by_data { &sort_key } else { key } };
         let role = Role::Insert(at);
-        let inserted = self.instance.change(database, self.number, role, |change| {
-            tree::insert(change, tree, key, data)
-        });
+        let inserted = self
+            .instance
+            .change(database, self.number, role, |change| tree::insert(change, tree, key, data));
         match inserted.await? {
             InsertOutcome::Inserted => Ok(()),
             InsertOutcome::Duplicate => Err(EngineError::KeyDuplicate),
             InsertOutcome::Deleted => {
-                let node = Node {
-                    database,
-                    tree,
-                    key: at.key.to_vec(),
-                };
+                let node = Node { database, tree, key: at.key.to_vec() };
                 if !self.instance.0.transactions.has_marked(self.number, &node) {
                     return Err(EngineError::WriteConflict);
                 }
@@ -106,21 +92,21 @@ impl Transaction<'_> {
 
     /// Clears the mark of an entry that this transaction has deleted.
     async fn unmark(&self, database: u8, at: NodeAt<'_>) -> Result<(), EngineError> {
-        let cleared = self
-            .instance
-            .change(database, self.number, Role::Unmark(at), |change| {
-                tree::clear_deleted(change, at.tree, at.key).map(Step::Done)
-            });
+        let cleared = self.instance.change(database, self.number, Role::Unmark(at), |change| {
+            tree::clear_deleted(change, at.tree, at.key).map(Step::Done)
+        });
         match cleared.await? {
             MarkOutcome::Changed => Ok(()),
             MarkOutcome::Unchanged | MarkOutcome::NotFound => Err(EngineError::RecordNotFound),
         }
     }
 
-    /// Marks an entry deleted; it is removed after the commit. In a tree ordered by data, `key` is key and data.
+    /// Marks an entry deleted; it is removed after the commit. In a tree ordered by data, `key` is
+    /// key and data.
     ///
     /// # Errors
-    /// [`EngineError::RecordNotFound`]; [`EngineError::LogDiskFull`] as for [`Transaction::insert`].
+    /// [`EngineError::RecordNotFound`]; [`EngineError::LogDiskFull`] as for
+    /// [`Transaction::insert`].
     pub async fn delete(&self, database: u8, tree: TreeId, key: &[u8]) -> Result<(), EngineError> {
         self.may_change().await?;
         let role = Role::Delete(NodeAt { tree, key });
@@ -133,10 +119,12 @@ impl Transaction<'_> {
         }
     }
 
-    /// Replaces an entry's data. The entry must be locked, or another transaction could change it while this one waits.
+    /// Replaces an entry's data. The entry must be locked, or another transaction could change it
+    /// while this one waits.
     ///
     /// # Errors
-    /// [`EngineError::RecordNotFound`]; [`EngineError::LogDiskFull`] as for [`Transaction::insert`].
+    /// [`EngineError::RecordNotFound`]; [`EngineError::LogDiskFull`] as for
+    /// [`Transaction::insert`].
     pub async fn replace(
         &self,
         database: u8,
@@ -145,15 +133,12 @@ impl Transaction<'_> {
         data: &[u8],
     ) -> Result<(), EngineError> {
         self.may_change().await?;
-        let former = self
-            .instance
-            .read(database, tree, key)
-            .await?
-            .ok_or(EngineError::RecordNotFound)?;
+        let former =
+            self.instance.read(database, tree, key).await?.ok_or(EngineError::RecordNotFound)?;
         let role = Role::Replace(NodeAt { tree, key }, &former);
-        let replaced = self.instance.change(database, self.number, role, |change| {
-            tree::replace(change, tree, key, data)
-        });
+        let replaced = self
+            .instance
+            .change(database, self.number, role, |change| tree::replace(change, tree, key, data));
         match replaced.await? {
             ReplaceOutcome::Replaced => Ok(()),
             ReplaceOutcome::Marked(_) | ReplaceOutcome::NotFound => {
@@ -165,14 +150,13 @@ impl Transaction<'_> {
     /// Commits the changes, then removes the entries marked deleted.
     ///
     /// # Errors
-    /// When the log fails. The outcome of a hard commit is then unknown until recovery. An entry on a page that cannot be read stays
-    /// marked deleted until the instance closes; [`Instance::unfinished`] has the page's error.
+    /// When the log fails. The outcome of a hard commit is then unknown until recovery. An entry on
+    /// a page that cannot be read stays marked deleted until the instance closes;
+    /// [`Instance::unfinished`] has the page's error.
     pub async fn commit(self, how: Commit) -> Result<(), EngineError> {
         let (instance, number) = (self.instance, self.number);
         if instance.0.transactions.has_logged(number) {
-            let record = LogRecord::Commit {
-                transaction: number,
-            };
+            let record = LogRecord::Commit { transaction: number };
             let end = instance.append(&record).end;
             instance.0.transactions.commit(number);
             match how {
@@ -199,7 +183,8 @@ impl Transaction<'_> {
         self.instance.carry_out(self.number).await
     }
 
-    /// When the log volume is full, only transactions that have already changed something may continue.
+    /// When the log volume is full, only transactions that have already changed something may
+    /// continue.
     async fn may_change(&self) -> Result<(), EngineError> {
         let files = self.instance.0.log.files();
         if files.is_low() && !self.instance.0.transactions.has_logged(self.number) {
@@ -209,9 +194,7 @@ impl Transaction<'_> {
     }
 
     async fn orders_by_data(&self, database: u8, tree: TreeId) -> Result<bool, EngineError> {
-        self.instance
-            .look(database, |pages| tree::orders_by_data(pages, tree))
-            .await
+        self.instance.look(database, |pages| tree::orders_by_data(pages, tree)).await
     }
 }
 

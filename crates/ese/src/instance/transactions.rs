@@ -1,9 +1,9 @@
 //! Open transactions and what they have done.
 //!
-//! A transaction holds its undo steps in memory, newest last, and claims the room on pages that undoing needs. It stays
-//! open after the commit until its marked nodes have been removed. Until the log of that is durable, recovery must start
-//! early enough to see the transaction. Records are locked by key. A lock that another transaction holds fails at once; it
-//! never waits.
+//! A transaction holds its undo steps in memory, newest last, and claims the room on pages that
+//! undoing needs. It stays open after the commit until its marked nodes have been removed. Until
+//! the log of that is durable, recovery must start early enough to see the transaction. Records are
+//! locked by key. A lock that another transaction holds fails at once; it never waits.
 
 use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -42,11 +42,7 @@ pub struct Node {
 impl Undo {
     /// What undoes a change with `role`, if anything does.
     pub fn of(database: u8, role: Role<'_>) -> Option<Self> {
-        let node = |at: NodeAt<'_>| Node {
-            database,
-            tree: at.tree,
-            key: at.key.to_vec(),
-        };
+        let node = |at: NodeAt<'_>| Node { database, tree: at.tree, key: at.key.to_vec() };
         match role {
             Role::Insert(at) => Some(Self::Insert(node(at))),
             Role::Delete(at) => Some(Self::Delete(node(at))),
@@ -103,8 +99,8 @@ impl Open {
 pub struct Transactions {
     next: Cell<u32>,
     open: RefCell<BTreeMap<u32, Open>>,
-    /// For each closed transaction, in order of closing: its first record, and the log position that must be durable for a
-    /// crash not to reopen it.
+    /// For each closed transaction, in order of closing: its first record, and the log position
+    /// that must be durable for a crash not to reopen it.
     ending: RefCell<VecDeque<(LogPosition, LogPosition)>>,
     locks: RefCell<BTreeMap<Node, u32>>,
     /// Room claimed by the undo steps of all open transactions, by database.
@@ -175,11 +171,7 @@ impl Transactions {
                 }
             }
             Role::Cleanup(at) => {
-                entry.doomed.remove(&Node {
-                    database,
-                    tree: at.tree,
-                    key: at.key.to_vec(),
-                });
+                entry.doomed.remove(&Node { database, tree: at.tree, key: at.key.to_vec() });
             }
             _ => {
                 let step = Undo::of(database, role);
@@ -192,8 +184,7 @@ impl Transactions {
     /// Claims room for a step that restores former data.
     fn claim(&self, step: &Undo) {
         if let Undo::Replace(node, former) = step {
-            self.claims_near(node)
-                .add(node.tree.root, &node.key, former.len());
+            self.claims_near(node).add(node.tree.root, &node.key, former.len());
         }
     }
 
@@ -206,9 +197,7 @@ impl Transactions {
 
     /// The claims in a node's database.
     fn claims_near(&self, node: &Node) -> RefMut<'_, Claims> {
-        RefMut::map(self.claims.borrow_mut(), |claims| {
-            claims.entry(node.database).or_default()
-        })
+        RefMut::map(self.claims.borrow_mut(), |claims| claims.entry(node.database).or_default())
     }
 
     /// Claims of open transactions in a database.
@@ -224,8 +213,7 @@ impl Transactions {
     /// Whether the transaction has marked a node deleted and not unmarked it since.
     pub fn has_marked(&self, transaction: u32, node: &Node) -> bool {
         let open = self.open.borrow();
-        open.get(&transaction)
-            .is_some_and(|open| open.has_marked(node))
+        open.get(&transaction).is_some_and(|open| open.has_marked(node))
     }
 
     /// Number of steps left to undo.
@@ -236,20 +224,12 @@ impl Transactions {
 
     /// A node that the committed transaction still has to remove.
     pub fn next_doomed(&self, transaction: u32) -> Option<Node> {
-        self.open
-            .borrow()
-            .get(&transaction)?
-            .doomed
-            .first()
-            .cloned()
+        self.open.borrow().get(&transaction)?.doomed.first().cloned()
     }
 
     /// Whether the transaction has logged anything.
     pub fn has_logged(&self, transaction: u32) -> bool {
-        self.open
-            .borrow()
-            .get(&transaction)
-            .is_some_and(|open| open.first.is_some())
+        self.open.borrow().get(&transaction).is_some_and(|open| open.first.is_some())
     }
 
     /// The transaction has committed. It stays open while it has nodes to remove.
@@ -285,8 +265,8 @@ impl Transactions {
         }
     }
 
-    /// The first record of the oldest transaction that is open, or that a crash would reopen because the log is durable
-    /// only before `durable`. Recovery must start no later.
+    /// The first record of the oldest transaction that is open, or that a crash would reopen
+    /// because the log is durable only before `durable`. Recovery must start no later.
     pub fn oldest(&self, durable: LogPosition) -> Option<LogPosition> {
         let mut ending = self.ending.borrow_mut();
         while ending.front().is_some_and(|(_, end)| *end <= durable) {

@@ -1,8 +1,9 @@
 //! The log buffer: records appended but not yet being written.
 //!
-//! The buffer assigns positions. Records go into *chunks*, each a run of segments of one generation for one write. Taking a
-//! chunk closes its last segment: the next record starts in the next segment. A record that does not fit the rest of its
-//! file opens the next generation, whose first record names the end of the previous one.
+//! The buffer assigns positions. Records go into *chunks*, each a run of segments of one generation
+//! for one write. Taking a chunk closes its last segment: the next record starts in the next
+//! segment. A record that does not fit the rest of its file opens the next generation, whose first
+//! record names the end of the previous one.
 
 use std::collections::VecDeque;
 
@@ -61,11 +62,7 @@ impl<C: Content> Chunk<C> {
                 shape.payload_bytes()
             };
             SegmentHeader {
-                position: LogPosition {
-                    segment,
-                    byte: 0,
-                    ..start
-                },
+                position: LogPosition { segment, byte: 0, ..start },
                 written,
                 used: u16::try_from(used).expect("a segment's length"),
                 first_record: firsts
@@ -79,11 +76,7 @@ impl<C: Content> Chunk<C> {
 impl<C: Content> LogBuffer<C> {
     /// An empty buffer that starts `generation`, after a log that ended at `previous_end`.
     pub fn new(shape: LogShape, generation: u32, previous_end: LogPosition) -> Self {
-        let mut buffer = Self {
-            shape,
-            tail: previous_end,
-            chunks: VecDeque::new(),
-        };
+        let mut buffer = Self { shape, tail: previous_end, chunks: VecDeque::new() };
         buffer.begin(generation);
         buffer
     }
@@ -146,12 +139,7 @@ impl<C: Content> LogBuffer<C> {
     /// Opens a generation with its first record.
     fn begin(&mut self, generation: u32) {
         let mut first = Vec::new();
-        record::encode(
-            &LogRecord::Start {
-                previous_end: self.tail,
-            },
-            &mut first,
-        );
+        record::encode(&LogRecord::Start { previous_end: self.tail }, &mut first);
         self.tail = self.shape.first_record(generation);
         self.open();
         self.put(C::record(&first));
@@ -159,31 +147,19 @@ impl<C: Content> LogBuffer<C> {
 
     fn open(&mut self) {
         let (start, end) = (self.tail, self.tail);
-        self.chunks.push_back(Chunk {
-            start,
-            end,
-            image: C::Image::default(),
-            firsts: Vec::new(),
-        });
+        self.chunks.push_back(Chunk { start, end, image: C::Image::default(), firsts: Vec::new() });
     }
 
     fn put(&mut self, record: C::Record<'_>) -> Appended {
         let length = C::record_length(record);
-        assert!(
-            length <= self.shape.remaining(self.tail),
-            "log record of {length} bytes"
-        );
+        assert!(length <= self.shape.remaining(self.tail), "log record of {length} bytes");
         if self.chunks.is_empty() {
             self.open();
         }
         let chunk = self.chunks.back_mut().expect("a chunk is open");
         let base = self.shape.segment_offset(chunk.start);
         let start = self.tail;
-        if chunk
-            .firsts
-            .last()
-            .is_none_or(|first| first.segment != start.segment)
-        {
+        if chunk.firsts.last().is_none_or(|first| first.segment != start.segment) {
             chunk.firsts.push(start);
         }
         let mut done = 0;
@@ -212,10 +188,8 @@ mod tests {
     fn ghosts_and_bytes_agree_on_every_position() {
         let shape = LogShape::new(512, 65536);
         let end = LogPosition::default();
-        let (mut bytes, mut ghost) = (
-            LogBuffer::<Bytes>::new(shape, 1, end),
-            LogBuffer::<Ghost>::new(shape, 1, end),
-        );
+        let (mut bytes, mut ghost) =
+            (LogBuffer::<Bytes>::new(shape, 1, end), LogBuffer::<Ghost>::new(shape, 1, end));
         let mut draw = brunt_world::random::Streams::new(3).named("lengths");
         for _ in 0..2000 {
             let length = usize::try_from(5 + draw.below(3000)).unwrap();

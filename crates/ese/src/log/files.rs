@@ -7,20 +7,21 @@
 //!   edbres00001.jrs  reserves, for when the volume is full (see [`super::reserve`])
 //! ```
 //!
-//! Every file is filled with a pattern and gets its header before use, so a log write never allocates. Formatting keeps
-//! pace with the use of the current file, to avoid one burst.
+//! Every file is filled with a pattern and gets its header before use, so a log write never
+//! allocates. Formatting keeps pace with the use of the current file, to avoid one burst.
 //!
-//! Released generations become next files where needed: their space is already allocated, and some storage takes longer to
-//! free a file than to write it. The new name is durable before anything is written to the file. Otherwise, after a crash,
-//! an old generation's name could refer to a file of filling. The oldest generations go first, so the remaining ones are
-//! consecutive.
+//! Released generations become next files where needed: their space is already allocated, and some
+//! storage takes longer to free a file than to write it. The new name is durable before anything is
+//! written to the file. Otherwise, after a crash, an old generation's name could refer to a file of
+//! filling. The oldest generations go first, so the remaining ones are consecutive.
 //!
-//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/_log/logstream.cxx (reuse of archived logs under circular
-//! logging). Its newest format does not fill such a file again; those of 2007 to 2013 did, and so do we.
+//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/_log/logstream.cxx (reuse of
+//! archived logs under circular logging). Its newest format does not fill such a file again; those
+//! of 2007 to 2013 did, and so do we.
 //!
-//! A roll renames the current file to its number, makes that durable, renames the next file to be current, and makes that
-//! durable. A single sync at the end would be wrong: of two renames that are not durable, the second alone may survive, and
-//! it would replace the old current file.
+//! A roll renames the current file to its number, makes that durable, renames the next file to be
+//! current, and makes that durable. A single sync at the end would be wrong: of two renames that
+//! are not durable, the second alone may survive, and it would replace the old current file.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -139,29 +140,21 @@ impl<C: Content> LogFiles<C> {
 
     /// The path of the current file.
     pub fn current_path(&self) -> PathBuf {
-        self.0
-            .place
-            .directory
-            .join(format!("{}.log", self.0.place.base))
+        self.0.place.directory.join(format!("{}.log", self.0.place.base))
     }
 
     /// The path of the next file, which is being formatted.
     pub fn next_path(&self) -> PathBuf {
-        self.0
-            .place
-            .directory
-            .join(format!("{}tmp.log", self.0.place.base))
+        self.0.place.directory.join(format!("{}tmp.log", self.0.place.base))
     }
 
     /// The path of an older generation.
     pub fn archived_path(&self, generation: u32) -> PathBuf {
-        self.0
-            .place
-            .directory
-            .join(log_file_name(&self.0.place.base, generation))
+        self.0.place.directory.join(log_file_name(&self.0.place.base, generation))
     }
 
-    /// The path of a generation that is not being written. Until the first roll, the newest may be under the current name.
+    /// The path of a generation that is not being written. Until the first roll, the newest may be
+    /// under the current name.
     pub fn path_of(&self, generation: u32) -> PathBuf {
         match self.0.left.get() == Some(generation) {
             true => self.current_path(),
@@ -194,8 +187,8 @@ impl<C: Content> LogFiles<C> {
         }
     }
 
-    /// Checks that the volume has room for more log than an orderly shutdown needs. If it had none before, checks the
-    /// volume again.
+    /// Checks that the volume has room for more log than an orderly shutdown needs. If it had none
+    /// before, checks the volume again.
     ///
     /// # Errors
     /// [`EngineError::LogDiskFull`] when it has none; when a file operation fails.
@@ -249,20 +242,10 @@ impl<C: Content> LogFiles<C> {
             Err(error) => return Err(name_error(&current)(error)),
         }
         let next = self.next_path();
-        self.0
-            .world
-            .volume
-            .rename(&next, &current)
-            .await
-            .map_err(name_error(&next))?;
+        self.0.world.volume.rename(&next, &current).await.map_err(name_error(&next))?;
         self.sync_directory().await?;
         if let Some(former) = self.0.current.replace(Some(prepared.file)) {
-            self.0
-                .world
-                .volume
-                .close(former)
-                .await
-                .map_err(name_error(&archived))?;
+            self.0.world.volume.close(former).await.map_err(name_error(&archived))?;
         }
         self.0.created.set(prepared.created);
         self.0.used.set(LOG_HEADER_BYTES);
@@ -271,10 +254,7 @@ impl<C: Content> LogFiles<C> {
         if !is_first {
             self.meter_roll(ready - asked, self.0.world.clock.now() - asked);
         }
-        Ok(Rolled {
-            generation,
-            file: prepared.file,
-        })
+        Ok(Rolled { generation, file: prepared.file })
     }
 
     /// The roll that starts a stream is not counted: its file cannot have been prepared.
@@ -290,17 +270,15 @@ impl<C: Content> LogFiles<C> {
         self.0.moved.notify();
     }
 
-    /// Releases the generations before `oldest`, which recovery no longer needs. Keeps `keep` of them as next files and
-    /// removes the others.
+    /// Releases the generations before `oldest`, which recovery no longer needs. Keeps `keep` of
+    /// them as next files and removes the others.
     ///
     /// # Errors
     /// When the directory cannot be read or a file cannot be removed.
     pub async fn give_up_before(&self, oldest: u32, keep: usize) -> Result<(), EngineError> {
         let given_up = self.0.given_up.replace(oldest.max(self.0.given_up.get()));
         let archived = self.archived().await?;
-        let now = archived
-            .into_iter()
-            .filter(|generation| (given_up..oldest).contains(generation));
+        let now = archived.into_iter().filter(|generation| (given_up..oldest).contains(generation));
         self.0.spares.borrow_mut().extend(now);
         loop {
             let excess = {
@@ -322,17 +300,9 @@ impl<C: Content> LogFiles<C> {
     /// When the directory cannot be read.
     pub async fn archived(&self) -> Result<Vec<u32>, EngineError> {
         let directory = &self.0.place.directory;
-        let names = self
-            .0
-            .world
-            .volume
-            .list(directory)
-            .await
-            .map_err(name_error(directory))?;
-        let mut generations: Vec<u32> = names
-            .iter()
-            .filter_map(|name| generation_of(&self.0.place.base, name))
-            .collect();
+        let names = self.0.world.volume.list(directory).await.map_err(name_error(directory))?;
+        let mut generations: Vec<u32> =
+            names.iter().filter_map(|name| generation_of(&self.0.place.base, name)).collect();
         generations.sort_unstable();
         Ok(generations)
     }
@@ -354,38 +324,18 @@ impl<C: Content> LogFiles<C> {
         };
         if let Some(prepared) = prepared {
             let path = self.next_path();
-            self.0
-                .world
-                .volume
-                .close(prepared.file)
-                .await
-                .map_err(name_error(&path))?;
-            self.0
-                .world
-                .volume
-                .remove(&path)
-                .await
-                .map_err(name_error(&path))?;
+            self.0.world.volume.close(prepared.file).await.map_err(name_error(&path))?;
+            self.0.world.volume.remove(&path).await.map_err(name_error(&path))?;
         }
         if let Some(current) = self.0.current.take() {
-            self.0
-                .world
-                .volume
-                .close(current)
-                .await
-                .map_err(name_error(&self.current_path()))?;
+            self.0.world.volume.close(current).await.map_err(name_error(&self.current_path()))?;
         }
         Ok(())
     }
 
     async fn sync_directory(&self) -> Result<(), EngineError> {
         let directory = &self.0.place.directory;
-        self.0
-            .world
-            .volume
-            .sync_directory(directory)
-            .await
-            .map_err(name_error(directory))
+        self.0.world.volume.sync_directory(directory).await.map_err(name_error(directory))
     }
 
     /// Formats the next file while the current one fills up.
@@ -415,10 +365,8 @@ impl<C: Content> LogFiles<C> {
             };
         };
         let created = self.stamp();
-        let header = self
-            .header(generation, created)
-            .to_bytes()
-            .expect("our logs list no attachments");
+        let header =
+            self.header(generation, created).to_bytes().expect("our logs list no attachments");
         let segment = C::outgoing(&self.0.world.frames, &header);
         write_through(&self.0.world, Class::LogFormat, file, 0, segment)
             .await
@@ -454,7 +402,8 @@ impl<C: Content> LogFiles<C> {
         taken.ok_or_else(|| self.full())
     }
 
-    /// Turns the released generation `spare` into the next file. `None` when it is gone or has another length.
+    /// Turns the released generation `spare` into the next file. `None` when it is gone or has
+    /// another length.
     async fn reuse(&self, spare: u32) -> Result<Option<FileId>, EngineError> {
         let volume = &self.0.world.volume;
         let (path, former) = (self.next_path(), self.archived_path(spare));
@@ -486,7 +435,8 @@ impl<C: Content> LogFiles<C> {
             volume.close(file).await.map_err(&named)?;
         }
         allocated.map_err(&named)?;
-        // Otherwise a torn first write could leave less than a block, which would be refused as a foreign file.
+        // Otherwise a torn first write could leave less than a block, which would be refused as a
+        // foreign file.
         self.sync(file, &path).await?;
         Ok(file)
     }
@@ -515,12 +465,7 @@ impl<C: Content> LogFiles<C> {
             let segments = Segments::from_buf([C::outgoing(&self.0.world.frames, piece)]);
             let io = Io::new(Class::LogFormat, Op::Write, file, done, segments);
             let written = self.0.world.disk.submit(io).await;
-            self.0.meters.log(
-                self.0.place.number,
-                |log| &mut log.format,
-                bytes,
-                written.latency(),
-            );
+            self.0.meters.log(self.0.place.number, |log| &mut log.format, bytes, written.latency());
             written.result.map_err(file_error(path))?;
             done += bytes;
         }

@@ -1,12 +1,12 @@
 //! Reading back a log file: its valid segments as one stream of records.
 //!
-//! Reading stops at the first invalid segment or incomplete record. What follows was in flight at the crash and had not
-//! been acknowledged. The caller decides whether the end is legal: the newest generation may end anywhere, an older one
-//! only where the first record of its successor says.
+//! Reading stops at the first invalid segment or incomplete record. What follows was in flight at
+//! the crash and had not been acknowledged. The caller decides whether the end is legal: the newest
+//! generation may end anywhere, an older one only where the first record of its successor says.
 //!
-//! Flushes follow one another, and only the last segment of a flush may be partly filled. So if a partly filled segment and
-//! a later one are valid, everything up to the first of them was durable once, and an invalid segment in that range is
-//! damaged ([`Generation::damaged`]).
+//! Flushes follow one another, and only the last segment of a flush may be partly filled. So if a
+//! partly filled segment and a later one are valid, everything up to the first of them was durable
+//! once, and an invalid segment in that range is damaged ([`Generation::damaged`]).
 
 use brunt_units::LogPosition;
 
@@ -67,9 +67,7 @@ impl Generation {
         while let Some((number, bytes)) = numbered.next() {
             let Some(segment) = sound(number, bytes) else {
                 // A flush ended, and another one followed.
-                let behind = numbered
-                    .by_ref()
-                    .filter_map(|(number, bytes)| sound(number, bytes));
+                let behind = numbered.by_ref().filter_map(|(number, bytes)| sound(number, bytes));
                 let later =
                     behind.skip_while(|segment| usize::from(segment.used) == shape.payload_bytes());
                 damaged = (later.take(2).count() == 2).then_some(LogPosition {
@@ -84,17 +82,11 @@ impl Generation {
             let used = SEGMENT_HEADER_BYTES..SEGMENT_HEADER_BYTES + usize::from(segment.used);
             payload.extend_from_slice(&bytes[used]);
         }
-        Ok(Self {
-            header,
-            shape,
-            payload,
-            segments,
-            damaged,
-            written,
-        })
+        Ok(Self { header, shape, payload, segments, damaged, written })
     }
 
-    /// Whether it continues a generation that ended at `end`, as its first record says; `None` when it has no record.
+    /// Whether it continues a generation that ended at `end`, as its first record says; `None` when
+    /// it has no record.
     pub fn continues(&self, end: LogPosition) -> Option<bool> {
         let first = self.records().next()?;
         Some(match first.record {
@@ -114,11 +106,7 @@ impl Generation {
             let body = rest.get(RECORD_HEAD..RECORD_HEAD + length)?;
             let start = self.position(at);
             at += RECORD_HEAD + length;
-            Some(Located {
-                start,
-                end: self.end_of(at),
-                record: decode(kind, body),
-            })
+            Some(Located { start, end: self.end_of(at), record: decode(kind, body) })
         })
     }
 
@@ -148,11 +136,7 @@ impl Generation {
     fn within(&self, index: usize, at: usize) -> LogPosition {
         let (segment, begin) = self.segments[index];
         let byte = u16::try_from(SEGMENT_HEADER_BYTES + at - begin).expect("a segment's length");
-        LogPosition {
-            generation: self.header.generation,
-            segment,
-            byte,
-        }
+        LogPosition { generation: self.header.generation, segment, byte }
     }
 }
 
@@ -278,7 +262,8 @@ mod tests {
             file
         }
 
-        /// Whichever sectors of the newest flush arrived, a prefix of the records is read, and earlier flushes are intact.
+        /// Whichever sectors of the newest flush arrived, a prefix of the records is read, and
+        /// earlier flushes are intact.
         fn check_torn(&self, draw: &mut Stream) {
             for cut in self.before.1.div_euclid(SECTOR)..=self.end.div_euclid(SECTOR) {
                 let left = self.read(&self.torn(|sector| sector < cut));
@@ -318,7 +303,8 @@ mod tests {
         }
     }
 
-    /// Damage to an earlier flush is detected once another flush has ended and one more has followed.
+    /// Damage to an earlier flush is detected once another flush has ended and one more has
+    /// followed.
     #[test]
     fn damage_that_flushes_followed_is_told_from_a_torn_end() {
         let frames = Frames::in_memory();

@@ -12,11 +12,12 @@
 //!  7 grow       database u8 | time u64 | pages u32
 //! ```
 //!
-//! Type 0 is not a record: it is the zero filling after the last record of a flush. The payloads are brunt's own, not
-//! ESE's; the file's version says so, and a genuine engine refuses it.
+//! Type 0 is not a record: it is the zero filling after the last record of a flush. The payloads
+//! are brunt's own, not ESE's; the file's version says so, and a genuine engine refuses it.
 //!
-//! A transaction's change carries in its *role* what undoing it takes. This is logical (tree, key, former data), because by
-//! the time of the undo other changes may have moved the record to another page.
+//! A transaction's change carries in its *role* what undoing it takes. This is logical (tree, key,
+//! former data), because by the time of the undo other changes may have moved the record to another
+//! page.
 
 use brunt_units::{DatabaseTime, LogPosition, PageNumber};
 
@@ -93,7 +94,8 @@ pub enum Role<'a> {
     System,
     /// A node was inserted; undoing removes it.
     Insert(NodeAt<'a>),
-    /// A node was marked deleted; undoing clears the mark, and after the commit the node may be removed.
+    /// A node was marked deleted; undoing clears the mark, and after the commit the node may be
+    /// removed.
     Delete(NodeAt<'a>),
     /// A node's data was replaced; undoing restores this data.
     Replace(NodeAt<'a>, &'a [u8]),
@@ -126,11 +128,7 @@ pub fn encode(record: &LogRecord<'_>, out: &mut Vec<u8>) {
             out.extend_from_slice(&previous_end.to_bytes());
             1
         }
-        LogRecord::Attach {
-            database,
-            time,
-            signature,
-        } => {
+        LogRecord::Attach { database, time, signature } => {
             put_database(out, database, time);
             out.extend_from_slice(signature);
             2
@@ -139,13 +137,7 @@ pub fn encode(record: &LogRecord<'_>, out: &mut Vec<u8>) {
             put_database(out, database, time);
             3
         }
-        LogRecord::Change {
-            database,
-            time,
-            transaction,
-            role,
-            image,
-        } => {
+        LogRecord::Change { database, time, transaction, role, image } => {
             put_database(out, database, time);
             out.extend_from_slice(&transaction.to_le_bytes());
             put_role(out, role);
@@ -160,11 +152,7 @@ pub fn encode(record: &LogRecord<'_>, out: &mut Vec<u8>) {
             out.extend_from_slice(&transaction.to_le_bytes());
             6
         }
-        LogRecord::Grow {
-            database,
-            time,
-            pages,
-        } => {
+        LogRecord::Grow { database, time, pages } => {
             put_database(out, database, time);
             out.extend_from_slice(&pages.to_le_bytes());
             7
@@ -187,9 +175,7 @@ pub fn head(bytes: [u8; RECORD_HEAD]) -> Option<(u8, usize)> {
 pub fn decode(kind: u8, body: &[u8]) -> Option<LogRecord<'_>> {
     let mut rest = Reader(body);
     let record = match kind {
-        1 => LogRecord::Start {
-            previous_end: LogPosition::from_bytes(*rest.array()?),
-        },
+        1 => LogRecord::Start { previous_end: LogPosition::from_bytes(*rest.array()?) },
         2 => LogRecord::Attach {
             database: rest.byte()?,
             time: DatabaseTime(u64::from_le_bytes(*rest.array()?)),
@@ -206,12 +192,8 @@ pub fn decode(kind: u8, body: &[u8]) -> Option<LogRecord<'_>> {
             role: rest.role()?,
             image: std::mem::take(&mut rest.0),
         },
-        5 => LogRecord::Commit {
-            transaction: rest.u32()?,
-        },
-        6 => LogRecord::RolledBack {
-            transaction: rest.u32()?,
-        },
+        5 => LogRecord::Commit { transaction: rest.u32()? },
+        6 => LogRecord::RolledBack { transaction: rest.u32()? },
         7 => LogRecord::Grow {
             database: rest.byte()?,
             time: DatabaseTime(u64::from_le_bytes(*rest.array()?)),
@@ -282,10 +264,7 @@ impl<'a> Reader<'a> {
     fn node(&mut self) -> Option<NodeAt<'a>> {
         let root = PageNumber(self.u32()?);
         let object = ObjectId(self.u32()?);
-        Some(NodeAt {
-            tree: TreeId { root, object },
-            key: self.bytes()?,
-        })
+        Some(NodeAt { tree: TreeId { root, object }, key: self.bytes()? })
     }
 
     fn role(&mut self) -> Option<Role<'a>> {
@@ -307,13 +286,8 @@ mod tests {
     use super::*;
 
     fn samples() -> Vec<LogRecord<'static>> {
-        let node = NodeAt {
-            tree: TreeId {
-                root: PageNumber(31),
-                object: ObjectId(8),
-            },
-            key: b"key",
-        };
+        let node =
+            NodeAt { tree: TreeId { root: PageNumber(31), object: ObjectId(8) }, key: b"key" };
         let change = |role| LogRecord::Change {
             database: 2,
             time: DatabaseTime(77),
@@ -322,22 +296,9 @@ mod tests {
             image: &[1, 2, 3],
         };
         vec![
-            LogRecord::Start {
-                previous_end: LogPosition {
-                    generation: 4,
-                    segment: 5,
-                    byte: 6,
-                },
-            },
-            LogRecord::Attach {
-                database: 1,
-                time: DatabaseTime(5),
-                signature: &[7; SIGNATURE],
-            },
-            LogRecord::Detach {
-                database: 1,
-                time: DatabaseTime(6),
-            },
+            LogRecord::Start { previous_end: LogPosition { generation: 4, segment: 5, byte: 6 } },
+            LogRecord::Attach { database: 1, time: DatabaseTime(5), signature: &[7; SIGNATURE] },
+            LogRecord::Detach { database: 1, time: DatabaseTime(6) },
             change(Role::System),
             change(Role::Insert(node)),
             change(Role::Delete(node)),
@@ -347,11 +308,7 @@ mod tests {
             change(Role::Unmark(node)),
             LogRecord::Commit { transaction: 9 },
             LogRecord::RolledBack { transaction: 9 },
-            LogRecord::Grow {
-                database: 0,
-                time: DatabaseTime(8),
-                pages: 512,
-            },
+            LogRecord::Grow { database: 0, time: DatabaseTime(8), pages: 512 },
         ]
     }
 
@@ -366,11 +323,7 @@ mod tests {
             assert_eq!(decode(kind, body), Some(record));
             let image = matches!(record, LogRecord::Change { .. });
             for short in 0..body.len() - if image { 3 } else { 0 } {
-                assert_eq!(
-                    decode(kind, &body[..short]),
-                    None,
-                    "{record:?} cut to {short}"
-                );
+                assert_eq!(decode(kind, &body[..short]), None, "{record:?} cut to {short}");
             }
         }
         assert_eq!(head([0; 4]), None);

@@ -8,13 +8,14 @@
 //!      +----------------- there is room for two again -----------+
 //! ```
 //!
-//! While the stream is low on reserves, transactions that have changed something continue to their end, and new ones fail
-//! with a full log volume (ESE -529). Every such attempt first tries to replenish the reserves, so work resumes by itself
-//! once there is space. Closing undoes open transactions and leaves clean databases, which is the purpose of the reserves.
+//! While the stream is low on reserves, transactions that have changed something continue to their
+//! end, and new ones fail with a full log volume (ESE -529). Every such attempt first tries to
+//! replenish the reserves, so work resumes by itself once there is space. Closing undoes open
+//! transactions and leaves clean databases, which is the purpose of the reserves.
 //!
-//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/_log/logstream.cxx (names, number, lsNormal, lsQuiesce and
-//! lsOutOfDiskSpace, and where each begins). Its reserves are not synced either: a reserve lost in a crash is created
-//! again.
+//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/_log/logstream.cxx (names, number,
+//! lsNormal, lsQuiesce and lsOutOfDiskSpace, and where each begins). Its reserves are not synced
+//! either: a reserve lost in a crash is created again.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -72,8 +73,8 @@ impl Reserves {
         self.lacks.get()
     }
 
-    /// Creates missing reserves. They stay low if the volume is still full. While another call is in progress, returns at
-    /// once and leaves the state unchanged.
+    /// Creates missing reserves. They stay low if the volume is still full. While another call is
+    /// in progress, returns at once and leaves the state unchanged.
     ///
     /// # Errors
     /// When a file operation fails for a reason other than lack of space.
@@ -134,7 +135,8 @@ impl Reserves {
         Ok(None)
     }
 
-    /// Renames the last reserve to `next`. From then on reserves are low. `None` when there is none left.
+    /// Renames the last reserve to `next`. From then on reserves are low. `None` when there is none
+    /// left.
     ///
     /// # Errors
     /// When a file operation fails.
@@ -154,13 +156,14 @@ impl Reserves {
             };
             volume.close(file).await.map_err(&named)?;
             volume.rename(&path, next).await.map_err(&named)?;
-            // Sync before anything is written to it; otherwise a crash could leave log under a reserve's name.
+            // Sync before anything is written to it; otherwise a crash could leave log under a
+            // reserve's name.
             let synced = volume.sync_directory(&self.directory).await;
             synced.map_err(name_error(&self.directory))?;
             let file = volume.open(next, OpenMode::Write).await;
             let file = file.map_err(name_error(next))?;
-            // Its length was never synced: a torn first write could leave less than a block, which would be refused as a
-            // foreign file.
+            // Its length was never synced: a torn first write could leave less than a block, which
+            // would be refused as a foreign file.
             let sync = Io::sync(Class::LogFormat, file);
             let synced = self.world.disk.submit(sync).await;
             synced.result.map_err(file_error(next))?;

@@ -1,19 +1,20 @@
 //! The log stream: appending, group commit, flushing, rolling.
 //!
-//! Appending is synchronous and never waits; it puts bytes into the [`LogBuffer`] and returns a position. One task, the
-//! *flusher*, writes chunks to the file, one at a time, so the durable log is always a prefix plus at most one torn write.
-//! Waiting for durability means waiting until the durable position has passed. Commits that arrive during a flush share the
-//! next one.
+//! Appending is synchronous and never waits; it puts bytes into the [`LogBuffer`] and returns a
+//! position. One task, the *flusher*, writes chunks to the file, one at a time, so the durable log
+//! is always a prefix plus at most one torn write. Waiting for durability means waiting until the
+//! durable position has passed. Commits that arrive during a flush share the next one.
 //!
 //! [`flush_reason`] decides when a flush begins.
 //!
-//! The first file of a stream may come late: [`Log::start`] touches nothing, and the first flush or [`Log::begin`] rolls.
-//! So recovery can read the existing log, and refuse it, before a file is renamed. [`Log::after_roll`] registers work to do
-//! after each roll, before anything is written to the new file.
+//! The first file of a stream may come late: [`Log::start`] touches nothing, and the first flush or
+//! [`Log::begin`] rolls. So recovery can read the existing log, and refuse it, before a file is
+//! renamed. [`Log::after_roll`] registers work to do after each roll, before anything is written to
+//! the new file.
 //!
-//! Invariants: [`Log::durable`] never runs ahead of what [`Durability`] has made durable; generation n+1 is written only
-//! when the rename that gave it its name is durable; a failed write or sync stops the stream for good (ESE: -510), because
-//! its effect on the disk is unknown.
+//! Invariants: [`Log::durable`] never runs ahead of what [`Durability`] has made durable;
+//! generation n+1 is written only when the rename that gave it its name is durable; a failed write
+//! or sync stops the stream for good (ESE: -510), because its effect on the disk is unknown.
 
 use std::cell::RefCell;
 use std::pin::Pin;
@@ -36,10 +37,12 @@ use crate::policy::log_buffer::{FlushReason, LogState, Wanted, flush_reason, is_
 /// How a flush becomes durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// One write that is durable on completion. The device does not report how much of the latency the durability costs.
+    /// One write that is durable on completion. The device does not report how much of the latency
+    /// the durability costs.
     #[default]
     WriteThrough,
-    /// A write, then a sync of the file: two requests for each flush, whose latencies are known separately.
+    /// A write, then a sync of the file: two requests for each flush, whose latencies are known
+    /// separately.
     WriteThenSync,
 }
 
@@ -105,7 +108,8 @@ impl<C: Content> Clone for Log<C> {
 }
 
 impl<C: Content> Log<C> {
-    /// Starts `generation` of a stream that ended at `previous_end`, and its flusher. Touches no file yet.
+    /// Starts `generation` of a stream that ended at `previous_end`, and its flusher. Touches no
+    /// file yet.
     pub fn start(
         world: &World,
         number: u8,
@@ -143,7 +147,8 @@ impl<C: Content> Log<C> {
         log
     }
 
-    /// Registers `work` to do for each generation that becomes current, before anything is written to its file.
+    /// Registers `work` to do for each generation that becomes current, before anything is written
+    /// to its file.
     pub fn after_roll(
         &self,
         work: impl Fn(u32) -> Pin<Box<dyn Future<Output = Result<(), EngineError>>>> + 'static,
@@ -197,7 +202,8 @@ impl<C: Content> Log<C> {
             .await
     }
 
-    /// Waits until everything before `end` is durable: for a commit, a page, or to drain the stream.
+    /// Waits until everything before `end` is durable: for a commit, a page, or to drain the
+    /// stream.
     ///
     /// # Errors
     /// [`EngineError`] when the stream has failed. It is then unknown whether the record survived.
@@ -214,8 +220,8 @@ impl<C: Content> Log<C> {
             .await
     }
 
-    /// Closes the file of `position` when it is the newest: the next record goes to the next file. Everything so far is durable then,
-    /// and log shipping can send the file.
+    /// Closes the file of `position` when it is the newest: the next record goes to the next file.
+    /// Everything so far is durable then, and log shipping can send the file.
     ///
     /// # Errors
     /// As [`Self::flushed`].
@@ -326,9 +332,8 @@ impl<C: Content> Log<C> {
                 if state.buffer.is_empty() {
                     state.lazy_due = None;
                 }
-                let segments = chunk
-                    .as_ref()
-                    .map_or(0, |chunk| chunk.segments(self.0.options.shape));
+                let segments =
+                    chunk.as_ref().map_or(0, |chunk| chunk.segments(self.0.options.shape));
                 state.in_flight = segments * self.0.options.shape.segment_bytes();
                 Some(chunk.map(Work::Flush))
             })
@@ -388,7 +393,8 @@ impl<C: Content> Log<C> {
         Ok(())
     }
 
-    /// Makes `segment` durable at `offset` of the current file: the log up to `until`, which is the request's mark.
+    /// Makes `segment` durable at `offset` of the current file: the log up to `until`, which is the
+    /// request's mark.
     async fn write(
         &self,
         offset: u64,
@@ -415,9 +421,7 @@ impl<C: Content> Log<C> {
             (result, done_at) = (synced.result, synced.done_at);
         }
         let latency = done_at - written.submitted_at;
-        self.0
-            .meter
-            .log(number, |log| &mut log.writes, bytes, latency);
+        self.0.meter.log(number, |log| &mut log.writes, bytes, latency);
         result
     }
 }

@@ -7,7 +7,8 @@ use brunt_units::LogPosition;
 
 use crate::error::EngineError;
 
-/// The log that covers the pages of a database. A page may be written once its last log record is durable.
+/// The log that covers the pages of a database. A page may be written once its last log record is
+/// durable.
 ///
 /// A passive copy's log was durable before it arrived.
 pub trait WriteAhead {

@@ -1,7 +1,9 @@
-//! Background maintenance: reads every page of a database again and again, slowly, to find bad ones before they are needed.
+//! Background maintenance: reads every page of a database again and again, slowly, to find bad ones
+//! before they are needed.
 //!
-//! [`crate::policy::scan`] sets its pace: a batch, a pause, the next batch. Its I/O is counted as maintenance, and
-//! schedulers that use classes let operations go first. A batch is handled like this:
+//! [`crate::policy::scan`] sets its pace: a batch, a pause, the next batch. Its I/O is counted as
+//! maintenance, and schedulers that use classes let operations go first. A batch is handled like
+//! this:
 //!
 //! ```text
 //!   all pages cached          not read: cached pages were checked when they were read, and their disk version is old
@@ -11,11 +13,12 @@
 //!   the read fails            each page on its own, to find the bad one
 //! ```
 //!
-//! A bad page stops nothing. It is recorded, and an operation that needs it will get the same error, unless a copy of the
-//! database can repair it ([`crate::patch`]).
+//! A bad page stops nothing. It is recorded, and an operation that needs it will get the same
+//! error, unless a copy of the database can repair it ([`crate::patch`]).
 //!
-//! A passive copy is scanned like an active, through its own cache: while its [`Replayer`] lives, and from where it was when that
-//! is opened again. Pages that are being replayed are cached, and so they are left to redo.
+//! A passive copy is scanned like an active, through its own cache: while its [`Replayer`] lives,
+//! and from where it was when that is opened again. Pages that are being replayed are cached, and
+//! so they are left to redo.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -33,10 +36,8 @@ use crate::instance::{Base, Instance, Replayer};
 use crate::policy::coalesce::Run;
 use crate::policy::scan::{Scan, Throttle};
 
-const READER: Reader = Reader {
-    class: Class::Maintenance,
-    meter: |meters| &mut meters.maintenance,
-};
+const READER: Reader =
+    Reader { class: Class::Maintenance, meter: |meters| &mut meters.maintenance };
 
 /// Findings of a scan so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,7 +56,8 @@ pub struct Findings {
     pub bad: BTreeMap<PageNumber, EngineError>,
 }
 
-/// The scan of one database. It runs until the instance closes or fails, or until the replayer ends. A clone is another handle.
+/// The scan of one database. It runs until the instance closes or fails, or until the replayer
+/// ends. A clone is another handle.
 #[derive(Clone, Debug)]
 pub struct Maintenance(Rc<Shared>);
 
@@ -121,7 +123,8 @@ impl Replayer {
     /// Lets the scan of a database go on until the replayer ends or fails.
     ///
     /// # Panics
-    /// Before [`Replayer::catch_up`]: until then pages may be torn or newer than what has been replayed.
+    /// Before [`Replayer::catch_up`]: until then pages may be torn or newer than what has been
+    /// replayed.
     pub fn maintain(&self, database: u8, maintenance: &Maintenance) {
         assert_eq!(self.trust(), Trust::Verified, "the log is not replayed yet");
         maintenance.run_beside(&self.base, self.beside(), database);
@@ -143,11 +146,7 @@ impl Maintenance {
     }
 
     fn over<C: Content>(&self, base: &Rc<Base<C>>, database: u8) -> Scanning<C> {
-        Scanning {
-            base: Rc::clone(base),
-            database,
-            shared: Rc::clone(&self.0),
-        }
+        Scanning { base: Rc::clone(base), database, shared: Rc::clone(&self.0) }
     }
 }
 
@@ -195,17 +194,15 @@ impl<C: Content> Scanning<C> {
     }
 
     async fn page(&self, entry: &Database, page: PageNumber) -> OnDisk<C::Page> {
-        let run = Run {
-            first: page,
-            count: 1,
-        };
+        let run = Run { first: page, count: 1 };
         match self.base.cache.read_past(entry.number, run, READER).await {
             Ok(mut pages) => pages.pop().expect("one page was read"),
             Err(error) => OnDisk::Bad(PageFault::Device(error)),
         }
     }
 
-    /// Records a page. A bad page is read once more as an operation would, which asks the copies, if there are any.
+    /// Records a page. A bad page is read once more as an operation would, which asks the copies,
+    /// if there are any.
     async fn note(&self, entry: &Database, page: PageNumber, found: OnDisk<C::Page>) {
         let fault = {
             let mut findings = self.shared.findings.borrow_mut();
@@ -233,9 +230,5 @@ impl<C: Content> Scanning<C> {
 
 /// When to look again. An empty file gives no batch even when one is due.
 fn next_look(scan: &Scan, now: Time, throttle: Throttle) -> Time {
-    if scan.due() > now {
-        scan.due()
-    } else {
-        now + throttle.sleep
-    }
+    if scan.due() > now { scan.due() } else { now + throttle.sleep }
 }

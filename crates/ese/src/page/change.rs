@@ -7,16 +7,17 @@
 //!  range   offset u16 | length u16 | bytes
 //! ```
 //!
-//! *kind* 0 changes the page as it was at *time before*; 1 continues with a page that the same change has touched before; 2
-//! starts from a page of zeros, so its former content does not matter. The time after the change is common to all entries
-//! and is in the log record's head.
+//! *kind* 0 changes the page as it was at *time before*; 1 continues with a page that the same
+//! change has touched before; 2 starts from a page of zeros, so its former content does not matter.
+//! The time after the change is common to all entries and is in the log record's head.
 
 use brunt_units::{DatabaseTime, PageNumber, PageSize};
 
 use super::{Claims, PageEditor};
 use crate::format::page::{DATABASE_TIME_AT, Page};
 
-/// What an operation needs before it can continue. Nothing has been changed when a need is returned.
+/// What an operation needs before it can continue. Nothing has been changed when a need is
+/// returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// This page must be read into memory.
@@ -25,8 +26,8 @@ pub enum Need {
     Fresh(PageNumber),
     /// The database must grow by at least this many pages.
     Growth(u32),
-    /// This page is not what the page that led to it says it is. This cannot be satisfied: the operation ends, and the page
-    /// is reported as damaged.
+    /// This page is not what the page that led to it says it is. This cannot be satisfied: the
+    /// operation ends, and the page is reported as damaged.
     Repair(PageNumber),
 }
 
@@ -138,10 +139,7 @@ impl<'p, P: Pages> Change<'p, P> {
             self.open(page, KIND_AGAIN, self.time);
             self.time
         } else {
-            let bytes = self
-                .pages
-                .resident(page)
-                .expect("an edited page is resident");
+            let bytes = self.pages.resident(page).expect("an edited page is resident");
             let before = Page::new(bytes, self.pages.page_size()).database_time();
             self.open(page, KIND_CHANGED, before);
             before
@@ -155,10 +153,7 @@ impl<'p, P: Pages> Change<'p, P> {
     /// # Panics
     /// When there is no memory for it, or this change has touched it before.
     pub fn fresh(&mut self, page: PageNumber) -> PageEditor<'_> {
-        assert!(
-            !self.touched.contains(&page),
-            "page {page} is fresh and touched"
-        );
+        assert!(!self.touched.contains(&page), "page {page} is fresh and touched");
         self.open(page, KIND_FRESH, DatabaseTime(0));
         self.pages.change(page).fill(0);
         self.editor(page)
@@ -167,11 +162,7 @@ impl<'p, P: Pages> Change<'p, P> {
     /// Ends the change. Returns the touched pages, the time and the image for the log record.
     pub fn finish(mut self) -> Changed {
         self.close();
-        Changed {
-            time: self.time,
-            touched: self.touched,
-            image: self.image,
-        }
+        Changed { time: self.time, touched: self.touched, image: self.image }
     }
 
     fn open(&mut self, page: PageNumber, kind: u8, before: DatabaseTime) {
@@ -270,7 +261,8 @@ impl<'a> PageChange<'a> {
     }
 }
 
-/// Reads a change's image. Yields `None` once where the bytes are malformed for pages of this size, then ends.
+/// Reads a change's image. Yields `None` once where the bytes are malformed for pages of this size,
+/// then ends.
 pub struct PageChanges<'a> {
     rest: &'a [u8],
     size: PageSize,

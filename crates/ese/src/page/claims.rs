@@ -1,22 +1,26 @@
 //! Room on pages that open transactions may need again.
 //!
-//! A transaction that shortens an entry leaves free bytes on its page. Until it ends, no other transaction may use them:
-//! undoing the change must not need a split, because a split may need a page that a full volume does not have. So each
-//! replacement is recorded with the length that it replaced. The largest such length of an entry is its *claim*.
+//! A transaction that shortens an entry leaves free bytes on its page. Until it ends, no other
+//! transaction may use them: undoing the change must not need a split, because a split may need a
+//! page that a full volume does not have. So each replacement is recorded with the length that it
+//! replaced. The largest such length of an entry is its *claim*.
 //!
 //! ```text
 //!    | entry a | entry k, shorter now |.......... free ..........| tags |
 //!              '------- claim of k --------'                      others may use the free bytes minus the claims
 //! ```
 //!
-//! Invariant: the entries of a leaf fit the leaf even if each has the larger of its length and its claim.
+//! Invariant: the entries of a leaf fit the leaf even if each has the larger of its length and its
+//! claim.
 //!
-//! Claims are not stored on pages. They follow from the undo steps of open transactions, so they are the same after a
-//! crash. ESE also has a count on the page (`cbUncommittedFree`), a bound that it makes exact from its version store when
-//! the page seems full. Here the exact number is computed at once, and the count on the page stays 0.
+//! Claims are not stored on pages. They follow from the undo steps of open transactions, so they
+//! are the same after a crash. ESE also has a count on the page (`cbUncommittedFree`), a bound that
+//! it makes exact from its version store when the page seems full. Here the exact number is
+//! computed at once, and the count on the page stays 0.
 //!
-//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/node.hxx (`FNDFreePageSpace`, `CbNDReservedSizeOfNode`),
-//! dev/ese/src/ese/ver.cxx (`FVERCheckUncommittedFreedSpace`, `CbVERGetNodeReserve`).
+//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/node.hxx (`FNDFreePageSpace`,
+//! `CbNDReservedSizeOfNode`), dev/ese/src/ese/ver.cxx (`FVERCheckUncommittedFreedSpace`,
+//! `CbVERGetNodeReserve`).
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -24,7 +28,8 @@ use std::ops::Bound;
 use brunt_units::PageNumber;
 use smallvec::SmallVec;
 
-/// Former lengths of an entry's data, one for each replacement that can still be undone, newest last.
+/// Former lengths of an entry's data, one for each replacement that can still be undone, newest
+/// last.
 type Lengths = SmallVec<[usize; 2]>;
 
 /// The claims on one database, by the root of the tree and the key of the entry.
@@ -66,7 +71,8 @@ impl Claims {
         !self.trees.contains_key(&root)
     }
 
-    /// The claims on entries from `first` to `last` of a tree, in key order, as key and bytes of data.
+    /// The claims on entries from `first` to `last` of a tree, in key order, as key and bytes of
+    /// data.
     pub fn between<'c>(
         &'c self,
         root: PageNumber,

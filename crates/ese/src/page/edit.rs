@@ -5,12 +5,13 @@
 //!  0        hl                          hl + first free          ps - 4 (tags)                  ps
 //! ```
 //!
-//! Items need not be in tag order. A new item goes after the last one. If there is no room, it goes into the smallest
-//! sufficient hole. Only if every hole is too small is the page compacted, which logs the whole page. With records of
-//! similar size, deletes leave holes that inserts fit, and compaction stays rare.
+//! Items need not be in tag order. A new item goes after the last one. If there is no room, it goes
+//! into the smallest sufficient hole. Only if every hole is too small is the page compacted, which
+//! logs the whole page. With records of similar size, deletes leave holes that inserts fit, and
+//! compaction stays rare.
 //!
-//! Invariants, asserted: `free = ps - hl - sum of items - 4 x tags`; no item reaches past *first free*; *first free* never
-//! reaches into the tags.
+//! Invariants, asserted: `free = ps - hl - sum of items - 4 x tags`; no item reaches past *first
+//! free*; *first free* never reaches into the tags.
 
 use brunt_units::{PageNumber, PageSize};
 
@@ -33,12 +34,7 @@ pub struct PageEditor<'a> {
 
 impl<'a> PageEditor<'a> {
     pub(super) fn new(bytes: &'a mut [u8], size: PageSize, image: &'a mut Vec<u8>) -> Self {
-        Self {
-            bytes,
-            size,
-            image,
-            open: None,
-        }
+        Self { bytes, size, image, open: None }
     }
 
     /// The current page.
@@ -54,7 +50,8 @@ impl<'a> PageEditor<'a> {
         self.write_u16(TAG_COUNT_AT, 1);
     }
 
-    /// Sets the page's flags, except the flush type, which the write sets and which is never logged.
+    /// Sets the page's flags, except the flush type, which the write sets and which is never
+    /// logged.
     pub fn set_flags(&mut self, flags: PageFlags) {
         let flags = flags.with_flush_type(self.page().flags().flush_type());
         self.write(FLAGS_AT, &flags.0.to_le_bytes());
@@ -81,10 +78,7 @@ impl<'a> PageEditor<'a> {
         let offset = self.place(item.len(), TAG_BYTES);
         self.write(header_bytes(self.size) + offset, &item);
         // The tags from `slot` on move down by one.
-        let (from, to) = (
-            tag_at(self.size, count),
-            tag_at(self.size, slot) + TAG_BYTES,
-        );
+        let (from, to) = (tag_at(self.size, count), tag_at(self.size, slot) + TAG_BYTES);
         let mut tags = self.bytes[from + TAG_BYTES..to].to_vec();
         tags.extend_from_slice(&tag(item.len(), offset));
         self.write(from, &tags);
@@ -164,15 +158,9 @@ impl<'a> PageEditor<'a> {
     /// When they extend past the node's end.
     pub fn overwrite(&mut self, index: usize, at: usize, data: &[u8]) {
         let (offset, length) = self.item(index + 1);
-        let node = self
-            .page()
-            .node(index)
-            .expect("a page being edited is sound");
+        let node = self.page().node(index).expect("a page being edited is sound");
         let head = length - node.data.len();
-        assert!(
-            at + data.len() <= node.data.len(),
-            "overwriting past the end of a node"
-        );
+        assert!(at + data.len() <= node.data.len(), "overwriting past the end of a node");
         self.write(header_bytes(self.size) + offset + head + at, data);
     }
 
@@ -180,9 +168,7 @@ impl<'a> PageEditor<'a> {
     pub fn truncate(&mut self, index: usize) {
         let slot = index + 1;
         let count = self.page().tag_count();
-        let freed: usize = (slot..count)
-            .map(|slot| self.item(slot).1 + TAG_BYTES)
-            .sum();
+        let freed: usize = (slot..count).map(|slot| self.item(slot).1 + TAG_BYTES).sum();
         self.write_u16(TAG_COUNT_AT, slot);
         self.gave(freed);
     }
@@ -195,7 +181,8 @@ impl<'a> PageEditor<'a> {
             self.gave(length - item.len());
             return;
         }
-        // The item's old bytes are free for the new one, but only once the tag no longer points at them.
+        // The item's old bytes are free for the new one, but only once the tag no longer points at
+        // them.
         self.write(tag_at(self.size, slot), &tag(0, 0));
         self.gave(length);
         let offset = self.place(item.len(), 0);
@@ -204,22 +191,18 @@ impl<'a> PageEditor<'a> {
         self.took(offset, item.len(), item.len());
     }
 
-    /// Finds room for an item of `length` bytes and `tags` more bytes of tags; compacts the page if necessary.
+    /// Finds room for an item of `length` bytes and `tags` more bytes of tags; compacts the page if
+    /// necessary.
     fn place(&mut self, length: usize, tags: usize) -> usize {
         let page = self.page();
-        assert!(
-            page.free() >= length + tags,
-            "an item that does not fit its page"
-        );
+        assert!(page.free() >= length + tags, "an item that does not fit its page");
         let floor = body_bytes(self.size) - TAG_BYTES * page.tag_count() - tags;
         let end = page.first_free();
         if end + length <= floor {
             return end;
         }
-        let mut items: Vec<(usize, usize)> = (0..page.tag_count())
-            .map(|slot| self.item(slot))
-            .filter(|item| item.1 > 0)
-            .collect();
+        let mut items: Vec<(usize, usize)> =
+            (0..page.tag_count()).map(|slot| self.item(slot)).filter(|item| item.1 > 0).collect();
         items.sort_unstable();
         let mut best: Option<(usize, usize)> = None;
         let mut at = 0;
@@ -266,12 +249,7 @@ impl<'a> PageEditor<'a> {
             return tag;
         }
         let [s0, s1, o0, o1] = tag;
-        [
-            s0,
-            s1,
-            o0,
-            o1 | (self.bytes[tag_at(self.size, slot) + 3] & 0xE0),
-        ]
+        [s0, s1, o0, o1 | (self.bytes[tag_at(self.size, slot) + 3] & 0xE0)]
     }
 
     /// Offset (from the end of the header) and length of an item.
@@ -302,18 +280,14 @@ impl<'a> PageEditor<'a> {
         self.write(offset, &value.to_le_bytes());
     }
 
-    /// Writes and records. Bytes that are unchanged are not logged again: either a change since the checkpoint logged them,
-    /// or every version of the page has them.
+    /// Writes and records. Bytes that are unchanged are not logged again: either a change since the
+    /// checkpoint logged them, or every version of the page has them.
     fn write(&mut self, offset: usize, bytes: &[u8]) {
         let old = &self.bytes[offset..offset + bytes.len()];
         let Some(first) = old.iter().zip(bytes).position(|(old, new)| old != new) else {
             return;
         };
-        let last = old
-            .iter()
-            .zip(bytes)
-            .rposition(|(old, new)| old != new)
-            .expect("one differs");
+        let last = old.iter().zip(bytes).rposition(|(old, new)| old != new).expect("one differs");
         let (offset, bytes) = (offset + first, &bytes[first..=last]);
         self.bytes[offset..offset + bytes.len()].copy_from_slice(bytes);
         match self.open {
@@ -352,11 +326,7 @@ fn node(key: &[u8], data: &[u8]) -> Vec<u8> {
 }
 
 fn tag(length: usize, offset: usize) -> [u8; TAG_BYTES] {
-    let word = |value: usize| {
-        u16::try_from(value)
-            .expect("items lie within a page")
-            .to_le_bytes()
-    };
+    let word = |value: usize| u16::try_from(value).expect("items lie within a page").to_le_bytes();
     let ([l0, l1], [o0, o1]) = (word(length), word(offset));
     [l0, l1, o0, o1]
 }
@@ -426,8 +396,8 @@ mod tests {
         assert_eq!(&nodes, model);
     }
 
-    /// Random edits agree with a list, the page's own counters agree, and replaying the images over *any* mixture of
-    /// sectors of earlier versions gives the final page.
+    /// Random edits agree with a list, the page's own counters agree, and replaying the images over
+    /// *any* mixture of sectors of earlier versions gives the final page.
     #[test]
     fn edits_agree_with_a_list_and_replay_heals_torn_pages() {
         for (size, most) in PageSize::ALL.into_iter().zip([300, 900, 1500, 4000]) {
@@ -454,22 +424,18 @@ mod tests {
                     versions.push(pages.bytes(PAGE).to_vec());
                 }
             }
-            // The first version is before the checkpoint; all later changes are replayed over a mixture.
+            // The first version is before the checkpoint; all later changes are replayed over a
+            // mixture.
             pages.log.remove(0);
             for _ in 0..20 {
                 let mut torn = versions[0].clone();
                 for sector in torn.chunks_exact_mut(512).enumerate() {
                     let version = usize::try_from(draw.below(versions.len() as u64)).unwrap();
-                    sector
-                        .1
-                        .copy_from_slice(&versions[version][sector.0 * 512..][..512]);
+                    sector.1.copy_from_slice(&versions[version][sector.0 * 512..][..512]);
                 }
                 let mut replayed = BTreeMap::from([(PAGE, torn)]);
                 pages.replay_over(&mut replayed);
-                assert!(
-                    replayed[&PAGE] == pages.bytes(PAGE),
-                    "replay left a torn page torn"
-                );
+                assert!(replayed[&PAGE] == pages.bytes(PAGE), "replay left a torn page torn");
             }
         }
     }

@@ -66,9 +66,7 @@ impl MemoryPages {
             Need::Page(page) => assert!(self.absent.remove(&page), "page {page} does not exist"),
             Need::Fresh(page) => {
                 self.absent.remove(&page);
-                self.pages
-                    .entry(page)
-                    .or_insert_with(|| vec![0xEE; self.size.bytes()]);
+                self.pages.entry(page).or_insert_with(|| vec![0xEE; self.size.bytes()]);
             }
             Need::Growth(_) => panic!("the test gave too little space"),
             Need::Repair(page) => panic!("page {page} is not what its tree says"),
@@ -114,9 +112,7 @@ impl MemoryPages {
         for (time, image) in &self.log {
             for entry in PageChanges::new(image, self.size) {
                 let entry = entry.expect("our own images make sense");
-                let page = pages
-                    .entry(entry.page)
-                    .or_insert_with(|| vec![0xEE; self.size.bytes()]);
+                let page = pages.entry(entry.page).or_insert_with(|| vec![0xEE; self.size.bytes()]);
                 entry.apply(page, *time);
             }
         }
@@ -140,9 +136,7 @@ impl Pages for MemoryPages {
     }
 
     fn claimed(&self, page: PageNumber) -> Result<(), Need> {
-        self.resident(page)
-            .map(|_| ())
-            .map_err(|_| Need::Fresh(page))
+        self.resident(page).map(|_| ()).map_err(|_| Need::Fresh(page))
     }
 
     fn change(&mut self, page: PageNumber) -> &mut [u8] {

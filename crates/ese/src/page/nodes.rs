@@ -30,7 +30,8 @@ impl Nodes {
     /// The nodes `range` of a page.
     ///
     /// # Errors
-    /// Those of [`Page::node`]; [`PageError::KeyOutside`] when prefix and rest form a key that is too long.
+    /// Those of [`Page::node`]; [`PageError::KeyOutside`] when prefix and rest form a key that is
+    /// too long.
     pub fn of(page: Page<'_>, range: Range<usize>) -> Result<Self, PageError> {
         let mut nodes = Self::default();
         for index in range {
@@ -38,11 +39,7 @@ impl Nodes {
             if node.key.len() > NODE_LENGTH_MASK.into() {
                 return Err(PageError::KeyOutside { tag: index + 1 });
             }
-            nodes.push(
-                node.key,
-                node.data,
-                node.flags.without(NodeFlags::COMPRESSED),
-            );
+            nodes.push(node.key, node.data, node.flags.without(NodeFlags::COMPRESSED));
         }
         Ok(nodes)
     }

@@ -1,7 +1,7 @@
 //! How many frames to free, and when: the thresholds of the pool of available frames.
 //!
-//! A reader that needs a frame takes a free one, and evicts only when there is none. The cache evicts clean pages and
-//! writes dirty ones ahead of need, coldest first, between two thresholds:
+//! A reader that needs a frame takes a free one, and evicts only when there is none. The cache
+//! evicts clean pages and writes dirty ones ahead of need, coldest first, between two thresholds:
 //!
 //! ```text
 //!   free frames        0 ....... start ............ stop .................. all
@@ -12,17 +12,19 @@
 //!   burst, running     all of the limit until stop |  done
 //! ```
 //!
-//! Both thresholds are shares of the *whole* cache maximum, even when several databases share it. Frames whose writes are
-//! in flight count as free; otherwise every pass would choose the same frames again.
+//! Both thresholds are shares of the *whole* cache maximum, even when several databases share it.
+//! Frames whose writes are in flight count as free; otherwise every pass would choose the same
+//! frames again.
 //!
-//! A *trickle* keeps the pool near *stop* with as few concurrent writes as possible, so that reads rarely meet them. The
-//! public source does this (there a pass begins up to 10 ms later, here when a sixteenth of the way is used). A *burst* is
-//! what reports of earlier generations show.
+//! A *trickle* keeps the pool near *stop* with as few concurrent writes as possible, so that reads
+//! rarely meet them. The public source does this (there a pass begins up to 10 ms later, here when
+//! a sixteenth of the way is used). A *burst* is what reports of earlier generations show.
 //!
-//! Source of the defaults and limits: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/bf.cxx (maintenance thresholds
-//! of the available pool) and sysparamtable.g.cxx: 1 % and 2 %; never above 20 % and 25 %; at least 0.1 % and 0.2 % in
-//! caches of more than 10,000 frames; an inconsistent pair is replaced by the defaults. The minimum of one and two frames,
-//! and keeping stop above start, are ours: caches of 16 frames exist in tests only.
+//! Source of the defaults and limits: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/bf.cxx
+//! (maintenance thresholds of the available pool) and sysparamtable.g.cxx: 1 % and 2 %; never above
+//! 20 % and 25 %; at least 0.1 % and 0.2 % in caches of more than 10,000 frames; an inconsistent
+//! pair is replaced by the defaults. The minimum of one and two frames, and keeping stop above
+//! start, are ours: caches of 16 frames exist in tests only.
 
 use super::checkpoint::BURST_PAGES;
 use super::urgency::{WRITES_MAX, rise};
@@ -87,10 +89,7 @@ impl Available {
     /// # Panics
     /// For a cache of fewer than three frames, because `stop` would cover all of them.
     pub fn new(cache_frames: u32, start_percent: u32, stop_percent: u32) -> Self {
-        assert!(
-            cache_frames >= 3,
-            "a cache of {cache_frames} frames holds no pages"
-        );
+        assert!(cache_frames >= 3, "a cache of {cache_frames} frames holds no pages");
         let (start, stop) = if start_percent < stop_percent {
             (u64::from(start_percent), u64::from(stop_percent))
         } else {
@@ -104,8 +103,8 @@ impl Available {
 
     /// How many more frames to start freeing now.
     ///
-    /// `free` frames can be taken at once; `coming_free` will be free when writes in flight end. `running` says whether
-    /// freeing is in progress; it ends when this asks for no frames.
+    /// `free` frames can be taken at once; `coming_free` will be free when writes in flight end.
+    /// `running` says whether freeing is in progress; it ends when this asks for no frames.
     pub fn demand(self, freeing: Freeing, free: u32, coming_free: u32, running: bool) -> Demand {
         let supply = free.saturating_add(coming_free);
         let (begin, writes) = match freeing {
@@ -113,11 +112,7 @@ impl Available {
             Freeing::Trickle { most } => (self.trickle_begin(), self.writes(free, most)),
         };
         let threshold = if running { self.stop } else { begin };
-        let frames = if supply < threshold {
-            self.stop - supply
-        } else {
-            0
-        };
+        let frames = if supply < threshold { self.stop - supply } else { 0 };
         Demand { frames, writes }
     }
 
@@ -137,11 +132,7 @@ impl Available {
     /// Trickle writes for `free` free frames: one just below stop, all of `most` at start.
     fn writes(self, free: u32, most: u32) -> u32 {
         let top = self.stop - 1;
-        rise(
-            top.saturating_sub(free).into(),
-            (top - self.start).into(),
-            most,
-        )
+        rise(top.saturating_sub(free).into(), (top - self.start).into(), most)
     }
 }
 
@@ -179,10 +170,7 @@ mod tests {
         assert_eq!(pool(3, 90, 99), (1, 2));
     }
 
-    const POOL: Available = Available {
-        start: 10,
-        stop: 20,
-    };
+    const POOL: Available = Available { start: 10, stop: 20 };
 
     #[test]
     fn a_burst_runs_from_start_to_stop() {
@@ -200,10 +188,7 @@ mod tests {
 
     #[test]
     fn a_trickle_writes_the_more_the_fewer_frames_are_free() {
-        let pool = Available {
-            start: 100,
-            stop: 901,
-        };
+        let pool = Available { start: 100, stop: 901 };
         let demand = |free, running| {
             let demand = pool.demand(Freeing::TRICKLE, free, 0, running);
             (demand.frames, demand.writes)
@@ -223,10 +208,7 @@ mod tests {
     #[test]
     fn a_pool_of_one_step_trickles_at_once() {
         let pool = Available { start: 1, stop: 2 };
-        let all = Demand {
-            frames: 1,
-            writes: 512,
-        };
+        let all = Demand { frames: 1, writes: 512 };
         assert_eq!(pool.demand(Freeing::TRICKLE, 1, 0, false), all);
     }
 

@@ -1,10 +1,12 @@
 //! How far the checkpoint may lag, and how many dirty pages to write now to keep it there.
 //!
-//! Recovery replays the log from the checkpoint. The distance from there to the newest record, the *depth*, bounds how long
-//! that takes. It also sets the engine's write load: a page that keeps changing is written once per depth. The *preferred*
-//! checkpoint lies one depth behind the newest record; pages whose oldest change is before it should be written.
+//! Recovery replays the log from the checkpoint. The distance from there to the newest record, the
+//! *depth*, bounds how long that takes. It also sets the engine's write load: a page that keeps
+//! changing is written once per depth. The *preferred* checkpoint lies one depth behind the newest
+//! record; pages whose oldest change is before it should be written.
 //!
-//! There are two ways to pace these writes, because the reported database write latency depends on it:
+//! There are two ways to pace these writes, because the reported database write latency depends on
+//! it:
 //!
 //! ```text
 //!   burst (2003 - 2007)                          trickle (2010 and later)
@@ -15,10 +17,11 @@
 //!                                                          1    1.25   2
 //! ```
 //!
-//! Sources, all microsoft/Extensible-Storage-Engine: depth 20 MiB, dev/ese/src/ese/sysparamtable.g.cxx; period, slack and
-//! retry, dev/ese/published/inc/bf/_bfconst.hxx; for the rise see `urgency`. Its start at 1.25 depths follows from
-//! observation of both generations. Its end at 2 depths and the size of a burst are our assumptions. ESE's preferred
-//! checkpoint counts whole log files, ours bytes.
+//! Sources, all microsoft/Extensible-Storage-Engine: depth 20 MiB,
+//! dev/ese/src/ese/sysparamtable.g.cxx; period, slack and retry,
+//! dev/ese/published/inc/bf/_bfconst.hxx; for the rise see `urgency`. Its start at 1.25 depths
+//! follows from observation of both generations. Its end at 2 depths and the size of a burst are
+//! our assumptions. ESE's preferred checkpoint counts whole log files, ours bytes.
 
 use brunt_units::{ByteSize, LogPosition, Span, Time};
 
@@ -40,13 +43,10 @@ pub const RETRY: Span = Span::millis(10);
 /// Pages that older engines write at a time: "a few tens".
 pub const BURST_PAGES: u32 = 32;
 
-/// The position one `depth` before `newest`, but not before the first log file. Changed pages should not need log before
-/// it.
+/// The position one `depth` before `newest`, but not before the first log file. Changed pages
+/// should not need log before it.
 pub fn preferred(newest: LogPosition, depth: ByteSize, shape: LogShape) -> LogPosition {
-    shape
-        .before(newest, depth.get())
-        .max(LogPosition::start_of(1))
-        .min(newest)
+    shape.before(newest, depth.get()).max(LogPosition::start_of(1)).min(newest)
 }
 
 /// How checkpoint writes are paced.
@@ -91,18 +91,14 @@ impl Checkpoint {
     pub fn new(pacing: Pacing, first: Time) -> Self {
         let (Pacing::Burst { pages: most } | Pacing::Trickle { most }) = pacing;
         assert!(most > 0, "a checkpoint that writes nothing");
-        Self {
-            pacing,
-            running: false,
-            earliest: first,
-            look: first,
-        }
+        Self { pacing, running: false, earliest: first, look: first }
     }
 
     /// How many more pages before the preferred checkpoint to start writing now.
     ///
-    /// `lag_bytes` is the log from the oldest unwritten change to the newest record; `in_flight` counts this database's
-    /// checkpoint writes in flight. Call when one of them ends, and at [`Self::next_look`].
+    /// `lag_bytes` is the log from the oldest unwritten change to the newest record; `in_flight`
+    /// counts this database's checkpoint writes in flight. Call when one of them ends, and at
+    /// [`Self::next_look`].
     pub fn write_budget(
         &mut self,
         now: Time,
@@ -123,16 +119,8 @@ impl Checkpoint {
         if due {
             self.earliest = now + PASS_PERIOD;
         }
-        self.look = if self.running {
-            now + RETRY
-        } else {
-            self.earliest + PASS_SLACK
-        };
-        if behind {
-            target.saturating_sub(in_flight)
-        } else {
-            0
-        }
+        self.look = if self.running { now + RETRY } else { self.earliest + PASS_SLACK };
+        if behind { target.saturating_sub(in_flight) } else { 0 }
     }
 
     /// When to call again even if no write has ended.
@@ -143,7 +131,8 @@ impl Checkpoint {
 
 /// Writes that a trickle keeps in flight at a lag beyond the depth.
 fn outstanding(lag: u64, depth: u64, most: u32) -> u32 {
-    // The way from 1.25 to 2 depths, and how much of it is used, both times four to stay in integers.
+    // The way from 1.25 to 2 depths, and how much of it is used, both times four to stay in
+    // integers.
     let (lag, depth) = (u128::from(lag), u128::from(depth));
     rise((4 * lag).saturating_sub(5 * depth), 3 * depth, most)
 }
@@ -159,23 +148,13 @@ mod tests {
     #[test]
     fn the_preferred_checkpoint_is_a_depth_behind() {
         let shape = LogShape::new(512, 1 << 20);
-        let newest = LogPosition {
-            generation: 40,
-            segment: 100,
-            byte: 7,
-        };
+        let newest = LogPosition { generation: 40, segment: 100, byte: 7 };
         let position = preferred(newest, DEPTH, shape);
         assert_eq!(shape.distance(position, newest), 20 * MIB);
         assert_eq!(position.generation, 20);
-        let early = LogPosition {
-            generation: 2,
-            ..newest
-        };
+        let early = LogPosition { generation: 2, ..newest };
         assert_eq!(preferred(early, DEPTH, shape), LogPosition::start_of(1));
-        assert_eq!(
-            preferred(LogPosition::default(), DEPTH, shape),
-            LogPosition::default()
-        );
+        assert_eq!(preferred(LogPosition::default(), DEPTH, shape), LogPosition::default());
     }
 
     #[test]

@@ -1,20 +1,20 @@
 //! Which pages share an I/O: runs of pages that make one read or one write.
 //!
-//! One large request costs a disk little more than a small one, so neighbours are joined, also across *gaps*. A write may
-//! include clean pages between two dirty ones if they are cached (their content must come from somewhere), and a read may
-//! fetch unwanted pages and drop them.
+//! One large request costs a disk little more than a small one, so neighbours are joined, also
+//! across *gaps*. A write may include clean pages between two dirty ones if they are cached (their
+//! content must come from somewhere), and a read may fetch unwanted pages and drop them.
 //!
 //! ```text
 //!   candidates   D c c D . . D D c            D dirty, c cached and clean, . not cached
 //!   runs         |-----|     |-|              a run begins and ends with a dirty page, and has no hole
 //! ```
 //!
-//! Both functions work from left to right and make each run as long as the limits allow, which gives the fewest runs. A run
-//! never begins or ends with gap pages.
+//! Both functions work from left to right and make each run as long as the limits allow, which
+//! gives the fewest runs. A run never begins or ends with gap pages.
 //!
-//! Source of the limits: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/daeconst.hxx and sysparamtable.g.cxx
-//! (JET_paramMaxCoalesce...: all four 512 KiB) and dev/ese/src/ese/jetapi.cxx (profile for solid-state disks: reads and
-//! writes of 256 KiB, no gap writes).
+//! Source of the limits: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/daeconst.hxx and
+//! sysparamtable.g.cxx (JET_paramMaxCoalesce...: all four 512 KiB) and dev/ese/src/ese/jetapi.cxx
+//! (profile for solid-state disks: reads and writes of 256 KiB, no gap writes).
 
 use brunt_units::{PageNumber, PageSize};
 
@@ -29,20 +29,11 @@ pub struct Limits {
 
 impl Limits {
     /// Reads and writes of rotating disks.
-    pub const DISK: Self = Self {
-        max_bytes: 512 << 10,
-        max_gap_bytes: 512 << 10,
-    };
+    pub const DISK: Self = Self { max_bytes: 512 << 10, max_gap_bytes: 512 << 10 };
     /// Reads of solid-state disks.
-    pub const SSD_READ: Self = Self {
-        max_bytes: 256 << 10,
-        max_gap_bytes: 512 << 10,
-    };
+    pub const SSD_READ: Self = Self { max_bytes: 256 << 10, max_gap_bytes: 512 << 10 };
     /// Writes of solid-state disks, where rewriting clean pages only causes wear.
-    pub const SSD_WRITE: Self = Self {
-        max_bytes: 256 << 10,
-        max_gap_bytes: 0,
-    };
+    pub const SSD_WRITE: Self = Self { max_bytes: 256 << 10, max_gap_bytes: 0 };
 
     /// Whether a run may reach from `first` to `last` across the gap after `previous`.
     fn allow(
@@ -78,10 +69,7 @@ pub struct Run {
 
 impl Run {
     fn between(first: PageNumber, last: PageNumber) -> Self {
-        Self {
-            first,
-            count: last.0 - first.0 + 1,
-        }
+        Self { first, count: last.0 - first.0 + 1 }
     }
 
     /// The highest page.
@@ -107,7 +95,8 @@ impl Run {
 
 /// Appends to `out` the runs that write every dirty page of `pages` once.
 ///
-/// `pages` are cached pages of one file in ascending order, without duplicates: the neighbourhood of a page to write.
+/// `pages` are cached pages of one file in ascending order, without duplicates: the neighbourhood
+/// of a page to write.
 ///
 /// # Panics
 /// When `pages` are out of order.
@@ -129,7 +118,8 @@ pub fn runs(pages: &[Candidate], size: PageSize, limits: Limits, out: &mut Vec<R
     out.extend(open);
 }
 
-/// Appends to `out` the runs that read every page of `wanted`, which is in ascending order, each page once.
+/// Appends to `out` the runs that read every page of `wanted`, which is in ascending order, each
+/// page once.
 ///
 /// Pages in gaps are read as well. The caller drops them, and those already cached.
 ///
@@ -173,21 +163,17 @@ mod tests {
     const SIZE: PageSize = PageSize::KIB_32;
 
     fn limits(pages: u64, gap: u64) -> Limits {
-        Limits {
-            max_bytes: pages * SIZE.bytes_u64(),
-            max_gap_bytes: gap * SIZE.bytes_u64(),
-        }
+        Limits { max_bytes: pages * SIZE.bytes_u64(), max_gap_bytes: gap * SIZE.bytes_u64() }
     }
 
-    /// Whether one run may cover wanted pages `from..=to` of the list, applying the rules literally.
+    /// Whether one run may cover wanted pages `from..=to` of the list, applying the rules
+    /// literally.
     fn legal(wanted: &[u32], from: usize, to: usize, cached: &[u32], limits: Limits) -> bool {
         let bytes = |pages: u32| u64::from(pages) * SIZE.bytes_u64();
         let whole = wanted[from]..=wanted[to];
         let gaps = wanted[from..=to].windows(2).map(|pair| pair[1] - pair[0]);
         bytes(wanted[to] - wanted[from] + 1) <= limits.max_bytes.max(SIZE.bytes_u64())
-            && gaps
-                .into_iter()
-                .all(|step| bytes(step - 1) <= limits.max_gap_bytes)
+            && gaps.into_iter().all(|step| bytes(step - 1) <= limits.max_gap_bytes)
             && whole.into_iter().all(|page| cached.contains(&page))
     }
 
@@ -206,10 +192,7 @@ mod tests {
         let mut covered = 0;
         for run in out {
             let from = wanted.iter().position(|page| *page == run.first.0).unwrap();
-            let to = wanted
-                .iter()
-                .position(|page| *page == run.last().0)
-                .unwrap();
+            let to = wanted.iter().position(|page| *page == run.last().0).unwrap();
             assert_eq!(from, covered, "each wanted page once, in order");
             assert!(legal(wanted, from, to, cached, limits), "{run:?}");
             covered = to + 1;
@@ -236,17 +219,10 @@ mod tests {
             let mut out = Vec::new();
             let pages: Vec<_> = cached
                 .iter()
-                .map(|(page, dirty)| Candidate {
-                    page: PageNumber(*page),
-                    dirty: *dirty,
-                })
+                .map(|(page, dirty)| Candidate { page: PageNumber(*page), dirty: *dirty })
                 .collect();
             runs(&pages, SIZE, limits, &mut out);
-            let dirty: Vec<_> = cached
-                .iter()
-                .filter(|(_, d)| **d)
-                .map(|(p, _)| *p)
-                .collect();
+            let dirty: Vec<_> = cached.iter().filter(|(_, d)| **d).map(|(p, _)| *p).collect();
             let cached: Vec<_> = cached.into_keys().collect();
             check(&dirty, &cached, limits, &out);
         }
@@ -268,21 +244,9 @@ mod tests {
 
     #[test]
     fn solid_state_disks_get_no_gap_writes() {
-        let page = |page, dirty| Candidate {
-            page: PageNumber(page),
-            dirty,
-        };
-        let pages = [
-            page(5, true),
-            page(6, false),
-            page(7, true),
-            page(8, true),
-            page(9, false),
-        ];
-        let run = |first, count| Run {
-            first: PageNumber(first),
-            count,
-        };
+        let page = |page, dirty| Candidate { page: PageNumber(page), dirty };
+        let pages = [page(5, true), page(6, false), page(7, true), page(8, true), page(9, false)];
+        let run = |first, count| Run { first: PageNumber(first), count };
         let mut out = Vec::new();
         runs(&pages, SIZE, Limits::SSD_WRITE, &mut out);
         assert_eq!(out, [run(5, 1), run(7, 2)]);

@@ -1,11 +1,12 @@
 //! Dirty pages by their oldest unwritten change, which holds back the checkpoint.
 //!
-//! Recovery starts at the checkpoint, so the checkpoint cannot pass the first change of any page that has not been written
-//! since. A page is filed under the position of that change; later changes do not move it. Each log stream has its own
-//! order: positions of different streams cannot be compared.
+//! Recovery starts at the checkpoint, so the checkpoint cannot pass the first change of any page
+//! that has not been written since. A page is filed under the position of that change; later
+//! changes do not move it. Each log stream has its own order: positions of different streams cannot
+//! be compared.
 //!
-//! Pages arrive nearly in order, but only nearly: a page changed while it is being written is filed when the write ends,
-//! under a position that is no longer the newest. Hence a tree and not a list.
+//! Pages arrive nearly in order, but only nearly: a page changed while it is being written is filed
+//! when the write ends, under a position that is no longer the newest. Hence a tree and not a list.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +14,8 @@ use brunt_units::LogPosition;
 
 /// The dirty pages of one log stream, oldest first; see the [module](self).
 ///
-/// Each frame knows its own position, and a server has many log streams, so the order has the dirty frames only.
+/// Each frame knows its own position, and a server has many log streams, so the order has the dirty
+/// frames only.
 #[derive(Debug, Default)]
 pub struct DirtyOrder {
     order: BTreeSet<(LogPosition, u32)>,
@@ -43,7 +45,8 @@ impl DirtyOrder {
         self.order.first().map(|(position, _)| *position)
     }
 
-    /// Appends to `out` up to `limit` frames whose oldest change is before `position`, oldest first.
+    /// Appends to `out` up to `limit` frames whose oldest change is before `position`, oldest
+    /// first.
     ///
     /// They stay dirty until removed.
     pub fn older_than(&self, position: LogPosition, limit: usize, out: &mut Vec<u32>) {

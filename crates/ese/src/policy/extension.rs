@@ -1,20 +1,21 @@
 //! When a database file grows, and by how much.
 //!
-//! Files grow by whole extensions, ahead of need: when less than one extension of free pages would be left, the next one is
-//! requested, so that an operation finds free pages and does not wait for the file system. Sizes stay multiples of the
-//! extension.
+//! Files grow by whole extensions, ahead of need: when less than one extension of free pages would
+//! be left, the next one is requested, so that an operation finds free pages and does not wait for
+//! the file system. Sizes stay multiples of the extension.
 //!
-//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/sysparamtable.g.cxx (256 pages) and space.cxx
-//! (asynchronous growth by the next extension).
+//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/sysparamtable.g.cxx (256 pages) and
+//! space.cxx (asynchronous growth by the next extension).
 
 /// ESE's default extension.
 pub const PAGES: u32 = 256;
 
 /// How many pages to add now; zero while there are enough.
 ///
-/// `size` is the file's size in pages and `free` its free pages, both including growth in progress; `demand` pages are
-/// about to be taken. The result brings `size` to a multiple of `extension` and leaves at least one whole extension free
-/// beyond the demand. A database never exceeds 2³² − 1 pages; near that limit the result is what is left.
+/// `size` is the file's size in pages and `free` its free pages, both including growth in progress;
+/// `demand` pages are about to be taken. The result brings `size` to a multiple of `extension` and
+/// leaves at least one whole extension free beyond the demand. A database never exceeds 2³² − 1
+/// pages; near that limit the result is what is left.
 ///
 /// # Panics
 /// When `extension` is zero.

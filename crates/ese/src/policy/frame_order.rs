@@ -5,23 +5,25 @@
 //!    buckets    the other frames, each with those of a range of keys, in any order
 //! ```
 //!
-//! Most frames are far from the front and will have moved before a walk reaches them. So filing one only adds it to a bucket, and
-//! a walk that runs out of sorted frames sorts the next bucket.
+//! Most frames are far from the front and will have moved before a walk reaches them. So filing one
+//! only adds it to a bucket, and a walk that runs out of sorted frames sorts the next bucket.
 //!
-//! Keys may be *late*: a frame's true key may have grown since it was filed. A walk asks for the true key of every frame it
-//! comes to and files it again if that is larger. So growing a key costs nothing until the next walk.
+//! Keys may be *late*: a frame's true key may have grown since it was filed. A walk asks for the
+//! true key of every frame it comes to and files it again if that is larger. So growing a key costs
+//! nothing until the next walk.
 //!
 //! A frame that is filed again may leave an entry behind; the next walk that comes to it drops it.
 //!
-//! Invariants: a true key is never below the filed one; a frame that is filed has an entry under its key, in `sorted` or in the
-//! bucket of that key; `sorted` has no entry twice.
+//! Invariants: a true key is never below the filed one; a frame that is filed has an entry under
+//! its key, in `sorted` or in the bucket of that key; `sorted` has no entry twice.
 
 use std::collections::BTreeMap;
 
 /// The key of a frame that is in no place.
 pub(super) const NOWHERE: u64 = u64::MAX;
 
-/// A bucket has keys with equal bits from this one up: a sixtieth of a second, if keys are nanoseconds.
+/// A bucket has keys with equal bits from this one up: a sixtieth of a second, if keys are
+/// nanoseconds.
 const BUCKET_BITS: u32 = 24;
 
 /// See the [module](self).
@@ -55,8 +57,8 @@ impl FrameOrder {
 
     /// Visits filed frames in ascending order of (true key, frame) until `visit` returns false.
     ///
-    /// `truth` has the true key of a frame, which is never below the filed one. A frame whose true key is [`NOWHERE`] is no
-    /// longer filed.
+    /// `truth` has the true key of a frame, which is never below the filed one. A frame whose true
+    /// key is [`NOWHERE`] is no longer filed.
     pub(super) fn walk(
         &mut self,
         truth: impl Fn(u32) -> u64,

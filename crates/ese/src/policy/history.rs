@@ -1,8 +1,9 @@
 //! Records of evicted pages: a fixed number, the oldest forgotten first.
 //!
-//! Records are in one array and are chained from oldest to newest; an open-addressing table of record numbers finds
-//! them by key. Both are sized once. The table is at most half full, collisions probe the next slot, and a
-//! deletion moves later entries of the probe run back, so there are no tombstones to sweep.
+//! Records are in one array and are chained from oldest to newest; an open-addressing table of
+//! record numbers finds them by key. Both are sized once. The table is at most half full,
+//! collisions probe the next slot, and a deletion moves later entries of the probe run back, so
+//! there are no tombstones to sweep.
 //!
 //! Invariant: each record in the chain is in the table exactly once, and nothing else is.
 
@@ -65,12 +66,7 @@ impl History {
         self.take(key);
         let at = self.room();
         let older = self.newest;
-        self.records[at as usize] = Record {
-            key,
-            past,
-            older,
-            newer: NONE,
-        };
+        self.records[at as usize] = Record { key, past, older, newer: NONE };
         match older {
             NONE => self.oldest = at,
             older => self.records[older as usize].newer = at,
@@ -114,16 +110,8 @@ impl History {
         #[expect(clippy::cast_possible_truncation, reason = "at most `capacity`, a u32")]
         let used = self.records.len() as u32;
         if self.spare == NONE && used < self.capacity {
-            let past = Past {
-                first: Time::ZERO,
-                rank: Time::ZERO,
-            };
-            self.records.push(Record {
-                key: 0,
-                past,
-                older: NONE,
-                newer: NONE,
-            });
+            let past = Past { first: Time::ZERO, rank: Time::ZERO };
+            self.records.push(Record { key: 0, past, older: NONE, newer: NONE });
             return used;
         }
         if self.spare == NONE {
@@ -171,10 +159,7 @@ impl History {
     /// Multiplicative hashing by 2^64 / golden ratio; the upper bits are the well-mixed ones.
     fn home(&self, key: u64) -> usize {
         let bits = self.table.len().trailing_zeros();
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "as many bits as the table has slots"
-        )]
+        #[expect(clippy::cast_possible_truncation, reason = "as many bits as the table has slots")]
         let home = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - bits)) as usize;
         home
     }
@@ -195,10 +180,7 @@ mod tests {
             for step in 0..5_000 {
                 let key = random.below(24);
                 if random.percent(50) {
-                    let past = Past {
-                        first: Time(step),
-                        rank: Time(step + 1),
-                    };
+                    let past = Past { first: Time(step), rank: Time(step + 1) };
                     history.remember(key, past);
                     oracle.retain(|(known, _)| *known != key);
                     oracle.push((key, past));

@@ -1,10 +1,11 @@
 //! When to flush the log buffer, and how large the buffer is.
 //!
-//! Transactions append to the buffer. One flush at a time writes what is ready; everything appended meanwhile goes with the
-//! next one (group commit). See [`FlushReason`] for why a flush begins.
+//! Transactions append to the buffer. One flush at a time writes what is ready; everything appended
+//! meanwhile goes with the next one (group commit). See [`FlushReason`] for why a flush begins.
 //!
-//! Capacity and reasons: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/_log/logwrite.cxx (buffer size limits,
-//! write at half the buffer, lazy commit); unit and default of the parameter, sysparamtable.g.cxx.
+//! Capacity and reasons: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/_log/logwrite.cxx
+//! (buffer size limits, write at half the buffer, lazy commit); unit and default of the parameter,
+//! sysparamtable.g.cxx.
 
 use brunt_units::{LogPosition, PageSize, Time};
 
@@ -18,8 +19,9 @@ pub const UNITS: u32 = 126;
 
 /// Buffer size in bytes for a parameter of `units`.
 ///
-/// At least two pages and four segments, so that the largest record fits; at most what one log file can hold. In tiny files
-/// the second rule wins. So logs of 1 MiB cut the 9,000 units that Exchange administrators set to 1 MiB less the header.
+/// At least two pages and four segments, so that the largest record fits; at most what one log file
+/// can hold. In tiny files the second rule wins. So logs of 1 MiB cut the 9,000 units that Exchange
+/// administrators set to 1 MiB less the header.
 pub fn capacity(units: u32, page: PageSize, shape: LogShape) -> usize {
     let least = 2 * page.bytes() + 4 * shape.segment_bytes();
     let asked = units as usize * UNIT_BYTES;
@@ -45,14 +47,8 @@ pub enum FlushReason {
 
 impl FlushReason {
     /// Every reason, in order of precedence.
-    pub const ALL: [Self; 6] = [
-        Self::Commit,
-        Self::Page,
-        Self::Drain,
-        Self::FileFull,
-        Self::Capacity,
-        Self::Lazy,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Commit, Self::Page, Self::Drain, Self::FileFull, Self::Capacity, Self::Lazy];
 }
 
 /// The positions that waiting operations need to be durable. By default none.
@@ -165,20 +161,14 @@ mod tests {
                 assert_eq!(reason(state), expected);
             }
         }
-        let full = LogState {
-            file_full: true,
-            ..quiet()
-        };
+        let full = LogState { file_full: true, ..quiet() };
         assert_eq!(reason(full), Some(FlushReason::FileFull));
         for (ready, expected) in [(499, None), (500, Some(FlushReason::Capacity))] {
             assert_eq!(reason(LogState { ready, ..quiet() }), expected);
         }
         for (due, expected) in [(101, None), (100, Some(FlushReason::Lazy))] {
             let lazy_due = Some(Time(due));
-            let state = LogState {
-                lazy_due,
-                ..quiet()
-            };
+            let state = LogState { lazy_due, ..quiet() };
             assert_eq!(reason(state), expected);
         }
     }
@@ -203,19 +193,12 @@ mod tests {
                 lazy_due: (draw(2) == 0).then(|| Time(draw(20))),
             };
             let now = Time(draw(20));
-            let Wanted {
-                commit,
-                page,
-                drain,
-            } = state.wanted;
+            let Wanted { commit, page, drain } = state.wanted;
             let wanted = [commit, page, drain].iter().any(|end| *end > state.durable)
                 || state.file_full
                 || state.ready + state.ready >= state.capacity
                 || state.lazy_due.unwrap_or(Time::MAX) <= now;
-            assert_eq!(
-                flush_reason(now, &state).is_some(),
-                wanted && state.ready > 0
-            );
+            assert_eq!(flush_reason(now, &state).is_some(), wanted && state.ready > 0);
         }
     }
 }

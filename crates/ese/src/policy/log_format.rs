@@ -1,8 +1,9 @@
 //! Preparing the next log file while the current one fills.
 //!
-//! A new log file is filled with a pattern before use, so that its blocks are allocated, its size is durable, and a flush
-//! into it never waits for the file system. That doubles the bytes written. All at once, it would delay commits, so it is
-//! spread: the next file is formatted in chunks, in step with the filling of the current one and slightly faster.
+//! A new log file is filled with a pattern before use, so that its blocks are allocated, its size
+//! is durable, and a flush into it never waits for the file system. That doubles the bytes written.
+//! All at once, it would delay commits, so it is spread: the next file is formatted in chunks, in
+//! step with the filling of the current one and slightly faster.
 //!
 //! ```text
 //!   formatted |              ____  whole file, ready at 7/8
@@ -12,45 +13,41 @@
 //!             +--|---|---|---|--   used of the current file
 //! ```
 //!
-//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/_log/logstream.cxx (asynchronous creation, triggered by
-//! the position in the current file; pattern writes of the largest write size). The margin of 1/8 is ours.
+//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/_log/logstream.cxx (asynchronous
+//! creation, triggered by the position in the current file; pattern writes of the largest write
+//! size). The margin of 1/8 is ours.
 
 /// Largest chunk: ESE's largest coalesced write.
 pub const CHUNK_BYTES: u64 = 512 << 10;
 
 /// Chunk of the older engines, whose checkpoint writes in bursts.
 ///
-/// Fitted to a published test of 2007 (EMC H2930, EMC CX3-20, appendix B). It shows 127 log writes of 10.7 kB per second.
-/// The operation mix implies 100 hard commits per second and a log that grows by 0.6 MB/s. Chunks of 16 KiB would give 137
-/// writes, 32 KiB gives 119.
+/// Fitted to a published test of 2007 (EMC H2930, EMC CX3-20, appendix B). It shows 127 log writes
+/// of 10.7 kB per second. The operation mix implies 100 hard commits per second and a log that
+/// grows by 0.6 MB/s. Chunks of 16 KiB would give 137 writes, 32 KiB gives 119.
 pub const OLD_CHUNK_BYTES: u64 = 32 << 10;
 
-/// The next file must be ready when this share of the current one is used, as (numerator, denominator).
+/// The next file must be ready when this share of the current one is used, as (numerator,
+/// denominator).
 const READY: (u64, u64) = (7, 8);
 
-/// How many bytes to format now, starting at `formatted`; zero when the next file is far enough ahead.
+/// How many bytes to format now, starting at `formatted`; zero when the next file is far enough
+/// ahead.
 ///
-/// `used` of `file_bytes` are used in the current file; `formatted` bytes of the next one are written or in flight. Each
-/// answer is at most one `chunk`; call again when it is done and when `used` has grown. Answers end at multiples of the
-/// chunk or at the end of the file.
+/// `used` of `file_bytes` are used in the current file; `formatted` bytes of the next one are
+/// written or in flight. Each answer is at most one `chunk`; call again when it is done and when
+/// `used` has grown. Answers end at multiples of the chunk or at the end of the file.
 ///
 /// # Panics
 /// When `used` or `formatted` exceeds the file size, or `chunk` is zero.
 pub fn format_now(file_bytes: u64, used: u64, formatted: u64, chunk: u64) -> u64 {
     assert!(used <= file_bytes, "{used} of {file_bytes} bytes used");
-    assert!(
-        formatted <= file_bytes,
-        "{formatted} of {file_bytes} bytes formatted"
-    );
+    assert!(formatted <= file_bytes, "{formatted} of {file_bytes} bytes formatted");
     assert!(chunk > 0, "a chunk of nothing");
     let in_step = (used * READY.1).div_ceil(READY.0).min(file_bytes);
     let target = in_step.next_multiple_of(chunk).min(file_bytes);
     let step = (formatted + 1).next_multiple_of(chunk).min(file_bytes);
-    if formatted < target {
-        step - formatted
-    } else {
-        0
-    }
+    if formatted < target { step - formatted } else { 0 }
 }
 
 #[cfg(test)]

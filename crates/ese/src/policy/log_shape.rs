@@ -1,14 +1,16 @@
-//! The geometry of a log stream: where segments begin, where a record ends, how far apart positions are.
+//! The geometry of a log stream: where segments begin, where a record ends, how far apart positions
+//! are.
 //!
 //! ```text
 //!  | file header, 4,096 bytes | segment | segment | ...                                        |
 //!                             | head 40 | records .... | head 40 | ...records | zeros to the end |
 //! ```
 //!
-//! Records are a stream of bytes that skips the heads. A record never crosses into the next file. Every flush ends on a
-//! segment border, with zeros filling the last segment. A durable segment is therefore never written again, and a torn log
-//! write only damages log that has not been acknowledged. (ESE rewrites the partial segment and keeps a shadow of it for
-//! that case; with 512-byte segments the bytes written are about the same.)
+//! Records are a stream of bytes that skips the heads. A record never crosses into the next file.
+//! Every flush ends on a segment border, with zeros filling the last segment. A durable segment is
+//! therefore never written again, and a torn log write only damages log that has not been
+//! acknowledged. (ESE rewrites the partial segment and keeps a shadow of it for that case; with
+//! 512-byte segments the bytes written are about the same.)
 
 use brunt_units::{LogPosition, PageSize};
 
@@ -32,21 +34,18 @@ impl LogShape {
             .unwrap_or_else(|| panic!("log files of {file_bytes} in segments of {segment_bytes}"))
     }
 
-    /// As [`Self::new`]; `None` when the file size is not a multiple of 4,096 bytes, is below 64 KiB, or needs segment
-    /// numbers of more than 16 bits.
+    /// As [`Self::new`]; `None` when the file size is not a multiple of 4,096 bytes, is below 64
+    /// KiB, or needs segment numbers of more than 16 bits.
     pub fn checked(segment: SegmentSize, file_bytes: usize) -> Option<Self> {
-        let shape = Self {
-            segment,
-            file_bytes,
-        };
+        let shape = Self { segment, file_bytes };
         let sensible = file_bytes.is_multiple_of(4096)
             && file_bytes >= 64 << 10
             && shape.segments() <= usize::from(u16::MAX);
         sensible.then_some(shape)
     }
 
-    /// Whether every change of pages of this size fits into a file. The largest is a split during a replacement: it logs
-    /// two pages and the entry before and after.
+    /// Whether every change of pages of this size fits into a file. The largest is a split during a
+    /// replacement: it logs two pages and the entry before and after.
     pub fn holds_changes_of(self, size: PageSize) -> bool {
         self.remaining(self.first_record(1)) >= 4 * size.bytes() + 1024
     }
@@ -93,7 +92,8 @@ impl LogShape {
         (whole * self.payload_bytes() + SEGMENT_HEADER_BYTES).saturating_sub(usize::from(at.byte))
     }
 
-    /// The position `bytes` record bytes after `at`. A position at the very end of a segment becomes the start of the next.
+    /// The position `bytes` record bytes after `at`. A position at the very end of a segment
+    /// becomes the start of the next.
     ///
     /// # Panics
     /// When that is past the end of the file.
@@ -121,12 +121,11 @@ impl LogShape {
 
     /// Log bytes from `older` to `newer`, counting files whole; zero if `older` is not older.
     pub fn distance(self, older: LogPosition, newer: LogPosition) -> u64 {
-        self.bytes_before(newer)
-            .saturating_sub(self.bytes_before(older))
+        self.bytes_before(newer).saturating_sub(self.bytes_before(older))
     }
 
-    /// The position `bytes` of log before `at`, for comparison with record positions; before all records when the log is
-    /// not that long.
+    /// The position `bytes` of log before `at`, for comparison with record positions; before all
+    /// records when the log is not that long.
     pub fn before(self, at: LogPosition, bytes: u64) -> LogPosition {
         let file = self.file_bytes as u64;
         let left = self.bytes_before(at).saturating_sub(bytes);
@@ -143,11 +142,7 @@ impl LogShape {
 
     fn position(self, generation: u32, segment: usize, byte: usize) -> LogPosition {
         let word = |value: usize| u16::try_from(value).expect("a position within a log file");
-        LogPosition {
-            generation,
-            segment: word(segment),
-            byte: word(byte),
-        }
+        LogPosition { generation, segment: word(segment), byte: word(byte) }
     }
 }
 

@@ -1,8 +1,10 @@
-//! Decisions without side effects: each takes the time and its inputs, and writes commands into the caller's buffers.
+//! Decisions without side effects: each takes the time and its inputs, and writes commands into the
+//! caller's buffers.
 //!
-//! Nothing here waits, reads a clock, touches a disk or sees page content. The same decisions serve real pages and ghosts,
-//! in real and in virtual time. Each is tested against a slow oracle that is too simple to be wrong. Frames are `u32`
-//! indices into tables that are allocated once; after warm-up nothing allocates.
+//! Nothing here waits, reads a clock, touches a disk or sees page content. The same decisions serve
+//! real pages and ghosts, in real and in virtual time. Each is tested against a slow oracle that is
+//! too simple to be wrong. Frames are `u32` indices into tables that are allocated once; after
+//! warm-up nothing allocates.
 //!
 //! | file | decides |
 //! | --- | --- |
@@ -19,7 +21,8 @@
 //! | [`patch`] | whether a page from a copy may replace a bad one |
 //! | [`scan`] | what background maintenance reads next |
 //!
-//! `frame_order` and `history` are the data structures beneath; [`log_shape`] measures log positions.
+//! `frame_order` and `history` are the data structures beneath; [`log_shape`] measures log
+//! positions.
 
 pub mod available;
 pub mod checkpoint;
@@ -37,5 +40,6 @@ pub mod replacement;
 pub mod scan;
 pub mod urgency;
 
-/// Frames that one operation may pin: a path through a deep tree, its neighbours, and the pages of a growth.
+/// Frames that one operation may pin: a path through a deep tree, its neighbours, and the pages of
+/// a growth.
 pub(crate) const PINS_CHANGING: u32 = 24;

@@ -1,7 +1,8 @@
 //! Whether a page offered by a copy of the database may replace a bad one.
 //!
-//! A page that is not in the cache was last changed before the log's durable end, and cannot change while it is being read.
-//! So a copy that has replayed the log up to there has exactly the version that is missing here:
+//! A page that is not in the cache was last changed before the log's durable end, and cannot change
+//! while it is being read. So a copy that has replayed the log up to there has exactly the version
+//! that is missing here:
 //!
 //! ```text
 //!   this log     ......x......x.......|  durable when the bad page is read
@@ -11,12 +12,14 @@
 //!   copy C       ................................#   replayed log that this one never wrote: another history
 //! ```
 //!
-//! A copy reports how far it has replayed, but its own page may be wrong. So what is known here about the page counts as
-//! well: its time must not exceed the database's, it must match the remembered low bits of the latest write, and if an old
-//! version was found, it must be newer than that. A page with a flipped bit is refused although the bit could be corrected:
-//! the copy's storage is unreliable too.
+//! A copy reports how far it has replayed, but its own page may be wrong. So what is known here
+//! about the page counts as well: its time must not exceed the database's, it must match the
+//! remembered low bits of the latest write, and if an old version was found, it must be newer than
+//! that. A page with a flipped bit is refused although the bit could be corrected: the copy's
+//! storage is unreliable too.
 //!
-//! Microsoft's engine writes a request into the log, and a copy answers when its replay reaches it, which demands the same.
+//! Microsoft's engine writes a request into the log, and a copy answers when its replay reaches it,
+//! which demands the same.
 //!
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/ese (namespace PagePatching).
 
@@ -33,7 +36,8 @@ use crate::format::stamp::Signature;
 pub struct Demand {
     /// The database.
     pub signature: Signature,
-    /// Log that was durable when the bad page was read; the page may contain any change before this position.
+    /// Log that was durable when the bad page was read; the page may contain any change before this
+    /// position.
     pub replayed: LogPosition,
     /// Log that is durable now; no copy can have replayed more of it.
     pub durable: LogPosition,
@@ -123,8 +127,9 @@ pub struct Ahead {
     pub logged: LogPosition,
 }
 
-/// Whether a passive copy may take a page of its active. The page may be newer than the copy: redo from the checkpoint passes over what
-/// the page has and adds the rest, as long as no change before the checkpoint is missing and all log of the page is there.
+/// Whether a passive copy may take a page of its active. The page may be newer than the copy: redo
+/// from the checkpoint passes over what the page has and adds the rest, as long as no change before
+/// the checkpoint is missing and all log of the page is there.
 ///
 /// # Errors
 /// The first reason against it.
@@ -132,7 +137,8 @@ pub fn judge_ahead(offered: &Offered, ahead: &Ahead) -> Result<(), Refusal> {
     judge_within(offered, ahead.signature, ahead.checkpoint, ahead.logged).map(drop)
 }
 
-/// Whether a page of the database with that `signature` is whole, and belongs to a place in its log from `first` to `last`.
+/// Whether a page of the database with that `signature` is whole, and belongs to a place in its log
+/// from `first` to `last`.
 fn judge_within(
     offered: &Offered,
     signature: Signature,
@@ -157,10 +163,7 @@ fn judge_within(
 
 /// Whether a copy could help: not when the end of this database or of its file is missing.
 pub fn is_patchable(fault: PageFault) -> bool {
-    !matches!(
-        fault,
-        PageFault::TooNew | PageFault::Device(brunt_world::IoError::PastEnd)
-    )
+    !matches!(fault, PageFault::TooNew | PageFault::Device(brunt_world::IoError::PastEnd))
 }
 
 /// The low bits of a page's time, remembered for its latest write.
@@ -184,11 +187,7 @@ mod tests {
     }
 
     fn sound(time: u64) -> Sound {
-        Sound {
-            corrected: false,
-            flush_type: 1,
-            time: Some(DatabaseTime(time)),
-        }
+        Sound { corrected: false, flush_type: 1, time: Some(DatabaseTime(time)) }
     }
 
     /// A copy that has replayed just enough, and full knowledge here.
@@ -201,11 +200,7 @@ mod tests {
             newer_than: Some(DatabaseTime(900)),
             low_bits: Some(low_bits(DatabaseTime(950))),
         };
-        let offered = Offered {
-            signature: signature(7),
-            replayed: at(5),
-            page: Ok(sound(950)),
-        };
+        let offered = Offered { signature: signature(7), replayed: at(5), page: Ok(sound(950)) };
         (demand, offered)
     }
 
@@ -214,16 +209,7 @@ mod tests {
         let (demand, offered) = ordinary();
         assert_eq!(judge(&offered, &demand), Ok(()));
         let replayed = at(6);
-        assert_eq!(
-            judge(
-                &Offered {
-                    replayed,
-                    ..offered
-                },
-                &demand
-            ),
-            Ok(())
-        );
+        assert_eq!(judge(&Offered { replayed, ..offered }, &demand), Ok(()));
     }
 
     #[test]
@@ -233,67 +219,42 @@ mod tests {
         let of_page = |page| judge(Offered { page, ..right });
         let of_replay = |replayed| judge(Offered { replayed, ..right });
         let signature = signature(8);
-        assert_eq!(
-            judge(Offered { signature, ..right }),
-            Refusal::OtherDatabase
-        );
+        assert_eq!(judge(Offered { signature, ..right }), Refusal::OtherDatabase);
         assert_eq!(of_replay(at(4)), Refusal::Behind);
         assert_eq!(of_replay(at(7)), Refusal::Diverged);
         let checksum = PageFault::Checksum;
         assert_eq!(of_page(Err(checksum)), Refusal::Bad(checksum));
-        let corrected = Sound {
-            corrected: true,
-            ..sound(950)
-        };
+        let corrected = Sound { corrected: true, ..sound(950) };
         assert_eq!(of_page(Ok(corrected)), Refusal::Corrected);
         assert_eq!(of_page(Ok(sound(949))), Refusal::Old, "other bits");
-        assert_eq!(
-            of_page(Ok(sound(950 - 32 * 2))),
-            Refusal::Old,
-            "what turned up here"
-        );
+        assert_eq!(of_page(Ok(sound(950 - 32 * 2))), Refusal::Old, "what turned up here");
         assert_eq!(of_page(Ok(sound(950 + 32 * 2))), Refusal::New);
     }
 
     #[test]
     fn a_copy_takes_a_page_only_within_the_log_that_it_has() {
-        let ahead = Ahead {
-            signature: signature(7),
-            checkpoint: at(3),
-            logged: at(6),
-        };
+        let ahead = Ahead { signature: signature(7), checkpoint: at(3), logged: at(6) };
         let right = ordinary().1;
         let judge = |offered: Offered| judge_ahead(&offered, &ahead);
         for generation in 3..=6 {
             let replayed = at(generation);
             assert_eq!(judge(Offered { replayed, ..right }), Ok(()));
         }
-        let of = |generation| {
-            judge(Offered {
-                replayed: at(generation),
-                ..right
-            })
-        };
+        let of = |generation| judge(Offered { replayed: at(generation), ..right });
         assert_eq!(of(2), Err(Refusal::Behind), "a change before it is lost");
         assert_eq!(of(7), Err(Refusal::Diverged), "its log may never come");
-        let other = Offered {
-            signature: signature(8),
-            ..right
-        };
+        let other = Offered { signature: signature(8), ..right };
         assert_eq!(judge(other), Err(Refusal::OtherDatabase));
         let page = Err(PageFault::Checksum);
         let bad = Err(Refusal::Bad(PageFault::Checksum));
         assert_eq!(judge(Offered { page, ..right }), bad);
-        let page = Ok(Sound {
-            corrected: true,
-            ..sound(950)
-        });
+        let page = Ok(Sound { corrected: true, ..sound(950) });
         assert_eq!(judge(Offered { page, ..right }), Err(Refusal::Corrected));
     }
 
-    /// For a random page history, however much is known, only the latest version passes, as far as the bits can tell. A
-    /// copy that overstates its replay is caught unless its version is a multiple of 32 changes old and no outdated version
-    /// was found.
+    /// For a random page history, however much is known, only the latest version passes, as far as
+    /// the bits can tell. A copy that overstates its replay is caught unless its version is a
+    /// multiple of 32 changes old and no outdated version was found.
     #[test]
     fn only_the_latest_version_passes() {
         let mut draw = Streams::new(4).named("histories");
@@ -304,10 +265,7 @@ mod tests {
             }
             let latest = times[times.len() - 1];
             let pick = usize::try_from(draw.below(times.len() as u64)).unwrap();
-            let turned_up = draw
-                .percent(50)
-                .then(|| times[pick])
-                .filter(|time| *time != latest);
+            let turned_up = draw.percent(50).then(|| times[pick]).filter(|time| *time != latest);
             let demand = Demand {
                 newest: Some(DatabaseTime(latest + draw.below(9))),
                 newer_than: turned_up.map(DatabaseTime),
@@ -316,14 +274,7 @@ mod tests {
             };
             for time in times {
                 let page = Ok(sound(time));
-                let taken = judge(
-                    &Offered {
-                        page,
-                        ..ordinary().1
-                    },
-                    &demand,
-                )
-                .is_ok();
+                let taken = judge(&Offered { page, ..ordinary().1 }, &demand).is_ok();
                 let is_caught = turned_up.is_some_and(|old| time <= old)
                     || demand.low_bits.is_some() && (latest - time) % 32 != 0;
                 assert_eq!(taken, !is_caught, "{time} of {latest}: {demand:?}");

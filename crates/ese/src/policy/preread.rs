@@ -1,14 +1,16 @@
 //! Reading pages ahead.
 //!
-//! Two sources know what comes next. A *sequential* reader, such as a range scan, reports its position, and the longer it
-//! has been reading in order, the further ahead pages are read ([`Sequential`]). *Recovery* knows from the log which pages
-//! the coming records change: while one batch of records is replayed, the pages of the next are being read ([`batch`]).
+//! Two sources know what comes next. A *sequential* reader, such as a range scan, reports its
+//! position, and the longer it has been reading in order, the further ahead pages are read
+//! ([`Sequential`]). *Recovery* knows from the log which pages the coming records change: while one
+//! batch of records is replayed, the pages of the next are being read ([`batch`]).
 //!
-//! Wanted pages are collected, sorted, deduplicated, joined into runs and read in page order ([`Preread`]). The number in
-//! flight is limited because other reads may be waiting.
+//! Wanted pages are collected, sorted, deduplicated, joined into runs and read in page order
+//! ([`Preread`]). The number in flight is limited because other reads may be waiting.
 //!
-//! Source of the limit: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/sysparamtable.g.cxx (JET_paramPrereadIOMax,
-//! 8 in flight) and jetapi.cxx (5 for solid-state disks). The doubling window of sequential readers is ours.
+//! Source of the limit: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/sysparamtable.g.cxx
+//! (JET_paramPrereadIOMax, 8 in flight) and jetapi.cxx (5 for solid-state disks). The doubling
+//! window of sequential readers is ours.
 
 use std::collections::BTreeSet;
 
@@ -24,9 +26,9 @@ pub const BATCH: usize = 32;
 
 /// Reads in flight per database in *predictions* of a recovery: two batches.
 ///
-/// Fitted: EMC, CX3-20 for 700 users (H2930), 2007, soft recovery. Its two databases show 563 and 558 reads per second of
-/// 99 and 77 ms, so 56 and 43 were in flight. The reason is unknown; the public source has [`IN_FLIGHT`], which recoveries
-/// on real storage use.
+/// Fitted: EMC, CX3-20 for 700 users (H2930), 2007, soft recovery. Its two databases show 563 and
+/// 558 reads per second of 99 and 77 ms, so 56 and 43 were in flight. The reason is unknown; the
+/// public source has [`IN_FLIGHT`], which recoveries on real storage use.
 pub const IN_FLIGHT_RECOVERY: u32 = 64;
 
 /// Pages that will be needed soon.
@@ -60,7 +62,8 @@ impl Preread {
         self.wanted.clear();
     }
 
-    /// Appends to `out` the reads to start now, lowest pages first, so that at most `most` are in flight.
+    /// Appends to `out` the reads to start now, lowest pages first, so that at most `most` are in
+    /// flight.
     ///
     /// `in_flight` are in flight already. Drops pages for which `cached` is true.
     pub fn issue(
@@ -102,12 +105,13 @@ pub struct Changed {
     pub is_fresh: bool,
 }
 
-/// Splits `records` into those to replay next and those that come later, and returns the pages the first part must wait
-/// for.
+/// Splits `records` into those to replay next and those that come later, and returns the pages the
+/// first part must wait for.
 ///
-/// The first part is as short as possible while it lacks [`BATCH`] pages, or all records if there are fewer. Records that
-/// lack nothing belong to the part before them. `changes` appends the pages of a record. A page is lacking if it is not
-/// fresh, not started by an earlier record, and not in memory.
+/// The first part is as short as possible while it lacks [`BATCH`] pages, or all records if there
+/// are fewer. Records that lack nothing belong to the part before them. `changes` appends the pages
+/// of a record. A page is lacking if it is not fresh, not started by an earlier record, and not in
+/// memory.
 pub fn batch<R>(
     records: &[R],
     mut changes: impl FnMut(&R, &mut Vec<Changed>),
@@ -136,8 +140,8 @@ pub fn batch<R>(
 
 /// How far to read ahead of a reader that reads in order.
 ///
-/// The first step in order indicates a sequence; from then on the window doubles with each step up to its maximum. A jump
-/// closes it.
+/// The first step in order indicates a sequence; from then on the window doubles with each step up
+/// to its maximum. A jump closes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sequential {
     next: PageNumber,
@@ -150,15 +154,12 @@ impl Sequential {
         Self::default()
     }
 
-    /// The reader is at `page`, whose successor in key order is `next` ([`PageNumber::NONE`] at the end). Returns how many
-    /// further pages in key order should be cached or in flight, at most `most`.
+    /// The reader is at `page`, whose successor in key order is `next` ([`PageNumber::NONE`] at the
+    /// end). Returns how many further pages in key order should be cached or in flight, at most
+    /// `most`.
     pub fn step(&mut self, page: PageNumber, next: PageNumber, most: u32) -> u32 {
         let in_order = page.is_some() && page == self.next;
-        self.window = if in_order {
-            (2 * self.window).clamp(1, most.max(1)).min(most)
-        } else {
-            0
-        };
+        self.window = if in_order { (2 * self.window).clamp(1, most.max(1)).min(most) } else { 0 };
         self.next = next;
         if next.is_some() { self.window } else { 0 }
     }
@@ -217,18 +218,12 @@ mod tests {
 
     fn changed(record: &[(u8, PageNumber)], out: &mut Vec<Changed>) {
         let pages = record.iter().copied();
-        out.extend(pages.map(|page| Changed {
-            page,
-            is_fresh: false,
-        }));
+        out.extend(pages.map(|page| Changed { page, is_fresh: false }));
     }
 
     #[test]
     fn pages_in_memory_and_those_that_a_record_begins_are_not_read() {
-        let at = |page, is_fresh| Changed {
-            page: (2, PageNumber(page)),
-            is_fresh,
-        };
+        let at = |page, is_fresh| Changed { page: (2, PageNumber(page)), is_fresh };
         let records = [[at(7, true), at(8, false)], [at(7, false), at(9, false)]];
         let changes = |record: &[Changed; 2], out: &mut Vec<_>| out.extend(record);
         let is_in_memory = |(_, page)| page == PageNumber(9);
@@ -249,11 +244,8 @@ mod tests {
             let mut rest = records.as_slice();
             let mut seen = Vec::new();
             while !rest.is_empty() {
-                let (now, later, missing) = batch(
-                    rest,
-                    |record: &Vec<_>, out: &mut _| changed(record, out),
-                    |_| false,
-                );
+                let (now, later, missing) =
+                    batch(rest, |record: &Vec<_>, out: &mut _| changed(record, out), |_| false);
                 let all: BTreeSet<_> = now.iter().flatten().copied().collect();
                 assert_eq!(all, missing);
                 assert!(!now.is_empty());

@@ -1,7 +1,8 @@
 //! Which cached page is the coldest: LRU-K with K = 2, the way ESE measures it.
 //!
-//! References within the *correlation* interval after the first of them form a run, and a run counts once: if one operation
-//! finds, reads and changes a page, that is one use. Pages are replaced in the order of their *rank*:
+//! References within the *correlation* interval after the first of them form a run, and a run
+//! counts once: if one operation finds, reads and changes a page, that is one use. Pages are
+//! replaced in the order of their *rank*:
 //!
 //! ```text
 //!   one run:         rank = start of that run
@@ -12,17 +13,20 @@
 //!                       ^ + timeout = rank; the newest run counts only as the end of the one before it
 //! ```
 //!
-//! So a second use protects a page for `timeout` longer than a page used once. A scan of pages used once cannot evict the
-//! working set, unless the working set has been idle for that long. Evicted pages are remembered for a while
-//! ([`LruK::history`]), so that a page that returns within `timeout` of its rank counts as used twice.
+//! So a second use protects a page for `timeout` longer than a page used once. A scan of pages used
+//! once cannot evict the working set, unless the working set has been idle for that long. Evicted
+//! pages are remembered for a while ([`LruK::history`]), so that a page that returns within
+//! `timeout` of its rank counts as used twice.
 //!
-//! Source: microsoft/Extensible-Storage-Engine, dev/ese/published/inc/resmgr.hxx (touching, history, index by the K-th
-//! touch); O'Neil, O'Neil, Weikum, "The LRU-K page replacement algorithm", SIGMOD 1993, for the idea. ESE's index is
-//! approximate; ours is exact, with ties broken by frame number.
+//! Source: microsoft/Extensible-Storage-Engine, dev/ese/published/inc/resmgr.hxx (touching,
+//! history, index by the K-th touch); O'Neil, O'Neil, Weikum, "The LRU-K page replacement
+//! algorithm", SIGMOD 1993, for the idea. ESE's index is approximate; ours is exact, with ties
+//! broken by frame number.
 //!
-//! A rank only grows while its page stays, so [`Replacement::touch`] changes one [`Stamp`] and leaves the order alone;
-//! [`Replacement::coldest`] corrects the entries it visits (see `frame_order`). The stamps are where the cache keeps the rest of
-//! each frame: an access to a page then touches one line of memory.
+//! A rank only grows while its page stays, so [`Replacement::touch`] changes one [`Stamp`] and
+//! leaves the order alone; [`Replacement::coldest`] corrects the entries it visits (see
+//! `frame_order`). The stamps are where the cache keeps the rest of each frame: an access to a page
+//! then touches one line of memory.
 
 use brunt_units::{Span, Time};
 
@@ -32,12 +36,14 @@ use super::history::{History, Past};
 /// Rank of a frame that holds no page.
 const VACANT: Time = Time(NOWHERE);
 
-/// The parameters of LRU-K. Defaults: dev/ese/src/ese/sysparamtable.g.cxx of microsoft/Extensible-Storage-Engine.
+/// The parameters of LRU-K. Defaults: dev/ese/src/ese/sysparamtable.g.cxx of
+/// microsoft/Extensible-Storage-Engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LruK {
     /// References up to this long after the first of a run belong to the run. ESE: 128 ms.
     pub correlation: Span,
-    /// How much rank a second run adds, and how long after its rank an evicted page is remembered. ESE: 100 s.
+    /// How much rank a second run adds, and how long after its rank an evicted page is remembered.
+    /// ESE: 100 s.
     pub timeout: Span,
     /// How many evicted pages are remembered. ESE: 100,000.
     pub history: u32,
@@ -45,11 +51,7 @@ pub struct LruK {
 
 impl Default for LruK {
     fn default() -> Self {
-        Self {
-            correlation: Span::millis(128),
-            timeout: Span::seconds(100),
-            history: 100_000,
-        }
+        Self { correlation: Span::millis(128), timeout: Span::seconds(100), history: 100_000 }
     }
 }
 
@@ -94,15 +96,8 @@ impl Replacement {
         assert!(stamp.rank == VACANT, "frame {frame} is occupied");
         let known = self.history.take(key);
         let known = known.filter(|past| past.rank + self.parameters.timeout >= now);
-        let Past { first, rank } = known.unwrap_or(Past {
-            first: now,
-            rank: now,
-        });
-        *stamp = Stamp {
-            first,
-            last: first,
-            rank,
-        };
+        let Past { first, rank } = known.unwrap_or(Past { first: now, rank: now });
+        *stamp = Stamp { first, last: first, rank };
         stamp.touch(self.parameters, now);
         self.order.file(frame, stamp.rank.0);
     }
@@ -116,7 +111,8 @@ impl Replacement {
         stamp.touch(self.parameters, now);
     }
 
-    /// The page of a frame will be referenced soon: rank it as if used twice, so that it is not evicted first.
+    /// The page of a frame will be referenced soon: rank it as if used twice, so that it is not
+    /// evicted first.
     ///
     /// # Panics
     /// When the frame is vacant.
@@ -131,10 +127,7 @@ impl Replacement {
     /// When the frame is vacant.
     pub fn evict(&mut self, stamp: &mut Stamp, key: u64) {
         assert!(stamp.rank != VACANT, "the frame is vacant");
-        let past = Past {
-            first: stamp.first,
-            rank: std::mem::replace(&mut stamp.rank, VACANT),
-        };
+        let past = Past { first: stamp.first, rank: std::mem::replace(&mut stamp.rank, VACANT) };
         self.history.remember(key, past);
     }
 
@@ -145,8 +138,8 @@ impl Replacement {
 
     /// Appends to `out` up to `want` occupied frames for which `eligible` is true, coldest first.
     ///
-    /// `stamp_of` has the stamps of all frames. Frames are not removed from the order: those returned stay until [`Self::evict`], and those refused are checked
-    /// again next time.
+    /// `stamp_of` has the stamps of all frames. Frames are not removed from the order: those
+    /// returned stay until [`Self::evict`], and those refused are checked again next time.
     pub fn coldest(
         &mut self,
         want: usize,
@@ -172,11 +165,7 @@ impl Replacement {
 
 impl Stamp {
     /// The stamp of a vacant frame.
-    pub const VACANT: Self = Self {
-        first: Time::ZERO,
-        last: Time::ZERO,
-        rank: VACANT,
-    };
+    pub const VACANT: Self = Self { first: Time::ZERO, last: Time::ZERO, rank: VACANT };
 
     fn touch(&mut self, parameters: LruK, now: Time) {
         if now <= self.last {
@@ -219,13 +208,11 @@ mod tests {
         }
 
         fn touch(&mut self, frame: u32, now: Time) {
-            self.replacement
-                .touch(&mut self.frames[frame as usize].1, now);
+            self.replacement.touch(&mut self.frames[frame as usize].1, now);
         }
 
         fn promise(&mut self, frame: u32, now: Time) {
-            self.replacement
-                .promise(&mut self.frames[frame as usize].1, now);
+            self.replacement.promise(&mut self.frames[frame as usize].1, now);
         }
 
         fn evict(&mut self, frame: u32) {
@@ -294,11 +281,7 @@ mod tests {
             let ranked = self.resident.iter().filter(|(frame, _)| eligible(**frame));
             let mut ranked: Vec<_> = ranked.map(|(f, (_, runs))| (self.rank(runs), *f)).collect();
             ranked.sort_unstable();
-            ranked
-                .into_iter()
-                .map(|(_, frame)| frame)
-                .take(want)
-                .collect()
+            ranked.into_iter().map(|(_, frame)| frame).take(want).collect()
         }
     }
 
@@ -309,11 +292,7 @@ mod tests {
     fn agree(seed: u64, frames: u32, pages: u64, parameters: LruK) {
         let mut random = Streams::new(seed).named("replacement");
         let mut fast = Frames::new(frames, parameters);
-        let mut slow = Oracle {
-            parameters,
-            resident: BTreeMap::new(),
-            evicted: Vec::new(),
-        };
+        let mut slow = Oracle { parameters, resident: BTreeMap::new(), evicted: Vec::new() };
         let mut now = Time(1);
         for _ in 0..6_000 {
             let longest = if random.percent(5) { 400 } else { 9 };
@@ -334,11 +313,7 @@ mod tests {
             if slow.resident.len() == frames as usize {
                 // Usually evict the coldest, sometimes a random page.
                 let any = random.percent(20) || out.is_empty();
-                let victim = if any {
-                    pick(&mut random, frames)
-                } else {
-                    out[0]
-                };
+                let victim = if any { pick(&mut random, frames) } else { out[0] };
                 fast.evict(victim);
                 slow.evict(victim);
             }

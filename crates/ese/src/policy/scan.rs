@@ -1,12 +1,12 @@
 //! Background database maintenance: reads every page of a database again and again, slowly.
 //!
-//! The scan reads a batch, checks it and sleeps before the next. So its rate is batch / (sleep + read time): 256 KiB and
-//! 100 ms give at most 2.6 MB/s. A pass that ends early waits for the end of its interval; after a longer pass the next
-//! starts at once.
+//! The scan reads a batch, checks it and sleeps before the next. So its rate is batch / (sleep +
+//! read time): 256 KiB and 100 ms give at most 2.6 MB/s. A pass that ends early waits for the end
+//! of its interval; after a longer pass the next starts at once.
 //!
-//! Sources: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/dbscan.cxx and sysparamtable.g.cxx (sleep 20 ms, pass
-//! at most once a day); 256 KiB and 100 ms, the `DBMThrottling` of Jetstress 2013 and the reads printed in its reports
-//! (262,144 bytes, 9.84 per second).
+//! Sources: microsoft/Extensible-Storage-Engine, dev/ese/src/ese/dbscan.cxx and sysparamtable.g.cxx
+//! (sleep 20 ms, pass at most once a day); 256 KiB and 100 ms, the `DBMThrottling` of Jetstress
+//! 2013 and the reads printed in its reports (262,144 bytes, 9.84 per second).
 
 use brunt_units::{PageNumber, PageSize, Span, Time};
 
@@ -25,16 +25,10 @@ pub struct Throttle {
 
 impl Throttle {
     /// Jetstress 2013.
-    pub const JETSTRESS: Self = Self {
-        batch_bytes: 256 << 10,
-        sleep: Span::millis(100),
-        interval: Span::seconds(86_400),
-    };
+    pub const JETSTRESS: Self =
+        Self { batch_bytes: 256 << 10, sleep: Span::millis(100), interval: Span::seconds(86_400) };
     /// The engine's own defaults.
-    pub const ESE: Self = Self {
-        sleep: Span::millis(20),
-        ..Self::JETSTRESS
-    };
+    pub const ESE: Self = Self { sleep: Span::millis(20), ..Self::JETSTRESS };
 }
 
 /// The scan of one database.
@@ -73,7 +67,8 @@ impl Scan {
         self.passes
     }
 
-    /// The batch to read now from a database with pages 1 to `pages`; `None` before it is due, or if the file is empty.
+    /// The batch to read now from a database with pages 1 to `pages`; `None` before it is due, or
+    /// if the file is empty.
     ///
     /// Cached pages need not be read. Call [`Self::finished`] at the end.
     pub fn take(&mut self, now: Time, pages: u32) -> Option<Run> {

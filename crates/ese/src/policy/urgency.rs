@@ -1,7 +1,8 @@
 //! How many background writes may be in flight, depending on urgency.
 //!
-//! Background writes, of old dirty pages and of cold ones, compete for the disks with reads that sessions wait for. So few
-//! are in flight while there is time, and many only when there is none left:
+//! Background writes, of old dirty pages and of cold ones, compete for the disks with reads that
+//! sessions wait for. So few are in flight while there is time, and many only when there is none
+//! left:
 //!
 //! ```text
 //!   all of the limit                       /
@@ -12,8 +13,8 @@
 //!                   1/8     1/4      1/2      1    of the way
 //! ```
 //!
-//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/os/osdisk.cxx (urgent background I/O); the limit there is half
-//! of the maximum in flight.
+//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/os/osdisk.cxx (urgent background I/O);
+//! the limit there is half of the maximum in flight.
 
 /// The limit: half of 1,024 I/Os in flight.
 pub const WRITES_MAX: u32 = 512;

@@ -30,7 +30,8 @@ impl Grant {
         self.page
     }
 
-    /// Removes the page from the available ones. The tree's space must not have been written since the page was reserved.
+    /// Removes the page from the available ones. The tree's space must not have been written since
+    /// the page was reserved.
     pub(crate) fn take<P: Pages>(self, change: &mut Change<'_, P>) -> PageNumber {
         match self.from {
             From::Buffer(root, left) => change.edit(root).set_external_header(&left.to_bytes()),
@@ -42,8 +43,8 @@ impl Grant {
     }
 }
 
-/// Finds a page for a tree or a space tree. [`Step::Again`] when something had to be moved first: an extent from the
-/// parent, or a page into the split buffer.
+/// Finds a page for a tree or a space tree. [`Step::Again`] when something had to be moved first:
+/// an extent from the parent, or a page into the split buffer.
 pub(crate) fn reserve<P: Pages>(
     change: &mut Change<'_, P>,
     site: Site,
@@ -78,7 +79,8 @@ pub(crate) fn reserve<P: Pages>(
         return Err(Need::Repair(root));
     };
     if site.is_space() {
-        // A space tree's leaf must not change during its own split, so the page goes through the buffer.
+        // A space tree's leaf must not change during its own split, so the page goes through the
+        // buffer.
         let extent = take_first(change, place, 1);
         buffer.put(extent.last);
         change.edit(root).set_external_header(&buffer.to_bytes());
@@ -104,8 +106,8 @@ fn first_to_take<P: Pages>(pages: &P, space: Space) -> Result<Option<Place>, Nee
     Ok(None)
 }
 
-/// Number of pages reserved for space trees: the most that one insert into the owned-extents tree can need, a page per
-/// level and one for a new root.
+/// Number of pages reserved for space trees: the most that one insert into the owned-extents tree
+/// can need, a page per level and one for a new root.
 fn kept_back<P: Pages>(pages: &P, space: Space) -> Result<u64, Need> {
     Ok(levels(pages, space.owned)? as u64 + 1)
 }

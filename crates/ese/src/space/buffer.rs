@@ -5,8 +5,8 @@
 //!    4  4  pages of the second run        12  4  last page of the second run
 //! ```
 //!
-//! Stored in tag 0 of a space tree's root. Empty runs are zero. We use the buffer of the available-extents root for both
-//! space trees and leave the other zero.
+//! Stored in tag 0 of a space tree's root. Empty runs are zero. We use the buffer of the
+//! available-extents root for both space trees and leave the other zero.
 //!
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/_space.hxx (`SPLIT_BUFFER`).
 
@@ -29,10 +29,7 @@ pub(crate) struct SplitBuffer {
 impl SplitBuffer {
     /// The split buffer in a space tree's root. `None` when tag 0 is not one.
     pub(crate) fn of(root: Page<'_>) -> Option<Self> {
-        let item = root
-            .item(0)
-            .ok()
-            .filter(|item| item.len() == SPLIT_BUFFER_BYTES)?;
+        let item = root.item(0).ok().filter(|item| item.len() == SPLIT_BUFFER_BYTES)?;
         let run = |index: usize| {
             let (pages, last) = (u32_in(item, 4 * index)?, u32_in(item, 8 + 4 * index)?);
             let last = PageNumber(last);
@@ -77,10 +74,7 @@ impl SplitBuffer {
         let run = self.runs.iter_mut().rev().find(|run| run.is_some())?;
         let Extent { last, pages } = (*run)?;
         let first = PageNumber(last.0 - pages + 1);
-        *run = (pages > 1).then_some(Extent {
-            last,
-            pages: pages - 1,
-        });
+        *run = (pages > 1).then_some(Extent { last, pages: pages - 1 });
         Some(first)
     }
 
@@ -90,14 +84,12 @@ impl SplitBuffer {
     /// When both runs are in use.
     pub(crate) fn put(&mut self, page: PageNumber) {
         let slot = self.runs.iter_mut().find(|run| run.is_none());
-        *slot.expect("a free run of the split buffer") = Some(Extent {
-            last: page,
-            pages: 1,
-        });
+        *slot.expect("a free run of the split buffer") = Some(Extent { last: page, pages: 1 });
     }
 }
 
-/// Puts a page that a space tree no longer needs into the split buffer. The available-extents root is resident.
+/// Puts a page that a space tree no longer needs into the split buffer. The available-extents root
+/// is resident.
 pub(crate) fn put_into_buffer<P: Pages>(change: &mut Change<'_, P>, site: Site, page: PageNumber) {
     let outcome = Space::of(change.pages(), site.owner).and_then(|space| {
         let mut buffer = SplitBuffer::load(change.pages(), space)?;
@@ -137,9 +129,7 @@ mod tests {
     #[test]
     fn runs_give_their_first_page() {
         let run = Extent::starting_at(PageNumber(5), 3);
-        let mut buffer = SplitBuffer {
-            runs: [Some(run), None],
-        };
+        let mut buffer = SplitBuffer { runs: [Some(run), None] };
         assert_eq!(buffer.take(), Some(PageNumber(5)));
         let rest: Vec<_> = buffer.runs().collect();
         assert_eq!(rest, [Extent::starting_at(PageNumber(6), 2)]);

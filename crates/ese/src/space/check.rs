@@ -1,8 +1,8 @@
 //! Accounting for every page of a database.
 //!
-//! First all space trees are read. They say which tree owns a page; the innermost owner counts. Then all trees are walked.
-//! Every page of the database must occur exactly once: in its owner's tree, in one of its owner's space trees, or available
-//! there.
+//! First all space trees are read. They say which tree owns a page; the innermost owner counts.
+//! Then all trees are walked. Every page of the database must occur exactly once: in its owner's
+//! tree, in one of its owner's space trees, or available there.
 
 use std::collections::BTreeMap;
 
@@ -69,11 +69,7 @@ impl Visitor for ExtentList {
             return Ok(());
         }
         let extent = Extent::from_node(node.key, node.data).ok_or(TreeProblem::Extent)?;
-        if self
-            .extents
-            .last()
-            .is_some_and(|before| before.last >= extent.first())
-        {
+        if self.extents.last().is_some_and(|before| before.last >= extent.first()) {
             return Err(TreeProblem::Extent);
         }
         self.extents.push(extent);
@@ -81,7 +77,8 @@ impl Visitor for ExtentList {
     }
 }
 
-/// Limit on pages of a database to check, which takes 128 MiB of memory; a damaged extent may claim more.
+/// Limit on pages of a database to check, which takes 128 MiB of memory; a damaged extent may claim
+/// more.
 const PAGES_MAX: usize = 1 << 24;
 
 /// For each page: the index of its owner among the trees, and whether it has been accounted for.
@@ -148,7 +145,8 @@ fn extent_pages(extent: Extent) -> impl Iterator<Item = PageNumber> {
 }
 
 impl DatabaseCheck {
-    /// A check of the database that holds `trees`, not counting the database root. More than 16,777,215 pages are a fault.
+    /// A check of the database that holds `trees`, not counting the database root. More than
+    /// 16,777,215 pages are a fault.
     pub fn new(trees: &[TreeId]) -> Self {
         let mut all = vec![TreeId::DATABASE];
         all.extend_from_slice(trees);
@@ -237,12 +235,7 @@ impl DatabaseCheck {
                 return Err(stop);
             }
         }
-        let SpaceReading {
-            lists: [owned, available],
-            buffers,
-            parent,
-            ..
-        } = *reading;
+        let SpaceReading { lists: [owned, available], buffers, parent, .. } = *reading;
         let space = TreeSpace {
             tree,
             parent,
@@ -255,7 +248,8 @@ impl DatabaseCheck {
         Ok(())
     }
 
-    /// Assigns every page to its innermost owner, and accounts for available pages and those of space trees.
+    /// Assigns every page to its innermost owner, and accounts for available pages and those of
+    /// space trees.
     fn hand_out(&mut self) -> Result<(), CheckStop> {
         let place = |root: PageNumber| {
             let place = self.trees.iter().position(|tree| tree.root == root);
@@ -310,10 +304,7 @@ impl SpaceReading {
         for root in roots {
             let page = Page::new(pages.resident(root)?, pages.page_size());
             let problem = TreeProblem::Extent;
-            let buffer = SplitBuffer::of(page).ok_or(CheckStop::Fault {
-                page: root,
-                problem,
-            })?;
+            let buffer = SplitBuffer::of(page).ok_or(CheckStop::Fault { page: root, problem })?;
             buffers.extend(buffer.runs());
         }
         let object = tree.object;
@@ -329,10 +320,7 @@ impl SpaceReading {
 fn space_header<P: Pages>(pages: &P, tree: TreeId) -> Result<SpaceHeader, CheckStop> {
     let page = Page::new(pages.resident(tree.root)?, pages.page_size());
     let (page, problem) = (page.space_header(), TreeProblem::Extent);
-    page.map_err(|_| CheckStop::Fault {
-        page: tree.root,
-        problem,
-    })
+    page.map_err(|_| CheckStop::Fault { page: tree.root, problem })
 }
 
 /// The space of a tree with one extent and a bitmap.
@@ -345,9 +333,7 @@ fn single(tree: TreeId, header: SpaceHeader, free: u32) -> TreeSpace {
         tree,
         parent: header.parent,
         owned: vec![Extent::starting_at(tree.root, pages)],
-        available: available
-            .map(|bit| Extent::starting_at(tree.root.after(1 + bit), 1))
-            .collect(),
+        available: available.map(|bit| Extent::starting_at(tree.root.after(1 + bit), 1)).collect(),
         used: Vec::new(),
     }
 }
@@ -376,10 +362,7 @@ mod tests {
                 second_version: false,
                 kind: SpaceKind::Single { free },
             };
-            let tree = TreeId {
-                root: PageNumber(7),
-                ..TreeId::DATABASE
-            };
+            let tree = TreeId { root: PageNumber(7), ..TreeId::DATABASE };
             assert_eq!(single(tree, header, free).available.len(), 2, "{pages}");
         }
     }

@@ -1,7 +1,8 @@
-//! Space trees that claim pages beyond the file: the result is a need to repair, and the file does not grow for it.
+//! Space trees that claim pages beyond the file: the result is a need to repair, and the file does
+//! not grow for it.
 //!
-//! Found by the fuzz target `messages`: a last owned page far beyond the end of the file, up to which the file was then
-//! filled with zeros.
+//! Found by the fuzz target `messages`: a last owned page far beyond the end of the file, up to
+//! which the file was then filled with zeros.
 
 use brunt_units::{PageNumber, PageSize};
 
@@ -20,10 +21,7 @@ const OWNED_ROOT: PageNumber = PageNumber(5);
 const AVAILABLE_ROOT: PageNumber = PageNumber(6);
 
 fn database() -> Database {
-    let plan = Plan {
-        parent: TreeId::DATABASE,
-        flags: crate::format::page::PageFlags(0),
-    };
+    let plan = Plan { parent: TreeId::DATABASE, flags: crate::format::page::PageFlags(0) };
     let mut database = Database::new(PageSize::KIB_4, &[plan]);
     database.pages.end_behind(LAST);
     database
@@ -91,10 +89,7 @@ fn what_a_database_owns_ends_with_its_file() {
 #[test]
 fn space_trees_that_lead_round_in_circles_or_backwards_are_damaged() {
     let mut database = database();
-    let tree = TreeId {
-        root: OWNED_ROOT,
-        ..database.trees[0]
-    };
+    let tree = TreeId { root: OWNED_ROOT, ..database.trees[0] };
     let mut count = |extents: &[Extent]| {
         write(&mut database, OWNED_ROOT, &[0; 16], extents);
         Extents::of(&database.pages, tree)?.sum()
@@ -115,9 +110,7 @@ fn a_neighbour_that_is_no_extent_is_noticed_before_anything_is_written() {
     page.flags = old.flags();
     page.header = vec![0; 16];
     page.push(&11_u32.to_be_bytes(), &[1, 0, 0]);
-    database
-        .pages
-        .put(AVAILABLE_ROOT, page.seal(AVAILABLE_ROOT));
+    database.pages.put(AVAILABLE_ROOT, page.seal(AVAILABLE_ROOT));
     let freed = database.try_run(|change| {
         let Step::Done(()) = prepare_free(change, tree, &[PageNumber(12)])? else {
             return Ok(Step::Again);

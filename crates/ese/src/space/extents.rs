@@ -1,11 +1,11 @@
 //! The extents of a space tree, in order, and adding one.
 //!
-//! An extent's key is its last page, so the extent that contains page `n`, or the next one above it, is the first whose key
-//! is not below `n`. A new extent is joined with neighbours on the same leaf, but not across leaves. This costs an
-//! occasional extra node and avoids moving separators.
+//! An extent's key is its last page, so the extent that contains page `n`, or the next one above
+//! it, is the first whose key is not below `n`. A new extent is joined with neighbours on the same
+//! leaf, but not across leaves. This costs an occasional extra node and avoids moving separators.
 //!
-//! Space trees decide how far a file must grow and which pages are free, so they are believed only within the file: an
-//! extent beyond its end, or one that is not above its predecessor, is damage.
+//! Space trees decide how far a file must grow and which pages are free, so they are believed only
+//! within the file: an extent beyond its end, or one that is not above its predecessor, is damage.
 
 use brunt_units::PageNumber;
 
@@ -45,13 +45,7 @@ impl<'p, P: Pages> Extents<'p, P> {
         if !load(pages, tree, leaf)?.flags().has(PageFlags::SPACE_TREE) {
             return Err(Need::Repair(leaf));
         }
-        Ok(Self {
-            pages,
-            tree,
-            leaf,
-            index: 0,
-            last: PageNumber::NONE,
-        })
+        Ok(Self { pages, tree, leaf, index: 0, last: PageNumber::NONE })
     }
 
     /// The next extent that is not marked deleted.
@@ -77,12 +71,7 @@ impl<'p, P: Pages> Extents<'p, P> {
                 continue;
             }
             let is_alone = leaf != self.tree.root && page.node_count() == 1;
-            return Ok(Some(Place {
-                extent,
-                leaf,
-                index,
-                is_alone,
-            }));
+            return Ok(Some(Place { extent, leaf, index, is_alone }));
         }
         Ok(None)
     }
@@ -129,8 +118,8 @@ pub(crate) fn prepare_gain<P: Pages>(
     }
 }
 
-/// Prepares to [add](add) `count` extents like `extent` to a space tree; splits the leaf if necessary. Pages already in the
-/// tree mean damage, and so do neighbours that are not extents.
+/// Prepares to [add](add) `count` extents like `extent` to a space tree; splits the leaf if
+/// necessary. Pages already in the tree mean damage, and so do neighbours that are not extents.
 pub(crate) fn prepare<P: Pages>(
     change: &mut Change<'_, P>,
     site: Site,
@@ -153,13 +142,11 @@ pub(crate) fn prepare<P: Pages>(
     Ok(Step::Again)
 }
 
-/// Adds an extent, joined with its neighbours if `join`. [`prepare`] must have made room before the change began to write.
+/// Adds an extent, joined with its neighbours if `join`. [`prepare`] must have made room before the
+/// change began to write.
 pub(crate) fn add<P: Pages>(change: &mut Change<'_, P>, site: Site, extent: Extent, join: bool) {
-    let outcome = if join {
-        add_joined(change, site, extent)
-    } else {
-        insert_new(change, site, extent)
-    };
+    let outcome =
+        if join { add_joined(change, site, extent) } else { insert_new(change, site, extent) };
     outcome.expect("the pages were resident when the change began");
 }
 
@@ -216,12 +203,7 @@ fn add_joined<P: Pages>(
 
 /// Takes the first `pages` pages from an extent.
 pub(crate) fn take_first<P: Pages>(change: &mut Change<'_, P>, place: Place, pages: u32) -> Extent {
-    let Place {
-        extent,
-        leaf,
-        index,
-        ..
-    } = place;
+    let Place { extent, leaf, index, .. } = place;
     let taken = Extent::starting_at(extent.first(), pages);
     let mut editor = change.edit(leaf);
     match extent.pages - pages {

@@ -34,10 +34,5 @@ pub(crate) fn prepare_free<P: Pages>(
 pub(crate) fn free<P: Pages>(change: &mut Change<'_, P>, tree: TreeId, page: PageNumber) {
     let space =
         Space::of(change.pages(), tree).expect("the root was resident when it was prepared");
-    add(
-        change,
-        space.available_site(),
-        Extent::starting_at(page, 1),
-        true,
-    );
+    add(change, space.available_site(), Extent::starting_at(page, 1), true);
 }

@@ -7,21 +7,23 @@
 //!          └ long values           owns extents from the table's
 //! ```
 //!
-//! Each tree has two space trees: *owned extents* and, as a subset, *available extents*. A page in a tree's owned extents
-//! is used by the tree, or available, or in an owned extent of a child. Extents move from parent to child and stay there.
+//! Each tree has two space trees: *owned extents* and, as a subset, *available extents*. A page in
+//! a tree's owned extents is used by the tree, or available, or in an owned extent of a child.
+//! Extents move from parent to child and stay there.
 //!
 //! * `reserve` and `Grant::take` give a tree one page, as part of the change that uses it.
 //! * `prepare_free` and `free` take pages back, as part of the change that empties them.
 //! * [`obtain`] moves an extent from the parent; [`grow`] adds one to the database.
 //! * [`check`] accounts for every page.
 //!
-//! **Space trees split too.** Their pages come from the *split buffer*, 16 bytes in tag 0 of the available-extents root
-//! that name two runs of pages. An empty buffer is first filled from the available extents, as a change of its own. So a
-//! space tree never changes during its own split. The last few available pages (`kept_back`) are reserved, so that the
-//! owned-extents tree has pages when a new extent is to be written into it.
+//! **Space trees split too.** Their pages come from the *split buffer*, 16 bytes in tag 0 of the
+//! available-extents root that name two runs of pages. An empty buffer is first filled from the
+//! available extents, as a change of its own. So a space tree never changes during its own split.
+//! The last few available pages (`kept_back`) are reserved, so that the owned-extents tree has
+//! pages when a new extent is to be written into it.
 //!
-//! Trees with a single extent and a bitmap of free pages are read, but never grown. Our files have them only in two system
-//! tables that are never inserted into.
+//! Trees with a single extent and a bitmap of free pages are read, but never grown. Our files have
+//! them only in two system tables that are never inserted into.
 
 mod allocate;
 mod buffer;
@@ -48,7 +50,8 @@ use crate::tree::{Site, TreeId, load};
 
 /// The smallest extent a tree obtains.
 ///
-/// ESE's default for a secondary extent (microsoft/Extensible-Storage-Engine, dev/ese/src/inc/space.hxx, `cpageSEDefault`).
+/// ESE's default for a secondary extent (microsoft/Extensible-Storage-Engine,
+/// dev/ese/src/inc/space.hxx, `cpageSEDefault`).
 pub const EXTENT_PAGES_MIN: u32 = 16;
 
 /// The largest extent a tree obtains, so that no single growth of a file takes long.
@@ -57,9 +60,7 @@ pub const EXTENT_PAGES_MAX: u32 = 4096;
 /// The extent that a tree of `owned` pages obtains: a sixty-fourth more, to keep extents few.
 pub fn extent_pages(owned: u64) -> u32 {
     let wanted = owned.div_euclid(64);
-    u32::try_from(wanted)
-        .unwrap_or(u32::MAX)
-        .clamp(EXTENT_PAGES_MIN, EXTENT_PAGES_MAX)
+    u32::try_from(wanted).unwrap_or(u32::MAX).clamp(EXTENT_PAGES_MIN, EXTENT_PAGES_MAX)
 }
 
 /// A tree's space: its two space trees and the parent that extents come from.
@@ -87,11 +88,9 @@ impl Space {
         // The other space tree is on the next page.
         let owned_root = header.owned_root().filter(|root| *root < pages.last());
         let owned_root = owned_root.ok_or(broken)?;
-        let space_tree = |root| TreeId {
-            root,
-            object: owner.object,
-        };
-        // A tree posing as the database root would grow the file without end, because the new pages go to another tree.
+        let space_tree = |root| TreeId { root, object: owner.object };
+        // A tree posing as the database root would grow the file without end, because the new pages
+        // go to another tree.
         if header.parent.is_some() == (owner == TreeId::DATABASE) {
             return Err(broken);
         }
@@ -112,16 +111,10 @@ impl Space {
     }
 
     pub(crate) fn owned_site(self) -> Site {
-        Site {
-            tree: self.owned,
-            owner: self.owner,
-        }
+        Site { tree: self.owned, owner: self.owner }
     }
 
     pub(crate) fn available_site(self) -> Site {
-        Site {
-            tree: self.available,
-            owner: self.owner,
-        }
+        Site { tree: self.available, owner: self.owner }
     }
 }

@@ -12,11 +12,13 @@ use crate::tree::{Step, TreeId};
 /// Database, table, index: no tree is deeper.
 const DEPTH_MAX: u32 = 4;
 
-/// Moves an extent of at least `pages` pages from the parent's available ones to `tree`'s owned and available ones, or
-/// makes room for that. Always makes a change; the caller checks whether the extent has arrived.
+/// Moves an extent of at least `pages` pages from the parent's available ones to `tree`'s owned and
+/// available ones, or makes room for that. Always makes a change; the caller checks whether the
+/// extent has arrived.
 ///
 /// # Errors
-/// [`Need::Growth`] when the database root has none; [`Need::Page`], [`Need::Fresh`], [`Need::Repair`].
+/// [`Need::Growth`] when the database root has none; [`Need::Page`], [`Need::Fresh`],
+/// [`Need::Repair`].
 ///
 /// # Panics
 /// When `pages` is 0.
@@ -72,8 +74,8 @@ fn fitting<P: Pages>(pages: &P, space: Space, wanted: u32) -> Result<Option<Plac
     Ok(None)
 }
 
-/// Adds `pages` pages, which the file already has, to the owned and available extents of `root`, after the last one owned.
-/// Returns the new last page.
+/// Adds `pages` pages, which the file already has, to the owned and available extents of `root`,
+/// after the last one owned. Returns the new last page.
 ///
 /// # Errors
 /// [`Need::Page`], [`Need::Fresh`], [`Need::Repair`].

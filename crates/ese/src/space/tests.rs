@@ -8,10 +8,7 @@ use crate::tree::testing::{Database, Plan};
 use crate::tree::{Step, insert, levels, remove, shrink};
 
 fn plan() -> Plan {
-    Plan {
-        parent: TreeId::DATABASE,
-        flags: PageFlags(0),
-    }
+    Plan { parent: TreeId::DATABASE, flags: PageFlags(0) }
 }
 
 /// Entries of one page each; every second one is removed, so that no two free pages are adjacent.
@@ -39,10 +36,7 @@ fn scattered_pages_are_free_and_used_again() {
     }
     let space = database.look(|pages| Space::of(pages, tree));
     let available = database.look(|pages| levels(pages, space.available));
-    assert!(
-        available > 1,
-        "a thousand scattered pages take several leaves"
-    );
+    assert!(available > 1, "a thousand scattered pages take several leaves");
     for key in (0..2000).step_by(2) {
         put(&mut database, key);
         if key % 200 == 0 {

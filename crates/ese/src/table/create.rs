@@ -1,7 +1,8 @@
-//! The pages of a new database that no load streams: the database root, the system tables, space trees.
+//! The pages of a new database that no load streams: the database root, the system tables, space
+//! trees.
 //!
-//! The layout is that of genuine files of revision 20; see [`crate::format::catalog::system`]. All of it is small, so it is
-//! built in memory and handed over page by page.
+//! The layout is that of genuine files of revision 20; see [`crate::format::catalog::system`]. All
+//! of it is small, so it is built in memory and handed over page by page.
 
 use brunt_units::{DatabaseTime, PageNumber, PageSize};
 
@@ -43,9 +44,7 @@ pub(super) fn root_header(
         parent,
         non_unique,
         second_version: false,
-        kind: SpaceKind::Multiple {
-            owned_root: root.after(1),
-        },
+        kind: SpaceKind::Multiple { owned_root: root.after(1) },
     }
 }
 
@@ -61,10 +60,7 @@ pub(super) fn space_pages(size: PageSize, time: DatabaseTime, plan: &TreePlan) -
         (number, builder.seal(number))
     };
     let root = plan.tree.root;
-    [
-        page(root.after(1), Some(plan.owned)),
-        page(root.after(2), plan.available),
-    ]
+    [page(root.after(1), Some(plan.owned)), page(root.after(2), plan.available)]
 }
 
 fn root_builder(
@@ -81,8 +77,8 @@ fn root_builder(
     builder
 }
 
-/// The system pages: the database root, whose pages after `used` up to `last` are available, and the system tables with the
-/// rows of `tables`.
+/// The system pages: the database root, whose pages after `used` up to `last` are available, and
+/// the system tables with the rows of `tables`.
 pub(super) fn system_pages(
     size: PageSize,
     time: DatabaseTime,
@@ -113,17 +109,12 @@ impl Maker {
         let root = DATABASE_ROOT;
         let tree = TreeId::DATABASE;
         let mut builder = root_builder(self.size, self.time, tree.object, PageFlags::default());
-        builder.header = root_header(last.0, PageNumber::NONE, false, root)
-            .to_bytes()
-            .to_vec();
+        builder.header = root_header(last.0, PageNumber::NONE, false, root).to_bytes().to_vec();
         let plan = TreePlan {
             tree,
             kind: PageFlags::default(),
             owned: Extent::starting_at(PageNumber(1), last.0),
-            available: (used < last).then(|| Extent {
-                last,
-                pages: last.0 - used.0,
-            }),
+            available: (used < last).then(|| Extent { last, pages: last.0 - used.0 }),
         };
         let mut pages = vec![(root, builder.seal(root))];
         pages.extend(space_pages(self.size, self.time, &plan));
@@ -136,27 +127,14 @@ impl Maker {
         let extent = Extent::starting_at(root, system::CATALOG_PAGES);
         let first = system::ROOT_OBJECTS_INDEX_ROOT.after(system::CATALOG_INDEX_PAGES);
         let entries = self.records(rows);
-        let table = TreeId {
-            root,
-            object: system::CATALOG,
-        };
-        let mut pages = self.tree(
-            table,
-            PageFlags::default(),
-            DATABASE_ROOT,
-            extent,
-            first,
-            &entries,
-        );
+        let table = TreeId { root, object: system::CATALOG };
+        let mut pages =
+            self.tree(table, PageFlags::default(), DATABASE_ROOT, extent, first, &entries);
         let by_name = index_entries(rows, |row| Some(row.name_key()));
         let by_root = index_entries(rows, CatalogRow::root_objects_key);
         for (object, root, entries) in [
             (system::NAME_INDEX, system::NAME_INDEX_ROOT, by_name),
-            (
-                system::ROOT_OBJECTS_INDEX,
-                system::ROOT_OBJECTS_INDEX_ROOT,
-                by_root,
-            ),
+            (system::ROOT_OBJECTS_INDEX, system::ROOT_OBJECTS_INDEX_ROOT, by_root),
         ] {
             let extent = Extent::starting_at(root, system::CATALOG_INDEX_PAGES);
             let tree = TreeId { root, object };
@@ -170,19 +148,9 @@ impl Maker {
     fn shadow(&self, rows: &[CatalogRow]) -> Vec<NewPage> {
         let root = system::SHADOW_ROOT;
         let extent = Extent::starting_at(root, system::SHADOW_PAGES);
-        let tree = TreeId {
-            root,
-            object: system::SHADOW,
-        };
+        let tree = TreeId { root, object: system::SHADOW };
         let entries = self.records(rows);
-        self.tree(
-            tree,
-            PageFlags::default(),
-            DATABASE_ROOT,
-            extent,
-            root.after(3),
-            &entries,
-        )
+        self.tree(tree, PageFlags::default(), DATABASE_ROOT, extent, root.after(3), &entries)
     }
 
     fn records(&self, rows: &[CatalogRow]) -> Entries {
@@ -203,18 +171,9 @@ impl Maker {
         first: PageNumber,
         entries: &Entries,
     ) -> Vec<NewPage> {
-        let options = BulkOptions {
-            size: self.size,
-            kind,
-            fill_percent: 100,
-            time: self.time,
-        };
+        let options = BulkOptions { size: self.size, kind, fill_percent: 100, time: self.time };
         let mut memory = vec![0; (owned.pages + PAGES_AHEAD) as usize * self.size.bytes()];
-        let mut run = PageRun {
-            first,
-            size: self.size,
-            bytes: &mut memory,
-        };
+        let mut run = PageRun { first, size: self.size, bytes: &mut memory };
         let mut bulk = BulkTree::new(tree, first, options);
         for (key, data) in entries {
             bulk.push(&mut run, key, data);
@@ -227,16 +186,9 @@ impl Maker {
         for number in (first.0..done.next.0).map(PageNumber) {
             pages.push((number, run.page(number).to_vec()));
         }
-        let available = (done.next < after).then(|| Extent {
-            last: owned.last,
-            pages: after.0 - done.next.0,
-        });
-        let plan = TreePlan {
-            tree,
-            kind,
-            owned,
-            available,
-        };
+        let available =
+            (done.next < after).then(|| Extent { last: owned.last, pages: after.0 - done.next.0 });
+        let plan = TreePlan { tree, kind, owned, available };
         pages.extend(space_pages(self.size, self.time, &plan));
         pages
     }
@@ -262,9 +214,7 @@ impl Maker {
 /// The entries of an index over the catalog's rows.
 fn index_entries(rows: &[CatalogRow], key: impl Fn(&CatalogRow) -> Option<Vec<u8>>) -> Entries {
     let rows = rows.iter();
-    let mut entries: Entries = rows
-        .filter_map(|row| Some((key(row)?, row.key())))
-        .collect();
+    let mut entries: Entries = rows.filter_map(|row| Some((key(row)?, row.key()))).collect();
     entries.sort();
     entries
 }

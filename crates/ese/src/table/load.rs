@@ -6,9 +6,10 @@
 //!    written last   last       1st      last        2nd           last        3rd
 //! ```
 //!
-//! Three passes over the same messages, one per tree, because each tree is contiguous and its length is known only at its
-//! end: [`RecordsLoad`] by id, [`BodiesLoad`] by body id, [`IndexLoad`] by folder, time and id. Memory is one page per
-//! level of one tree. Roots, space trees and system pages come at the end, from [`IndexLoad::finish`].
+//! Three passes over the same messages, one per tree, because each tree is contiguous and its
+//! length is known only at its end: [`RecordsLoad`] by id, [`BodiesLoad`] by body id, [`IndexLoad`]
+//! by folder, time and id. Memory is one page per level of one tree. Roots, space trees and system
+//! pages come at the end, from [`IndexLoad::finish`].
 
 use brunt_units::{DatabaseTime, PageNumber, PageSize};
 
@@ -90,12 +91,7 @@ fn trees(records: PageNumber, bodies: PageNumber, index: PageNumber) -> Messages
 
 impl LoadOptions {
     fn bulk(&self, kind: PageFlags) -> BulkOptions {
-        BulkOptions {
-            size: self.size,
-            kind,
-            fill_percent: self.fill_percent,
-            time: self.time,
-        }
+        BulkOptions { size: self.size, kind, fill_percent: self.fill_percent, time: self.time }
     }
 }
 
@@ -106,11 +102,7 @@ impl RecordsLoad {
         let tree = trees(root, root, root).records;
         Self {
             options,
-            tree: BulkTree::new(
-                tree,
-                root.after(ROOT_PAGES),
-                options.bulk(PageFlags::default()),
-            ),
+            tree: BulkTree::new(tree, root.after(ROOT_PAGES), options.bulk(PageFlags::default())),
             record: Vec::new(),
         }
     }
@@ -147,11 +139,7 @@ impl RecordsLoad {
         BodiesLoad {
             options,
             built: vec![built],
-            tree: BulkTree::new(
-                tree,
-                root.after(ROOT_PAGES),
-                options.bulk(PageFlags::LONG_VALUE),
-            ),
+            tree: BulkTree::new(tree, root.after(ROOT_PAGES), options.bulk(PageFlags::LONG_VALUE)),
         }
     }
 }
@@ -164,31 +152,20 @@ impl BodiesLoad {
 
     /// Starts a body of `bytes` bytes, ids ascending. Its [chunks](Self::chunk) follow.
     pub fn begin(&mut self, sink: &mut impl PageSink, id: LongValueId, bytes: u32) {
-        let root = LongValueRoot {
-            references: 1,
-            bytes,
-        };
+        let root = LongValueRoot { references: 1, bytes };
         self.tree.push(sink, &id.root_key(), &root.to_bytes());
     }
 
-    /// Adds the bytes of body `id` from byte `offset` on: [`chunk_bytes`] of them, or the rest. One chunk per call, so that
-    /// pages can be written out in between.
+    /// Adds the bytes of body `id` from byte `offset` on: [`chunk_bytes`] of them, or the rest. One
+    /// chunk per call, so that pages can be written out in between.
     pub fn chunk(&mut self, sink: &mut impl PageSink, id: LongValueId, offset: u32, bytes: &[u8]) {
-        assert!(
-            bytes.len() <= chunk_bytes(self.options.size),
-            "a chunk of {} bytes",
-            bytes.len()
-        );
+        assert!(bytes.len() <= chunk_bytes(self.options.size), "a chunk of {} bytes", bytes.len());
         self.tree.push(sink, &id.chunk_key(offset), bytes);
     }
 
     /// Ends the pass.
     pub fn finish(self, sink: &mut impl PageSink) -> IndexLoad {
-        let Self {
-            options,
-            mut built,
-            tree,
-        } = self;
+        let Self { options, mut built, tree } = self;
         let root = built[0].next;
         let table = system::FIRST_USER_PAGE;
         built.push(Built::finish(tree, root, table, false, sink));
@@ -215,14 +192,10 @@ impl IndexLoad {
         self.tree.push(sink, &key, &primary_key(id));
     }
 
-    /// Ends the last pass. `free` pages after the trees also belong to the database; the caller makes sure that the file
-    /// has them.
+    /// Ends the last pass. `free` pages after the trees also belong to the database; the caller
+    /// makes sure that the file has them.
     pub fn finish(self, sink: &mut impl PageSink, free: u32) -> Loaded {
-        let Self {
-            options,
-            mut built,
-            tree,
-        } = self;
+        let Self { options, mut built, tree } = self;
         let table = system::FIRST_USER_PAGE;
         let root = built[1].next;
         built.push(Built::finish(tree, root, table, true, sink));
@@ -232,34 +205,19 @@ impl IndexLoad {
         let table_extent = extent(table, end);
         let plans = [
             (trees.records, PageFlags::default(), table_extent),
-            (
-                trees.bodies,
-                PageFlags::LONG_VALUE,
-                extent(built[1].root, PageNumber(root.0 - 1)),
-            ),
+            (trees.bodies, PageFlags::LONG_VALUE, extent(built[1].root, PageNumber(root.0 - 1))),
             (trees.by_received, PageFlags::INDEX, extent(root, end)),
         ];
         let messages = built[0].entries;
         let mut pages =
             create::system_pages(options.size, options.time, &[trees.table()], end, last);
         for (built, (tree, kind, owned)) in built.into_iter().zip(plans) {
-            let plan = TreePlan {
-                tree,
-                kind,
-                owned,
-                available: None,
-            };
+            let plan = TreePlan { tree, kind, owned, available: None };
             pages.push((built.root, built.image));
             pages.extend(space_pages(options.size, options.time, &plan));
         }
         pages.sort_by_key(|page| page.0);
-        Loaded {
-            pages,
-            last,
-            trees,
-            messages,
-            used: end.0,
-        }
+        Loaded { pages, last, trees, messages, used: end.0 }
     }
 }
 
@@ -275,14 +233,8 @@ impl Built {
         non_unique: bool,
         sink: &mut impl PageSink,
     ) -> Self {
-        let done = tree.finish(sink, |next| {
-            root_header(next.0 - root.0, parent, non_unique, root).to_bytes()
-        });
-        Self {
-            root,
-            image: done.root,
-            next: done.next,
-            entries: done.entries,
-        }
+        let done = tree
+            .finish(sink, |next| root_header(next.0 - root.0, parent, non_unique, root).to_bytes());
+        Self { root, image: done.root, next: done.next, entries: done.entries }
     }
 }

@@ -11,8 +11,8 @@
 //!        1   flags: long, and separated if so       m   the body, or its id in the long-value tree
 //! ```
 //!
-//! Encoding goes straight into a buffer, because a bulk load writes millions of records. A test compares it with the
-//! general encoder of [`crate::format::record`], which also does the decoding.
+//! Encoding goes straight into a buffer, because a bulk load writes millions of records. A test
+//! compares it with the general encoder of [`crate::format::record`], which also does the decoding.
 
 use brunt_units::PageSize;
 
@@ -98,8 +98,9 @@ pub fn layout() -> FixedLayout {
 
 /// Whether a body of `body_bytes` stays in its record, on pages of `size`.
 ///
-/// Records of 32 KiB pages keep bodies of up to 2 KiB: the application may request that (`JET_bitSetIntrinsicLV`), and
-/// published tests of Exchange 2013, whose records have 2,200 bytes, read only one page per operation.
+/// Records of 32 KiB pages keep bodies of up to 2 KiB: the application may request that
+/// (`JET_bitSetIntrinsicLV`), and published tests of Exchange 2013, whose records have 2,200 bytes,
+/// read only one page per operation.
 pub fn stays_inside(size: PageSize, body_bytes: usize) -> bool {
     let most = match size {
         PageSize::KIB_32 => BODY_BYTES_INSIDE_LARGE,
@@ -215,11 +216,8 @@ mod tests {
     #[test]
     fn a_message_is_the_record_that_the_format_says() {
         for size in PageSize::ALL {
-            for body in [
-                Body::Inside(&[5; 1000]),
-                Body::Inside(&[]),
-                Body::Apart(LongValueId(77)),
-            ] {
+            for body in [Body::Inside(&[5; 1000]), Body::Inside(&[]), Body::Apart(LongValueId(77))]
+            {
                 let message = Message {
                     id: -3,
                     folder: 12,
@@ -260,10 +258,7 @@ mod tests {
             let primary = KeyBuilder::new().signed_64(id).build(KEY_BYTES_MAX);
             assert_eq!(primary_key(id).to_vec(), primary);
             let index = KeyBuilder::new().signed_32(folder).signed_64(received);
-            assert_eq!(
-                received_key(folder, received).to_vec(),
-                index.build(KEY_BYTES_MAX)
-            );
+            assert_eq!(received_key(folder, received).to_vec(), index.build(KEY_BYTES_MAX));
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Operations on messages as lists of changes to trees.
 //!
-//! Pure: from the old and new state of a message to a list of [`TreeOperation`]s in execution order, each with undo
-//! information. A body is inserted before the record that points to it and deleted after it, so an unlocked reader never
-//! finds an id without a body.
+//! Pure: from the old and new state of a message to a list of [`TreeOperation`]s in execution
+//! order, each with undo information. A body is inserted before the record that points to it and
+//! deleted after it, so an unlocked reader never finds an id without a body.
 
 use brunt_units::PageSize;
 
@@ -20,8 +20,8 @@ pub struct TreeOperation {
     pub kind: OperationKind,
     /// The entry's key.
     pub key: Vec<u8>,
-    /// Data: the new data for an insert or a replacement; for a delete in a tree with non-unique keys the data that orders
-    /// the entry, otherwise empty.
+    /// Data: the new data for an insert or a replacement; for a delete in a tree with non-unique
+    /// keys the data that orders the entry, otherwise empty.
     pub data: Vec<u8>,
 }
 
@@ -70,7 +70,8 @@ pub struct NewMessage<'a> {
 pub struct Stored<'a> {
     /// Its record.
     pub message: Message<'a>,
-    /// Length of its body from the root node of the long value; only read when the body is separate.
+    /// Length of its body from the root node of the long value; only read when the body is
+    /// separate.
     pub body_bytes: u32,
 }
 
@@ -102,8 +103,8 @@ pub fn delete(trees: &Messages, size: PageSize, old: &Stored<'_>) -> Vec<TreeOpe
     list.operations
 }
 
-/// Replaces a message by another with the same id. A body that was separate and stays so keeps its id; only chunks that
-/// exist on one side are inserted or deleted.
+/// Replaces a message by another with the same id. A body that was separate and stays so keeps its
+/// id; only chunks that exist on one side are inserted or deleted.
 ///
 /// # Panics
 /// When the ids differ.
@@ -166,20 +167,11 @@ impl<'a> NewMessage<'a> {
 
 impl List {
     fn new(trees: &Messages, size: PageSize) -> Self {
-        Self {
-            trees: *trees,
-            size,
-            operations: Vec::new(),
-        }
+        Self { trees: *trees, size, operations: Vec::new() }
     }
 
     fn push(&mut self, tree: TreeId, kind: OperationKind, key: Vec<u8>, data: Vec<u8>) {
-        self.operations.push(TreeOperation {
-            tree,
-            kind,
-            key,
-            data,
-        });
+        self.operations.push(TreeOperation { tree, kind, key, data });
     }
 
     fn record(&mut self, kind: OperationKind, message: &Message<'_>) {
@@ -240,8 +232,6 @@ impl List {
     fn body_keys(&self, id: LongValueId, bytes: u32) -> Vec<Vec<u8>> {
         let chunks = (0..bytes).step_by(chunk_bytes(self.size));
         let chunks = chunks.map(|offset| id.chunk_key(offset).to_vec());
-        std::iter::once(id.root_key().to_vec())
-            .chain(chunks)
-            .collect()
+        std::iter::once(id.root_key().to_vec()).chain(chunks).collect()
     }
 }

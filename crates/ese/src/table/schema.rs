@@ -56,10 +56,7 @@ impl From<Need> for CatalogRead {
 /// # Errors
 /// [`CatalogRead::Need`], [`CatalogRead::Catalog`].
 pub fn read_catalog<P: Pages>(pages: &P) -> Result<Vec<Table>, CatalogRead> {
-    let tree = TreeId {
-        root: system::CATALOG_ROOT,
-        object: system::CATALOG,
-    };
+    let tree = TreeId { root: system::CATALOG_ROOT, object: system::CATALOG };
     let mut cursor = Cursor::before(tree, &[]);
     let mut rows = Vec::new();
     while let Some(entry) = cursor.next(pages)? {
@@ -77,10 +74,8 @@ impl Messages {
         bodies: PageNumber,
         by_received: PageNumber,
     ) -> Self {
-        let tree = |root, after| TreeId {
-            root,
-            object: ObjectId(system::FIRST_USER_OBJECT.0 + after),
-        };
+        let tree =
+            |root, after| TreeId { root, object: ObjectId(system::FIRST_USER_OBJECT.0 + after) };
         Self {
             records: tree(records, 0),
             bodies: tree(bodies, LONG_VALUES_ID),
@@ -102,18 +97,9 @@ impl Messages {
         let index = table.index(RECEIVED_INDEX)?;
         let long_values = table.long_values?;
         Some(Self {
-            records: TreeId {
-                root: table.root,
-                object: table.object,
-            },
-            by_received: TreeId {
-                root: index.root,
-                object: index.object,
-            },
-            bodies: TreeId {
-                root: long_values.root,
-                object: long_values.object,
-            },
+            records: TreeId { root: table.root, object: table.object },
+            by_received: TreeId { root: index.root, object: index.object },
+            bodies: TreeId { root: long_values.root, object: long_values.object },
         })
     }
 
@@ -148,34 +134,21 @@ impl Messages {
             columns: vec![
                 column(ID, "Id", ColumnType::LongLong, 0, COLUMN_NOT_NULL),
                 column(FOLDER, "Folder", ColumnType::Long, 0, COLUMN_NOT_NULL),
-                column(
-                    RECEIVED,
-                    "Received",
-                    ColumnType::LongLong,
-                    0,
-                    COLUMN_NOT_NULL,
-                ),
+                column(RECEIVED, "Received", ColumnType::LongLong, 0, COLUMN_NOT_NULL),
                 column(VERSION, "Version", ColumnType::Long, 0, COLUMN_NOT_NULL),
                 column(SUBJECT, "Subject", ColumnType::Binary, SUBJECT_BYTES_MAX, 0),
                 column(BODY, "Body", ColumnType::LongBinary, 0, 0),
             ],
             indexes: vec![
                 index(self.records, PRIMARY_INDEX, PRIMARY_FLAGS, &[ID]),
-                index(
-                    self.by_received,
-                    RECEIVED_INDEX,
-                    NON_UNIQUE_FLAGS,
-                    &[FOLDER, RECEIVED],
-                ),
+                index(self.by_received, RECEIVED_INDEX, NON_UNIQUE_FLAGS, &[FOLDER, RECEIVED]),
             ],
-            long_values: Some(LongValues {
-                object: self.bodies.object,
-                root: self.bodies.root,
-            }),
+            long_values: Some(LongValues { object: self.bodies.object, root: self.bodies.root }),
         }
     }
 
-    /// The highest id that a body has had, including deleted ones; `None` when there is none. New ids count up from it.
+    /// The highest id that a body has had, including deleted ones; `None` when there is none. New
+    /// ids count up from it.
     ///
     /// # Errors
     /// [`Need::Page`]; [`Need::Repair`] when the last node does not belong in a long-value tree.

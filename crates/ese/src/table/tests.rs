@@ -44,41 +44,20 @@ fn draw_mail(draw: &mut Stream, id: i64, body_most: u64) -> Mail {
 }
 
 fn load(size: PageSize, mails: &BTreeMap<i64, Mail>, free: u32) -> (Database, Loaded) {
-    let options = LoadOptions {
-        size,
-        fill_percent: 80,
-        time: DatabaseTime(5),
-    };
+    let options = LoadOptions { size, fill_percent: 80, time: DatabaseTime(5) };
     let mut memory = vec![0xEE; 16 << 20];
-    let mut run = PageRun {
-        first: PageNumber(31),
-        size,
-        bytes: &mut memory,
-    };
+    let mut run = PageRun { first: PageNumber(31), size, bytes: &mut memory };
     let mut records = RecordsLoad::new(options);
-    let apart = || {
-        mails
-            .iter()
-            .filter(|(_, mail)| !stays_inside(size, mail.body.len()))
-    };
-    let body_ids: BTreeMap<i64, LongValueId> = apart()
-        .zip(1..)
-        .map(|((id, _), body)| (*id, LongValueId(body)))
-        .collect();
+    let apart = || mails.iter().filter(|(_, mail)| !stays_inside(size, mail.body.len()));
+    let body_ids: BTreeMap<i64, LongValueId> =
+        apart().zip(1..).map(|((id, _), body)| (*id, LongValueId(body))).collect();
     for (&id, mail) in mails {
         let body = match body_ids.get(&id) {
             Some(body) => Body::Apart(*body),
             None => Body::Inside(&mail.body),
         };
         let (folder, received, version) = (mail.folder, mail.received, mail.version);
-        let message = Message {
-            id,
-            folder,
-            received,
-            version,
-            subject: &mail.subject,
-            body,
-        };
+        let message = Message { id, folder, received, version, subject: &mail.subject, body };
         records.push(&mut run, &message);
     }
     let mut bodies = records.finish(&mut run);
@@ -91,10 +70,8 @@ fn load(size: PageSize, mails: &BTreeMap<i64, Mail>, free: u32) -> (Database, Lo
         }
     }
     let mut index = bodies.finish(&mut run);
-    let mut order: Vec<_> = mails
-        .iter()
-        .map(|(id, mail)| (mail.folder, mail.received, *id))
-        .collect();
+    let mut order: Vec<_> =
+        mails.iter().map(|(id, mail)| (mail.folder, mail.received, *id)).collect();
     order.sort_unstable();
     for (folder, received, id) in order {
         index.push(&mut run, folder, received, id);
@@ -124,10 +101,8 @@ fn all_trees(trees: &Messages) -> Vec<tree::TreeId> {
         (OBJECT_IDS, OBJECT_IDS_ROOT),
         (LOCALES, LOCALES_ROOT),
     ];
-    let mut all: Vec<_> = system
-        .into_iter()
-        .map(|(object, root)| tree::TreeId { root, object })
-        .collect();
+    let mut all: Vec<_> =
+        system.into_iter().map(|(object, root)| tree::TreeId { root, object }).collect();
     all.extend([trees.records, trees.bodies, trees.by_received]);
     all
 }
@@ -150,19 +125,14 @@ fn body_of(database: &mut Database, trees: &Messages, id: LongValueId) -> (u32, 
 fn agree(database: &mut Database, trees: &Messages, mails: &BTreeMap<i64, Mail>) {
     let size = crate::page::Pages::page_size(&database.pages);
     let mut cursor = Cursor::before(trees.by_received, &[]);
-    let mut order: Vec<_> = mails
-        .iter()
-        .map(|(id, mail)| (mail.folder, mail.received, *id))
-        .collect();
+    let mut order: Vec<_> =
+        mails.iter().map(|(id, mail)| (mail.folder, mail.received, *id)).collect();
     order.sort_unstable();
     for (_, _, id) in &order {
         let bookmark =
             database.look(|pages| Ok(cursor.next(pages)?.expect("one more").data.to_vec()));
-        let record = database.look(|pages| {
-            seek(pages, trees.records, &bookmark)?
-                .data(pages)
-                .map(<[u8]>::to_vec)
-        });
+        let record = database
+            .look(|pages| seek(pages, trees.records, &bookmark)?.data(pages).map(<[u8]>::to_vec));
         let message = Message::decode(&record, size).unwrap();
         let mail = &mails[id];
         let body = match message.body {
@@ -172,16 +142,7 @@ fn agree(database: &mut Database, trees: &Messages, mails: &BTreeMap<i64, Mail>)
         let (folder, received, version) = (message.folder, message.received, message.version);
         let subject = message.subject.to_vec();
         assert_eq!(message.id, *id);
-        assert_eq!(
-            &Mail {
-                folder,
-                received,
-                version,
-                subject,
-                body
-            },
-            mail
-        );
+        assert_eq!(&Mail { folder, received, version, subject, body }, mail);
     }
     assert!(database.look(|pages| Ok(cursor.next(pages)?.is_none())));
 }
@@ -218,9 +179,8 @@ fn carry_out(database: &mut Database, list: Vec<TreeOperation>) {
 fn a_loaded_database_is_whole_and_can_be_worked_on() {
     for size in PageSize::ALL {
         let mut draw = Streams::new(2).named("mail");
-        let mut mails: BTreeMap<i64, Mail> = (0..400)
-            .map(|id| (id, draw_mail(&mut draw, id, 5000)))
-            .collect();
+        let mut mails: BTreeMap<i64, Mail> =
+            (0..400).map(|id| (id, draw_mail(&mut draw, id, 5000))).collect();
         let (mut database, loaded) = load(size, &mails, 20);
         let trees = database.look(|pages| match Messages::find(pages) {
             Ok(trees) => Ok(trees),
@@ -246,10 +206,7 @@ fn a_loaded_database_is_whole_and_can_be_worked_on() {
                 Body::Apart(body) => body_of(&mut database, &trees, body).0,
                 Body::Inside(_) => 0,
             };
-            let old = Stored {
-                message: old,
-                body_bytes,
-            };
+            let old = Stored { message: old, body_bytes };
             next_body += 1;
             match draw.below(3) {
                 0 => {

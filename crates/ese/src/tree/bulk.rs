@@ -5,13 +5,14 @@
 //!    made at the end          | made in this order, each once, and never visited again
 //! ```
 //!
-//! A leaf is filled in the memory its page will be written from. When the next entry does not fit, the leaf's separator
-//! goes to the open page of the level above. A level that is full is written after the leaf, and its own separator goes
-//! further up. The leaf's link must skip those pages to reach the next leaf, so they are counted before the leaf is sealed.
-//! Pages therefore come out in the order of their numbers, and memory holds one page per level, however large the tree is.
+//! A leaf is filled in the memory its page will be written from. When the next entry does not fit,
+//! the leaf's separator goes to the open page of the level above. A level that is full is written
+//! after the leaf, and its own separator goes further up. The leaf's link must skip those pages to
+//! reach the next leaf, so they are counted before the leaf is sealed. Pages therefore come out in
+//! the order of their numbers, and memory holds one page per level, however large the tree is.
 //!
-//! Keys are stored whole: a prefix of a few bytes saves little in records of hundreds, and long-value trees must not have
-//! one.
+//! Keys are stored whole: a prefix of a few bytes saves little in records of hundreds, and
+//! long-value trees must not have one.
 
 mod filling;
 #[cfg(test)]
@@ -28,8 +29,8 @@ use crate::format::page::{PageFlags, body_bytes};
 use crate::format::space::SPACE_HEADER_BYTES;
 use crate::page::node_cost;
 
-/// How many pages a sink must have memory for, counted from the last one requested, when an entry is pushed or a tree
-/// finished.
+/// How many pages a sink must have memory for, counted from the last one requested, when an entry
+/// is pushed or a tree finished.
 pub const PAGES_AHEAD: u32 = 16;
 
 /// Flush type of pages written once.
@@ -37,12 +38,12 @@ pub const FLUSH_TYPE: u8 = 1;
 
 /// Memory for the pages of a bulk load.
 pub trait PageSink {
-    /// The memory of page `number`, one page long. It may be requested repeatedly until a page with a higher number is;
-    /// numbers never decrease.
+    /// The memory of page `number`, one page long. It may be requested repeatedly until a page with
+    /// a higher number is; numbers never decrease.
     fn page(&mut self, number: PageNumber) -> &mut [u8];
 
-    /// Fills the bytes `free` of a page, between its items and its tags, where nothing is stored: zeros, or what an engine leaves
-    /// there.
+    /// Fills the bytes `free` of a page, between its items and its tags, where nothing is stored:
+    /// zeros, or what an engine leaves there.
     fn fill_free(&mut self, number: PageNumber, free: Range<usize>) {
         self.page(number)[free].fill(0);
     }
@@ -130,11 +131,7 @@ impl BulkTree {
     /// # Panics
     /// When the fill is 0 or above 100.
     pub fn new(tree: TreeId, first: PageNumber, options: BulkOptions) -> Self {
-        assert!(
-            (1..=100).contains(&options.fill_percent),
-            "fill of {} %",
-            options.fill_percent
-        );
+        assert!((1..=100).contains(&options.fill_percent), "fill of {} %", options.fill_percent);
         let limit = body_bytes(options.size) * options.fill_percent as usize;
         Self {
             tree,
@@ -187,8 +184,9 @@ impl BulkTree {
         self.entries += 1;
     }
 
-    /// Whether a page takes one more node within the limit. The first `least` nodes are accepted whatever their size: one
-    /// on a leaf, and two on a branch page, or levels would not get smaller upwards.
+    /// Whether a page takes one more node within the limit. The first `least` nodes are accepted
+    /// whatever their size: one on a leaf, and two on a branch page, or levels would not get
+    /// smaller upwards.
     fn takes(&self, filling: Filling, cost: usize, least: usize) -> bool {
         let within = filling.used() + cost <= self.limit || filling.nodes() < least;
         within && filling.fits(cost)
@@ -205,7 +203,8 @@ impl BulkTree {
         }
     }
 
-    /// Finishes the open leaf and any branch pages that its separator does not fit, and opens the next leaf.
+    /// Finishes the open leaf and any branch pages that its separator does not fit, and opens the
+    /// next leaf.
     fn turn_page(&mut self, sink: &mut impl PageSink, separator: &[u8]) {
         let mut full = 0;
         let mut key_bytes = separator.len();
@@ -226,18 +225,15 @@ impl BulkTree {
     }
 
     fn close_leaf(&self, sink: &mut impl PageSink, next: PageNumber) {
-        let heading = Heading {
-            previous: self.leaf.previous,
-            next,
-            ..self.heading(PageFlags::LEAF)
-        };
+        let heading =
+            Heading { previous: self.leaf.previous, next, ..self.heading(PageFlags::LEAF) };
         let filling = self.leaf.filling.expect("a leaf with entries");
         sink.fill_free(self.leaf.number, filling.free());
         filling.close(sink.page(self.leaf.number), self.leaf.number, heading);
     }
 
-    /// Adds a child with its separator to level `lowest`, writes full levels starting at page `free`, and returns the page
-    /// after them.
+    /// Adds a child with its separator to level `lowest`, writes full levels starting at page
+    /// `free`, and returns the page after them.
     fn raise(
         &mut self,
         sink: &mut impl PageSink,
@@ -250,8 +246,7 @@ impl BulkTree {
             let flags = self.branch_flags(index);
             let heading = self.heading(flags);
             let Some(level) = self.levels.get(index) else {
-                self.levels
-                    .push(Level::begin(self.options.size, separator, child));
+                self.levels.push(Level::begin(self.options.size, separator, child));
                 break;
             };
             let cost = node_cost(&separator, &child.0.to_le_bytes());
@@ -276,8 +271,8 @@ impl BulkTree {
         }
     }
 
-    /// Finishes the last page of each level and the root. Tag 0 of the root is the space header that `header` returns for
-    /// the page after the tree's last one.
+    /// Finishes the last page of each level and the root. Tag 0 of the root is the space header
+    /// that `header` returns for the page after the tree's last one.
     pub fn finish(
         mut self,
         sink: &mut impl PageSink,
@@ -324,11 +319,7 @@ impl BulkTree {
 
     fn done(self, root: Vec<u8>, next: PageNumber) -> BulkDone {
         let entries = self.entries;
-        BulkDone {
-            root,
-            next,
-            entries,
-        }
+        BulkDone { root, next, entries }
     }
 }
 
@@ -336,18 +327,13 @@ impl Level {
     fn begin(size: PageSize, separator: Vec<u8>, child: PageNumber) -> Self {
         let mut bytes = vec![0; size.bytes()];
         let filling = Filling::begin(&mut bytes, size, &[]);
-        let mut level = Self {
-            bytes,
-            filling,
-            last: Vec::new(),
-        };
+        let mut level = Self { bytes, filling, last: Vec::new() };
         level.push(separator, child);
         level
     }
 
     fn push(&mut self, separator: Vec<u8>, child: PageNumber) {
-        self.filling
-            .push(&mut self.bytes, &separator, &child.0.to_le_bytes());
+        self.filling.push(&mut self.bytes, &separator, &child.0.to_le_bytes());
         self.last = separator;
     }
 

@@ -1,9 +1,9 @@
 //! Checking a whole tree.
 //!
-//! The check visits page by page, parents before children and children from left to right, and compares each page with what
-//! the path to it requires: object id, kind, level, key range, links between leaves. [`TreeCheck`] keeps its position:
-//! after a missing page has been read, it continues without revisiting others. Its memory is the separators on the path
-//! down.
+//! The check visits page by page, parents before children and children from left to right, and
+//! compares each page with what the path to it requires: object id, kind, level, key range, links
+//! between leaves. [`TreeCheck`] keeps its position: after a missing page has been read, it
+//! continues without revisiting others. Its memory is the separators on the path down.
 
 use std::cmp::Ordering;
 
@@ -148,13 +148,8 @@ struct Pending {
 impl TreeCheck {
     /// A check of `tree`.
     pub fn new(tree: TreeId) -> Self {
-        let root = Pending {
-            page: tree.root,
-            level: 1,
-            leaf: None,
-            lower: Vec::new(),
-            upper: None,
-        };
+        let root =
+            Pending { page: tree.root, level: 1, leaf: None, lower: Vec::new(), upper: None };
         Self {
             tree,
             stack: vec![root],
@@ -178,30 +173,19 @@ impl TreeCheck {
             if !number.is_some() {
                 self.stack.pop();
                 let problem = TreeProblem::NotOurs;
-                return Err(CheckStop::Fault {
-                    page: number,
-                    problem,
-                });
+                return Err(CheckStop::Fault { page: number, problem });
             }
             let page = Page::new(pages.resident(number)?, pages.page_size());
             let pending = self.stack.pop().expect("there is one");
-            let judged = visitor
-                .page(number)
-                .and_then(|()| self.judge(page, &pending, visitor));
+            let judged = visitor.page(number).and_then(|()| self.judge(page, &pending, visitor));
             if let Err(problem) = judged {
-                return Err(CheckStop::Fault {
-                    page: number,
-                    problem,
-                });
+                return Err(CheckStop::Fault { page: number, problem });
             }
         }
         if let Some((page, next)) = self.last_leaf.take()
             && next.is_some()
         {
-            let problem = TreeProblem::Links {
-                previous: PageNumber::NONE,
-                next,
-            };
+            let problem = TreeProblem::Links { previous: PageNumber::NONE, next };
             return Err(CheckStop::Fault { page, problem });
         }
         Ok(self.summary)
@@ -235,11 +219,7 @@ impl TreeCheck {
             return Err(TreeProblem::NoNodes);
         }
         self.summary.pages += 1;
-        if is_leaf {
-            self.leaf(page, place, visitor)
-        } else {
-            self.branch(page, place)
-        }
+        if is_leaf { self.leaf(page, place, visitor) } else { self.branch(page, place) }
     }
 
     fn leaf(
@@ -268,25 +248,15 @@ impl TreeCheck {
                 false => self.summary.entries += 1,
             }
         }
-        let links = TreeProblem::Links {
-            previous: page.previous(),
-            next: page.next(),
-        };
+        let links = TreeProblem::Links { previous: page.previous(), next: page.next() };
         let before = self.last_leaf.replace((place.page, page.next()));
         let expected = before.map_or((PageNumber::NONE, place.page), |before| before);
-        if (page.previous(), place.page) == expected {
-            Ok(())
-        } else {
-            Err(links)
-        }
+        if (page.previous(), place.page) == expected { Ok(()) } else { Err(links) }
     }
 
     fn branch(&mut self, page: Page<'_>, place: &Pending) -> Result<(), TreeProblem> {
         if page.previous().is_some() || page.next().is_some() {
-            return Err(TreeProblem::Links {
-                previous: page.previous(),
-                next: page.next(),
-            });
+            return Err(TreeProblem::Links { previous: page.previous(), next: page.next() });
         }
         let leaf = page.flags().has(PageFlags::PARENT_OF_LEAF);
         let last = page.node_count() - 1;

@@ -11,8 +11,8 @@ use crate::page::{Change, Need, Pages};
 /// Bytes by which nodes of a leaf may have to grow again.
 #[derive(Debug, Default)]
 pub(super) struct Claimed {
-    /// A node's index and how much longer it may become. A replaced entry has its key stored whole, so only its data
-    /// counts.
+    /// A node's index and how much longer it may become. A replaced entry has its key stored whole,
+    /// so only its data counts.
     nodes: SmallVec<[(usize, usize); 4]>,
 }
 

@@ -1,10 +1,12 @@
 //! Traversing a tree in order.
 //!
-//! A cursor holds no page. It remembers the entry it returned last, and where. If that page has not changed, the next entry
-//! is beside it; otherwise the cursor seeks. Every change stamps the pages it touches, including those it empties, with a
-//! new database time, so an unchanged time means an unchanged place.
+//! A cursor holds no page. It remembers the entry it returned last, and where. If that page has not
+//! changed, the next entry is beside it; otherwise the cursor seeks. Every change stamps the pages
+//! it touches, including those it empties, with a new database time, so an unchanged time means an
+//! unchanged place.
 //!
-//! The cursor enforces the order of entries: links that lead back, or in circles, are reported as damage.
+//! The cursor enforces the order of entries: links that lead back, or in circles, are reported as
+//! damage.
 
 use std::cmp::Ordering;
 
@@ -57,21 +59,16 @@ pub struct Entry<'p> {
 impl Cursor {
     /// A cursor before the first entry that is not below `key`, as in [`super::seek`].
     pub fn before(tree: TreeId, key: &[u8]) -> Self {
-        Self {
-            tree,
-            place: Place::Before(key.to_vec()),
-        }
+        Self { tree, place: Place::Before(key.to_vec()) }
     }
 
     /// A cursor after the last entry.
     pub fn at_end(tree: TreeId) -> Self {
-        Self {
-            tree,
-            place: Place::End,
-        }
+        Self { tree, place: Place::End }
     }
 
-    /// Moves to the next entry, marked deleted or not. `None` if there is none; the cursor is then at the end.
+    /// Moves to the next entry, marked deleted or not. `None` if there is none; the cursor is then
+    /// at the end.
     ///
     /// # Errors
     /// [`Need::Page`], [`Need::Repair`]; the cursor stays in place.
@@ -106,7 +103,8 @@ impl Cursor {
         }
     }
 
-    /// Moves to the previous entry, marked deleted or not. `None` if there is none; the cursor is then at the beginning.
+    /// Moves to the previous entry, marked deleted or not. `None` if there is none; the cursor is
+    /// then at the beginning.
     ///
     /// # Errors
     /// [`Need::Page`], [`Need::Repair`]; the cursor stays in place.
@@ -152,7 +150,8 @@ impl Cursor {
         }
     }
 
-    /// The next node must be `ahead` of the cursor. After [`Place::Before`], it may also have exactly that key.
+    /// The next node must be `ahead` of the cursor. After [`Place::Before`], it may also have
+    /// exactly that key.
     fn is_ahead(
         &self,
         page: Page<'_>,
@@ -179,17 +178,8 @@ impl Cursor {
         index: usize,
     ) -> Result<Entry<'p>, Need> {
         let node = node_at(page, number, index)?;
-        let seen = Sighting {
-            page: number,
-            index,
-            time: page.database_time(),
-        };
+        let seen = Sighting { page: number, index, time: page.database_time() };
         self.place = Place::On(order::sort_key_of(node, order::is_by_data(page)), seen);
-        Ok(Entry {
-            page: number,
-            key: node.key,
-            data: node.data,
-            deleted: node.is_deleted(),
-        })
+        Ok(Entry { page: number, key: node.key, data: node.data, deleted: node.is_deleted() })
     }
 }

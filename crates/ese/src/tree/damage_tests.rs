@@ -1,4 +1,5 @@
-//! Pages that are valid individually and contradict each other: the result is an answer or a need to repair, never a panic.
+//! Pages that are valid individually and contradict each other: the result is an answer or a need
+//! to repair, never a panic.
 
 use brunt_units::{PageNumber, PageSize};
 use brunt_world::random::{Stream, Streams};
@@ -15,10 +16,7 @@ fn key(draw: &mut Stream) -> Vec<u8> {
 }
 
 fn database(draw: &mut Stream) -> Database {
-    let plan = Plan {
-        parent: TreeId::DATABASE,
-        flags: PageFlags::default(),
-    };
+    let plan = Plan { parent: TreeId::DATABASE, flags: PageFlags::default() };
     let mut database = Database::new(PageSize::KIB_4, &[plan]);
     let tree = database.trees[0];
     for _ in 0..400 {
@@ -28,7 +26,8 @@ fn database(draw: &mut Stream) -> Database {
     database
 }
 
-/// Changes a few bytes of a page without violating the rules of a page. Returns whether that was possible.
+/// Changes a few bytes of a page without violating the rules of a page. Returns whether that was
+/// possible.
 fn damage(database: &mut Database, draw: &mut Stream) -> bool {
     let size = PageSize::KIB_4;
     let numbers: Vec<PageNumber> = database.pages.numbers().collect();
@@ -44,11 +43,7 @@ fn damage(database: &mut Database, draw: &mut Stream) -> bool {
             false => 16 + draw.below(4080),
         });
         let at = at.unwrap();
-        for byte in page
-            .iter_mut()
-            .skip(at)
-            .take(1 + usize::try_from(draw.below(4)).unwrap())
-        {
+        for byte in page.iter_mut().skip(at).take(1 + usize::try_from(draw.below(4)).unwrap()) {
             *byte = u8::try_from(draw.below(256)).unwrap();
         }
     }
@@ -72,12 +67,8 @@ fn damaged_trees_are_reported() {
         for _ in 0..20 * done {
             let key = key(&mut draw);
             let result = match draw.below(3) {
-                0 => database
-                    .try_run(|change| insert(change, tree, &key, &[7; 300]))
-                    .map(|_| ()),
-                1 => database
-                    .try_run(|change| scan(change, tree, &key))
-                    .map(|_| ()),
+                0 => database.try_run(|change| insert(change, tree, &key, &[7; 300])).map(|_| ()),
+                1 => database.try_run(|change| scan(change, tree, &key)).map(|_| ()),
                 _ => take_one(&mut database, tree, &key),
             };
             found += u32::from(result.is_err());
@@ -135,11 +126,7 @@ fn a_flag_that_makes_data_part_of_the_order_is_not_believed_of_one_page() {
     let mut database = database(&mut draw);
     let tree = database.trees[0];
     let leaf = leaves(&mut database)[1];
-    let key = node_at(
-        Page::new(database.pages.bytes(leaf), PageSize::KIB_4),
-        leaf,
-        0,
-    );
+    let key = node_at(Page::new(database.pages.bytes(leaf), PageSize::KIB_4), leaf, 0);
     let key = key.unwrap().key.to_vec();
     set_flags(&mut database, leaf, PageFlags::NON_UNIQUE);
     let replaced = database.try_run(|change| replace(change, tree, &key, &[1; 300]));

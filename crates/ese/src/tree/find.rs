@@ -19,8 +19,8 @@ pub(super) const LEVELS_MAX: usize = 32;
 pub struct Found {
     /// The leaf page.
     pub page: PageNumber,
-    /// Index of the first entry not below the key. The number of nodes if that entry begins the next page or does not
-    /// exist.
+    /// Index of the first entry not below the key. The number of nodes if that entry begins the
+    /// next page or does not exist.
     pub index: usize,
     /// Whether this is the entry with the key.
     pub exact: bool,
@@ -28,20 +28,15 @@ pub struct Found {
     pub deleted: bool,
 }
 
-/// Seeks the first entry that is not below `key`. In a tree with non-unique keys, `key` is a key, or a key and data
-/// concatenated.
+/// Seeks the first entry that is not below `key`. In a tree with non-unique keys, `key` is a key,
+/// or a key and data concatenated.
 ///
 /// # Errors
 /// [`Need::Page`], [`Need::Repair`].
 pub fn seek<P: Pages>(pages: &P, tree: TreeId, key: &[u8]) -> Result<Found, Need> {
     let descent = descend(pages, tree, key)?;
     let leaf = descent.leaf();
-    Ok(Found {
-        page: leaf.page,
-        index: leaf.index,
-        exact: descent.exact,
-        deleted: descent.deleted,
-    })
+    Ok(Found { page: leaf.page, index: leaf.index, exact: descent.exact, deleted: descent.deleted })
 }
 
 impl Found {
@@ -60,9 +55,7 @@ impl Found {
 /// # Errors
 /// [`Need::Page`], [`Need::Repair`].
 pub fn orders_by_data<P: Pages>(pages: &P, tree: TreeId) -> Result<bool, Need> {
-    Ok(load(pages, tree, tree.root)?
-        .flags()
-        .has(PageFlags::NON_UNIQUE))
+    Ok(load(pages, tree, tree.root)?.flags().has(PageFlags::NON_UNIQUE))
 }
 
 /// A page on the path down and the node taken there.
@@ -157,11 +150,7 @@ pub(crate) fn descend<P: Pages>(pages: &P, tree: TreeId, target: &[u8]) -> Resul
         false => None,
     };
     let found = node.filter(|node| order::compare(*node, by_data, target) == Ordering::Equal);
-    Ok(Descent {
-        path,
-        exact: found.is_some(),
-        deleted: found.is_some_and(Node::is_deleted),
-    })
+    Ok(Descent { path, exact: found.is_some(), deleted: found.is_some_and(Node::is_deleted) })
 }
 
 /// The tree's last leaf.
@@ -195,10 +184,7 @@ fn walk<P: Pages>(
         if misplaced || path.len() == LEVELS_MAX || (!is_leaf && page.node_count() == 0) {
             return Err(Need::Repair(number));
         }
-        path.push(Visit {
-            page: number,
-            index: 0,
-        });
+        path.push(Visit { page: number, index: 0 });
         if is_leaf {
             return Ok((path, page));
         }

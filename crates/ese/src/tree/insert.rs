@@ -13,7 +13,8 @@ pub enum InsertOutcome {
     Inserted,
     /// The key exists (key and data, in a tree with non-unique keys). Nothing was changed.
     Duplicate,
-    /// The key exists, marked deleted; [`revive`] or [`super::clear_deleted`] may use the entry. Nothing was changed.
+    /// The key exists, marked deleted; [`revive`] or [`super::clear_deleted`] may use the entry.
+    /// Nothing was changed.
     Deleted,
 }
 
@@ -34,8 +35,9 @@ pub enum ReplaceOutcome {
 /// [`Need`], of any kind.
 ///
 /// # Panics
-/// When the key is empty or longer than [`key_bytes_max`], the data is empty, or both exceed a page. In a tree with
-/// non-unique keys, a key that is too long only together with its data is [`Need::Repair`].
+/// When the key is empty or longer than [`key_bytes_max`], the data is empty, or both exceed a
+/// page. In a tree with non-unique keys, a key that is too long only together with its data is
+/// [`Need::Repair`].
 pub fn insert<P: Pages>(
     change: &mut Change<'_, P>,
     tree: TreeId,
@@ -55,11 +57,7 @@ pub(crate) fn insert_at<P: Pages>(
     let by_data = root.flags().has(PageFlags::NON_UNIQUE);
     let target = order::sort_key(key, data, by_data);
     let longest = key_bytes_max(root.size());
-    assert!(
-        !key.is_empty() && key.len() <= longest,
-        "a key of {} bytes",
-        key.len()
-    );
+    assert!(!key.is_empty() && key.len() <= longest, "a key of {} bytes", key.len());
     if target.len() > longest {
         // The data is not part of the key, whatever the root says.
         return Err(Need::Repair(site.tree.root));
@@ -79,12 +77,7 @@ pub(crate) fn insert_at<P: Pages>(
         change.edit(leaf.page).insert(leaf.index, key, data);
         return Ok(Step::Done(InsertOutcome::Inserted));
     }
-    let edit = Edit {
-        index: leaf.index,
-        replaces: false,
-        key,
-        data,
-    };
+    let edit = Edit { index: leaf.index, replaces: false, key, data };
     Ok(match make_room(change, site, &descent.path, edit)? {
         Step::Done(()) => Step::Done(InsertOutcome::Inserted),
         Step::Again => Step::Again,
@@ -97,7 +90,8 @@ pub(crate) fn insert_at<P: Pages>(
 /// [`Need`], of any kind.
 ///
 /// # Panics
-/// Like [`insert`] for the data. In a tree with non-unique keys the data is part of the order: [`Need::Repair`].
+/// Like [`insert`] for the data. In a tree with non-unique keys the data is part of the order:
+/// [`Need::Repair`].
 pub fn replace<P: Pages>(
     change: &mut Change<'_, P>,
     tree: TreeId,
@@ -152,18 +146,11 @@ fn replace_where<P: Pages>(
         change.edit(leaf.page).replace(leaf.index, key, data);
         return Ok(Step::Done(ReplaceOutcome::Replaced));
     }
-    let edit = Edit {
-        index: leaf.index,
-        replaces: true,
-        key,
-        data,
-    };
-    Ok(
-        match make_room(change, Site::ordinary(tree), &descent.path, edit)? {
-            Step::Done(()) => Step::Done(ReplaceOutcome::Replaced),
-            Step::Again => Step::Again,
-        },
-    )
+    let edit = Edit { index: leaf.index, replaces: true, key, data };
+    Ok(match make_room(change, Site::ordinary(tree), &descent.path, edit)? {
+        Step::Done(()) => Step::Done(ReplaceOutcome::Replaced),
+        Step::Again => Step::Again,
+    })
 }
 
 fn assert_size<P: Pages>(change: &Change<'_, P>, key: &[u8], data: &[u8]) {

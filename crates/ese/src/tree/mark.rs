@@ -1,7 +1,7 @@
 //! Marking entries deleted, and clearing the mark.
 //!
-//! A delete only marks: the bytes stay, so that undoing it needs no room. The entry is removed when it can no longer be
-//! undone.
+//! A delete only marks: the bytes stay, so that undoing it needs no room. The entry is removed when
+//! it can no longer be undone.
 
 use super::{TreeId, descend};
 use crate::format::node::NodeFlags;

@@ -5,8 +5,8 @@
 //!    root [ -:C ]      ->  root [ nodes ]  the nodes of an only child move up if they fit; C is freed
 //! ```
 //!
-//! Only children of one parent merge, and only if the merged page keeps a quarter free, so that the next insert does not
-//! split it again.
+//! Only children of one parent merge, and only if the merged page keeps a quarter free, so that the
+//! next insert does not split it again.
 
 use brunt_units::PageNumber;
 
@@ -18,8 +18,9 @@ use crate::format::page::{Page, PageFlags, TAG_BYTES, TAG_COUNT_MASK, body_bytes
 use crate::page::{Change, Need, Nodes, Pages};
 use crate::space;
 
-/// Frees space around `key`: merges a page with a neighbour or lowers the root, and returns [`Step::Again`]; or finds
-/// nothing to do. Call it until it is done when [`super::remove`] has left a page sparse.
+/// Frees space around `key`: merges a page with a neighbour or lowers the root, and returns
+/// [`Step::Again`]; or finds nothing to do. Call it until it is done when [`super::remove`] has
+/// left a page sparse.
 ///
 /// # Errors
 /// [`Need`], of any kind.
@@ -31,7 +32,8 @@ pub fn shrink<P: Pages>(
     shrink_at(change, Site::ordinary(tree), key)
 }
 
-/// [`shrink`] for any tree. A space tree's page goes into the split buffer, which must have a free run.
+/// [`shrink`] for any tree. A space tree's page goes into the split buffer, which must have a free
+/// run.
 pub(crate) fn shrink_at<P: Pages>(
     change: &mut Change<'_, P>,
     site: Site,
@@ -73,21 +75,15 @@ fn partner<P: Pages>(
     for index in with_right.into_iter().chain(parent.index.checked_sub(1)) {
         let (left, right) = (child(index)?, child(index + 1)?);
         if fit(change, tree, left, right)? {
-            let parent = Visit {
-                page: parent.page,
-                index,
-            };
-            return Ok(Some(Pair {
-                parent,
-                left,
-                right,
-            }));
+            let parent = Visit { page: parent.page, index };
+            return Ok(Some(Pair { parent, left, right }));
         }
     }
     Ok(None)
 }
 
-/// Whether the nodes of `right` fit after those of `left`, including all claims, and leave a quarter of the page free.
+/// Whether the nodes of `right` fit after those of `left`, including all claims, and leave a
+/// quarter of the page free.
 fn fit<P: Pages>(
     change: &Change<'_, P>,
     tree: TreeId,
@@ -110,11 +106,7 @@ fn fit<P: Pages>(
 }
 
 fn merge<P: Pages>(change: &mut Change<'_, P>, site: Site, pair: Pair) -> Result<(), Need> {
-    let Pair {
-        parent,
-        left,
-        right,
-    } = pair;
+    let Pair { parent, left, right } = pair;
     let page = load(change.pages(), site.tree, right)?;
     let (is_leaf, next) = (page.flags().has(PageFlags::LEAF), page.next());
     let beside = load(change.pages(), site.tree, left)?.flags();

@@ -9,17 +9,19 @@
 //!        leaf=leaf=leaf=leaf=leaf         leaves, linked both ways, never without nodes
 //! ```
 //!
-//! A separator is above everything in its child and not above anything in the next child. Entries of a unique tree are
-//! ordered by key; entries of a non-unique tree by key and data concatenated. No normalised key of an index is a prefix of
-//! another, so that is the same as ordering by key and then by data.
+//! A separator is above everything in its child and not above anything in the next child. Entries
+//! of a unique tree are ordered by key; entries of a non-unique tree by key and data concatenated.
+//! No normalised key of an index is a prefix of another, so that is the same as ordering by key and
+//! then by data.
 //!
-//! Everything here is synchronous and works on pages in memory. If something is missing, the call ends with a
-//! [`Need`](crate::page::Need) before anything was changed; the caller provides it and calls again. Each call makes at most
-//! one change. If it has to make room first, that is its change, and it returns [`Step::Again`]; the tree is valid in
-//! between.
+//! Everything here is synchronous and works on pages in memory. If something is missing, the call
+//! ends with a [`Need`](crate::page::Need) before anything was changed; the caller provides it and
+//! calls again. Each call makes at most one change. If it has to make room first, that is its
+//! change, and it returns [`Step::Again`]; the tree is valid in between.
 //!
 //! * Looking: [`seek`], [`Cursor`].
-//! * Changing: [`insert`], [`replace`], [`revive`], [`mark_deleted`], [`clear_deleted`], [`remove`], [`shrink`].
+//! * Changing: [`insert`], [`replace`], [`revive`], [`mark_deleted`], [`clear_deleted`],
+//!   [`remove`], [`shrink`].
 //! * Pure: [`split_point`], where pages are split.
 //! * All at once: [`bulk`] builds trees from ordered entries, [`check`] verifies whole trees.
 
@@ -70,10 +72,7 @@ pub struct TreeId {
 
 impl TreeId {
     /// The tree that owns a whole database; it has no nodes, only space.
-    pub const DATABASE: Self = Self {
-        root: PageNumber(1),
-        object: ObjectId(1),
-    };
+    pub const DATABASE: Self = Self { root: PageNumber(1), object: ObjectId(1) };
 }
 
 /// Outcome of a call that may have to make room.
@@ -106,7 +105,8 @@ impl Site {
 
 /// Maximum length of a key, or of key and data together in a tree with non-unique keys.
 ///
-/// Source: microsoft/Extensible-Storage-Engine, dev/ese/published/inc/jethdr.w (`JET_cbKeyMost` of each page size).
+/// Source: microsoft/Extensible-Storage-Engine, dev/ese/published/inc/jethdr.w (`JET_cbKeyMost` of
+/// each page size).
 pub fn key_bytes_max(size: PageSize) -> usize {
     if size == PageSize::KIB_4 { 1000 } else { 2000 }
 }

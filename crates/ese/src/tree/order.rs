@@ -32,15 +32,12 @@ pub(super) fn compare_pieces<const N: usize>(pieces: [&[u8]; N], target: &[u8]) 
             unequal => return unequal,
         }
     }
-    if rest.is_empty() {
-        Ordering::Equal
-    } else {
-        Ordering::Less
-    }
+    if rest.is_empty() { Ordering::Equal } else { Ordering::Less }
 }
 
-/// Byte by byte, a prefix first; the first eight bytes at once. A search compares some thirty keys, and most of them differ
-/// there; a function call for each comparison cost a quarter of the engine's time.
+/// Byte by byte, a prefix first; the first eight bytes at once. A search compares some thirty keys,
+/// and most of them differ there; a function call for each comparison cost a quarter of the
+/// engine's time.
 #[inline]
 pub(super) fn compare_bytes(one: &[u8], other: &[u8]) -> Ordering {
     head(one).cmp(&head(other)).then_with(|| {
@@ -65,10 +62,7 @@ fn head(bytes: &[u8]) -> u64 {
             let (first, last) = (u32::from_be_bytes(*first), u32::from_be_bytes(*last));
             u64::from(first) << 32 | u64::from(last) << (64 - 8 * bytes.len())
         }
-        _ => bytes
-            .iter()
-            .enumerate()
-            .fold(0, |head, (place, byte)| head | from_top(*byte, place)),
+        _ => bytes.iter().enumerate().fold(0, |head, (place, byte)| head | from_top(*byte, place)),
     }
 }
 
@@ -83,11 +77,7 @@ pub(super) fn sort_key_of(node: Node<'_>, by_data: bool) -> Vec<u8> {
 
 /// Sort key of an entry that is not on a page.
 pub(super) fn sort_key<'a>(key: &'a [u8], data: &[u8], by_data: bool) -> Cow<'a, [u8]> {
-    if by_data {
-        Cow::Owned([key, data].concat())
-    } else {
-        Cow::Borrowed(key)
-    }
+    if by_data { Cow::Owned([key, data].concat()) } else { Cow::Borrowed(key) }
 }
 
 /// The shortest prefix of `right` that is above `left`; `None` when `right` itself is not.

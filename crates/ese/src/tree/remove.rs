@@ -1,17 +1,18 @@
 //! Removing entries.
 //!
-//! The last entry of a leaf is removed together with the leaf, and with every branch page that has no other child, in one
-//! change. So the leaf chain never contains a page without nodes.
+//! The last entry of a leaf is removed together with the leaf, and with every branch page that has
+//! no other child, in one change. So the leaf chain never contains a page without nodes.
 //!
 //! ```text
 //!    [.. S:P  K:R ..]  remove R  ->  [.. K:P ..]     the separator of the last child on a page stays
 //!    [.. S:P  K:R ..]  remove P  ->  [.. K:R ..]
 //! ```
 //!
-//! If R was a branch page and the last child, P's own last separators, which equal S, also become K, on every level down to
-//! the leaves. If K is the longer one, it might not fit there. Then S replaces K instead, on this page and on each page
-//! above up to the one where K is not the last; nothing lies between S and K any more. One of the two ways never needs more
-//! room than there is. So removing an entry, as an undo does, never splits a page of its tree.
+//! If R was a branch page and the last child, P's own last separators, which equal S, also become
+//! K, on every level down to the leaves. If K is the longer one, it might not fit there. Then S
+//! replaces K instead, on this page and on each page above up to the one where K is not the last;
+//! nothing lies between S and K any more. One of the two ways never needs more room than there is.
+//! So removing an entry, as an undo does, never splits a page of its tree.
 
 use brunt_units::PageNumber;
 use smallvec::SmallVec;
@@ -131,7 +132,8 @@ enum Names {
 }
 
 impl Seam {
-    /// Collects the changes for removing the child at the end of the path, which has `levels` levels of branch pages.
+    /// Collects the changes for removing the child at the end of the path, which has `levels`
+    /// levels of branch pages.
     fn of<P: Pages>(pages: &P, tree: TreeId, path: &[Visit], levels: usize) -> Result<Self, Need> {
         let at = path[path.len() - 1];
         let page = load(pages, tree, at.page)?;
@@ -186,17 +188,11 @@ impl Names {
         let at = path[path.len() - 1];
         let page = load(pages, tree, at.page)?;
         let later = node_at(page, at.page, at.index)?.key.to_vec();
-        let before = Visit {
-            index: at.index - 1,
-            ..at
-        };
+        let before = Visit { index: at.index - 1, ..at };
         let earlier = node_at(page, at.page, before.index)?.key.to_vec();
         if levels == 0 || later.len() <= earlier.len() {
             let edge = right_edge(pages, tree, before, levels)?;
-            return Ok(Self::Later(
-                later.clone(),
-                renames(pages, tree, &edge, &later)?,
-            ));
+            return Ok(Self::Later(later.clone(), renames(pages, tree, &edge, &later)?));
         }
         let mut above = SmallVec::<[Visit; 6]>::new();
         for &visit in path[..path.len() - 1].iter().rev() {
@@ -205,10 +201,7 @@ impl Names {
                 break;
             }
         }
-        Ok(Self::Earlier(
-            earlier.clone(),
-            renames(pages, tree, &above, &earlier)?,
-        ))
+        Ok(Self::Earlier(earlier.clone(), renames(pages, tree, &above, &earlier)?))
     }
 }
 
@@ -244,10 +237,7 @@ fn right_edge<P: Pages>(
     for _ in 0..levels {
         let page = load(pages, tree, number)?;
         let last = page.node_count().checked_sub(1);
-        let visit = Visit {
-            page: number,
-            index: last.ok_or(Need::Repair(number))?,
-        };
+        let visit = Visit { page: number, index: last.ok_or(Need::Repair(number))? };
         number = child_at(pages, tree, visit)?;
         edge.push(visit);
     }

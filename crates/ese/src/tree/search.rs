@@ -1,9 +1,10 @@
 //! Searching one page for a key.
 //!
-//! Every operation searches about ten pages, whose keys are rarely in the processor's caches. Therefore
+//! Every operation searches about ten pages, whose keys are rarely in the processor's caches.
+//! Therefore
 //!
-//! * each step compares three nodes: independent accesses are fetched in parallel, and half the steps take half the time,
-//!   although more keys are compared;
+//! * each step compares three nodes: independent accesses are fetched in parallel, and half the
+//!   steps take half the time, although more keys are compared;
 //! * the target is compared with the page's prefix once, not for each node that shares it.
 
 use std::cmp::Ordering;
@@ -83,7 +84,8 @@ impl<'p, 't> Search<'p, 't> {
     }
 }
 
-/// The first of `count` places for which `is_before` is false. It must be true before that place and false after it.
+/// The first of `count` places for which `is_before` is false. It must be true before that place
+/// and false after it.
 fn partition<E>(count: usize, is_before: impl Fn(usize) -> Result<bool, E>) -> Result<usize, E> {
     let (mut low, mut high) = (0, count);
     while high - low > 3 {

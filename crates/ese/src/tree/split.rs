@@ -5,12 +5,13 @@
 //!    root                [ nodes ]            ->  [ -:C ]                 C       all nodes go to a new child
 //! ```
 //!
-//! A split needs room in the parent for one separator. If there is none, the parent is split first, in a change of its own.
-//! A leaf is split together with the edit that needed the room, so the leaf chain never contains a page without nodes, and
-//! an ordered load leaves full pages behind. Only if the edit needs three pages (a large entry between two others) is the
-//! leaf split alone.
+//! A split needs room in the parent for one separator. If there is none, the parent is split first,
+//! in a change of its own. A leaf is split together with the edit that needed the room, so the leaf
+//! chain never contains a page without nodes, and an ordered load leaves full pages behind. Only if
+//! the edit needs three pages (a large entry between two others) is the leaf split alone.
 //!
-//! Every function first looks at everything, which may end in a need; then takes the page; then writes.
+//! Every function first looks at everything, which may end in a need; then takes the page; then
+//! writes.
 
 use brunt_units::PageNumber;
 
@@ -64,11 +65,7 @@ pub(crate) fn make_room<P: Pages>(
     let separator = crowd.separator(left)?;
     let right = crowd.nodes(left)?;
     let (kept, edit) = crowd.kept(left);
-    let cut = Cut {
-        kept,
-        separator,
-        right,
-    };
+    let cut = Cut { kept, separator, right };
     let Step::Done(()) = split_at(change, site, path, &cut)? else {
         return Ok(Step::Again);
     };
@@ -83,8 +80,8 @@ pub(crate) fn make_room<P: Pages>(
     Ok(Step::Done(()))
 }
 
-/// The nodes of a leaf as they will be after an edit; "place" is an index among these. Each node's cost includes its claim,
-/// so both pages keep room for their claims.
+/// The nodes of a leaf as they will be after an edit; "place" is an index among these. Each node's
+/// cost includes its claim, so both pages keep room for their claims.
 struct LeafCrowd<'p, 'e> {
     page: Page<'p>,
     number: PageNumber,
@@ -112,24 +109,14 @@ impl<'p, 'e> LeafCrowd<'p, 'e> {
         } else {
             costs.insert(edit.index, cost);
         }
-        Ok(Self {
-            page,
-            number,
-            by_data: order::is_by_data(page),
-            edit,
-            costs,
-        })
+        Ok(Self { page, number, by_data: order::is_by_data(page), edit, costs })
     }
 
     /// How many nodes stay on the left.
     fn split(&self, page: Page<'_>) -> Option<usize> {
         let body = body_bytes(page.size()) - TAG_BYTES;
         let prefix = page.prefix().map_or(0, <[u8]>::len);
-        let crowd = Crowd {
-            costs: &self.costs,
-            left_room: body - prefix,
-            right_room: body,
-        };
+        let crowd = Crowd { costs: &self.costs, left_room: body - prefix, right_room: body };
         let last = !self.edit.replaces && self.edit.index + 1 == self.costs.len();
         if last
             && !page.next().is_some()
@@ -227,7 +214,8 @@ fn part_for<P: Pages>(
     Ok(Step::Done(()))
 }
 
-/// Splits the leaf at the end of the path to make room for later entries. At the end of the tree, the left page stays full.
+/// Splits the leaf at the end of the path to make room for later entries. At the end of the tree,
+/// the left page stays full.
 pub(crate) fn split_leaf<P: Pages>(
     change: &mut Change<'_, P>,
     site: Site,
@@ -249,8 +237,8 @@ pub(crate) fn split_leaf<P: Pages>(
     part(change, site, path, kept)
 }
 
-/// Splits the leaf at the end of the path so that the first `kept` nodes stay. Keeps more if the others would exceed a page
-/// without the prefix that they share now.
+/// Splits the leaf at the end of the path so that the first `kept` nodes stay. Keeps more if the
+/// others would exceed a page without the prefix that they share now.
 fn part<P: Pages>(
     change: &mut Change<'_, P>,
     site: Site,
@@ -271,11 +259,7 @@ fn part<P: Pages>(
     let sort_key = |index| node_at(page, leaf, index).map(|node| order::sort_key_of(node, by_data));
     let (below, above) = (sort_key(kept - 1)?, sort_key(kept)?);
     let separator = order::separator(&below, &above).ok_or(Need::Repair(leaf))?;
-    let cut = Cut {
-        kept,
-        separator: separator.to_vec(),
-        right,
-    };
+    let cut = Cut { kept, separator: separator.to_vec(), right };
     let _ = split_at(change, site, path, &cut)?;
     Ok(())
 }
@@ -286,10 +270,7 @@ fn split_branch<P: Pages>(
     site: Site,
     path: &[Visit],
 ) -> Result<(), Need> {
-    let Visit {
-        page: number,
-        index,
-    } = path[path.len() - 1];
+    let Visit { page: number, index } = path[path.len() - 1];
     if path.len() == 1 {
         let _ = grow_level(change, site, None)?;
         return Ok(());
@@ -306,17 +287,10 @@ fn split_branch<P: Pages>(
     } else {
         let mut costs = Vec::with_capacity(count);
         for index in 0..count {
-            costs.push(node_cost(
-                &node_at(page, number, index)?.key.to_vec(),
-                &[0; CHILD_BYTES],
-            ));
+            costs.push(node_cost(&node_at(page, number, index)?.key.to_vec(), &[0; CHILD_BYTES]));
         }
         let room = body_bytes(page.size()) - TAG_BYTES;
-        let crowd = Crowd {
-            costs: &costs,
-            left_room: room,
-            right_room: room,
-        };
+        let crowd = Crowd { costs: &costs, left_room: room, right_room: room };
         crowd.halves().ok_or(Need::Repair(number))?
     };
     let cut = Cut {
@@ -328,7 +302,8 @@ fn split_branch<P: Pages>(
     Ok(())
 }
 
-/// Splits the page at the end of the path. [`Step::Again`] when something else had to be done first.
+/// Splits the page at the end of the path. [`Step::Again`] when something else had to be done
+/// first.
 fn split_at<P: Pages>(
     change: &mut Change<'_, P>,
     site: Site,
@@ -379,7 +354,8 @@ fn split_at<P: Pages>(
     Ok(Step::Done(()))
 }
 
-/// Moves the root's nodes into a new page, its only child. An edit that an empty root has no room for goes there directly.
+/// Moves the root's nodes into a new page, its only child. An edit that an empty root has no room
+/// for goes there directly.
 fn grow_level<P: Pages>(
     change: &mut Change<'_, P>,
     site: Site,
@@ -403,9 +379,7 @@ fn grow_level<P: Pages>(
     editor.append(&nodes);
     let mut editor = change.edit(root);
     editor.truncate(0);
-    let mut branch = flags
-        .without(PageFlags::LEAF)
-        .without(PageFlags::PARENT_OF_LEAF);
+    let mut branch = flags.without(PageFlags::LEAF).without(PageFlags::PARENT_OF_LEAF);
     if flags.has(PageFlags::LEAF) {
         branch = branch.with(PageFlags::PARENT_OF_LEAF);
     }

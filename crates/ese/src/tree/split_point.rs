@@ -1,7 +1,7 @@
 //! Where to split a page: pure arithmetic on node sizes, shared by real trees and the twin's trees.
 //!
-//! A split leaves a left page, which keeps its number, and creates a new right one. The sizes are those of the nodes after
-//! the edit, including the new one.
+//! A split leaves a left page, which keeps its number, and creates a new right one. The sizes are
+//! those of the nodes after the edit, including the new one.
 
 /// The nodes of a page after an insert or replacement that it has no room for.
 #[derive(Clone, Copy, Debug)]
@@ -15,9 +15,11 @@ pub struct Crowd<'a> {
 }
 
 impl Crowd<'_> {
-    /// Number of nodes that stay left so that the new entry, the last of the tree, starts its own page.
+    /// Number of nodes that stay left so that the new entry, the last of the tree, starts its own
+    /// page.
     ///
-    /// An ordered load fills pages completely this way. `None` when the others do not fit the left page.
+    /// An ordered load fills pages completely this way. `None` when the others do not fit the left
+    /// page.
     pub fn append(self) -> Option<usize> {
         let left = self.costs.len() - 1;
         self.fits(left).then_some(left)
@@ -55,11 +57,7 @@ mod tests {
     use super::*;
 
     fn crowd(costs: &[usize], room: usize) -> Crowd<'_> {
-        Crowd {
-            costs,
-            left_room: room,
-            right_room: room,
-        }
+        Crowd { costs, left_room: room, right_room: room }
     }
 
     #[test]

@@ -35,21 +35,14 @@ pub(crate) struct Plan {
 impl Database {
     /// A database with the planned trees, each with three pages and nothing available.
     pub(crate) fn new(size: PageSize, plans: &[Plan]) -> Self {
-        let mut database = Self {
-            pages: MemoryPages::new(size),
-            trees: Vec::new(),
-            structural: 0,
-            growths: 0,
-        };
+        let mut database =
+            Self { pages: MemoryPages::new(size), trees: Vec::new(), structural: 0, growths: 0 };
         let count = u32::try_from(plans.len()).unwrap();
         let all = Extent::starting_at(PageNumber(1), 3 + 3 * count);
         database.build(TreeId::DATABASE, PageNumber::NONE, PageFlags(0), &[all]);
         for (plan, index) in plans.iter().zip(0..) {
             let root = PageNumber(4 + 3 * index);
-            let tree = TreeId {
-                root,
-                object: ObjectId(8 + index),
-            };
+            let tree = TreeId { root, object: ObjectId(8 + index) };
             // A tree below another owns its pages through its parent.
             let mut owned = vec![Extent::starting_at(root, 3)];
             for (below, index) in plans.iter().zip(0..) {
@@ -66,12 +59,7 @@ impl Database {
     /// A database made of `pages`, with all its trees.
     pub(crate) fn of(mut pages: MemoryPages, time: DatabaseTime, trees: Vec<TreeId>) -> Self {
         pages.set_time(time);
-        Self {
-            pages,
-            trees,
-            structural: 0,
-            growths: 0,
-        }
+        Self { pages, trees, structural: 0, growths: 0 }
     }
 
     fn build(&mut self, tree: TreeId, parent: PageNumber, flags: PageFlags, owned: &[Extent]) {
@@ -81,13 +69,9 @@ impl Database {
             parent,
             non_unique: flags.has(PageFlags::NON_UNIQUE),
             second_version: false,
-            kind: SpaceKind::Multiple {
-                owned_root: root.after(1),
-            },
+            kind: SpaceKind::Multiple { owned_root: root.after(1) },
         };
-        let base = PageFlags::ALWAYS
-            .with(PageFlags::ROOT)
-            .with(PageFlags::LEAF);
+        let base = PageFlags::ALWAYS.with(PageFlags::ROOT).with(PageFlags::LEAF);
         let mut page = |number: PageNumber, flags, header: &[u8], extents: &[Extent]| {
             let mut builder = PageBuilder::new(self.pages_size(), tree.object);
             builder.flags = flags;
@@ -100,9 +84,7 @@ impl Database {
             self.pages.put(number, bytes);
         };
         page(root, base.with(flags), &header.to_bytes(), &[]);
-        let space = base
-            .with(flags.without(PageFlags::NON_UNIQUE))
-            .with(PageFlags::SPACE_TREE);
+        let space = base.with(flags.without(PageFlags::NON_UNIQUE)).with(PageFlags::SPACE_TREE);
         page(root.after(1), space, &[0; 16], owned);
         page(root.after(2), space, &[0; 16], &[]);
     }
@@ -111,7 +93,8 @@ impl Database {
         crate::page::Pages::page_size(&self.pages)
     }
 
-    /// Runs `work` until it is done: satisfies needs, grows the database, and repeats after structural changes.
+    /// Runs `work` until it is done: satisfies needs, grows the database, and repeats after
+    /// structural changes.
     pub(crate) fn run<T>(
         &mut self,
         mut work: impl FnMut(&mut Change<'_, MemoryPages>) -> Result<Step<T>, Need>,

@@ -35,25 +35,12 @@ impl Trial {
             true => PageFlags::INDEX.with(PageFlags::NON_UNIQUE),
             false => PageFlags(0),
         };
-        let table = TreeId {
-            root: PageNumber(4),
-            object: ObjectId(8),
-        };
-        let plans = [
-            Plan {
-                parent: TreeId::DATABASE,
-                flags: PageFlags(0),
-            },
-            Plan {
-                parent: table,
-                flags,
-            },
-        ];
+        let table = TreeId { root: PageNumber(4), object: ObjectId(8) };
+        let plans =
+            [Plan { parent: TreeId::DATABASE, flags: PageFlags(0) }, Plan { parent: table, flags }];
         let database = Database::new(size, &plans);
         let start = database.pages.numbers();
-        let start = start
-            .map(|page| (page, database.pages.bytes(page).to_vec()))
-            .collect();
+        let start = start.map(|page| (page, database.pages.bytes(page).to_vec())).collect();
         let tree = database.trees[1];
         Self {
             tree,
@@ -68,8 +55,9 @@ impl Trial {
         }
     }
 
-    /// Random bytes: small numbers with an occasional long common prefix, so that separators get long and trees high. The
-    /// last byte never occurs inside a key, so no key is a prefix of another.
+    /// Random bytes: small numbers with an occasional long common prefix, so that separators get
+    /// long and trees high. The last byte never occurs inside a key, so no key is a prefix of
+    /// another.
     fn bytes(&mut self, most: u64) -> Vec<u8> {
         let mut length = usize::try_from(self.draw.below(most)).unwrap();
         let mut bytes = Vec::new();
@@ -84,11 +72,7 @@ impl Trial {
 
     fn any_key(&mut self) -> Option<Vec<u8>> {
         let target = self.bytes(6);
-        let above = self
-            .oracle
-            .range(target..)
-            .next()
-            .or_else(|| self.oracle.iter().next());
+        let above = self.oracle.range(target..).next().or_else(|| self.oracle.iter().next());
         above.map(|(key, _)| key.clone())
     }
 
@@ -98,15 +82,9 @@ impl Trial {
     }
 
     fn insert_entry(&mut self, key: Vec<u8>, data: Vec<u8>) {
-        let whole = if self.by_data {
-            [key.clone(), data.clone()].concat()
-        } else {
-            key.clone()
-        };
+        let whole = if self.by_data { [key.clone(), data.clone()].concat() } else { key.clone() };
         let tree = self.tree;
-        let outcome = self
-            .database
-            .run(|change| insert(change, tree, &key, &data));
+        let outcome = self.database.run(|change| insert(change, tree, &key, &data));
         let expected = match self.oracle.get(&whole) {
             None => InsertOutcome::Inserted,
             Some((_, false)) => InsertOutcome::Duplicate,
@@ -128,9 +106,7 @@ impl Trial {
             false => replace(change, tree, &key, &data),
         });
         assert_eq!(outcome, ReplaceOutcome::Replaced);
-        let other = self
-            .database
-            .run(|change| revive(change, tree, &key, &data));
+        let other = self.database.run(|change| revive(change, tree, &key, &data));
         assert_eq!(other, ReplaceOutcome::Marked(false));
         self.oracle.insert(key, (data, false));
     }
@@ -194,11 +170,8 @@ impl Trial {
                 Ok(entry.map(|entry| (entry.key.to_vec(), entry.data.to_vec(), entry.deleted)))
             });
             let (found_key, found_data, deleted) = found.expect("the oracle has one more");
-            let whole = if self.by_data {
-                [found_key, found_data.clone()].concat()
-            } else {
-                found_key
-            };
+            let whole =
+                if self.by_data { [found_key, found_data.clone()].concat() } else { found_key };
             assert_eq!((&whole, &found_data, deleted), (key, data, *mark));
         }
     }
@@ -265,11 +238,7 @@ impl Trial {
             let entry = cursor.next(pages)?;
             Ok(entry.map(|entry| {
                 let key = entry.key.to_vec();
-                let key = if by_data {
-                    [&key, entry.data].concat()
-                } else {
-                    key
-                };
+                let key = if by_data { [&key, entry.data].concat() } else { key };
                 (key, (entry.data.to_vec(), entry.deleted))
             }))
         }) {
@@ -285,10 +254,7 @@ impl Trial {
             });
             assert!(key.starts_with(&found.expect("one more")));
         }
-        assert!(
-            self.database
-                .look(|pages| Ok(cursor.previous(pages)?.is_none()))
-        );
+        assert!(self.database.look(|pages| Ok(cursor.previous(pages)?.is_none())));
     }
 
     fn work(&mut self, rounds: u64) {
@@ -317,8 +283,8 @@ impl Trial {
         self.replay();
     }
 
-    /// Replays all changes over the initial pages, some of them with torn sectors of the final state; then replays them
-    /// again over the result, which must not change it.
+    /// Replays all changes over the initial pages, some of them with torn sectors of the final
+    /// state; then replays them again over the result, which must not change it.
     fn replay(&mut self) {
         let mut torn = self.start.clone();
         for (number, page) in &mut torn {
@@ -341,10 +307,7 @@ impl Trial {
             // A claimed page that was never written has arbitrary content.
             let fresh = vec![0xEE; size];
             let replayed = torn.get(&number).unwrap_or(&fresh);
-            assert!(
-                replayed == self.database.pages.bytes(number),
-                "page {number} differs"
-            );
+            assert!(replayed == self.database.pages.bytes(number), "page {number} differs");
         }
     }
 }
@@ -352,9 +315,7 @@ impl Trial {
 #[test]
 fn trees_agree_with_a_map() {
     for (size, most) in
-        PageSize::ALL
-            .into_iter()
-            .zip([(900, 3000), (1900, 4000), (1900, 8000), (1900, 30000)])
+        PageSize::ALL.into_iter().zip([(900, 3000), (1900, 4000), (1900, 8000), (1900, 30000)])
     {
         let mut trial = Trial::new(1, size, false, most);
         trial.work(2000);
@@ -410,9 +371,8 @@ fn loading_in_order_fills_pages() {
     let mut trial = Trial::new(1, PageSize::KIB_4, false, (9, 200));
     for key in 0_u32..3000 {
         let tree = trial.tree;
-        let outcome = trial
-            .database
-            .run(|change| insert(change, tree, &key.to_be_bytes(), &[7; 190]));
+        let outcome =
+            trial.database.run(|change| insert(change, tree, &key.to_be_bytes(), &[7; 190]));
         assert_eq!(outcome, InsertOutcome::Inserted);
     }
     let leaves = trial.database.look(|pages| {
@@ -433,13 +393,14 @@ fn small_entries_and_long_separators() {
     }
 }
 
-/// Removes branch pages between full ones together with their last leaf, which changes separators around them. No removal
-/// takes a page, so none can fail on a full volume.
+/// Removes branch pages between full ones together with their last leaf, which changes separators
+/// around them. No removal takes a page, so none can fail on a full volume.
 #[test]
 fn removals_take_no_pages() {
     for seed in 0..6 {
         let mut trial = Trial::new(seed, PageSize::KIB_4, false, (9, 1500));
-        // In order, so that pages are full; in groups that differ late, so that separators are long, and of all lengths.
+        // In order, so that pages are full; in groups that differ late, so that separators are
+        // long, and of all lengths.
         for group in 0_u8..60 {
             let common = usize::try_from(50 + trial.draw.below(800)).unwrap();
             for entry in 0..=u8::try_from(trial.draw.below(9)).unwrap() {

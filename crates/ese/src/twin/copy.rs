@@ -7,8 +7,8 @@
 //!   checkpoint  everything is written back every `checkpoint_depth` of log
 //! ```
 //!
-//! These are the I/Os of a copy with content ([`crate::instance::Replayer`]), in its order and with its cache. What is in a log follows
-//! from the [`Journal`] of the active.
+//! These are the I/Os of a copy with content ([`crate::instance::Replayer`]), in its order and with
+//! its cache. What is in a log follows from the [`Journal`] of the active.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -117,14 +117,9 @@ impl TwinCopy {
         for (own, theirs) in self.base.databases.iter().zip(active.databases()) {
             self.base.lengthen(own, theirs.pages.get()).await?;
         }
-        let redo = Redo {
-            base: &self.base,
-            trust: Trust::Verified,
-        };
+        let redo = Redo { base: &self.base, trust: Trust::Verified };
         redo.read_log(generation).await?;
-        let changes: Vec<_> = part
-            .of_generation(generation, LogPosition::default())
-            .collect();
+        let changes: Vec<_> = part.of_generation(generation, LogPosition::default()).collect();
         // A change that begins in this log may end in the next one.
         let ends = changes.iter().map(|change| change.appended.end);
         self.arrived.0.set(ends.fold(end, LogPosition::max));

@@ -1,4 +1,5 @@
-//! The index by folder and time: new entries go to the end of their folder, old ones are deleted at its start.
+//! The index by folder and time: new entries go to the end of their folder, old ones are deleted at
+//! its start.
 //!
 //! ```text
 //!    ... folder 0 ................ folder 1 ...
@@ -7,9 +8,9 @@
 //!             tail of 0 -' '- head of 1: on one page until those entries of folder 1 are deleted
 //! ```
 //!
-//! Only the ends of a folder are ever touched. The end of a folder is in the middle of the tree, so a full page splits into
-//! halves, as everywhere except at the end of a tree. The entries after a new one on its page determine how much of the
-//! page moves, and so how much is logged.
+//! Only the ends of a folder are ever touched. The end of a folder is in the middle of the tree, so
+//! a full page splits into halves, as everywhere except at the end of a tree. The entries after a
+//! new one on its page determine how much of the page moves, and so how much is logged.
 
 use brunt_units::PageNumber;
 
@@ -37,8 +38,8 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    /// An index of `entries` entries in `folders` folders, starting at page `first`: `loaded` entries on a page with room
-    /// for `full`.
+    /// An index of `entries` entries in `folders` folders, starting at page `first`: `loaded`
+    /// entries on a page with room for `full`.
     ///
     /// # Panics
     /// When there are no folders.
@@ -74,11 +75,7 @@ impl Ends {
         if let Some(last) = folders.last_mut() {
             last.behind = 0;
         }
-        Self {
-            folders,
-            loaded,
-            full,
-        }
+        Self { folders, loaded, full }
     }
 
     fn at(&self, number: u64) -> usize {
@@ -101,7 +98,8 @@ impl Ends {
         self.folders[self.at(number)].behind
     }
 
-    /// Number of entries after that of record `number` on its page, which is the oldest of its folder.
+    /// Number of entries after that of record `number` on its page, which is the oldest of its
+    /// folder.
     pub(super) fn behind_head(&self, number: u64) -> u32 {
         self.folders[self.at(number)].left.saturating_sub(1)
     }
@@ -163,18 +161,9 @@ mod tests {
         // 110 entries per folder, 50 per page.
         let ends = Ends::new(PageNumber(100), 110 * 4, 4, 50, 60);
         let seen = |number| (ends.head(number).0, ends.tail(number).0);
-        assert_eq!(
-            [0, 1, 2, 3].map(seen),
-            [(100, 102), (102, 104), (104, 106), (106, 108)]
-        );
-        assert_eq!(
-            [0, 1, 2, 3].map(|number| ends.behind_tail(number)),
-            [40, 30, 20, 0]
-        );
-        assert_eq!(
-            [0, 1, 2, 3].map(|number| ends.behind_head(number)),
-            [49, 39, 29, 19]
-        );
+        assert_eq!([0, 1, 2, 3].map(seen), [(100, 102), (102, 104), (104, 106), (106, 108)]);
+        assert_eq!([0, 1, 2, 3].map(|number| ends.behind_tail(number)), [40, 30, 20, 0]);
+        assert_eq!([0, 1, 2, 3].map(|number| ends.behind_head(number)), [49, 39, 29, 19]);
     }
 
     #[test]
@@ -186,10 +175,7 @@ mod tests {
         assert!(ends.insert(2));
         // 41 of its own and 20 after them: the upper 30 move, ten of them its own.
         ends.split(2, PageNumber(900));
-        assert_eq!(
-            (ends.tail(2), ends.head(3)),
-            (PageNumber(900), PageNumber(900))
-        );
+        assert_eq!((ends.tail(2), ends.head(3)), (PageNumber(900), PageNumber(900)));
         assert_eq!((ends.folders[2].used, ends.behind_tail(2)), (10, 20));
         assert_eq!(ends.tail(1), PageNumber(104), "another folder");
     }
@@ -207,10 +193,6 @@ mod tests {
         let count = |page| heads.iter().filter(|head| **head == page).count();
         assert_eq!([104, 105, 106, 107].map(count), [40, 50, 50, 50]);
         assert_eq!(count(108), 20, "the tail is the last");
-        assert_eq!(
-            ends.behind_tail(0),
-            0,
-            "nothing of it is left behind the folder before"
-        );
+        assert_eq!(ends.behind_tail(0), 0, "nothing of it is left behind the folder before");
     }
 }

@@ -1,8 +1,9 @@
 //! What recovery needs to know about the log of an instance without content.
 //!
-//! The twin's log has only a length. Recovery needs to know which pages each change touched, where the change is in the
-//! log, and which pages it created: those are written without being read. The journal stores that, in a few bytes per page
-//! of a change, and only for tests that end with a recovery or have passive copies.
+//! The twin's log has only a length. Recovery needs to know which pages each change touched, where
+//! the change is in the log, and which pages it created: those are written without being read. The
+//! journal stores that, in a few bytes per page of a change, and only for tests that end with a
+//! recovery or have passive copies.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -46,7 +47,8 @@ pub(crate) struct Noted<'j> {
 }
 
 impl Journal {
-    /// Records a change of `touched` in `database`, whose trees were loaded with the pages before `loaded`.
+    /// Records a change of `touched` in `database`, whose trees were loaded with the pages before
+    /// `loaded`.
     pub(super) fn note(
         &mut self,
         appended: Appended,
@@ -54,11 +56,7 @@ impl Journal {
         touched: &[PageNumber],
         loaded: PageNumber,
     ) {
-        self.changes.push_back(Change {
-            appended,
-            database,
-            first: self.gone + self.pages.len(),
-        });
+        self.changes.push_back(Change { appended, database, first: self.gone + self.pages.len() });
         for &page in touched {
             let is_fresh = page >= loaded && self.begun.insert((database, page));
             self.pages.push_back(Touched { page, is_fresh });
@@ -67,9 +65,7 @@ impl Journal {
 
     /// Forgets the changes before `position`, which no recovery will need.
     pub fn forget_before(&mut self, position: LogPosition) {
-        let old = self
-            .changes
-            .partition_point(|change| change.appended.start < position);
+        let old = self.changes.partition_point(|change| change.appended.start < position);
         self.changes.drain(..old);
         let end = self.gone + self.pages.len();
         let kept = self.changes.front().map_or(end, |first| first.first);
@@ -98,13 +94,10 @@ impl Journal {
         from: LogPosition,
     ) -> impl Iterator<Item = Noted<'_>> {
         let from = from.max(LogPosition::start_of(generation));
-        let first = self
-            .changes
-            .partition_point(|change| change.appended.start < from);
+        let first = self.changes.partition_point(|change| change.appended.start < from);
         let changes = (first..).zip(self.changes.range(first..));
-        changes
-            .take_while(move |(_, change)| change.appended.start.generation == generation)
-            .map(|(at, change)| {
+        changes.take_while(move |(_, change)| change.appended.start.generation == generation).map(
+            |(at, change)| {
                 let end = self.changes.get(at + 1);
                 let end = end.map_or(self.pages.len(), |next| next.first - self.gone);
                 Noted {
@@ -112,7 +105,8 @@ impl Journal {
                     database: change.database,
                     pages: self.pages.range(change.first - self.gone..end),
                 }
-            })
+            },
+        )
     }
 }
 
@@ -121,15 +115,8 @@ mod tests {
     use super::*;
 
     fn at(generation: u32, segment: u16) -> Appended {
-        let start = LogPosition {
-            generation,
-            segment,
-            byte: 16,
-        };
-        Appended {
-            start,
-            end: LogPosition { byte: 90, ..start },
-        }
+        let start = LogPosition { generation, segment, byte: 16 };
+        Appended { start, end: LogPosition { byte: 90, ..start } }
     }
 
     #[test]
@@ -154,9 +141,7 @@ mod tests {
         assert_eq!(seen(5, all), []);
         let part = journal.part(3);
         let noted = part.of_generation(3, all).flat_map(|noted| noted.pages);
-        let noted: Vec<_> = noted
-            .map(|touched| (touched.page.0, touched.is_fresh))
-            .collect();
+        let noted: Vec<_> = noted.map(|touched| (touched.page.0, touched.is_fresh)).collect();
         assert_eq!(noted, seen(3, all));
         assert_eq!(part.of_generation(4, all).count(), 0);
     }

@@ -7,8 +7,8 @@
 //!                          '-> split: the upper part of its range is on its own page
 //! ```
 //!
-//! Only leaves that were split or removed are listed; the [`Urn`] tracks how full the others are. Memory is a few bytes for each
-//! listed leaf.
+//! Only leaves that were split or removed are listed; the [`Urn`] tracks how full the others are.
+//! Memory is a few bytes for each listed leaf.
 
 use std::collections::VecDeque;
 use std::hash::BuildHasherDefault;
@@ -74,14 +74,14 @@ pub(super) struct Leaves {
     urn: Urn,
     came: Recent,
     went: Recent,
-    /// Pages of the loaded leaves' ranges that have changed: a range with several pages, or on a different page than it was
-    /// loaded on. Equal shares, lowest first.
+    /// Pages of the loaded leaves' ranges that have changed: a range with several pages, or on a
+    /// different page than it was loaded on. Equal shares, lowest first.
     parted: HashMap<u32, SmallVec<[PageNumber; 4]>, BuildHasherDefault<KeyHasher>>,
 }
 
 impl Leaves {
-    /// A tree of `entries` entries starting at page `first`: `loaded` entries on a leaf with room for `full`, and a branch
-    /// page after every `fanout` leaves.
+    /// A tree of `entries` entries starting at page `first`: `loaded` entries on a leaf with room
+    /// for `full`, and a branch page after every `fanout` leaves.
     ///
     /// # Panics
     /// When the leaves have no 32-bit numbers.
@@ -120,25 +120,19 @@ impl Leaves {
     /// The location of the entry of `key`, either loaded or `inserted` later.
     pub(super) fn find(&self, key: u64, inserted: bool) -> Leaf {
         let scaled = u128::from(key) * u128::from(self.count);
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "the low half is what is meant"
-        )]
+        #[expect(clippy::cast_possible_truncation, reason = "the low half is what is meant")]
         let (index, within) = ((scaled >> 64) as u32, scaled as u64);
         let cut_off = !inserted && is_cut_off(key, 1, self.loaded) && index + 1 < self.count;
         let index = index + u32::from(cut_off);
         let page = self.parted.get(&index).map(|parts| {
             let shares = parts.len() as u128;
             let share = usize::try_from((u128::from(within) * shares) >> 64).expect("few parts");
-            // The next part has the second of two neighbours if the split was between them. That is one position of `full`,
-            // and half of the neighbours are before it.
+            // The next part has the second of two neighbours if the split was between them. That is
+            // one position of `full`, and half of the neighbours are before it.
             let behind = !cut_off && is_cut_off(key, 2, self.full) && share + 1 < parts.len();
             parts[share + usize::from(behind)]
         });
-        Leaf {
-            index,
-            page: page.unwrap_or_else(|| self.page(index)),
-        }
+        Leaf { index, page: page.unwrap_or_else(|| self.page(index)) }
     }
 
     /// The pages of a loaded leaf's range, lowest first.
@@ -183,7 +177,8 @@ impl Leaves {
         inserted.splits
     }
 
-    /// Deletes the entry of `key`; returns whether its leaf is empty and must be [unlinked](Self::unlink).
+    /// Deletes the entry of `key`; returns whether its leaf is empty and must be
+    /// [unlinked](Self::unlink).
     pub(super) fn delete(&mut self, key: u64, random: &mut Stream) -> bool {
         let beside = self.went.beside(key);
         let beside = beside.filter(|_| !is_cut_off(key, 1, self.loaded));
@@ -193,7 +188,8 @@ impl Leaves {
         self.urn.leaves() < leaves
     }
 
-    /// Removes an empty leaf: its range becomes that of the next leaf, or of the previous one if there is no next.
+    /// Removes an empty leaf: its range becomes that of the next leaf, or of the previous one if
+    /// there is no next.
     pub(super) fn unlink(&mut self, leaf: Leaf) {
         let mut parts = self.parts(leaf.index);
         if parts.len() == 1 {
@@ -214,9 +210,10 @@ impl Leaves {
     }
 }
 
-/// Whether an entry is on a different leaf than the key before it, if `parted` of `entries` neighbours are separated: a
-/// leaf boundary is as likely between neighbours as anywhere. An inserted entry goes to its neighbour's leaf, and is
-/// separated from it when that leaf splits. (The second of two neighbours has an odd key: `keys.rs` of the workload.)
+/// Whether an entry is on a different leaf than the key before it, if `parted` of `entries`
+/// neighbours are separated: a leaf boundary is as likely between neighbours as anywhere. An
+/// inserted entry goes to its neighbour's leaf, and is separated from it when that leaf splits.
+/// (The second of two neighbours has an odd key: `keys.rs` of the workload.)
 fn is_cut_off(key: u64, parted: u64, entries: u32) -> bool {
     let scattered = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
     !key.is_multiple_of(2) && scattered % u64::from(entries) < parted
@@ -239,9 +236,8 @@ mod tests {
         let tree = tree();
         assert_eq!((tree.count, tree.loaded_pages()), (1_001, 1_001 + 11));
         let mut random = Streams::new(3).named("keys");
-        let found: BTreeSet<_> = (0..60_000)
-            .map(|_| tree.find(random.bits(), false).page)
-            .collect();
+        let found: BTreeSet<_> =
+            (0..60_000).map(|_| tree.find(random.bits(), false).page).collect();
         assert_eq!(found.len(), 1_001);
         let branches: BTreeSet<_> = (0..1_001)
             .map(|index| {
@@ -270,20 +266,14 @@ mod tests {
         assert_eq!(tree.find(high, false).page, PageNumber(9_000));
         assert_eq!(tree.branch(tree.find(high, false)), tree.branch(leaf));
         assert_eq!(tree.behind(leaf), Some(PageNumber(9_000)));
-        assert_eq!(
-            tree.behind(tree.find(high, false)),
-            Some(leaf.page.after(1))
-        );
+        assert_eq!(tree.behind(tree.find(high, false)), Some(leaf.page.after(1)));
         assert_eq!(tree.before(tree.find(high, false)), Some(leaf.page));
     }
 
     #[test]
     fn the_leaf_behind_takes_over_the_range_of_one_that_is_gone() {
         let mut tree = tree();
-        let (low, high) = (
-            u64::MAX.div_euclid(3) & !1,
-            (u64::MAX.div_euclid(3) + 1_000) & !1,
-        );
+        let (low, high) = (u64::MAX.div_euclid(3) & !1, (u64::MAX.div_euclid(3) + 1_000) & !1);
         let leaf = tree.find(low, false);
         assert_eq!(tree.find(high, false), leaf);
         let (before, behind) = (tree.before(leaf), tree.behind(leaf).unwrap());
@@ -292,10 +282,7 @@ mod tests {
         assert_eq!(tree.find(low, false).page, behind);
         // After another split it loses its lowest part, and then the other one.
         tree.split(tree.find(low, false), PageNumber(9_000));
-        let lowest = Leaf {
-            index: leaf.index,
-            page: behind,
-        };
+        let lowest = Leaf { index: leaf.index, page: behind };
         tree.unlink(lowest);
         assert_eq!(tree.find(low, false).page, PageNumber(9_000));
         tree.unlink(tree.find(low, false));

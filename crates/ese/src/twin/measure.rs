@@ -1,8 +1,9 @@
 //! Sizes of records on pages and in the log: numbers in place of the engine's bytes.
 //!
-//! Node sizes follow from the formats ([`crate::table::message`], [`crate::page`]), log sizes from the encoding of changes
-//! ([`crate::log::record`], [`crate::page::Change`]). If a size depends on the rest of the page, the mean is used. A test
-//! compares these numbers with the log bytes of the engine itself.
+//! Node sizes follow from the formats ([`crate::table::message`], [`crate::page`]), log sizes from
+//! the encoding of changes ([`crate::log::record`], [`crate::page::Change`]). If a size depends on
+//! the rest of the page, the mean is used. A test compares these numbers with the log bytes of the
+//! engine itself.
 //!
 //! ```text
 //!    change   4 head | 9 database, time | 4 transaction | role | for each page: 15 + ranges of 4 + bytes
@@ -21,7 +22,8 @@ use crate::table::message::{PRIMARY_KEY_BYTES, RECEIVED_KEY_BYTES, stays_inside}
 
 /// Length prefix of a node's key.
 const NODE_HEAD: usize = 2;
-/// A record without its subject and body: fixed part, NULL bits, offset of the subject, entry and flags of the body.
+/// A record without its subject and body: fixed part, NULL bits, offset of the subject, entry and
+/// flags of the body.
 const RECORD_HEAD: usize = 31 + 4 + 1;
 /// Id of a separate body.
 const BODY_ID: usize = 4;
@@ -50,7 +52,8 @@ const COMMIT: usize = 4 + 4;
 /// What log records contain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogRecords {
-    /// The changed bytes of pages, and the former data of a replaced record: the log of this engine.
+    /// The changed bytes of pages, and the former data of a replaced record: the log of this
+    /// engine.
     #[default]
     Ranges,
     /// The node that is inserted, marked or replaced: the log of Exchange's engine.
@@ -75,11 +78,7 @@ pub struct Measure {
 impl Measure {
     /// Bytes of data of a record with a body of `body` bytes.
     pub(super) fn record(&self, body: usize) -> usize {
-        let body = if stays_inside(self.page, body) {
-            body
-        } else {
-            BODY_ID
-        };
+        let body = if stays_inside(self.page, body) { body } else { BODY_ID };
         RECORD_HEAD + self.short + body
     }
 
@@ -118,7 +117,8 @@ impl Measure {
         self.loaded(Self::branch_cost(separator)).max(2)
     }
 
-    /// Pages of a body of `body` bytes besides its record: whole chunks, the last page shared with other bodies.
+    /// Pages of a body of `body` bytes besides its record: whole chunks, the last page shared with
+    /// other bodies.
     pub fn body_pages(&self, body: usize) -> f64 {
         if stays_inside(self.page, body) {
             return 0.0;
@@ -181,7 +181,8 @@ impl Measure {
             + self.chunks(body) * (each + CHUNK_KEY)
     }
 
-    /// Log of a delete after its commit: entries are removed, with `behind` entries after that of the index.
+    /// Log of a delete after its commit: entries are removed, with `behind` entries after that of
+    /// the index.
     pub fn clean_up_log(&self, body: usize, behind: u32) -> usize {
         if self.log == LogRecords::Nodes {
             return nodes::clean_up(self, body);
@@ -217,7 +218,8 @@ impl Measure {
         record + apart + COMMIT
     }
 
-    /// Log of a split of a leaf whose nodes take `cost` bytes each: half a page of nodes moves to the new page.
+    /// Log of a split of a leaf whose nodes take `cost` bytes each: half a page of nodes moves to
+    /// the new page.
     pub fn split_log(&self, cost: usize) -> usize {
         if self.log == LogRecords::Nodes {
             return nodes::SPLIT;
@@ -232,7 +234,8 @@ impl Measure {
         if self.log == LogRecords::Nodes {
             return nodes::SPLIT;
         }
-        // The leaf's flags and links, the links of its neighbours, the parent, and the free extents.
+        // The leaf's flags and links, the links of its neighbours, the parent, and the free
+        // extents.
         3 * ENTRY + 6 * RANGE + 20 + Self::take(self.behind(Self::branch_cost(6))) + ENTRY + 40
     }
 }
@@ -250,17 +253,9 @@ mod tests {
     #[test]
     fn inserts_and_splits_are_as_long_in_the_log_as_the_engines() {
         for page in [PageSize::KIB_4, PageSize::KIB_8] {
-            let measure = Measure {
-                page,
-                fill_percent: 80,
-                short: 200,
-                long: 800,
-                log: LogRecords::Ranges,
-            };
-            let plans = [Plan {
-                parent: TreeId::DATABASE,
-                flags: PageFlags(0),
-            }];
+            let measure =
+                Measure { page, fill_percent: 80, short: 200, long: 800, log: LogRecords::Ranges };
+            let plans = [Plan { parent: TreeId::DATABASE, flags: PageFlags(0) }];
             let mut database = Database::new(page, &plans);
             let tree = database.trees[0];
             let mut draw = Streams::new(1).named("records");

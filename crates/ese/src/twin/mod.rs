@@ -1,8 +1,9 @@
-//! The twin: a table reduced to arithmetic, under the same cache, log, checkpoint and maintenance as a real one.
+//! The twin: a table reduced to arithmetic, under the same cache, log, checkpoint and maintenance
+//! as a real one.
 //!
-//! A server of terabytes does not fit in memory, and need not: the pages that an operation touches follow from its key, and
-//! the bytes it logs from the sizes of records. So everything that *decides* is the engine itself, driving [`Ghost`] pages;
-//! only the content of pages is replaced:
+//! A server of terabytes does not fit in memory, and need not: the pages that an operation touches
+//! follow from its key, and the bytes it logs from the sizes of records. So everything that
+//! *decides* is the engine itself, driving [`Ghost`] pages; only the content of pages is replaced:
 //!
 //! ```text
 //!    records   a leaf for every range of keys       leaves.rs    how full leaves are, and when one splits: urn.rs
@@ -16,13 +17,13 @@
 //!    copies    what a passive copy does             copy.rs
 //! ```
 //!
-//! An operation makes its pages resident one after another, as the engine does. Then it logs and changes them at once and
-//! commits. A delete removes what it has marked after its commit. A test runs both on the same modelled storage and
-//! compares their reads, writes and log.
+//! An operation makes its pages resident one after another, as the engine does. Then it logs and
+//! changes them at once and commits. A delete removes what it has marked after its commit. A test
+//! runs both on the same modelled storage and compares their reads, writes and log.
 //!
-//! **Branch pages** can be read and cached like all others, as in the engine, or count as always in memory
-//! ([`Layout::reads_branches`]). The latter matches published tests whose databases have more branch pages than the cache
-//! has frames.
+//! **Branch pages** can be read and cached like all others, as in the engine, or count as always in
+//! memory ([`Layout::reads_branches`]). The latter matches published tests whose databases have
+//! more branch pages than the cache has frames.
 
 mod copy;
 mod ends;
@@ -133,13 +134,7 @@ impl Layout {
         let body_pages = (self.records as f64 * self.body_pages).ceil() as u32;
         let index = bodies.after(body_pages + ROOTS);
         let per_page = measure.loaded(entry);
-        let ends = Ends::new(
-            index,
-            self.records,
-            self.folders,
-            per_page,
-            measure.full(entry),
-        );
+        let ends = Ends::new(index, self.records, self.folders, per_page, measure.full(entry));
         let index_leaves = self.records.div_ceil(per_page.into());
         let index_pages = index_leaves + index_leaves.div_ceil(measure.fanout(index_leaves).into());
         let index_pages = u32::try_from(index_pages).expect("pages have 32-bit numbers");
@@ -162,13 +157,7 @@ impl TwinTable {
     /// The table of a database of `instance`, which was created with [`Layout::pages`] pages.
     pub fn new(world: &World, instance: &Instance<Ghost>, database: u8, layout: Layout) -> Self {
         let entry = instance.0.database(database);
-        let Places {
-            records,
-            bodies,
-            ends,
-            index_pages,
-            end,
-        } = layout.places();
+        let Places { records, bodies, ends, index_pages, end } = layout.places();
         let owned = [records.loaded_pages(), bodies.1, index_pages];
         let name = format!("twin/{}", entry.path.display());
         Self {
@@ -188,10 +177,7 @@ impl TwinTable {
     /// The same table, recording its changes in its instance's journal.
     #[must_use]
     pub fn noting(self, journal: Rc<RefCell<Journal>>) -> Self {
-        Self {
-            journal: Some(journal),
-            ..self
-        }
+        Self { journal: Some(journal), ..self }
     }
 
     /// The journal that it records its changes in.
@@ -208,10 +194,7 @@ impl TwinTable {
 
     /// Takes the recorded changes of its instance.
     pub fn take_journal(&self) -> Journal {
-        self.journal
-            .as_ref()
-            .map(|journal| journal.take())
-            .unwrap_or_default()
+        self.journal.as_ref().map(|journal| journal.take()).unwrap_or_default()
     }
 
     /// The database's number within its instance.
@@ -231,7 +214,8 @@ impl TwinTable {
         self.descend(instance, record).await.map(drop)
     }
 
-    /// Inserts a record and commits; `asked` hears where the commit ends in the log before it is waited for.
+    /// Inserts a record and commits; `asked` hears where the commit ends in the log before it is
+    /// waited for.
     ///
     /// # Errors
     /// When a page cannot be read, the log cannot be written, or the file cannot grow.
@@ -246,11 +230,7 @@ impl TwinTable {
         let measure = &self.layout.measure;
         let mut held = Held::default();
         let mut bytes = 0;
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "few pages"
-        )]
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "few pages")]
         let body_pages = measure.body_pages(record.body).ceil() as u32;
         for _ in 0..body_pages {
             self.fresh(instance, Taker::Bodies, &mut held).await?;
@@ -341,9 +321,7 @@ impl TwinTable {
             left -= piece;
         }
         let time = instance.cache().time(self.number).next();
-        instance
-            .cache()
-            .changed(self.number, held.pages(), appended, time);
+        instance.cache().changed(self.number, held.pages(), appended, time);
         if let Some(journal) = &self.journal {
             let mut journal = journal.borrow_mut();
             journal.note(appended, self.database, held.pages(), self.loaded);

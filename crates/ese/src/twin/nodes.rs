@@ -1,9 +1,10 @@
 //! The log of published tests: its records name nodes, while this engine's own name bytes of pages.
 //!
-//! Exchange's engine logs operations on a page: insert this node, mark that one, replace it by this. It logs neither the
-//! tags that move nor the former data (which is in its version store, and is logged only for a page written before the
-//! commit). A split names pages and keys, not the nodes that move. So the log is shorter: for a replace by half, and on
-//! pages of 32 KiB for an insert by a third.
+//! Exchange's engine logs operations on a page: insert this node, mark that one, replace it by
+//! this. It logs neither the tags that move nor the former data (which is in its version store, and
+//! is logged only for a page written before the commit). A split names pages and keys, not the
+//! nodes that move. So the log is shorter: for a replace by half, and on pages of 32 KiB for an
+//! insert by a third.
 //!
 //! ```text
 //!    page record   32   type, session, database, page, two database times, transaction, level, line, flags
@@ -13,10 +14,11 @@
 //!    begin, commit 16   of a transaction that changed something
 //! ```
 //!
-//! Sources: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/logapi.hxx (`LRPAGE_`, `LRNODE_`, `LRINSERT`,
-//! `LRREPLACE`), of 2021; the engines of the tests were older. Published tests agree: 1,074 bytes per operation where 25 %
-//! insert, 10 % delete and 50 % replace (EMC H2930, 2007: 1,003 logs of 1 MiB by 19,580 batches of 50), 1,114 where 40 %
-//! insert, 20 % delete and 5 % replace (Dell MD3820f, 2015: log replication read 0.695 logs/s per instance at 654
+//! Sources: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/logapi.hxx (`LRPAGE_`, `LRNODE_`,
+//! `LRINSERT`, `LRREPLACE`), of 2021; the engines of the tests were older. Published tests agree:
+//! 1,074 bytes per operation where 25 % insert, 10 % delete and 50 % replace (EMC H2930, 2007:
+//! 1,003 logs of 1 MiB by 19,580 batches of 50), 1,114 where 40 % insert, 20 % delete and 5 %
+//! replace (Dell MD3820f, 2015: log replication read 0.695 logs/s per instance at 654
 //! operations/s).
 
 use super::measure::Measure;
@@ -31,7 +33,8 @@ const WITH_DATA: usize = NODE + 6;
 const TRANSACTION: usize = 16;
 /// Key of a body's chunk: id and offset.
 const CHUNK_KEY: usize = 8;
-/// A split: old page, new page, parent, their lines and weights, and the separator. Moved nodes are not logged.
+/// A split: old page, new page, parent, their lines and weights, and the separator. Moved nodes are
+/// not logged.
 pub(super) const SPLIT: usize = NODE + 80;
 
 /// An insert: the record, its entry in the index, its body.
@@ -72,19 +75,9 @@ mod tests {
     use super::*;
 
     fn per_operation(page: PageSize, long: usize, mix: [f64; 3]) -> f64 {
-        let measure = Measure {
-            page,
-            fill_percent: 80,
-            short: 200,
-            long,
-            log: LogRecords::Nodes,
-        };
+        let measure = Measure { page, fill_percent: 80, short: 200, long, log: LogRecords::Nodes };
         let deleted = measure.delete_log(long) + measure.clean_up_log(long, 0);
-        let logged = [
-            measure.insert_log(long, 0),
-            deleted,
-            measure.replace_log(long),
-        ];
+        let logged = [measure.insert_log(long, 0), deleted, measure.replace_log(long)];
         let each = mix.iter().zip(logged);
         let operations: f64 = each.map(|(share, bytes)| share * bytes as f64).sum();
         // Between two splits a leaf is filled to ln 2 on average.
@@ -93,8 +86,9 @@ mod tests {
         operations + splits * measure.split_log(cost) as f64
     }
 
-    /// With one large message in a thousand, and as many deletes as inserts, which keeps a test's databases at their size.
-    /// Padding at the ends of log writes is not included: a run's log is longer by a sixth to a fifth.
+    /// With one large message in a thousand, and as many deletes as inserts, which keeps a test's
+    /// databases at their size. Padding at the ends of log writes is not included: a run's log is
+    /// longer by a sixth to a fifth.
     #[test]
     fn published_tests_logged_as_much_for_an_operation() {
         let mean = |long: usize| long + ((16_usize << 10) + (256 << 10)).div_ceil(2_000);

@@ -62,10 +62,7 @@ impl TwinTable {
         instance: &Instance<Ghost>,
         page: PageNumber,
     ) -> Result<Pin<Ghost>, EngineError> {
-        instance
-            .cache()
-            .fetch(self.number, page, Trust::Verified)
-            .await
+        instance.cache().fetch(self.number, page, Trust::Verified).await
     }
 
     /// Pins a page to change.
@@ -142,11 +139,7 @@ impl TwinTable {
         if pages == 0.0 || there == 0 {
             return Ok(());
         }
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "few pages"
-        )]
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "few pages")]
         let count = (pages.ceil() as u32).min(there);
         let at = (u128::from(record.key) * u128::from(there - count + 1)) >> 64;
         let at = first.after(u32::try_from(at).expect("below a 32-bit number"));
@@ -194,7 +187,8 @@ impl TwinTable {
         Ok(())
     }
 
-    /// Removes the empty leaf of a record: the links of the leaves on both sides, and the branch page above.
+    /// Removes the empty leaf of a record: the links of the leaves on both sides, and the branch
+    /// page above.
     pub(super) async fn unlink(
         &self,
         instance: &Instance<Ghost>,
@@ -215,7 +209,8 @@ impl TwinTable {
         self.hold_branch(instance, branch, held).await
     }
 
-    /// Inserts the entry of record `number` into the index; returns the additional log if its page splits.
+    /// Inserts the entry of record `number` into the index; returns the additional log if its page
+    /// splits.
     pub(super) async fn enter(
         &self,
         instance: &Instance<Ghost>,

@@ -6,8 +6,8 @@
 //!   Reopening   each log is read whole and replayed (redo.rs)
 //! ```
 //!
-//! A real page tells by its time whether it lacks a change; here it lacks those made since it was last clean. Nothing is
-//! undone: every change of the twin is logged with its commit.
+//! A real page tells by its time whether it lacks a change; here it lacks those made since it was
+//! last clean. Nothing is undone: every change of the twin is logged with its commit.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -66,7 +66,8 @@ pub struct Elsewhere {
 }
 
 impl Left {
-    /// The same as another site has it. Pages of which a write is missing there count as lacking every change since its checkpoint.
+    /// The same as another site has it. Pages of which a write is missing there count as lacking
+    /// every change since its checkpoint.
     #[must_use]
     pub fn elsewhere(mut self, site: Elsewhere) -> Self {
         self.tail = site.durable;
@@ -102,15 +103,14 @@ impl Instance<Ghost> {
         }
     }
 
-    /// What a backup of an instance without sessions holds. Each of its log files has the name of its generation.
+    /// What a backup of an instance without sessions holds. Each of its log files has the name of
+    /// its generation.
     pub fn backed_up(&self) -> Left {
-        Left {
-            is_current: false,
-            ..self.left(Journal::default())
-        }
+        Left { is_current: false, ..self.left(Journal::default()) }
     }
 
-    /// First step of reopening an instance with the same `options` from what it, or a backup of it, has `left`.
+    /// First step of reopening an instance with the same `options` from what it, or a backup of it,
+    /// has `left`.
     ///
     /// # Errors
     /// When a file cannot be opened, or the log cannot continue.
@@ -170,10 +170,7 @@ impl Reopening {
 
     async fn replay_journal(&self) -> Result<RecoveryReport, EngineError> {
         let (left, mut report) = (&self.left, RecoveryReport::default());
-        let redo = Redo {
-            base: &self.base,
-            trust: Trust::Recovering,
-        };
+        let redo = Redo { base: &self.base, trust: Trust::Recovering };
         let from = left.checkpoint;
         let generations = from.generation.max(1)..=left.tail.generation;
         let all = left.tail.generation + 1 - generations.start();

@@ -1,7 +1,8 @@
 //! Redo without content, in the order and batches of [`crate::instance::recovery`].
 //!
-//! While the pages of one batch of changes are read ahead, the previous batch is replayed: its pages are fetched one change
-//! after another, changed if they lack it, and evicted like other dirty pages.
+//! While the pages of one batch of changes are read ahead, the previous batch is replayed: its
+//! pages are fetched one change after another, changed if they lack it, and evicted like other
+//! dirty pages.
 
 use brunt_units::{LogPosition, PageNumber};
 use brunt_world::Class;
@@ -24,9 +25,7 @@ impl Redo<'_> {
     /// Reads a whole log file.
     pub(super) async fn read_log(&self, generation: u32) -> Result<(), EngineError> {
         let path = self.base.files.path_of(generation);
-        read_whole(&self.base.world, Class::Recovery, &path)
-            .await
-            .map(drop)
+        read_whole(&self.base.world, Class::Recovery, &path).await.map(drop)
     }
 
     /// Replays changes on the pages that lack them, as `lacks` says; returns how many did.
@@ -49,15 +48,13 @@ impl Redo<'_> {
 
     /// The next changes to replay, whose pages have been requested, and the changes after them.
     fn read_ahead<'r>(&self, changes: &'r [Noted<'r>]) -> (&'r [Noted<'r>], &'r [Noted<'r>]) {
-        self.base
-            .cache
-            .preread_batch(changes, self.trust, |change, out| {
-                let number = self.base.database(change.database).number;
-                out.extend(change.pages.clone().map(|touched| Changed {
-                    page: (number, touched.page),
-                    is_fresh: touched.is_fresh,
-                }));
-            })
+        self.base.cache.preread_batch(changes, self.trust, |change, out| {
+            let number = self.base.database(change.database).number;
+            out.extend(change.pages.clone().map(|touched| Changed {
+                page: (number, touched.page),
+                is_fresh: touched.is_fresh,
+            }));
+        })
     }
 
     /// Brings the pages of a change up to date; returns how many lacked it.

@@ -1,7 +1,8 @@
 //! Free pages of one database: extents for trees, from the space after them.
 //!
-//! A tree asks for single pages and gets adjacent ones, because it obtains extents: a sixty-fourth of what it owns, as real
-//! trees do ([`crate::space::extent_pages`]). The file grows before the space runs out.
+//! A tree asks for single pages and gets adjacent ones, because it obtains extents: a sixty-fourth
+//! of what it owns, as real trees do ([`crate::space::extent_pages`]). The file grows before the
+//! space runs out.
 
 use std::collections::BTreeSet;
 
@@ -40,16 +41,9 @@ pub(super) struct Supply {
 impl Supply {
     /// Space from page `free` on; each taker owns `owned` pages.
     pub(super) fn new(free: PageNumber, owned: [u32; 3]) -> Self {
-        let takers = owned.map(|owned| Extent {
-            next: PageNumber::NONE,
-            left: 0,
-            owned: owned.into(),
-        });
-        Self {
-            takers,
-            given_back: BTreeSet::new(),
-            free,
-        }
+        let takers =
+            owned.map(|owned| Extent { next: PageNumber::NONE, left: 0, owned: owned.into() });
+        Self { takers, given_back: BTreeSet::new(), free }
     }
 
     /// Takes a page for a tree in a file of `pages` pages; `None` when the file must grow first.
@@ -76,8 +70,8 @@ impl Supply {
         Some(page)
     }
 
-    /// Returns the page of a removed record leaf. Such pages are taken again first, lowest first, as the engine takes free
-    /// extents.
+    /// Returns the page of a removed record leaf. Such pages are taken again first, lowest first,
+    /// as the engine takes free extents.
     pub(super) fn give_back(&mut self, page: PageNumber) {
         self.given_back.insert(page);
     }

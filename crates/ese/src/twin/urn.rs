@@ -6,16 +6,17 @@
 //!                                                     delete: one leaf moves a step left
 //! ```
 //!
-//! Keys are evenly distributed, so a delete hits every entry with the same probability, and an insert every gap between
-//! two. A leaf has as many gaps as entries: leaves with more entries also get more inserts. (Yao, "On random 2-3 trees",
-//! 1978.) This alone determines how often leaves split; which leaf it is does not affect the others. An entry inserted next
-//! to a recent one goes to the same leaf, and splits it more often than a random one. Likewise, entries deleted together
+//! Keys are evenly distributed, so a delete hits every entry with the same probability, and an
+//! insert every gap between two. A leaf has as many gaps as entries: leaves with more entries also
+//! get more inserts. (Yao, "On random 2-3 trees", 1978.) This alone determines how often leaves
+//! split; which leaf it is does not affect the others. An entry inserted next to a recent one goes
+//! to the same leaf, and splits it more often than a random one. Likewise, entries deleted together
 //! leave the same leaf.
 //!
 //! A leaf whose last entry is deleted is removed.
 //!
-//! Validity: entries of one size, keys without order. Merges of sparse leaves, which a shrinking database would have, are
-//! not modelled.
+//! Validity: entries of one size, keys without order. Merges of sparse leaves, which a shrinking
+//! database would have, are not modelled.
 
 use brunt_world::random::Stream;
 
@@ -44,11 +45,7 @@ impl Urn {
     /// When `full` is 0.
     pub(super) fn new(full: u32) -> Self {
         assert!(full > 0, "leaves that hold nothing");
-        Self {
-            leaves: vec![0; full as usize + 1],
-            total: 0,
-            entries: 0,
-        }
+        Self { leaves: vec![0; full as usize + 1], total: 0, entries: 0 }
     }
 
     /// Adds `leaves` leaves of `entries` entries each.
@@ -74,34 +71,25 @@ impl Urn {
             self.leaves[1] += 1;
             self.total = self.total.max(1);
             self.entries = 1;
-            return Inserted {
-                splits: false,
-                entries: 1,
-            };
+            return Inserted { splits: false, entries: 1 };
         };
         self.leaves[class] -= 1;
         self.entries += 1;
         let entries = class + 1;
         if let Some(next) = self.leaves.get_mut(entries) {
             *next += 1;
-            return Inserted {
-                splits: false,
-                entries,
-            };
+            return Inserted { splits: false, entries };
         }
         let half = entries.div_euclid(2);
         self.leaves[half] += 1;
         self.leaves[entries - half] += 1;
         self.total += 1;
         let is_lower = random.below(entries as u64) < half as u64;
-        Inserted {
-            splits: true,
-            entries: if is_lower { half } else { entries - half },
-        }
+        Inserted { splits: true, entries: if is_lower { half } else { entries - half } }
     }
 
-    /// Deletes an entry from a leaf of `beside` entries if there is one, and returns how many its leaf has left. An empty
-    /// leaf is removed, unless it is the only one.
+    /// Deletes an entry from a leaf of `beside` entries if there is one, and returns how many its
+    /// leaf has left. An empty leaf is removed, unless it is the only one.
     pub(super) fn delete(&mut self, beside: Option<usize>, random: &mut Stream) -> usize {
         let beside = beside.filter(|class| *class > 0 && self.leaves[*class] > 0);
         let Some(class) = beside.or_else(|| self.draw(random)) else {
@@ -170,17 +158,15 @@ mod tests {
         assert!((fill / std::f64::consts::LN_2 - 1.0).abs() < 0.03, "{fill}");
     }
 
-    /// Puts sorted keys in leaves with room for `full`; returns how many splits `inserts` inserts take, `beside` percent of
-    /// which are next to the previous one.
+    /// Puts sorted keys in leaves with room for `full`; returns how many splits `inserts` inserts
+    /// take, `beside` percent of which are next to the previous one.
     fn splits_of_leaves(full: usize, loaded: usize, inserts: usize, beside: u64) -> usize {
         let mut random = Streams::new(7).named("keys");
         let mut keys: Vec<u64> = (0..LEAVES * loaded).map(|_| random.bits()).collect();
         keys.sort_unstable();
         // By the lowest key of each leaf.
-        let mut leaves: BTreeMap<u64, Vec<u64>> = keys
-            .chunks(loaded)
-            .map(|leaf| (leaf[0], leaf.to_vec()))
-            .collect();
+        let mut leaves: BTreeMap<u64, Vec<u64>> =
+            keys.chunks(loaded).map(|leaf| (leaf[0], leaf.to_vec())).collect();
         let (mut splits, mut key) = (0, 0);
         for _ in 0..inserts {
             key = match random.below(100) < beside {

@@ -15,11 +15,7 @@ pub(super) fn verify_checkpoint(source: &Source, start: &[u8]) -> Option<FileRep
     for (copy, place) in copies.zip([Place::Header, Place::Shadow]) {
         report.pages_seen += 1;
         if Checkpoint::read(copy).is_err() {
-            let offset = if place == Place::Header {
-                0
-            } else {
-                CHECKPOINT_BYTES as u64
-            };
+            let offset = if place == Place::Header { 0 } else { CHECKPOINT_BYTES as u64 };
             report.find(place, offset, Fault::Checksum);
         }
     }
@@ -36,10 +32,7 @@ pub(super) async fn verify_flush_map(source: &Source, start: &[u8]) -> Option<Fi
     let in_file = source.readable.div_euclid(map_page_bytes).saturating_sub(1);
     let expected = u64::from(map_pages(header.pages));
     // The header has the number of pages at the time the map was created.
-    let mut stream = source.stream(
-        map_page_bytes..(in_file + 1) * map_page_bytes,
-        MAP_PAGE_BYTES,
-    );
+    let mut stream = source.stream(map_page_bytes..(in_file + 1) * map_page_bytes, MAP_PAGE_BYTES);
     while let Some((offset, bytes)) = stream.next().await {
         match bytes {
             Ok(bytes) => judge_map_pages(&mut report, offset, &bytes),

@@ -18,7 +18,8 @@ use crate::format::header::{DatabaseHeader, DatabaseState, HeaderCopy, HeaderFou
 use crate::format::page::{Page, PageFlags};
 use crate::format::space::Extent;
 
-/// CPU time to check a chunk: 256 KiB at 25 GB/s, the rate of page checksums on one core, rounded up.
+/// CPU time to check a chunk: 256 KiB at 25 GB/s, the rate of page checksums on one core, rounded
+/// up.
 pub const CPU_PER_CHUNK: Span = Span::micros(11);
 
 /// Verifies the database in `source`.
@@ -33,20 +34,15 @@ pub(super) async fn verify(source: &Source, found: HeaderFound) -> FileReport {
     };
     let mut report = FileReport::new(source.path.clone(), source.length, kind);
     judge_headers(&mut report, &found, size);
-    let trees = Trees {
-        source,
-        size,
-        pages: pages_in_file(source.readable, size),
-    };
+    let trees = Trees { source, size, pages: pages_in_file(source.readable, size) };
     let (extents, unknown) = owned_or_all(&mut report, &trees).await;
     let (flush_map, note) = FlushMap::open(&source.world, source, header).await;
     report.notes.extend(note);
     let is_clean = header.state == DatabaseState::Clean;
     let is_complete = is_clean && header.is_ours();
-    report.notes.push(Note::StalePages {
-        flush_map: flush_map.is_there(),
-        neighbours: is_complete,
-    });
+    report
+        .notes
+        .push(Note::StalePages { flush_map: flush_map.is_there(), neighbours: is_complete });
     let neighbours = match is_complete {
         true => Some(Neighbours::of(&trees).await),
         false => None,
@@ -73,11 +69,7 @@ pub(super) async fn verify(source: &Source, found: HeaderFound) -> FileReport {
 
 /// The end of the owned space.
 pub(super) async fn claimed_length(source: &Source, size: PageSize) -> Option<u64> {
-    let trees = Trees {
-        source,
-        size,
-        pages: pages_in_file(source.readable, size),
-    };
+    let trees = Trees { source, size, pages: pages_in_file(source.readable, size) };
     let extents = owned(&trees).await.ok()?;
     let last = extents.last()?.last;
     Some(last.offset(size) + size.bytes_u64())
@@ -107,8 +99,9 @@ fn judge_headers(report: &mut FileReport, found: &HeaderFound, size: PageSize) {
     }
 }
 
-/// Whether a database with unknown owned space is damaged. A foreign database may store it in an unknown form, and recovery
-/// may still have to write the missing part, but not the root, which exists from creation on.
+/// Whether a database with unknown owned space is damaged. A foreign database may store it in an
+/// unknown form, and recovery may still have to write the missing part, but not the root, which
+/// exists from creation on.
 fn is_damage(unknown: &Unknown, header: &DatabaseHeader) -> bool {
     header.is_ours()
         && match header.state {
@@ -240,9 +233,7 @@ impl Judge<'_> {
                 self.seen.blank.insert(number);
                 None
             }
-            Diagnosis::Correctable(flips) => Some(Fault::Correctable {
-                bits: flips.bits().len(),
-            }),
+            Diagnosis::Correctable(flips) => Some(Fault::Correctable { bits: flips.bits().len() }),
             Diagnosis::OtherNumber(belongs_at) => {
                 let own = Page::new(bytes, self.trees.size).number();
                 let possible = belongs_at.0 <= self.trees.pages || own == Some(belongs_at);
@@ -277,13 +268,13 @@ impl Judge<'_> {
             true => {
                 for page in reached {
                     let offset = page.offset(size);
-                    self.report
-                        .find(Place::Page(page), offset, Fault::Uninitialised);
+                    self.report.find(Place::Page(page), offset, Fault::Uninitialised);
                 }
                 self.report.notes.extend(trouble.map(Note::TreesUnreadable));
             }
             false => {
-                // Half of a split may be missing, so that trees cannot be followed to their ends. A pointer is enough then.
+                // Half of a split may be missing, so that trees cannot be followed to their ends. A
+                // pointer is enough then.
                 let named = match trouble {
                     Some(_) => self.seen.blank.common(&self.seen.children),
                     None => Vec::new(),
@@ -330,8 +321,7 @@ impl Judge<'_> {
         }
         for (page, what) in inquiry.contradicted() {
             let fault = Fault::Contradicted(what);
-            self.report
-                .find(Place::Page(page), page.offset(size), fault);
+            self.report.find(Place::Page(page), page.offset(size), fault);
         }
     }
 

@@ -28,10 +28,7 @@ impl FlushMap {
         header: &DatabaseHeader,
     ) -> (Self, Option<Note>) {
         let none = |note| {
-            let map = Self {
-                source: None,
-                current: None,
-            };
+            let map = Self { source: None, current: None };
             (map, note)
         };
         let ignored = |why| Some(Note::FlushMapIgnored(why));
@@ -60,10 +57,7 @@ impl FlushMap {
             let _ = world.volume.close(source.file).await;
             return none(ignored(why));
         }
-        let map = Self {
-            source: Some(source),
-            current: None,
-        };
+        let map = Self { source: Some(source), current: None };
         (map, Some(Note::FlushMapUsed))
     }
 

@@ -3,10 +3,10 @@
 //! The end of a log is not recorded, so a segment is judged by its context:
 //!
 //! * valid, with the file's generation and its own number: written;
-//! * all zeros, all filling, or valid with another generation: not written in this use of the file. Normal after the last
-//!   written segment; before it, something is missing;
-//! * anything else: damaged, wherever it is. In a log that was being written at a crash, this can be the torn end, which
-//!   recovery replaces.
+//! * all zeros, all filling, or valid with another generation: not written in this use of the file.
+//!   Normal after the last written segment; before it, something is missing;
+//! * anything else: damaged, wherever it is. In a log that was being written at a crash, this can
+//!   be the torn end, which recovery replaces.
 
 use std::path::Path;
 
@@ -21,13 +21,9 @@ use crate::format::log_file::{FILL, LOG_HEADER_BYTES, LogHeader, LogHeaderError,
 /// # Errors
 /// When it does not have a brunt header.
 pub(super) async fn verify(source: &Source, start: &[u8]) -> Result<FileReport, LogHeaderError> {
-    let header = start
-        .get(..LOG_HEADER_BYTES)
-        .ok_or(LogHeaderError::NotLog)?;
+    let header = start.get(..LOG_HEADER_BYTES).ok_or(LogHeaderError::NotLog)?;
     let header = LogHeader::read(header)?;
-    let kind = FileKind::Log {
-        generation: header.generation,
-    };
+    let kind = FileKind::Log { generation: header.generation };
     let mut pass = Pass {
         report: FileReport::new(source.path.clone(), source.length, kind),
         header,
@@ -45,7 +41,8 @@ pub(super) async fn verify(source: &Source, start: &[u8]) -> Result<FileReport, 
     Ok(pass.finish(source.length))
 }
 
-/// Verifies a log file without a header, which [is blank](is_blank) at its start. `None` when other content follows.
+/// Verifies a log file without a header, which [is blank](is_blank) at its start. `None` when other
+/// content follows.
 ///
 /// While the next log is being filled, old content follows its start.
 pub(super) async fn verify_blank(source: &Source) -> Option<FileReport> {
@@ -69,8 +66,8 @@ pub(super) async fn verify_blank(source: &Source) -> Option<FileReport> {
     Some(report)
 }
 
-/// Whether a file with this start may be a blank log: filled; zeros if it has a reserve's name; also empty if it is the
-/// next log.
+/// Whether a file with this start may be a blank log: filled; zeros if it has a reserve's name;
+/// also empty if it is the next log.
 pub(super) fn is_blank(path: &Path, start: &[u8]) -> bool {
     let begins_with = |value| start.iter().take(UNIT).all(|byte| *byte == value);
     let is_reserve = path.extension().is_some_and(|end| end == "jrs");
@@ -117,8 +114,7 @@ impl Pass {
                 Segment::Blank if self.blank.is_empty() => self.blank = number..number + 1,
                 Segment::Blank => self.blank.end = number + 1,
                 Segment::Damaged => {
-                    self.report
-                        .find(Place::Segment(number), offset, Fault::Segment);
+                    self.report.find(Place::Segment(number), offset, Fault::Segment);
                 }
             }
         }
@@ -149,8 +145,7 @@ impl Pass {
         let size = self.header.segment_size.bytes() as u64;
         for number in std::mem::take(&mut self.blank) {
             let offset = u64::from(number) * size;
-            self.report
-                .find(Place::Segment(number), offset, Fault::Segment);
+            self.report.find(Place::Segment(number), offset, Fault::Segment);
         }
     }
 

@@ -9,8 +9,9 @@
 //!              anything else             [`VerifyError`], nothing verified
 //! ```
 //!
-//! Pages outside the space owned by the database's root tree are never verified: they are unused, and genuine files contain
-//! junk there. If the owned space cannot be read, the whole file is verified and a note says so.
+//! Pages outside the space owned by the database's root tree are never verified: they are unused,
+//! and genuine files contain junk there. If the owned space cannot be read, the whole file is
+//! verified and a note says so.
 //!
 //! | finding | ESE |
 //! | --- | --- |
@@ -25,17 +26,19 @@
 //! | intact, but its description of the owned space is malformed | −1206 |
 //! | a log segment | −501 |
 //!
-//! A blank page that no tree points to was never used, and is fine. To find out, branch pages are walked, but only when the
-//! pass over the file saw a pointer to a blank page. In a database that was not closed properly such a page is not judged:
-//! recovery may still have to write it, or it is lost. Only the logs can tell, and they are not asked.
+//! A blank page that no tree points to was never used, and is fine. To find out, branch pages are
+//! walked, but only when the pass over the file saw a pointer to a blank page. In a database that
+//! was not closed properly such a page is not judged: recovery may still have to write it, or it is
+//! lost. Only the logs can tell, and they are not asked.
 //!
-//! One flipped bit (per block, on large pages) is *correctable*: an engine repairs it as it reads. Such pages are listed
-//! and counted separately from bad ones.
+//! One flipped bit (per block, on large pages) is *correctable*: an engine repairs it as it reads.
+//! Such pages are listed and counted separately from bad ones.
 //!
-//! An intact but outdated page can agree with everything around it. The files alone do not reveal that; a note says so.
+//! An intact but outdated page can agree with everything around it. The files alone do not reveal
+//! that; a note says so.
 //!
-//! Memory: eight reads and two bits for each page of the file, whatever the file claims. File content is untrusted: it
-//! gives findings or errors, never a panic.
+//! Memory: eight reads and two bits for each page of the file, whatever the file claims. File
+//! content is untrusted: it gives findings or errors, never a panic.
 
 mod companion;
 mod database;
@@ -90,7 +93,8 @@ pub enum VerifyError {
 }
 
 impl VerifyError {
-    /// Whether the file is of a supported kind but too damaged to verify, which is a finding in itself.
+    /// Whether the file is of a supported kind but too damaged to verify, which is a finding in
+    /// itself.
     pub fn is_damage(&self) -> bool {
         matches!(
             self,
@@ -116,8 +120,8 @@ pub async fn verify(world: &World, path: &Path) -> Result<FileReport, VerifyErro
     Ok(report)
 }
 
-/// Length of the database at `path` according to its own data: the end of the space that its root owns. `None` when that
-/// cannot be read.
+/// Length of the database at `path` according to its own data: the end of the space that its root
+/// owns. `None` when that cannot be read.
 ///
 /// # Errors
 /// [`VerifyError`] when it is not a database.

@@ -1,6 +1,7 @@
 //! Cross-references between pages, and whether both sides agree.
 //!
-//! An intact but outdated page, whose last write was lost, shows up where another page was written since:
+//! An intact but outdated page, whose last write was lost, shows up where another page was written
+//! since:
 //!
 //! | one side | the other |
 //! | --- | --- |
@@ -10,13 +11,15 @@
 //! | a record has a separate body | the long value exists |
 //! | a long value has a length | its chunks follow one another up to there |
 //!
-//! Memory does not grow with the file. Both sides of a claim have the same 64-bit number. One adds it to one of [`SUMS`]
-//! sums, the other subtracts it. If everything agrees, all sums are zero in the end, and that is the only cost. If one is
-//! not, the file is read once more and the claims of some such sums are collected, which identifies the pages. It remains
-//! unknown which of two pages is outdated; both are named.
+//! Memory does not grow with the file. Both sides of a claim have the same 64-bit number. One adds
+//! it to one of [`SUMS`] sums, the other subtracts it. If everything agrees, all sums are zero in
+//! the end, and that is the only cost. If one is not, the file is read once more and the claims of
+//! some such sums are collected, which identifies the pages. It remains unknown which of two pages
+//! is outdated; both are named.
 //!
-//! Only databases of ours are checked, if closed and without other damage: the neighbours of every bad page would miss it,
-//! recovery may still have to write one side, and other programs leave remnants of removed trees.
+//! Only databases of ours are checked, if closed and without other damage: the neighbours of every
+//! bad page would miss it, recovery may still have to write one side, and other programs leave
+//! remnants of removed trees.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +38,8 @@ use crate::table::message::{Body, Message};
 
 /// Number of sums that claims are distributed over.
 const SUMS: usize = 4096;
-/// Sums whose claims the second pass collects: enough for a few pages, and at most a sixty-fourth of the claims.
+/// Sums whose claims the second pass collects: enough for a few pages, and at most a sixty-fourth
+/// of the claims.
 const COLLECTED_SUMS: usize = 64;
 
 /// One side of a claim.
@@ -61,10 +65,7 @@ impl Neighbours {
             rows.extend(CatalogRow::decode(node.data, trees.size));
         });
         let tables = read.await.ok().and_then(|()| Table::from_rows(&rows).ok());
-        Self {
-            sums: vec![0; SUMS],
-            messages: tables.and_then(|tables| Messages::among(&tables)),
-        }
+        Self { sums: vec![0; SUMS], messages: tables.and_then(|tables| Messages::among(&tables)) }
     }
 
     /// Records the claims of a valid page.
@@ -79,15 +80,12 @@ impl Neighbours {
         });
     }
 
-    /// The second pass to run if there was a contradiction; it must [visit](Inquiry::hear) the same pages again.
+    /// The second pass to run if there was a contradiction; it must [visit](Inquiry::hear) the same
+    /// pages again.
     pub(super) fn inquiry(self) -> Option<Inquiry> {
         let odd = (0..SUMS).filter(|at| self.sums[*at] != 0);
         let odd: Vec<usize> = odd.take(COLLECTED_SUMS).collect();
-        (!odd.is_empty()).then(|| Inquiry {
-            odd,
-            messages: self.messages,
-            claims: BTreeMap::new(),
-        })
+        (!odd.is_empty()).then(|| Inquiry { odd, messages: self.messages, claims: BTreeMap::new() })
     }
 }
 
@@ -96,18 +94,15 @@ pub(super) struct Inquiry {
     /// Indices of the nonzero sums, ascending.
     odd: Vec<usize>,
     messages: Option<Messages>,
-    /// By number: how much more often one side claims it than the other, its kind, and the last page to claim it.
+    /// By number: how much more often one side claims it than the other, its kind, and the last
+    /// page to claim it.
     claims: BTreeMap<u64, (i64, Contradiction, PageNumber)>,
 }
 
 impl Inquiry {
     /// Collects the claims of a valid page that belong to nonzero sums.
     pub(super) fn hear(&mut self, page: Page<'_>, number: PageNumber) {
-        let Self {
-            odd,
-            messages,
-            claims: found,
-        } = self;
+        let Self { odd, messages, claims: found } = self;
         claims(page, number, messages.as_ref(), |claim| {
             if odd.binary_search(&place(claim.number)).is_err() {
                 return;

@@ -1,6 +1,7 @@
 //! The pages of the database: the space that its root tree, page 1, owns.
 //!
-//! Most databases store it as a tree of extents; a very small one may have a single extent in the space header.
+//! Most databases store it as a tree of extents; a very small one may have a single extent in the
+//! space header.
 
 use brunt_units::PageNumber;
 
@@ -32,11 +33,7 @@ impl From<TreeTrouble> for Unknown {
 
 impl Unknown {
     fn nonsense(page: PageNumber, why: impl ToString) -> Self {
-        Self {
-            page,
-            why: why.to_string(),
-            is_past_end: false,
-        }
+        Self { page, why: why.to_string(), is_past_end: false }
     }
 }
 
@@ -48,9 +45,7 @@ pub(super) async fn owned(trees: &Trees<'_>) -> Result<Vec<Extent>, Unknown> {
     let bytes = trees.page(DATABASE_ROOT).await?;
     let page = Page::new(&bytes, trees.size);
     let nonsense = |why: &str| Unknown::nonsense(DATABASE_ROOT, why);
-    let header = page
-        .space_header()
-        .map_err(|error| Unknown::nonsense(DATABASE_ROOT, error))?;
+    let header = page.space_header().map_err(|error| Unknown::nonsense(DATABASE_ROOT, error))?;
     let owned_root = match header.kind {
         SpaceKind::Multiple { owned_root } => owned_root,
         SpaceKind::Single { .. } if header.pages > 0 => {
@@ -60,11 +55,9 @@ pub(super) async fn owned(trees: &Trees<'_>) -> Result<Vec<Extent>, Unknown> {
     };
     let mut extents = Vec::new();
     let mut strange = false;
-    let read = trees.leaves(owned_root, |node| {
-        match Extent::from_node(node.key, node.data) {
-            Some(extent) => extents.push(extent),
-            None => strange = true,
-        }
+    let read = trees.leaves(owned_root, |node| match Extent::from_node(node.key, node.data) {
+        Some(extent) => extents.push(extent),
+        None => strange = true,
     });
     read.await?;
     if strange {
@@ -72,11 +65,7 @@ pub(super) async fn owned(trees: &Trees<'_>) -> Result<Vec<Extent>, Unknown> {
     }
     let merged = merge(extents);
     let holds_itself = merged.iter().any(|extent| extent.contains(DATABASE_ROOT));
-    if holds_itself {
-        Ok(merged)
-    } else {
-        Err(nonsense("the root does not own itself"))
-    }
+    if holds_itself { Ok(merged) } else { Err(nonsense("the root does not own itself")) }
 }
 
 /// Sorts, and joins adjacent and overlapping extents.
@@ -96,10 +85,7 @@ fn merge(mut extents: Vec<Extent>) -> Vec<Extent> {
 }
 
 fn between(first: PageNumber, last: PageNumber) -> Extent {
-    Extent {
-        last,
-        pages: last.0 - first.0 + 1,
-    }
+    Extent { last, pages: last.0 - first.0 + 1 }
 }
 
 #[cfg(test)]

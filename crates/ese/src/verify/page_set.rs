@@ -12,10 +12,7 @@ pub(super) struct PageSet {
 impl PageSet {
     /// An empty set for a file with pages 1 to `pages`.
     pub(super) fn new(pages: u32) -> Self {
-        Self {
-            words: vec![0; (pages as usize + 1).div_ceil(64)],
-            pages,
-        }
+        Self { words: vec![0; (pages as usize + 1).div_ceil(64)], pages }
     }
 
     /// Adds `page`, if the file has it. Returns whether it is new.

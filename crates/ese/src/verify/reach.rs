@@ -1,8 +1,10 @@
-//! Blank pages that should have data according to the trees: never written, or their first write was lost.
+//! Blank pages that should have data according to the trees: never written, or their first write
+//! was lost.
 //!
-//! The pass over the file has collected two sets: blank pages, and pages that some valid branch page points to. A branch
-//! page may be a remnant of a removed tree, so a page in both sets is only a suspicion, and the trees in the catalog are
-//! walked to settle it. Branch pages do not point to roots; those are looked up in the catalog's rows.
+//! The pass over the file has collected two sets: blank pages, and pages that some valid branch
+//! page points to. A branch page may be a remnant of a removed tree, so a page in both sets is only
+//! a suspicion, and the trees in the catalog are walked to settle it. Branch pages do not point to
+//! roots; those are looked up in the catalog's rows.
 
 use brunt_units::PageNumber;
 
@@ -55,17 +57,15 @@ pub(super) async fn blank_and_reached(
 async fn roots(trees: &Trees<'_>) -> (Vec<PageNumber>, Option<String>) {
     let mut trouble = None;
     let mut objects = vec![DATABASE_ROOT, CATALOG_ROOT];
-    let read = trees.leaves(CATALOG_ROOT, |node| {
-        match CatalogRow::decode(node.data, trees.size) {
-            Ok(row) => match row.kind {
-                RowKind::Table | RowKind::Index | RowKind::LongValues => {
-                    objects.push(PageNumber(row.type_or_root));
-                }
-                RowKind::Column | RowKind::Callback => {}
-            },
-            Err(why) => {
-                trouble.get_or_insert(why.to_string());
+    let read = trees.leaves(CATALOG_ROOT, |node| match CatalogRow::decode(node.data, trees.size) {
+        Ok(row) => match row.kind {
+            RowKind::Table | RowKind::Index | RowKind::LongValues => {
+                objects.push(PageNumber(row.type_or_root));
             }
+            RowKind::Column | RowKind::Callback => {}
+        },
+        Err(why) => {
+            trouble.get_or_insert(why.to_string());
         }
     });
     if let Err(why) = read.await {

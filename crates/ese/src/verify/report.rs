@@ -138,10 +138,7 @@ impl fmt::Display for Fault {
             }
             Self::Uninitialised => write!(f, "blank where data is expected"),
             Self::LostFlush { page, map } => {
-                write!(
-                    f,
-                    "an earlier write is missing (flush type {page}, map {map})"
-                )
+                write!(f, "an earlier write is missing (flush type {page}, map {map})")
             }
             Self::TooNew => write!(f, "newer than the database"),
             Self::Contradicted(what) => {
@@ -177,7 +174,8 @@ pub struct Finding {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Note {
-    /// The owned space could not be read: every page of the file was verified, and it is unknown whether pages are missing.
+    /// The owned space could not be read: every page of the file was verified, and it is unknown
+    /// whether pages are missing.
     OwnedSpaceUnreadable(String),
     /// This many pages after or between the owned space were not verified.
     NotOwned(u64),
@@ -188,10 +186,11 @@ pub enum Note {
         /// The last log with committed changes.
         committed: u32,
     },
-    /// Trees of a database that was not closed properly name these pages, and they are blank: recovery has yet to write them, or
-    /// they are lost. That is not judged.
+    /// Trees of a database that was not closed properly name these pages, and they are blank:
+    /// recovery has yet to write them, or they are lost. That is not judged.
     BlankNamed(Vec<PageNumber>),
-    /// The database was not closed properly, so a wrong checksum may be that of a write that was cut short.
+    /// The database was not closed properly, so a wrong checksum may be that of a write that was
+    /// cut short.
     PerhapsTorn,
     /// The two header copies differ; the first counts.
     CopiesDiffer,
@@ -226,10 +225,7 @@ impl fmt::Display for Note {
                 )
             }
             Self::NotOwned(pages) => write!(f, "{pages} pages outside the owned space not judged"),
-            Self::NotClean {
-                required,
-                committed,
-            } => {
+            Self::NotClean { required, committed } => {
                 write!(f, "the database was not closed properly")?;
                 match (required.lowest, required.highest) {
                     (0, 0) => Ok(()),
@@ -240,19 +236,13 @@ impl fmt::Display for Note {
                 }
             }
             Self::BlankNamed(pages) => {
-                let named: Vec<String> = pages
-                    .iter()
-                    .take(NAMED_MAX)
-                    .map(ToString::to_string)
-                    .collect();
+                let named: Vec<String> =
+                    pages.iter().take(NAMED_MAX).map(ToString::to_string).collect();
                 let (named, pages) = (named.join(", "), pages.len());
                 match pages {
                     1 => write!(f, "not judged: page {named} is blank, and a tree names it")?,
                     _ if pages <= NAMED_MAX => {
-                        write!(
-                            f,
-                            "not judged: pages {named} are blank, and trees name them"
-                        )?;
+                        write!(f, "not judged: pages {named} are blank, and trees name them")?;
                     }
                     _ => write!(
                         f,
@@ -260,10 +250,7 @@ impl fmt::Display for Note {
                         pages - NAMED_MAX
                     )?,
                 }
-                write!(
-                    f,
-                    " (ESE -1019); recovery has yet to write what is blank, or it is lost"
-                )
+                write!(f, " (ESE -1019); recovery has yet to write what is blank, or it is lost")
             }
             Self::PerhapsTorn => write!(
                 f,
@@ -273,10 +260,7 @@ impl fmt::Display for Note {
             Self::FlushMapUsed => write!(f, "flush map used"),
             Self::FlushMapIgnored(why) => write!(f, "flush map not used: {why}"),
             Self::FlushMapUnwritten => write!(f, "its pages are not written yet"),
-            Self::StalePages {
-                flush_map,
-                neighbours,
-            } => {
+            Self::StalePages { flush_map, neighbours } => {
                 let agree = match (flush_map, neighbours) {
                     (true, true) => " and agree with the flush map and with other pages",
                     (true, false) => " and agree with the flush map",
@@ -348,8 +332,8 @@ impl FileReport {
         self.pages_bad == 0 && self.pages_correctable == 0
     }
 
-    /// Takes back the findings in `pages`, whose writes failed: what these pages hold is not known. Returns how many
-    /// there were.
+    /// Takes back the findings in `pages`, whose writes failed: what these pages hold is not known.
+    /// Returns how many there were.
     pub fn leave_out(&mut self, pages: &[PageNumber]) -> u64 {
         let is_left = |finding: &Finding| match finding.place {
             Place::Page(page) => pages.contains(&page),
@@ -397,11 +381,7 @@ impl FileReport {
 
     fn list(&mut self, place: Place, offset: u64, fault: Fault) {
         if self.findings.len() < LISTED_MAX {
-            self.findings.push(Finding {
-                place,
-                offset,
-                fault,
-            });
+            self.findings.push(Finding { place, offset, fault });
         }
     }
 }

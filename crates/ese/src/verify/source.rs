@@ -8,7 +8,8 @@ use brunt_world::{Class, FileId, Frame, Io, IoError, OpenMode, Ticket, VolumeErr
 
 /// Bytes per read of the stream, as in background maintenance and backup.
 pub const CHUNK_BYTES: usize = 256 << 10;
-/// Reads in flight: enough to keep the device busy while a chunk is checked, few enough for any cache budget (2 MiB).
+/// Reads in flight: enough to keep the device busy while a chunk is checked, few enough for any
+/// cache budget (2 MiB).
 pub const READS_IN_FLIGHT: usize = 8;
 /// Reads are multiples of this.
 const UNIT_BYTES: usize = 4096;
@@ -44,8 +45,8 @@ impl Source {
         })
     }
 
-    /// The first `length` bytes, a multiple of the unit, and the error of any unreadable part. That part is returned as
-    /// zeros: a database has two copies of what matters.
+    /// The first `length` bytes, a multiple of the unit, and the error of any unreadable part. That
+    /// part is returned as zeros: a database has two copies of what matters.
     pub(super) async fn read_start(&self, length: usize) -> (Vec<u8>, Option<IoError>) {
         let mut start = Vec::with_capacity(length);
         let mut failure = None;
@@ -77,8 +78,8 @@ impl Source {
 
     /// Reads `range` of the file in pieces, with read-ahead, and returns them in order.
     ///
-    /// A piece that cannot be read is read again in parts of `unit` bytes, a multiple of the read unit, so that a failing
-    /// sector affects as little as possible.
+    /// A piece that cannot be read is read again in parts of `unit` bytes, a multiple of the read
+    /// unit, so that a failing sector affects as little as possible.
     pub(super) fn stream(&self, range: Range<u64>, unit: usize) -> Stream<'_> {
         Stream {
             source: self,

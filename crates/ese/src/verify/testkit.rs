@@ -38,7 +38,8 @@ pub(crate) struct TestDatabase {
 type Nodes = Vec<(Vec<u8>, Vec<u8>)>;
 
 impl TestDatabase {
-    /// A database with catalog, shadow, small system tables, and a table `Pads` of `records` records.
+    /// A database with catalog, shadow, small system tables, and a table `Pads` of `records`
+    /// records.
     pub(crate) fn new(size: PageSize, records: i32) -> Self {
         Self::owning(OWNED, size, records)
     }
@@ -48,38 +49,21 @@ impl TestDatabase {
         let signature = Signature::ours(1, Stamp::from_unix_millis(1), RUN);
         let mut header = DatabaseHeader::new(size, signature);
         header.state = DatabaseState::Clean;
-        let mut database = Self {
-            size,
-            header,
-            owned,
-            pages: BTreeMap::new(),
-            next: USER_ROOT.0 + 1,
-        };
+        let mut database =
+            Self { size, header, owned, pages: BTreeMap::new(), next: USER_ROOT.0 + 1 };
         database.space();
         let table = pads();
         let mut rows = system::rows();
         rows.extend(table.rows());
         let catalog = |rows: &[CatalogRow]| -> Nodes {
-            rows.iter()
-                .map(|row| (row.key(), row.encode(size)))
-                .collect()
+            rows.iter().map(|row| (row.key(), row.encode(size))).collect()
         };
         let plain = PageFlags::default();
-        database.tree(
-            system::CATALOG,
-            system::CATALOG_ROOT,
-            plain,
-            &catalog(&rows),
-        );
+        database.tree(system::CATALOG, system::CATALOG_ROOT, plain, &catalog(&rows));
         database.tree(system::SHADOW, system::SHADOW_ROOT, plain, &catalog(&rows));
         let key_of_row = |key: Vec<u8>, row: &CatalogRow| (key, row.key());
-        let mut names: Nodes = rows
-            .iter()
-            .map(|row| key_of_row(row.name_key(), row))
-            .collect();
-        let roots = rows
-            .iter()
-            .filter_map(|row| Some(key_of_row(row.root_objects_key()?, row)));
+        let mut names: Nodes = rows.iter().map(|row| key_of_row(row.name_key(), row)).collect();
+        let roots = rows.iter().filter_map(|row| Some(key_of_row(row.root_objects_key()?, row)));
         let mut roots: Nodes = roots.collect();
         names.sort();
         roots.sort();
@@ -106,9 +90,7 @@ impl TestDatabase {
             parent: PageNumber::NONE,
             non_unique: false,
             second_version: false,
-            kind: SpaceKind::Multiple {
-                owned_root: PageNumber(2),
-            },
+            kind: SpaceKind::Multiple { owned_root: PageNumber(2) },
         }
         .to_bytes()
         .to_vec();
@@ -134,7 +116,8 @@ impl TestDatabase {
         self.pages.insert(number.0, builder.seal(number));
     }
 
-    /// Builds a tree bottom up: leaves, then branches until one page holds a whole level, which becomes the root.
+    /// Builds a tree bottom up: leaves, then branches until one page holds a whole level, which
+    /// becomes the root.
     fn tree(&mut self, object: ObjectId, root: PageNumber, flags: PageFlags, nodes: &Nodes) {
         let mut level = nodes.clone();
         let mut kind = PageFlags::LEAF;
@@ -268,10 +251,7 @@ fn pads() -> Table {
 
 fn record(id: i32, size: PageSize) -> (Vec<u8>, Vec<u8>) {
     let (id_bytes, pad) = (id.to_le_bytes(), [0xAB; 200]);
-    let columns = [
-        (ColumnId(1), Value::Bytes(&id_bytes)),
-        (ColumnId(128), Value::Bytes(&pad)),
-    ];
+    let columns = [(ColumnId(1), Value::Bytes(&id_bytes)), (ColumnId(128), Value::Bytes(&pad))];
     let record = encode(&FixedLayout::new([4]), size, &columns);
     (KeyBuilder::new().signed_32(id).build(255), record)
 }

@@ -22,10 +22,7 @@ const RECORDS: i32 = 600;
 const NO_MAP: Note = stale_pages(false, true);
 
 const fn stale_pages(flush_map: bool, neighbours: bool) -> Note {
-    Note::StalePages {
-        flush_map,
-        neighbours,
-    }
+    Note::StalePages { flush_map, neighbours }
 }
 
 fn at(number: PageNumber, size: PageSize) -> usize {
@@ -94,14 +91,8 @@ fn damage_is_named_with_its_number() {
             file[at(leaf, size) + 200] ^= 0x11;
         });
         let found = only(&report);
-        assert_eq!(
-            (found.place, found.fault),
-            (Place::Page(leaf), Fault::Checksum)
-        );
-        assert_eq!(
-            (found.offset, found.fault.code()),
-            (leaf.offset(size), -1018)
-        );
+        assert_eq!((found.place, found.fault), (Place::Page(leaf), Fault::Checksum));
+        assert_eq!((found.offset, found.fault.code()), (leaf.offset(size), -1018));
         assert_eq!((report.pages_bad, report.pages_correctable), (1, 0));
 
         let (report, _) = damaged(size, |file, leaf| file[at(leaf, size) + 200] ^= 0x10);
@@ -121,7 +112,8 @@ fn damage_is_named_with_its_number() {
 
 #[test]
 fn a_page_that_cannot_be_anywhere_here_is_a_checksum_error_on_small_pages() {
-    // Small pages do not store their number, so a damaged checksum field can look like another page's.
+    // Small pages do not store their number, so a damaged checksum field can look like another
+    // page's.
     let (report, _) = damaged(PageSize::KIB_4, |file, leaf| {
         file[at(leaf, PageSize::KIB_4) + 3] ^= 0x40;
     });
@@ -142,20 +134,13 @@ fn a_blank_page_is_bad_only_when_a_tree_reaches_it() {
         let blank = |file: &mut Vec<u8>, page| file[at(page, size)..][..size.bytes()].fill(0);
         let (report, leaf) = damaged(size, blank);
         let found = only(&report);
-        assert_eq!(
-            (found.place, found.fault),
-            (Place::Page(leaf), Fault::Uninitialised)
-        );
+        assert_eq!((found.place, found.fault), (Place::Page(leaf), Fault::Uninitialised));
         assert_eq!(found.fault.code(), -1019);
         // Only the catalog points to a root.
         let (report, _) = damaged(size, |file, _| blank(file, USER_ROOT));
         assert_eq!(only(&report).place, Place::Page(USER_ROOT));
         let (report, _) = damaged(size, |file, _| blank(file, PageNumber(3)));
-        assert_eq!(
-            only(&report).place,
-            Place::Page(PageNumber(3)),
-            "a space tree's root"
-        );
+        assert_eq!(only(&report).place, Place::Page(PageNumber(3)), "a space tree's root");
     }
 }
 
@@ -164,17 +149,9 @@ fn before_recovery_a_blank_page_that_a_tree_names_is_not_judged() {
     let size = PageSize::KIB_4;
     let mut database = TestDatabase::new(size, RECORDS);
     database.header.state = DatabaseState::Dirty;
-    (database.header.required, database.header.committed) = (
-        LogsRequired {
-            lowest: 3,
-            highest: 11,
-        },
-        12,
-    );
-    let not_clean = Note::NotClean {
-        required: database.header.required,
-        committed: 12,
-    };
+    (database.header.required, database.header.committed) =
+        (LogsRequired { lowest: 3, highest: 11 }, 12);
+    let not_clean = Note::NotClean { required: database.header.required, committed: 12 };
     assert_eq!(
         not_clean.to_string(),
         "the database was not closed properly; Log Required: 3-11 (0x3-0xb), Log Committed: 0-12 (0x0-0xc)"
@@ -264,9 +241,7 @@ fn a_database_is_damaged_wherever_it_is_cut() {
         for state in [DatabaseState::Clean, DatabaseState::Dirty] {
             let reports = match state {
                 DatabaseState::Clean => cut(size, |_| ()),
-                _ => cut(size, |database| {
-                    database.header.state = DatabaseState::Dirty
-                }),
+                _ => cut(size, |database| database.header.state = DatabaseState::Dirty),
             };
             let (whole, shorter) = reports.split_last().unwrap();
             assert!(whole.1.is_intact() && whole.1.is_judged());
@@ -276,11 +251,7 @@ fn a_database_is_damaged_wherever_it_is_cut() {
                 let place = Place::Page(missing);
                 let mut ends = report.findings.iter();
                 let end = ends.find(|found| found.fault == Fault::PastEnd);
-                assert_eq!(
-                    end.map(|end| end.place),
-                    Some(place),
-                    "{size}, {pages} pages"
-                );
+                assert_eq!(end.map(|end| end.place), Some(place), "{size}, {pages} pages");
             }
         }
     }
@@ -332,15 +303,11 @@ fn owned_space_that_makes_no_sense_is_damage_once_recovery_is_done() {
     };
     let report = verify(DatabaseState::Clean, None);
     let found = only(&report);
-    assert_eq!(
-        (found.fault, found.fault.code()),
-        (Fault::OwnedSpace, -1206)
-    );
+    assert_eq!((found.fault, found.fault.code()), (Fault::OwnedSpace, -1206));
     assert_eq!(found.place, Place::Page(PageNumber(2)));
-    for (state, signature) in [
-        (DatabaseState::Dirty, None),
-        (DatabaseState::Clean, Some(Signature::default())),
-    ] {
+    for (state, signature) in
+        [(DatabaseState::Dirty, None), (DatabaseState::Clean, Some(Signature::default()))]
+    {
         let report = verify(state, signature);
         assert!(report.is_intact() && !report.is_judged());
     }
@@ -368,10 +335,7 @@ fn a_shorter_file_lacks_pages() {
     let found = only(&report);
     assert_eq!((found.fault, found.fault.code()), (Fault::PastEnd, -4001));
     assert_eq!(found.place, Place::Page(PageNumber(OWNED - 4)));
-    assert_eq!(
-        (report.pages_bad, report.pages_seen),
-        (5, u64::from(OWNED) + 2)
-    );
+    assert_eq!((report.pages_bad, report.pages_seen), (5, u64::from(OWNED) + 2));
     assert_eq!(report.findings_omitted(), 4);
 }
 
@@ -438,7 +402,8 @@ fn the_next_log_is_one_at_every_step_of_its_making() {
     assert_eq!(foreign, Err(VerifyError::NotEse));
 }
 
-/// Contradicted pages after changing and resealing `leaf`, the second of its table. That leaf is reported as page 100.
+/// Contradicted pages after changing and resealing `leaf`, the second of its table. That leaf is
+/// reported as page 100.
 fn contradicted(change: fn(&mut [u8], PageNumber)) -> Vec<(PageNumber, Fault)> {
     let size = PageSize::KIB_4;
     let (report, leaf) = damaged(size, |file, leaf| {
@@ -457,10 +422,7 @@ fn contradicted(change: fn(&mut [u8], PageNumber)) -> Vec<(PageNumber, Fault)> {
 fn pages_that_contradict_each_other_are_named() {
     let faults = |what, pages: &[u32]| -> Vec<_> {
         let fault = Fault::Contradicted(what);
-        pages
-            .iter()
-            .map(|page| (PageNumber(*page), fault))
-            .collect()
+        pages.iter().map(|page| (PageNumber(*page), fault)).collect()
     };
     // As before a split: the leaf does not know its new successor, page 101.
     let before_split = contradicted(|page, leaf| put_u32(page, NEXT_AT, leaf.0 + 2));
@@ -489,10 +451,7 @@ fn with_flush_map(map_type: u8, change: impl FnOnce(&mut FlushMapHeader)) -> Fil
     let mut database = TestDatabase::new(size, RECORDS);
     let mut header = FlushMapHeader {
         database: database.header.signature,
-        flush: Signature {
-            random: 5,
-            ..Signature::default()
-        },
+        flush: Signature { random: 5, ..Signature::default() },
         pages: OWNED,
     };
     database.header.flush_map = header.flush;
@@ -511,29 +470,16 @@ fn with_flush_map(map_type: u8, change: impl FnOnce(&mut FlushMapHeader)) -> Fil
 fn a_lost_write_is_seen_through_the_flush_map() {
     let report = with_flush_map(3, |_| ());
     let lost = Fault::LostFlush { page: 2, map: 3 };
-    assert_eq!(
-        (only(&report).fault, only(&report).fault.code()),
-        (lost, -1119)
-    );
+    assert_eq!((only(&report).fault, only(&report).fault.code()), (lost, -1119));
     assert_eq!(only(&report).place, Place::Page(USER_ROOT));
     assert_eq!(report.notes, [Note::FlushMapUsed, stale_pages(true, true)]);
     assert!(with_flush_map(2, |_| ()).is_intact());
-    assert!(
-        with_flush_map(0, |_| ()).is_intact(),
-        "unknown accuses nobody"
-    );
+    assert!(with_flush_map(0, |_| ()).is_intact(), "unknown accuses nobody");
     let grown = with_flush_map(3, |header| header.pages = 1);
-    assert_eq!(
-        only(&grown).fault,
-        lost,
-        "the database grew since the map was begun"
-    );
+    assert_eq!(only(&grown).fault, lost, "the database grew since the map was begun");
     let other = with_flush_map(3, |header| header.flush.random = 6);
     assert!(other.is_intact());
-    assert!(matches!(
-        other.notes[..],
-        [Note::FlushMapIgnored(_), NO_MAP]
-    ));
+    assert!(matches!(other.notes[..], [Note::FlushMapIgnored(_), NO_MAP]));
 }
 
 #[test]
@@ -551,10 +497,7 @@ fn flush_maps_and_checkpoints_are_judged_themselves() {
     }
     assert!(verify_bytes(&map).unwrap().is_intact());
     map[2 * MAP_PAGE_BYTES + 50] ^= 1;
-    assert_eq!(
-        only(&verify_bytes(&map).unwrap()).place,
-        Place::Page(PageNumber(2))
-    );
+    assert_eq!(only(&verify_bytes(&map).unwrap()).place, Place::Page(PageNumber(2)));
     map.truncate(2 * MAP_PAGE_BYTES);
     assert_eq!(only(&verify_bytes(&map).unwrap()).fault, Fault::PastEnd);
     map.truncate(MAP_PAGE_BYTES);
@@ -600,11 +543,7 @@ fn log(segment_size: SegmentSize, written: u16) -> Vec<u8> {
 
 fn segment(file: &mut [u8], size: SegmentSize, number: u16, generation: u32) {
     let header = SegmentHeader {
-        position: LogPosition {
-            generation,
-            segment: number,
-            byte: 0,
-        },
+        position: LogPosition { generation, segment: number, byte: 0 },
         written: Stamp::default(),
         used: 10,
         first_record: 40,
@@ -627,10 +566,7 @@ fn logs_are_judged_segment_by_segment() {
         damaged[usize::from(first + 3) * size.bytes() + 45] ^= 1;
         let report = verify_bytes(&damaged).unwrap();
         let found = only(&report);
-        assert_eq!(
-            (found.place, found.fault.code()),
-            (Place::Segment(first + 3), -501)
-        );
+        assert_eq!((found.place, found.fault.code()), (Place::Segment(first + 3), -501));
 
         // A lost write in the middle, and an older generation after the end.
         let mut lost = log.clone();
@@ -648,10 +584,7 @@ fn logs_are_judged_segment_by_segment() {
     put_u32(&mut foreign, 32, 8);
     seal_header(&mut foreign[..4096]);
     let refused = verify_bytes(&foreign).unwrap_err();
-    assert!(matches!(
-        refused,
-        VerifyError::Log(LogHeaderError::Foreign { major: 8, .. })
-    ));
+    assert!(matches!(refused, VerifyError::Log(LogHeaderError::Foreign { major: 8, .. })));
 }
 
 /// A device that cannot read one range.
@@ -679,10 +612,7 @@ fn a_read_that_fails_costs_one_page() {
     let report = verify_in(options, "test.edb").unwrap();
     let found = only(&report);
     assert_eq!(found.place, Place::Page(bad));
-    assert_eq!(
-        (found.fault, found.fault.code()),
-        (Fault::Device(IoError::Device), -1022)
-    );
+    assert_eq!((found.fault, found.fault.code()), (Fault::Device(IoError::Device), -1022));
     assert_eq!(report.pages_seen, u64::from(OWNED) + 2);
 }
 
@@ -722,11 +652,7 @@ fn mutated_files_are_judged_without_a_panic() {
     let database = TestDatabase::new(size, 200).bytes();
     let log = log(SegmentSize::BYTES_512, 20);
     for round in 0..300 {
-        let mut file = if round % 4 == 0 {
-            log.clone()
-        } else {
-            database.clone()
-        };
+        let mut file = if round % 4 == 0 { log.clone() } else { database.clone() };
         let is_database = round % 4 != 0;
         for _ in 0..=random.below(6) {
             mutate(&mut file, &mut random, is_database.then_some(size));
@@ -741,7 +667,8 @@ fn mutated_files_are_judged_without_a_panic() {
     }
 }
 
-/// Changes a few bytes, and often corrects the checksums afterwards, so that the content is believed.
+/// Changes a few bytes, and often corrects the checksums afterwards, so that the content is
+/// believed.
 fn mutate(file: &mut Vec<u8>, random: &mut brunt_world::random::Stream, size: Option<PageSize>) {
     let byte = |random: &mut brunt_world::random::Stream| random.bits().to_le_bytes()[0];
     let pick = |random: &mut brunt_world::random::Stream, bound: usize| {

@@ -1,7 +1,7 @@
 //! Reading trees from a file that may be damaged.
 //!
-//! A page is accepted only if its checksum is right (or repairs it), it belongs to the tree, and it was not visited before.
-//! So a walk ends, whatever the bytes.
+//! A page is accepted only if its checksum is right (or repairs it), it belongs to the tree, and it
+//! was not visited before. So a walk ends, whatever the bytes.
 
 use brunt_units::{PageNumber, PageSize};
 use brunt_world::IoError;
@@ -57,12 +57,8 @@ impl Trees<'_> {
         if !number.is_some() || number.0 > self.pages {
             return Err(TreeTrouble::Outside(number));
         }
-        let read = self
-            .source
-            .read(number.offset(self.size), self.size.bytes());
-        let frame = read
-            .await
-            .map_err(|error| TreeTrouble::Read(number, error))?;
+        let read = self.source.read(number.offset(self.size), self.size.bytes());
+        let frame = read.await.map_err(|error| TreeTrouble::Read(number, error))?;
         let mut bytes = frame.to_vec();
         match diagnose(&bytes, self.size, number) {
             Diagnosis::Sound => {}
@@ -93,9 +89,7 @@ impl Trees<'_> {
                 return Err(TreeTrouble::OtherTree(number));
             }
             if !page.flags().has(PageFlags::LEAF) {
-                let first = page
-                    .node(0)
-                    .map_err(|error| TreeTrouble::Page(number, error))?;
+                let first = page.node(0).map_err(|error| TreeTrouble::Page(number, error))?;
                 number = first.child().ok_or(TreeTrouble::Bad(number))?;
                 continue;
             }

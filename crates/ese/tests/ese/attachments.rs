@@ -1,7 +1,9 @@
-//! What the log after the checkpoint does not record about a database: its identity, and its latest time.
+//! What the log after the checkpoint does not record about a database: its identity, and its latest
+//! time.
 //!
-//! An idle database is not mentioned in the log while others of its instance are busy, and after a shutdown of the instance
-//! the log after the checkpoint is empty. Each test then cuts the power and loses everything that is not durable.
+//! An idle database is not mentioned in the log while others of its instance are busy, and after a
+//! shutdown of the instance the log after the checkpoint is empty. Each test then cuts the power
+//! and loses everything that is not durable.
 
 use crate::common::{TABLE, database_path, open, options, tree_database};
 use brunt_ese::content::Bytes;
@@ -19,10 +21,7 @@ const SEED: u64 = 1;
 
 /// Databases whose lazy commits stay in memory until something else flushes them.
 fn patient(databases: usize) -> InstanceOptions {
-    InstanceOptions {
-        lazy_wait: Span::seconds(1_000),
-        ..options(databases, 512)
-    }
+    InstanceOptions { lazy_wait: Span::seconds(1_000), ..options(databases, 512) }
 }
 
 /// Works on an instance and returns what is on disk after a power failure at the end.
@@ -34,10 +33,8 @@ fn until_power_fails(
     for database in 0..databases {
         tree_database(&mut store, &database_path(database));
     }
-    let mut virtual_world = VirtualWorld::new(VirtualOptions {
-        store,
-        ..VirtualOptions::new(SEED)
-    });
+    let mut virtual_world =
+        VirtualWorld::new(VirtualOptions { store, ..VirtualOptions::new(SEED) });
     let world = virtual_world.world.clone();
     virtual_world.machine.start_recording();
     virtual_world.executor.block_on(async move {
@@ -52,10 +49,8 @@ fn until_power_fails(
 
 /// Recovers what is on disk, checks it, and closes it.
 fn recovered(databases: usize, store: Store, look: impl AsyncFnOnce(&Instance<Bytes>) + 'static) {
-    let mut virtual_world = VirtualWorld::new(VirtualOptions {
-        store,
-        ..VirtualOptions::new(SEED + 1)
-    });
+    let mut virtual_world =
+        VirtualWorld::new(VirtualOptions { store, ..VirtualOptions::new(SEED + 1) });
     let world = virtual_world.world.clone();
     virtual_world.executor.block_on(async move {
         let (instance, _) = open(&world, FRAMES, patient(databases)).await.unwrap();
@@ -64,7 +59,8 @@ fn recovered(databases: usize, store: Store, look: impl AsyncFnOnce(&Instance<By
     });
 }
 
-/// Fills the log of database 0 until moving the checkpoint is worthwhile, with every page written and synced.
+/// Fills the log of database 0 until moving the checkpoint is worthwhile, with every page written
+/// and synced.
 async fn fill_log(instance: &Instance<Bytes>) {
     let depth = instance.options().checkpoint_depth.get();
     let (shape, begin) = (instance.options().log, instance.log().tail());
@@ -147,10 +143,8 @@ fn a_shutdown_that_is_cut_off_can_be_recovered_and_worked_on() {
     for database in 0..2 {
         tree_database(&mut store, &database_path(database));
     }
-    let mut virtual_world = VirtualWorld::new(VirtualOptions {
-        store,
-        ..VirtualOptions::new(SEED)
-    });
+    let mut virtual_world =
+        VirtualWorld::new(VirtualOptions { store, ..VirtualOptions::new(SEED) });
     let (world, machine) = (virtual_world.world.clone(), virtual_world.machine.clone());
     machine.start_recording();
     virtual_world.executor.block_on(async move {
@@ -159,10 +153,7 @@ fn a_shutdown_that_is_cut_off_can_be_recovered_and_worked_on() {
             for database in 0..2 {
                 let transaction = instance.begin();
                 let key = number.to_be_bytes();
-                transaction
-                    .insert(database, TABLE, &key, b"x")
-                    .await
-                    .unwrap();
+                transaction.insert(database, TABLE, &key, b"x").await.unwrap();
                 transaction.commit(Commit::Hard).await.unwrap();
             }
         }
@@ -178,15 +169,11 @@ fn a_shutdown_that_is_cut_off_can_be_recovered_and_worked_on() {
         let store = images.image(cut, Sample::Nothing);
         recovered(2, store, async |instance| {
             for database in 0..2 {
-                let before = instance
-                    .cache()
-                    .time(instance.databases()[usize::from(database)].number);
+                let before =
+                    instance.cache().time(instance.databases()[usize::from(database)].number);
                 assert!(before.0 > 20, "database {database} is at {before:?}");
                 let transaction = instance.begin();
-                transaction
-                    .insert(database, TABLE, b"more", b"x")
-                    .await
-                    .unwrap();
+                transaction.insert(database, TABLE, b"more", b"x").await.unwrap();
                 transaction.commit(Commit::Hard).await.unwrap();
             }
         });
@@ -198,19 +185,14 @@ fn a_shutdown_that_is_cut_off_can_be_recovered_and_worked_on() {
 fn a_log_is_not_replayed_into_another_database() {
     let store = after_a_rest();
     let before = [0, 1].map(|database| store.get(&database_path(database)).unwrap());
-    let mut virtual_world = VirtualWorld::new(VirtualOptions {
-        store,
-        ..VirtualOptions::new(SEED + 1)
-    });
+    let mut virtual_world =
+        VirtualWorld::new(VirtualOptions { store, ..VirtualOptions::new(SEED + 1) });
     let world = virtual_world.world.clone();
     virtual_world.executor.block_on(async move {
         let mut exchanged = patient(2);
         exchanged.databases.reverse();
         let refused = open(&world, FRAMES, exchanged).await.map(drop);
-        assert!(
-            matches!(refused, Err(EngineError::LogCorrupt { .. })),
-            "{refused:?}"
-        );
+        assert!(matches!(refused, Err(EngineError::LogCorrupt { .. })), "{refused:?}");
     });
     let store = virtual_world.machine.store();
     let after = [0, 1].map(|database| store.get(&database_path(database)).unwrap());

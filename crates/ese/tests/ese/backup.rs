@@ -1,7 +1,8 @@
-//! A backup read while sessions change pages, restored into an empty world and recovered, has the state after some number
-//! of changes, including all changes before the end of the read.
+//! A backup read while sessions change pages, restored into an empty world and recovered, has the
+//! state after some number of changes, including all changes before the end of the read.
 //!
-//! Reads see half-written pages, the log rolls and is removed behind the checkpoint, and the sink is slow.
+//! Reads see half-written pages, the log rolls and is removed behind the checkpoint, and the sink
+//! is slow.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -97,7 +98,8 @@ fn virtual_world(store: Store, seed: u64) -> VirtualWorld {
     })
 }
 
-/// Backs up a busy instance. Returns the backup, all states, and the number of reads beyond one per run.
+/// Backs up a busy instance. Returns the backup, all states, and the number of reads beyond one per
+/// run.
 fn back_up(seed: u64, reads: Reads) -> (Copy, Vec<State>, u64) {
     let mut store = Store::new();
     blank_database(&mut store, &database_path(0), PAGES as usize);
@@ -110,13 +112,8 @@ fn back_up(seed: u64, reads: Reads) -> (Copy, Vec<State>, u64) {
         let sessions: Vec<_> = (0..4)
             .map(|number| {
                 let (world, machine) = (world.clone(), machine.clone());
-                let work = session(
-                    world.clone(),
-                    machine,
-                    instance.clone(),
-                    Rc::clone(&kept),
-                    number,
-                );
+                let work =
+                    session(world.clone(), machine, instance.clone(), Rc::clone(&kept), number);
                 world.spawner.spawn(work)
             })
             .collect();
@@ -160,24 +157,14 @@ fn a_backup_taken_at_work_recovers_to_a_state_that_was() {
         let state = read_state(&restored.machine.store());
         let found = states.iter().rposition(|known| *known == state);
         let found = found.unwrap_or_else(|| panic!("not a state that ever was: seed {seed}"));
-        assert!(
-            found >= copy.changes,
-            "seed {seed}: {found} < {}",
-            copy.changes
-        );
+        assert!(found >= copy.changes, "seed {seed}: {found} < {}", copy.changes);
     }
     assert!(reads_again > 0, "no read ever met a write");
 }
 
 #[test]
 fn a_bad_page_ends_a_backup() {
-    let (copy, _, _) = back_up(
-        1,
-        Reads {
-            outstanding: 1,
-            bytes: 4096,
-        },
-    );
+    let (copy, _, _) = back_up(1, Reads { outstanding: 1, bytes: 4096 });
     let mut store = copy.restore();
     let file = store.find(&database_path(0)).unwrap();
     let mut virtual_world = virtual_world(store.fork(), 1);

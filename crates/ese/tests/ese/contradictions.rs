@@ -1,7 +1,8 @@
-//! Inconsistent records and long values on pages with valid checksums: the result is an error that names the page, no
-//! panic, and no more memory than the file could fill.
+//! Inconsistent records and long values on pages with valid checksums: the result is an error that
+//! names the page, no panic, and no more memory than the file could fill.
 //!
-//! Found by the fuzz target `messages`: replacing a record stored under another record's key crashed the process.
+//! Found by the fuzz target `messages`: replacing a record stored under another record's key
+//! crashed the process.
 
 use crate::common::{SIZE, database_path, message_database, open, options};
 use brunt_ese::content::Bytes;
@@ -46,10 +47,7 @@ impl MessageSource for Ten {
 }
 
 fn world(store: Store) -> VirtualWorld {
-    VirtualWorld::new(VirtualOptions {
-        store,
-        ..VirtualOptions::default()
-    })
+    VirtualWorld::new(VirtualOptions { store, ..VirtualOptions::default() })
 }
 
 fn files() -> Store {
@@ -61,8 +59,8 @@ fn files() -> Store {
     made.machine.store()
 }
 
-/// Overwrites bytes of a node's data on the first leaf of `kind` that has a node with such a key, and corrects the
-/// checksum.
+/// Overwrites bytes of a node's data on the first leaf of `kind` that has a node with such a key,
+/// and corrects the checksum.
 fn damage(
     store: &mut Store,
     kind: PageFlags,
@@ -103,22 +101,15 @@ fn on(store: Store, work: impl AsyncFnOnce(&Instance<Bytes>) + 'static) {
     });
 }
 
-const NEW: NewContent<'_> = NewContent {
-    id: 0,
-    folder: 1,
-    received: 99,
-    version: 1,
-    subject: &[8; 50],
-    body: &[9; 6000],
-};
+const NEW: NewContent<'_> =
+    NewContent { id: 0, folder: 1, received: 99, version: 1, subject: &[8; 50], body: &[9; 6000] };
 
-/// Reading, replacing and deleting message `id` must report page `wanted` as damaged; message 5 still works.
+/// Reading, replacing and deleting message `id` must report page `wanted` as damaged; message 5
+/// still works.
 async fn is_refused(instance: &Instance<Bytes>, id: i64, wanted: PageNumber, why: &str) {
     let table = instance.messages(0).await.unwrap();
     let is_told = |error: EngineError| match &error {
-        EngineError::Record {
-            page, offset, what, ..
-        } => {
+        EngineError::Record { page, offset, what, .. } => {
             assert_eq!((*page, *what), (wanted, why));
             assert_eq!(*offset, wanted.offset(SIZE));
             assert!(error.to_string().ends_with("(ESE -1206)"), "{error}");

@@ -16,20 +16,15 @@ const FRAMES: u32 = 64;
 const RECORDS: u32 = 300;
 
 fn setup() -> InstanceOptions {
-    InstanceOptions {
-        circular: Circular::Off,
-        ..options(1, 512)
-    }
+    InstanceOptions { circular: Circular::Off, ..options(1, 512) }
 }
 
 fn world_of(seed: u64, store: Store) -> VirtualWorld {
-    VirtualWorld::new(VirtualOptions {
-        store,
-        ..VirtualOptions::new(seed)
-    })
+    VirtualWorld::new(VirtualOptions { store, ..VirtualOptions::new(seed) })
 }
 
-/// The closed log files of an instance that has inserted records one by one, oldest generation first.
+/// The closed log files of an instance that has inserted records one by one, oldest generation
+/// first.
 fn logs(seed: u64) -> Vec<Vec<u8>> {
     let mut made = world_of(seed, tree_files());
     let world = made.world.clone();
@@ -121,10 +116,7 @@ fn a_log_that_does_not_follow_is_refused_and_the_right_one_goes_on() {
         replayer.feed(1).await.unwrap();
         shipped(&world, 3, &logs[2]).await;
         let missing = log_path(Path::new("/log"), 2);
-        assert_eq!(
-            replayer.feed(3).await,
-            Err(EngineError::LogMissing(missing))
-        );
+        assert_eq!(replayer.feed(3).await, Err(EngineError::LogMissing(missing)));
         shipped(&world, 2, &others[1]).await;
         let refused = replayer.feed(2).await.unwrap_err();
         assert!(matches!(refused, EngineError::LogOfOthers { .. }));

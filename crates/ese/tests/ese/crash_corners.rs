@@ -16,18 +16,13 @@ const FRAMES: u32 = 24;
 
 /// Checkpoints move as soon as they may; lazy commits wait long.
 fn patient() -> InstanceOptions {
-    InstanceOptions {
-        lazy_wait: Span::seconds(100),
-        ..options(1, 512)
-    }
+    InstanceOptions { lazy_wait: Span::seconds(100), ..options(1, 512) }
 }
 
 /// Runs `work` on an open instance; returns its result and the history of the files.
 fn live<T: 'static>(work: impl AsyncFnOnce(World, Instance<Bytes>) -> T + 'static) -> (T, Journal) {
-    let mut virtual_world = VirtualWorld::new(VirtualOptions {
-        store: tree_files(),
-        ..VirtualOptions::new(1)
-    });
+    let mut virtual_world =
+        VirtualWorld::new(VirtualOptions { store: tree_files(), ..VirtualOptions::new(1) });
     let world = virtual_world.world.clone();
     virtual_world.machine.start_recording();
     let said = virtual_world.executor.block_on(async move {
@@ -37,8 +32,8 @@ fn live<T: 'static>(work: impl AsyncFnOnce(World, Instance<Bytes>) -> T + 'stati
     (said, virtual_world.machine.stop_recording().unwrap())
 }
 
-/// Runs `work` on an open instance; returns its result and the files after a power failure at the end, which loses
-/// everything that is not durable.
+/// Runs `work` on an open instance; returns its result and the files after a power failure at the
+/// end, which loses everything that is not durable.
 fn crash_after<T: 'static>(
     work: impl AsyncFnOnce(World, Instance<Bytes>) -> T + 'static,
 ) -> (T, Store) {
@@ -53,10 +48,7 @@ fn recovered<T: 'static>(
     store: Store,
     look: impl AsyncFnOnce(Instance<Bytes>) -> T + 'static,
 ) -> T {
-    let mut virtual_world = VirtualWorld::new(VirtualOptions {
-        store,
-        ..VirtualOptions::new(1)
-    });
+    let mut virtual_world = VirtualWorld::new(VirtualOptions { store, ..VirtualOptions::new(1) });
     let world = virtual_world.world.clone();
     virtual_world.executor.block_on(async move {
         let (instance, _) = open(&world, FRAMES, patient()).await.unwrap();
@@ -84,16 +76,13 @@ async fn checkpoint(world: &World, instance: &Instance<Bytes>) {
     let (begun, former) = (world.clock.now(), instance.checkpoint());
     while instance.checkpoint() == former {
         world.sleep(Span::millis(10)).await;
-        assert!(
-            world.clock.now() - begun < Span::seconds(5),
-            "no checkpoint"
-        );
+        assert!(world.clock.now() - begun < Span::seconds(5), "no checkpoint");
     }
 }
 
-/// The first half of a transaction was on disk and before the checkpoint, the second half and the lazy commit still in
-/// memory. The transaction counted as closed, so the checkpoint passed its first half, and recovery did not know that there
-/// was anything to undo.
+/// The first half of a transaction was on disk and before the checkpoint, the second half and the
+/// lazy commit still in memory. The transaction counted as closed, so the checkpoint passed its
+/// first half, and recovery did not know that there was anything to undo.
 #[test]
 fn a_lazy_commit_in_memory_keeps_its_transaction_undoable() {
     let ((), store) = crash_after(async |world, instance| {
@@ -123,14 +112,14 @@ fn a_transaction_taken_back_in_memory_stays_undoable() {
         transaction.take_back().await.unwrap();
         world.sleep_until(Time::ZERO + Span::seconds(4)).await;
     });
-    let there = recovered(store, async |instance| {
-        instance.read(0, TABLE, b"a").await.unwrap().is_some()
-    });
+    let there =
+        recovered(store, async |instance| instance.read(0, TABLE, b"a").await.unwrap().is_some());
     assert!(!there, "a record that nobody committed");
 }
 
-/// A file had grown, and the checkpoint passed the log record of that before the file was synced: its pages were all clean,
-/// so there was nothing to sync. The space trees then owned pages that the file did not have.
+/// A file had grown, and the checkpoint passed the log record of that before the file was synced:
+/// its pages were all clean, so there was nothing to sync. The space trees then owned pages that
+/// the file did not have.
 #[test]
 fn growth_is_durable_before_the_checkpoint_passes_it() {
     let (pages, store) = crash_after(async |world, instance| {
@@ -148,18 +137,17 @@ fn growth_is_durable_before_the_checkpoint_passes_it() {
     assert!(there >= pages, "{there} pages of {pages}");
 }
 
-/// A process died between the two renames of a roll, and the first was not durable. The next process saw it done and
-/// started its own log with only the second. A power failure then replaced the old current file with the new one.
+/// A process died between the two renames of a roll, and the first was not durable. The next
+/// process saw it done and started its own log with only the second. A power failure then replaced
+/// the old current file with the new one.
 #[test]
 fn names_that_a_dead_process_gave_are_durable_before_the_next_roll() {
     let (generation, killed) = crash_after(async |_, instance| {
         insert(&instance, 1, Commit::Hard).await;
         instance.log().tail().generation
     });
-    let mut virtual_world = VirtualWorld::new(VirtualOptions {
-        store: killed,
-        ..VirtualOptions::new(1)
-    });
+    let mut virtual_world =
+        VirtualWorld::new(VirtualOptions { store: killed, ..VirtualOptions::new(1) });
     let world = virtual_world.world.clone();
     virtual_world.machine.start_recording();
     virtual_world.executor.block_on(async move {
@@ -181,8 +169,9 @@ fn names_that_a_dead_process_gave_are_durable_before_the_next_roll() {
     }
 }
 
-/// The power failed between the two copies of the checkpoint. Recovery started at the first and released the logs before
-/// it, then wrote the first again. A torn write left the second, which needed those logs.
+/// The power failed between the two copies of the checkpoint. Recovery started at the first and
+/// released the logs before it, then wrote the first again. A torn write left the second, which
+/// needed those logs.
 #[test]
 fn the_checkpoint_that_recovery_began_at_stays_until_another_is_durable() {
     let ((), journal) = live(async |world, instance| {
@@ -211,9 +200,8 @@ fn the_checkpoint_that_recovery_began_at_stays_until_another_is_durable() {
         let mut images = CrashImages::new(&journal);
         for (_, write) in checkpoint_writes(&journal) {
             let torn = images.image(Step(write.submitted.0 + 1), Sample::TornEven);
-            let record = recovered(torn, async |instance| {
-                instance.read(0, TABLE, &[1]).await.unwrap()
-            });
+            let record =
+                recovered(torn, async |instance| instance.read(0, TABLE, &[1]).await.unwrap());
             assert!(record.is_some(), "{between:?}, {:?}", write.submitted);
             torn_writes += 1;
         }
@@ -226,21 +214,15 @@ fn checkpoint_writes(journal: &Journal) -> impl Iterator<Item = (u64, &Recorded)
     let last = Step(u32::try_from(journal.moments().len()).unwrap());
     let files = CrashImages::new(journal).image(last, Sample::Everything);
     let checkpoint = files.find(Path::new("/log/edb.chk")).unwrap();
-    journal
-        .actions()
-        .iter()
-        .filter_map(move |write| match write.action {
-            Some(Action::Write { file, offset, .. }) if file == checkpoint => Some((offset, write)),
-            _ => None,
-        })
+    journal.actions().iter().filter_map(move |write| match write.action {
+        Some(Action::Write { file, offset, .. }) if file == checkpoint => Some((offset, write)),
+        _ => None,
+    })
 }
 
 /// What opening an instance on `store` and closing it does to the files.
 fn opened_and_closed(store: Store) -> Journal {
-    let mut virtual_world = VirtualWorld::new(VirtualOptions {
-        store,
-        ..VirtualOptions::new(1)
-    });
+    let mut virtual_world = VirtualWorld::new(VirtualOptions { store, ..VirtualOptions::new(1) });
     let world = virtual_world.world.clone();
     virtual_world.machine.start_recording();
     virtual_world.executor.block_on(async move {
@@ -250,8 +232,8 @@ fn opened_and_closed(store: Store) -> Journal {
     virtual_world.machine.stop_recording().unwrap()
 }
 
-/// While a file was being created, a torn write left less than a block, and the next open took it for a foreign file. So
-/// the length of a file is durable before anything is written to it.
+/// While a file was being created, a torn write left less than a block, and the next open took it
+/// for a foreign file. So the length of a file is durable before anything is written to it.
 #[test]
 fn no_file_is_written_before_a_block_of_it_is_durable() {
     let ((), journal) = live(async |_, instance| {

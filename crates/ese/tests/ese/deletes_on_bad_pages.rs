@@ -1,5 +1,6 @@
-//! Deletes that meet a page that cannot be read. A sparse page whose neighbour is bad is not merged: what was deleted is gone, and
-//! nothing stays locked. A record whose own page has become bad by the commit stays marked, and the database dirty.
+//! Deletes that meet a page that cannot be read. A sparse page whose neighbour is bad is not
+//! merged: what was deleted is gone, and nothing stays locked. A record whose own page has become
+//! bad by the commit stays marked, and the database dirty.
 
 use std::rc::Rc;
 
@@ -19,10 +20,7 @@ fn number_key(number: u64) -> Vec<u8> {
 }
 
 fn on(store: Store, work: impl AsyncFnOnce(&Instance<Bytes>) + 'static) -> Store {
-    let mut made = VirtualWorld::new(VirtualOptions {
-        store,
-        ..VirtualOptions::default()
-    });
+    let mut made = VirtualWorld::new(VirtualOptions { store, ..VirtualOptions::default() });
     let inner = made.world.clone();
     made.executor.block_on(async move {
         let (instance, _) = open(&inner, 64, options(1, 512)).await.unwrap();
@@ -73,10 +71,7 @@ fn a_delete_beside_a_bad_page_is_carried_out() {
             assert_eq!(instance.read(0, TABLE, key).await.unwrap(), None);
         }
         let told = instance.unfinished();
-        assert!(
-            matches!(told, Some(EngineError::Page { page, .. }) if page == bad),
-            "{told:?}"
-        );
+        assert!(matches!(told, Some(EngineError::Page { page, .. }) if page == bad), "{told:?}");
         // The page is still worked with.
         let transaction = instance.begin();
         let inserted = transaction.insert(0, TABLE, &keys[1], &[8; 300]);
@@ -103,10 +98,7 @@ fn a_delete_on_a_page_that_became_bad_is_committed_and_keeps_the_database_dirty(
         }
     });
     let (bad, keys) = leaves(&store)[2].clone();
-    let mut made = VirtualWorld::new(VirtualOptions {
-        store,
-        ..VirtualOptions::default()
-    });
+    let mut made = VirtualWorld::new(VirtualOptions { store, ..VirtualOptions::default() });
     let world = made.world.clone();
     made.executor.block_on(async move {
         let (instance, _) = open(&world, 64, options(1, 512)).await.unwrap();

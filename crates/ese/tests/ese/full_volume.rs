@@ -1,7 +1,8 @@
 //! A full database volume: every transaction can still be undone.
 //!
-//! A replacement that shortens a record leaves room on its page. If another transaction used it, undoing the replacement
-//! would need a split, for which a full volume has no page. So the room stays claimed until the transaction ends.
+//! A replacement that shortens a record leaves room on its page. If another transaction used it,
+//! undoing the replacement would need a split, for which a full volume has no page. So the room
+//! stays claimed until the transaction ends.
 
 use crate::common::{TABLE, open, options, tree_files};
 use brunt_ese::content::Bytes;
@@ -15,26 +16,13 @@ const LONG: usize = 700;
 
 /// A world whose databases have little room to grow.
 fn world_of(store: Store) -> VirtualWorld {
-    let data = VirtualVolume {
-        bytes: ByteSize::kib(640).get(),
-        ..VirtualVolume::everything()
-    };
-    let log = VirtualVolume {
-        path: "/log".into(),
-        ..VirtualVolume::everything()
-    };
-    VirtualWorld::new(VirtualOptions {
-        store,
-        volumes: vec![data, log],
-        ..VirtualOptions::new(5)
-    })
+    let data = VirtualVolume { bytes: ByteSize::kib(640).get(), ..VirtualVolume::everything() };
+    let log = VirtualVolume { path: "/log".into(), ..VirtualVolume::everything() };
+    VirtualWorld::new(VirtualOptions { store, volumes: vec![data, log], ..VirtualOptions::new(5) })
 }
 
 fn setup() -> InstanceOptions {
-    InstanceOptions {
-        growth_pages: 4,
-        ..options(1, 512)
-    }
+    InstanceOptions { growth_pages: 4, ..options(1, 512) }
 }
 
 /// Even numbers exist from the start; odd ones go between them.
@@ -46,8 +34,8 @@ fn content(number: u32, length: usize) -> Vec<u8> {
     [key(number).as_slice(), &vec![7; length]].concat()
 }
 
-/// Inserts records `from`, `from + 2` and so on, each in its own transaction, until the volume is full; returns the first
-/// that failed.
+/// Inserts records `from`, `from + 2` and so on, each in its own transaction, until the volume is
+/// full; returns the first that failed.
 async fn fill(instance: &Instance<Bytes>, from: u32) -> u32 {
     for number in (from..10_000).step_by(2) {
         let transaction = instance.begin();
@@ -118,7 +106,8 @@ fn room_that_a_transaction_gave_up_is_everybodys_when_it_has_committed() {
     });
 }
 
-/// A transaction may use the room it claims: the record can grow again, and further if there is room.
+/// A transaction may use the room it claims: the record can grow again, and further if there is
+/// room.
 #[test]
 fn a_transaction_uses_the_room_that_it_claims() {
     let mut world = world_of(tree_files());

@@ -1,8 +1,9 @@
-//! Bytes and ghosts are one engine: the same work on the same device makes the same I/O at the same times.
+//! Bytes and ghosts are one engine: the same work on the same device makes the same I/O at the same
+//! times.
 //!
-//! Work is a sequence of touched pages, a record length, and a kind of commit. Everything else is real: cache, log,
-//! checkpoint, eviction, maintenance, preread and backup reads. The only difference is whether pages and records have
-//! content.
+//! Work is a sequence of touched pages, a record length, and a kind of commit. Everything else is
+//! real: cache, log, checkpoint, eviction, maintenance, preread and backup reads. The only
+//! difference is whether pages and records have content.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -85,10 +86,9 @@ impl Changed for Bytes {
         let mut pages = cache.pages(database);
         let bytes = pages.change(page);
         bytes[8..16].copy_from_slice(&time.0.to_le_bytes());
-        // A page without tags is refused on reading unless its flags say that it has no content yet.
-        let flags = PageFlags(u32::from_le_bytes([
-            bytes[36], bytes[37], bytes[38], bytes[39],
-        ]));
+        // A page without tags is refused on reading unless its flags say that it has no content
+        // yet.
+        let flags = PageFlags(u32::from_le_bytes([bytes[36], bytes[37], bytes[38], bytes[39]]));
         let flags = flags.with(PageFlags::PREINITIALISED);
         bytes[36..40].copy_from_slice(&flags.0.to_le_bytes());
         bytes[1000..1008].copy_from_slice(&time.0.to_be_bytes());
@@ -134,10 +134,7 @@ async fn session<C: Changed>(world: World, instance: Instance<C>, known: Known, 
         cache.changed(database, &touched, appended, time);
         drop(pins);
         match draw.below(4) {
-            0 => log
-                .flushed(appended.end, FlushReason::Commit)
-                .await
-                .unwrap(),
+            0 => log.flushed(appended.end, FlushReason::Commit).await.unwrap(),
             1 => log.lazy(),
             _ => {}
         }
@@ -163,11 +160,7 @@ struct Trace {
 
 fn run<C: Changed>(seed: u64, segment: usize, gap_pages: u64) -> Trace {
     let trace = Rc::<RefCell<Vec<Asked>>>::default();
-    let arm = Arm {
-        trace: Rc::clone(&trace),
-        busy_until: Time::ZERO,
-        place: 0,
-    };
+    let arm = Arm { trace: Rc::clone(&trace), busy_until: Time::ZERO, place: 0 };
     let mut virtual_world = VirtualWorld::new(VirtualOptions {
         store: Store::new(),
         devices: vec![Box::new(arm)],
@@ -182,11 +175,7 @@ fn run<C: Changed>(seed: u64, segment: usize, gap_pages: u64) -> Trace {
         let cache = Cache::<C>::new(&world, cache_options, meters);
         let instance = Instance::start_blank(&world, &cache, setup, &[PAGES; DATABASES as usize]);
         let instance = instance.await.unwrap();
-        let throttle = Throttle {
-            batch_bytes: 64 << 10,
-            interval: Span::ZERO,
-            ..Throttle::ESE
-        };
+        let throttle = Throttle { batch_bytes: 64 << 10, interval: Span::ZERO, ..Throttle::ESE };
         instance.maintain(0, throttle);
         let known = Known::default();
         let sessions: Vec<_> = (0..6)
@@ -197,10 +186,7 @@ fn run<C: Changed>(seed: u64, segment: usize, gap_pages: u64) -> Trace {
             })
             .collect();
         world.sleep(Span::millis(300)).await;
-        let reads = Reads {
-            outstanding: 3,
-            bytes: 16 << 10,
-        };
+        let reads = Reads { outstanding: 3, bytes: 16 << 10 };
         let read = backup::read_pages(&instance, 1, reads, &mut Discard).await;
         read.unwrap();
         for session in sessions {
@@ -241,10 +227,7 @@ fn ghosts_and_bytes_do_the_same_io_at_the_same_times() {
             count(Class::Backup, Op::Read),
         ];
         assert!(counts.iter().all(|count| *count >= 16), "{counts:?}");
-        let syncs = (
-            count(Class::Database, Op::Sync),
-            count(Class::Metadata, Op::WriteThrough),
-        );
+        let syncs = (count(Class::Database, Op::Sync), count(Class::Metadata, Op::WriteThrough));
         assert!(syncs.0 >= 4 && syncs.1 >= 8, "checkpoints: {syncs:?}");
     }
 }
@@ -266,9 +249,6 @@ fn a_blank_instance_is_not_started_over_another() {
         let remove = |path: &'static str| world.volume.remove(Path::new(path));
         remove("/log/edb.log").await.unwrap();
         let error = begin().await.err().unwrap();
-        assert_eq!(
-            error.to_string(),
-            "/data/tiny0.edb: the file exists already"
-        );
+        assert_eq!(error.to_string(), "/data/tiny0.edb: the file exists already");
     });
 }

@@ -1,5 +1,5 @@
-//! Databases grow ahead of need: a session that inserts continuously never waits for the file system. If the volume is
-//! full, the operation that needs the room reports it.
+//! Databases grow ahead of need: a session that inserts continuously never waits for the file
+//! system. If the volume is full, the operation that needs the room reports it.
 
 use crate::common::{SIZE, TABLE, database_path, open, options, tree_files};
 use brunt_ese::content::Bytes;
@@ -19,14 +19,8 @@ fn world(bytes: ByteSize) -> VirtualWorld {
     VirtualWorld::new(VirtualOptions {
         store: tree_files(),
         volumes: vec![
-            VirtualVolume {
-                bytes: bytes.get(),
-                ..VirtualVolume::everything()
-            },
-            VirtualVolume {
-                path: "/log".into(),
-                ..VirtualVolume::everything()
-            },
+            VirtualVolume { bytes: bytes.get(), ..VirtualVolume::everything() },
+            VirtualVolume { path: "/log".into(), ..VirtualVolume::everything() },
         ],
         ..VirtualOptions::new(5)
     })
@@ -56,19 +50,13 @@ fn whoever_inserts_never_waits_for_growth() {
         let meters = instance.cache().meters();
         let (stalls, growth) = meters.with(|meters| {
             let database = &mut meters.databases[0];
-            (
-                database.growth_stalls.close_interval(),
-                database.growth.close_interval(),
-            )
+            (database.growth_stalls.close_interval(), database.growth.close_interval())
         });
         assert_eq!(stalls, 0);
         let pages = instance.databases()[0].pages.get();
         assert!(pages.is_multiple_of(GROWTH_PAGES), "{pages} pages");
         assert!(pages > 500 && pages < 800, "{pages} pages");
-        assert_eq!(
-            growth.bytes,
-            (u64::from(pages) - BEGIN_PAGES) * SIZE.bytes_u64()
-        );
+        assert_eq!(growth.bytes, (u64::from(pages) - BEGIN_PAGES) * SIZE.bytes_u64());
         instance.close().await.unwrap();
     });
     let bytes = world.machine.store().get(&database_path(0)).unwrap();
@@ -87,13 +75,8 @@ fn a_full_volume_is_reported_to_who_needs_the_room() {
         let error = fill(&instance, 1000).await.unwrap_err();
         let is_full = matches!(
             error,
-            EngineError::Volume {
-                error: VolumeError::NoSpace,
-                ..
-            } | EngineError::File {
-                error: IoError::NoSpace,
-                ..
-            }
+            EngineError::Volume { error: VolumeError::NoSpace, .. }
+                | EngineError::File { error: IoError::NoSpace, .. }
         );
         assert!(is_full, "{error}");
     });

@@ -1,8 +1,8 @@
-//! A transaction inserts an entry that it has deleted itself. The deleted entry is still in place, because the delete may
-//! be undone.
+//! A transaction inserts an entry that it has deleted itself. The deleted entry is still in place,
+//! because the delete may be undone.
 //!
-//! Messages need this: a body that becomes shorter and longer again in one transaction deletes chunks and inserts them
-//! again.
+//! Messages need this: a body that becomes shorter and longer again in one transaction deletes
+//! chunks and inserts them again.
 
 use crate::common::{INDEX, TABLE, open, options, tree_files};
 use brunt_ese::content::Bytes;
@@ -17,10 +17,7 @@ const KEY: &[u8] = b"key";
 const ENTRY: &[u8] = b"folderkey";
 
 fn world_of(store: Store) -> VirtualWorld {
-    VirtualWorld::new(VirtualOptions {
-        store,
-        ..VirtualOptions::new(5)
-    })
+    VirtualWorld::new(VirtualOptions { store, ..VirtualOptions::new(5) })
 }
 
 async fn opened(world: &World) -> Instance<Bytes> {
@@ -117,11 +114,7 @@ fn recovery_knows_it_too() {
         let inner = world.world.clone();
         world.executor.block_on(async move {
             let instance = opened(&inner).await;
-            let data = if commits {
-                vec![2; 40]
-            } else {
-                b"first".to_vec()
-            };
+            let data = if commits { vec![2; 40] } else { b"first".to_vec() };
             assert_eq!(found(&instance, TABLE, KEY).await, Some(data));
             assert_eq!(found(&instance, INDEX, ENTRY).await, Some(KEY.to_vec()));
             instance.close().await.unwrap();

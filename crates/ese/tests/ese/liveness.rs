@@ -1,4 +1,5 @@
-//! Everything terminates: many sessions get through on the smallest cache, and an undo that finds nothing to undo gives up.
+//! Everything terminates: many sessions get through on the smallest cache, and an undo that finds
+//! nothing to undo gives up.
 
 use crate::common::{INDEX, TABLE, database_path, open, options, tree_database, tree_files};
 use brunt_ese::content::Bytes;
@@ -26,9 +27,7 @@ async fn session(instance: Instance<Bytes>, mut draw: Stream) -> u64 {
         let inserted = async {
             transaction.lock(0, TABLE, &key)?;
             transaction.insert(0, TABLE, &key, &data).await?;
-            transaction
-                .insert(0, INDEX, &(number % 9).to_be_bytes(), &key)
-                .await
+            transaction.insert(0, INDEX, &(number % 9).to_be_bytes(), &key).await
         };
         match inserted.await {
             Ok(()) => {
@@ -46,10 +45,8 @@ async fn session(instance: Instance<Bytes>, mut draw: Stream) -> u64 {
 
 /// Runs `test` on an instance with the smallest cache, over a database with two empty trees.
 fn on_a_tree(test: impl AsyncFnOnce(World, Instance<Bytes>) + 'static) {
-    let mut virtual_world = VirtualWorld::new(VirtualOptions {
-        store: tree_files(),
-        ..VirtualOptions::new(3)
-    });
+    let mut virtual_world =
+        VirtualWorld::new(VirtualOptions { store: tree_files(), ..VirtualOptions::new(3) });
     let world = virtual_world.world.clone();
     virtual_world.executor.block_on(async move {
         let (instance, _) = open(&world, FRAMES, options(1, 512)).await.unwrap();
@@ -81,27 +78,23 @@ fn many_sessions_on_the_smallest_cache_get_through() {
     });
 }
 
-/// The undo loop reverts the last step until there is none. If the pages do not have that step, it cannot be reverted, and
-/// the loop used to retry forever.
+/// The undo loop reverts the last step until there is none. If the pages do not have that step, it
+/// cannot be reverted, and the loop used to retry forever.
 #[test]
 fn undoing_what_is_not_there_is_an_error() {
     on_a_tree(async |_, instance| {
         let transaction = instance.begin();
         transaction.insert(0, TABLE, b"key", b"data").await.unwrap();
-        let behind_its_back = instance.change(0, 0, Role::System, |change| {
-            tree::remove(change, TABLE, b"key")
-        });
+        let behind_its_back =
+            instance.change(0, 0, Role::System, |change| tree::remove(change, TABLE, b"key"));
         behind_its_back.await.unwrap();
         let undone = transaction.take_back().await;
-        assert!(
-            matches!(undone, Err(EngineError::Damaged { .. })),
-            "{undone:?}"
-        );
+        assert!(matches!(undone, Err(EngineError::Damaged { .. })), "{undone:?}");
     });
 }
 
-/// Works until there is no room, then continues in an open transaction until the reserve logs are used up too, and closes.
-/// Returns the final error, and whether closing failed.
+/// Works until there is no room, then continues in an open transaction until the reserve logs are
+/// used up too, and closes. Returns the final error, and whether closing failed.
 async fn fill_the_volume(world: World) -> (EngineError, bool) {
     let (instance, _) = open(&world, FRAMES, options(1, 512)).await.unwrap();
     let open = instance.begin();
@@ -128,17 +121,15 @@ async fn fill_the_volume(world: World) -> (EngineError, bool) {
     (why, closed.is_err())
 }
 
-/// After a failed instance was closed, its checkpoint kept moving and released logs while they were being verified.
+/// After a failed instance was closed, its checkpoint kept moving and released logs while they were
+/// being verified.
 #[test]
 fn an_instance_that_could_not_be_closed_leaves_its_files_alone() {
     let mut failed = 0;
     for room in (500..=700).step_by(25) {
         let mut store = Store::new();
         tree_database(&mut store, &database_path(0));
-        let volume = VirtualVolume {
-            bytes: room << 10,
-            ..VirtualVolume::everything()
-        };
+        let volume = VirtualVolume { bytes: room << 10, ..VirtualVolume::everything() };
         let mut machine = VirtualWorld::new(VirtualOptions {
             store,
             volumes: vec![volume],
@@ -147,9 +138,7 @@ fn an_instance_that_could_not_be_closed_leaves_its_files_alone() {
         let world = machine.world.clone();
         let (why, is_failed) = machine.executor.block_on(fill_the_volume(world.clone()));
         let before = machine.machine.store().digest();
-        machine
-            .executor
-            .block_on(async move { world.sleep(Span::seconds(30)).await });
+        machine.executor.block_on(async move { world.sleep(Span::seconds(30)).await });
         let after = machine.machine.store().digest();
         assert_eq!(after, before, "{room} KiB of room: {why}");
         failed += u32::from(is_failed);

@@ -1,4 +1,5 @@
-//! A log volume fills up: open transactions end, no new ones start, databases close clean, and a crash loses nothing.
+//! A log volume fills up: open transactions end, no new ones start, databases close clean, and a
+//! crash loses nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +17,8 @@ use brunt_world_virtual::{Store, VirtualOptions, VirtualVolume, VirtualWorld};
 const LOG: ByteSize = ByteSize::kib(64);
 const FRAMES: u32 = 32;
 
-/// A world whose log volume has room for `logs` files, the checkpoint, and half a file that cannot be used.
+/// A world whose log volume has room for `logs` files, the checkpoint, and half a file that cannot
+/// be used.
 fn world_of(store: Store, logs: u64) -> VirtualWorld {
     let log = VirtualVolume {
         path: PathBuf::from("/log"),
@@ -31,10 +33,7 @@ fn world_of(store: Store, logs: u64) -> VirtualWorld {
 }
 
 fn setup() -> InstanceOptions {
-    InstanceOptions {
-        circular: Circular::Off,
-        ..options(1, 512)
-    }
+    InstanceOptions { circular: Circular::Off, ..options(1, 512) }
 }
 
 fn key(number: u32) -> [u8; 4] {
@@ -43,9 +42,7 @@ fn key(number: u32) -> [u8; 4] {
 
 async fn insert(instance: &Instance<Bytes>, number: u32) -> Result<(), EngineError> {
     let transaction = instance.begin();
-    transaction
-        .insert(0, TABLE, &key(number), &[9; 1000])
-        .await?;
+    transaction.insert(0, TABLE, &key(number), &[9; 1000]).await?;
     transaction.commit(Commit::Hard).await
 }
 
@@ -107,18 +104,13 @@ fn what_has_begun_ends_and_the_databases_close_clean() {
         let records = fill(&instance).await;
         assert!(instance.failure().is_none());
         // Other transactions continue if they have already changed something.
-        ends.0
-            .insert(0, TABLE, &key(9004), &[9; 1000])
-            .await
-            .unwrap();
+        ends.0.insert(0, TABLE, &key(9004), &[9; 1000]).await.unwrap();
         ends.0.delete(0, TABLE, &key(0)).await.unwrap();
         ends.0.commit(Commit::Hard).await.unwrap();
         changes_its_mind.0.take_back().await.unwrap();
         assert!(insert(&instance, 9005).await.is_err());
-        let used = instance
-            .cache()
-            .meters()
-            .with(|meters| meters.logs[0].reserves.close_interval());
+        let used =
+            instance.cache().meters().with(|meters| meters.logs[0].reserves.close_interval());
         assert!((1..=u64::from(RESERVES)).contains(&used), "{used} reserves");
         instance.close().await.unwrap();
         records
@@ -161,14 +153,11 @@ fn a_full_volume_is_recovered_as_it_is() {
     assert_eq!(state(&world.machine.store()), DatabaseState::Clean);
 }
 
-/// With circular logging, no manual clean-up is needed: the next open releases what it does not need, whether the instance
-/// was closed or died.
+/// With circular logging, no manual clean-up is needed: the next open releases what it does not
+/// need, whether the instance was closed or died.
 #[test]
 fn the_next_start_makes_room_with_circular_logging() {
-    let circular = || InstanceOptions {
-        circular: Circular::Reuse,
-        ..setup()
-    };
+    let circular = || InstanceOptions { circular: Circular::Reuse, ..setup() };
     for closes in [true, false] {
         let mut world = world_of(tree_files(), 9);
         let inner = world.world.clone();
@@ -215,8 +204,8 @@ fn work_goes_on_when_there_is_room_again() {
     });
 }
 
-/// One endless transaction uses up the reserves too. The stream ends with the same error number, and committed records are
-/// there after space has been freed.
+/// One endless transaction uses up the reserves too. The stream ends with the same error number,
+/// and committed records are there after space has been freed.
 #[test]
 fn reserves_are_not_without_end() {
     let mut world = world_of(tree_files(), 9);

@@ -1,4 +1,5 @@
-//! Lost logs are detected at every open, and an open that refuses them changes neither names nor headers.
+//! Lost logs are detected at every open, and an open that refuses them changes neither names nor
+//! headers.
 
 use std::path::{Path, PathBuf};
 
@@ -18,18 +19,12 @@ const FRAMES: u32 = 32;
 const CURRENT: &str = "/log/edb.log";
 
 fn setup() -> InstanceOptions {
-    InstanceOptions {
-        circular: Circular::Reuse,
-        ..options(1, 512)
-    }
+    InstanceOptions { circular: Circular::Reuse, ..options(1, 512) }
 }
 
 /// Runs `work` on the files of `store`; returns its result and the files afterwards.
 fn run<T: 'static>(store: Store, work: impl AsyncFnOnce(World) -> T + 'static) -> (T, Store) {
-    let mut made = VirtualWorld::new(VirtualOptions {
-        store,
-        ..VirtualOptions::new(3)
-    });
+    let mut made = VirtualWorld::new(VirtualOptions { store, ..VirtualOptions::new(3) });
     let world = made.world.clone();
     let said = made.executor.block_on(work(world));
     (said, made.machine.store())
@@ -45,8 +40,8 @@ async fn insert(instance: &Instance<Bytes>, numbers: std::ops::Range<u32>) {
     }
 }
 
-/// The files after a clean shutdown, and those left by a process that has then worked on them and died. Its pages are
-/// written.
+/// The files after a clean shutdown, and those left by a process that has then worked on them and
+/// died. Its pages are written.
 fn closed_and_killed() -> (Store, Store) {
     let ((), closed) = run(tree_files(), async |world| {
         let (instance, _) = open(&world, FRAMES, setup()).await.unwrap();
@@ -76,12 +71,11 @@ fn start(store: Store) -> (Option<EngineError>, Store) {
 /// Names and contents of the files in the log folder.
 fn logs(store: &Store) -> Vec<(PathBuf, Vec<u8>)> {
     let names = store.names().filter(|(path, _)| path.starts_with("/log"));
-    names
-        .map(|(path, _)| (path.to_owned(), store.get(path).unwrap()))
-        .collect()
+    names.map(|(path, _)| (path.to_owned(), store.get(path).unwrap())).collect()
 }
 
-/// Opens twice; returns the first error after checking that no log has changed and that the second error is the same.
+/// Opens twice; returns the first error after checking that no log has changed and that the second
+/// error is the same.
 fn refused(store: &Store) -> EngineError {
     let (error, left) = start(store.fork());
     let error = error.expect("it is refused");
@@ -94,10 +88,7 @@ fn refused(store: &Store) -> EngineError {
 }
 
 fn required(path: &Path) -> EngineError {
-    EngineError::LogRequired {
-        path: path.to_owned(),
-        database: database_path(0),
-    }
+    EngineError::LogRequired { path: path.to_owned(), database: database_path(0) }
 }
 
 /// The log files, oldest first.
@@ -155,10 +146,7 @@ fn logs_of_another_time_or_another_stream_are_not_taken_for_these() {
 
     let ((), other) = run(tree_files(), async |world| {
         // Another seed makes another stream, with more files.
-        let options = InstanceOptions {
-            epoch_ms: 1_234_567,
-            ..setup()
-        };
+        let options = InstanceOptions { epoch_ms: 1_234_567, ..setup() };
         let (instance, _) = open(&world, FRAMES, options).await.unwrap();
         insert(&instance, 0..900).await;
     });
@@ -168,10 +156,7 @@ fn logs_of_another_time_or_another_stream_are_not_taken_for_these() {
     }
     let directory = PathBuf::from("/log");
     let database = database_path(0);
-    let wanted = EngineError::LogOfOthers {
-        directory,
-        database,
-    };
+    let wanted = EngineError::LogOfOthers { directory, database };
     assert_eq!(refused(&others), wanted);
 }
 
@@ -201,10 +186,7 @@ fn a_log_that_is_damaged_or_cut_short_is_named() {
     flipped[LOG_HEADER_BYTES + 700] ^= 4;
     store.put(path, &flipped);
     let error = refused(&store);
-    assert!(
-        matches!(&error, EngineError::LogCorrupt { path: of, .. } if of == path),
-        "{error}"
-    );
+    assert!(matches!(&error, EngineError::LogCorrupt { path: of, .. } if of == path), "{error}");
 
     // Everything written since the pages is lost, and some of the log of those pages too.
     let ((), written) = run(killed.fork(), async |world| {
@@ -217,10 +199,7 @@ fn a_log_that_is_damaged_or_cut_short_is_named() {
     bytes[LOG_HEADER_BYTES + 1024..].fill(FILL);
     store.put(path, &bytes);
     let error = refused(&store);
-    assert!(
-        matches!(&error, EngineError::LogEndMissing { path: of, .. } if of == path),
-        "{error}"
-    );
+    assert!(matches!(&error, EngineError::LogEndMissing { path: of, .. } if of == path), "{error}");
 }
 
 /// `store` with the records of the log file `path` lost, and its header left.

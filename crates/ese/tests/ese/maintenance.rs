@@ -12,11 +12,8 @@ use brunt_units::{PageNumber, Span};
 use brunt_world::random::Streams;
 use brunt_world_virtual::{Landing, MemoryDevice, Store, VirtualOptions, VirtualWorld};
 
-const THROTTLE: Throttle = Throttle {
-    batch_bytes: 32 << 10,
-    sleep: Span::millis(20),
-    interval: Span::millis(200),
-};
+const THROTTLE: Throttle =
+    Throttle { batch_bytes: 32 << 10, sleep: Span::millis(20), interval: Span::millis(200) };
 
 fn virtual_world(store: Store, seed: u64) -> VirtualWorld {
     let mut device = MemoryDevice::new(Streams::new(seed).named("device"), 300);
@@ -106,10 +103,7 @@ fn a_bad_page_is_found_and_named_like_by_an_operation() {
 fn the_pace_is_one_batch_and_one_pause() {
     let mut store = Store::new();
     blank_database(&mut store, &database_path(0), 2048);
-    let mut virtual_world = VirtualWorld::new(VirtualOptions {
-        store,
-        ..VirtualOptions::new(1)
-    });
+    let mut virtual_world = VirtualWorld::new(VirtualOptions { store, ..VirtualOptions::new(1) });
     let world = virtual_world.world.clone();
     virtual_world.executor.block_on(async move {
         let (instance, _) = open(&world, 16, options(1, 512)).await.unwrap();

@@ -24,7 +24,8 @@ use brunt_world_virtual::{VirtualOptions, VirtualWorld};
 const COUNT: u64 = 1500;
 const FOLDERS: u64 = 7;
 
-/// Messages whose ids are their numbers with reversed bits, so that consecutive messages are far apart in the tree.
+/// Messages whose ids are their numbers with reversed bits, so that consecutive messages are far
+/// apart in the tree.
 struct Source;
 
 fn id_of(number: u64) -> i64 {
@@ -58,11 +59,7 @@ impl MessageSource for Source {
     }
 
     fn keys(&self, number: u64) -> (i64, i32, i64) {
-        (
-            id_of(number),
-            i32::try_from(number % FOLDERS).unwrap(),
-            i64::try_from(number).unwrap(),
-        )
+        (id_of(number), i32::try_from(number % FOLDERS).unwrap(), i64::try_from(number).unwrap())
     }
 
     fn body_bytes(&self, number: u64) -> usize {
@@ -89,11 +86,7 @@ fn engine(size: PageSize) -> InstanceOptions {
 }
 
 async fn open(world: &World, size: PageSize) -> Instance<brunt_ese::content::Bytes> {
-    let cache = Cache::new(
-        world,
-        CacheOptions::new(size, 64),
-        Rc::new(MeterBoard::new(1, 1)),
-    );
+    let cache = Cache::new(world, CacheOptions::new(size, 64), Rc::new(MeterBoard::new(1, 1)));
     Instance::open(world, &cache, engine(size)).await.unwrap().0
 }
 
@@ -104,18 +97,11 @@ async fn read_back(
     version: impl Fn(u64) -> Option<i32>,
 ) {
     for number in 0..COUNT + 200 {
-        let found = instance
-            .read_message(table, id_of(number), true)
-            .await
-            .unwrap();
+        let found = instance.read_message(table, id_of(number), true).await.unwrap();
         match (found, version(number)) {
             (Some(found), Some(version)) => {
                 let (subject, body) = subject_and_body(number, version);
-                assert_eq!(
-                    (found.version, found.subject),
-                    (version, subject),
-                    "message {number}"
-                );
+                assert_eq!((found.version, found.subject), (version, subject), "message {number}");
                 assert!(found.body == Some(body), "body of message {number}");
             }
             (None, None) => {}
@@ -133,19 +119,10 @@ async fn all_trees(instance: &Instance<brunt_ese::content::Bytes>) -> Vec<TreeId
     });
     let mut trees = Vec::new();
     for table in tables.await.unwrap() {
-        trees.push(TreeId {
-            root: table.root,
-            object: table.object,
-        });
+        trees.push(TreeId { root: table.root, object: table.object });
         let indexes = table.indexes.iter().filter(|index| !index.is_primary());
-        trees.extend(indexes.map(|index| TreeId {
-            root: index.root,
-            object: index.object,
-        }));
-        trees.extend(table.long_values.map(|tree| TreeId {
-            root: tree.root,
-            object: tree.object,
-        }));
+        trees.extend(indexes.map(|index| TreeId { root: index.root, object: index.object }));
+        trees.extend(table.long_values.map(|tree| TreeId { root: tree.root, object: tree.object }));
     }
     trees
 }
@@ -169,9 +146,7 @@ async fn life(world: World, size: PageSize) {
         expected_bytes: 4 << 20,
         signature: Signature::ours(7, Stamp::from_unix_millis(1_700_000_000_000), RUN),
     };
-    let created = create_database(&world, &path, &how, &Source, &|_| {})
-        .await
-        .unwrap();
+    let created = create_database(&world, &path, &how, &Source, &|_| {}).await.unwrap();
     assert_eq!(created.messages, COUNT);
     verify(&world, &path).await;
 
@@ -181,51 +156,26 @@ async fn life(world: World, size: PageSize) {
     read_back(&instance, &table, |number| (number < COUNT).then_some(0)).await;
     for number in 0..300 {
         let transaction = instance.begin();
-        transaction
-            .delete_message(&table, id_of(number))
-            .await
-            .unwrap();
+        transaction.delete_message(&table, id_of(number)).await.unwrap();
         let (subject, body) = subject_and_body(COUNT + number, 0);
         let new = |number, version| {
             let (id, folder, received) = Source.keys(number);
-            NewContent {
-                id,
-                folder,
-                received,
-                version,
-                subject: &[],
-                body: &[],
-            }
+            NewContent { id, folder, received, version, subject: &[], body: &[] }
         };
         if number < 200 {
-            let new = NewContent {
-                subject: &subject,
-                body: &body,
-                ..new(COUNT + number, 0)
-            };
+            let new = NewContent { subject: &subject, body: &body, ..new(COUNT + number, 0) };
             transaction.insert_message(&table, &new).await.unwrap();
         }
         let (subject, body) = subject_and_body(600 + number, 1);
-        let changed = NewContent {
-            subject: &subject,
-            body: &body,
-            ..new(600 + number, 1)
-        };
+        let changed = NewContent { subject: &subject, body: &body, ..new(600 + number, 1) };
         transaction.replace_message(&table, &changed).await.unwrap();
         transaction
-            .commit(if number % 3 == 0 {
-                Commit::Hard
-            } else {
-                Commit::Lazy
-            })
+            .commit(if number % 3 == 0 { Commit::Hard } else { Commit::Lazy })
             .await
             .unwrap();
     }
     let transaction = instance.begin();
-    transaction
-        .delete_message(&table, id_of(1000))
-        .await
-        .unwrap();
+    transaction.delete_message(&table, id_of(1000)).await.unwrap();
     transaction.take_back().await.unwrap();
     let expected = |number| match number {
         0..300 => None,

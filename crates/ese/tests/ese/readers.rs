@@ -1,11 +1,12 @@
 //! Databases of ours, read by programs that share no code with us.
 //!
-//! The engine creates a database in a virtual world, then works on it with transactions and closes it. After each step
-//! `dissect.esedb` and `pyesedb` read it back: every column of every record, with bodies inside the record and separate
-//! from it. `BRUNT_READERS_PYTHON` names the Python interpreter that has both; without it the test counts as skipped.
+//! The engine creates a database in a virtual world, then works on it with transactions and closes
+//! it. After each step `dissect.esedb` and `pyesedb` read it back: every column of every record,
+//! with bodies inside the record and separate from it. `BRUNT_READERS_PYTHON` names the Python
+//! interpreter that has both; without it the test counts as skipped.
 //!
-//! Subjects and bodies are made for the test: both readers look for a compression scheme in the first byte of uncompressed
-//! chunks, even in genuine files, and must not find one in ours.
+//! Subjects and bodies are made for the test: both readers look for a compression scheme in the
+//! first byte of uncompressed chunks, even in genuine files, and must not find one in ours.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -86,13 +87,7 @@ fn draw_mail(draw: &mut Stream, number: u64, most: u64) -> Mail {
     };
     let (subject, body) = (bytes(Part::Short, 200), bytes(Part::Large, most));
     let folder = i32::try_from(number % 13).unwrap() - 6;
-    Mail {
-        folder,
-        received: 1_600_000_000 - id_of(number) * 7,
-        version: 0,
-        subject,
-        body,
-    }
+    Mail { folder, received: 1_600_000_000 - id_of(number) * 7, version: 0, subject, body }
 }
 
 async fn create(world: World, size: PageSize, mails: Mails) {
@@ -103,20 +98,14 @@ async fn create(world: World, size: PageSize, mails: Mails) {
         expected_bytes: 1 << 20,
         signature: Signature::ours(7, Stamp::from_unix_millis(1_700_000_000_000), RUN),
     };
-    create_database(&world, &database_path(0), &how, &mails, &|_| {})
-        .await
-        .unwrap();
+    create_database(&world, &database_path(0), &how, &mails, &|_| {}).await.unwrap();
 }
 
 /// Inserts, deletes and replaces messages, some in vain, and closes the database.
 async fn work(world: World, size: PageSize, mut mails: Mails, mut draw: Stream) -> Mails {
     let log = LogShape::new(512, 256 << 10);
-    let options = InstanceOptions {
-        page_size: size,
-        log,
-        log_buffer_units: 256,
-        ..options(1, 512)
-    };
+    let options =
+        InstanceOptions { page_size: size, log, log_buffer_units: 256, ..options(1, 512) };
     let (instance, _) = crate::common::open(&world, 48, options).await.unwrap();
     let table = instance.messages(0).await.unwrap();
     let mut next = CREATED;
@@ -128,10 +117,7 @@ async fn work(world: World, size: PageSize, mut mails: Mails, mut draw: Stream) 
         match draw.below(10) {
             0..4 => {
                 mails.0.remove(&number);
-                transaction
-                    .delete_message(&table, id_of(number))
-                    .await
-                    .unwrap();
+                transaction.delete_message(&table, id_of(number)).await.unwrap();
             }
             choice => {
                 let number = if choice < 7 { number } else { next };
@@ -174,9 +160,7 @@ fn read_back(python: &Path, folder: &Path, database: &[u8], mails: &Mails) -> St
         write!(lines, "{number}\t{folder}\t{received}\t{version}").unwrap();
         for bytes in [&mail.subject, &mail.body] {
             lines.push('\t');
-            bytes
-                .iter()
-                .for_each(|byte| write!(lines, "{byte:02x}").unwrap());
+            bytes.iter().for_each(|byte| write!(lines, "{byte:02x}").unwrap());
         }
         lines.push('\n');
     }
@@ -184,11 +168,7 @@ fn read_back(python: &Path, folder: &Path, database: &[u8], mails: &Mails) -> St
     std::fs::write(&path, database).unwrap();
     std::fs::write(&expected, lines).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ese/read_back.py");
-    let output = Command::new(python)
-        .arg(script)
-        .args([&path, &expected])
-        .output()
-        .unwrap();
+    let output = Command::new(python).arg(script).args([&path, &expected]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}{errors}");
@@ -200,10 +180,7 @@ fn independent_readers_find_every_record() {
     let Some(python) = std::env::var_os(PYTHON) else {
         println!("skipped: {PYTHON} names no interpreter with dissect.esedb and pyesedb");
         if let Some(list) = std::env::var_os(SKIPPED) {
-            let list = std::fs::OpenOptions::new()
-                .create(true)
-                .append(true)
-                .open(list);
+            let list = std::fs::OpenOptions::new().create(true).append(true).open(list);
             writeln!(list.unwrap(), "independent_readers_find_every_record").unwrap();
         }
         return;
@@ -213,9 +190,7 @@ fn independent_readers_find_every_record() {
     for size in PageSize::ALL {
         let mut draw = Streams::new(7).named("mail");
         let mails = Mails(
-            (0..CREATED)
-                .map(|number| (number, draw_mail(&mut draw, number, 4000)))
-                .collect(),
+            (0..CREATED).map(|number| (number, draw_mail(&mut draw, number, 4000))).collect(),
         );
         let mut virtual_world = VirtualWorld::new(VirtualOptions::new(7));
         let world = virtual_world.world.clone();
@@ -223,26 +198,12 @@ fn independent_readers_find_every_record() {
             machine.store().get(&database_path(0)).unwrap()
         };
 
-        virtual_world
-            .executor
-            .block_on(create(world.clone(), size, mails.clone()));
-        let said = read_back(
-            python,
-            folder.path(),
-            &database(&virtual_world.machine),
-            &mails,
-        );
+        virtual_world.executor.block_on(create(world.clone(), size, mails.clone()));
+        let said = read_back(python, folder.path(), &database(&virtual_world.machine), &mails);
         println!("{size}, created: {said}");
 
-        let mails = virtual_world
-            .executor
-            .block_on(work(world, size, mails, draw));
-        let said = read_back(
-            python,
-            folder.path(),
-            &database(&virtual_world.machine),
-            &mails,
-        );
+        let mails = virtual_world.executor.block_on(work(world, size, mails, draw));
+        let said = read_back(python, folder.path(), &database(&virtual_world.machine), &mails);
         println!("{size}, worked on and closed: {said}");
     }
 }

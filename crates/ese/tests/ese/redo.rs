@@ -1,4 +1,5 @@
-//! Redo is idempotent: it makes the same pages whether they have some of the log or all of it, however often it starts.
+//! Redo is idempotent: it makes the same pages whether they have some of the log or all of it,
+//! however often it starts.
 
 use std::path::Path;
 
@@ -26,10 +27,8 @@ fn quiet() -> InstanceOptions {
 
 /// Hard commits of inserts and replacements, some before all pages are written and some after.
 fn work(seed: u64, later: u64) -> Journal {
-    let mut made = VirtualWorld::new(VirtualOptions {
-        store: tree_files(),
-        ..VirtualOptions::new(seed)
-    });
+    let mut made =
+        VirtualWorld::new(VirtualOptions { store: tree_files(), ..VirtualOptions::new(seed) });
     let world = made.world.clone();
     made.machine.start_recording();
     made.executor.block_on(async move {
@@ -64,10 +63,7 @@ fn lost_power(journal: &Journal) -> Store {
 
 /// Opens and closes what a crash left; returns the recovery report and the files.
 fn recover(store: Store) -> (RecoveryReport, Store) {
-    let mut made = VirtualWorld::new(VirtualOptions {
-        store,
-        ..VirtualOptions::new(1)
-    });
+    let mut made = VirtualWorld::new(VirtualOptions { store, ..VirtualOptions::new(1) });
     let world = made.world.clone();
     let report = made.executor.block_on(async move {
         let (instance, report) = open(&world, FRAMES, quiet()).await.unwrap();
@@ -83,9 +79,7 @@ fn pages(store: &Store) -> Vec<Vec<u8>> {
     let page = |number| {
         let mut bytes = vec![0; SIZE.bytes()];
         store.read(file, PageNumber(number).offset(SIZE), &mut bytes);
-        let flags = Page::new(&bytes, SIZE)
-            .flags()
-            .without(PageFlags::FLUSH_TYPE);
+        let flags = Page::new(&bytes, SIZE).flags().without(PageFlags::FLUSH_TYPE);
         bytes[..DATABASE_TIME_AT].fill(0);
         bytes[FLAGS_AT..FLAGS_AT + 4].copy_from_slice(&flags.0.to_le_bytes());
         bytes
@@ -94,9 +88,7 @@ fn pages(store: &Store) -> Vec<Vec<u8>> {
 }
 
 fn pages_of(store: &Store) -> u32 {
-    let bytes = store
-        .length(store.find(&database_path(0)).unwrap())
-        .unwrap();
+    let bytes = store.length(store.find(&database_path(0)).unwrap()).unwrap();
     u32::try_from(bytes.div_euclid(SIZE.bytes_u64()) - 2).unwrap()
 }
 
@@ -120,9 +112,8 @@ fn a_second_redo_makes_the_same_pages() {
         let (first, found) = recover(left.fork());
         assert!(first.changes > 0, "{first:?}");
         let mut again = left.fork();
-        let (from, to) = [&found, &again]
-            .map(|store| store.find(&database_path(0)).unwrap())
-            .into();
+        let (from, to) =
+            [&found, &again].map(|store| store.find(&database_path(0)).unwrap()).into();
         for number in (1..=pages_of(&found)).map(PageNumber) {
             let mut bytes = vec![0; SIZE.bytes()];
             found.read(from, number.offset(SIZE), &mut bytes);

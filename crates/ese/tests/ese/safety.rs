@@ -13,36 +13,22 @@ use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
 
 /// Opens the instance over `store`; returns the error and the files afterwards.
 fn refused(store: Store) -> (EngineError, Store) {
-    let mut virtual_world = VirtualWorld::new(VirtualOptions {
-        store,
-        ..VirtualOptions::new(1)
-    });
+    let mut virtual_world = VirtualWorld::new(VirtualOptions { store, ..VirtualOptions::new(1) });
     let world = virtual_world.world.clone();
     let opened = virtual_world
         .executor
         .block_on(async move { open(&world, 16, options(1, 512)).await.err() });
-    (
-        opened.expect("it is refused"),
-        virtual_world.machine.store(),
-    )
+    (opened.expect("it is refused"), virtual_world.machine.store())
 }
 
 fn foreign(bytes: usize) -> Vec<u8> {
     // A plausible foreign file: our kind of structure without our marker.
-    (0..bytes)
-        .map(|at| u8::try_from(at.rem_euclid(251)).unwrap())
-        .collect()
+    (0..bytes).map(|at| u8::try_from(at.rem_euclid(251)).unwrap()).collect()
 }
 
 #[test]
 fn foreign_logs_and_checkpoints_are_refused_by_name_and_left_alone() {
-    for name in [
-        "edb.log",
-        "edbtmp.log",
-        "edb00001.log",
-        "edb0ABCD.log",
-        "edb.chk",
-    ] {
+    for name in ["edb.log", "edbtmp.log", "edb00001.log", "edb0ABCD.log", "edb.chk"] {
         let path = PathBuf::from("/log").join(name);
         let mut store = Store::new();
         blank_database(&mut store, &database_path(0), 10);
@@ -58,11 +44,7 @@ fn foreign_logs_and_checkpoints_are_refused_by_name_and_left_alone() {
 fn a_foreign_database_is_refused_by_name_and_left_alone() {
     let mut header = DatabaseHeader::new(
         SIZE,
-        Signature {
-            random: 9,
-            created: Stamp::from_unix_millis(1),
-            ..Signature::default()
-        },
+        Signature { random: 9, created: Stamp::from_unix_millis(1), ..Signature::default() },
     );
     header.state = DatabaseState::Clean;
     let header = header.to_bytes();
@@ -112,10 +94,8 @@ fn a_log_of_another_release_is_named_as_such_and_left_alone() {
     store.put(path, &file);
     let before = store.digest();
     let (error, after) = refused(store);
-    let expected = EngineError::LogHeader {
-        path: path.to_owned(),
-        error: LogHeaderError::Minor(earlier),
-    };
+    let expected =
+        EngineError::LogHeader { path: path.to_owned(), error: LogHeaderError::Minor(earlier) };
     assert_eq!(error, expected);
     assert_eq!(after.digest(), before, "something was written");
 }

@@ -1,7 +1,7 @@
 //! Many sessions in a cache that has room for the pages of only a few.
 //!
-//! An operation keeps the pages it has waited for until it is done. If all could start, they would together hold all
-//! frames, each waiting for one more: a deadlock.
+//! An operation keeps the pages it has waited for until it is done. If all could start, they would
+//! together hold all frames, each waiting for one more: a deadlock.
 
 use crate::common::{INDEX, TABLE, open, options, tree_files};
 use brunt_ese::content::Bytes;
@@ -50,10 +50,8 @@ async fn session(instance: Instance<Bytes>, number: u64, mut draw: Stream) {
 }
 
 fn work(seed: u64, frames: u32) {
-    let mut virtual_world = VirtualWorld::new(VirtualOptions {
-        store: tree_files(),
-        ..VirtualOptions::new(seed)
-    });
+    let mut virtual_world =
+        VirtualWorld::new(VirtualOptions { store: tree_files(), ..VirtualOptions::new(seed) });
     let world = virtual_world.world.clone();
     virtual_world.executor.block_on(async move {
         let options = InstanceOptions {

@@ -1,11 +1,12 @@
-//! The thread that carries packets between the devices of two networks, as [`super::packets`] decides.
+//! The thread that carries packets between the devices of two networks, as [`super::packets`]
+//! decides.
 //!
 //! ```text
 //!   device of the source --> read --> Direction: when? --> wait until then --> write --> device of the destination
 //! ```
 //!
-//! While the link is cut it reads on and throws everything away, also what is under way: as when a fibre breaks, and both ends have to
-//! send again.
+//! While the link is cut it reads on and throws everything away, also what is under way: as when a
+//! fibre breaks, and both ends have to send again.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -70,10 +71,7 @@ impl Emulator {
         let carrier = Carrier::new(ends, conditions, seed, Arc::clone(&shared));
         let thread = thread::Builder::new().name("link".to_owned());
         let thread = thread.spawn(move || carrier.run())?;
-        Ok(Self {
-            shared,
-            thread: Some(thread),
-        })
+        Ok(Self { shared, thread: Some(thread) })
     }
 
     /// Lets nothing through from now on.
@@ -107,7 +105,8 @@ impl Drop for Emulator {
     }
 }
 
-/// A packet under way: due, number, the end where it arrives, its bytes. The number keeps those in order that are due at once.
+/// A packet under way: due, number, the end where it arrives, its bytes. The number keeps those in
+/// order that are due at once.
 type Packet = (Time, u64, usize, Vec<u8>);
 
 struct Carrier {
@@ -141,7 +140,8 @@ impl Carrier {
     }
 
     fn run(mut self) {
-        // Sleeps end on time, not up to 50 us later. Where the system refuses, packets are late by that.
+        // Sleeps end on time, not up to 50 us later. Where the system refuses, packets are late by
+        // that.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         while !self.shared.is_over.load(Ordering::Relaxed) {
             self.deliver();
@@ -159,15 +159,11 @@ impl Carrier {
         let now = self.now();
         let due = self.under_way.peek().map(|Reverse((due, ..))| *due);
         let until = due.map_or(LOOK, |due| due.max(now).since(now)).min(LOOK);
-        let timeout = Timespec {
-            tv_sec: 0,
-            tv_nsec: until.0.cast_signed(),
-        };
+        let timeout = Timespec { tv_sec: 0, tv_nsec: until.0.cast_signed() };
         let there = self.ends.iter().zip(self.are_gone);
         let there = there.filter(|(_, is_gone)| !is_gone);
-        let mut polled: Vec<PollFd<'_>> = there
-            .map(|(end, _)| PollFd::new(end, PollFlags::IN))
-            .collect();
+        let mut polled: Vec<PollFd<'_>> =
+            there.map(|(end, _)| PollFd::new(end, PollFlags::IN)).collect();
         match poll(&mut polled, Some(&timeout)) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error),
@@ -252,8 +248,7 @@ mod tests {
             own.set_nonblocking(true).unwrap();
         }
         for site in [&source, &destination] {
-            site.set_read_timeout(Some(Duration::from_secs(20)))
-                .unwrap();
+            site.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         }
         let emulator = Emulator::start([near.into(), far.into()], conditions, 1).unwrap();
         (emulator, source, destination)
@@ -271,10 +266,8 @@ mod tests {
 
     #[test]
     fn packets_arrive_no_earlier_than_the_link_takes_in_both_directions() {
-        let (emulator, source, destination) = link(LinkConditions {
-            round_trip: Span::millis(40),
-            ..LinkConditions::default()
-        });
+        let (emulator, source, destination) =
+            link(LinkConditions { round_trip: Span::millis(40), ..LinkConditions::default() });
         let begun = Instant::now();
         source.send(&packet(7)).unwrap();
         assert_eq!(received(&destination), 7);

@@ -1,4 +1,5 @@
-//! Distance between two processes of one machine: each in a network of its own, and a link between them that is made of packets.
+//! Distance between two processes of one machine: each in a network of its own, and a link between
+//! them that is made of packets.
 //!
 //! ```text
 //!   source                                                    destination
@@ -6,8 +7,9 @@
 //!     a network namespace           delay, loss ...            a network namespace
 //! ```
 //!
-//! A process leaves its network ([`leave`]) and sends the file of its device to the one that carries packets ([`receive`]). TCP is
-//! that of the kernel, so windows, retransmissions and time-outs are those of a real line.
+//! A process leaves its network ([`leave`]) and sends the file of its device to the one that
+//! carries packets ([`receive`]). TCP is that of the kernel, so windows, retransmissions and
+//! time-outs are those of a real line.
 
 mod emulator;
 mod packets;
@@ -30,8 +32,8 @@ pub use packets::{HELD_BACK, LinkConditions};
 /// The addresses of the two ends, of those that are for documentation and never routed (RFC 5737).
 pub const ENDS: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 0, 2, 2)];
 
-/// Moves this process into a network of its own with `address`, and sends the file of its device over the Unix socket `to`. The
-/// process must have one thread.
+/// Moves this process into a network of its own with `address`, and sends the file of its device
+/// over the Unix socket `to`. The process must have one thread.
 ///
 /// # Errors
 /// What the system says: it may not allow namespaces or TUN devices.
@@ -57,7 +59,8 @@ pub fn receive(from: impl AsFd) -> io::Result<OwnedFd> {
     let mut byte = [0];
     let mut into = [IoSliceMut::new(&mut byte)];
     // A wait with a time limit is not restarted after a signal.
-    let received = retry_on_intr(|| recvmsg(&from, &mut into, &mut control, RecvFlags::CMSG_CLOEXEC))?;
+    let received =
+        retry_on_intr(|| recvmsg(&from, &mut into, &mut control, RecvFlags::CMSG_CLOEXEC))?;
     if received.bytes == 0 {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }

@@ -6,8 +6,8 @@
 //!                dropped when the queue is full                                lost      held back: others overtake it
 //! ```
 //!
-//! It knows packets alone: what loss and delay do to a connection is up to the TCP of the kernel. It reads no clock and owns no
-//! device; equal seeds give equal fates.
+//! It knows packets alone: what loss and delay do to a connection is up to the TCP of the kernel.
+//! It reads no clock and owns no device; equal seeds give equal fates.
 
 use brunt_units::{Span, Time};
 use brunt_world::random::{Stream, Streams};
@@ -27,9 +27,11 @@ pub struct LinkConditions {
     pub reordered_per_million: u32,
 }
 
-/// How long a packet is held back that is to be overtaken: several packets of 1,500 bytes at 100 Mbit/s. Assumed.
+/// How long a packet is held back that is to be overtaken: several packets of 1,500 bytes at 100
+/// Mbit/s. Assumed.
 pub const HELD_BACK: Span = Span::millis(1);
-/// How long a packet may wait at the bottleneck. Assumed; routers hold 10 to 250 ms of their line rate.
+/// How long a packet may wait at the bottleneck. Assumed; routers hold 10 to 250 ms of their line
+/// rate.
 const QUEUE: Span = Span::millis(100);
 
 /// What becomes of a packet.
@@ -57,12 +59,7 @@ pub(super) struct Direction {
 impl Direction {
     /// The idle direction called `name` of a link.
     pub(super) fn new(conditions: LinkConditions, streams: Streams, name: &str) -> Self {
-        Self {
-            conditions,
-            stream: streams.named(name),
-            free_at: Time::ZERO,
-            latest: Time::ZERO,
-        }
+        Self { conditions, stream: streams.named(name), free_at: Time::ZERO, latest: Time::ZERO }
     }
 
     /// Offers a packet of `bytes` at `now`.
@@ -73,7 +70,8 @@ impl Direction {
         }
         let leaves = begins + self.transfer(bytes);
         self.free_at = leaves;
-        // Every packet draws the same numbers, so that one condition does not change what another one draws.
+        // Every packet draws the same numbers, so that one condition does not change what another
+        // one draws.
         let is_lost = self.draw() < self.conditions.lost_per_million;
         let is_held_back = self.draw() < self.conditions.reordered_per_million;
         let late = Span::nanos(self.stream.below(self.conditions.jitter.0 + 1));
@@ -116,9 +114,7 @@ mod tests {
     fn fates(conditions: LinkConditions, count: u64) -> Vec<Fate> {
         let mut direction = direction(conditions);
         let at = |number| Time::ZERO + Span::micros(number);
-        (0..count)
-            .map(|number| direction.offer(at(number), PACKET))
-            .collect()
+        (0..count).map(|number| direction.offer(at(number), PACKET)).collect()
     }
 
     fn arrivals(fates: &[Fate]) -> Vec<Time> {
@@ -140,25 +136,16 @@ mod tests {
         let mut link = direction(conditions);
         let at = |micros| Time::ZERO + Span::micros(micros);
         assert_eq!(link.offer(at(0), PACKET), Fate::Arrives(at(25_120)));
-        assert_eq!(
-            link.offer(at(0), PACKET),
-            Fate::Arrives(at(25_240)),
-            "queued"
-        );
-        assert_eq!(
-            link.offer(at(1_000), PACKET),
-            Fate::Arrives(at(26_120)),
-            "idle"
-        );
+        assert_eq!(link.offer(at(0), PACKET), Fate::Arrives(at(25_240)), "queued");
+        assert_eq!(link.offer(at(1_000), PACKET), Fate::Arrives(at(26_120)), "idle");
     }
 
     #[test]
     fn a_full_queue_drops_and_goes_on_at_its_rate() {
-        let conditions = LinkConditions {
-            bytes_per_second: 15_000_000,
-            ..LinkConditions::default()
-        };
-        // A packet takes 100 us: of 5,000 that come within 5 ms, the queue takes 100 ms, what leaves meanwhile, and one.
+        let conditions =
+            LinkConditions { bytes_per_second: 15_000_000, ..LinkConditions::default() };
+        // A packet takes 100 us: of 5,000 that come within 5 ms, the queue takes 100 ms, what
+        // leaves meanwhile, and one.
         let fates = fates(conditions, 5_000);
         let arrived = arrivals(&fates);
         assert_eq!(arrived.len(), 1_000 + 50);
@@ -171,11 +158,8 @@ mod tests {
     #[test]
     fn jitter_is_bounded_and_keeps_the_order() {
         let (half, jitter) = (Span::millis(1), Span::micros(100));
-        let conditions = LinkConditions {
-            round_trip: half * 2,
-            jitter,
-            ..LinkConditions::default()
-        };
+        let conditions =
+            LinkConditions { round_trip: half * 2, jitter, ..LinkConditions::default() };
         let arrived = arrivals(&fates(conditions, 10_000));
         assert_eq!(arrived.len(), 10_000);
         assert!(arrived.is_sorted());
@@ -195,10 +179,7 @@ mod tests {
             ..LinkConditions::default()
         };
         let fates_here = fates(conditions, 100_000);
-        let lost = fates_here
-            .iter()
-            .filter(|fate| **fate == Fate::Lost)
-            .count();
+        let lost = fates_here.iter().filter(|fate| **fate == Fate::Lost).count();
         assert!((850..1_150).contains(&lost), "{lost}");
         let arrived = arrivals(&fates_here);
         let overtaken = arrived.windows(2).filter(|pair| pair[1] < pair[0]).count();
@@ -207,21 +188,15 @@ mod tests {
 
     #[test]
     fn equal_seeds_lose_equal_packets_whatever_else_the_link_does() {
-        let lossy = LinkConditions {
-            lost_per_million: 50_000,
-            ..LinkConditions::default()
-        };
+        let lossy = LinkConditions { lost_per_million: 50_000, ..LinkConditions::default() };
         let lost = |conditions| {
             let fates = fates(conditions, 2_000);
             let lost = fates.iter().map(|fate| *fate == Fate::Lost);
             lost.collect::<Vec<_>>()
         };
         assert_eq!(lost(lossy), lost(lossy));
-        let late = LinkConditions {
-            round_trip: Span::millis(20),
-            reordered_per_million: 1_000,
-            ..lossy
-        };
+        let late =
+            LinkConditions { round_trip: Span::millis(20), reordered_per_million: 1_000, ..lossy };
         assert_eq!(lost(lossy), lost(late));
         let mut back = Direction::new(lossy, Streams::new(1), "back");
         let other: Vec<_> = (0..2_000)

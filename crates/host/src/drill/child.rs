@@ -1,4 +1,5 @@
-//! The processes of sites, here or behind ssh: started in groups of their own, known by file descriptors of their own, and killed by these.
+//! The processes of sites, here or behind ssh: started in groups of their own, known by file
+//! descriptors of their own, and killed by these.
 //!
 //! A process number may belong to somebody else by the time a signal is sent; a pidfd never does.
 
@@ -24,11 +25,13 @@ use crate::shell::quoted;
 
 /// Bytes that are kept of what a process says on stderr.
 const WORDS_MAX: usize = 4 << 10;
-/// The longest line that a process says is one of some hundred records. What is longer comes from something else.
+/// The longest line that a process says is one of some hundred records. What is longer comes from
+/// something else.
 const LINE_MAX: usize = 4 << 20;
 /// Bytes of such a line that are shown.
 const SHOWN_MAX: usize = 80;
-/// Bytes that are read at once, much more than a pipe holds: a process that never stops talking must not keep the drill from its own work.
+/// Bytes that are read at once, much more than a pipe holds: a process that never stops talking
+/// must not keep the drill from its own work.
 const HEARD_AT_ONCE: usize = 1 << 20;
 /// A process that leaves its network has done so within this time, or hangs.
 const LEAVES_WITHIN: Duration = Duration::from_secs(30);
@@ -36,7 +39,8 @@ const LEAVES_WITHIN: Duration = Duration::from_secs(30);
 const DIES_LOOK: Duration = Duration::from_millis(2);
 const DIES_LOOKS: u32 = 10_000;
 
-/// The stdout of a process, read without waiting: when it has nothing more, all that was said until then has been heard.
+/// The stdout of a process, read without waiting: when it has nothing more, all that was said until
+/// then has been heard.
 struct Speech<P = ChildStdout> {
     pipe: P,
     /// Bytes that make no whole line yet.
@@ -121,11 +125,7 @@ impl Child {
             stdin,
             process,
             handle,
-            speech: RefCell::new(Speech {
-                pipe,
-                begun: Vec::new(),
-                has_ended: false,
-            }),
+            speech: RefCell::new(Speech { pipe, begun: Vec::new(), has_ended: false }),
             words,
             hearing: Some(hearing.spawn(move || hear_words(stderr, &kept))?),
         })
@@ -174,11 +174,8 @@ impl Child {
         self.stop_hearing();
         let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
         let words = String::from_utf8_lossy(&words);
-        let lines: Vec<&str> = words
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty())
-            .collect();
+        let lines: Vec<&str> =
+            words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         match (lines.is_empty(), how) {
             (false, _) => lines.join("; "),
             (true, Some(status)) => format!("it ended without a word: {status}"),
@@ -189,7 +186,8 @@ impl Child {
     /// Kills it, and waits for its end.
     pub(super) fn kill(&mut self) {
         self.signal(Signal::KILL);
-        // One that hangs in the kernel, on a frozen file system for instance, is left to it: clean-up comes after this.
+        // One that hangs in the kernel, on a frozen file system for instance, is left to it:
+        // clean-up comes after this.
         for _ in 0..DIES_LOOKS {
             if !matches!(self.process.try_wait(), Ok(None)) {
                 return;
@@ -231,7 +229,8 @@ impl Drop for Child {
 }
 
 impl<P: Read> Speech<P> {
-    /// Whole lines. One that does not end was never said; of one that is longer than any, its beginning is the last line.
+    /// Whole lines. One that does not end was never said; of one that is longer than any, its
+    /// beginning is the last line.
     fn new_lines(&mut self) -> Vec<String> {
         let mut piece = [0; 8 << 10];
         let mut heard = 0;
@@ -289,11 +288,7 @@ mod tests {
 
     #[test]
     fn a_line_without_an_end_is_bounded() {
-        let mut speech = Speech {
-            pipe: io::repeat(b'x'),
-            begun: Vec::new(),
-            has_ended: false,
-        };
+        let mut speech = Speech { pipe: io::repeat(b'x'), begun: Vec::new(), has_ended: false };
         let mut said = Vec::new();
         for _ in 0..20 {
             said.extend(speech.new_lines());
@@ -306,11 +301,7 @@ mod tests {
     #[test]
     fn lines_are_heard_whole() {
         let said = [b"a\nb".as_slice(), b"c\nd"].concat();
-        let mut speech = Speech {
-            pipe: said.as_slice(),
-            begun: Vec::new(),
-            has_ended: false,
-        };
+        let mut speech = Speech { pipe: said.as_slice(), begun: Vec::new(), has_ended: false };
         assert_eq!(speech.new_lines(), ["a", "bc"]);
         assert!(speech.has_ended);
     }

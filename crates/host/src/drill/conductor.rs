@@ -1,7 +1,8 @@
 //! Takes a drill on two folders through its timeline.
 //!
-//! Time passes in [`Conductor::pass`] and [`Conductor::ask`] alone; both hear what the sites say. A commit counts as acknowledged when
-//! its line is heard, at most a few milliseconds after it was written.
+//! Time passes in [`Conductor::pass`] and [`Conductor::ask`] alone; both hear what the sites say. A
+//! commit counts as acknowledged when its line is heard, at most a few milliseconds after it was
+//! written.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
@@ -24,11 +25,13 @@ use super::{RealDrillError, Stage};
 
 /// How often it hears what sites say.
 const STEP: Span = Span::millis(1);
-/// A site that does not answer for so long hangs, unless it may be reading or writing all its databases.
+/// A site that does not answer for so long hangs, unless it may be reading or writing all its
+/// databases.
 const PATIENCE: Span = Span::seconds(15 * 60);
 /// Bytes per second at which it reads or writes them at least.
 const SLOWEST: ByteSize = ByteSize::mib(1);
-/// How long a destination on another host may take to empty its folder. What stays is named by the next drill.
+/// How long a destination on another host may take to empty its folder. What stays is named by the
+/// next drill.
 const PARTING: Span = Span::seconds(120);
 /// The end of a process is noticed within this time.
 const DEATH: Span = Span::millis(500);
@@ -114,9 +117,11 @@ pub(super) struct Conductor {
     /// When users lost service; nothing while they have it.
     pub(super) lost: Cell<Option<Time>>,
     pub(super) struck: Cell<bool>,
-    /// Commits that the survivor kept and nobody had acknowledged: their acknowledgements were on the way to a frozen source.
+    /// Commits that the survivor kept and nobody had acknowledged: their acknowledgements were on
+    /// the way to a frozen source.
     pub(super) kept: RefCell<BTreeSet<(Key, Option<u32>)>>,
-    /// Durable commits that the former side acknowledged after it was fenced, and the survivor lacks.
+    /// Durable commits that the former side acknowledged after it was fenced, and the survivor
+    /// lacks.
     pub(super) stale: Cell<u64>,
     /// Whether the former side has learnt that it is fenced.
     pub(super) is_fenced: Cell<bool>,
@@ -259,10 +264,7 @@ impl Conductor {
         let environment = exec::environment(&self.stage.drill);
         exec::run(&self.world, exec, &environment, || self.listen()).await?;
         let now = self.now();
-        self.tell(
-            now,
-            format!("\"{name}\" has ended, after {}", now.since(begun)),
-        );
+        self.tell(now, format!("\"{name}\" has ended, after {}", now.since(begun)));
         Ok(())
     }
 
@@ -301,9 +303,7 @@ impl Conductor {
             }
         }
         let name = self.name(side);
-        Err(Trouble::Failed(format!(
-            "the {name} has not answered for {patience}"
-        )))
+        Err(Trouble::Failed(format!("the {name} has not answered for {patience}")))
     }
 
     fn name(&self, side: Side) -> &'static str {
@@ -367,11 +367,7 @@ impl Conductor {
             Said::News(Answer::Sample { load }) => {
                 if is_current && let Some(begun) = self.began.get() {
                     self.course.close_own(now, load);
-                    let last = self
-                        .script
-                        .timeline
-                        .last()
-                        .map_or(Span::ZERO, |event| event.at);
+                    let last = self.script.timeline.last().map_or(Span::ZERO, |event| event.at);
                     let whole = (last + self.script.after).as_seconds().max(1.0);
                     let second = now.since(begun).as_seconds();
                     self.listener.progress(second, (second / whole).min(1.0));
@@ -428,10 +424,7 @@ impl Conductor {
             evidence: self.evidence.into_inner(),
             failovers: self.failovers.into_inner(),
             course: self.course,
-            replication: DrillReplication {
-                link_bytes,
-                ..DrillReplication::default()
-            },
+            replication: DrillReplication { link_bytes, ..DrillReplication::default() },
             struck: self.struck.get(),
         }
     }

@@ -4,7 +4,8 @@
 //!   load -> the receiver breaks its word, and acknowledges all the same -> load -> the source is killed -> failover
 //! ```
 //!
-//! The same course with a receiver that keeps its word comes first: where that is red already, a red control shows nothing.
+//! The same course with a receiver that keeps its word comes first: where that is red already, a
+//! red control shows nothing.
 
 use std::rc::Rc;
 
@@ -52,10 +53,7 @@ pub(super) fn all(
 /// What happens in each.
 pub(super) fn timeline() -> Vec<SiteEvent> {
     let event = |what| SiteEvent { at: BROKEN, what };
-    vec![
-        event(SiteIncident::SourceLost),
-        event(SiteIncident::FailOver(Decision::Unplanned)),
-    ]
+    vec![event(SiteIncident::SourceLost), event(SiteIncident::FailOver(Decision::Unplanned))]
 }
 
 /// The rules of a course on a mirror that is broken like this, and whether anything was broken.

@@ -7,7 +7,8 @@
 //!      too long, or a stop: SIGTERM to the group, a grace to undo what is half done, SIGKILL
 //! ```
 //!
-//! A group is signalled only while its first process has not been waited for: until then the number of the group is its own.
+//! A group is signalled only while its first process has not been waited for: until then the number
+//! of the group is its own.
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, PipeReader, Read};
@@ -61,10 +62,7 @@ pub(super) fn found(program: &str) -> Option<PathBuf> {
     };
     let places: Vec<PathBuf> = match program.contains('/') {
         true => vec![program.into()],
-        false => PATH
-            .split(':')
-            .map(|at| Path::new(at).join(program))
-            .collect(),
+        false => PATH.split(':').map(|at| Path::new(at).join(program)).collect(),
     };
     places.into_iter().find(|path| is_program(path))
 }
@@ -131,15 +129,11 @@ impl Running {
             .stderr(stderr)
             .process_group(0)
             .spawn()?;
-        Ok(Self {
-            group: Some(Pid::from_child(&process)),
-            process,
-            pipe,
-            words: Vec::new(),
-        })
+        Ok(Self { group: Some(Pid::from_child(&process)), process, pipe, words: Vec::new() })
     }
 
-    /// Hears what it has said since the last time. What it left running may say more, which nobody waits for.
+    /// Hears what it has said since the last time. What it left running may say more, which nobody
+    /// waits for.
     fn hear(&mut self) {
         let mut piece = [0; 4 << 10];
         for _ in 0..64 {

@@ -1,4 +1,5 @@
-//! A pair that is not brunt's own: consent, the steps around a drill, and what has arrived at the other site.
+//! A pair that is not brunt's own: consent, the steps around a drill, and what has arrived at the
+//! other site.
 //!
 //! ```text
 //!   prepare steps -> the source is taken, and marked with this run -> load, events -> the source is killed
@@ -31,7 +32,8 @@ use crate::shell::quoted;
 /// Where controls mirror, in the folder of the destination.
 const CONTROLS: [&str; 2] = ["control-source", "control-destination"];
 
-/// Looks whether the commands of `drill` may be run and its folders and devices used. Nothing is run.
+/// Looks whether the commands of `drill` may be run and its folders and devices used. Nothing is
+/// run.
 ///
 /// # Errors
 /// [`Refusal`] for the first thing that is not allowed, or not there.
@@ -40,10 +42,7 @@ pub fn check(drill: &RealDrill, consent: &PairConsent) -> Result<(), Refusal> {
     if let Some((_, first)) = commands.first()
         && !consent.exec
     {
-        let refusal = first
-            .run
-            .place
-            .refuse("runs a command, and nobody has allowed that");
+        let refusal = first.run.place.refuse("runs a command, and nobody has allowed that");
         let refusal = refusal.hint("read what would be run, and add --allow-exec:");
         return Err(commands.iter().fold(refusal, |refusal, (when, one)| {
             refusal.hint(format!("{when}: {}", shown(one)))
@@ -61,14 +60,10 @@ pub fn check(drill: &RealDrill, consent: &PairConsent) -> Result<(), Refusal> {
         program.is_none_or(|program| exec::found(program).is_none())
     };
     match commands.iter().find(is_missing) {
-        Some((_, one)) => Err(one
-            .run
-            .place
-            .refuse("there is no such program")
-            .hint(format!(
-                "a program with a slash is relative to the scenario; others are looked for in {}",
-                exec::PATH
-            ))),
+        Some((_, one)) => Err(one.run.place.refuse("there is no such program").hint(format!(
+            "a program with a slash is relative to the scenario; others are looked for in {}",
+            exec::PATH
+        ))),
         None => Ok(()),
     }
 }
@@ -117,7 +112,8 @@ pub fn check_remote(drill: &RealDrill, exec: bool) -> Result<(), Refusal> {
     }
 }
 
-/// Holds the pair of `drill` until it is dropped: commands of a second drill would tear down the first one's.
+/// Holds the pair of `drill` until it is dropped: commands of a second drill would tear down the
+/// first one's.
 ///
 /// # Errors
 /// In words, when another drill holds it.
@@ -135,7 +131,8 @@ pub(super) fn hold(drill: &RealDrill) -> Result<UnixListener, RealDrillError> {
     })
 }
 
-/// Whether `named` lies in `allowed`. Links are followed as far as there is something; what is not there yet is plain.
+/// Whether `named` lies in `allowed`. Links are followed as far as there is something; what is not
+/// there yet is plain.
 fn covers(allowed: &Path, named: &Path) -> bool {
     match (resolved(allowed), resolved(named)) {
         (Some(allowed), Some(named)) => named.starts_with(allowed),
@@ -162,11 +159,7 @@ pub(super) struct Steps<'a> {
 
 impl<'a> Steps<'a> {
     pub(super) fn new(drill: &'a RealDrill, listener: &'a Rc<dyn DrillListener>) -> Self {
-        Self {
-            drill,
-            environment: exec::environment(drill),
-            listener,
-        }
+        Self { drill, environment: exec::environment(drill), listener }
     }
 
     /// Runs the steps before the drill.
@@ -223,7 +216,8 @@ pub(super) fn of(drill: &RealDrill, when: StepTime) -> impl Iterator<Item = &Pai
     drill.steps.iter().filter(move |step| step.when == when)
 }
 
-/// Whether the storage of the source lives on while the destination takes over: then its replication, or a command, may still read it.
+/// Whether the storage of the source lives on while the destination takes over: then its
+/// replication, or a command, may still read it.
 pub(super) fn leaves_source_alive(drill: &RealDrill) -> bool {
     let is_planned = |one: &SiteEvent| one.what == SiteIncident::FailOver(Decision::Planned);
     drill.replication == SiteReplication::External
@@ -231,7 +225,8 @@ pub(super) fn leaves_source_alive(drill: &RealDrill) -> bool {
         && !drill.timeline.iter().any(is_planned)
 }
 
-/// Runs all controls on brunt's own mirror, in two folders of the destination; none where nothing has arrived.
+/// Runs all controls on brunt's own mirror, in two folders of the destination; none where nothing
+/// has arrived.
 pub(super) fn controls(
     stage: &Stage,
     listener: &Rc<dyn DrillListener>,

@@ -6,9 +6,10 @@
 //!              (detection)
 //! ```
 //!
-//! An automatic failover takes a majority of source, destination and witness. The drill is the witness: it hears both sites. When the source has
-//! said nothing for as long as the scenario says, and the destination answers, these two decide; a source that is cut off from both can
-//! only learn that it is fenced.
+//! An automatic failover takes a majority of source, destination and witness. The drill is the
+//! witness: it hears both sites. When the source has said nothing for as long as the scenario says,
+//! and the destination answers, these two decide; a source that is cut off from both can only learn
+//! that it is fenced.
 
 use std::collections::BTreeSet;
 
@@ -37,8 +38,8 @@ const THAWED_AFTER: Span = Span::seconds(1);
 const SOURCE_IS_GONE: &str = "the source does not come back in this drill";
 /// How long a former side may take to learn that it is fenced, once something gets through again.
 const FENCED_WITHIN: Span = Span::seconds(60);
-/// TCP waits twice as long after each packet that is not acknowledged, so that it may try again only after as long as it was cut off;
-/// Linux after two minutes at most (`TCP_RTO_MAX`).
+/// TCP waits twice as long after each packet that is not acknowledged, so that it may try again
+/// only after as long as it was cut off; Linux after two minutes at most (`TCP_RTO_MAX`).
 const TRIES_AGAIN_WITHIN: Span = Span::seconds(120);
 
 impl Conductor {
@@ -86,10 +87,7 @@ impl Conductor {
         steps.ended("log replay", replayed_at);
         steps.ended("mount", mounted);
         let record = self.untouched();
-        match self
-            .ask(Side::Destination, &Command::First { record })
-            .await
-        {
+        match self.ask(Side::Destination, &Command::First { record }).await {
             Ok(_) => {}
             Err(trouble) => return self.unusable(name, trouble.why()?),
         }
@@ -100,7 +98,8 @@ impl Conductor {
         self.tell(served, format!("the destination serves, after {took}"));
         self.course.phase(served, &format!("after the {name}"));
 
-        // What the former side said before it was lost has been written to its pipe before it was promoted here.
+        // What the former side said before it was lost has been written to its pipe before it was
+        // promoted here.
         self.listen()?;
         let loss = self.loss(failed_at).await?;
         self.serving.set(Side::Destination);
@@ -120,7 +119,8 @@ impl Conductor {
         }
     }
 
-    /// Waits until the source has said nothing for `silence`. One that was frozen and goes on is not missed: somebody else has resumed it.
+    /// Waits until the source has said nothing for `silence`. One that was frozen and goes on is
+    /// not missed: somebody else has resumed it.
     async fn miss_source(&self, silence: Span) -> Result<(), Trouble> {
         loop {
             let heard = self.source_heard.get();
@@ -141,8 +141,8 @@ impl Conductor {
         Ok(())
     }
 
-    /// Fences the source, and lets the destination have everything that arrived. What replication says is at risk, and when logs were
-    /// replayed, if they are.
+    /// Fences the source, and lets the destination have everything that arrived. What replication
+    /// says is at risk, and when logs were replayed, if they are.
     async fn take_over(&self, steps: &mut Steps) -> Result<(Option<Said>, Option<Time>), Trouble> {
         if self.script.replication == SiteReplication::Synchronous {
             let promote = Command::Promote { epoch: EPOCH };
@@ -180,8 +180,8 @@ impl Conductor {
         }
     }
 
-    /// Takes the storage of the source away, if the scenario says how. That is a part of the loss, not of the failover: where it fails,
-    /// the drill has no answer.
+    /// Takes the storage of the source away, if the scenario says how. That is a part of the loss,
+    /// not of the failover: where it fails, the drill has no answer.
     async fn cut(&self, steps: &mut Steps) -> Result<(), Trouble> {
         let mut cuts = external::of(&self.stage.drill, StepTime::Cut).peekable();
         if cuts.peek().is_none() {
@@ -243,14 +243,13 @@ impl Conductor {
             .filter(|(stream, database, _)| (*stream, *database) == (0, 0))
             .map(|(.., number)| number)
             .collect();
-        (0..)
-            .find(|number| changed.binary_search(number).is_err())
-            .unwrap_or(0)
+        (0..).find(|number| changed.binary_search(number).is_err()).unwrap_or(0)
     }
 
     /// What is lost. The ledger goes on from what is kept.
     async fn loss(&self, failed_at: Time) -> Result<Result<Loss, Broken>, Trouble> {
-        // A source that only lost its link goes on asking; what it asks for from now on is not looked for.
+        // A source that only lost its link goes on asking; what it asks for from now on is not
+        // looked for.
         let asked = self.ledger.borrow().clone();
         let found = match self.found(asked.keys()).await {
             Ok(found) => found,
@@ -269,9 +268,7 @@ impl Conductor {
     async fn found(&self, keys: Vec<Key>) -> Result<Found, Trouble> {
         let mut found = Found::new();
         for keys in keys.chunks(KEYS_AT_ONCE) {
-            let look = Command::Look {
-                keys: keys.to_vec(),
-            };
+            let look = Command::Look { keys: keys.to_vec() };
             let Answer::Found { versions } = self.ask(Side::Destination, &look).await? else {
                 return Err(unexpected(Side::Destination));
             };
@@ -320,9 +317,7 @@ impl Conductor {
         let keys = self.ledger.borrow().keys();
         let found = self.found(keys).await?;
         let newest = self.ledger.borrow().newest();
-        let wrong = found
-            .iter()
-            .filter(|(key, version)| newest.get(*key) != Some(*version));
+        let wrong = found.iter().filter(|(key, version)| newest.get(*key) != Some(*version));
         let wrong = wrong.count() as u64;
         self.ask(Side::Destination, &Command::Close).await?;
         Ok(wrong)
@@ -338,10 +333,7 @@ impl Conductor {
         source.child.borrow().thaw();
         self.link.mend();
         let now = self.now();
-        let apart = self
-            .apart_since
-            .get()
-            .map_or(Span::ZERO, |at| now.since(at));
+        let apart = self.apart_since.get().map_or(Span::ZERO, |at| now.since(at));
         let within = FENCED_WITHIN + apart.min(TRIES_AGAIN_WITHIN);
         let until = now + within;
         while !self.is_fenced.get() && self.now() < until {

@@ -1,4 +1,5 @@
-//! The folders of sites: made and marked by brunt, used by one drill at a time, and emptied afterwards.
+//! The folders of sites: made and marked by brunt, used by one drill at a time, and emptied
+//! afterwards.
 //!
 //! ```text
 //!   /srv/a/                 made if its parent is there; if it is there, it is empty or marked
@@ -9,8 +10,9 @@
 //!     `-- files/            databases and logs
 //! ```
 //!
-//! Without the mark nothing in a folder is written or removed. What an earlier drill left is replaced only with consent. The folder of a
-//! replica bears the marks that were replicated; those of this run say that it is ours.
+//! Without the mark nothing in a folder is written or removed. What an earlier drill left is
+//! replaced only with consent. The folder of a replica bears the marks that were replicated; those
+//! of this run say that it is ours.
 
 use std::cell::RefCell;
 use std::fs::{self, File, OpenOptions};
@@ -32,14 +34,12 @@ const MARKS: [(&str, bool); 2] = [
         "A site of brunt drill, which made this folder, empties `files` in it, and removes it.\n",
         true,
     ),
-    (
-        "A site of brunt drill, which empties `files` in this folder.\n",
-        false,
-    ),
+    ("A site of brunt drill, which empties `files` in this folder.\n", false),
 ];
 /// The name of the file that says which drill works in a folder.
 const RUN: &str = "brunt-run";
-/// A file that is made in a replica for a moment: where it is seen at the source as well, both are one.
+/// A file that is made in a replica for a moment: where it is seen at the source as well, both are
+/// one.
 const PROBE: &str = "brunt-probe";
 /// How often a folder is emptied in which files are still made.
 const EMPTIED_LOOKS: u32 = 50;
@@ -96,17 +96,13 @@ fn check_one(folder: &Placed<PathBuf>, consent: Consent) -> Result<(), SiteFolde
         Err(error) => return Err(system(path)(error)),
     };
     if !kind.is_dir() {
-        return refuse(
-            "is not a folder",
-            "name one that does not exist yet, or an empty one",
-        );
+        return refuse("is not a folder", "name one that does not exist yet, or an empty one");
     }
     let entries = names(path)?;
     match mark_of(path).is_some() {
-        true if entries.iter().any(|name| name == "files") && !consent.replace => refuse(
-            "holds what a drill has left that did not end",
-            "to replace it: --new",
-        ),
+        true if entries.iter().any(|name| name == "files") && !consent.replace => {
+            refuse("holds what a drill has left that did not end", "to replace it: --new")
+        }
         true => Ok(()),
         false if entries.is_empty() => Ok(()),
         false => refuse(
@@ -121,9 +117,7 @@ fn names(path: &Path) -> Result<Vec<String>, SiteFolderError> {
     let names = entries.map(|entry| entry.map(|entry| entry.file_name()));
     let names: Result<Vec<_>, _> = names.collect();
     let names = names.map_err(system(path))?.into_iter();
-    Ok(names
-        .map(|name| name.to_string_lossy().into_owned())
-        .collect())
+    Ok(names.map(|name| name.to_string_lossy().into_owned()).collect())
 }
 
 /// Whether brunt made the folder `path`, if it bears a mark.
@@ -146,7 +140,8 @@ pub(super) struct SiteFolder {
     place: Option<FilePlace>,
 }
 
-/// Where a file lies: equal for two paths to one file, also when its volume was mounted again in between.
+/// Where a file lies: equal for two paths to one file, also when its volume was mounted again in
+/// between.
 type FilePlace = (u64, u64);
 
 impl SiteFolder {
@@ -166,21 +161,12 @@ impl SiteFolder {
         let was_made = mark_of(&path);
         if was_made.is_none() {
             let (text, _) = MARKS[usize::from(!is_new)];
-            let mark = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .open(path.join(MARK));
+            let mark = OpenOptions::new().write(true).create_new(true).open(path.join(MARK));
             let written = mark.and_then(|mut mark| mark.write_all(text.as_bytes()));
             written.map_err(system(&path))?;
         }
         let was_made = was_made.unwrap_or(is_new);
-        let taken = Self {
-            path,
-            was_made,
-            lock: Some(lock).into(),
-            run: None,
-            place: None,
-        };
+        let taken = Self { path, was_made, lock: Some(lock).into(), run: None, place: None };
         taken.empty()?;
         Ok(taken)
     }
@@ -190,10 +176,7 @@ impl SiteFolder {
         let written = || -> io::Result<()> {
             // A link of that name is removed, not followed.
             gone(fs::remove_file(self.path.join(RUN)))?;
-            let mark = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .open(self.path.join(RUN));
+            let mark = OpenOptions::new().write(true).create_new(true).open(self.path.join(RUN));
             let mut mark = mark?;
             mark.write_all(run.as_bytes())?;
             mark.sync_all()?;
@@ -206,17 +189,15 @@ impl SiteFolder {
         Ok(())
     }
 
-    /// Refuses a replica that is `source` itself: the same file, or one into which what is written here comes.
+    /// Refuses a replica that is `source` itself: the same file, or one into which what is written
+    /// here comes.
     ///
     /// # Errors
     /// In words, when it is.
     pub(super) fn is_not(&self, source: &Self) -> Result<(), String> {
         let is_same_file = self.place.is_some() && self.place == source.place;
         let is_seen = || -> io::Result<bool> {
-            let probe = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .open(self.path.join(PROBE));
+            let probe = OpenOptions::new().write(true).create_new(true).open(self.path.join(PROBE));
             probe?.sync_all()?;
             let is_seen = fs::symlink_metadata(source.path.join(PROBE)).is_ok();
             fs::remove_file(self.path.join(PROBE))?;
@@ -243,10 +224,7 @@ impl SiteFolder {
     /// In words, when nothing of that run is there.
     pub(super) fn arrived(path: &Path, run: &str) -> Result<Self, String> {
         if !fs::symlink_metadata(path).is_ok_and(|status| status.is_dir()) {
-            return Err(format!(
-                "nothing has arrived: {} is not a folder",
-                path.display()
-            ));
+            return Err(format!("nothing has arrived: {} is not a folder", path.display()));
         }
         if mark_of(path).is_none() || !bears(path, run) {
             return Err(format!(
@@ -337,8 +315,8 @@ fn locked(path: &Path) -> Result<FolderLock, SiteFolderError> {
 
 /// Where the file `path` lies.
 ///
-/// File systems without a device of their own get another number each time they are mounted (btrfs, ZFS); their own identity stays, and
-/// differs for snapshots and clones.
+/// File systems without a device of their own get another number each time they are mounted (btrfs,
+/// ZFS); their own identity stays, and differs for snapshots and clones.
 fn place_of(path: &Path) -> io::Result<FilePlace> {
     let status = fs::symlink_metadata(path)?;
     let own = rustix::fs::statvfs(path)?.f_fsid;
@@ -357,10 +335,7 @@ fn bears(path: &Path, run: &str) -> bool {
 }
 
 fn system(path: &Path) -> impl Fn(io::Error) -> SiteFolderError {
-    move |error| SiteFolderError::System {
-        path: path.to_owned(),
-        error,
-    }
+    move |error| SiteFolderError::System { path: path.to_owned(), error }
 }
 
 #[cfg(test)]
@@ -426,12 +401,7 @@ mod tests {
         assert!(deep.contains("does not exist"), "{deep}");
         let file = home.path().join("file");
         fs::write(&file, "").unwrap();
-        assert!(
-            taken(&file, true)
-                .err()
-                .unwrap()
-                .contains("is not a folder")
-        );
+        assert!(taken(&file, true).err().unwrap().contains("is not a folder"));
     }
 
     #[test]
@@ -502,11 +472,6 @@ mod tests {
         drop(site);
         assert!(other.join("kept").exists() && !path.exists());
         std::os::unix::fs::symlink(&other, &path).unwrap();
-        assert!(
-            taken(&path, true)
-                .err()
-                .unwrap()
-                .contains("is not a folder")
-        );
+        assert!(taken(&path, true).err().unwrap().contains("is not a folder"));
     }
 }

@@ -1,4 +1,5 @@
-//! What is between the two sites of a drill: packets over an emulated line, or a relay of connections.
+//! What is between the two sites of a drill: packets over an emulated line, or a relay of
+//! connections.
 //!
 //! ```text
 //!   [link], and the system allows networks of one's own   packets: delay, jitter, loss, reordering, bandwidth (crate::distance)
@@ -6,7 +7,8 @@
 //!   the destination is another host                       a tunnel of ssh, and whatever is between the two
 //! ```
 //!
-//! Whether packets are possible is tried, not guessed: namespaces and TUN devices may be missing, or forbidden, in many ways.
+//! Whether packets are possible is tried, not guessed: namespaces and TUN devices may be missing,
+//! or forbidden, in many ways.
 
 use std::cell::RefCell;
 use std::io;
@@ -206,10 +208,7 @@ mod tests {
         assert_eq!(possible("").unwrap().told(), None);
         let relay = possible("[link]\nrtt = \"2ms\"\n").unwrap();
         let told = relay.told().unwrap();
-        assert!(
-            told.contains("2.00 ms") && told.contains("exit status: 1"),
-            "{told}"
-        );
+        assert!(told.contains("2.00 ms") && told.contains("exit status: 1"), "{told}");
         let refused = possible("[link]\nkm = 10\nloss_per_million = 5\n").unwrap_err();
         assert!(refused.contains("loss_per_million"), "{refused}");
     }

@@ -1,4 +1,5 @@
-//! Drills on real storage: two sites as processes of this machine, one of which is really killed, frozen or cut off.
+//! Drills on real storage: two sites as processes of this machine, one of which is really killed,
+//! frozen or cut off.
 //!
 //! ```text
 //!   brunt drill: conductor, ledger, judge
@@ -10,12 +11,15 @@
 //!
 //! The ledger, the cut and the judge are those of drills in virtual time (crate `drill`).
 //!
-//! Where the user's own storage replicates, there is neither mirror nor relay: `external` says what runs instead.
+//! Where the user's own storage replicates, there is neither mirror nor relay: `external` says what
+//! runs instead.
 //!
-//! * The course: `conductor` takes it through its timeline; `opening`: before that; `failover`: its steps; `controls`: on a broken mirror.
-//! * The sites: [`folders`]; `child`: their processes; [`site`]: what such a process does; `said`: what both say.
-//! * Between them: `link`: packets of [`crate::distance`], a `relay`, or a `tunnel` to another host; `shipping`: what asynchronous
-//!   replication leaves at risk.
+//! * The course: `conductor` takes it through its timeline; `opening`: before that; `failover`: its
+//!   steps; `controls`: on a broken mirror.
+//! * The sites: [`folders`]; `child`: their processes; [`site`]: what such a process does; `said`:
+//!   what both say.
+//! * Between them: `link`: packets of [`crate::distance`], a `relay`, or a `tunnel` to another
+//!   host; `shipping`: what asynchronous replication leaves at risk.
 //! * A pair of the user's own: [`external`]; `exec`: its commands.
 
 mod child;
@@ -106,9 +110,8 @@ pub fn rehearse(
         _ => None,
     };
     let steps = external::Steps::new(drill, listener);
-    let performed = steps
-        .prepare(stop)
-        .and_then(|()| perform(drill, options, begun, listener, stop));
+    let performed =
+        steps.prepare(stop).and_then(|()| perform(drill, options, begun, listener, stop));
     let cleaned = steps.clean_up();
     let mut performed = match (performed, &cleaned) {
         (Err(RealDrillError::Stopped), Err(why)) => {
@@ -123,12 +126,7 @@ pub fn rehearse(
         }
         performed.rehearsed.evidence.unfinished.get_or_insert(why);
     }
-    let Performed {
-        rehearsed,
-        plan,
-        places,
-        backend,
-    } = performed;
+    let Performed { rehearsed, plan, places, backend } = performed;
     let origin = origin(plan.seed, plan.run.to_string());
     let around = surroundings(&plan, &places, &DeviceCounts::new(), &backend, origin);
     let nothing = TestRun::unfinished(&plan, Time::ZERO);
@@ -161,7 +159,8 @@ struct Performed {
     backend: Backend,
 }
 
-/// Takes the folders, and lets the drill and its controls take their course. The folders are empty afterwards.
+/// Takes the folders, and lets the drill and its controls take their course. The folders are empty
+/// afterwards.
 fn perform(
     drill: &RealDrill,
     options: &RealDrillOptions,
@@ -206,12 +205,7 @@ fn perform(
             false => controls::all(&stage, listener, stop)?,
         };
     }
-    Ok(Performed {
-        rehearsed,
-        plan,
-        places,
-        backend,
-    })
+    Ok(Performed { rehearsed, plan, places, backend })
 }
 
 /// The name of a run that began then: no other drill of this machine has it.
@@ -249,7 +243,8 @@ impl Stage {
         plan::plan(&scenario, Consent::default(), begun)
     }
 
-    /// Bytes in a log segment: the larger ones of the sites on this host. Logs of both sites are the same.
+    /// Bytes in a log segment: the larger ones of the sites on this host. Logs of both sites are
+    /// the same.
     fn log_segment(&self) -> usize {
         plan::log_segment(self.folders.iter().map(SiteFolder::path))
     }

@@ -1,4 +1,5 @@
-//! The beginning of a course: both sites begin, the source creates the databases, and replication starts.
+//! The beginning of a course: both sites begin, the source creates the databases, and replication
+//! starts.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -21,8 +22,7 @@ impl Conductor {
         self.begin(Side::Source, &drill.source.value).await?;
         // What replicates elsewhere brings the folder of the destination later.
         if self.script.replication != SiteReplication::External {
-            self.begin(Side::Destination, &drill.destination.value)
-                .await?;
+            self.begin(Side::Destination, &drill.destination.value).await?;
             self.mirror().await?;
         }
         let Answer::Created { records } = self.ask(Side::Source, &Command::Create).await? else {
@@ -47,10 +47,7 @@ impl Conductor {
             folder: self.stage.drill.destination.value.clone(),
             replace: self.stage.consent.replace,
         };
-        let Answer::Taken {
-            log_segment,
-            version,
-        } = self.ask(Side::Destination, &take).await?
+        let Answer::Taken { log_segment, version } = self.ask(Side::Destination, &take).await?
         else {
             return Err(unexpected(Side::Destination));
         };
@@ -80,11 +77,7 @@ impl Conductor {
             return Err(unexpected(Side::Destination));
         };
         let to = self.link.way_to(&self.world, at).await?;
-        let mirror = Command::Mirror {
-            to,
-            token,
-            epoch: 1,
-        };
+        let mirror = Command::Mirror { to, token, epoch: 1 };
         self.ask(Side::Source, &mirror).await.map(drop)
     }
 

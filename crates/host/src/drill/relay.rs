@@ -1,11 +1,13 @@
-//! The link between two sites on one machine: a relay of TCP connections that holds back what is sent, and can be cut.
+//! The link between two sites on one machine: a relay of TCP connections that holds back what is
+//! sent, and can be cut.
 //!
 //! ```text
 //!   source --> read --> queue, each piece due after half a round trip --> write --> destination
 //!                         | cut: nothing leaves, in both directions; nothing is lost, as TCP would send it again
 //! ```
 //!
-//! It adds delay to bytes, and knows nothing of packets: jitter, loss, reordering and bandwidth are those of the machine itself.
+//! It adds delay to bytes, and knows nothing of packets: jitter, loss, reordering and bandwidth are
+//! those of the machine itself.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

@@ -25,9 +25,11 @@ use crate::witness;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Command {
-    /// Takes `folder` for itself, on another host than the drill's, and empties it at the end. Comes before all others.
+    /// Takes `folder` for itself, on another host than the drill's, and empties it at the end.
+    /// Comes before all others.
     Take { folder: PathBuf, replace: bool },
-    /// Works below `folder` from now on, on what `scenario` describes. Comes first, or after `take`.
+    /// Works below `folder` from now on, on what `scenario` describes. Comes first, or after
+    /// `take`.
     Begin {
         scenario: String,
         folder: PathBuf,
@@ -37,20 +39,13 @@ pub(super) enum Command {
     /// Receives the changes of the other site.
     Receive,
     /// Sends all changes to the receiver there.
-    Mirror {
-        to: SocketAddr,
-        token: [u8; 16],
-        epoch: u64,
-    },
+    Mirror { to: SocketAddr, token: [u8; 16], epoch: u64 },
     /// Creates the databases.
     Create,
     /// Receives closed logs of the other site from now on, instead of every change.
     Copy,
     /// Ships closed logs there, one address for each log stream, instead of every change.
-    Ship {
-        to: Vec<SocketAddr>,
-        token: [u8; 16],
-    },
+    Ship { to: Vec<SocketAddr>, token: [u8; 16] },
     /// Lets sessions work.
     Work,
     /// Lets them rest.
@@ -86,10 +81,7 @@ pub(super) enum Answer {
     /// Listens there, for who shows this token.
     Listening { at: SocketAddr, token: [u8; 16] },
     /// Receives logs at these addresses, one for each log stream.
-    Copying {
-        at: Vec<SocketAddr>,
-        token: [u8; 16],
-    },
+    Copying { at: Vec<SocketAddr>, token: [u8; 16] },
     /// The newest log of each stream that it has.
     Activated { stored: Vec<u32> },
     /// Databases with so many records, in the order of the scenario.
@@ -182,17 +174,10 @@ mod tests {
 
     #[test]
     fn lines_are_read_as_they_were_said() {
-        let look = Command::Look {
-            keys: vec![(1, 0, 77)],
-        };
+        let look = Command::Look { keys: vec![(1, 0, 77)] };
         assert_eq!(line(&look), "{\"look\":{\"keys\":[[1,0,77]]}}\n");
-        assert_eq!(
-            serde_json::from_str::<Command>(&line(&look)).ok(),
-            Some(look)
-        );
-        let found = Answer::Found {
-            versions: vec![((1, 0, 77), None), ((1, 0, 78), Some(3))],
-        };
+        assert_eq!(serde_json::from_str::<Command>(&line(&look)).ok(), Some(look));
+        let found = Answer::Found { versions: vec![((1, 0, 77), None), ((1, 0, 78), Some(3))] };
         let said = Said::parse(line(&found).trim_end());
         assert_eq!(said, Some(Said::Answer(found)));
         let fenced = Said::parse("{\"fenced\":{\"epoch\":2}}");
@@ -201,14 +186,9 @@ mod tests {
             panic!("it is a line of the journal");
         };
         assert_eq!((change.database, change.number), (1, 12));
-        for nonsense in [
-            "",
-            "?",
-            "! 0 0 replace 1234 7",
-            "{\"fenced\":",
-            "\"what\"",
-            "? 0 0 read 1 1 hard",
-        ] {
+        for nonsense in
+            ["", "?", "! 0 0 replace 1234 7", "{\"fenced\":", "\"what\"", "? 0 0 read 1 1 hard"]
+        {
             assert_eq!(Said::parse(nonsense), None, "{nonsense}");
         }
     }

@@ -1,4 +1,5 @@
-//! What log shipping leaves at risk: the log that is not closed yet, and closed ones that have not arrived.
+//! What log shipping leaves at risk: the log that is not closed yet, and closed ones that have not
+//! arrived.
 
 use brunt_drill::Said;
 use brunt_units::{ByteSize, Time};
@@ -40,19 +41,12 @@ mod tests {
     #[test]
     fn what_is_beyond_the_last_log_that_arrived_is_at_risk() {
         let mut shipping = Shipping::default();
-        for (at, ends) in [
-            (1, [900, 100]),
-            (2, [1_000, 200]),
-            (3, [1_300, 300]),
-            (4, [2_500, 400]),
-        ] {
+        for (at, ends) in [(1, [900, 100]), (2, [1_000, 200]), (3, [1_300, 300]), (4, [2_500, 400])]
+        {
             shipping.seen(Time(at), ends.into());
         }
         let said = shipping.at_risk(&[1, 0], 1_000);
-        assert_eq!(
-            (said.bytes.get(), said.since),
-            (1_500 + 400, Some(Time::ZERO))
-        );
+        assert_eq!((said.bytes.get(), said.since), (1_500 + 400, Some(Time::ZERO)));
         let said = shipping.at_risk(&[1, 1], 1_000);
         assert_eq!((said.bytes.get(), said.since), (1_500, Some(Time(2))));
     }

@@ -1,13 +1,16 @@
-//! Memory: whether the caches of a test, and the rest of the program, fit into what the machine and its control group have.
+//! Memory: whether the caches of a test, and the rest of the program, fit into what the machine and
+//! its control group have.
 //!
-//! The cache fills only after the databases were made. What does not fit is killed by the kernel then, hours later and without a verdict.
+//! The cache fills only after the databases were made. What does not fit is killed by the kernel
+//! then, hours later and without a verdict.
 
 use brunt_qualify::plan::Plan;
 use brunt_scenario::{Refusal, Scenario};
 use brunt_units::ByteSize;
 use brunt_world_real::facts;
 
-/// What the program needs beside its caches. Measured: at most 100 MiB, the 30 MiB of the oracle's window (`docs/performance.md`).
+/// What the program needs beside its caches. Measured: at most 100 MiB, the 30 MiB of the oracle's
+/// window (`docs/performance.md`).
 const BESIDE_CACHES: ByteSize = ByteSize::mib(128);
 
 /// The memory that a test of `plan` needs.
@@ -25,10 +28,7 @@ struct Memory {
 
 /// Refuses a cache that does not fit.
 pub(super) fn beyond_memory(scenario: &Scenario) -> Option<Refusal> {
-    let memory = Memory {
-        machine: facts::host().memory,
-        group: facts::group_limits().memory,
-    };
+    let memory = Memory { machine: facts::host().memory, group: facts::group_limits().memory };
     beyond(scenario, memory)
 }
 
@@ -39,16 +39,10 @@ fn beyond(scenario: &Scenario, memory: Memory) -> Option<Refusal> {
     });
     let group = memory.group.map(|limit| {
         let what = format!("its control group limits memory to {limit}");
-        (
-            limit,
-            what,
-            "raise memory.max of the group (memory.limit_in_bytes in version 1)",
-        )
+        (limit, what, "raise memory.max of the group (memory.limit_in_bytes in version 1)")
     });
-    let (limit, what, instead) = machine
-        .into_iter()
-        .chain(group)
-        .min_by_key(|(limit, ..)| *limit)?;
+    let (limit, what, instead) =
+        machine.into_iter().chain(group).min_by_key(|(limit, ..)| *limit)?;
     let plan = scenario.plan();
     let needed = memory_needed(&plan);
     if needed <= limit {
@@ -63,9 +57,9 @@ fn beyond(scenario: &Scenario, memory: Memory) -> Option<Refusal> {
         scenario.cache_max.value
     ));
     Some(match largest_cache(&plan, limit) {
-        Some(largest) => refusal.hint(format!(
-            "make `cache_max` {largest} or smaller, or {instead}"
-        )),
+        Some(largest) => {
+            refusal.hint(format!("make `cache_max` {largest} or smaller, or {instead}"))
+        }
         None => refusal.hint(instead),
     })
 }
@@ -94,10 +88,8 @@ mod tests {
         );
         let document = Document::new("t.toml", &text, Path::new("/")).unwrap();
         let scenario = document.test(&[]).unwrap();
-        let memory = Memory {
-            machine: Some(ByteSize::mib(machine)),
-            group: group.map(ByteSize::mib),
-        };
+        let memory =
+            Memory { machine: Some(ByteSize::mib(machine)), group: group.map(ByteSize::mib) };
         beyond(&scenario, memory).map_or_else(String::new, |refusal| refusal.to_string())
     }
 

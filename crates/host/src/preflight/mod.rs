@@ -1,13 +1,15 @@
 //! Does a scenario fit this machine? Looked at before anything is written.
 //!
 //! * No two databases are one file, also not through links; no two instances share a log folder.
-//! * The way to a folder that the scenario names may lead through links. Below it none is followed, and a database has one name.
-//! * A block device is refused with the lines that turn it into a folder: brunt works on file systems, and guessing
-//!   that a device may be overwritten is not its business.
-//! * Folders are there, or lie in the scratch folder. A folder that is made because of a misspelt mount point puts
-//!   a test on the system's own disk.
-//! * Every file system has room for what will be put on it: databases with the profile's share for growth, logs, and
-//!   for a restore a second copy of each database, because the first stays until the second is whole.
+//! * The way to a folder that the scenario names may lead through links. Below it none is followed,
+//!   and a database has one name.
+//! * A block device is refused with the lines that turn it into a folder: brunt works on file
+//!   systems, and guessing that a device may be overwritten is not its business.
+//! * Folders are there, or lie in the scratch folder. A folder that is made because of a misspelt
+//!   mount point puts a test on the system's own disk.
+//! * Every file system has room for what will be put on it: databases with the profile's share for
+//!   growth, logs, and for a restore a second copy of each database, because the first stays until
+//!   the second is whole.
 //! * This process may have files as large as the largest database, and memory for the caches.
 
 mod memory;
@@ -50,8 +52,8 @@ pub fn check_memory(scenario: &Scenario) -> Result<(), Refusal> {
     memory::beyond_memory(scenario).map_or(Ok(()), Err)
 }
 
-/// Everything that keeps `scenario` from being run here. Where a scenario has mistakes, only what was written is looked at, and its
-/// sizes mean nothing (`is_whole` is false).
+/// Everything that keeps `scenario` from being run here. Where a scenario has mistakes, only what
+/// was written is looked at, and its sizes mean nothing (`is_whole` is false).
 pub fn refusals(scenario: &Scenario, is_whole: bool) -> Vec<Refusal> {
     let mut refusals = refused_places(scenario);
     if is_whole && refusals.is_empty() {
@@ -154,10 +156,8 @@ mod tests {
                  [[instance]]\nlog = \"{}\"\ndatabases = [\"{}\"]\ndatabase_size = \"{size}\"\n",
                 logs[0], databases[0], logs[1], databases[1]
             );
-            let scenario = Document::new("t.toml", &text, self.folder.path())
-                .unwrap()
-                .test(&[])
-                .unwrap();
+            let scenario =
+                Document::new("t.toml", &text, self.folder.path()).unwrap().test(&[]).unwrap();
             let before = self.listing();
             let said =
                 preflight(&scenario).map_or_else(|refusal| refusal.to_string(), |()| String::new());
@@ -177,10 +177,7 @@ mod tests {
 
     #[test]
     fn a_scenario_that_fits_is_let_through() {
-        assert_eq!(
-            Bench::new().said(LOGS, ["db/1.edb", "db/2.edb"], "8 MiB"),
-            ""
-        );
+        assert_eq!(Bench::new().said(LOGS, ["db/1.edb", "db/2.edb"], "8 MiB"), "");
     }
 
     #[test]
@@ -206,32 +203,15 @@ mod tests {
     #[test]
     fn one_file_is_not_two_databases() {
         let bench = Bench::new();
-        symlink(
-            bench.folder.path().join("db"),
-            bench.folder.path().join("alias"),
-        )
-        .unwrap();
+        symlink(bench.folder.path().join("db"), bench.folder.path().join("alias")).unwrap();
         let said = bench.said(LOGS, ["db/1.edb", "alias/1.edb"], "8 MiB");
-        assert!(
-            said.ends_with("DIR/alias/1.edb and DIR/db/1.edb are the same"),
-            "{said}"
-        );
+        assert!(said.ends_with("DIR/alias/1.edb and DIR/db/1.edb are the same"), "{said}");
         fs::write(bench.folder.path().join("db/1.edb"), "").unwrap();
-        fs::hard_link(
-            bench.folder.path().join("db/1.edb"),
-            bench.folder.path().join("db/2.edb"),
-        )
-        .unwrap();
+        fs::hard_link(bench.folder.path().join("db/1.edb"), bench.folder.path().join("db/2.edb"))
+            .unwrap();
         let said = bench.said(LOGS, ["db/1.edb", "db/2.edb"], "8 MiB");
-        assert!(
-            said.ends_with("DIR/db/2.edb and DIR/db/1.edb are the same"),
-            "{said}"
-        );
-        symlink(
-            bench.folder.path().join(LOGS[0]),
-            bench.folder.path().join("alias-log"),
-        )
-        .unwrap();
+        assert!(said.ends_with("DIR/db/2.edb and DIR/db/1.edb are the same"), "{said}");
+        symlink(bench.folder.path().join(LOGS[0]), bench.folder.path().join("alias-log")).unwrap();
         let said = bench.said([LOGS[0], "alias-log"], ["db/1.edb", "db/3.edb"], "8 MiB");
         assert!(said.contains("two log streams have one folder"), "{said}");
     }
@@ -243,17 +223,11 @@ mod tests {
         fs::write(path("db/real.edb"), "").unwrap();
         symlink(path("db/real.edb"), path("db/1.edb")).unwrap();
         let said = bench.said(LOGS, ["db/1.edb", "db/2.edb"], "8 MiB");
-        assert!(
-            said.contains("DIR/db/1.edb is a symbolic link\n  name"),
-            "{said}"
-        );
+        assert!(said.contains("DIR/db/1.edb is a symbolic link\n  name"), "{said}");
         fs::remove_file(path("db/1.edb")).unwrap();
         fs::hard_link(path("db/real.edb"), path("db/1.edb")).unwrap();
         let said = bench.said(LOGS, ["db/1.edb", "db/2.edb"], "8 MiB");
-        assert!(
-            said.contains("DIR/db/1.edb has 2 names (hard links)"),
-            "{said}"
-        );
+        assert!(said.contains("DIR/db/1.edb has 2 names (hard links)"), "{said}");
     }
 
     #[test]
@@ -263,10 +237,8 @@ mod tests {
         let said = || {
             let text = "scratch = \"scratch\"\n[test]\nduration = \"1s\"\nsessions = 1\n[[instance]]\n\
                         log = \"log\"\ndatabases = [\"deep/db/1.edb\"]\ndatabase_size = \"8 MiB\"\n";
-            let scenario = Document::new("t.toml", text, bench.folder.path())
-                .unwrap()
-                .test(&[])
-                .unwrap();
+            let scenario =
+                Document::new("t.toml", text, bench.folder.path()).unwrap().test(&[]).unwrap();
             let said = preflight(&scenario).map_err(|refusal| refusal.to_string());
             let home = bench.folder.path().to_str().unwrap();
             said.err().unwrap_or_default().replace(home, "DIR")
@@ -300,23 +272,18 @@ mod tests {
         // Each fits, both do not.
         let size = format!("{} MiB", (free * 3).div_euclid(5 << 20));
         let said = bench.said(LOGS, ["db/1.edb", "db/2.edb"], &size);
-        assert!(
-            said.starts_with("t.toml:5: `log = \"log1\"`: the file system at /"),
-            "{said}"
-        );
+        assert!(said.starts_with("t.toml:5: `log = \"log1\"`: the file system at /"), "{said}");
         assert!(said.contains("and the scenario puts"), "{said}");
     }
 
-    /// A test of 24 MiB took 111 MiB of logs on a file system in memory, and was let through with 64.
+    /// A test of 24 MiB took 111 MiB of logs on a file system in memory, and was let through with
+    /// 64.
     #[test]
     fn logs_have_room_until_the_checkpoint_frees_them() {
         let text = "[test]\nduration = \"4s\"\nsessions = 4\n[profile]\nversion = \"exchange-2013\"\n\
                     cache_min = \"8 MiB\"\ncache_max = \"8 MiB\"\n\
                     [[instance]]\nlog = \"log1\"\ndatabases = [\"db/1.edb\"]\ndatabase_size = \"24 MiB\"\n";
-        let scenario = Document::new("t.toml", text, Path::new("/"))
-            .unwrap()
-            .test(&[])
-            .unwrap();
+        let scenario = Document::new("t.toml", text, Path::new("/")).unwrap().test(&[]).unwrap();
         let room = ByteSize::bytes(scenario.log_bytes());
         assert!(room >= ByteSize::mib(111), "{room}");
     }
@@ -332,18 +299,13 @@ mod tests {
                  database_size = \"{} B\"\n",
                 (free * 2).div_euclid(5)
             );
-            let scenario = Document::new("t.toml", &text, bench.folder.path())
-                .unwrap()
-                .test(&[])
-                .unwrap();
+            let scenario =
+                Document::new("t.toml", &text, bench.folder.path()).unwrap().test(&[]).unwrap();
             preflight(&scenario).map_or_else(|refusal| refusal.to_string(), |()| String::new())
         };
         assert_eq!(said("kind = \"database-backup\""), "");
         let said = said("kind = \"database-backup\"\ncopy_to = \"log2\"");
-        assert!(
-            said.contains("% for growth, their copies, and logs"),
-            "{said}"
-        );
+        assert!(said.contains("% for growth, their copies, and logs"), "{said}");
     }
 
     #[test]
@@ -351,10 +313,8 @@ mod tests {
         let bench = Bench::new();
         let text = "[test]\nduration = \"1s\"\nsessions = 1\n[throughput]\ncapacity_percent = 10\n\
                     [[instance]]\nlog = \"log1\"\ndatabases = [\"db/1.edb\"]\n";
-        let mut scenario = Document::new("t.toml", text, bench.folder.path())
-            .unwrap()
-            .test(&[])
-            .unwrap();
+        let mut scenario =
+            Document::new("t.toml", text, bench.folder.path()).unwrap().test(&[]).unwrap();
         scenario.fit_capacity().unwrap();
         preflight(&scenario).unwrap();
     }
@@ -377,11 +337,7 @@ mod tests {
     fn a_block_device_gets_the_lines_that_help() {
         let device = fs::read_dir("/dev").unwrap().find_map(|entry| {
             let entry = entry.unwrap();
-            entry
-                .file_type()
-                .unwrap()
-                .is_block_device()
-                .then(|| entry.path())
+            entry.file_type().unwrap().is_block_device().then(|| entry.path())
         });
         let Some(device) = device else {
             note_skipped("a_block_device_gets_the_lines_that_help: no block device in /dev");
@@ -389,14 +345,8 @@ mod tests {
         };
         let device = device.to_str().unwrap();
         let said = Bench::new().said(LOGS, ["db/1.edb", device], "8 MiB");
-        assert!(
-            said.contains(&format!("{device} is a block device")),
-            "{said}"
-        );
-        assert!(
-            said.contains(&format!("\n    mkfs.xfs {device}\n")),
-            "{said}"
-        );
+        assert!(said.contains(&format!("{device} is a block device")), "{said}");
+        assert!(said.contains(&format!("\n    mkfs.xfs {device}\n")), "{said}");
         assert!(said.contains(&format!("&& mount {device} /mnt/")), "{said}");
     }
 

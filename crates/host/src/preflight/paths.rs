@@ -34,9 +34,8 @@ pub(super) fn refuse_block_device(path: &Placed<PathBuf>) -> Result<(), Refusal>
     let Some(device) = device else { return Ok(()) };
     let (device, name) = (device.display(), device.file_name().unwrap_or_default());
     let mount = format!("/mnt/{}", name.to_string_lossy());
-    let refusal = path.place.refuse(format!(
-        "{device} is a block device, and brunt works on file systems"
-    ));
+    let refusal =
+        path.place.refuse(format!("{device} is a block device, and brunt works on file systems"));
     Err(refusal
         .hint(format!(
             "if nothing on {device} is needed any more, make one, mount it, and name a path on it:"
@@ -52,15 +51,11 @@ pub(super) fn refuse_link(
 ) -> Result<(), Refusal> {
     let scratch = scratch.map(|scratch| scratch.value.as_path());
     let scratch = scratch.filter(|scratch| path.value.starts_with(scratch));
-    let mut below = path
-        .value
-        .ancestors()
-        .take_while(|at| scratch.is_some_and(|scratch| *at != scratch));
+    let mut below =
+        path.value.ancestors().take_while(|at| scratch.is_some_and(|scratch| *at != scratch));
     match below.find(|at| at.is_symlink()) {
         Some(link) => {
-            let refusal = path
-                .place
-                .refuse(format!("{} is a symbolic link", link.display()));
+            let refusal = path.place.refuse(format!("{} is a symbolic link", link.display()));
             Err(refusal.hint("the scratch folder itself may be one, and nothing in it"))
         }
         None => Ok(()),
@@ -79,16 +74,15 @@ pub(super) fn refuse_names(path: &Placed<PathBuf>) -> Result<(), Refusal> {
     }
     if status.is_file() && status.nlink() > 1 {
         let names = status.nlink();
-        let refusal = path
-            .place
-            .refuse(format!("{shown} has {names} names (hard links)"));
+        let refusal = path.place.refuse(format!("{shown} has {names} names (hard links)"));
         return Err(refusal
             .hint("another test or a backup may own it: make a copy, or remove the other names"));
     }
     Ok(())
 }
 
-/// What two paths have in common when they are one file: device and inode, or the place where it would be made.
+/// What two paths have in common when they are one file: device and inode, or the place where it
+/// would be made.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Identity {
     File(u64, u64),
@@ -102,8 +96,8 @@ fn identity(path: &Path) -> Identity {
     Identity::Name(resolved(path))
 }
 
-/// Where the absolute `path` leads once its folders are made: through links as far as there are any, and `..` goes back from
-/// where they lead to.
+/// Where the absolute `path` leads once its folders are made: through links as far as there are
+/// any, and `..` goes back from where they lead to.
 fn resolved(path: &Path) -> PathBuf {
     let mut real = PathBuf::from("/");
     for step in path.components() {
@@ -149,18 +143,16 @@ pub(super) fn check_folder(
     let shown = folder.display();
     let in_scratch = scratch.is_some_and(|scratch| folder.starts_with(&scratch.value));
     match fs::metadata(folder) {
-        Ok(status) if !status.is_dir() => Err(path
-            .place
-            .refuse(format!("{shown} is a file, not a folder"))),
+        Ok(status) if !status.is_dir() => {
+            Err(path.place.refuse(format!("{shown} is a file, not a folder")))
+        }
         Ok(_) => match access(folder, Access::WRITE_OK | Access::EXEC_OK) {
             Ok(()) => Ok(()),
             Err(Errno::ROFS) => {
                 let refusal = format!("{shown} is on a file system that is mounted read-only");
                 Err(path.place.refuse(refusal))
             }
-            Err(_) => Err(path
-                .place
-                .refuse(format!("this user may not write to {shown}"))),
+            Err(_) => Err(path.place.refuse(format!("this user may not write to {shown}"))),
         },
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && in_scratch => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

@@ -1,4 +1,5 @@
-//! Room: what will be put on every file system, whether it holds that, and whether files may become as large.
+//! Room: what will be put on every file system, whether it holds that, and whether files may become
+//! as large.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +16,8 @@ use rustix::process::{Resource, getrlimit};
 pub struct Demand {
     /// Where the file system is mounted.
     pub mount: PathBuf,
-    /// Room for databases and what they may grow by, their copies, and logs, less what is there already.
+    /// Room for databases and what they may grow by, their copies, and logs, less what is there
+    /// already.
     pub needed: ByteSize,
     /// Room that this user has.
     pub free: ByteSize,
@@ -54,9 +56,7 @@ pub fn demands(scenario: &Scenario) -> Vec<Demand> {
         }
     }
     for copy in &scenario.copies {
-        let logs = scenario
-            .log_bytes()
-            .saturating_sub(logs_there(&copy.log.value));
+        let logs = scenario.log_bytes().saturating_sub(logs_there(&copy.log.value));
         add(&copy.log.value, &copy.log.place, logs);
     }
     for (path, size) in scenario.copied_databases() {
@@ -139,11 +139,10 @@ fn no_room(scenario: &Scenario, demand: &Demand) -> Refusal {
     demand.first.refuse(what).hint(hint)
 }
 
-/// Bytes that logs of an earlier run occupy in `folder`: what recovery does not need of them is given up.
+/// Bytes that logs of an earlier run occupy in `folder`: what recovery does not need of them is
+/// given up.
 pub(super) fn logs_there(folder: &Path) -> u64 {
-    there(folder, |name| {
-        name.starts_with("edb") && name.ends_with(".log")
-    })
+    there(folder, |name| name.starts_with("edb") && name.ends_with(".log"))
 }
 
 /// Bytes that the files of `folder` occupy whose names are `wanted`.

@@ -1,4 +1,5 @@
-//! A mail server in a drill: it serves at one site, is killed or stopped there, and serves at the other.
+//! A mail server in a drill: it serves at one site, is killed or stopped there, and serves at the
+//! other.
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -33,7 +34,8 @@ pub(crate) trait Cast: Table {
     /// Creates the databases of `plan` and opens them.
     async fn create(world: World, plan: Plan) -> Result<Opened<Self>, String>;
 
-    /// Opens at another site what is there, after the server `former` was killed or stopped. Also returns the time of its replay.
+    /// Opens at another site what is there, after the server `former` was killed or stopped. Also
+    /// returns the time of its replay.
     async fn take_over(
         world: World,
         plan: Plan,
@@ -165,10 +167,7 @@ impl<T: Cast> Actor<T> {
         Self {
             number,
             name: name.to_owned(),
-            plans: plans.map(|plan| Plan {
-                hearing: hearing.clone(),
-                ..plan
-            }),
+            plans: plans.map(|plan| Plan { hearing: hearing.clone(), ..plan }),
             minutes,
             site: Cell::new(Site::Source),
             host: RefCell::default(),
@@ -187,10 +186,7 @@ impl<T: Cast> Actor<T> {
     /// Starts its host at `site`, and returns the world of that.
     pub(crate) fn boot(&self, scene: &Scene, site: Site) -> World {
         let host = scene.host(site, self.number, &self.name);
-        let world = World {
-            random: host.world().random.part(&self.name),
-            ..host.world().clone()
-        };
+        let world = World { random: host.world().random.part(&self.name), ..host.world().clone() };
         self.site.set(site);
         *self.host.borrow_mut() = Some(host);
         world
@@ -201,9 +197,7 @@ impl<T: Cast> Actor<T> {
         let databases = self.plans[0].instances.iter().enumerate();
         let names = databases.flat_map(|(stream, instance)| {
             let databases = instance.databases.iter();
-            (0_u8..)
-                .zip(databases)
-                .map(move |(number, _)| (stream, number))
+            (0_u8..).zip(databases).map(move |(number, _)| (stream, number))
         });
         let counts = populations.iter().map(Population::len);
         *self.minutes.ledger() = Ledger::new(Base::created(names.zip(counts)));
@@ -338,10 +332,7 @@ impl<T: Cast> Actor<T> {
 
 /// Verifies every page of the databases of `plans` in `files`, whose paths are those of the plans.
 pub(crate) fn checksum(files: &Store, plans: &[&Plan]) -> Result<Checksum, String> {
-    let options = VirtualOptions {
-        store: files.fork(),
-        ..VirtualOptions::new(1)
-    };
+    let options = VirtualOptions { store: files.fork(), ..VirtualOptions::new(1) };
     let mut made = VirtualWorld::new(options);
     let world = made.world.clone();
     let paths = plans.iter().flat_map(|plan| plan.databases());
@@ -349,9 +340,7 @@ pub(crate) fn checksum(files: &Store, plans: &[&Plan]) -> Result<Checksum, Strin
     made.executor.block_on(async move {
         let mut sum = Checksum::default();
         for path in &paths {
-            let report = verify(&world, path)
-                .await
-                .map_err(|error| named(path, &error))?;
+            let report = verify(&world, path).await.map_err(|error| named(path, &error))?;
             sum.pages += report.pages_seen;
             sum.bad += report.pages_bad;
         }

@@ -1,7 +1,8 @@
-//! Takes a drill through its timeline: load, what happens to the storage, failovers step by step, and the load afterwards.
+//! Takes a drill through its timeline: load, what happens to the storage, failovers step by step,
+//! and the load afterwards.
 //!
-//! Time passes in [`Conductor::pass`] alone: it tends the sessions, closes samples and notes what the pair reports. Work of servers
-//! runs in tasks of their hosts meanwhile.
+//! Time passes in [`Conductor::pass`] alone: it tends the sessions, closes samples and notes what
+//! the pair reports. Work of servers runs in tasks of their hosts meanwhile.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -86,11 +87,7 @@ impl<T: Cast> Conductor<T> {
         self.drop_samples();
         let begun = self.scene.now();
         self.course.begin(begun);
-        let last = self
-            .script
-            .timeline
-            .last()
-            .map_or(Span::ZERO, |one| Span(one.at.0));
+        let last = self.script.timeline.last().map_or(Span::ZERO, |one| Span(one.at.0));
         self.expected.set(last + self.script.drill.after);
         self.end.set(begun + last + self.script.patience);
         self.schedule_arrays(begun)?;
@@ -107,10 +104,7 @@ impl<T: Cast> Conductor<T> {
                 let late = format!("now, what was to be at {planned}, during the failover:");
                 self.tell(now, late);
             }
-            let one = Scheduled {
-                at: now,
-                ..one.clone()
-            };
+            let one = Scheduled { at: now, ..one.clone() };
             self.perform(&one).await?;
         }
         // The array has processed the last event.
@@ -126,17 +120,13 @@ impl<T: Cast> Conductor<T> {
         self.close().await
     }
 
-    /// Schedules what happens to an array alone: it does not wait for the end of a failover, as what concerns the pair does.
+    /// Schedules what happens to an array alone: it does not wait for the end of a failover, as
+    /// what concerns the pair does.
     fn schedule_arrays(&self, begun: Time) -> Result<(), String> {
         let timeline = self.script.timeline.iter();
         for one in timeline.filter(|one| !is_of_pair(one)) {
-            let at = Scheduled {
-                at: begun + Span(one.at.0),
-                ..one.clone()
-            };
-            self.scene
-                .schedule(&at)
-                .map_err(|error| error.to_string())?;
+            let at = Scheduled { at: begun + Span(one.at.0), ..one.clone() };
+            self.scene.schedule(&at).map_err(|error| error.to_string())?;
         }
         Ok(())
     }
@@ -230,9 +220,7 @@ impl<T: Cast> Conductor<T> {
             .filter_map(|actor| Some(actor.serving.borrow().as_ref()?.interval()))
             .collect();
         let groups = self.scene.replication().groups;
-        let at_risk = groups
-            .iter()
-            .map(|group| group.at_risk.map(|risk| risk.writes));
+        let at_risk = groups.iter().map(|group| group.at_risk.map(|risk| risk.writes));
         let full = groups.iter().filter_map(|group| group.log.full_in);
         let sample = DrillSample {
             log_bytes: groups.iter().map(|group| group.log.used.get()).sum(),

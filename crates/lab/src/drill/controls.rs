@@ -7,10 +7,12 @@
 //!   promote the stale side       load -> link lost ------------------------------------------> site lost -> failover
 //! ```
 //!
-//! The same course without a fault comes first. Where that is red already, as with groups that lack their log, a red control shows nothing.
+//! The same course without a fault comes first. Where that is red already, as with groups that lack
+//! their log, a red control shows nothing.
 //!
-//! The judge is told that replication is synchronous and in step, as an operator would believe. Groups have no failsafe here, and are
-//! synchronous, so that there is a log to replay and nothing may be lost.
+//! The judge is told that replication is synchronous and in step, as an operator would believe.
+//! Groups have no failsafe here, and are synchronous, so that there is a log to replay and nothing
+//! may be lost.
 
 use std::rc::Rc;
 
@@ -56,12 +58,7 @@ pub(super) fn all(
         }
         listener.control(name);
         let (rules, struck) = one(&scenario, engine, fault, fault.is_some(), stop)?;
-        controls.push(Control::judged(
-            name,
-            fault.is_none() || struck,
-            &rules,
-            &sound,
-        ));
+        controls.push(Control::judged(name, fault.is_none() || struck, &rules, &sound));
     }
     Ok(controls)
 }
@@ -79,7 +76,8 @@ fn simple(scenario: &ModelledScenario) -> ModelledScenario {
     scenario
 }
 
-/// The rules of one course with `fault`, and whether that struck. The link comes back before the site is lost, or does not.
+/// The rules of one course with `fault`, and whether that struck. The link comes back before the
+/// site is lost, or does not.
 fn one(
     scenario: &ModelledScenario,
     engine: Engine,
@@ -87,11 +85,7 @@ fn one(
     link_returns: bool,
     stop: &Stop,
 ) -> Result<(Vec<Rule>, bool), DrillError> {
-    let at = |at: Span, incident| Scheduled {
-        at: Time::ZERO + at,
-        array: 0,
-        incident,
-    };
+    let at = |at: Span, incident| Scheduled { at: Time::ZERO + at, array: 0, incident };
     let link = |what| Incident::Pair(what);
     let mut timeline = vec![at(LOST, link(PairIncident::LinkLost))];
     let mut end = LOST + BACK;

@@ -7,8 +7,9 @@
 //!               full copy begins                  --> those of this side take their place; no state of it until in step
 //! ```
 //!
-//! A pair promises that the other side does the writes of a group in the order in which this side took them. That is checked here with
-//! every write: one that is done before an earlier one, or that is never done, is a [`Mirror::broken_order`].
+//! A pair promises that the other side does the writes of a group in the order in which this side
+//! took them. That is checked here with every write: one that is done before an earlier one, or
+//! that is never done, is a [`Mirror::broken_order`].
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -77,7 +78,8 @@ struct Group {
     is_copying: bool,
     /// Writes that the other side does not have, by their number.
     pending: BTreeMap<u64, (Rc<Write>, u64)>,
-    /// Those of an order that was given up: the next full copy brings them, if the other side does not do them before.
+    /// Those of an order that was given up: the next full copy brings them, if the other side does
+    /// not do them before.
     given_up: BTreeMap<u64, (Rc<Write>, u64)>,
     /// Whether the order was given up: what comes after it is brought by the next full copy.
     is_given_up: bool,
@@ -104,8 +106,8 @@ pub(crate) struct Mirror {
 }
 
 impl Mirror {
-    /// The mirror of `groups` groups, over volumes `(number, path, group)` of which those whose paths `serve` are followed, and the ear
-    /// that the pair needs.
+    /// The mirror of `groups` groups, over volumes `(number, path, group)` of which those whose
+    /// paths `serve` are followed, and the ear that the pair needs.
     pub(crate) fn new(
         groups: usize,
         volumes: &[(u32, PathBuf, usize)],
@@ -118,10 +120,7 @@ impl Mirror {
         }
         let mirror = Self {
             heard: Rc::clone(&heard),
-            group_of: volumes
-                .iter()
-                .map(|(number, _, group)| (*number, *group))
-                .collect(),
+            group_of: volumes.iter().map(|(number, _, group)| (*number, *group)).collect(),
             followed: followed(&roots, serve),
             roots,
             groups: (0..groups).map(|_| Group::default()).collect(),
@@ -153,9 +152,7 @@ impl Mirror {
     /// Where the other side has `file`.
     pub(crate) fn path_of(&self, file: Inode) -> Option<PathBuf> {
         let all = self.groups.iter().flat_map(|group| group.files.names());
-        let found = all
-            .filter(|(_, inode)| *inode == file)
-            .map(|(path, _)| path.to_path_buf());
+        let found = all.filter(|(_, inode)| *inode == file).map(|(path, _)| path.to_path_buf());
         found.last()
     }
 
@@ -168,7 +165,8 @@ impl Mirror {
             .map(|write| (write.file, write.offset, write.content.length()))
     }
 
-    /// The files of this side, if it stopped now with them: of each write in flight nothing arrives, all of it, or some sectors.
+    /// The files of this side, if it stopped now with them: of each write in flight nothing
+    /// arrives, all of it, or some sectors.
     pub(super) fn with_in_flight(&self, files: &Store, draw: &mut Stream) -> Store {
         let mut files = files.fork();
         for write in self.slots.iter() {
@@ -177,8 +175,8 @@ impl Mirror {
         files
     }
 
-    /// The files of the other side, if it stopped now: the oldest write of each group that it does not have may be there, or a part of
-    /// it. Nothing while a full copy has left it inconsistent.
+    /// The files of the other side, if it stopped now: the oldest write of each group that it does
+    /// not have may be there, or a part of it. Nothing while a full copy has left it inconsistent.
     pub(super) fn torn_other_side(&self, draw: &mut Stream) -> Option<Store> {
         let mut all = Store::new();
         for group in &self.groups {
@@ -186,11 +184,7 @@ impl Mirror {
                 return None;
             }
             let mut files = group.files.fork();
-            let oldest = group
-                .given_up
-                .values()
-                .next()
-                .or(group.pending.values().next());
+            let oldest = group.given_up.values().next().or(group.pending.values().next());
             if let Some((write, _)) = oldest {
                 write.put_torn(&mut files, draw);
             }
@@ -202,8 +196,8 @@ impl Mirror {
         Some(all)
     }
 
-    /// Sites change places: those of the volumes whose paths `serve` are followed from now on. What was this side holds their `files`
-    /// only when both are in step again, or at once if they are.
+    /// Sites change places: those of the volumes whose paths `serve` are followed from now on. What
+    /// was this side holds their `files` only when both are in step again, or at once if they are.
     pub(crate) fn turn(&mut self, files: &Store, serve: impl Fn(&Path) -> bool, is_in_step: bool) {
         self.heard.borrow_mut().clear();
         self.slots = Slots::default();
@@ -224,12 +218,9 @@ impl Mirror {
             let next = self.heard.borrow_mut().pop_front();
             let Some((group, moved)) = next else { return };
             match moved {
-                PairMove::Accepted {
-                    tag,
-                    extent,
-                    number,
-                    ..
-                } => self.accepted(group, tag, extent.bytes(), number),
+                PairMove::Accepted { tag, extent, number, .. } => {
+                    self.accepted(group, tag, extent.bytes(), number)
+                }
                 PairMove::Done { number } => self.done(group, number),
                 PairMove::CopyBegins => self.begin_copy(group, files),
                 PairMove::GivenUp => {
@@ -281,7 +272,8 @@ impl Mirror {
         own.rename_before(own.first_pending());
     }
 
-    /// The files of this side take the place of those of the other one, with what is accepted and still under way.
+    /// The files of this side take the place of those of the other one, with what is accepted and
+    /// still under way.
     fn begin_copy(&mut self, group: usize, files: &Store) {
         let mut copy = files.part(|path| is_below(&self.followed[group], path));
         for write in self.slots.iter() {
@@ -366,11 +358,7 @@ impl Follower for Mirror {
         }
         let length = host.content.length();
         debug_assert!(length.is_multiple_of(SECTOR_BYTES));
-        let write = Write {
-            host,
-            left: Cell::new(length),
-            is_accepted: Cell::new(false),
-        };
+        let write = Write { host, left: Cell::new(length), is_accepted: Cell::new(false) };
         self.slots.put(request.id.slot(), Rc::new(write));
     }
 
@@ -403,10 +391,7 @@ mod tests {
     /// A file of which the other side has not even the name is in the next full copy.
     #[test]
     fn a_volume_that_is_empty_there_is_copied() {
-        let volumes = [
-            (0, PathBuf::from("/log"), 0),
-            (1, PathBuf::from("/there/log"), 0),
-        ];
+        let volumes = [(0, PathBuf::from("/log"), 0), (1, PathBuf::from("/there/log"), 0)];
         let (mut mirror, mut ear) = Mirror::new(1, &volumes, |path| path.starts_with("/log"));
         let mut files = Store::new();
         for path in ["/log/edb.log", "/there/log/edb.log"] {

@@ -1,4 +1,5 @@
-//! Failover rehearsals in virtual time: mail servers on a pair of arrays, a timeline, and what became of everything acknowledged.
+//! Failover rehearsals in virtual time: mail servers on a pair of arrays, a timeline, and what
+//! became of everything acknowledged.
 //!
 //! ```text
 //!   stage      two sites: hosts, volumes, the pair            mirror    the files of the side that does not serve
@@ -8,8 +9,8 @@
 //!   prove      both sites stop at one instant, by seed
 //! ```
 //!
-//! With the engine itself (`bytes`) the survivor is read record by record. With its twin, which has no content, what survives follows
-//! from where its logs end at the other side.
+//! With the engine itself (`bytes`) the survivor is read record by record. With its twin, which has
+//! no content, what survives follows from where its logs end at the other side.
 
 mod actor;
 mod conductor;
@@ -175,13 +176,8 @@ fn course<T: Cast>(
             [Site::Source, Site::Destination].map(|site| plan_at(scenario, site, number, seed));
         Actor::<T>::new(number, name, plans)
     });
-    let conductor = Conductor::new(
-        stage.scene(),
-        script,
-        actors.collect(),
-        Rc::clone(listener),
-        stop.clone(),
-    );
+    let conductor =
+        Conductor::new(stage.scene(), script, actors.collect(), Rc::clone(listener), stop.clone());
     let rehearsed = stage.made.executor.block_on(async move {
         conductor.run().await.map(|()| Rehearsed {
             evidence: conductor.evidence.take(),

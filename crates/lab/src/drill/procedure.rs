@@ -5,8 +5,9 @@
 //!                          operator            hosts          the engine
 //! ```
 //!
-//! A planned failover begins with a clean shutdown and has no replay. What is lost is read after the survivor has recovered, and after
-//! its first operation: reading takes time that users do not wait for.
+//! A planned failover begins with a clean shutdown and has no replay. What is lost is read after
+//! the survivor has recovered, and after its first operation: reading takes time that users do not
+//! wait for.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -35,16 +36,11 @@ impl<T: Cast> Conductor<T> {
         match Cue::of(&one.incident) {
             Cue::Lost(site) => {
                 self.lose_service(site);
-                self.scene
-                    .schedule(one)
-                    .map_err(|error| error.to_string())?;
+                self.scene.schedule(one).map_err(|error| error.to_string())?;
                 Ok(())
             }
             Cue::FailOver { to, .. } if to == self.site.get() => {
-                self.tell(
-                    now,
-                    format!("no failover: the {} serves already", to.word()),
-                );
+                self.tell(now, format!("no failover: the {} serves already", to.word()));
                 Ok(())
             }
             Cue::FailOver { to, how } => self.fail_over(to, how).await,
@@ -55,9 +51,7 @@ impl<T: Cast> Conductor<T> {
             }
             Cue::Keep(_) => self.scene.schedule(one).map_err(|error| error.to_string()),
             Cue::Storage(phase) => {
-                self.scene
-                    .schedule(one)
-                    .map_err(|error| error.to_string())?;
+                self.scene.schedule(one).map_err(|error| error.to_string())?;
                 if let Some(phase) = phase {
                     self.course.phase(now, phase);
                 }
@@ -106,8 +100,7 @@ impl<T: Cast> Conductor<T> {
                 self.actors.iter().for_each(Actor::kill);
             }
         }
-        self.pass(self.scene.now() + self.script.drill.storage_failover)
-            .await;
+        self.pass(self.scene.now() + self.script.drill.storage_failover).await;
         steps.given("storage failover", self.scene.now());
         self.scene.fail_over(to, how)?;
         let asked_at = self.scene.now();
@@ -131,17 +124,14 @@ impl<T: Cast> Conductor<T> {
         let sites: Vec<Vec<Elsewhere>> = {
             let mirror = self.scene.mirror.borrow();
             let pairs = self.actors.iter().zip(&formers);
-            pairs
-                .map(|(actor, (former, _))| actor.elsewhere(&mirror, former))
-                .collect()
+            pairs.map(|(actor, (former, _))| actor.elsewhere(&mirror, former)).collect()
         };
         let is_in_step = is_planned && self.scene.is_up(from);
         if let Err(why) = self.scene.present(from, to, is_in_step) {
             return self.refused(name, failed_at, said, why);
         }
         self.site.set(to);
-        self.take_over(name, to, said, steps, (formers, sites))
-            .await
+        self.take_over(name, to, said, steps, (formers, sites)).await
     }
 
     fn refused(&self, name: &str, at: Time, said: Said, why: String) -> Result<(), String> {
@@ -167,8 +157,7 @@ impl<T: Cast> Conductor<T> {
         (formers, sites): (Vec<Opened<T>>, Vec<Vec<Elsewhere>>),
     ) -> Result<(), String> {
         let failed_at = steps.begun();
-        self.pass(self.scene.now() + self.script.drill.host_rescan)
-            .await;
+        self.pass(self.scene.now() + self.script.drill.host_rescan).await;
         steps.given("host rescan", self.scene.now());
 
         let begun = self.scene.now();
@@ -219,12 +208,8 @@ impl<T: Cast> Conductor<T> {
         steps.ended("first operation", self.scene.now());
         let took = self.scene.now().since(failed_at);
         self.lost.set(None);
-        self.tell(
-            self.scene.now(),
-            format!("the {} serves, after {took}", to.word()),
-        );
-        self.course
-            .phase(self.scene.now(), &format!("after the {name}"));
+        self.tell(self.scene.now(), format!("the {} serves, after {took}", to.word()));
+        self.course.phase(self.scene.now(), &format!("after the {name}"));
 
         let loss = self.loss(&opened, &sites, failed_at).await?;
         let told = *loss.as_ref().unwrap_or(&Loss::default());
@@ -274,12 +259,8 @@ impl<T: Cast> Conductor<T> {
         failed_at: Time,
     ) -> Result<Result<Loss, Broken>, String> {
         let mut all = Loss::default();
-        let mut broken = self
-            .scene
-            .mirror
-            .borrow()
-            .broken_order()
-            .map(|what| Broken::Order(what.to_owned()));
+        let mut broken =
+            self.scene.mirror.borrow().broken_order().map(|what| Broken::Order(what.to_owned()));
         for ((actor, world, (server, _)), site) in opened.iter().zip(sites) {
             let keys = match T::HAS_CONTENT {
                 true => actor.minutes.ledger().keys(),
@@ -314,7 +295,8 @@ impl<T: Cast> Conductor<T> {
         Ok(broken.map_or(Ok(all), Err))
     }
 
-    /// Ends the drill: servers are closed, both sides come into step, and the side that does not serve is read.
+    /// Ends the drill: servers are closed, both sides come into step, and the side that does not
+    /// serve is read.
     pub(super) async fn close(&self) -> Result<(), String> {
         self.close_sample();
         self.look_for_service();
@@ -325,10 +307,7 @@ impl<T: Cast> Conductor<T> {
         let ended = Rc::new(Cell::new(true));
         for actor in &self.actors {
             if let Err(why) = actor.stop().await {
-                self.tell(
-                    self.scene.now(),
-                    format!("{} cannot be closed: {why}", actor.name),
-                );
+                self.tell(self.scene.now(), format!("{} cannot be closed: {why}", actor.name));
                 ended.set(false);
                 let why = format!("{} cannot be closed", actor.name);
                 self.evidence.borrow_mut().not_read = Some(why);
@@ -349,7 +328,8 @@ impl<T: Cast> Conductor<T> {
         Ok(())
     }
 
-    /// Looks whether users have service at the end. An outage that every server has survived is over with its cause.
+    /// Looks whether users have service at the end. An outage that every server has survived is
+    /// over with its cause.
     pub(super) fn look_for_service(&self) {
         let works = |actor: &Actor<T>| {
             let serving = actor.serving.borrow();
@@ -395,10 +375,8 @@ impl<T: Cast> Conductor<T> {
             };
             let ledger = actor.minutes.ledger();
             let now = ledger.newest();
-            wrong += found
-                .iter()
-                .filter(|(key, version)| now.get(key) != Some(version))
-                .count() as u64;
+            wrong +=
+                found.iter().filter(|(key, version)| now.get(key) != Some(version)).count() as u64;
         }
         Ok(wrong)
     }

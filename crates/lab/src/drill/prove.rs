@@ -1,15 +1,17 @@
-//! Is anything lost when both sites lose power at one instant? Searched by seed, with the engine itself.
+//! Is anything lost when both sites lose power at one instant? Searched by seed, with the engine
+//! itself.
 //!
-//! A round is a small mail server on a pair that the seed draws: synchronous or not, failsafe or not, with links that come and go. At
-//! random instants everything stops:
+//! A round is a small mail server on a pair that the seed draws: synchronous or not, failsafe or
+//! not, with links that come and go. At random instants everything stops:
 //!
 //! ```text
 //!   source        what has ended, and of each write in flight nothing, all of it, or any of its sectors
 //!   destination   what the pair has brought, and of the oldest write under way nothing, all, or any sectors
 //! ```
 //!
-//! Each image is recovered by the engine and every changed record is read. At the source nothing that was acknowledged may be missing.
-//! The destination must be a beginning of each log, and what it lacks no older than what the pair said to be at risk.
+//! Each image is recovered by the engine and every changed record is read. At the source nothing
+//! that was acknowledged may be missing. The destination must be a beginning of each log, and what
+//! it lacks no older than what the pair said to be at risk.
 
 use std::fmt;
 use std::path::Path;
@@ -42,7 +44,8 @@ const BETWEEN: Span = Span::millis(150);
 pub struct PairProof {
     /// The seed.
     pub seed: u64,
-    /// The first step; the search begins with its round, and a round has [`PairProof::ROUND`] steps.
+    /// The first step; the search begins with its round, and a round has [`PairProof::ROUND`]
+    /// steps.
     pub first: u64,
     /// Instants at which both sites stop.
     pub steps: u64,
@@ -92,10 +95,7 @@ impl PairViolation {
     pub fn command(&self) -> String {
         let first = self.step - self.step % CUTS;
         let steps = self.step + 1 - first;
-        format!(
-            "brunt prove --pair --seed {} --first {first} --steps {steps}",
-            self.seed
-        )
+        format!("brunt prove --pair --seed {} --first {first} --steps {steps}", self.seed)
     }
 }
 
@@ -146,10 +146,7 @@ impl PairProof {
                 break;
             }
         }
-        Ok(PairProven {
-            coverage: search.coverage,
-            is_complete: !search.is_ended,
-        })
+        Ok(PairProven { coverage: search.coverage, is_complete: !search.is_ended })
     }
 }
 
@@ -221,13 +218,8 @@ impl Round {
             patience: Span::ZERO,
         };
         let listener = Rc::new(Deaf);
-        let conductor = Conductor::new(
-            stage.scene(),
-            script,
-            vec![actor],
-            listener,
-            Stop::default(),
-        );
+        let conductor =
+            Conductor::new(stage.scene(), script, vec![actor], listener, Stop::default());
         let conductor = Rc::new(conductor);
         let executor = &mut stage.made.executor;
         let opening = Rc::clone(&conductor);
@@ -336,12 +328,10 @@ fn cut(
     }
 }
 
-/// Recovers `files`, whose paths are those of `plan`, and compares every changed record with `ledger`.
+/// Recovers `files`, whose paths are those of `plan`, and compares every changed record with
+/// `ledger`.
 fn recovered(files: Store, plan: &Plan, ledger: &Ledger, now: Time) -> Result<Loss, String> {
-    let mut made = VirtualWorld::new(VirtualOptions {
-        store: files,
-        ..VirtualOptions::new(1)
-    });
+    let mut made = VirtualWorld::new(VirtualOptions { store: files, ..VirtualOptions::new(1) });
     let (world, plan, ledger) = (made.world.clone(), plan.clone(), ledger.clone());
     made.executor.block_on(async move {
         let opened = open_records(&world, &plan).await?;
@@ -357,11 +347,7 @@ mod tests {
 
     #[test]
     fn a_write_that_is_dropped_is_found() {
-        let proof = PairProof {
-            seed: 1,
-            first: 0,
-            steps: 400,
-        };
+        let proof = PairProof { seed: 1, first: 0, steps: 400 };
         let found = proof.search(Some(Fault::DropOne), |_| true);
         assert!(found.is_err(), "{found:?}");
     }

@@ -47,11 +47,8 @@ impl Cue {
 
 /// The loss of the source and the failover to the destination.
 pub(super) fn loss_and_failover() -> [PairIncident; 2] {
-    let failover = PairIncident::FailOver {
-        group: None,
-        to: Site::Destination,
-        how: Failover::Unplanned,
-    };
+    let failover =
+        PairIncident::FailOver { group: None, to: Site::Destination, how: Failover::Unplanned };
     [PairIncident::SourceLost, failover]
 }
 
@@ -80,11 +77,7 @@ impl Scene {
     /// # Errors
     /// What is in the way, in words.
     pub(super) fn fail_over(&self, to: Site, how: Failover) -> Result<(), String> {
-        let what = PairIncident::FailOver {
-            group: None,
-            to,
-            how,
-        };
+        let what = PairIncident::FailOver { group: None, to, how };
         self.strike(what).map_err(|error| error.to_string())
     }
 
@@ -101,8 +94,7 @@ impl Scene {
             }
             let sites = [Site::Source, Site::Destination].into_iter();
             let mut lost = sites.filter(|site| !pair.is_up(*site));
-            lost.next()
-                .map(|site| format!("the {} is lost", site.word()))
+            lost.next().map(|site| format!("the {} is lost", site.word()))
         })
     }
 
@@ -129,7 +121,8 @@ impl Scene {
         Ok(())
     }
 
-    /// The files of the side that does not serve while `here` does, with the names that `here` has; nothing while it is inconsistent.
+    /// The files of the side that does not serve while `here` does, with the names that `here` has;
+    /// nothing while it is inconsistent.
     pub(super) fn other_files(&self, mirror: &Mirror, here: Site) -> Option<Store> {
         let mut all = Store::new();
         for volume in self.volumes.iter() {

@@ -138,9 +138,8 @@ impl Stage {
                 });
             }
         }
-        let (mirror, ear) = Mirror::new(design.groups.len(), &heard, |path| {
-            is_at(Site::Source, path)
-        });
+        let (mirror, ear) =
+            Mirror::new(design.groups.len(), &heard, |path| is_at(Site::Source, path));
         system.listen(Box::new(ear)).expect("it is a pair");
         let array = SharedArray::new(ArrayDevice::new(system, &luns));
         let made = VirtualWorld::new(VirtualOptions {
@@ -150,12 +149,7 @@ impl Stage {
         });
         let mirror = Rc::new(RefCell::new(mirror));
         made.machine.follow(Rc::<RefCell<Mirror>>::clone(&mirror));
-        Ok(Self {
-            made,
-            array,
-            mirror,
-            volumes: Rc::new(replicated),
-        })
+        Ok(Self { made, array, mirror, volumes: Rc::new(replicated) })
     }
 
     pub(crate) fn scene(&self) -> Scene {
@@ -174,9 +168,7 @@ fn replicas(design: &PairDesign) -> BTreeMap<u32, (usize, u32)> {
     let groups = design.groups.iter().enumerate();
     groups
         .flat_map(|(group, one)| {
-            one.luns
-                .iter()
-                .map(move |(lun, replica)| (*lun, (group, *replica)))
+            one.luns.iter().map(move |(lun, replica)| (*lun, (group, *replica)))
         })
         .collect()
 }
@@ -197,11 +189,7 @@ impl Scene {
     /// # Errors
     /// [`Misplaced`] when it cannot.
     pub(crate) fn strike(&self, what: PairIncident) -> Result<(), Misplaced> {
-        self.schedule(&Scheduled {
-            at: self.now(),
-            array: 0,
-            incident: Incident::Pair(what),
-        })
+        self.schedule(&Scheduled { at: self.now(), array: 0, incident: Incident::Pair(what) })
     }
 
     /// Schedules an incident.
@@ -243,9 +231,5 @@ pub(crate) fn plan_at(scenario: &ModelledScenario, site: Site, number: usize, se
             })
             .collect(),
     });
-    Plan {
-        instances: instances.collect(),
-        precision: None,
-        ..plan
-    }
+    Plan { instances: instances.collect(), precision: None, ..plan }
 }

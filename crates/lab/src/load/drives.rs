@@ -57,11 +57,7 @@ fn whose(design: &SystemDesign, drive: usize) -> String {
     let mut first = 0;
     for array in design.arrays() {
         let is_it = |one: &u16| first + usize::from(*one) == drive;
-        if let Some(group) = array
-            .groups
-            .iter()
-            .find(|group| group.drives.iter().any(is_it))
-        {
+        if let Some(group) = array.groups.iter().find(|group| group.drives.iter().any(is_it)) {
             return group.name.clone();
         }
         let mut tier = array.tier.iter().flat_map(|tier| &tier.drives);
@@ -77,14 +73,7 @@ fn whose(design: &SystemDesign, drive: usize) -> String {
 }
 
 fn by_group(design: &SystemDesign, outcome: &Outcome) -> Table {
-    let figures = [
-        "drives",
-        "busy",
-        "queue",
-        "service ms",
-        "reads/s",
-        "writes/s",
-    ];
+    let figures = ["drives", "busy", "queue", "service ms", "reads/s", "writes/s"];
     let groups = design.groups().into_iter().enumerate();
     let rows = groups.map(|(number, (first, group))| {
         let count = group.drives.len() as f64;

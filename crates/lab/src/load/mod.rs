@@ -1,6 +1,7 @@
 //! Raw load on modelled arrays: its result in words, as tables, as JSON and as a page.
 //!
-//! `words` has the screen, `phases` and `drives` tables of it, `pages` what is said of LUNs in pages (also of tests).
+//! `words` has the screen, `phases` and `drives` tables of it, `pages` what is said of LUNs in
+//! pages (also of tests).
 
 mod drives;
 mod json;

@@ -30,11 +30,7 @@ pub fn page<'a>(
         sentence: sentence(outcome),
         subtitle: words::subject(scenario).join("; "),
         figures: figures(outcome),
-        intervals: outcome
-            .intervals
-            .iter()
-            .map(|one| interval(one, since))
-            .collect(),
+        intervals: outcome.intervals.iter().map(|one| interval(one, since)).collect(),
         events: events.filter(|(at, _)| within(*at)).collect(),
         states: states
             .map(|phase| {
@@ -92,10 +88,7 @@ fn interval(one: &Interval, since: f64) -> StorageInterval {
     let rate = |side: &Side| side.latencies.count() as f64 / length_s;
     let latency = |side: &Side| {
         let mean = side.latencies.mean()?.as_millis();
-        Some((
-            mean,
-            side.latencies.percentile(Percentile::P99)?.as_millis(),
-        ))
+        Some((mean, side.latencies.percentile(Percentile::P99)?.as_millis()))
     };
     let percent = |share: f64| share * 100.0;
     StorageInterval {

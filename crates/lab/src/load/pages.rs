@@ -1,9 +1,11 @@
-//! LUNs in pages: what is going to be simulated, and what became of them, for raw load and for tests alike.
+//! LUNs in pages: what is going to be simulated, and what became of them, for raw load and for
+//! tests alike.
 
 use brunt_array::{PagedDesign, SystemDesign};
 use brunt_report::result::PagesNumbers;
 
-/// How many arrays of a kind there are, in words before the words for one; nothing for a single one.
+/// How many arrays of a kind there are, in words before the words for one; nothing for a single
+/// one.
 pub fn times(design: &SystemDesign) -> String {
     let arrays = match design {
         SystemDesign::Pair(pair) => pair.source.arrays(),
@@ -16,7 +18,8 @@ pub fn times(design: &SystemDesign) -> String {
     }
 }
 
-/// LUNs in pages: how large, which are thin, whether they are balanced. Nothing for LUNs that have their place.
+/// LUNs in pages: how large, which are thin, whether they are balanced. Nothing for LUNs that have
+/// their place.
 pub fn described(design: &SystemDesign) -> Option<String> {
     match design {
         SystemDesign::One(_) => None,
@@ -45,6 +48,5 @@ fn words(paged: &PagedDesign) -> String {
 /// The lines that tell of pages, each with what it is about before it.
 pub fn lines(pages: &PagesNumbers) -> String {
     let told = pages.told().into_iter();
-    told.map(|(what, line)| format!("{what:14}{line}\n"))
-        .collect()
+    told.map(|(what, line)| format!("{what:14}{line}\n")).collect()
 }

@@ -1,4 +1,5 @@
-//! A replicated array: what is going to be simulated, and what became of it, for raw load and for tests alike.
+//! A replicated array: what is going to be simulated, and what became of it, for raw load and for
+//! tests alike.
 
 use brunt_array::load::Outcome;
 use brunt_array::{
@@ -32,19 +33,10 @@ pub fn described(design: &SystemDesign) -> Option<String> {
 fn groups(pair: &PairDesign) -> String {
     let of = |mode| pair.groups.iter().filter(|one| one.mode == mode).count();
     let failsafe = pair.groups.iter().filter(|one| one.failsafe).count();
-    let modes = [
-        (of(Mode::Synchronous), "synchronous"),
-        (of(Mode::Asynchronous), "asynchronous"),
-    ];
+    let modes = [(of(Mode::Synchronous), "synchronous"), (of(Mode::Asynchronous), "asynchronous")];
     let modes = modes.iter().filter(|(count, _)| *count > 0);
-    let modes: Vec<String> = modes
-        .map(|(count, mode)| format!("{count} {mode}"))
-        .collect();
-    let noun = if pair.groups.len() == 1 {
-        "group"
-    } else {
-        "groups"
-    };
+    let modes: Vec<String> = modes.map(|(count, mode)| format!("{count} {mode}")).collect();
+    let noun = if pair.groups.len() == 1 { "group" } else { "groups" };
     let failsafe = match failsafe {
         0 => "no failsafe".to_owned(),
         all if all == pair.groups.len() => "failsafe".to_owned(),
@@ -56,15 +48,11 @@ fn groups(pair: &PairDesign) -> String {
 /// What failovers have lost together; nothing without any, and where that cannot be said.
 fn lost(losses: &[Loss], of: fn(AtRisk) -> u64) -> Option<u64> {
     let all: Option<Vec<u64>> = losses.iter().map(|loss| loss.lost.map(of)).collect();
-    all.filter(|all| !all.is_empty())
-        .map(|all| all.iter().sum())
+    all.filter(|all| !all.is_empty()).map(|all| all.iter().sum())
 }
 
 fn rate(rate: &brunt_array::WriteRate) -> WriteRate {
-    WriteRate {
-        bytes_per_s_mean: rate.mean,
-        bytes_per_s_busiest: rate.busiest,
-    }
+    WriteRate { bytes_per_s_mean: rate.mean, bytes_per_s_busiest: rate.busiest }
 }
 
 /// What became of the replication, and how fast hosts wrote to it, as numbers of a result.

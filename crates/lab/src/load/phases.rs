@@ -1,7 +1,7 @@
 //! The measured time by how the groups were: whole, rebuilding, degraded.
 //!
-//! Intervals have the length that the scenario gives them, and a rebuild begins and ends somewhere within; here, what hosts got while
-//! it lasted stands by itself.
+//! Intervals have the length that the scenario gives them, and a rebuild begins and ends somewhere
+//! within; here, what hosts got while it lasted stands by itself.
 
 use brunt_array::Standing;
 use brunt_array::load::{Outcome, Phase, Side};
@@ -14,9 +14,7 @@ use super::words::{millis, per_second};
 /// A row for each phase; no rows when there was only one.
 pub(super) fn table(outcome: &Outcome) -> Table {
     let times = ["from", "until"].map(Column::numbers);
-    let figures = [
-        "reads/s", "read ms", "p99 ms", "writes/s", "write ms", "p99 ms", "errors",
-    ];
+    let figures = ["reads/s", "read ms", "p99 ms", "writes/s", "write ms", "p99 ms", "errors"];
     let groups = std::iter::once(Column::words("groups"));
     let columns = times.into_iter().chain(groups);
     let rows = match &outcome.phases[..] {
@@ -24,10 +22,7 @@ pub(super) fn table(outcome: &Outcome) -> Table {
         [] | [_] => &[],
         several => several,
     };
-    Table::new(
-        columns.chain(figures.map(Column::numbers)),
-        rows.iter().map(row),
-    )
+    Table::new(columns.chain(figures.map(Column::numbers)), rows.iter().map(row))
 }
 
 fn row(phase: &Phase) -> Row {
@@ -49,16 +44,13 @@ fn row(phase: &Phase) -> Row {
     ])
 }
 
-/// How long reads took in each state that there was, in a sentence; nothing when there was only one.
+/// How long reads took in each state that there was, in a sentence; nothing when there was only
+/// one.
 pub(super) fn sentence(outcome: &Outcome) -> Option<String> {
     let mut parts = Vec::new();
     for standing in Standing::ALL {
         let mut reads = Side::default();
-        for phase in outcome
-            .phases
-            .iter()
-            .filter(|phase| phase.standing == standing)
-        {
+        for phase in outcome.phases.iter().filter(|phase| phase.standing == standing) {
             reads.merge(&phase.reads);
         }
         if let Some(mean) = reads.latencies.mean() {
@@ -84,7 +76,8 @@ mod tests {
     use super::*;
     use brunt_scenario::{ArrayScenario, Document};
 
-    /// The example, cut short: the whole drive is rebuilt from 10 s on within a minute, and comes back at 80 s.
+    /// The example, cut short: the whole drive is rebuilt from 10 s on within a minute, and comes
+    /// back at 80 s.
     fn rebuilding() -> ArrayScenario {
         let mut text =
             include_str!("../../../../examples/arrays/raid10-rebuilding.toml").to_owned();
@@ -99,10 +92,7 @@ mod tests {
             assert!(text.contains(from), "{from}");
             text = text.replace(from, to);
         }
-        Document::new("a.toml", &text, std::path::Path::new("/"))
-            .unwrap()
-            .load(&[])
-            .unwrap()
+        Document::new("a.toml", &text, std::path::Path::new("/")).unwrap().load(&[]).unwrap()
     }
 
     #[test]
@@ -110,18 +100,11 @@ mod tests {
         let scenario = rebuilding();
         let outcome = simulate(&scenario.simulation, |_| true).unwrap();
         let standings: Vec<Standing> = outcome.phases.iter().map(|one| one.standing).collect();
-        let expected = [
-            Standing::Whole,
-            Standing::Rebuilding,
-            Standing::Whole,
-            Standing::CopyingBack,
-        ];
+        let expected =
+            [Standing::Whole, Standing::Rebuilding, Standing::Whole, Standing::CopyingBack];
         assert_eq!(standings, expected);
         let first = &outcome.phases[0];
-        assert_eq!(
-            (first.since, Span(first.until.0)),
-            (outcome.since, Span::seconds(10))
-        );
+        assert_eq!((first.since, Span(first.until.0)), (outcome.since, Span::seconds(10)));
         for two in outcome.phases.windows(2) {
             assert_eq!(two[0].until, two[1].since);
         }

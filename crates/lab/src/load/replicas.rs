@@ -1,4 +1,5 @@
-//! Replicas of volumes: what is going to be simulated, and what became of them, for raw load and for tests alike.
+//! Replicas of volumes: what is going to be simulated, and what became of them, for raw load and
+//! for tests alike.
 
 use brunt_array::{ReplicaState, Seed, SitesDesign, SystemDesign};
 use brunt_report::result::ReplicaNumbers;
@@ -24,10 +25,7 @@ fn one(replica: &brunt_array::ReplicaDesign) -> String {
         Seed::Link => String::new(),
         Seed::Media(takes) => format!(", the first on media in {takes}"),
     };
-    format!(
-        "{} ({luns}) every {}, {} kept{seed}",
-        replica.name, replica.every, replica.keep
-    )
+    format!("{} ({luns}) every {}, {} kept{seed}", replica.name, replica.every, replica.keep)
 }
 
 fn rate(sites: &SitesDesign) -> Option<String> {

@@ -61,11 +61,7 @@ pub(super) fn tables(scenario: &ArrayScenario, outcome: &Outcome) -> Vec<Table> 
         drives::table(design, outcome).titled("Drives"),
         Table::new([Column::words("counted")], facts).titled("Cache and controllers"),
     ];
-    tables.extend(
-        pairs::of(outcome)
-            .iter()
-            .flat_map(|numbers| numbers.demand_tables()),
-    );
+    tables.extend(pairs::of(outcome).iter().flat_map(|numbers| numbers.demand_tables()));
     tables
 }
 
@@ -74,9 +70,7 @@ type Fact = (&'static str, String);
 
 /// Lines of the screen, apart from what stands above them.
 fn lines_of(facts: &[Fact]) -> String {
-    let lines = facts
-        .iter()
-        .map(|(what, line)| format!("{what:14}{line}\n"));
+    let lines = facts.iter().map(|(what, line)| format!("{what:14}{line}\n"));
     match facts.is_empty() {
         true => String::new(),
         false => format!("\n{}", lines.collect::<String>()),
@@ -126,12 +120,7 @@ pub fn opening(scenario: &ArrayScenario, version: &str) -> String {
 }
 
 fn group_words(group: &GroupDesign) -> String {
-    format!(
-        "{} \"{}\" over {} drives",
-        group.level.word(),
-        group.name,
-        group.drives.len()
-    )
+    format!("{} \"{}\" over {} drives", group.level.word(), group.name, group.drives.len())
 }
 
 /// How many drives of each model, in order.
@@ -187,14 +176,7 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 fn sides(outcome: &Outcome) -> Table {
-    let figures = [
-        "per second",
-        "mean ms",
-        "p50 ms",
-        "p99 ms",
-        "worst ms",
-        "errors",
-    ];
+    let figures = ["per second", "mean ms", "p50 ms", "p99 ms", "worst ms", "errors"];
     let row = |name: &str, side: &Side| {
         let latencies = &side.latencies;
         Row::new([
@@ -221,9 +203,8 @@ fn where_time_went(outcome: &Outcome) -> String {
         let parts = Breakdown::NAMES.iter().zip(side.parts_ms());
         // What would print as nothing is left out.
         let parts = parts.filter(|(_, ms)| *ms >= 0.005);
-        let parts: Vec<String> = parts
-            .map(|(name, ms)| format!("{name} {}", decimals(ms)))
-            .collect();
+        let parts: Vec<String> =
+            parts.map(|(name, ms)| format!("{name} {}", decimals(ms))).collect();
         let title = format!("where a {what}'s {} ms went", decimals(mean.as_millis()));
         text.push_str(&format!("{title:32}{}\n", parts.join("   ")));
     }
@@ -241,10 +222,7 @@ fn busiest(outcome: &Outcome) -> Fact {
         ));
     }
     let most = |shares: &[f64]| shares.iter().copied().fold(0.0, f64::max);
-    parts.push(format!(
-        "controllers {}",
-        percent(most(&outcome.controllers))
-    ));
+    parts.push(format!("controllers {}", percent(most(&outcome.controllers))));
     parts.push(format!("ports {}", percent(most(&outcome.ports))));
     if outcome.controllers.len() > 1 {
         parts.push(format!("link between {}", percent(outcome.between)));
@@ -382,12 +360,11 @@ fn room(scenario: &ArrayScenario, outcome: &Outcome) -> Vec<Fact> {
 /// What became of the replication.
 fn replication(outcome: &Outcome) -> Vec<Fact> {
     let numbers = pairs::of(outcome).into_iter();
-    numbers
-        .map(|numbers| ("replication", numbers.told()))
-        .collect()
+    numbers.map(|numbers| ("replication", numbers.told())).collect()
 }
 
-/// What came of it in a word, and its colour. Of volumes that are to be replicated and of which no replica was complete, nothing is known.
+/// What came of it in a word, and its colour. Of volumes that are to be replicated and of which no
+/// replica was complete, nothing is known.
 pub fn verdict(outcome: &Outcome) -> (&'static str, Colour) {
     match (outcome.loss(), outcome.unreplicated()) {
         (Some(_), _) => ("LOST", Colour::Red),
@@ -402,20 +379,14 @@ pub fn unreplicated(set: &ReplicaState) -> String {
         0 => String::new(),
         some => format!(", {} given up", grouped(some)),
     };
-    format!(
-        "Nothing was replicated: {}: 0 complete{given_up}.",
-        set.name
-    )
+    format!("Nothing was replicated: {}: 0 complete{given_up}.", set.name)
 }
 
 /// What became of replicas of volumes.
 fn replicated(outcome: &Outcome) -> Vec<Fact> {
     let numbers = replicas::numbers(&outcome.replicas).into_iter();
     let whats = std::iter::once("replicas").chain(std::iter::repeat(""));
-    whats
-        .zip(numbers)
-        .map(|(what, one)| (what, one.told()))
-        .collect()
+    whats.zip(numbers).map(|(what, one)| (what, one.told())).collect()
 }
 
 /// Pages as numbers; nothing for one array.

@@ -6,8 +6,8 @@
 //!   GivenUp   they are dropped
 //! ```
 //!
-//! Names and lengths are those of the instant: the file system writes them in order, and a log file gets its name before anything in it is
-//! promised.
+//! Names and lengths are those of the instant: the file system writes them in order, and a log file
+//! gets its name before anything in it is promised.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -123,10 +123,7 @@ impl Copies {
         let mut listening: Vec<usize> = sets.iter().map(|set| set.array).collect();
         listening.dedup();
         let ears = listening.into_iter().map(|array| {
-            let ear = Ear {
-                array,
-                heard: Rc::clone(&heard),
-            };
+            let ear = Ear { array, heard: Rc::clone(&heard) };
             (array, Box::new(ear) as Box<dyn ReplicaListener>)
         });
         let ears = ears.collect();
@@ -152,11 +149,7 @@ impl Copies {
             return;
         }
         let newest = self.sets.iter().map(|set| set.newest.clone());
-        self.end = Some(End {
-            at,
-            newest: newest.collect(),
-            ledgers: self.ledgers_now(),
-        });
+        self.end = Some(End { at, newest: newest.collect(), ledgers: self.ledgers_now() });
     }
 
     /// What there was when the load ended.

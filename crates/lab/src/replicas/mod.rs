@@ -1,4 +1,5 @@
-//! Replicas of volumes under a mail server: the newest complete one is recovered after the test, as from a clone at the other site.
+//! Replicas of volumes under a mail server: the newest complete one is recovered after the test, as
+//! from a clone at the other site.
 //!
 //! ```text
 //!   sets       which databases a set of LUNs holds whole, with their log
@@ -6,8 +7,8 @@
 //!   recovery   log replay on the pool of the partner, every page, every changed record
 //! ```
 //!
-//! The pool carries no content. It says which writes each replica has, and the files are kept here; that a replica has just these is what
-//! the tests of `array::sites` prove.
+//! The pool carries no content. It says which writes each replica has, and the files are kept here;
+//! that a replica has just these is what the tests of `array::sites` prove.
 
 mod copies;
 mod recovery;
@@ -40,8 +41,8 @@ pub(crate) struct Replicas {
 }
 
 impl Replicas {
-    /// Follows the replicas of `scenario` on `arrays` from now on; nothing when no set holds something of `plans`, which get a ledger
-    /// where there is content.
+    /// Follows the replicas of `scenario` on `arrays` from now on; nothing when no set holds
+    /// something of `plans`, which get a ledger where there is content.
     pub(crate) fn follow(
         scenario: &ModelledScenario,
         plans: Vec<&mut Plan>,
@@ -65,11 +66,7 @@ impl Replicas {
         }
         let copies = Rc::new(RefCell::new(copies));
         machine.follow(Rc::<RefCell<Copies>>::clone(&copies));
-        Some(Self {
-            sets,
-            copies,
-            engine,
-        })
+        Some(Self { sets, copies, engine })
     }
 
     /// The load has ended: what is complete at the partner by now is what an operator would have.

@@ -1,8 +1,10 @@
-//! Recovers the newest complete replica of a set, as an operator does with a clone of it at the other site.
+//! Recovers the newest complete replica of a set, as an operator does with a clone of it at the
+//! other site.
 //!
-//! The pool of the partner has nothing else to do and nothing in its caches: the time of log replay is that of its drives. A replica is
-//! wrong when the engine refuses it, when a page is damaged, when something that was acknowledged before its instant is not there, or when
-//! something is there that came later.
+//! The pool of the partner has nothing else to do and nothing in its caches: the time of log replay
+//! is that of its drives. A replica is wrong when the engine refuses it, when a page is damaged,
+//! when something that was acknowledged before its instant is not there, or when something is there
+//! that came later.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -237,9 +239,7 @@ fn compare(
 fn part_of(plan: &Plan, held: &Held) -> Plan {
     let instances = held.instances.iter();
     Plan {
-        instances: instances
-            .map(|number| plan.instances[*number].clone())
-            .collect(),
+        instances: instances.map(|number| plan.instances[*number].clone()).collect(),
         hearing: Hearing::default(),
         precision: None,
         ..plan.clone()
@@ -255,9 +255,7 @@ fn other_site(
 ) -> Result<VirtualWorld, String> {
     let system = SystemDesign::Paged(design.partner.clone());
     let streams = Streams::new(seed).part("replica");
-    let system = system
-        .build(streams, &[])
-        .map_err(|error| error.to_string())?;
+    let system = system.build(streams, &[]).map_err(|error| error.to_string())?;
     let luns = (0..).zip(set.volumes.iter().map(|volume| volume.there));
     let luns: Vec<(u32, u32)> = luns.collect();
     let mut array = SharedArray::new(ArrayDevice::new(system, &luns));
@@ -283,8 +281,8 @@ fn other_site(
     }))
 }
 
-/// Recovers the databases of `plan`, whose instances have the numbers `streams` in the whole, reads the records with `keys`, closes
-/// the databases and verifies every page.
+/// Recovers the databases of `plan`, whose instances have the numbers `streams` in the whole, reads
+/// the records with `keys`, closes the databases and verifies every page.
 async fn open(
     world: World,
     plan: Plan,
@@ -298,18 +296,12 @@ async fn open(
     let keys = keys.map(|(stream, database, number)| (place[&stream], database, number));
     let found = Records::found(Rc::clone(&server), keys.collect()).await?;
     server.close().await.map_err(|error| error.to_string())?;
-    let found = found
-        .into_iter()
-        .map(|((stream, database, number), version)| {
-            ((streams[stream], database, number), version)
-        });
+    let found = found.into_iter().map(|((stream, database, number), version)| {
+        ((streams[stream], database, number), version)
+    });
     let mut opened = Opened {
         logs: recoveries.iter().map(|one| u64::from(one.logs)).sum(),
-        took: recoveries
-            .iter()
-            .map(|one| one.took)
-            .max()
-            .unwrap_or_default(),
+        took: recoveries.iter().map(|one| one.took).max().unwrap_or_default(),
         found: found.collect(),
         pages: 0,
         bad: 0,

@@ -1,7 +1,7 @@
 //! Which databases a set of LUNs holds, whole or torn.
 //!
-//! A database can be recovered from a replica only with its log of the same instant. So a set has to hold the log and every database of an
-//! instance; one that holds a part of them says which.
+//! A database can be recovered from a replica only with its log of the same instant. So a set has
+//! to hold the log and every database of an instance; one that holds a part of them says which.
 
 use std::path::{Path, PathBuf};
 
@@ -48,9 +48,7 @@ pub(super) fn find<'p>(paths: impl Iterator<Item = &'p Path>, path: &Path) -> Op
 /// The paths of all volumes of `scenario`, as the world has them.
 pub(super) fn paths(scenario: &ModelledScenario) -> Vec<PathBuf> {
     let volumes = scenario.volumes.iter();
-    volumes
-        .map(|volume| scenario.path_of(volume.server, &volume.path))
-        .collect()
+    volumes.map(|volume| scenario.path_of(volume.server, &volume.path)).collect()
 }
 
 /// Every set that holds something of `plans`, which are those of the servers.
@@ -77,9 +75,8 @@ pub(super) fn of(scenario: &ModelledScenario, plans: &[&Plan]) -> Vec<SetPlan> {
             };
             let held = plans.iter().enumerate();
             let held = held.map(|(server, plan)| held_of(server, plan, is_here));
-            let servers: Vec<Held> = held
-                .filter(|held| !held.instances.is_empty() || !held.torn.is_empty())
-                .collect();
+            let servers: Vec<Held> =
+                held.filter(|held| !held.instances.is_empty() || !held.torn.is_empty()).collect();
             if servers.is_empty() {
                 continue;
             }
@@ -104,11 +101,7 @@ pub(super) fn of(scenario: &ModelledScenario, plans: &[&Plan]) -> Vec<SetPlan> {
 }
 
 fn held_of(server: usize, plan: &Plan, is_here: impl Fn(&Path) -> bool) -> Held {
-    let mut held = Held {
-        server,
-        instances: Vec::new(),
-        torn: Vec::new(),
-    };
+    let mut held = Held { server, instances: Vec::new(), torn: Vec::new() };
     for (number, instance) in plan.instances.iter().enumerate() {
         let databases = instance.databases.iter();
         let databases = databases.map(|one| (one.path.display().to_string(), is_here(&one.path)));

@@ -30,11 +30,7 @@ struct Before {
 impl Sabotage {
     pub(super) fn submitted(&mut self, slot: usize, file: Inode, offset: u64, length: u64) {
         let bytes = Vec::new();
-        let before = Before {
-            file,
-            offset,
-            bytes,
-        };
+        let before = Before { file, offset, bytes };
         self.in_flight.push((slot, before, length));
     }
 
@@ -82,11 +78,7 @@ fn a_replica_that_lacks_one_write_of_its_log_is_found() {
         engine: Engine::Bytes,
         read_files: false,
         in_one_piece: false,
-        program: Program {
-            version: "0".to_owned(),
-            commit: None,
-            command: String::new(),
-        },
+        program: Program { version: "0".to_owned(), commit: None, command: String::new() },
     };
     let lab = Lab::build(&scenario, options).unwrap();
     let replicas = lab.first.replicas.as_ref().unwrap();
@@ -94,9 +86,8 @@ fn a_replica_that_lacks_one_write_of_its_log_is_found() {
     let silence: Rc<dyn Listener> = Rc::new(Silence);
     let simulated = lab.run(vec![silence], &Stop::default()).unwrap();
     let recovered = simulated.model.arrays[0].replicas.iter();
-    let wrong: Vec<String> = recovered
-        .filter_map(|one| one.recovered.as_ref()?.wrong.clone())
-        .collect();
+    let wrong: Vec<String> =
+        recovered.filter_map(|one| one.recovered.as_ref()?.wrong.clone()).collect();
     assert!(!wrong.is_empty());
     let rules = &simulated.servers[0].result.rules;
     let rule = rules.iter().find(|rule| rule.id == "replicas-recovered");

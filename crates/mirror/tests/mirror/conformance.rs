@@ -1,4 +1,5 @@
-//! The conformance suite of worlds on a mirrored one, in both worlds; and afterwards both sites hold the same files.
+//! The conformance suite of worlds on a mirrored one, in both worlds; and afterwards both sites
+//! hold the same files.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -43,32 +44,22 @@ fn a_mirrored_real_world_conforms() {
         roots.add(folder).unwrap();
     }
     let record = home.path().join("epoch");
-    let mut real = RealWorld::new(&Options {
-        roots,
-        slab_bytes: 4 << 20,
-        ..Options::default()
-    })
-    .unwrap();
+    let mut real =
+        RealWorld::new(&Options { roots, slab_bytes: 4 << 20, ..Options::default() }).unwrap();
     let (world, folder, other) = (real.world.clone(), here.clone(), there.clone());
     real.executor.block_on(async move {
         let receiver = Receiver::open(&world, &other, &record).await.unwrap();
         let at = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
         let (listener, at) = world.net.listen(at).await.unwrap();
-        drop(
-            world
-                .spawner
-                .spawn(async move { receiver.serve(listener, None).await }),
-        );
+        drop(world.spawner.spawn(async move { receiver.serve(listener, None).await }));
         let connection = world.net.connect(at).await.unwrap();
         let (world, mirror) = mirrored(&world, &folder, connection, 1).await.unwrap();
         conformance::run(world, folder).await;
         assert_eq!(mirror.state(), MirrorState::InStep);
     });
     let names = |folder: &Path| {
-        let mut names: Vec<_> = std::fs::read_dir(folder)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name())
-            .collect();
+        let mut names: Vec<_> =
+            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         names
     };

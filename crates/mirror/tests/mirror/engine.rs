@@ -1,4 +1,5 @@
-//! The engine on a mirror: either site is killed or loses power at random moments, and the other one has every acknowledged commit.
+//! The engine on a mirror: either site is killed or loses power at random moments, and the other
+//! one has every acknowledged commit.
 //!
 //! ```text
 //!   tasks replace records with hard commits --> engine --> mirror --> /a, and /b at the other host
@@ -49,9 +50,7 @@ impl Oracle {
 
     fn acknowledgements(&self) -> u64 {
         let all = self.0.borrow();
-        all.values()
-            .map(|[_, acknowledged]| u64::from(*acknowledged))
-            .sum()
+        all.values().map(|[_, acknowledged]| u64::from(*acknowledged)).sum()
     }
 
     /// What `instance` lacks of what was acknowledged, or has beside it.
@@ -98,9 +97,7 @@ fn two_databases() -> Store {
 
 async fn open(world: &World, folder: &str) -> Result<Instance<Bytes>, String> {
     let opened = tiny::open(world, FRAMES, options(folder)).await;
-    opened
-        .map(|(instance, _)| instance)
-        .map_err(|error| error.to_string())
+    opened.map(|(instance, _)| instance).map_err(|error| error.to_string())
 }
 
 /// Replaces records until the host dies.
@@ -177,10 +174,7 @@ fn source_dies(seed: u64, breakage: Option<Breakage>) -> Result<u64, String> {
             }
         }
         end(&hosts[0], &mut draw);
-        receiver
-            .promote(2)
-            .await
-            .map_err(|error| error.to_string())?;
+        receiver.promote(2).await.map_err(|error| error.to_string())?;
         if breakage.is_some() && !receiver.has_broken() {
             return Err("nothing was broken".to_owned());
         }
@@ -238,10 +232,8 @@ fn both_lose_power(seed: u64) -> Result<u64, String> {
     for folder in [HERE, THERE] {
         let mut alone = Sites::new(seed, image.fork());
         let (world, oracle) = (alone.made.world.clone(), oracle.clone());
-        let judged = alone
-            .made
-            .executor
-            .block_on(async move { judge(&world, folder, &oracle).await });
+        let judged =
+            alone.made.executor.block_on(async move { judge(&world, folder, &oracle).await });
         judged.map_err(|what| format!("{folder}: {what}"))?;
     }
     Ok(oracle.acknowledgements())

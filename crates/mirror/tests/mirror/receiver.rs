@@ -1,4 +1,5 @@
-//! What a receiver refuses: older epochs, second connections, names and sizes that no mirror sends, and bytes that are no messages.
+//! What a receiver refuses: older epochs, second connections, names and sizes that no mirror sends,
+//! and bytes that are no messages.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -27,17 +28,12 @@ fn a_promoted_receiver_refuses_older_epochs_for_ever() {
         let (world, mirror, receiver) = connect(&hosts, 3).await;
         let path = Path::new(HERE).join("file");
         let file = world.volume.open(&path, OpenMode::CreateNew).await.unwrap();
-        let not_newer = ReceiverError::NotNewer {
-            asked: 3,
-            current: 3,
-        };
+        let not_newer = ReceiverError::NotNewer { asked: 3, current: 3 };
         assert_eq!(receiver.promote(3).await, Err(not_newer));
         receiver.promote(4).await.unwrap();
         // The former side wakes up, and its write is never acknowledged.
         let frame = Rc::new(world.frames.zeroed(4096));
-        let write = world
-            .disk
-            .submit(Io::write_through(Class::Log, file, 0, &frame));
+        let write = world.disk.submit(Io::write_through(Class::Log, file, 0, &frame));
         let write = world.spawner.spawn(write);
         outside.sleep(Span::seconds(5)).await;
         assert!(!write.is_done());
@@ -58,11 +54,7 @@ fn a_promoted_receiver_refuses_older_epochs_for_ever() {
     });
     let store = sites.made.machine.store();
     let there = files_below(&store, THERE);
-    assert_eq!(
-        there,
-        [("file".to_owned(), Vec::new())],
-        "nothing was written"
-    );
+    assert_eq!(there, [("file".to_owned(), Vec::new())], "nothing was written");
 }
 
 #[test]
@@ -73,11 +65,7 @@ fn a_site_that_refuses_what_the_other_has_done_breaks_the_mirror() {
         let (world, mirror, _) = connect(&hosts, 1).await;
         // Only the other site has it.
         let path = Path::new(THERE).join("file");
-        let foreign = hosts[1]
-            .world()
-            .volume
-            .open(&path, OpenMode::CreateNew)
-            .await;
+        let foreign = hosts[1].world().volume.open(&path, OpenMode::CreateNew).await;
         foreign.unwrap();
         let path = Path::new(HERE).join("file");
         let opening = world.volume.open(&path, OpenMode::CreateNew);
@@ -127,10 +115,7 @@ fn arbitrary_bytes_end_a_connection_and_nothing_else() {
                 sender.send(&bytes).await.unwrap();
             }
             let (_, mut answers) = messages(here, connection, 1 << 20);
-            assert!(
-                !matches!(answers.receive().await, Ok(Some(_))),
-                "turn {turn}"
-            );
+            assert!(!matches!(answers.receive().await, Ok(Some(_))), "turn {turn}");
             here.net.close(connection);
         }
         assert_eq!(receiver.epoch(), 0);

@@ -61,9 +61,7 @@ pub(crate) async fn connect(hosts: &[Rc<Host>; 2], epoch: u64) -> (World, Mirror
     let (receiver, at) = receive(hosts[1].world(), hosts[1].address()).await;
     let here = hosts[0].world();
     let connection = here.net.connect(at).await.unwrap();
-    let (world, mirror) = mirrored(here, Path::new(HERE), connection, epoch)
-        .await
-        .unwrap();
+    let (world, mirror) = mirrored(here, Path::new(HERE), connection, epoch).await.unwrap();
     (world, mirror, receiver)
 }
 
@@ -78,9 +76,7 @@ pub(crate) async fn receive_from(
     address: IpAddr,
     token: Option<Token>,
 ) -> (Receiver, SocketAddr) {
-    let receiver = Receiver::open(world, Path::new(THERE), Path::new(RECORD))
-        .await
-        .unwrap();
+    let receiver = Receiver::open(world, Path::new(THERE), Path::new(RECORD)).await.unwrap();
     let (listener, at) = world.net.listen(SocketAddr::new(address, 0)).await.unwrap();
     let serving = receiver.clone();
     drop(world.spawner.spawn(async move {

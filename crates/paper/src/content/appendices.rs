@@ -1,4 +1,5 @@
-//! Appendices: rules, all tables, how each run was made, the evidence, sums and means, characters that are not shown.
+//! Appendices: rules, all tables, how each run was made, the evidence, sums and means, characters
+//! that are not shown.
 
 use brunt_report::result::{Outcome, RuleGroup, World};
 use brunt_report::{Cell, Column, ReportTables, Row, Run, Table, counted, grouped};
@@ -21,10 +22,7 @@ pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
     blocks.push(heading("Appendix: how the runs were made"));
     for kind in &subject.kinds {
         for (at, (number, run)) in kind.each.iter().enumerate() {
-            blocks.push(below(&format!(
-                "run{number}: {}",
-                in_words(kind.word).to_lowercase()
-            )));
+            blocks.push(below(&format!("run{number}: {}", in_words(kind.word).to_lowercase())));
             blocks.push(Block::Table(ReportTables::of(&run.result).origin));
             match at {
                 0 => blocks.extend(scenario(*number, run)),
@@ -44,10 +42,7 @@ pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
 fn of_kind(kind: &Kind) -> Vec<Block> {
     let tables = ReportTables::of(&kind.run.result);
     let name = in_words(kind.word).to_lowercase();
-    let mut blocks = vec![
-        heading(&format!("Appendix: {name} test in full")),
-        below("Rules"),
-    ];
+    let mut blocks = vec![heading(&format!("Appendix: {name} test in full")), below("Rules")];
     let groups = RuleGroup::all(&kind.run.result.rules);
     for (group, (summary, table)) in groups.iter().zip(tables.rules) {
         if measurable(kind, group) {
@@ -76,7 +71,8 @@ fn of_kind(kind: &Kind) -> Vec<Block> {
     blocks
 }
 
-/// Whether a model can have measured any rule of `group`; tests on hardware show what they did not measure.
+/// Whether a model can have measured any rule of `group`; tests on hardware show what they did not
+/// measure.
 pub(super) fn measurable(kind: &Kind, group: &RuleGroup<'_>) -> bool {
     let mut rules = group.rules.iter();
     kind.run.result.world == World::Real || rules.any(|rule| rule.outcome != Outcome::NotMeasured)
@@ -144,9 +140,7 @@ fn sums(subject: &Subject<'_>) -> Vec<Block> {
         )
     });
     let columns = Column::of(&["Run", "Figure"], &["Stated", "Follows"]);
-    blocks.push(Block::Table(
-        Table::new(columns, rows).titled("Figures that do not follow"),
-    ));
+    blocks.push(Block::Table(Table::new(columns, rows).titled("Figures that do not follow")));
     blocks
 }
 
@@ -171,16 +165,10 @@ fn evidence(subject: &Subject<'_>) -> Vec<Block> {
             sha256(&file.bytes).into(),
         ])
     });
-    let columns = [
-        Column::words("File"),
-        Column::numbers("Bytes"),
-        Column::words("SHA-256"),
-    ];
-    let table = Table::new(columns, rows)
-        .titled("Attached files")
-        .noted(&format!(
-            "The digest of the evidence is that of {MANIFEST}, which has the digests of all others."
-        ));
+    let columns = [Column::words("File"), Column::numbers("Bytes"), Column::words("SHA-256")];
+    let table = Table::new(columns, rows).titled("Attached files").noted(&format!(
+        "The digest of the evidence is that of {MANIFEST}, which has the digests of all others."
+    ));
     let mut blocks = vec![
         heading("Appendix: evidence"),
         text(format!(
@@ -190,11 +178,7 @@ fn evidence(subject: &Subject<'_>) -> Vec<Block> {
     ];
     if !wholes.is_empty() {
         let rows = wholes.into_iter().map(|(name, whole)| {
-            Row::new([
-                Cell::from(name),
-                whole.bytes.into(),
-                whole.sha256.as_str().into(),
-            ])
+            Row::new([Cell::from(name), whole.bytes.into(), whole.sha256.as_str().into()])
         });
         let columns = [
             Column::words("Shortened file"),
@@ -214,10 +198,8 @@ pub(super) fn unshown(characters: &[char]) -> Vec<Block> {
     if characters.is_empty() {
         return Vec::new();
     }
-    let listed: Vec<String> = characters
-        .iter()
-        .map(|c| format!("U+{:04X}", u32::from(*c)))
-        .collect();
+    let listed: Vec<String> =
+        characters.iter().map(|c| format!("U+{:04X}", u32::from(*c))).collect();
     vec![
         heading("Appendix: characters that are not shown"),
         text(format!(

@@ -34,10 +34,8 @@ pub(super) fn blocks(kind: &Kind) -> Vec<Block> {
 /// The servers, and all of them where there are several.
 fn groups(kind: &Kind) -> Vec<(String, Vec<&Server>)> {
     let servers = &kind.run.result.storage.servers;
-    let mut groups: Vec<(String, Vec<&Server>)> = servers
-        .iter()
-        .map(|server| (server.name.clone(), vec![server]))
-        .collect();
+    let mut groups: Vec<(String, Vec<&Server>)> =
+        servers.iter().map(|server| (server.name.clone(), vec![server])).collect();
     if servers.len() > 1 {
         groups.push(("Sum".to_owned(), servers.iter().collect()));
     }
@@ -66,12 +64,7 @@ fn backup_servers(kind: &Kind) -> Table {
             rate.into(),
         ])
     });
-    let numbers = [
-        "Databases",
-        "MiB read",
-        "MiB/sec per database",
-        "MiB/sec, all",
-    ];
+    let numbers = ["Databases", "MiB read", "MiB/sec per database", "MiB/sec, all"];
     Table::new(Column::of(&["Server"], &numbers), rows)
         .titled("Database backup, by server")
         .noted("Databases are read at the same time, so their rates add up.")
@@ -103,12 +96,7 @@ fn recovery_servers(kind: &Kind) -> Table {
         let all = || servers.iter().flat_map(|server| &server.recovery);
         let logs: u64 = all().map(|recovery| recovery.logs).sum();
         let seconds: f64 = all().map(|recovery| recovery.seconds).sum();
-        Row::new([
-            Cell::from(name),
-            logs.into(),
-            seconds.into(),
-            some(each(seconds, logs)),
-        ])
+        Row::new([Cell::from(name), logs.into(), seconds.into(), some(each(seconds, logs))])
     });
     let numbers = ["Logs replayed", "Seconds, sum", "Seconds per log, mean"];
     Table::new(Column::of(&["Server"], &numbers), rows).titled("Log replay, by server")

@@ -44,12 +44,7 @@ pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
         ("Primary storage software", software(subject)),
     ];
     let tables = tables.map(|(title, rows)| Table::pairs(title, rows));
-    blocks.extend(
-        tables
-            .into_iter()
-            .filter(|t| !t.is_empty())
-            .map(Block::Table),
-    );
+    blocks.extend(tables.into_iter().filter(|t| !t.is_empty()).map(Block::Table));
     for (title, part, databases) in [
         ("Disks of the databases", Part::DatabaseDisks, true),
         ("Disks of the logs", Part::LogDisks, false),
@@ -74,26 +69,15 @@ fn profile(subject: &Subject<'_>) -> Table {
     let mut rows: Vec<(&str, String)> = vec![("Mail servers", grouped(servers))];
     let mut add = |name, said: Option<String>| rows.extend(said.map(|said| (name, said)));
     let rate = value("mailboxes", "io_per_s").and_then(|rate| {
-        rate.as_float().or_else(|| {
-            rate.as_integer()
-                .and_then(|rate| u64::try_from(rate).ok().map(float))
-        })
+        rate.as_float()
+            .or_else(|| rate.as_integer().and_then(|rate| u64::try_from(rate).ok().map(float)))
     });
-    add(
-        "I/Os per second of a mailbox",
-        rate.map(|rate| rate.to_string()),
-    );
+    add("I/Os per second of a mailbox", rate.map(|rate| rate.to_string()));
     let quota = value("mailboxes", "quota");
     let quota = quota.and_then(|quota| quota.as_str()?.parse::<ByteSize>().ok());
     add("Size of a mailbox", quota.map(|size| size.to_string()));
-    add(
-        "Backup strategy",
-        solution.text("backup_strategy").map(str::to_owned),
-    );
-    add(
-        "Restore time",
-        solution.text("restore_time").map(str::to_owned),
-    );
+    add("Backup strategy", solution.text("backup_strategy").map(str::to_owned));
+    add("Restore time", solution.text("restore_time").map(str::to_owned));
     Table::pairs("Profile", rows)
 }
 
@@ -117,45 +101,21 @@ fn simulated(subject: &Subject<'_>) -> Table {
     let all = setup.mailboxes;
     add("Mailboxes simulated", all.map(Cell::from));
     add("Servers", Some(servers.into()));
-    add(
-        "Mailboxes per server",
-        all.map(|all| each(all, servers).into()),
-    );
-    add(
-        "Databases per server",
-        Some(each(databases, servers).into()),
-    );
+    add("Mailboxes per server", all.map(|all| each(all, servers).into()));
+    add("Databases per server", Some(each(databases, servers).into()));
     let instances = result.instances().count() as u64;
-    add(
-        "Log streams per server",
-        Some(each(instances, servers).into()),
-    );
-    add(
-        "Copies of each database",
-        Some(u64::from(setup.copies).into()),
-    );
-    add(
-        "Mailboxes per database",
-        all.map(|all| each(all, databases).into()),
-    );
+    add("Log streams per server", Some(each(instances, servers).into()));
+    add("Copies of each database", Some(u64::from(setup.copies).into()));
+    add("Mailboxes per database", all.map(|all| each(all, databases).into()));
     let target = result.storage.target_iops;
-    let percent = crate::numbers::float(
-        headroom(subject)
-            .and_then(|p| u64::try_from(p).ok())
-            .unwrap_or(0),
-    );
+    let percent =
+        crate::numbers::float(headroom(subject).and_then(|p| u64::try_from(p).ok()).unwrap_or(0));
     add("Target, I/Os per second", target.map(Cell::Number));
     if let (Some(target), Some(all)) = (target, all) {
         let own = target / float(all.max(1));
-        add(
-            "Profile, I/Os per second per mailbox",
-            Some(format!("{own:.3}").into()),
-        );
+        add("Profile, I/Os per second per mailbox", Some(format!("{own:.3}").into()));
         let with = own * (1.0 + percent / 100.0);
-        add(
-            "Profile with headroom",
-            Some(format!("{with:.3}, with {percent} % headroom").into()),
-        );
+        add("Profile with headroom", Some(format!("{with:.3}, with {percent} % headroom").into()));
     }
     let sizes = [
         ("Database LUN size", Part::DatabaseDisks),
@@ -168,17 +128,12 @@ fn simulated(subject: &Subject<'_>) -> Table {
         let size = subject.solution.size(part, "lun_size");
         add(name, size.map(|size| size.to_string().into()));
     }
-    add(
-        "Total size of the databases",
-        result.storage.database_bytes_initial.map(Cell::Bytes),
-    );
+    add("Total size of the databases", result.storage.database_bytes_initial.map(Cell::Bytes));
     let formatted = match &modelled {
         Some(modelled) => {
             let luns = modelled.luns(result, Use::Databases);
             let sizes: Option<Vec<u64>> = luns.iter().map(|(_, lun)| lun.bytes).collect();
-            sizes
-                .map(|sizes| sizes.into_iter().sum())
-                .filter(|sum| *sum > 0)
+            sizes.map(|sizes| sizes.into_iter().sum()).filter(|sum| *sum > 0)
         }
         None => formatted(&subject.solution, Part::DatabaseDisks),
     };
@@ -192,19 +147,13 @@ fn simulated(subject: &Subject<'_>) -> Table {
 
 /// The capacity of all LUNs.
 fn formatted(solution: &Solution, part: Part) -> Option<u64> {
-    let (size, luns) = (
-        solution.size(part, "lun_size")?,
-        solution.count(part, "luns")?,
-    );
+    let (size, luns) = (solution.size(part, "lun_size")?, solution.count(part, "luns")?);
     size.get().checked_mul(luns)
 }
 
 /// The capacity of all disks.
 fn raw(solution: &Solution, part: Part) -> Option<u64> {
-    let (size, disks) = (
-        solution.size(part, "disk_size")?,
-        solution.count(part, "disks")?,
-    );
+    let (size, disks) = (solution.size(part, "disk_size")?, solution.count(part, "disks")?);
     size.get().checked_mul(disks)
 }
 
@@ -217,13 +166,8 @@ pub(super) fn database_drives(subject: &Subject<'_>) -> (Option<u64>, Option<u64
     };
     let luns = modelled.luns(main_result(&subject.kinds), Use::Databases);
     let groups = Modelled::groups(&luns);
-    let drives: u64 = groups
-        .iter()
-        .map(|(times, group)| times * group.drives)
-        .sum();
-    let bytes = groups
-        .iter()
-        .map(|(times, group)| Some(times * group.drives * group.drive.bytes?));
+    let drives: u64 = groups.iter().map(|(times, group)| times * group.drives).sum();
+    let bytes = groups.iter().map(|(times, group)| Some(times * group.drives * group.drive.bytes?));
     let bytes: Option<u64> = bytes.sum();
     (Some(drives).filter(|n| *n > 0), bytes.filter(|n| *n > 0))
 }
@@ -281,17 +225,15 @@ fn servers(subject: &Subject<'_>) -> Table {
     let rows = result.storage.servers.iter().map(|server| {
         let machine = &server.details.machine;
         let volumes = server.details.backend.volumes.iter();
-        let mut volumes: Vec<String> = volumes
-            .map(|volume| format!("{} on {}", volume.file_system, volume.device))
-            .collect();
+        let mut volumes: Vec<String> =
+            volumes.map(|volume| format!("{} on {}", volume.file_system, volume.device)).collect();
         volumes.sort();
         volumes.dedup();
         let (processor, memory) = match machine.processors {
             0 => ("in virtual time".to_owned(), Cell::Nothing),
-            count => (
-                format!("{count} x {}", machine.processor),
-                Cell::Bytes(machine.memory_bytes),
-            ),
+            count => {
+                (format!("{count} x {}", machine.processor), Cell::Bytes(machine.memory_bytes))
+            }
         };
         Row::new([
             Cell::from(server.name.as_str()),

@@ -31,10 +31,8 @@ pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
     let setup = &result.storage.details.setup;
     let servers = counted(result.storage.servers.len() as u64, "server");
     let mailboxes = setup.mailboxes.map(|count| counted(count, "mailbox"));
-    let what: Vec<String> = [mailboxes, Some(servers), Some(version(result))]
-        .into_iter()
-        .flatten()
-        .collect();
+    let what: Vec<String> =
+        [mailboxes, Some(servers), Some(version(result))].into_iter().flatten().collect();
     let is_model = is_model(&subject.kinds);
     let tone = match shown(subject).1 {
         Colour::Green => Tone::Good,
@@ -90,13 +88,9 @@ fn shown(subject: &Subject<'_>) -> (String, Colour) {
 }
 
 pub(super) fn sentence(subject: &Subject<'_>) -> String {
-    let failed = subject
-        .kinds
-        .iter()
-        .filter(|kind| !all_passed(std::slice::from_ref(*kind)));
-    let failed: Vec<&str> = failed
-        .map(|kind| kind.run.result.storage.details.sentence.as_str())
-        .collect();
+    let failed = subject.kinds.iter().filter(|kind| !all_passed(std::slice::from_ref(*kind)));
+    let failed: Vec<&str> =
+        failed.map(|kind| kind.run.result.storage.details.sentence.as_str()).collect();
     match failed.is_empty() {
         true => main_result(&subject.kinds).storage.details.sentence.clone(),
         false => failed.join(" "),
@@ -142,16 +136,8 @@ fn figures(subject: &Subject<'_>) -> Vec<Figure> {
                         .achieved_iops
                         .map(|rate| figure(decimals(rate), "/s", "transactional I/Os")),
                 );
-                figures.push(figure(
-                    millis(reads.latency_ms_mean),
-                    "ms",
-                    "database read, mean",
-                ));
-                figures.push(figure(
-                    millis(logs.latency_ms_mean),
-                    "ms",
-                    "log write, mean",
-                ));
+                figures.push(figure(millis(reads.latency_ms_mean), "ms", "database read, mean"));
+                figures.push(figure(millis(logs.latency_ms_mean), "ms", "log write, mean"));
             }
             "database-backup" => {
                 let rate = servers.iter().flat_map(|server| &server.backup);
@@ -229,14 +215,8 @@ fn about(subject: &Subject<'_>) -> Table {
     };
     add(by, solution.text("tested_by").map(str::to_owned));
     add("Contact", solution.text("contact").map(str::to_owned));
-    let dates = subject
-        .kinds
-        .iter()
-        .map(|kind| kind.run.result.times.started);
-    let ends = subject
-        .kinds
-        .iter()
-        .filter_map(|kind| kind.run.result.times.ended);
+    let dates = subject.kinds.iter().map(|kind| kind.run.result.times.started);
+    let ends = subject.kinds.iter().filter_map(|kind| kind.run.result.times.ended);
     if is_model(&subject.kinds) {
         let what = "a model of storage, in virtual time; no hardware was tested";
         add("Simulated", Some(what.to_owned()));
@@ -252,22 +232,15 @@ fn about(subject: &Subject<'_>) -> Table {
     }
     add(
         "Databases",
-        bytes.map(|bytes| {
-            format!(
-                "{} of {bytes} together",
-                grouped(result.storage.database_files)
-            )
-        }),
+        bytes
+            .map(|bytes| format!("{} of {bytes} together", grouped(result.storage.database_files))),
     );
     let with = match is_model(&subject.kinds) {
         true => "Simulated with",
         false => "Tested with",
     };
     add(with, Some(format!("brunt {}", result.origin.version)));
-    add(
-        "Written by",
-        Some(format!("brunt {}", subject.evidence.program)),
-    );
+    add("Written by", Some(format!("brunt {}", subject.evidence.program)));
     add("Evidence", Some(format!("SHA-256 {}", subject.digest)));
     Table::pairs("About this paper", rows)
 }
@@ -343,11 +316,7 @@ pub(super) fn closing(subject: &Subject<'_>) -> Vec<Block> {
             "The tests themselves say no more than that this configuration was tested with this load on these days."
         }
     };
-    blocks.push(text(format!(
-        "{}: {} {worth}",
-        headline(subject),
-        sentence(subject)
-    )));
+    blocks.push(text(format!("{}: {} {worth}", headline(subject), sentence(subject))));
     if let Some(contact) = solution.text("contact") {
         blocks.push(text(format!("Contact: {contact}")));
     }

@@ -22,10 +22,7 @@ pub(super) fn blocks(kind: &Kind) -> Vec<Block> {
         World::Virtual => format!("Simulated: {length} of virtual time."),
         World::Real => format!("Measured for {length}."),
     };
-    blocks.push(text(format!(
-        "{purpose} {measured} {}",
-        result.storage.details.sentence
-    )));
+    blocks.push(text(format!("{purpose} {measured} {}", result.storage.details.sentence)));
     blocks.push(Block::Table(each_server(kind)));
     blocks.push(Block::Table(limits(kind)));
     let pictures = Pictures::of(&kind.run);
@@ -48,10 +45,7 @@ pub(super) fn blocks(kind: &Kind) -> Vec<Block> {
 /// A row for each server, and their sum.
 fn each_server(kind: &Kind) -> Table {
     let servers = &kind.run.result.storage.servers;
-    let mut rows: Vec<Row> = servers
-        .iter()
-        .map(|server| row(&server.name, &[server]))
-        .collect();
+    let mut rows: Vec<Row> = servers.iter().map(|server| row(&server.name, &[server])).collect();
     if servers.len() > 1 {
         let all: Vec<&Server> = servers.iter().collect();
         rows.push(row("Sum", &all));

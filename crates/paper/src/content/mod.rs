@@ -37,10 +37,7 @@ pub(crate) fn paper(subject: Subject<'_>) -> Paper {
     blocks.extend(appendices::blocks(&subject));
     let unshown = unshown(&blocks);
     blocks.extend(appendices::unshown(&unshown));
-    let date = subject
-        .kinds
-        .iter()
-        .filter_map(|kind| kind.run.result.times.ended);
+    let date = subject.kinds.iter().filter_map(|kind| kind.run.result.times.ended);
     let date = date.max().filter(|_| !is_model(&subject.kinds));
     Paper {
         foot: format!("{title} \u{b7} evidence {}", &subject.digest[..12]),
@@ -94,9 +91,7 @@ fn in_words(kind: &str) -> &'static str {
 /// Whether a test of this kind passed, failed, or was not part of the paper.
 fn verdict_of(kinds: &[Kind], word: &str) -> String {
     let kind = kinds.iter().find(|kind| kind.word == word);
-    kind.map_or("not tested".to_owned(), |kind| {
-        kind.run.result.headline().to_lowercase()
-    })
+    kind.map_or("not tested".to_owned(), |kind| kind.run.result.headline().to_lowercase())
 }
 
 /// All databases of a server: reads, writes, and its log writes.
@@ -122,7 +117,8 @@ fn length(seconds: f64) -> String {
     }
 }
 
-/// Whether the storage is a model, so that everything in the paper is a prediction. Runs of both worlds are no paper.
+/// Whether the storage is a model, so that everything in the paper is a prediction. Runs of both
+/// worlds are no paper.
 pub(crate) fn is_model(kinds: &[Kind]) -> bool {
     main_result(kinds).world == World::Virtual
 }
@@ -145,9 +141,7 @@ pub(crate) fn scenario(kinds: &[Kind]) -> toml::Table {
 
 /// Whether all passed; whether any failed.
 fn all_passed(kinds: &[Kind]) -> bool {
-    kinds
-        .iter()
-        .all(|kind| kind.run.result.verdict == Verdict::Pass)
+    kinds.iter().all(|kind| kind.run.result.verdict == Verdict::Pass)
 }
 
 /// The performance test, or the first kind there is.

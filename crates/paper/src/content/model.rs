@@ -1,4 +1,5 @@
-//! What was modelled: arrays, groups, LUNs; and, apart from it, what the vendor says of the product.
+//! What was modelled: arrays, groups, LUNs; and, apart from it, what the vendor says of the
+//! product.
 
 use brunt_report::{Cell, Column, Row, Table, grouped};
 use brunt_scenario::Part;
@@ -35,10 +36,7 @@ fn parts(array: &Array) -> Vec<(&'static str, String)> {
     let mut rows = Vec::new();
     for (count, drive) in &array.drives {
         let all = times(count * array.members);
-        rows.push((
-            "Drives",
-            format!("{} x {}{all}", grouped(*count), drive.title),
-        ));
+        rows.push(("Drives", format!("{} x {}{all}", grouped(*count), drive.title)));
     }
     if array.spares > 0 {
         rows.push(("Spares among them", grouped(array.spares)));
@@ -110,9 +108,8 @@ fn luns(subject: &Subject<'_>, modelled: &Modelled) -> Table {
         let (array, lun) = lun;
         let group = lun.group.and_then(|at| array.groups.get(at));
         let group = group.map_or("pages of all groups", |group| group.level.as_str());
-        let size = lun.bytes.map_or("what is left".to_owned(), |bytes| {
-            ByteSize::bytes(bytes).to_string()
-        });
+        let size =
+            lun.bytes.map_or("what is left".to_owned(), |bytes| ByteSize::bytes(bytes).to_string());
         let own = [array.name.clone(), what.to_owned(), group.to_owned(), size];
         match rows.iter_mut().find(|(known, _)| *known == own) {
             Some((_, count)) => *count += 1,
@@ -120,13 +117,7 @@ fn luns(subject: &Subject<'_>, modelled: &Modelled) -> Table {
         }
     }
     let rows = rows.into_iter().map(|([array, what, group, size], count)| {
-        Row::new([
-            Cell::from(what),
-            count.into(),
-            size.into(),
-            group.into(),
-            array.into(),
-        ])
+        Row::new([Cell::from(what), count.into(), size.into(), group.into(), array.into()])
     });
     let columns = [
         Column::words("LUNs of"),

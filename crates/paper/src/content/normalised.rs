@@ -1,4 +1,5 @@
-//! Figures for each mailbox, drive and TB, so that papers about systems of different sizes can be read side by side.
+//! Figures for each mailbox, drive and TB, so that papers about systems of different sizes can be
+//! read side by side.
 
 use brunt_report::{Cell, Column, Row, Table};
 
@@ -35,13 +36,8 @@ pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
             per(stored.map(|bytes| float(bytes) / TERABYTE)),
         ]));
     }
-    let numbers = [
-        "All its servers",
-        "Per mailbox",
-        "Per drive",
-        "Per TB of drives",
-        "Per TB of databases",
-    ];
+    let numbers =
+        ["All its servers", "Per mailbox", "Per drive", "Per TB of drives", "Per TB of databases"];
     let table = Table::new(Column::of(&["Test", "Unit"], &numbers), rows)
         .titled("Normalized results")
         .noted(&format!(
@@ -66,11 +62,9 @@ fn rate(kind: &Kind) -> Option<(String, &'static str, f64)> {
     let storage = &kind.run.result.storage;
     let servers = || storage.servers.iter();
     Some(match kind.word {
-        "performance" | "stress" => (
-            format!("{} test", kind.word),
-            "I/Os per second",
-            storage.achieved_iops?,
-        ),
+        "performance" | "stress" => {
+            (format!("{} test", kind.word), "I/Os per second", storage.achieved_iops?)
+        }
         "database-backup" => {
             let rates = servers().flat_map(|server| &server.backup);
             let rate = rates.map(|backup| backup.mb_per_s).sum();
@@ -80,9 +74,7 @@ fn rate(kind: &Kind) -> Option<(String, &'static str, f64)> {
             // Log streams are replayed at the same time.
             let rates = servers().flat_map(|server| &server.recovery);
             let rates = rates.filter(|recovery| recovery.seconds > 0.0);
-            let rate = rates
-                .map(|recovery| float(recovery.logs) / recovery.seconds)
-                .sum();
+            let rate = rates.map(|recovery| float(recovery.logs) / recovery.seconds).sum();
             ("recovery".to_owned(), "logs per second", rate)
         }
     })

@@ -1,4 +1,5 @@
-//! The four questions about reliability that a submission to ESRP answers (EqualLogic PS5000XV, 2008), answered by rules.
+//! The four questions about reliability that a submission to ESRP answers (EqualLogic PS5000XV,
+//! 2008), answered by rules.
 
 use brunt_report::result::{Outcome, Rule};
 use brunt_report::{Column, Row, Table};
@@ -16,22 +17,13 @@ const COPIES: &[&str] = &["copies-verified", "replicas-recovered"];
 
 pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
     let questions = [
-        (
-            "Does the system event log have errors of the tested devices?",
-            SYSTEM_LOG,
-        ),
-        (
-            "Did verification of databases and logs find errors?",
-            CHECKSUMS,
-        ),
+        ("Does the system event log have errors of the tested devices?", SYSTEM_LOG),
+        ("Did verification of databases and logs find errors?", CHECKSUMS),
         ("Did I/O of the tests fail or hang?", ERRORS),
         ("Did backups have errors?", BACKUPS),
         ("Did verification of remote copies find errors?", COPIES),
     ];
-    let has_backup = subject
-        .kinds
-        .iter()
-        .any(|kind| kind.word == "database-backup");
+    let has_backup = subject.kinds.iter().any(|kind| kind.word == "database-backup");
     let has_copy = rules(subject).any(|rule| COPIES.contains(&rule.id.as_str()));
     let is_asked = |ids: &[&str]| match ids {
         BACKUPS => has_backup,
@@ -87,10 +79,7 @@ fn row(question: &str, answer: &Answer) -> Row {
         word => word,
     };
     let evidence = answer.evidence.join("; ");
-    Row::classed(
-        [question.to_owned(), word.to_owned(), evidence],
-        answer.class,
-    )
+    Row::classed([question.to_owned(), word.to_owned(), evidence], answer.class)
 }
 
 fn answer(subject: &Subject<'_>, ids: &[&str]) -> Answer {
@@ -133,9 +122,5 @@ fn answer(subject: &Subject<'_>, ids: &[&str]) -> Answer {
     if more > 0 {
         evidence.push(format!("and {more} more in the appendix"));
     }
-    Answer {
-        word,
-        class,
-        evidence,
-    }
+    Answer { word, class, evidence }
 }

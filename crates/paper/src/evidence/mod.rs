@@ -10,8 +10,8 @@
 //!   solution.toml                 only when the solution was described in a file of its own
 //! ```
 //!
-//! The digest of a paper is the SHA-256 of its manifest, so it covers every file. `report.html` and `news.jsonl` stay behind: they say
-//! nothing that the others do not.
+//! The digest of a paper is the SHA-256 of its manifest, so it covers every file. `report.html` and
+//! `news.jsonl` stay behind: they say nothing that the others do not.
 
 mod redact;
 
@@ -29,13 +29,8 @@ pub const MANIFEST: &str = "paper.json";
 /// The name of a separate description of the solution.
 pub const SOLUTION: &str = "solution.toml";
 /// The files of a run folder that are evidence.
-pub const FILES: [&str; 5] = [
-    "result.json",
-    "scenario.toml",
-    "events.log",
-    "counters.csv",
-    "latency.hlog",
-];
+pub const FILES: [&str; 5] =
+    ["result.json", "scenario.toml", "events.log", "counters.csv", "latency.hlog"];
 /// More runs than this are no paper.
 pub const RUNS_MAX: usize = 100;
 
@@ -161,16 +156,9 @@ impl RunFiles {
             };
             let mut bytes = Vec::new();
             file.read_to_end(&mut bytes).map_err(refused(name))?;
-            files.push(File {
-                name,
-                bytes,
-                whole: None,
-            });
+            files.push(File { name, bytes, whole: None });
         }
-        let mut run = Self {
-            label: label.to_owned(),
-            files,
-        };
+        let mut run = Self { label: label.to_owned(), files };
         run.shorten().map_err(refused(COUNTERS))?;
         Ok(run)
     }
@@ -187,10 +175,8 @@ impl RunFiles {
                 LATENCIES => condensed_latencies(file.bytes.as_slice(), 0)?,
                 _ => continue,
             };
-            file.whole = Some(Whole {
-                bytes: file.bytes.len() as u64,
-                sha256: sha256(&file.bytes),
-            });
+            file.whole =
+                Some(Whole { bytes: file.bytes.len() as u64, sha256: sha256(&file.bytes) });
             file.bytes = bytes;
         }
         Ok(())
@@ -218,7 +204,8 @@ impl RunFiles {
 }
 
 impl Evidence {
-    /// Replaces the names of hosts and users, addresses, serial numbers, and these `words` by numbers: equal names by equal numbers.
+    /// Replaces the names of hosts and users, addresses, serial numbers, and these `words` by
+    /// numbers: equal names by equal numbers.
     ///
     /// # Errors
     /// [`ReadError`] when a run cannot be read.
@@ -237,10 +224,7 @@ impl Evidence {
                 sha256: sha256(bytes),
                 shortened_from: whole.cloned(),
             });
-            all.push(Attachment {
-                name,
-                bytes: bytes.to_vec(),
-            });
+            all.push(Attachment { name, bytes: bytes.to_vec() });
         };
         for (number, run) in (1..).zip(&self.runs) {
             for file in &run.files {
@@ -258,18 +242,15 @@ impl Evidence {
             files: listed,
         };
         let text = serde_json::to_string_pretty(&manifest).expect("texts and numbers");
-        let manifest = Attachment {
-            name: MANIFEST.to_owned(),
-            bytes: (text + "\n").into_bytes(),
-        };
+        let manifest = Attachment { name: MANIFEST.to_owned(), bytes: (text + "\n").into_bytes() };
         all.insert(0, manifest);
         all
     }
 }
 
 impl Attachment {
-    /// The folder and the name under which it is kept outside of a paper: `run1` and `result.json`. Both are names of ours, never
-    /// paths.
+    /// The folder and the name under which it is kept outside of a paper: `run1` and `result.json`.
+    /// Both are names of ours, never paths.
     pub fn place(&self) -> (Option<String>, &str) {
         for number in 1..=RUNS_MAX {
             let folder = format!("run{number}");

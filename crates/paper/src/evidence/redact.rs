@@ -8,8 +8,8 @@
 //! | serial numbers, and world wide names | results; their form: `0x`, `naa.` or `eui.` and 16 digits | `serial1` |
 //! | other words | the user | `word1` |
 //!
-//! In any case, and where neither a letter nor a digit touches it, so `hail` also in `HAIL`, `/srv/hail`, `hail--vg-root` and `hail-2`; words
-//! of the user anywhere. Which texts are changed:
+//! In any case, and where neither a letter nor a digit touches it, so `hail` also in `HAIL`,
+//! `/srv/hail`, `hail--vg-root` and `hail-2`; words of the user anywhere. Which texts are changed:
 //!
 //! ```text
 //!   result.json      texts, not keys
@@ -73,11 +73,7 @@ impl Names {
     }
 
     fn add_as(&mut self, name: &str, other: &str) {
-        let is_known = || {
-            self.alone
-                .keys()
-                .any(|known| known.eq_ignore_ascii_case(name))
-        };
+        let is_known = || self.alone.keys().any(|known| known.eq_ignore_ascii_case(name));
         if !name.is_empty() && !is_known() {
             self.alone.insert(name.to_owned(), other.to_owned());
         }
@@ -217,26 +213,20 @@ fn is_world_wide(part: &str) -> bool {
 }
 
 /// How names of files end.
-const FILES: [&str; 10] = [
-    "chk", "csv", "edb", "hlog", "html", "img", "jrs", "json", "log", "toml",
-];
+const FILES: [&str; 10] =
+    ["chk", "csv", "edb", "hlog", "html", "img", "jrs", "json", "log", "toml"];
 /// Folders that every system has.
 const USUAL: [&str; 22] = [
     "bin", "boot", "data", "db", "dev", "disk", "disks", "etc", "home", "log", "logs", "mail",
     "mapper", "media", "mnt", "opt", "proc", "root", "run", "srv", "tmp", "var",
 ];
 
-/// What looks like a name and was not replaced: folders, hosts, mail addresses, and what scenarios are called.
+/// What looks like a name and was not replaced: folders, hosts, mail addresses, and what scenarios
+/// are called.
 fn stays(evidence: &Evidence, runs: &[brunt_report::RunResult], names: &Names) -> Vec<String> {
-    let others: BTreeSet<&String> = names
-        .alone
-        .values()
-        .chain(names.anywhere.values())
-        .collect();
-    let mut found: BTreeSet<String> = runs
-        .iter()
-        .map(|run| changed(&run.scenario, names))
-        .collect();
+    let others: BTreeSet<&String> = names.alone.values().chain(names.anywhere.values()).collect();
+    let mut found: BTreeSet<String> =
+        runs.iter().map(|run| changed(&run.scenario, names)).collect();
     for text in texts(evidence) {
         let words = text.split(|c: char| c.is_whitespace() || "\"'`,;()[]{}<>=".contains(c));
         for word in words {
@@ -245,10 +235,7 @@ fn stays(evidence: &Evidence, runs: &[brunt_report::RunResult], names: &Names) -
                 // The last part is a file.
                 let folders = path.rsplit_once('/').map_or("", |(folders, _)| folders);
                 found.extend(folders.split('/').map(str::to_owned));
-            } else if is_domain(
-                word.rsplit('@').next().unwrap_or_default(),
-                word.contains('@'),
-            ) {
+            } else if is_domain(word.rsplit('@').next().unwrap_or_default(), word.contains('@')) {
                 found.insert(word.to_owned());
             }
         }
@@ -316,10 +303,7 @@ fn in_scenario(toml: &str, names: &Names) -> String {
     while let Some(at) = rest.find(['"', '\'', '#']) {
         let (bare, text) = rest.split_at(at);
         let (text, after) = text.split_at(length_of_text(text));
-        let key = bare
-            .rsplit('\n')
-            .next()
-            .and_then(|line| line.trim_end().strip_suffix('='));
+        let key = bare.rsplit('\n').next().and_then(|line| line.trim_end().strip_suffix('='));
         scenario.push_str(bare);
         scenario.push_str(&match key {
             Some(key) if KEPT_IN_SCENARIO.contains(&key.trim()) => text.to_owned(),
@@ -342,9 +326,8 @@ fn length_of_text(toml: &str) -> usize {
         if toml[at..].starts_with(quotes) {
             at += quotes.len();
             // Two more quotes may belong to a long string.
-            let more = toml[at..]
-                .chars()
-                .take_while(|c| quotes.len() == 3 && quotes.starts_with(*c));
+            let more =
+                toml[at..].chars().take_while(|c| quotes.len() == 3 && quotes.starts_with(*c));
             return at + more.count();
         }
         at += first.len_utf8();
@@ -358,10 +341,7 @@ fn length_of_text(toml: &str) -> usize {
 /// A string of TOML, or a comment, with its text changed.
 fn changed_toml(text: &str, names: &Names) -> String {
     let table = format!("text = {text}").parse::<toml::Table>();
-    let Some(meant) = table
-        .ok()
-        .and_then(|table| Some(table["text"].as_str()?.to_owned()))
-    else {
+    let Some(meant) = table.ok().and_then(|table| Some(table["text"].as_str()?.to_owned())) else {
         return changed(text, names);
     };
     match changed(&meant, names) {
@@ -402,8 +382,8 @@ fn in_latency_log(log: &str, names: &Names) -> String {
     lines.collect()
 }
 
-/// The name of a stream changed as the result is: `hail.read` follows its database `hail`. Its kind stays, and so do streams of a whole
-/// server.
+/// The name of a stream changed as the result is: `hail.read` follows its database `hail`. Its kind
+/// stays, and so do streams of a whole server.
 fn changed_stream(stream: &str, names: &Names) -> String {
     if let Some(counter) = stream.strip_prefix(streams::HOST) {
         return format!("{}{}", streams::HOST, changed(counter, names));
@@ -421,10 +401,8 @@ fn changed(text: &str, names: &Names) -> String {
     let mut before = None;
     while let Some(first) = rest.chars().next() {
         let begins = !before.is_some_and(char::is_alphanumeric);
-        let is_here = |name: &str| {
-            rest.get(..name.len())
-                .is_some_and(|here| here.eq_ignore_ascii_case(name))
-        };
+        let is_here =
+            |name: &str| rest.get(..name.len()).is_some_and(|here| here.eq_ignore_ascii_case(name));
         let alone = names.alone.iter();
         let alone =
             alone.filter(|(name, _)| begins && is_here(name) && !continues(&rest[name.len()..]));
@@ -445,7 +423,8 @@ fn changed(text: &str, names: &Names) -> String {
     changed
 }
 
-/// Whether a name goes on with `rest`. A domain that follows goes with it only when it is part of the name itself.
+/// Whether a name goes on with `rest`. A domain that follows goes with it only when it is part of
+/// the name itself.
 fn continues(rest: &str) -> bool {
     rest.starts_with(char::is_alphanumeric)
 }
@@ -455,11 +434,7 @@ mod tests {
     use super::*;
 
     fn names() -> Names {
-        let names = [
-            ("hail", "server1"),
-            ("hail-2", "server2"),
-            ("S3/x", "serial1"),
-        ];
+        let names = [("hail", "server1"), ("hail-2", "server2"), ("S3/x", "serial1")];
         Names {
             alone: names.map(|(a, b)| (a.to_owned(), b.to_owned())).into(),
             anywhere: BTreeMap::new(),
@@ -470,9 +445,7 @@ mod tests {
     fn a_host_has_many_names() {
         let mut names = Names::default();
         names.add_host("mail-srv7.corp.example.com", "server1");
-        names
-            .anywhere
-            .insert("contoso".to_owned(), "word1".to_owned());
+        names.anywhere.insert("contoso".to_owned(), "word1".to_owned());
         let names = names.with_forms();
         let text = "MAIL-SRV7.CORP.example.com: /srv/mail-srv7/a, mail--srv7-vg, smtp.corp.example.com, mail-srv70, xContoso7";
         assert_eq!(
@@ -487,11 +460,8 @@ mod tests {
         let text = "/home/ann/x on 10.0.7.5:3260, fe80::1, [2001:db8::7]:80 52:54:00:ab:cd:ef, 127.0.0.1 ::1 at \
                     2026-11-21T18:15:03Z for 00:10:20, 1.2.3 and wwn-0x5000c500a1b2c3d4, naa.5000c500a1b2c3d5";
         found_in(text, &mut names);
-        let found: Vec<(&str, &str)> = names
-            .alone
-            .iter()
-            .map(|(a, b)| (a.as_str(), b.as_str()))
-            .collect();
+        let found: Vec<(&str, &str)> =
+            names.alone.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
         assert_eq!(
             found,
             [
@@ -528,31 +498,16 @@ mod tests {
     fn a_logical_volume_is_called_after_its_host() {
         let both = |text| changed(text, &names().with_forms());
         assert_eq!(both("hail--vg-root (LVM2)"), "server1--vg-root (LVM2)");
-        assert_eq!(
-            both("/dev/mapper/hail--2--vg-root"),
-            "/dev/mapper/server2--vg-root"
-        );
-        assert_eq!(
-            both("nvme-X_S3/x-part1 vg_hail"),
-            "nvme-X_serial1-part1 vg_server1"
-        );
+        assert_eq!(both("/dev/mapper/hail--2--vg-root"), "/dev/mapper/server2--vg-root");
+        assert_eq!(both("nvme-X_S3/x-part1 vg_hail"), "nvme-X_serial1-part1 vg_server1");
     }
 
     #[test]
     fn every_string_and_comment_of_a_scenario_is_changed() {
         for (toml, wanted) in [
-            (
-                "hail = \"hail\"\nx = ['a hail']",
-                "hail = \"server1\"\nx = [\"a server1\"]",
-            ),
-            (
-                "a = '19\" rack'\nb = \"hail\"",
-                "a = '19\" rack'\nb = \"server1\"",
-            ),
-            (
-                "a = \"19\\\" rack\"\nb = \"hail\"",
-                "a = \"19\\\" rack\"\nb = \"server1\"",
-            ),
+            ("hail = \"hail\"\nx = ['a hail']", "hail = \"server1\"\nx = [\"a server1\"]"),
+            ("a = '19\" rack'\nb = \"hail\"", "a = '19\" rack'\nb = \"server1\""),
+            ("a = \"19\\\" rack\"\nb = \"hail\"", "a = \"19\\\" rack\"\nb = \"server1\""),
             (
                 "a = 1 # hail's\nb = 'C:\\'\nhail = 'hail'",
                 "a = 1 # server1's\nb = 'C:\\'\nhail = \"server1\"",

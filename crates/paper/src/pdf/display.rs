@@ -1,4 +1,5 @@
-//! What lies where on which page, and what it is part of: the result of layout, before anything is written.
+//! What lies where on which page, and what it is part of: the result of layout, before anything is
+//! written.
 
 use brunt_report::plot::Plot;
 
@@ -82,7 +83,8 @@ pub(super) enum Mark {
         at: [f32; 2],
         scale: f32,
     },
-    /// A key of a legend: the number of the curve, whether it is a ring, its left, its middle height.
+    /// A key of a legend: the number of the curve, whether it is a ring, its left, its middle
+    /// height.
     Key {
         number: usize,
         is_mark: bool,

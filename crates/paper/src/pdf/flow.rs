@@ -1,6 +1,7 @@
 //! Sets blocks one below the other, on as many pages as it takes.
 //!
-//! A heading stays with what follows it. Tables go on over pages with their heads repeated; see [`super::table`].
+//! A heading stays with what follows it. Tables go on over pages with their heads repeated; see
+//! [`super::table`].
 
 use super::display::{
     BAD, Colour, DOUBT, Display, FAINT, GOOD, Landmark, Mark, Part, Role, SHADE, TEXT,
@@ -43,17 +44,13 @@ pub(super) struct Flow<'b> {
 /// Lays `blocks` out.
 pub(super) fn lay_out(blocks: &[Block]) -> Display {
     let first = pass(blocks, &[]);
-    // A paper has fewer chapters than a page has lines, so the contents take one page, with pages or without.
+    // A paper has fewer chapters than a page has lines, so the contents take one page, with pages
+    // or without.
     pass(blocks, &first.headings)
 }
 
 fn pass(blocks: &[Block], contents: &[Landmark]) -> Display {
-    let mut flow = Flow {
-        display: Display::default(),
-        y: TOP,
-        chapters: 0,
-        contents,
-    };
+    let mut flow = Flow { display: Display::default(), y: TOP, chapters: 0, contents };
     flow.new_page();
     for block in blocks {
         flow.block(block);
@@ -69,11 +66,7 @@ struct Style {
     colour: Colour,
 }
 
-const PLAIN: Style = Style {
-    face: Face::Plain,
-    size: SIZE,
-    colour: TEXT,
-};
+const PLAIN: Style = Style { face: Face::Plain, size: SIZE, colour: TEXT };
 
 impl Flow<'_> {
     pub(super) fn new_page(&mut self) {
@@ -109,16 +102,7 @@ impl Flow<'_> {
     ) {
         if !text.is_empty() {
             let text = text.to_owned();
-            self.mark(
-                part,
-                Mark::Text {
-                    face,
-                    size,
-                    colour,
-                    at,
-                    text,
-                },
-            );
+            self.mark(part, Mark::Text { face, size, colour, at, text });
         }
     }
 
@@ -126,20 +110,12 @@ impl Flow<'_> {
         match block {
             Block::Title(text) => {
                 self.y += 26.0;
-                let style = Style {
-                    face: Face::Bold,
-                    size: 25.0,
-                    colour: TEXT,
-                };
+                let style = Style { face: Face::Bold, size: 25.0, colour: TEXT };
                 self.paragraph(Role::Title, style, text, MARGIN, ROOM);
                 self.y += 2.0;
             }
             Block::Subtitle(text) => {
-                let style = Style {
-                    size: 12.5,
-                    colour: FAINT,
-                    ..PLAIN
-                };
+                let style = Style { size: 12.5, colour: FAINT, ..PLAIN };
                 self.paragraph(Role::Paragraph, style, text, MARGIN, ROOM);
                 self.y += 16.0;
             }
@@ -207,11 +183,7 @@ impl Flow<'_> {
             page: self.page(),
             top: self.y,
         });
-        let style = Style {
-            face: Face::Bold,
-            size,
-            colour: TEXT,
-        };
+        let style = Style { face: Face::Bold, size, colour: TEXT };
         let role = Role::Heading(level, text.clone());
         self.paragraph(role, style, &text, MARGIN, ROOM);
         self.y += after;
@@ -235,27 +207,14 @@ impl Flow<'_> {
         self.need(height);
         let top = self.y;
         let whole = [MARGIN, top, ROOM, height];
-        self.mark(
-            Part::Decoration,
-            Mark::Rectangle {
-                colour: SHADE,
-                at: whole,
-            },
-        );
+        self.mark(Part::Decoration, Mark::Rectangle { colour: SHADE, at: whole });
         let bar = [MARGIN, top, 5.0, height];
         self.mark(Part::Decoration, Mark::Rectangle { colour, at: bar });
         self.y += PADDING;
         let left = MARGIN + PADDING + 6.0;
-        let style = Style {
-            face: Face::Bold,
-            size: big,
-            colour,
-        };
+        let style = Style { face: Face::Bold, size: big, colour };
         self.paragraph(Role::Paragraph, style, word, left, room);
-        let style = Style {
-            size: small,
-            ..PLAIN
-        };
+        let style = Style { size: small, ..PLAIN };
         self.paragraph(Role::Paragraph, style, sentence, left, room);
         self.y = top + height + 16.0;
     }
@@ -273,14 +232,7 @@ impl Flow<'_> {
             self.text(part, Face::Bold, 19.0, TEXT, [left, self.y + 17.0], &number);
             let right = left + width(Face::Bold, 19.0, &number);
             let unit = format!("{} ", shown(&figure.unit));
-            self.text(
-                part,
-                Face::Plain,
-                10.0,
-                FAINT,
-                [right, self.y + 17.0],
-                &unit,
-            );
+            self.text(part, Face::Plain, 10.0, FAINT, [right, self.y + 17.0], &unit);
             let label = shown(&figure.label);
             self.text(part, Face::Plain, 8.5, FAINT, [left, self.y + 31.0], &label);
         }
@@ -305,21 +257,13 @@ impl Flow<'_> {
     fn code(&mut self, text: &str) {
         const OWN: f32 = 7.0;
         let node = self.display.node(None, Role::Code);
-        let style = Style {
-            face: Face::Mono,
-            size: OWN,
-            colour: TEXT,
-        };
+        let style = Style { face: Face::Mono, size: OWN, colour: TEXT };
         self.lines_of(node, style, text, MARGIN + 6.0, ROOM - 6.0);
         self.y += GAP;
     }
 
     fn contents(&mut self) {
-        let style = Style {
-            face: Face::Bold,
-            size: 15.0,
-            colour: TEXT,
-        };
+        let style = Style { face: Face::Bold, size: 15.0, colour: TEXT };
         let role = Role::Heading(1, "Contents".to_owned());
         self.paragraph(role, style, "Contents", MARGIN, ROOM);
         self.y += 6.0;
@@ -358,14 +302,7 @@ impl Flow<'_> {
         for row in rows {
             for (x, number, is_mark, name) in row {
                 let at = [left + x, self.y + 6.0];
-                self.mark(
-                    node,
-                    Mark::Key {
-                        number,
-                        is_mark,
-                        at,
-                    },
-                );
+                self.mark(node, Mark::Key { number, is_mark, at });
                 let at = [left + x + 26.0, self.y + 9.0];
                 self.text(node, Face::Plain, KEY, FAINT, at, &name);
             }
@@ -373,14 +310,7 @@ impl Flow<'_> {
         }
         let at = [left, self.y];
         let plot = Box::new(plot.clone());
-        self.mark(
-            node,
-            Mark::Plot {
-                plot,
-                at,
-                scale: SCALE,
-            },
-        );
+        self.mark(node, Mark::Plot { plot, at, scale: SCALE });
         self.y += high + 16.0;
     }
 }

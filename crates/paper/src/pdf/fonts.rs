@@ -1,8 +1,8 @@
 //! The fonts, and the widths of their letters.
 //!
-//! Text is set from left to right, one glyph for each character. That is right for Latin, Greek and Cyrillic. Characters of scripts
-//! that need more (joined letters, marks above others, right to left), and those that a font lacks, are shown by their numbers:
-//! `[U+4E2D]`.
+//! Text is set from left to right, one glyph for each character. That is right for Latin, Greek and
+//! Cyrillic. Characters of scripts that need more (joined letters, marks above others, right to
+//! left), and those that a font lacks, are shown by their numbers: `[U+4E2D]`.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -104,14 +104,10 @@ impl Metrics {
                 let glyph = glyph.to_u32();
                 (glyph > 0).then_some(Letter { glyph, width })
             };
-            let ranges = SIMPLE
-                .iter()
-                .map(|range| range.clone().map(letter).collect());
+            let ranges = SIMPLE.iter().map(|range| range.clone().map(letter).collect());
             ranges.collect()
         };
-        Self {
-            letters: Face::ALL.map(of),
-        }
+        Self { letters: Face::ALL.map(of) }
     }
 
     fn has(&self, c: char) -> bool {
@@ -128,9 +124,7 @@ impl Metrics {
 /// The letter for `c`, which [`shown`] has let through.
 pub(super) fn letter(face: Face, c: char) -> Letter {
     let metrics = Metrics::get();
-    let found = metrics
-        .letter(face, c)
-        .or_else(|| metrics.letter(face, '?'));
+    let found = metrics.letter(face, c).or_else(|| metrics.letter(face, '?'));
     found.expect("every font has a question mark")
 }
 
@@ -153,14 +147,8 @@ mod tests {
 
     #[test]
     fn what_a_font_lacks_is_named() {
-        assert_eq!(
-            shown("Größe, Ж, λ ≤ 5 µs – “x”"),
-            "Größe, Ж, λ ≤ 5 µs – “x”"
-        );
-        assert_eq!(
-            shown("a\u{4e2d}\u{5d0}\t\u{1b}"),
-            "a[U+4E2D][U+05D0]    [U+001B]"
-        );
+        assert_eq!(shown("Größe, Ж, λ ≤ 5 µs – “x”"), "Größe, Ж, λ ≤ 5 µs – “x”");
+        assert_eq!(shown("a\u{4e2d}\u{5d0}\t\u{1b}"), "a[U+4E2D][U+05D0]    [U+001B]");
         assert!(shows('\n') && !shows('\u{301}'));
     }
 }

@@ -2,7 +2,8 @@
 
 use super::fonts::{Face, letter, width};
 
-/// The lines of `text` in this face and size, none wider than `room`. A word that is wider is broken.
+/// The lines of `text` in this face and size, none wider than `room`. A word that is wider is
+/// broken.
 pub(super) fn broken(face: Face, size: f32, text: &str, room: f32) -> Vec<String> {
     let mut lines = Vec::new();
     for paragraph in text.split('\n') {
@@ -44,13 +45,9 @@ pub(super) fn broken(face: Face, size: f32, text: &str, room: f32) -> Vec<String
 /// The widest word and the widest line of `text`.
 pub(super) fn widths(face: Face, size: f32, text: &str) -> [f32; 2] {
     let lines = text.split('\n');
-    let whole = lines
-        .map(|line| width(face, size, line))
-        .fold(0.0, f32::max);
+    let whole = lines.map(|line| width(face, size, line)).fold(0.0, f32::max);
     let words = text.split(['\n', ' ']);
-    let word = words
-        .map(|word| width(face, size, word))
-        .fold(0.0, f32::max);
+    let word = words.map(|word| width(face, size, word)).fold(0.0, f32::max);
     [word, whole]
 }
 

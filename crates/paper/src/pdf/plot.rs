@@ -60,11 +60,7 @@ pub(super) fn draw(
                 };
                 text(surface, fonts, Face::Plain, size, ink, [x, y], &words);
             }
-            Shape::Curve {
-                number,
-                stretches,
-                filled,
-            } => {
+            Shape::Curve { number, stretches, filled } => {
                 for stretch in stretches {
                     let points: Vec<[f32; 2]> = stretch.iter().map(|(x, y)| to([*x, *y])).collect();
                     if let (Some((first, _)), Some((last, _)), true) =
@@ -168,17 +164,9 @@ fn stroke(
     dashes: &[f32],
 ) {
     let Some(path) = path else { return };
-    let dash = (!dashes.is_empty()).then(|| StrokeDash {
-        array: dashes.to_vec(),
-        offset: 0.0,
-    });
+    let dash = (!dashes.is_empty()).then(|| StrokeDash { array: dashes.to_vec(), offset: 0.0 });
     surface.set_fill(None);
-    surface.set_stroke(Some(Stroke {
-        paint: paint(colour),
-        width,
-        dash,
-        ..Stroke::default()
-    }));
+    surface.set_stroke(Some(Stroke { paint: paint(colour), width, dash, ..Stroke::default() }));
     surface.draw_path(&path);
     surface.set_stroke(None);
 }

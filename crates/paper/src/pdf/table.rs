@@ -1,8 +1,8 @@
 //! Tables: widths of columns, and rows over pages.
 //!
-//! Columns get the room that their widest line needs if all fits; else those with long texts are broken into lines, but no word is.
-//! If even that does not fit, letters are smaller; as a last resort words are broken. Rows are not split over pages, unless one is
-//! higher than a page.
+//! Columns get the room that their widest line needs if all fits; else those with long texts are
+//! broken into lines, but no word is. If even that does not fit, letters are smaller; as a last
+//! resort words are broken. Rows are not split over pages, unless one is higher than a page.
 
 use brunt_report::Table;
 
@@ -59,12 +59,9 @@ impl Flow<'_> {
             false => head.iter().map(|(_, is_number)| *is_number).collect(),
         };
         let grid = Grid::fit(&head, &rows, &sides);
-        let node = self
-            .display
-            .node(None, Role::Table(table.title().to_owned()));
-        let heights = rows
-            .iter()
-            .map(|(cells, class)| grid.height(&grid.row(cells, class, &sides)));
+        let node = self.display.node(None, Role::Table(table.title().to_owned()));
+        let heights =
+            rows.iter().map(|(cells, class)| grid.height(&grid.row(cells, class, &sides)));
         let whole = 40.0 + heights.sum::<f32>();
         // A short table stays on one page; a long one begins with a few rows on this one.
         self.need(if whole < TOGETHER { whole } else { 72.0 });
@@ -146,7 +143,8 @@ impl Flow<'_> {
                 _ => Role::Cell,
             };
             let part = Part::Of(self.display.node(Some(row), role));
-            // A row that is higher than a page runs out of it; nothing in a result is that long, and what is cut is in the evidence.
+            // A row that is higher than a page runs out of it; nothing in a result is that long,
+            // and what is cut is in the evidence.
             self.cell(cell, grid, column, part, top, 0.0);
         }
         self.y = top + height;
@@ -166,14 +164,7 @@ impl Flow<'_> {
                 true => line.clone(),
                 false => format!("{line} "),
             };
-            self.text(
-                part,
-                cell.face,
-                grid.size,
-                cell.colour,
-                [x, y + grid.size],
-                &line,
-            );
+            self.text(part, cell.face, grid.size, cell.colour, [x, y + grid.size], &line);
             y += each;
         }
     }
@@ -219,11 +210,7 @@ impl Grid {
             own
         });
         let lefts = lefts.collect();
-        Self {
-            size,
-            lefts,
-            widths,
-        }
+        Self { size, lefts, widths }
     }
 
     fn head(&self, head: &[(String, bool)]) -> Vec<Cell> {
@@ -262,7 +249,8 @@ fn shared(needs: &[[f32; 2]], room: f32) -> Vec<f32> {
     let least: f32 = needs.iter().map(|need| need[0]).sum();
     let most: f32 = needs.iter().map(|need| need[1]).sum();
     if most <= room {
-        // What is left over goes to the gaps, but not without bound: a table of two columns stays together.
+        // What is left over goes to the gaps, but not without bound: a table of two columns stays
+        // together.
         let more = ((room - most) / count(needs.len())).min(46.0);
         return needs.iter().map(|need| need[1] + more).collect();
     }
@@ -276,10 +264,8 @@ fn shared(needs: &[[f32; 2]], room: f32) -> Vec<f32> {
         true => (room - least) / wanted,
         false => 0.0,
     };
-    let mut widths: Vec<f32> = needs
-        .iter()
-        .map(|need| need[0] + share.min(1.0) * (most(need) - need[0]))
-        .collect();
+    let mut widths: Vec<f32> =
+        needs.iter().map(|need| need[0] + share.min(1.0) * (most(need) - need[0])).collect();
     // What is left goes to the widest.
     let left = room - widths.iter().sum::<f32>();
     let widest = widths.iter_mut().max_by(|one, other| one.total_cmp(other));

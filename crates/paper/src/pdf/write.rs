@@ -1,6 +1,7 @@
 //! Writes a laid-out paper with krilla: pages, tags, outline, attachments.
 //!
-//! Nothing in the file comes from a clock or from chance: its dates are those of the tests (PDF/A wants one: 1970 stands for none), and its identifiers are hashes.
+//! Nothing in the file comes from a clock or from chance: its dates are those of the tests (PDF/A
+//! wants one: 1970 stands for none), and its identifiers are hashes.
 
 use std::num::NonZeroU16;
 
@@ -43,10 +44,8 @@ pub(crate) fn write(paper: &Paper) -> Result<Vec<u8>, PaperError> {
         .with_accessibility_validator(Accessibility::UA1)
         .finish()
         .map_err(|error| PaperError::Pdf(format!("{error:?}")))?;
-    let mut document = Document::new_with(SerializeSettings {
-        configuration,
-        ..SerializeSettings::default()
-    });
+    let mut document =
+        Document::new_with(SerializeSettings { configuration, ..SerializeSettings::default() });
     let font = |face: Face| {
         let font = Font::new(face.bytes().into(), 0);
         font.expect("the fonts are part of the program")
@@ -131,17 +130,10 @@ fn foot(surface: &mut Surface<'_>, paper: &Paper, fonts: &Fonts, number: usize, 
 
 fn draw(surface: &mut Surface<'_>, fonts: &Fonts, mark: &Mark) {
     match mark {
-        Mark::Text {
-            face,
-            size,
-            colour,
-            at,
-            text: words,
-        } => text(surface, fonts, *face, *size, *colour, *at, words),
-        Mark::Rectangle {
-            colour,
-            at: [x, y, width, height],
-        } => {
+        Mark::Text { face, size, colour, at, text: words } => {
+            text(surface, fonts, *face, *size, *colour, *at, words)
+        }
+        Mark::Rectangle { colour, at: [x, y, width, height] } => {
             surface.set_stroke(None);
             surface.set_fill(Some(filled(*colour)));
             if let Some(path) = rectangle(*x, *y, *width, *height) {
@@ -151,11 +143,7 @@ fn draw(surface: &mut Surface<'_>, fonts: &Fonts, mark: &Mark) {
         Mark::Plot { plot, at, scale } => {
             plot::draw(surface, fonts, &plot.shapes(), *at, *scale);
         }
-        Mark::Key {
-            number,
-            is_mark,
-            at,
-        } => plot::key(surface, *number, *is_mark, *at),
+        Mark::Key { number, is_mark, at } => plot::key(surface, *number, *is_mark, *at),
     }
 }
 
@@ -201,10 +189,7 @@ pub(super) fn paint([red, green, blue]: Colour) -> Paint {
 }
 
 fn filled(colour: Colour) -> Fill {
-    Fill {
-        paint: paint(colour),
-        ..Fill::default()
-    }
+    Fill { paint: paint(colour), ..Fill::default() }
 }
 
 /// The tree of tags. Nodes without any mark are left out.
@@ -332,7 +317,5 @@ fn attach(document: &mut Document, file: &Attachment, date: Timestamp) {
         location: None,
     };
     // Names are made of numbers, so none is there twice.
-    document
-        .embed_file(attached)
-        .expect("each name is used once");
+    document.embed_file(attached).expect("each name is used once");
 }

@@ -1,6 +1,7 @@
 //! Which words of a page differ.
 //!
-//! They are compared in their order; a longest common subsequence tells a changed word from a missing one.
+//! They are compared in their order; a longest common subsequence tells a changed word from a
+//! missing one.
 
 use super::Difference;
 use super::words::Word;
@@ -8,18 +9,13 @@ use super::words::Word;
 /// Cells of the table of a comparison; beyond that, words are compared by their places only.
 const CELLS_MAX: usize = 4 << 20;
 
-/// Words of `shown` that do not follow, and words of `follows` that are missing. Both are of one page. The search ends after about
-/// `most`.
+/// Words of `shown` that do not follow, and words of `follows` that are missing. Both are of one
+/// page. The search ends after about `most`.
 pub(super) fn words(shown: &[Word], follows: &[Word], most: usize) -> Vec<Difference> {
     let same = |(one, other): &(&Word, &Word)| one.text == other.text;
     let before = shown.iter().zip(follows).take_while(same).count();
     let (left, right) = (&shown[before..], &follows[before..]);
-    let after = left
-        .iter()
-        .rev()
-        .zip(right.iter().rev())
-        .take_while(same)
-        .count();
+    let after = left.iter().rev().zip(right.iter().rev()).take_while(same).count();
     let (left, right) = (&left[..left.len() - after], &right[..right.len() - after]);
     let mut differences = Vec::new();
     let (mut gone, mut new): (Vec<&Word>, Vec<&Word>) = (Vec::new(), Vec::new());
@@ -155,12 +151,7 @@ mod tests {
     fn said(shown: &[&str], follows: &[&str]) -> Vec<(String, String, String)> {
         let all = words(&page(1, shown), &page(1, follows), 200);
         let said = all.into_iter().map(|one| match one {
-            Difference::Word {
-                beside,
-                shown,
-                follows,
-                ..
-            } => (beside, shown, follows),
+            Difference::Word { beside, shown, follows, .. } => (beside, shown, follows),
             other => panic!("{other:?}"),
         });
         said.collect()

@@ -1,7 +1,8 @@
 //! Compares two PDFs object by object, from their catalogs on.
 //!
-//! Numbers of objects and the compression of streams mean nothing here; what refers to what does. So both graphs are walked together.
-//! What differs is told by the page that it belongs to, or by its place below the catalog.
+//! Numbers of objects and the compression of streams mean nothing here; what refers to what does.
+//! So both graphs are walked together. What differs is told by the page that it belongs to, or by
+//! its place below the catalog.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,7 +13,8 @@ use super::read::{Pdf, ReadError, STREAM_MAX};
 
 /// More differences than these say nothing more.
 const DIFFERENCES_MAX: usize = 50;
-/// What readers show of a document besides its pages; other entries are of the program that wrote it last.
+/// What readers show of a document besides its pages; other entries are of the program that wrote
+/// it last.
 const INFO: [&[u8]; 4] = [b"Title", b"Author", b"Subject", b"Keywords"];
 /// Entries that say how a stream is packed.
 const PACKING: [&[u8]; 5] = [b"Length", b"Filter", b"DecodeParms", b"DL", b"Length1"];
@@ -23,13 +25,8 @@ pub(super) fn differences(shown: &Pdf, follows: &Pdf) -> Result<Vec<Difference>,
     let (Ok(one), Ok(other)) = (catalog(shown), catalog(follows)) else {
         return Ok(vec![Difference::Besides("the catalog".to_owned())]);
     };
-    let mut walk = Walk {
-        shown,
-        follows,
-        pairs: BTreeMap::new(),
-        queue: VecDeque::new(),
-        found: Vec::new(),
-    };
+    let mut walk =
+        Walk { shown, follows, pairs: BTreeMap::new(), queue: VecDeque::new(), found: Vec::new() };
     walk.info();
     walk.dictionaries(&one, &other, &Place::default(), &[]);
     while let Some((one, other, place)) = walk.queue.pop_front() {
@@ -56,10 +53,7 @@ impl Place {
             true => self.path.clone(),
             false => format!("{}/{key}", self.path),
         };
-        Self {
-            page: self.page,
-            path,
-        }
+        Self { page: self.page, path }
     }
 }
 
@@ -77,8 +71,7 @@ impl Walk<'_> {
         let text = |pdf: &Pdf, key| {
             let info = pdf.document.trailer.get_deref(b"Info", &pdf.document);
             let text = info.and_then(|info| info.as_dict()?.get_deref(key, &pdf.document));
-            text.ok()
-                .and_then(|text| Some(text.as_str().ok()?.to_vec()))
+            text.ok().and_then(|text| Some(text.as_str().ok()?.to_vec()))
         };
         for key in INFO {
             if text(self.shown, key) != text(self.follows, key) {
@@ -90,10 +83,7 @@ impl Walk<'_> {
 
     fn differs(&mut self, place: &Place) {
         let difference = match place.page {
-            Some(page) => Difference::Drawing {
-                page,
-                place: place.path.clone(),
-            },
+            Some(page) => Difference::Drawing { page, place: place.path.clone() },
             None => Difference::Besides(place.path.clone()),
         };
         // One difference of a page is enough.
@@ -113,16 +103,11 @@ impl Walk<'_> {
         self.shown.visit()?;
         let page = self.follows.page_of(other);
         let place = match page {
-            Some(_) => Place {
-                page,
-                path: String::new(),
-            },
+            Some(_) => Place { page, path: String::new() },
             None => place.clone(),
         };
-        let objects = (
-            self.shown.document.get_object(one),
-            self.follows.document.get_object(other),
-        );
+        let objects =
+            (self.shown.document.get_object(one), self.follows.document.get_object(other));
         match objects {
             (Ok(Object::Stream(one)), Ok(Object::Stream(other))) => {
                 let (one, other) = (one.clone(), other.clone());
@@ -144,9 +129,7 @@ impl Walk<'_> {
     fn streams(&mut self, one: &Stream, other: &Stream, place: &Place) -> Result<(), ReadError> {
         self.dictionaries(&one.dict, &other.dict, place, &PACKING);
         let is_packed_alike = one.content == other.content
-            && PACKING
-                .iter()
-                .all(|key| one.dict.get(key).ok() == other.dict.get(key).ok());
+            && PACKING.iter().all(|key| one.dict.get(key).ok() == other.dict.get(key).ok());
         if is_packed_alike {
             return Ok(());
         }

@@ -8,13 +8,14 @@
 //!    +--[`graph`]----- objects ---------------+         everything else: drawings, fonts, tags, annotations
 //! ```
 //!
-//! Programs that show PDFs and the one that reads them here need not agree on what a file says: a revision without an end, an object
-//! that nothing refers to, a damaged table. So no comparison of what was read shows that a file is a whole paper; only equal bytes do.
-//! The comparison names what contradicts the evidence. A file in which it finds nothing, and one by another version of brunt, is not
-//! judged: [`Checked::follows`] is the paper to show instead.
+//! Programs that show PDFs and the one that reads them here need not agree on what a file says: a
+//! revision without an end, an object that nothing refers to, a damaged table. So no comparison of
+//! what was read shows that a file is a whole paper; only equal bytes do. The comparison names what
+//! contradicts the evidence. A file in which it finds nothing, and one by another version of brunt,
+//! is not judged: [`Checked::follows`] is the paper to show instead.
 //!
-//! What it proves: that the pages follow from the attached evidence, and the results in it from their tables. It does not prove
-//! where the evidence came from.
+//! What it proves: that the pages follow from the attached evidence, and the results in it from
+//! their tables. It does not prove where the evidence came from.
 
 mod diff;
 mod graph;
@@ -68,7 +69,8 @@ pub enum Answer {
     OtherVersion,
     /// Nothing was found that contradicts the evidence, but its bytes are not those that follow.
     Rewritten,
-    /// It is what its evidence makes, but the evidence lacks something to recompute its figures from.
+    /// It is what its evidence makes, but the evidence lacks something to recompute its figures
+    /// from.
     Unproven,
 }
 
@@ -184,10 +186,7 @@ fn differences(
 ) -> Result<Vec<Difference>, read::ReadError> {
     let mut found = Vec::new();
     if shown.pages() != follows.pages() {
-        found.push(Difference::Pages {
-            shown: shown.pages(),
-            follows: follows.pages(),
-        });
+        found.push(Difference::Pages { shown: shown.pages(), follows: follows.pages() });
     }
     let mut own = own_words;
     for page in 1..=shown.pages().min(follows.pages()) {

@@ -1,4 +1,5 @@
-//! Reads a PDF that may come from anywhere: within limits, without following anything that leads out of it.
+//! Reads a PDF that may come from anywhere: within limits, without following anything that leads
+//! out of it.
 //!
 //! | limit | |
 //! | --- | --- |
@@ -9,9 +10,11 @@
 //! | the content of a page that is read for its words | four times that of the page that follows, and 64 KiB |
 //! | attachments | as many as 100 runs have |
 //!
-//! Files whose objects are packed into streams are refused: they become many times larger in memory, and no paper of brunt is one.
+//! Files whose objects are packed into streams are refused: they become many times larger in
+//! memory, and no paper of brunt is one.
 //!
-//! An attachment is taken by its name in the manifest, and only names that brunt gives are known: they are no paths.
+//! An attachment is taken by its name in the manifest, and only names that brunt gives are known:
+//! they are no paths.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -140,8 +143,8 @@ impl Pdf {
         Ok(())
     }
 
-    /// What `unpack` makes when it may make as much as it is given: `most`, or what is left. `None` when that is not enough, or it
-    /// cannot be unpacked.
+    /// What `unpack` makes when it may make as much as it is given: `most`, or what is left. `None`
+    /// when that is not enough, or it cannot be unpacked.
     fn unpacked(
         &self,
         most: usize,
@@ -176,7 +179,8 @@ impl Pdf {
         self.numbers.get(&id).copied()
     }
 
-    /// Every word of every page of a paper that was just made, in the order in which they are drawn.
+    /// Every word of every page of a paper that was just made, in the order in which they are
+    /// drawn.
     pub(super) fn words(&self) -> Result<Vec<Word>, ReadError> {
         let mut all = Vec::new();
         for (number, id) in (1..).zip(&self.pages) {
@@ -186,8 +190,8 @@ impl Pdf {
         Ok(all)
     }
 
-    /// The words of a page whose content is not that of the same page of `follows`. `None` when it is, or cannot be read; then it is
-    /// found by its drawing.
+    /// The words of a page whose content is not that of the same page of `follows`. `None` when it
+    /// is, or cannot be read; then it is found by its drawing.
     pub(super) fn words_unlike(
         &self,
         page: usize,
@@ -205,9 +209,7 @@ impl Pdf {
     }
 
     fn page_content(&self, id: ObjectId, most: usize) -> Result<Option<Vec<u8>>, ReadError> {
-        self.unpacked(most, |limit| {
-            self.document.get_page_content_with_limit(id, limit)
-        })
+        self.unpacked(most, |limit| self.document.get_page_content_with_limit(id, limit))
     }
 
     /// What an object is, when it is a reference.
@@ -215,7 +217,8 @@ impl Pdf {
         Some(self.document.dereference(object).ok()?.1)
     }
 
-    /// The content of a stream, unpacked; `None` when it is longer than `most`, or cannot be unpacked.
+    /// The content of a stream, unpacked; `None` when it is longer than `most`, or cannot be
+    /// unpacked.
     pub(super) fn content(
         &self,
         stream: &Stream,
@@ -254,15 +257,12 @@ impl Pdf {
                 None => evidence.solution = Some(String::from_utf8_lossy(&bytes).into_owned()),
                 Some(name) => {
                     if run > evidence.runs.len() + 1 {
-                        return Err(changed(
-                            "is of a run whose number does not follow the others",
-                        ));
+                        return Err(changed("is of a run whose number does not follow the others"));
                     }
                     if run == evidence.runs.len() + 1 {
-                        evidence.runs.push(RunFiles {
-                            label: format!("run{run}"),
-                            files: Vec::new(),
-                        });
+                        evidence
+                            .runs
+                            .push(RunFiles { label: format!("run{run}"), files: Vec::new() });
                     }
                     evidence.runs[run - 1].files.push(File {
                         name,
@@ -333,10 +333,7 @@ impl Pdf {
                 self.gather(kid, depth + 1, known, files)?;
             }
         }
-        for pair in list(b"Names")
-            .into_iter()
-            .flat_map(|names| names.chunks_exact(2))
-        {
+        for pair in list(b"Names").into_iter().flat_map(|names| names.chunks_exact(2)) {
             let Some(found) = self.file(&pair[1]) else {
                 continue;
             };
@@ -361,10 +358,7 @@ impl Pdf {
 
 /// Whether something was not unpacked because it is too long.
 fn is_over_limit(error: &Error) -> bool {
-    matches!(
-        error,
-        Error::Decompress(DecompressError::MemoryLimitExceeded { .. })
-    )
+    matches!(error, Error::Decompress(DecompressError::MemoryLimitExceeded { .. }))
 }
 
 fn manifest_of(bytes: &[u8]) -> Result<Manifest, ReadError> {
@@ -395,10 +389,7 @@ mod tests {
     #[test]
     fn only_names_of_ours_are_known() {
         assert_eq!(known("run1-result.json"), Some((1, Some("result.json"))));
-        assert_eq!(
-            known("run100-latency.hlog"),
-            Some((100, Some("latency.hlog")))
-        );
+        assert_eq!(known("run100-latency.hlog"), Some((100, Some("latency.hlog"))));
         assert_eq!(known("solution.toml"), Some((0, None)));
         for name in [
             "run0-result.json",

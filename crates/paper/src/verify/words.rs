@@ -1,7 +1,8 @@
 //! The words of a page, and where they stand.
 //!
-//! Only what shows text in the page's own content is interpreted: fonts, places and strings. Codes become characters by the `ToUnicode`
-//! table of their font; whether that table tells the truth about the drawn glyphs, and whatever else is on a page, is compared elsewhere
+//! Only what shows text in the page's own content is interpreted: fonts, places and strings. Codes
+//! become characters by the `ToUnicode` table of their font; whether that table tells the truth
+//! about the drawn glyphs, and whatever else is on a page, is compared elsewhere
 //! ([`super::graph`]).
 
 use std::collections::BTreeMap;
@@ -130,10 +131,7 @@ impl Reader<'_, '_> {
             }
             "TJ" => {
                 let parts = operands.first().and_then(|parts| parts.as_array().ok());
-                let parts = parts
-                    .into_iter()
-                    .flatten()
-                    .filter(|part| part.as_str().is_ok());
+                let parts = parts.into_iter().flatten().filter(|part| part.as_str().is_ok());
                 let text: String = parts.map(|part| self.decoded(part)).collect();
                 self.show(&text);
             }

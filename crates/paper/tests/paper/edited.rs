@@ -1,4 +1,5 @@
-//! Only the bytes that follow from the evidence pass. Whatever else is changed in a paper is found, or the paper is not judged.
+//! Only the bytes that follow from the evidence pass. Whatever else is changed in a paper is found,
+//! or the paper is not judged.
 
 use brunt_paper::Paper;
 use brunt_paper::verify::{Answer, Checked, Difference, verify};
@@ -31,21 +32,10 @@ fn one_changed_digit_is_found_and_named() {
     let was = flip_a_digit(&mut document, 1);
     assert!(!was.is_empty(), "there is a number on the first page");
     let differences = found(&mut document);
-    let [
-        Difference::Word {
-            page: 1,
-            shown,
-            follows,
-            ..
-        },
-    ] = &differences[..]
-    else {
+    let [Difference::Word { page: 1, shown, follows, .. }] = &differences[..] else {
         panic!("one word: {differences:?}");
     };
-    assert!(
-        was.contains(follows.as_str()) && shown != follows,
-        "{was}: {differences:?}"
-    );
+    assert!(was.contains(follows.as_str()) && shown != follows, "{was}: {differences:?}");
 }
 
 #[test]
@@ -70,29 +60,15 @@ fn revised(pdf: &[u8], end: &str) -> Vec<u8> {
         let (number, _) = content.as_reference().unwrap();
         format!("/Contents {number} 0 R")
     });
-    let place = |text: &str| {
-        pdf.windows(text.len())
-            .rposition(|window| window == text.as_bytes())
-    };
+    let place = |text: &str| pdf.windows(text.len()).rposition(|window| window == text.as_bytes());
     let begin = place(&format!("\n{first} 0 obj")).unwrap() + 1;
-    let length = pdf[begin..]
-        .windows(6)
-        .position(|window| window == b"endobj");
+    let length = pdf[begin..].windows(6).position(|window| window == b"endobj");
     let object = String::from_utf8_lossy(&pdf[begin..][..length.unwrap() + 7]).into_owned();
     let other = object.replace(&content(1), &content(2));
     assert_ne!(object, other);
     let before = &pdf[place("startxref").unwrap() + 9..];
-    let before = String::from_utf8_lossy(before)
-        .split_whitespace()
-        .next()
-        .unwrap()
-        .to_owned();
-    let (root, _) = document
-        .trailer
-        .get(b"Root")
-        .unwrap()
-        .as_reference()
-        .unwrap();
+    let before = String::from_utf8_lossy(before).split_whitespace().next().unwrap().to_owned();
+    let (root, _) = document.trailer.get(b"Root").unwrap().as_reference().unwrap();
     let size = document.max_id + 1;
     let mut bytes = pdf.to_vec();
     let at = bytes.len();
@@ -114,45 +90,27 @@ fn a_second_revision_never_passes() {
     let checked = verify(&revised(&pdf, "%%EOF\n"), PROGRAM).unwrap();
     assert_eq!(checked.answer, Answer::Contradicted);
     let hidden = verify(&revised(&pdf, ""), PROGRAM).unwrap();
-    assert!(matches!(
-        hidden.answer,
-        Answer::Rewritten | Answer::Contradicted
-    ));
+    assert!(matches!(hidden.answer, Answer::Rewritten | Answer::Contradicted));
     assert!(hidden.follows == pdf);
     // Whatever follows the end, and whatever nothing refers to.
     for more in ["\n", "%", "9999 0 obj<</Title(PASS)>>endobj"] {
         let longer = [pdf.as_slice(), more.as_bytes()].concat();
         let checked = verify(&longer, PROGRAM).unwrap();
-        assert_eq!(
-            (checked.answer, checked.differences),
-            (Answer::Rewritten, vec![]),
-            "{more}"
-        );
+        assert_eq!((checked.answer, checked.differences), (Answer::Rewritten, vec![]), "{more}");
     }
 }
 
 #[test]
 fn another_title_is_found() {
     let mut document = paper();
-    let info = document
-        .trailer
-        .get(b"Info")
-        .unwrap()
-        .as_reference()
-        .unwrap();
-    let info = document
-        .get_object_mut(info)
-        .unwrap()
-        .as_dict_mut()
-        .unwrap();
+    let info = document.trailer.get(b"Info").unwrap().as_reference().unwrap();
+    let info = document.get_object_mut(info).unwrap().as_dict_mut().unwrap();
     info.set("Title", Object::string_literal("small: PASS 9,999 IOPS"));
-    assert_eq!(
-        found(&mut document),
-        [Difference::Besides("/Info/Title".to_owned())]
-    );
+    assert_eq!(found(&mut document), [Difference::Besides("/Info/Title".to_owned())]);
 }
 
-/// What is changed in a paper by another version cannot be told from what that version does otherwise.
+/// What is changed in a paper by another version cannot be told from what that version does
+/// otherwise.
 #[test]
 fn a_paper_of_another_version_is_never_judged() {
     let pdf = Paper::new(&one()).unwrap().to_pdf().unwrap();
@@ -178,15 +136,10 @@ fn what_is_drawn_over_a_number_is_found() {
     let mut document = paper();
     rewrite(&mut document, 1, |_, content| {
         let white = "q 1 1 1 rg 50 500 200 40 re f Q";
-        content
-            .operations
-            .extend(Content::decode(white.as_bytes()).unwrap().operations);
+        content.operations.extend(Content::decode(white.as_bytes()).unwrap().operations);
     });
     let differences = found(&mut document);
-    assert!(
-        matches!(differences[..], [Difference::Drawing { page: 1, .. }]),
-        "{differences:?}"
-    );
+    assert!(matches!(differences[..], [Difference::Drawing { page: 1, .. }]), "{differences:?}");
 }
 
 #[test]
@@ -204,21 +157,14 @@ fn a_font_that_draws_other_digits_is_found() {
         .collect();
     assert!(!fonts.is_empty());
     for id in fonts {
-        let stream = document
-            .get_object_mut(id)
-            .unwrap()
-            .as_stream_mut()
-            .unwrap();
+        let stream = document.get_object_mut(id).unwrap().as_stream_mut().unwrap();
         let mut plain = stream.get_plain_content().unwrap();
         let middle = plain.len().div_euclid(2);
         plain[middle] ^= 1;
         stream.set_plain_content(plain);
     }
     let differences = found(&mut document);
-    assert!(
-        matches!(differences[0], Difference::Drawing { page: 1, .. }),
-        "{differences:?}"
-    );
+    assert!(matches!(differences[0], Difference::Drawing { page: 1, .. }), "{differences:?}");
 }
 
 #[test]
@@ -230,11 +176,7 @@ fn a_note_and_a_script_are_found() {
     note.set("Contents", Object::string_literal("3,000"));
     let note = document.add_object(note);
     let page = document.get_pages()[&1];
-    let page = document
-        .get_object_mut(page)
-        .unwrap()
-        .as_dict_mut()
-        .unwrap();
+    let page = document.get_object_mut(page).unwrap().as_dict_mut().unwrap();
     page.set("Annots", vec![Object::Reference(note)]);
     let differences = found(&mut document);
     assert!(
@@ -256,10 +198,7 @@ fn a_page_that_is_missing_is_found() {
     let pages = document.get_pages().len();
     document.delete_pages(&[2]);
     let differences = found(&mut document);
-    let wanted = Difference::Pages {
-        shown: pages - 1,
-        follows: pages,
-    };
+    let wanted = Difference::Pages { shown: pages - 1, follows: pages };
     assert_eq!(differences[0], wanted);
 }
 
@@ -286,12 +225,7 @@ fn changed_evidence_is_refused_by_name() {
     document.save_to(&mut bytes).unwrap();
     let error = verify(&bytes, PROGRAM).unwrap_err();
     assert!(error.is_damage());
-    assert!(
-        error
-            .to_string()
-            .starts_with("run1-result.json: was changed"),
-        "{error}"
-    );
+    assert!(error.to_string().starts_with("run1-result.json: was changed"), "{error}");
 }
 
 /// Whoever changes the result and makes the paper anew contradicts its parts.
@@ -301,12 +235,7 @@ fn a_sum_that_does_not_follow_is_named() {
     run.result.storage.achieved_iops = Some(60.0);
     let evidence = evidence(vec![files("runs/a", &run)]);
     let paper = Paper::new(&evidence).unwrap();
-    let wrong: Vec<&str> = paper
-        .audit
-        .wrong
-        .iter()
-        .map(|wrong| wrong.what.as_str())
-        .collect();
+    let wrong: Vec<&str> = paper.audit.wrong.iter().map(|wrong| wrong.what.as_str()).collect();
     assert_eq!(wrong, ["achieved I/Os per second"]);
     let checked = verify(&paper.to_pdf().unwrap(), PROGRAM).unwrap();
     assert!(

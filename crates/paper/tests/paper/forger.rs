@@ -1,5 +1,5 @@
-//! Edits that a forger would make, as an editor of PDFs makes them: in the content of a page, which is compressed again. The tests of
-//! the program share this file.
+//! Edits that a forger would make, as an editor of PDFs makes them: in the content of a page, which
+//! is compressed again. The tests of the program share this file.
 
 use lopdf::content::Content;
 use lopdf::{Dictionary, Document, Object};
@@ -17,7 +17,8 @@ pub(crate) fn rewrite(
     document.change_page_content(id, bytes).unwrap();
 }
 
-/// Swaps a digit of the first number of three digits or more on `page` for another; the text that it was in.
+/// Swaps a digit of the first number of three digits or more on `page` for another; the text that
+/// it was in.
 pub(crate) fn flip_a_digit(document: &mut Document, page: u32) -> String {
     let id = document.get_pages()[&page];
     let fonts = document.get_page_fonts(id).unwrap();
@@ -39,10 +40,7 @@ pub(crate) fn flip_a_digit(document: &mut Document, page: u32) -> String {
                 if !changed.borrow().is_empty() || digits < 3 || decoded.contains('-') {
                     continue;
                 }
-                let at = decoded
-                    .char_indices()
-                    .position(|(_, c)| c.is_ascii_digit())
-                    .unwrap();
+                let at = decoded.char_indices().position(|(_, c)| c.is_ascii_digit()).unwrap();
                 let old = decoded.chars().nth(at).unwrap();
                 let new = char::from_digit((old.to_digit(10).unwrap() + 1) % 10, 10).unwrap();
                 // The code of the other digit, as far as the font of the page has it.

@@ -48,23 +48,11 @@ fn what_is_no_paper_is_said() {
     assert_eq!(said(b""), "is not a PDF");
     assert_eq!(said(b"PK\x03\x04"), "is not a PDF");
     assert!(said(b"%PDF-1.7\n").starts_with("cannot be read as a PDF: "));
-    assert_eq!(
-        said(&carrier(&[])),
-        "is not a paper of brunt: no paper.json is attached to it"
-    );
-    let schema = said(&carrier(&[(
-        "paper.json",
-        plain("{\"schema\":\"brunt.paper/9\"}"),
-    )]));
-    assert_eq!(
-        schema,
-        "its paper.json is `brunt.paper/9`, and this program reads `brunt.paper/1`"
-    );
+    assert_eq!(said(&carrier(&[])), "is not a paper of brunt: no paper.json is attached to it");
+    let schema = said(&carrier(&[("paper.json", plain("{\"schema\":\"brunt.paper/9\"}"))]));
+    assert_eq!(schema, "its paper.json is `brunt.paper/9`, and this program reads `brunt.paper/1`");
     let no_json = said(&carrier(&[("paper.json", plain("{"))]));
-    assert!(
-        no_json.starts_with("its paper.json cannot be read: "),
-        "{no_json}"
-    );
+    assert!(no_json.starts_with("its paper.json cannot be read: "), "{no_json}");
 }
 
 #[test]
@@ -74,18 +62,10 @@ fn names_that_lead_elsewhere_are_no_evidence() {
             "{{\"schema\":\"brunt.paper/1\",\"program\":\"x\",\"redacted\":false,\"files\":[{{\"name\":\"{name}\",\"bytes\":1,\"sha256\":\"\"}}]}}"
         )
     };
-    for name in [
-        "../../etc/passwd",
-        "/etc/passwd",
-        "run1-../x",
-        "run1-report.html",
-    ] {
+    for name in ["../../etc/passwd", "/etc/passwd", "run1-../x", "run1-report.html"] {
         let file = carrier(&[("paper.json", plain(&manifest(name))), (name, plain("x"))]);
         let said = said(&file);
-        assert_eq!(
-            said,
-            format!("{name}: is listed as evidence, but no paper has such a file")
-        );
+        assert_eq!(said, format!("{name}: is listed as evidence, but no paper has such a file"));
     }
     let other = carrier(&[
         (
@@ -96,10 +76,7 @@ fn names_that_lead_elsewhere_are_no_evidence() {
         ),
         ("virus.exe", plain("MZ")),
     ]);
-    assert_eq!(
-        said(&other),
-        "virus.exe: is attached, but the manifest does not list it"
-    );
+    assert_eq!(said(&other), "virus.exe: is attached, but the manifest does not list it");
 }
 
 #[test]
@@ -109,23 +86,19 @@ fn a_stream_that_unpacks_without_end_is_stopped() {
     bomb.compress().unwrap();
     assert!(bomb.content.len() < 1 << 20);
     let said = said(&carrier(&[("paper.json", bomb)]));
-    assert!(
-        said.starts_with("paper.json: cannot be unpacked to at most 64 MiB"),
-        "{said}"
-    );
+    assert!(said.starts_with("paper.json: cannot be unpacked to at most 64 MiB"), "{said}");
 }
 
 #[test]
 fn more_files_than_runs_have_are_refused() {
     let files: Vec<(String, Stream)> = (0..600).map(|at| (format!("f{at}"), plain("x"))).collect();
-    let files: Vec<(&str, Stream)> = files
-        .iter()
-        .map(|(name, file)| (name.as_str(), file.clone()))
-        .collect();
+    let files: Vec<(&str, Stream)> =
+        files.iter().map(|(name, file)| (name.as_str(), file.clone())).collect();
     assert_eq!(said(&carrier(&files)), "has more than 502 attachments");
 }
 
-/// A tree of names whose nodes are listed by many others: 30 levels of 30 have 30 to the power of 30 ways.
+/// A tree of names whose nodes are listed by many others: 30 levels of 30 have 30 to the power of
+/// 30 ways.
 #[test]
 fn a_tree_of_names_is_walked_once() {
     let mut document = Document::load_mem(&carrier(&[])).unwrap();
@@ -138,10 +111,7 @@ fn a_tree_of_names_is_walked_once() {
     document.catalog_mut().unwrap().set("Names", names);
     let mut bytes = Vec::new();
     document.save_to(&mut bytes).unwrap();
-    assert_eq!(
-        said(&bytes),
-        "has attachments that are listed more than once"
-    );
+    assert_eq!(said(&bytes), "has attachments that are listed more than once");
 }
 
 /// One stream of a few KiB that all pages draw, and that unpacks to 8 MiB of words.

@@ -22,10 +22,7 @@ fn a_paper_follows_from_its_evidence() {
     let checked = verify(&pdf, PROGRAM).unwrap();
     assert_eq!(checked.differences, []);
     assert_eq!((checked.runs, checked.answer), (1, Answer::Unproven));
-    assert_eq!(
-        checked.unproven[..2],
-        ["run1 has no counters.csv", "run1 has no latency.hlog"]
-    );
+    assert_eq!(checked.unproven[..2], ["run1 has no counters.csv", "run1 has no latency.hlog"]);
     assert!(checked.follows == pdf);
     assert_eq!(checked.digest, paper.digest);
     assert!(checked.numbers > 200, "{}", checked.numbers);
@@ -69,10 +66,7 @@ fn the_verdict_comes_first_and_every_section_is_there() {
     }
     assert_eq!(paper.unshown, ['\u{4e2d}']);
     let page = paper.to_html();
-    assert!(
-        is_page(page.as_bytes()) && page.contains("\u{4e2d}"),
-        "{page}"
-    );
+    assert!(is_page(page.as_bytes()) && page.contains("\u{4e2d}"), "{page}");
     assert!(page.contains("PASS, not a qualification"));
 }
 
@@ -88,26 +82,11 @@ fn a_redacted_paper_names_no_host() {
         "/home/ann/hail-7 of Contoso at 10.1.2.3, ask ann@mail.contoso.org".to_owned();
     let mut evidence = evidence(vec![files("runs/a", &run)]);
     let redacted = evidence.redact(&["contoso".to_owned()]).unwrap();
-    let replaced: Vec<&str> = redacted
-        .replaced
-        .iter()
-        .map(|(name, _)| name.as_str())
-        .collect();
-    for name in [
-        "hail-7.example.com",
-        "hail-7",
-        "example.com",
-        "ann",
-        "10.1.2.3",
-        "contoso",
-    ] {
+    let replaced: Vec<&str> = redacted.replaced.iter().map(|(name, _)| name.as_str()).collect();
+    for name in ["hail-7.example.com", "hail-7", "example.com", "ann", "10.1.2.3", "contoso"] {
         assert!(replaced.contains(&name), "{name}: {replaced:?}");
     }
-    assert!(
-        redacted.stays.contains(&run.result.scenario),
-        "{:?}",
-        redacted.stays
-    );
+    assert!(redacted.stays.contains(&run.result.scenario), "{:?}", redacted.stays);
     let pdf = Paper::new(&evidence).unwrap().to_pdf().unwrap();
     let checked = verify(&pdf, PROGRAM).unwrap();
     assert_eq!(checked.differences, []);
@@ -138,7 +117,8 @@ fn a_redacted_prediction_keeps_the_name_of_its_scenario() {
     assert!(page.contains("no mail was stored"), "{page}");
 }
 
-/// A backup of one server of two is no rate of all drives, and its mailboxes are those of that server.
+/// A backup of one server of two is no rate of all drives, and its mailboxes are those of that
+/// server.
 #[test]
 fn rates_are_normalised_by_the_servers_of_a_test() {
     let of = |name: &str, test: &str, mailboxes| {

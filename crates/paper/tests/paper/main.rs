@@ -17,18 +17,10 @@ const PROGRAM: &str = "0.1.0 (test)";
 
 /// The files of a made-up run, with a scenario that describes the solution.
 fn files(label: &str, run: &Run) -> RunFiles {
-    let events: String = run
-        .events
-        .iter()
-        .map(|event| format!("{event}\n"))
-        .collect();
+    let events: String = run.events.iter().map(|event| format!("{event}\n")).collect();
     let scenario = "name = \"sample\"\n[test]\nheadroom_percent = 20\n[solution]\nvendor = \"Größe & Söhne\"\n\
                     product = \"ES-400 \u{4e2d}\"\nfeatures = [\"two controllers\"]\n[solution.database_disks]\ndisks = 12\ndisk_size = \"600 GB\"\n";
-    let file = |name, text: String| File {
-        name,
-        bytes: text.into_bytes(),
-        whole: None,
-    };
+    let file = |name, text: String| File { name, bytes: text.into_bytes(), whole: None };
     RunFiles {
         label: label.to_owned(),
         files: vec![
@@ -48,11 +40,7 @@ fn of_kind(kind: &str, id: &str) -> Run {
 }
 
 fn evidence(runs: Vec<RunFiles>) -> Evidence {
-    Evidence {
-        program: PROGRAM.to_owned(),
-        runs,
-        ..Evidence::default()
-    }
+    Evidence { program: PROGRAM.to_owned(), runs, ..Evidence::default() }
 }
 
 /// The evidence of one run that passed.

@@ -1,4 +1,5 @@
-//! Papers about models: nothing in them claims a test, and nothing in `[solution]` contradicts what was modelled.
+//! Papers about models: nothing in them claims a test, and nothing in `[solution]` contradicts what
+//! was modelled.
 
 use brunt_paper::evidence::File;
 use brunt_paper::verify::{Difference, verify};
@@ -19,9 +20,7 @@ const ARRAY: &str = "name = \"sample\"\n[test]\nheadroom_percent = 20\n\
 
 /// A run on the modelled array: virtual time begins with the year 2000, and nothing was verified.
 fn model(mut run: Run) -> Run {
-    let start = Timestamp {
-        unix_seconds: 946_684_800,
-    };
+    let start = Timestamp { unix_seconds: 946_684_800 };
     let result = &mut run.result;
     result.world = World::Virtual;
     result.times.started = start;
@@ -60,19 +59,13 @@ fn model(mut run: Run) -> Run {
 
 /// A prediction whose scenario also has this `[solution]`.
 fn claiming(solution: &str) -> Evidence {
-    evidence(vec![run_of(
-        &sample::run(true),
-        &format!("{ARRAY}{solution}"),
-    )])
+    evidence(vec![run_of(&sample::run(true), &format!("{ARRAY}{solution}"))])
 }
 
 fn run_of(run: &Run, scenario: &str) -> RunFiles {
     let mut files = files("runs/a", &model(run.clone()));
-    files.files[1] = File {
-        name: "scenario.toml",
-        bytes: scenario.as_bytes().to_vec(),
-        whole: None,
-    };
+    files.files[1] =
+        File { name: "scenario.toml", bytes: scenario.as_bytes().to_vec(), whole: None };
     files
 }
 
@@ -122,22 +115,13 @@ fn nothing_in_a_prediction_claims_a_test() {
         assert!(text.contains(said), "{said}: {text}");
     }
     // The last row of the normalised results: 36 drives have the databases.
-    assert!(
-        text.contains("performance test I/Os per second 248 - 6.90"),
-        "{text}"
-    );
+    assert!(text.contains("performance test I/Os per second 248 - 6.90"), "{text}");
     let document = Document::load_mem(&pdf).unwrap();
-    let info = document
-        .trailer
-        .get(b"Info")
-        .and_then(|info| info.as_reference());
+    let info = document.trailer.get(b"Info").and_then(|info| info.as_reference());
     if let Ok(info) = info {
         let info = document.get_dictionary(info).unwrap();
         let date = info.get(b"CreationDate").and_then(|date| date.as_str());
-        assert!(
-            date.unwrap().starts_with(b"D:1970"),
-            "virtual time is no date"
-        );
+        assert!(date.unwrap().starts_with(b"D:1970"), "virtual time is no date");
     }
     assert_eq!(verify(&pdf, PROGRAM).unwrap().differences, []);
 }
@@ -146,13 +130,9 @@ fn nothing_in_a_prediction_claims_a_test() {
 fn a_test_on_hardware_keeps_its_dates_and_what_it_did_not_measure() {
     let pdf = Paper::new(&crate::one()).unwrap().to_pdf().unwrap();
     let text = words_of(&pdf);
-    for said in [
-        "2026-11-",
-        "Measured for",
-        "Storage test for",
-        "not applicable",
-        "Tested deployment",
-    ] {
+    for said in
+        ["2026-11-", "Measured for", "Storage test for", "not applicable", "Tested deployment"]
+    {
         assert!(text.contains(said), "{said}: {text}");
     }
 }
@@ -165,18 +145,9 @@ fn a_solution_that_is_not_what_was_modelled_is_refused() {
             "[solution.database_disks]\ndisks = 20\n",
             "[solution.database_disks] disks is 20, but the test had 36 (Seagate Constellation.2",
         ),
-        (
-            "[solution.database_disks]\ntype = \"SAS, 10,000 rpm\"\n",
-            "nearline SAS",
-        ),
-        (
-            "[solution.database_disks]\ntype = \"SAS\"\n",
-            "[solution.database_disks] type is SAS",
-        ),
-        (
-            "[solution.database_disks]\ntype = \"SSD\"\n",
-            "[solution.database_disks] type is SSD",
-        ),
+        ("[solution.database_disks]\ntype = \"SAS, 10,000 rpm\"\n", "nearline SAS"),
+        ("[solution.database_disks]\ntype = \"SAS\"\n", "[solution.database_disks] type is SAS"),
+        ("[solution.database_disks]\ntype = \"SSD\"\n", "[solution.database_disks] type is SSD"),
         (
             "[solution.database_disks]\ndisk_size = \"600 GB\"\n",
             "disk_size is 600 GB, but the test had 931.5",
@@ -185,10 +156,7 @@ fn a_solution_that_is_not_what_was_modelled_is_refused() {
             "[solution.database_disks]\nraid = \"RAID 5 (4+1)\"\n",
             "raid is RAID 5 (4+1), but the test had raid10",
         ),
-        (
-            "[solution.database_disks]\nluns = 4\n",
-            "luns is 4, but the test had 2",
-        ),
+        ("[solution.database_disks]\nluns = 4\n", "luns is 4, but the test had 2"),
         (
             "[solution.database_disks]\nlun_size = \"2 TiB\"\n",
             "lun_size is 2 TiB, but the test had 4 TiB",
@@ -221,15 +189,8 @@ fn a_solution_that_is_not_what_was_modelled_is_refused() {
         [solution.log_disks]\ndisks = 2\nraid = \"RAID 1\"\n";
     let paper = Paper::new(&claiming(honest)).unwrap();
     let text = words_of(&paper.to_pdf().unwrap());
-    assert!(
-        text.contains("The product, as its vendor describes it"),
-        "{text}"
-    );
-    assert_eq!(
-        refusal("[solution.hardware]\ndisks_tested = 38\n"),
-        "",
-        "without spares"
-    );
+    assert!(text.contains("The product, as its vendor describes it"), "{text}");
+    assert_eq!(refusal("[solution.hardware]\ndisks_tested = 38\n"), "", "without spares");
 }
 
 /// On real storage only room can contradict: an array shows a host no drives.
@@ -249,10 +210,7 @@ fn a_solution_without_room_for_its_databases_is_refused() {
 #[test]
 fn runs_on_different_models_are_of_different_systems() {
     let other = ARRAY.replace("count = 40", "count = 42");
-    let all = vec![
-        run_of(&sample::run(true), ARRAY),
-        run_of(&of_kind("stress", "b"), &other),
-    ];
+    let all = vec![run_of(&sample::run(true), ARRAY), run_of(&of_kind("stress", "b"), &other)];
     let told = Paper::new(&evidence(all)).unwrap_err().to_string();
     assert!(told.contains("their modelled arrays differ"), "{told}");
 }
@@ -291,10 +249,7 @@ fn a_claim_in_a_paper_is_found() {
         .collect();
     assert_eq!(
         sums,
-        [
-            "[solution.database_disks] disks",
-            "[solution.database_disks] type"
-        ],
+        ["[solution.database_disks] disks", "[solution.database_disks] type"],
         "{found:?}"
     );
 }

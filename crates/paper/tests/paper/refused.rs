@@ -33,10 +33,8 @@ fn runs_without_an_answer_are_refused() {
         Paper::new(&evidence(vec![large])).unwrap_err().to_string(),
         "runs/a/events.log: has more than 64 MiB, which no paper carries"
     );
-    let nothing = Paper::new(&evidence(vec![RunFiles {
-        label: "runs/x".to_owned(),
-        files: Vec::new(),
-    }]));
+    let nothing =
+        Paper::new(&evidence(vec![RunFiles { label: "runs/x".to_owned(), files: Vec::new() }]));
     assert_eq!(
         nothing.unwrap_err().to_string(),
         "runs/x: is not the folder of a run: it has no result.json"
@@ -61,10 +59,7 @@ fn runs_of_different_systems_are_refused() {
     let mut other = of_kind("stress", "b");
     other.result.storage.servers[0].name = "elsewhere".to_owned();
     let told = said(&[("a", sample::run(true)), ("b", other)]);
-    assert!(
-        told.contains("no performance test was run on elsewhere"),
-        "{told}"
-    );
+    assert!(told.contains("no performance test was run on elsewhere"), "{told}");
 }
 
 #[test]
@@ -82,10 +77,7 @@ fn two_solutions_need_a_word() {
     other.files[1].bytes = b"[solution]\nvendor = \"X\"\n".to_vec();
     let mut evidence: Evidence = evidence(vec![files("a", &sample::run(true)), other]);
     let told = Paper::new(&evidence).unwrap_err().to_string();
-    assert!(
-        told.starts_with("a and b have different [solution] tables\n"),
-        "{told}"
-    );
+    assert!(told.starts_with("a and b have different [solution] tables\n"), "{told}");
     evidence.solution = Some("[solution]\nvendor = \"Y\"\n".to_owned());
     Paper::new(&evidence).unwrap();
     evidence.solution = Some("[solution]\nvendor = 7\n".to_owned());

@@ -39,8 +39,9 @@ impl Followers {
         self.all.iter().map(|one| one.followed(plan)).collect()
     }
 
-    /// Lets the copies of `server`, which is closed, catch up, and compares each with `extents`, what all databases must hold; without
-    /// them, copies end where they are. Removes those that nothing is wrong with.
+    /// Lets the copies of `server`, which is closed, catch up, and compares each with `extents`,
+    /// what all databases must hold; without them, copies end where they are. Removes those that
+    /// nothing is wrong with.
     pub(crate) async fn end(
         &self,
         world: &World,
@@ -58,9 +59,7 @@ impl Followers {
             }
         }
         if extents.is_some() {
-            self.all
-                .iter()
-                .for_each(|one| one.shipper.instance_closed());
+            self.all.iter().for_each(|one| one.shipper.instance_closed());
             for (follower, followed) in self.all.iter().zip(&mut all) {
                 let left = counted(u64::from(follower.queues()[1]), "log");
                 let text = format!("{}: to catch up, it replays {left}", followed.name);
@@ -162,7 +161,8 @@ impl Follower {
         }
     }
 
-    /// Waits until it holds every log, or somebody asks to stop. A lagged one does not replay them yet.
+    /// Waits until it holds every log, or somebody asks to stop. A lagged one does not replay them
+    /// yet.
     ///
     /// # Errors
     /// Why it will not, in words.
@@ -181,9 +181,7 @@ impl Follower {
             }
             if now - moved > PATIENCE {
                 let lacks = counted(u64::from(self.queues()[0]), "log");
-                return Err(format!(
-                    "lacks {lacks}, and nothing has come for {PATIENCE}"
-                ));
+                return Err(format!("lacks {lacks}, and nothing has come for {PATIENCE}"));
             }
             world.sleep(LOOK).await;
         }

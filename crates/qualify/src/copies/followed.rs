@@ -37,28 +37,20 @@ impl Samples {
                 let databases = meters.databases.iter();
                 databases.map(|database| pick(database).count()).sum()
             };
-            let ios = [
-                count(|database| &database.reads),
-                count(|database| &database.writes),
-            ];
+            let ios = [count(|database| &database.reads), count(|database| &database.writes)];
             let databases = meters.databases.iter();
             let databases = databases.flat_map(|one| [&one.reads, &one.maintenance]);
             let logs = meters.logs.iter().map(|log| &log.reads);
             (ios, databases.chain(logs).map(Meter::bytes).sum())
         });
-        let mark = Mark {
-            at,
-            ios,
-            read_bytes,
-        };
+        let mark = Mark { at, ios, read_bytes };
         self.queues.push(queues);
         self.marks = Some((self.marks.map_or(mark, |(first, _)| first), mark));
     }
 
     /// Bytes read from the first sample to the last one.
     fn read_bytes(&self) -> u64 {
-        self.marks
-            .map_or(0, |(first, last)| last.read_bytes - first.read_bytes)
+        self.marks.map_or(0, |(first, last)| last.read_bytes - first.read_bytes)
     }
 
     /// Reads and writes per second from the first sample to the last one.
@@ -124,8 +116,8 @@ impl Followed {
         }
     }
 
-    /// Adds what the second half of a test has seen of it, as if its collection had followed. Rates are the mean of both; of the times
-    /// to catch up, the longer one counts.
+    /// Adds what the second half of a test has seen of it, as if its collection had followed. Rates
+    /// are the mean of both; of the times to catch up, the longer one counts.
     pub(crate) fn absorb(&mut self, second: Self) {
         self.samples.extend(second.samples);
         self.rates = match (self.rates, second.rates) {
@@ -180,10 +172,7 @@ pub(crate) fn in_result(all: &[Followed]) -> Vec<InResult> {
     let mut results: Vec<InResult> = all.iter().map(Followed::in_result).collect();
     let instances: BTreeSet<&str> = all.iter().map(|one| one.instance.as_str()).collect();
     for instance in instances {
-        let own = all
-            .iter()
-            .enumerate()
-            .filter(|(_, one)| one.instance == instance);
+        let own = all.iter().enumerate().filter(|(_, one)| one.instance == instance);
         let (places, candidates): (Vec<_>, Vec<_>) = own
             .zip(1..)
             .filter_map(|((place, one), preference)| {

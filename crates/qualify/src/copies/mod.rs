@@ -1,15 +1,17 @@
-//! Passive copies of a test: seeded before the load, fed by log shipping during it, activated and verified after it.
+//! Passive copies of a test: seeded before the load, fed by log shipping during it, activated and
+//! verified after it.
 //!
 //! ```text
 //!   databases open ----> load ----------------------> closed ----> catch up --> activated --> records, pages --> removed
 //!        '-- seed --> copy <-- closed logs ---------- last log --'                               '-- wrong: left as it is
 //! ```
 //!
-//! The copies live in the world of the test, and reach their active over its loopback. They are judged by the same means as the
-//! active's own databases, and against the same oracle: a copy that was activated after the last log holds what the active holds.
+//! The copies live in the world of the test, and reach their active over its loopback. They are
+//! judged by the same means as the active's own databases, and against the same oracle: a copy that
+//! was activated after the last log holds what the active holds.
 //!
-//! A copy that was activated begins another history, so the next test seeds it again. It is removed when its test ends, unless
-//! something is wrong with it: then it stays for a look.
+//! A copy that was activated begins another history, so the next test seeds it again. It is removed
+//! when its test ends, unless something is wrong with it: then it stays for a look.
 
 mod end;
 mod followed;
@@ -59,7 +61,8 @@ pub struct CopyPlan {
 }
 
 impl Plan {
-    /// The most that all caches of the test hold together: those of its instances, and of the copies that follow them.
+    /// The most that all caches of the test hold together: those of its instances, and of the
+    /// copies that follow them.
     pub fn caches(&self) -> ByteSize {
         let copies = self.passive.iter();
         let copies = copies.map(|copy| self.of_copy(copy).engine.cache_max.get());
@@ -67,12 +70,10 @@ impl Plan {
         ByteSize::bytes(copies.fold(own, u64::saturating_add))
     }
 
-    /// The plan of a server with the files of `copy` alone, an instance's part of the cache, and the checkpoint depth of a passive copy.
+    /// The plan of a server with the files of `copy` alone, an instance's part of the cache, and
+    /// the checkpoint depth of a passive copy.
     fn of_copy(&self, copy: &CopyPlan) -> Self {
-        let (page, parts) = (
-            self.engine.page.bytes_u64(),
-            self.instances.len().max(1) as u64,
-        );
+        let (page, parts) = (self.engine.page.bytes_u64(), self.instances.len().max(1) as u64);
         let part = |size: ByteSize| ByteSize::bytes(size.get().div_euclid(parts * page) * page);
         Self {
             instances: vec![copy.files.clone()],
@@ -144,7 +145,8 @@ pub async fn there(world: &World, plan: &Plan) -> Result<Vec<PathBuf>, RunError>
     Ok(files)
 }
 
-/// Whether the run that is carried on has left `copy`: its databases are seeds of those of its instance, whose signature they have.
+/// Whether the run that is carried on has left `copy`: its databases are seeds of those of its
+/// instance, whose signature they have.
 async fn is_left(world: &World, plan: &Plan, copy: &CopyPlan) -> bool {
     let mut is_left = false;
     let actives = &plan.instances[copy.of].databases;
@@ -213,7 +215,8 @@ impl Followers {
     /// Seeds the copies of `plan` from `server`, and begins to ship logs to them.
     ///
     /// # Errors
-    /// [`RunError::Copy`] for the first that cannot be seeded; [`RunError::Stopped`]. What was seeded is left.
+    /// [`RunError::Copy`] for the first that cannot be seeded; [`RunError::Stopped`]. What was
+    /// seeded is left.
     pub(crate) async fn begin(
         world: &World,
         plan: &Plan,
@@ -227,9 +230,7 @@ impl Followers {
             patches: RefCell::default(),
             repeats: RefCell::default(),
         };
-        let begun = followers
-            .seed_all(world, plan, server, listener, stop)
-            .await;
+        let begun = followers.seed_all(world, plan, server, listener, stop).await;
         if begun.is_err() {
             followers.leave().await;
         }
@@ -263,10 +264,8 @@ impl Followers {
                     lag: copy.lag,
                     maintenance: plan.throttle(),
                 };
-                let named = |error: CopyError| RunError::Copy {
-                    copy: copy.files.name.clone(),
-                    error,
-                };
+                let named =
+                    |error: CopyError| RunError::Copy { copy: copy.files.name.clone(), error };
                 let reads = backup::reads(plan.version);
                 let seed = seed(world, instance, &options.instance, reads).await;
                 let seed = seed.map_err(named)?;
@@ -391,10 +390,7 @@ impl Follower {
     /// Closed logs that are not stored, and stored ones that are not replayed.
     fn queues(&self) -> [u32; 2] {
         let queues = self.copy.queues();
-        [
-            self.shipper.closed().saturating_sub(queues.stored),
-            queues.replay(),
-        ]
+        [self.shipper.closed().saturating_sub(queues.stored), queues.replay()]
     }
 
     /// Why it no longer follows, in words.

@@ -82,24 +82,15 @@ mod tests {
         let fine = Scan::of(&[findings(2, &[]), findings(1, &[])]).unwrap();
         assert_eq!((fine.passes, fine.judged, fine.wrong()), (1, 20, None));
         let one = Scan::of(&[findings(0, &[7])]).unwrap().wrong().unwrap();
-        assert!(
-            one.contains("copy/1.edb") && one.contains("page 7"),
-            "{one}"
-        );
+        assert!(one.contains("copy/1.edb") && one.contains("page 7"), "{one}");
         let three = Scan::of(&[findings(0, &[7]), findings(0, &[8, 9])]).unwrap();
         let said = three.wrong().unwrap();
         assert_eq!(said, format!("{one}, and 2 more bad pages"));
         assert_eq!(three.in_result(true).pages_bad, Some(3));
         let ghosts = three.in_result(false);
         assert_eq!((ghosts.pages_read, ghosts.pages_bad), (Some(20), None));
-        let repaired = Findings {
-            patched: 2,
-            ..findings(1, &[])
-        };
+        let repaired = Findings { patched: 2, ..findings(1, &[]) };
         let fine = Scan::of(&[repaired]).unwrap();
-        assert_eq!(
-            (fine.in_result(true).pages_bad, fine.wrong()),
-            (Some(2), None)
-        );
+        assert_eq!((fine.in_result(true).pages_bad, fine.wrong()), (Some(2), None));
     }
 }

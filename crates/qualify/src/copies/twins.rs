@@ -1,4 +1,5 @@
-//! Passive copies of databases without content: the logs and I/Os of copies with content, and nothing to compare.
+//! Passive copies of databases without content: the logs and I/Os of copies with content, and
+//! nothing to compare.
 //!
 //! ```text
 //!   closed ---- copy queue ---- stored ---- replay queue ---- replayed
@@ -6,8 +7,9 @@
 //!           written to the copy's folder                when the log is old enough
 //! ```
 //!
-//! A copy begins with databases that are made at once, so there is no seed; the connection takes no time. After the test each copy
-//! catches up, a lagged one as well: that is how long users would wait for its activation.
+//! A copy begins with databases that are made at once, so there is no seed; the connection takes no
+//! time. After the test each copy catches up, a lagged one as well: that is how long users would
+//! wait for its activation.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -296,8 +298,7 @@ impl TwinFollower {
             };
             copy.begin(newest).await?;
         }
-        copy.follow(&self.source.active, &self.source.journal)
-            .await?;
+        copy.follow(&self.source.active, &self.source.journal).await?;
         self.closed_at.borrow_mut().pop_front();
         self.source.note(self.number, next);
         self.change(|queues| queues.replayed = next);

@@ -7,8 +7,8 @@
 //! | database-backup | reads every database, optionally writes and restores a backup | none |
 //! | soft-recovery | writes a number of logs, stops without a shutdown, replays them | none |
 //!
-//! A new kind is a variant of [`TestKind`], a file with its `Kind`, and rows in `docs/rules.md`. The compiler and `tests/rules.rs`
-//! demand them.
+//! A new kind is a variant of [`TestKind`], a file with its `Kind`, and rows in `docs/rules.md`.
+//! The compiler and `tests/rules.rs` demand them.
 
 mod database_backup;
 mod performance;

@@ -39,11 +39,9 @@ fn done(plan: &Plan, run: &TestRun) -> Vec<Done> {
         what: RuleId::LogsReplayed,
         wanted: plan.logs.into(),
         done: logs.min().or(run.attempted.then_some(0)),
-        remark: per_log
-            .max_by(f64::total_cmp)
-            .map_or_else(String::new, |slowest| {
-                format!("{} ms for each log file at most", decimals(slowest * 1e3))
-            }),
+        remark: per_log.max_by(f64::total_cmp).map_or_else(String::new, |slowest| {
+            format!("{} ms for each log file at most", decimals(slowest * 1e3))
+        }),
     }]
 }
 

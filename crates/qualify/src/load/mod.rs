@@ -1,7 +1,8 @@
 //! The sessions of a server, and the pace they keep.
 //!
-//! With a target the sessions are paced: a [`Pacer`] measures in every window how many I/Os an operation costs, and sets the rate
-//! of operations. Without a target they follow the scenario. Either way, databases must not outgrow their reserve (`growth`).
+//! With a target the sessions are paced: a [`Pacer`] measures in every window how many I/Os an
+//! operation costs, and sets the rate of operations. Without a target they follow the scenario.
+//! Either way, databases must not outgrow their reserve (`growth`).
 
 pub(crate) mod punctuality;
 pub(crate) mod replication;
@@ -23,8 +24,9 @@ use crate::phases::growth::{Forecast, Growing, Reserve};
 use crate::plan::Plan;
 use crate::server::{Records, Server, Table};
 
-/// The longest window over which I/Os and operations are counted before the rate is adjusted. It is short compared with the samples
-/// of a short test; otherwise the first sample would show the pace before it was found.
+/// The longest window over which I/Os and operations are counted before the rate is adjusted. It is
+/// short compared with the samples of a short test; otherwise the first sample would show the pace
+/// before it was found.
 const WINDOW_MAX: Span = Span::seconds(2);
 
 /// Without a target, a rate is measured over at least this long.
@@ -66,11 +68,7 @@ impl<T: Table> Load<T> {
     ) -> Self {
         let now = world.clock.now();
         let pacer = plan.target.map(|target| Pacer::new(target.offered()));
-        let begin = Begin {
-            pool: 0,
-            sessions,
-            pacer,
-        };
+        let begin = Begin { pool: 0, sessions, pacer };
         Self {
             sessions: begin.sessions(world, plan, server, populations),
             pools: 1,
@@ -84,7 +82,8 @@ impl<T: Table> Load<T> {
         }
     }
 
-    /// Continues with another pool of `sessions` sessions, paced or in a closed loop. The previous sessions must have ended.
+    /// Continues with another pool of `sessions` sessions, paced or in a closed loop. The previous
+    /// sessions must have ended.
     pub(crate) fn restart(
         &mut self,
         world: &World,
@@ -93,18 +92,10 @@ impl<T: Table> Load<T> {
         sessions: u32,
         pacer: Option<Pacer>,
     ) {
-        let populations = self
-            .sessions
-            .with_workload(|workload| workload.populations().to_vec());
-        let begin = Begin {
-            pool: self.pools,
-            sessions,
-            pacer,
-        };
-        let former = std::mem::replace(
-            &mut self.sessions,
-            begin.sessions(world, plan, server, populations),
-        );
+        let populations = self.sessions.with_workload(|workload| workload.populations().to_vec());
+        let begin = Begin { pool: self.pools, sessions, pacer };
+        let former =
+            std::mem::replace(&mut self.sessions, begin.sessions(world, plan, server, populations));
         self.sessions.inherit(&former);
         (self.pools, self.pacer) = (self.pools + 1, pacer);
         self.rebase(world.clock.now());
@@ -153,13 +144,12 @@ impl<T: Table> Load<T> {
         self.mark = next;
     }
 
-    /// Watches the growth of databases. Call it regularly. Returns a note for the test log, if there is one.
+    /// Watches the growth of databases. Call it regularly. Returns a note for the test log, if
+    /// there is one.
     pub(crate) fn watch_growth(&mut self, plan: &Plan) -> Option<String> {
         let sizes = self.sessions.target().file_sizes();
         let reserve = &mut self.reserve;
-        let growing = self
-            .sessions
-            .with_workload(|workload| reserve.watch(plan, &sizes, workload));
+        let growing = self.sessions.with_workload(|workload| reserve.watch(plan, &sizes, workload));
         match growing {
             Growing::On => None,
             Growing::Held(note) => Some(note),
@@ -248,8 +238,8 @@ impl Begin {
             batch: load.batch,
             choice: load.choice,
         };
-        // Each pool has its own random streams; otherwise the second would ask for the records that the first has left in the
-        // cache.
+        // Each pool has its own random streams; otherwise the second would ask for the records that
+        // the first has left in the cache.
         let streams = match self.pool {
             0 => world.random.part("load"),
             pool => world.random.part(&format!("load/{pool}")),
@@ -265,9 +255,7 @@ impl Begin {
 }
 
 fn paced(pacer: Pacer, share: f64) -> Scheduling {
-    Scheduling::Paced {
-        rate: pacer.rate() * share,
-    }
+    Scheduling::Paced { rate: pacer.rate() * share }
 }
 
 fn mark(at: Time, board: &MeterBoard, operations: u64) -> Mark {
@@ -276,9 +264,5 @@ fn mark(at: Time, board: &MeterBoard, operations: u64) -> Mark {
         let streams = databases.flat_map(|database| [&database.reads, &database.writes]);
         streams.map(Meter::count).sum()
     });
-    Mark {
-        ios,
-        operations,
-        at,
-    }
+    Mark { ios, operations, at }
 }

@@ -1,8 +1,9 @@
 //! Measures how late the program itself is: whether it keeps up.
 //!
-//! One thread drives everything. When it is overloaded, or the machine does not let it run, completions and sessions wait for it
-//! and the storage gets the blame. So a task asks to be woken every ten milliseconds and records how late it is. A modelled clock is
-//! never late, which says nothing of any program: then there are no delays.
+//! One thread drives everything. When it is overloaded, or the machine does not let it run,
+//! completions and sessions wait for it and the storage gets the blame. So a task asks to be woken
+//! every ten milliseconds and records how late it is. A modelled clock is never late, which says
+//! nothing of any program: then there are no delays.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -25,10 +26,8 @@ pub(crate) struct Punctuality {
 impl Punctuality {
     /// Starts the task.
     pub(crate) fn watch(world: &World, recorder: &Rc<FlightRecorder>) -> Rc<Self> {
-        let watch = Rc::new(Self {
-            delays: RefCell::new(Latencies::new()),
-            over: Cell::new(false),
-        });
+        let watch =
+            Rc::new(Self { delays: RefCell::new(Latencies::new()), over: Cell::new(false) });
         let (watching, world) = (Rc::clone(&watch), world.clone());
         let recorder = Rc::clone(recorder);
         recorder.expect(world.clock.now() + EVERY);

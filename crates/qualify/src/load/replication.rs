@@ -1,10 +1,12 @@
-//! The reads of log shipping to copies that are not modelled: each log file is read once for every copy of the databases elsewhere, as
-//! soon as it is complete. Copies that a scenario names are followed in [`crate::copies`].
+//! The reads of log shipping to copies that are not modelled: each log file is read once for every
+//! copy of the databases elsewhere, as soon as it is complete. Copies that a scenario names are
+//! followed in [`crate::copies`].
 //!
-//! A server with copies ships its log, which adds reads to its log volume, in the pieces of [`brunt_copies::files::LogReader`].
+//! A server with copies ships its log, which adds reads to its log volume, in the pieces of
+//! [`brunt_copies::files::LogReader`].
 //!
-//! Source: in published tests with copies each file is read once for every copy beyond the server's own (Dell PowerVault MD3820f, 500
-//! users, Exchange 2013, ESRP-Storage 4.0).
+//! Source: in published tests with copies each file is read once for every copy beyond the server's
+//! own (Dell PowerVault MD3820f, 500 users, Exchange 2013, ESRP-Storage 4.0).
 
 use std::rc::Rc;
 
@@ -21,8 +23,8 @@ use crate::server::{Server, Table};
 /// How often a reader checks whether the next log file is complete.
 const LOOK: Span = Span::millis(50);
 
-/// Starts reading the logs of all instances for the copies of `plan` beyond the server's own that are not there as passive copies. A
-/// reader ends with its instance.
+/// Starts reading the logs of all instances for the copies of `plan` beyond the server's own that
+/// are not there as passive copies. A reader ends with its instance.
 pub(crate) fn ship_logs<T: Table>(world: &World, plan: &Plan, server: &Rc<Server<T>>) {
     for (number, instance) in server.instances().iter().enumerate() {
         let is_own = |copy: &&CopyPlan| copy.of == number;
@@ -50,7 +52,8 @@ async fn ship<T: Table>(
     let length = instance.log().shape().file_bytes() as u64;
     let mut next = instance.log().tail().generation;
     while !server.is_closing() && instance.failure().is_none() {
-        // The current file may still be written to, and the one before it may still be waiting for its rename.
+        // The current file may still be written to, and the one before it may still be waiting for
+        // its rename.
         if instance.log().durable().generation > next {
             let path = instance.log().files().archived_path(next);
             // Circular logging may have removed it already.

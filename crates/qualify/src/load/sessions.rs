@@ -6,11 +6,12 @@
 //!                             |<-- from the actual start --->|
 //! ```
 //!
-//! Operations that were scheduled but not finished when the collection ends count with their wait until then. Otherwise storage
-//! that stalls to the end would look idle.
+//! Operations that were scheduled but not finished when the collection ends count with their wait
+//! until then. Otherwise storage that stalls to the end would look idle.
 //!
-//! A session draws its operation when it begins it, so what it asks for does not depend on how long it waited. A session ends after
-//! an operation, when asked to stop or when the target is broken; operations are never interrupted.
+//! A session draws its operation when it begins it, so what it asks for does not depend on how long
+//! it waited. A session ends after an operation, when asked to stop or when the target is broken;
+//! operations are never interrupted.
 //!
 //! The target is a trait so that the loop can be tested against one with known times.
 
@@ -70,7 +71,8 @@ impl<T: Target> Target for Rc<T> {
     }
 }
 
-/// Operations that may fail before a test ends: one bad spot is a finding, a hundred mean a broken device.
+/// Operations that may fail before a test ends: one bad spot is a finding, a hundred mean a broken
+/// device.
 const ERRORS_MAX: u64 = 100;
 
 /// How often a waiting session checks whether to stop.
@@ -194,7 +196,8 @@ impl<T: Target + 'static> Sessions<T> {
         self.stopping.get() || self.running.get() == 0
     }
 
-    /// Takes the latencies of operations since the last call, by instance. Trailing instances without operations are left out.
+    /// Takes the latencies of operations since the last call, by instance. Trailing instances
+    /// without operations are left out.
     pub fn take_latencies(&self) -> Vec<OperationLatencies> {
         self.latencies.take()
     }
@@ -221,9 +224,7 @@ impl<T: Target + 'static> Sessions<T> {
         let overdue = scheduler.overdue(now).map(|at| (at, 0));
         for (intended, instance) in begun.chain(overdue).take(UNFINISHED_MAX) {
             if intended >= self.count_from.get() {
-                self.with_latencies(instance, |own| {
-                    own.from_intended_start.record(now - intended)
-                });
+                self.with_latencies(instance, |own| own.from_intended_start.record(now - intended));
             }
         }
     }
@@ -256,11 +257,8 @@ impl<T: Target + 'static> Sessions<T> {
             }
             let (began, instance) = self.operate(number, intended).await;
             self.world.clock.spend(self.cost).await;
-            let ended = Ended {
-                instance,
-                began,
-                write_latency: self.target.write_latency(instance),
-            };
+            let ended =
+                Ended { instance, began, write_latency: self.target.write_latency(instance) };
             let now = self.world.clock.now();
             intended = self.scheduler.borrow_mut().next(now, ended);
         }
@@ -304,9 +302,7 @@ impl<T: Target + 'static> Sessions<T> {
         let mut log = self.log.borrow_mut();
         match performed {
             Ok(Performed { outcome, finding }) => {
-                finding
-                    .into_iter()
-                    .for_each(|finding| log.findings.add(finding));
+                finding.into_iter().for_each(|finding| log.findings.add(finding));
                 match outcome {
                     Outcome::Committed => log.committed += 1,
                     Outcome::RolledBack | Outcome::Failed => log.rolled_back += 1,
@@ -337,7 +333,8 @@ mod tests {
 
     use super::*;
 
-    /// A server that serves one operation at a time, each for the same time, and fails after the first `fails_from`.
+    /// A server that serves one operation at a time, each for the same time, and fails after the
+    /// first `fails_from`.
     struct Slow {
         world: World,
         service: Span,
@@ -361,10 +358,7 @@ mod tests {
                     fault: brunt_ese::error::PageFault::Checksum,
                 });
             }
-            Ok(Performed {
-                outcome: Outcome::Committed,
-                finding: None,
-            })
+            Ok(Performed { outcome: Outcome::Committed, finding: None })
         }
 
         fn is_broken(&self) -> bool {
@@ -424,11 +418,7 @@ mod tests {
     fn a_closed_loop_waits_for_everyone_before_it() {
         let (log, latencies, end) = run(4, Scheduling::None, u64::MAX, Span::seconds(2));
         // 2 ms each, one at a time; the last of each session ends after the stop.
-        assert!(
-            (1_000..=1_004).contains(&log.committed),
-            "{}",
-            log.committed
-        );
+        assert!((1_000..=1_004).contains(&log.committed), "{}", log.committed);
         assert!(end - Time::ZERO <= Span::millis(2_008));
         let mean = latencies.from_intended_start.mean().unwrap().as_millis();
         assert!((mean - 8.0).abs() < 0.05, "{mean} ms for a queue of four");
@@ -459,19 +449,12 @@ mod tests {
             pool.count_unfinished();
             let latencies = pool.take_latencies().swap_remove(0);
             pool.stop().await;
-            assert!(
-                (985..1_001).contains(&before),
-                "{before} done in two seconds"
-            );
+            assert!((985..1_001).contains(&before), "{before} done in two seconds");
             latencies
         });
         // 2,000 were scheduled in two seconds, and each has a latency.
         let intended = latencies.from_intended_start;
-        assert!(
-            (1_995..=2_004).contains(&intended.count()),
-            "{}",
-            intended.count()
-        );
+        assert!((1_995..=2_004).contains(&intended.count()), "{}", intended.count());
         let worst = intended.max().unwrap().as_seconds();
         assert!((0.95..1.05).contains(&worst), "{worst} s");
     }

@@ -1,4 +1,5 @@
-//! Carries an interrupted test on: its collection and that of this run become one, and are judged as one.
+//! Carries an interrupted test on: its collection and that of this run become one, and are judged
+//! as one.
 //!
 //! ```text
 //!   interrupted run   warm up | collect ......... x
@@ -6,9 +7,10 @@
 //!   result                      [.................]                       [............]
 //! ```
 //!
-//! Rates, latencies, stalls and samples are those of both, and so are faults that the interrupted run has reported. What only a program
-//! that goes on to its end can know is that of this run: what verification found, counters of the machine, how late the program ran.
-//! Such a result never qualifies.
+//! Rates, latencies, stalls and samples are those of both, and so are faults that the interrupted
+//! run has reported. What only a program that goes on to its end can know is that of this run: what
+//! verification found, counters of the machine, how late the program ran. Such a result never
+//! qualifies.
 
 use std::rc::Rc;
 
@@ -74,7 +76,8 @@ impl TestRun {
         self.carried = Some(earlier);
     }
 
-    /// Adds the faults that an interrupted run has reported. They are not undone by what came after them.
+    /// Adds the faults that an interrupted run has reported. They are not undone by what came after
+    /// them.
     fn carry_faults(&mut self, rules: &[Rule], integrity: Option<&Integrity>) {
         let reported = |id: RuleId| {
             let rule = rules.iter().find(|rule| id.is(rule))?;
@@ -104,7 +107,8 @@ impl TestRun {
         }
     }
 
-    /// Reads by the interrupted run on these databases and logs, for operations, maintenance and copies.
+    /// Reads by the interrupted run on these databases and logs, for operations, maintenance and
+    /// copies.
     pub(crate) fn carried_reads(&self, plan: &Plan, used: &VolumeUse) -> ReadTotal {
         let Some(earlier) = &self.carried else {
             return ReadTotal::default();
@@ -119,9 +123,7 @@ impl TestRun {
         });
         let found = databases.chain(logs);
         let found = found.filter_map(|name| Some(earlier.streams.get(&name)?.total));
-        found.fold(ReadTotal::default(), |sum, total| {
-            sum.and(total.count, total.bytes)
-        })
+        found.fold(ReadTotal::default(), |sum, total| sum.and(total.count, total.bytes))
     }
 }
 
@@ -161,9 +163,7 @@ fn collected(plan: &Plan, earlier: &Earlier) -> Collected {
             .clone()
             .map(|instance| samples(&instance.name, "log-write", limits.log_sample))
             .collect(),
-        operations: instances
-            .map(|instance| operations(&instance.name))
-            .collect(),
+        operations: instances.map(|instance| operations(&instance.name)).collect(),
         stop: stopped(&earlier.result.rules),
         standstill: Standstill::default(),
     }
@@ -180,15 +180,13 @@ impl Collected {
     /// Both collections as one, in which `next` begins where this one ends.
     pub(crate) fn followed_by(mut self, next: Self) -> Self {
         let length_s = self.length.as_seconds();
-        self.samples
-            .extend(next.samples.into_iter().map(|sample| Sample {
-                begin_s: sample.begin_s + length_s,
-                ..sample
-            }));
-        for (all, next) in [
-            (&mut self.reads, next.reads),
-            (&mut self.log_writes, next.log_writes),
-        ] {
+        self.samples.extend(
+            next.samples
+                .into_iter()
+                .map(|sample| Sample { begin_s: sample.begin_s + length_s, ..sample }),
+        );
+        for (all, next) in [(&mut self.reads, next.reads), (&mut self.log_writes, next.log_writes)]
+        {
             for (samples, next) in all.iter_mut().zip(next) {
                 *samples = samples.followed_by(next, self.length);
             }
@@ -224,10 +222,7 @@ mod tests {
             ..Evidence::default()
         };
         let rules = judge(TestKind::Performance, &evidence, &plan.limits);
-        let integrity = Integrity {
-            torn: 2,
-            ..Integrity::default()
-        };
+        let integrity = Integrity { torn: 2, ..Integrity::default() };
         let mut run = TestRun::unfinished(&plan, Time::ZERO);
         run.errors = (1, "a later one".to_owned());
         run.carry_faults(&rules, Some(&integrity));

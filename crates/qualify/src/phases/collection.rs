@@ -1,4 +1,5 @@
-//! The part of a test that counts: sessions run, samples are taken, and growth, hung I/O and the program itself are watched.
+//! The part of a test that counts: sessions run, samples are taken, and growth, hung I/O and the
+//! program itself are watched.
 
 use std::rc::Rc;
 
@@ -54,11 +55,8 @@ impl Director<'_> {
         let resident = || u64::from(server.resident().0) * page;
         self.tell(News::CollectionStarted);
         let mut sampler = Sampler::start(plan, now, board);
-        let mut watch = Watch {
-            gauge: Gauge::new(now, length, plan, run.target),
-            tell_at: now,
-            look_at: now,
-        };
+        let mut watch =
+            Watch { gauge: Gauge::new(now, length, plan, run.target), tell_at: now, look_at: now };
         self.recorder.begin_collection();
         let punctuality = Punctuality::watch(self.world, self.recorder);
         load.sessions.begin_collection();
@@ -102,10 +100,7 @@ impl Director<'_> {
                 }
                 if let Some(followers) = server.followers() {
                     sampler.note_queues(now, &followers.sample(now));
-                    followers
-                        .news()
-                        .into_iter()
-                        .for_each(|news| self.note(news));
+                    followers.news().into_iter().for_each(|news| self.note(news));
                 }
                 if over {
                     sampler.is_last();
@@ -132,8 +127,8 @@ impl Director<'_> {
         Ok(())
     }
 
-    /// Counts database reads and log writes in flight that have already taken longer than a sample may: their latency is at least that.
-    /// Younger ones say nothing yet.
+    /// Counts database reads and log writes in flight that have already taken longer than a sample
+    /// may: their latency is at least that. Younger ones say nothing yet.
     fn count_unfinished(&self, now: Time, board: &MeterBoard) {
         let (plan, limits) = (self.plan, &self.plan.limits.latency);
         let number = |at: Option<usize>| at.and_then(|at| u8::try_from(at).ok());
@@ -152,16 +147,15 @@ impl Director<'_> {
                 {
                     let mut instances = plan.instances.iter();
                     let at = instances.position(|one| io.path.parent() == Some(&one.log));
-                    number(at)
-                        .iter()
-                        .for_each(|at| board.log(*at, |m| &mut m.writes, bytes, age));
+                    number(at).iter().for_each(|at| board.log(*at, |m| &mut m.writes, bytes, age));
                 }
                 _ => {}
             }
         }
     }
 
-    /// When the collection begins: now, or when all shards are warm. `None` when the test is over before.
+    /// When the collection begins: now, or when all shards are warm. `None` when the test is over
+    /// before.
     async fn begin_with_shards<T: Table>(&self, load: &mut Load<T>) -> Option<Time> {
         let Some(shard) = self.shard else {
             return Some(self.now());

@@ -98,9 +98,7 @@ pub async fn create(
     let total: u64 = wanted.iter().map(|database| database.size.get()).sum();
     let total = ByteSize::bytes(total);
     let begun = world.clock.now();
-    let written = Rc::new(Written {
-        by_database: wanted.iter().map(|_| Cell::new(0)).collect(),
-    });
+    let written = Rc::new(Written { by_database: wanted.iter().map(|_| Cell::new(0)).collect() });
     let mut tasks = Vec::new();
     for (index, database) in wanted.iter().enumerate() {
         let one = create_one(
@@ -139,7 +137,8 @@ pub async fn create(
     Ok(total)
 }
 
-/// Removes what creation has begun at `path`, if it is there. A file that somebody else put there meanwhile stays.
+/// Removes what creation has begun at `path`, if it is there. A file that somebody else put there
+/// meanwhile stays.
 async fn remove_begun(world: &World, path: &Path) {
     let making = making_path(path);
     if matches!(places::is_ours(world, path).await, Ok(true)) {

@@ -1,8 +1,9 @@
 //! Limits the growth of databases.
 //!
-//! A mix inserts more than it deletes, so databases grow during a test. Jetstress keeps a quarter of their size free on the volume
-//! for this. Here the growth is forecast when the collection begins, from the rate of operations and the size of a record, and
-//! reported with the time at which it reaches its limit:
+//! A mix inserts more than it deletes, so databases grow during a test. Jetstress keeps a quarter
+//! of their size free on the volume for this. Here the growth is forecast when the collection
+//! begins, from the rate of operations and the size of a record, and reported with the time at
+//! which it reaches its limit:
 //!
 //! ```text
 //!    size        balance at                          end of the reserve
@@ -10,15 +11,18 @@
 //!          16 %             for pages that keep splitting
 //! ```
 //!
-//! When a database reaches the limit, the record counts of all databases are held: as many records are deleted as inserted, which
-//! is an event of the test. If the scenario says so, the test is refused instead when this is foreseeable. The rest of the reserve
-//! is for pages that keep splitting until their fill has settled, and for bursts of large messages.
+//! When a database reaches the limit, the record counts of all databases are held: as many records
+//! are deleted as inserted, which is an event of the test. If the scenario says so, the test is
+//! refused instead when this is foreseeable. The rest of the reserve is for pages that keep
+//! splitting until their fill has settled, and for bursts of large messages.
 //!
-//! Holding the record count does not hold the file size: the same records need more pages when pages are less full, and a file
-//! never shrinks. Deleting the oldest messages of a new database thins all pages of their bodies before it frees the first one,
-//! because bodies were loaded in the order of message ids, which are scattered. This would make the database two fifths larger. So
-//! a database that still grows loses records ([`Brake`]), until enough space is freed for the inserts. A database that exceeds its
-//! whole reserve all the same ends the test with a message; the volume must not run out of space.
+//! Holding the record count does not hold the file size: the same records need more pages when
+//! pages are less full, and a file never shrinks. Deleting the oldest messages of a new database
+//! thins all pages of their bodies before it frees the first one, because bodies were loaded in the
+//! order of message ids, which are scattered. This would make the database two fifths larger. So a
+//! database that still grows loses records ([`Brake`]), until enough space is freed for the
+//! inserts. A database that exceeds its whole reserve all the same ends the test with a message;
+//! the volume must not run out of space.
 
 use brunt_report::decimals;
 use brunt_units::{ByteSize, Span};
@@ -29,8 +33,8 @@ use brunt_workload::operations::Workload;
 use crate::phases::sizing;
 use crate::plan::Plan;
 
-/// Growth up to this share of the reserve is allowed; our choice. With a reserve of 25 % that is 4 %, and pages that keep splitting
-/// may take another 20 %: 1.04 × 1.20 is below 1.25.
+/// Growth up to this share of the reserve is allowed; our choice. With a reserve of 25 % that is 4
+/// %, and pages that keep splitting may take another 20 %: 1.04 × 1.20 is below 1.25.
 const SHARE_PERCENT: u64 = 16;
 /// A limit that is reached sooner than this is as good as reached.
 const SOON: Span = Span::seconds(1);
@@ -93,8 +97,8 @@ impl Reserve {
         })
     }
 
-    /// The maximum size of each database: its whole reserve and one step of its file, because files grow in steps, before the
-    /// records that need the space arrive.
+    /// The maximum size of each database: its whole reserve and one step of its file, because files
+    /// grow in steps, before the records that need the space arrive.
     fn ends(&self, plan: &Plan) -> impl Iterator<Item = u64> {
         self.base.iter().zip(&self.first).map(move |(base, first)| {
             let more = first.get().saturating_sub(whole(plan, *base));
@@ -129,10 +133,7 @@ impl Reserve {
         sizes: &[ByteSize],
         workload: &mut Workload,
     ) -> Growing {
-        let over = self
-            .limits(plan)
-            .zip(sizes)
-            .position(|(limit, size)| size.get() > limit);
+        let over = self.limits(plan).zip(sizes).position(|(limit, size)| size.get() > limit);
         let Some(over) = over else {
             return Growing::On;
         };
@@ -140,12 +141,7 @@ impl Reserve {
         if began {
             let records = workload.populations().iter().map(Population::len);
             let brakes = sizes.iter().zip(records);
-            self.brakes = brakes
-                .map(|(size, records)| Brake {
-                    size: *size,
-                    records,
-                })
-                .collect();
+            self.brakes = brakes.map(|(size, records)| Brake { size: *size, records }).collect();
         }
         for (at, (brake, size)) in self.brakes.iter().zip(sizes).enumerate() {
             workload.hold(at, Some(brake.records_at(*size)));
@@ -171,8 +167,8 @@ impl Reserve {
 impl Brake {
     /// The number of records that the database may have at this size.
     ///
-    /// For each percent of growth it loses two percent of its records. So its growth factor settles at the cube root of the factor
-    /// that thin pages alone would cause.
+    /// For each percent of growth it loses two percent of its records. So its growth factor settles
+    /// at the cube root of the factor that thin pages alone would cause.
     fn records_at(&self, size: ByteSize) -> u64 {
         let (was, is) = (u128::from(self.size.get()), u128::from(size.get()));
         if is <= was {
@@ -230,8 +226,8 @@ fn whole(plan: &Plan, size: ByteSize) -> u64 {
     size.get().saturating_add(reserve)
 }
 
-/// Maximum growth step of the file of a database of `size`, in bytes: two steps of the engine (one in use, one kept free ahead of
-/// use) and the largest message of the workload.
+/// Maximum growth step of the file of a database of `size`, in bytes: two steps of the engine (one
+/// in use, one kept free ahead of use) and the largest message of the workload.
 pub(crate) fn step(plan: &Plan, size: ByteSize) -> ByteSize {
     let page = plan.engine.page.bytes_u64();
     let extent = u64::from(brunt_ese::space::extent_pages(size.get().div_euclid(page)));
@@ -273,7 +269,8 @@ mod tests {
         let sizes = vec![ByteSize::mib(4); 2];
         let reserve = Reserve::new(&plan, &sizes);
         let record = sizing::bytes_per_record(plan.engine.page, &plan.load.shape);
-        // One operation in five adds a record; two databases share them; each may grow by 4 % of 4 MiB.
+        // One operation in five adds a record; two databases share them; each may grow by 4 % of 4
+        // MiB.
         let forecast = reserve.forecast(&plan, &sizes, 100.0);
         let expected = 0.04 * f64::from(4 << 20) / (100.0 * 0.2 * record / 2.0);
         let arrival = forecast.arrival.unwrap().as_seconds();
@@ -284,11 +281,7 @@ mod tests {
                 .note(Span::seconds(60))
                 .contains("inserts and deletes are balanced so that they stop")
         );
-        assert!(
-            forecast
-                .note(Span::seconds(1))
-                .ends_with("an hour, and have room for this test")
-        );
+        assert!(forecast.note(Span::seconds(1)).ends_with("an hour, and have room for this test"));
         let mut balanced = plan.clone();
         balanced.load.mix = Mix::new(30, 30, 5, 70).unwrap();
         assert_eq!(reserve.forecast(&balanced, &sizes, 100.0).arrival, None);
@@ -296,12 +289,8 @@ mod tests {
 
     fn workload(records: u64) -> Workload {
         let streams = Streams::new(3);
-        let shape = PoolShape {
-            sessions: 1,
-            instances: 2,
-            batch: 1,
-            choice: InstanceChoice::Rotation,
-        };
+        let shape =
+            PoolShape { sessions: 1, instances: 2, batch: 1, choice: InstanceChoice::Rotation };
         let populations = (0..2).map(|at| Population::new(Workload::mixer(streams, at), records));
         let mix = plan().load.mix;
         Workload::new(shape, mix, populations.collect(), 1, streams)
@@ -315,29 +304,16 @@ mod tests {
         let forecast = reserve.forecast(&plan, &sizes, 100.0);
         assert_eq!(forecast.arrival, Some(Span::ZERO));
         let said = forecast.note(Span::seconds(60));
-        assert!(
-            said.starts_with("databases have reached their room to grow: "),
-            "{said}"
-        );
+        assert!(said.starts_with("databases have reached their room to grow: "), "{said}");
         let mut workload = workload(1_000);
         match reserve.watch(&plan, &sizes, &mut workload) {
             Growing::Held(note) => {
-                assert_eq!(
-                    note,
-                    "DB1 has reached its room to grow; deletes now balance inserts"
-                )
+                assert_eq!(note, "DB1 has reached its room to grow; deletes now balance inserts")
             }
             other => panic!("{other:?}"),
         }
-        assert_eq!(
-            (workload.held(0), workload.held(1)),
-            (Some(1_000), Some(1_000))
-        );
-        assert_eq!(
-            reserve.watch(&plan, &sizes, &mut workload),
-            Growing::On,
-            "said once"
-        );
+        assert_eq!((workload.held(0), workload.held(1)), (Some(1_000), Some(1_000)));
+        assert_eq!(reserve.watch(&plan, &sizes, &mut workload), Growing::On, "said once");
     }
 
     #[test]

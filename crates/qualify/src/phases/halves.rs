@@ -1,5 +1,5 @@
-//! Two halves of one test, each in a world of its own, possibly on different threads: their measurements become one, and are judged
-//! as one.
+//! Two halves of one test, each in a world of its own, possibly on different threads: their
+//! measurements become one, and are judged as one.
 //!
 //! ```text
 //!   first     warm up | collect ....... |
@@ -60,7 +60,8 @@ impl From<TestRun> for Half {
 }
 
 impl TestRun {
-    /// Adds what the second half has measured, as if its collection had followed. Sizes, times and files stay those of this one.
+    /// Adds what the second half has measured, as if its collection had followed. Sizes, times and
+    /// files stay those of this one.
     pub fn join(&mut self, mut half: Half) {
         match (&mut self.records, &half.records) {
             (Some(first), Some(second)) => first.add(second),
@@ -154,10 +155,7 @@ mod tests {
     fn wrong_records_of_the_second_half_count() {
         let verified = |lost| RecordsVerified {
             checked: 50,
-            findings: Findings {
-                lost,
-                ..Findings::default()
-            },
+            findings: Findings { lost, ..Findings::default() },
             ..RecordsVerified::default()
         };
         let [mut first, mut second] = [half(&[1]), half(&[2])];

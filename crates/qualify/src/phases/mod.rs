@@ -6,11 +6,14 @@
 //!                             `-- backup, soft_recovery: instead of a collection, or around it
 //! ```
 //!
-//! * [`run`] takes a test through all phases, [`simulation`] one with the twin. [`test_run`] is their output.
-//! * [`places`]: which files exist and what may be done with them; `unfinished`: the remains of an interrupted run.
+//! * [`run`] takes a test through all phases, [`simulation`] one with the twin. [`test_run`] is
+//!   their output.
+//! * [`places`]: which files exist and what may be done with them; `unfinished`: the remains of an
+//!   interrupted run.
 //! * `checksum`: reading files of the twin.
 //! * [`creation`], [`sizing`]: new databases; `growth`: the limits of their growth.
-//! * `carrying_on`: one result of an interrupted run and the one that carries it on; [`halves`]: of two that ran side by side.
+//! * `carrying_on`: one result of an interrupted run and the one that carries it on; [`halves`]: of
+//!   two that ran side by side.
 //! * `telling`: progress reports during long steps.
 
 pub mod backup;

@@ -6,9 +6,10 @@
 //!  RunError      RunError          +-------------------+----------+-- Broken: the rest is "not measured" ------+
 //! ```
 //!
-//! Until the databases are open an error is just an error: [`RunError`]. From then on there is always a [`TestRun`], which states
-//! how far the test came and holds the measurements until then. A stop is one of these endings, and so is an I/O that never
-//! completes: the test does not wait for it, and what is open stays open.
+//! Until the databases are open an error is just an error: [`RunError`]. From then on there is
+//! always a [`TestRun`], which states how far the test came and holds the measurements until then.
+//! A stop is one of these endings, and so is an I/O that never completes: the test does not wait
+//! for it, and what is open stays open.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -68,13 +69,11 @@ pub async fn run(
     listener: &dyn Listener,
     stop: &Stop,
 ) -> Result<TestRun, RunError> {
-    direct(world, plan, listener, stop, None, async |director| {
-        director.run().await
-    })
-    .await
+    direct(world, plan, listener, stop, None, async |director| director.run().await).await
 }
 
-/// Runs the `plan` of `shard` in `world`, whose clock is that of all shards. What is left of it is to be joined with the others.
+/// Runs the `plan` of `shard` in `world`, whose clock is that of all shards. What is left of it is
+/// to be joined with the others.
 ///
 /// # Errors
 /// [`RunError`] when no test was possible; the other shards are then stopped.
@@ -85,17 +84,16 @@ pub async fn run_shard(
     stop: &Stop,
 ) -> Result<Part, RunError> {
     let stop = &shard.or_failed(stop);
-    let run = direct(world, plan, shard, stop, Some(shard), async |director| {
-        director.run().await
-    })
-    .await;
+    let run =
+        direct(world, plan, shard, stop, Some(shard), async |director| director.run().await).await;
     if run.is_err() {
         shard.fail();
     }
     run.map(Part::from)
 }
 
-/// Runs `work` with a director over `world`; its faults and a recorder of I/O in flight are in between.
+/// Runs `work` with a director over `world`; its faults and a recorder of I/O in flight are in
+/// between.
 pub(crate) async fn direct(
     world: &World,
     plan: &Plan,
@@ -155,8 +153,7 @@ impl Director<'_> {
                 as_before.then_some(extents)
             }
         };
-        self.end_copies(&mut run, &server, &followers, extents.as_deref())
-            .await;
+        self.end_copies(&mut run, &server, &followers, extents.as_deref()).await;
         self.verify(&mut run, &server, extents).await;
         run.hung = self.recorder.hung();
         run.injected = self.injection.outcome();
@@ -269,9 +266,7 @@ impl Director<'_> {
         let unfinished = decisions.iter().flat_map(|decision| &decision.unfinished);
         for path in unfinished {
             let path = path.display();
-            self.note(format!(
-                "{path}: removed, an interrupted run had not finished it"
-            ));
+            self.note(format!("{path}: removed, an interrupted run had not finished it"));
         }
         Ok(())
     }
@@ -302,9 +297,7 @@ impl Director<'_> {
         let now = self.now();
         if now > at {
             let late = (now - at).as_seconds();
-            self.note(format!(
-                "the start was to be {late:.0} s ago: databases were not ready"
-            ));
+            self.note(format!("the start was to be {late:.0} s ago: databases were not ready"));
         }
         while self.now() < at && !self.stop.is_asked() {
             let left = at - self.now();
@@ -313,17 +306,15 @@ impl Director<'_> {
         }
     }
 
-    /// Runs the sessions and shuts down cleanly. Returns what the databases must hold then; `None` if something went wrong.
+    /// Runs the sessions and shuts down cleanly. Returns what the databases must hold then; `None`
+    /// if something went wrong.
     pub(crate) async fn work<T: Table>(
         &self,
         run: &mut TestRun,
         server: &Rc<Server<T>>,
         populations: Vec<Population>,
     ) -> Option<Vec<Extent>> {
-        let maintenance = self
-            .plan
-            .throttle()
-            .map(|throttle| server.maintain(throttle));
+        let maintenance = self.plan.throttle().map(|throttle| server.maintain(throttle));
         let sessions = self.plan.sessions;
         let mut load = Load::start(self.world, self.plan, server, populations, sessions);
         ship_logs(self.world, self.plan, server);
@@ -362,16 +353,10 @@ impl Director<'_> {
         run.note_maintenance(&maintenance);
         if let Some(followers) = server.followers() {
             run.note_patches(&followers.patches(), &maintenance);
-            followers
-                .repeated()
-                .into_iter()
-                .for_each(|note| self.note(note));
+            followers.repeated().into_iter().for_each(|note| self.note(note));
         }
         let known = matches!(run.ending, Ending::Complete | Ending::Stopped);
-        known.then(|| {
-            load.sessions
-                .with_workload(|w| verification::extents(w.populations()))
-        })
+        known.then(|| load.sessions.with_workload(|w| verification::extents(w.populations())))
     }
 
     /// Ends sessions and closes the server, unless an I/O hangs.
@@ -396,8 +381,7 @@ impl Director<'_> {
             self.tell(News::Closing { done, total });
         };
         tell();
-        self.unless_hung(telling(self.world, server.close(), tell))
-            .await
+        self.unless_hung(telling(self.world, server.close(), tell)).await
     }
 
     async fn verify(&self, run: &mut TestRun, server: &Rc<Server>, extents: Option<Vec<Extent>>) {

@@ -1,4 +1,5 @@
-//! Servers that serve without being tested: for drills, in which they are killed and begin again elsewhere.
+//! Servers that serve without being tested: for drills, in which they are killed and begin again
+//! elsewhere.
 //!
 //! ```text
 //!   create -> Serving ... killed | stopped        at the other site: recovered -> first operation -> Serving ...
@@ -95,7 +96,8 @@ impl<T: Table> Serving<T> {
         self.load.sessions.log()
     }
 
-    /// Regular care for the pace and the growth of databases. Why nothing more may be inserted, if so.
+    /// Regular care for the pace and the growth of databases. Why nothing more may be inserted, if
+    /// so.
     pub fn tend(&mut self) -> Option<String> {
         self.load.keep_pace(self.world.clock.now());
         // What is noted of growth is of no interest here.
@@ -122,8 +124,7 @@ impl<T: Table> Serving<T> {
     pub fn resume(&mut self) {
         let pacer = self.load.pacer();
         let (world, plan, sessions) = (&self.world, &self.plan, self.plan.sessions);
-        self.load
-            .restart(world, plan, &self.server, sessions, pacer);
+        self.load.restart(world, plan, &self.server, sessions, pacer);
     }
 
     /// Closes the interval since the last call.
@@ -198,7 +199,8 @@ pub async fn serve_one<T: Table>(
     server.perform(&operation).await.map(drop)
 }
 
-/// The version of record `number` of database `database` of log stream `stream`; that of no record when its bytes are no version's.
+/// The version of record `number` of database `database` of log stream `stream`; that of no record
+/// when its bytes are no version's.
 ///
 /// # Errors
 /// When it cannot be read.

@@ -1,8 +1,10 @@
-//! A test without content: the twin of the engine on modelled storage, in the same phases as any other test.
+//! A test without content: the twin of the engine on modelled storage, in the same phases as any
+//! other test.
 //!
-//! It only leaves out steps that have nothing to do. Databases exist at once and records are not compared. After the test pages are
-//! read as a checksum does, to measure the rate, but not judged; of large databases only a part is read. A backup and its restore
-//! move as many bytes as with records. A recovery replays what the twin has recorded of its log, and so do passive copies.
+//! It only leaves out steps that have nothing to do. Databases exist at once and records are not
+//! compared. After the test pages are read as a checksum does, to measure the rate, but not judged;
+//! of large databases only a part is read. A backup and its restore move as many bytes as with
+//! records. A recovery replays what the twin has recorded of its log, and so do passive copies.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -27,21 +29,24 @@ use crate::truth::verification::Files;
 const CHECKSUM_READ: u64 = 64 << 10;
 /// Checksum reads in flight: of a whole server, and the minimum and maximum of one database.
 ///
-/// Fitted: rate times latency in published checksum tables: 69 for each of two databases (EMC CX3-20, 700 users, 2007), 158
-/// for twenty (Dell EqualLogic PS5000XV, 90,000 users, 2008).
+/// Fitted: rate times latency in published checksum tables: 69 for each of two databases (EMC
+/// CX3-20, 700 users, 2007), 158 for twenty (Dell EqualLogic PS5000XV, 90,000 users, 2008).
 const CHECKSUM_IN_FLIGHT: (usize, usize, usize) = (128, 8, 64);
-/// Bytes read of all databases of a server: the rate is as steady after these as after all of them, and reading terabytes would
-/// take longer than the test before. At least a sixteenth of a gibibyte is read of each database.
+/// Bytes read of all databases of a server: the rate is as steady after these as after all of them,
+/// and reading terabytes would take longer than the test before. At least a sixteenth of a gibibyte
+/// is read of each database.
 const CHECKSUM_SAMPLE: u64 = 16 << 30;
 const CHECKSUM_SAMPLE_MIN: u64 = 64 << 20;
 /// How often progress is reported.
 const TELL: Span = Span::seconds(1);
 
-/// Runs `plan` in `world` without content: on databases of any size, as the [twin](brunt_ese::twin) of the engine. `assume` is
-/// called once the databases exist: they were not written, so storage that keeps account of writes must learn of them.
+/// Runs `plan` in `world` without content: on databases of any size, as the [twin](brunt_ese::twin)
+/// of the engine. `assume` is called once the databases exist: they were not written, so storage
+/// that keeps account of writes must learn of them.
 ///
 /// # Errors
-/// [`RunError`] when no test was possible; [`RunError::NotModelled`] for features that need content.
+/// [`RunError`] when no test was possible; [`RunError::NotModelled`] for features that need
+/// content.
 pub async fn simulate(
     world: &World,
     plan: &Plan,
@@ -49,10 +54,8 @@ pub async fn simulate(
     stop: &Stop,
     assume: impl FnOnce(),
 ) -> Result<TestRun, RunError> {
-    direct(world, plan, listener, stop, None, async |director| {
-        director.simulate(assume).await
-    })
-    .await
+    direct(world, plan, listener, stop, None, async |director| director.simulate(assume).await)
+        .await
 }
 
 impl Director<'_> {
@@ -118,10 +121,7 @@ impl Director<'_> {
             let done = ByteSize::bytes(read.get());
             self.tell(News::VerifyingFiles { done, total });
         }
-        let mut files = Files {
-            read_only: true,
-            ..Files::default()
-        };
+        let mut files = Files { read_only: true, ..Files::default() };
         for task in tasks {
             files.files.push(task.await?);
         }
@@ -132,10 +132,7 @@ impl Director<'_> {
         }
         run.files = Some(files);
         let took = self.now() - begun;
-        self.tell(News::Verified {
-            took,
-            judged: false,
-        });
+        self.tell(News::Verified { took, judged: false });
         Ok(())
     }
 }

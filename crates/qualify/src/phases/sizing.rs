@@ -1,7 +1,8 @@
 //! The number of records in a database of a given size.
 //!
-//! A scenario gives the size of a database in bytes, but a bulk load must know the number of records beforehand. So the pages that
-//! records take are computed the way the load fills them: nodes of one size, whole nodes on each page, pages filled to a share.
+//! A scenario gives the size of a database in bytes, but a bulk load must know the number of
+//! records beforehand. So the pages that records take are computed the way the load fills them:
+//! nodes of one size, whole nodes on each page, pages filled to a share.
 //!
 //! ```text
 //!    tree       one node for a record of the workload
@@ -10,8 +11,8 @@
 //!    index      2 + 14 key + 9
 //! ```
 //!
-//! Every node takes another 4 bytes for its tag. Branch pages are a few per thousand and are counted as such. The result is within
-//! a few percent of what the load writes, as a test checks.
+//! Every node takes another 4 bytes for its tag. Branch pages are a few per thousand and are
+//! counted as such. The result is within a few percent of what the load writes, as a test checks.
 
 use brunt_ese::format::long_value::chunk_bytes;
 use brunt_ese::format::page::{TAG_BYTES, body_bytes};
@@ -19,19 +20,22 @@ use brunt_ese::table::message::stays_inside;
 use brunt_units::{ByteSize, PageSize};
 use brunt_workload::content::Shape;
 
-/// Fill of pages in percent: that of trees with random keys, ln 2 (Yao, "On random 2-3 trees", 1978). Fuller pages would be split
-/// by the first inserts that meet, and a large database would never recover from that.
+/// Fill of pages in percent: that of trees with random keys, ln 2 (Yao, "On random 2-3 trees",
+/// 1978). Fuller pages would be split by the first inserts that meet, and a large database would
+/// never recover from that.
 pub const FILL_PERCENT: u32 = 70;
 
 /// Pages of the system's trees, and of the roots and space trees of ours.
 const SYSTEM_PAGES: u64 = 48;
 /// The database header and its copy.
 const HEADER_PAGES: u64 = 2;
-/// Branch pages per leaf, at most: even on the smallest pages a branch holds more than 100 separators.
+/// Branch pages per leaf, at most: even on the smallest pages a branch holds more than 100
+/// separators.
 const BRANCHES_PER_LEAF: f64 = 0.01;
 
 const NODE_HEAD: u32 = 2;
-/// Head, offset of variable columns, fixed columns, nulls, one variable offset, one tagged entry with its flags.
+/// Head, offset of variable columns, fixed columns, nulls, one variable offset, one tagged entry
+/// with its flags.
 const RECORD_HEAD: u32 = 2 + 2 + 24 + 1 + 2 + 4 + 1;
 const PRIMARY_KEY: u32 = 9;
 const INDEX_KEY: u32 = 14;
@@ -59,16 +63,10 @@ pub fn amount(size: ByteSize, page: PageSize, shape: &Shape) -> Amount {
     )]
     let records = ((room as f64 / each) as u64).max(1);
     let used = SYSTEM_PAGES as f64 + records as f64 * each;
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "fewer pages than a database can have"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "fewer pages than a database can have")]
     let used = used.ceil() as u64;
     let free = u32::try_from(pages.saturating_sub(used)).unwrap_or(u32::MAX);
-    Amount {
-        records,
-        free_pages: free,
-    }
+    Amount { records, free_pages: free }
 }
 
 /// Bytes of a database per record, with pages filled as by a bulk load.
@@ -113,7 +111,8 @@ fn body_pages(page: PageSize, body: usize) -> f64 {
     whole as f64 + node_pages(page, &[root, chunk(rest)])
 }
 
-/// The share of a page that a group of nodes takes: whole groups on a page filled to its share, at least one.
+/// The share of a page that a group of nodes takes: whole groups on a page filled to its share, at
+/// least one.
 fn node_pages(page: PageSize, nodes: &[u32]) -> f64 {
     let room = body_bytes(page) * FILL_PERCENT as usize;
     let room = room.div_euclid(100);
@@ -127,15 +126,13 @@ fn node_pages(page: PageSize, nodes: &[u32]) -> f64 {
 mod tests {
     use super::*;
 
-    const NO_LARGE: Shape = Shape {
-        large_one_in: 0,
-        ..Shape::JETSTRESS
-    };
+    const NO_LARGE: Shape = Shape { large_one_in: 0, ..Shape::JETSTRESS };
 
     #[test]
     fn a_page_holds_whole_records() {
-        // 70 % of 32 KiB hold 10 records of 2,251 bytes, or 791 index entries. 70 % of 8 KiB, where such a body is outside its
-        // record, hold 22 records, 2 bodies with their roots, or 196 entries.
+        // 70 % of 32 KiB hold 10 records of 2,251 bytes, or 791 index entries. 70 % of 8 KiB, where
+        // such a body is outside its record, hold 22 records, 2 bodies with their roots, or 196
+        // entries.
         let large = 1.0 / 10.0 + 1.0 / 791.0;
         let small = 1.0 / 22.0 + 1.0 / 2.0 + 1.0 / 196.0;
         for (page, expected) in [(PageSize::KIB_32, large), (PageSize::KIB_8, small)] {

@@ -5,10 +5,12 @@
 //!      --> opened again: redo and undo, instance by instance, timed --> closed --> every record compared
 //! ```
 //!
-//! Pages are written when they are old, as in any other test, but the checkpoint is held back, so that recovery replays all logs.
-//! It reads nearly every page that they changed, finds most changes done, and repeats those from the end of the log. Published
-//! recoveries behaved the same: they read a thousand pages a second and wrote seventeen (EMC, CX3-20 for 700 users, H2930, 2007).
-//! The log is durable to its end when the server is abandoned, so every record is known then, and lost ones are detected.
+//! Pages are written when they are old, as in any other test, but the checkpoint is held back, so
+//! that recovery replays all logs. It reads nearly every page that they changed, finds most changes
+//! done, and repeats those from the end of the log. Published recoveries behaved the same: they
+//! read a thousand pages a second and wrote seventeen (EMC, CX3-20 for 700 users, H2930, 2007). The
+//! log is durable to its end when the server is abandoned, so every record is known then, and lost
+//! ones are detected.
 
 use std::rc::Rc;
 
@@ -51,9 +53,7 @@ impl Director<'_> {
             run.ending = self.ended_early(run, server, load.outgrown).await;
             return None;
         }
-        let extents = load
-            .sessions
-            .with_workload(|w| verification::extents(w.populations()));
+        let extents = load.sessions.with_workload(|w| verification::extents(w.populations()));
         match self.unless_hung(self.crash_and_recover(run, server)).await {
             Ok(Ok(())) => Some(extents),
             Ok(Err(error)) => {
@@ -78,12 +78,9 @@ impl Director<'_> {
         let (board, page) = (server.board(), self.plan.engine.page.bytes_u64());
         let first = server.generations();
         let begun = self.now();
-        // Otherwise pages evicted from a small cache would advance the checkpoint, and recovery would replay fewer logs than were
-        // written.
-        server
-            .instances()
-            .iter()
-            .for_each(Instance::hold_checkpoint);
+        // Otherwise pages evicted from a small cache would advance the checkpoint, and recovery
+        // would replay fewer logs than were written.
+        server.instances().iter().for_each(Instance::hold_checkpoint);
         self.note(format!(
             "first, sessions write {} of {} for each instance; that may take up to {}",
             counted(self.plan.logs.into(), "log file"),
@@ -120,10 +117,7 @@ impl Director<'_> {
             if now >= tell_at {
                 tell_at = now + TELL;
                 let wanted = self.plan.logs;
-                self.tell(News::GeneratingLogs {
-                    done: least,
-                    wanted,
-                });
+                self.tell(News::GeneratingLogs { done: least, wanted });
             }
             self.world.sleep(TICK).await;
         }

@@ -8,8 +8,8 @@ use brunt_world::World;
 
 use crate::phases::run::TELL;
 
-/// Does `work` and calls `tell` regularly until it is done. Work that is done at once is not reported, and the reports delay
-/// nothing.
+/// Does `work` and calls `tell` regularly until it is done. Work that is done at once is not
+/// reported, and the reports delay nothing.
 pub(crate) async fn telling<T>(
     world: &World,
     work: impl Future<Output = T>,
@@ -47,10 +47,7 @@ mod tests {
             let told = Cell::new(0);
             let length = TELL * 3 + Span::millis(1);
             telling(&world, world.sleep(length), || told.set(told.get() + 1)).await;
-            assert_eq!(
-                (told.get(), world.clock.now() - brunt_units::Time::ZERO),
-                (3, length)
-            );
+            assert_eq!((told.get(), world.clock.now() - brunt_units::Time::ZERO), (3, length));
         });
     }
 }

@@ -197,7 +197,8 @@ impl TestRun {
         is_long || self.is_shortened
     }
 
-    /// The ending of a test with errors: complete if it ran for its full length, and the errors are the storage's.
+    /// The ending of a test with errors: complete if it ran for its full length, and the errors are
+    /// the storage's.
     pub(crate) fn broken_by_errors(&self, plan: &Plan) -> Ending {
         match &self.log.first_error {
             Some(error) if !self.is_collected(plan) || error.environment().is_some() => {
@@ -228,7 +229,8 @@ impl TestRun {
         }
     }
 
-    /// Counts what recovery says of files that this program wrote a moment before: whatever is missing of a log, the storage has lost.
+    /// Counts what recovery says of files that this program wrote a moment before: whatever is
+    /// missing of a log, the storage has lost.
     pub(crate) fn note_lost_log(&mut self, error: &EngineError) {
         self.note_errors(Some(error.clone()));
         if self.errors.0 == 0 && is_lost_log(error) {
@@ -248,7 +250,8 @@ impl TestRun {
         }
     }
 
-    /// Adds bad pages that copies have replaced, and that maintenance has not found: the storage returned them all the same.
+    /// Adds bad pages that copies have replaced, and that maintenance has not found: the storage
+    /// returned them all the same.
     pub(crate) fn note_patches(&mut self, patches: &[Patch], scans: &[Maintenance]) {
         let found = scans.iter().flat_map(|scan| scan.findings().bad);
         let found: Vec<EngineError> = found.map(|(_, error)| error).collect();

@@ -1,4 +1,5 @@
-//! Finds the sessions before the test: short trials on the warm server, controlled by [`brunt_workload::tuning`].
+//! Finds the sessions before the test: short trials on the warm server, controlled by
+//! [`brunt_workload::tuning`].
 //!
 //! ```text
 //!    warm up --> trial --> trial --> ... --> long trial --> collect, with the sessions found
@@ -7,15 +8,18 @@
 //!                                                                   what was tried, and what came nearest
 //! ```
 //!
-//! With a target the trials are paced like the test, and tuning looks for the fewest sessions that keep that pace. Without one they
-//! run in a closed loop, and it looks for the highest rate below the limits; a test at a share of that maximum is then paced at it.
-//! When no number of sessions keeps the pace of a target, tuning looks for the maximum all the same: it shows how near the storage
-//! comes, or that the storage could do it and the tester could not.
+//! With a target the trials are paced like the test, and tuning looks for the fewest sessions that
+//! keep that pace. Without one they run in a closed loop, and it looks for the highest rate below
+//! the limits; a test at a share of that maximum is then paced at it. When no number of sessions
+//! keeps the pace of a target, tuning looks for the maximum all the same: it shows how near the
+//! storage comes, or that the storage could do it and the tester could not.
 //!
-//! The storage fails only for its own faults. Trials that contradict one another leave the result inconclusive.
+//! The storage fails only for its own faults. Trials that contradict one another leave the result
+//! inconclusive.
 //!
-//! A trial counts by its worst value: the slowest database, the slowest log, page-fault stalls, each as a share of its limit for
-//! the average of a test. Latencies of operations in a trial are not judged, but their errors and wrong records are.
+//! A trial counts by its worst value: the slowest database, the slowest log, page-fault stalls,
+//! each as a share of its limit for the average of a test. Latencies of operations in a trial are
+//! not judged, but their errors and wrong records are.
 
 mod words;
 
@@ -45,13 +49,15 @@ const WINDOWS: (Span, Span) = (Span::seconds(3), Span::seconds(30));
 const LONG: u64 = 3;
 /// Maximum number of sessions that are tried.
 const SESSIONS_MAX: u32 = 4_096;
-/// Share of an operation's service time that it may wait for a session. Our choice: a longer wait would be latency that the storage
-/// did not cause.
+/// Share of an operation's service time that it may wait for a session. Our choice: a longer wait
+/// would be latency that the storage did not cause.
 const WAIT_SHARE: f64 = 0.25;
-/// A wait up to this long is never too much: a busy host runs a task a millisecond late, which is half a dozen service times on
-/// flash and says nothing about the storage. Our choice, as is the next.
+/// A wait up to this long is never too much: a busy host runs a task a millisecond late, which is
+/// half a dozen service times on flash and says nothing about the storage. Our choice, as is the
+/// next.
 const WAIT_FLOOR: Span = Span::millis(1);
-/// Likewise this share of the gap between two operations of the pace: such a slow pace is kept even if each operation begins late.
+/// Likewise this share of the gap between two operations of the pace: such a slow pace is kept even
+/// if each operation begins late.
 const WAIT_GAP_SHARE: f64 = 0.01;
 /// Number of windows in which a new pace must settle.
 const PACE_WINDOWS: u64 = 10;
@@ -101,13 +107,9 @@ impl Director<'_> {
         };
         let found = match self.search(goal, run, server, load).await? {
             Search::Over => return Ok(()),
-            Search::Found {
-                sessions, io_per_s, ..
-            } => (sessions, io_per_s),
+            Search::Found { sessions, io_per_s, .. } => (sessions, io_per_s),
             Search::None { why, over } => {
-                return Err(self
-                    .none_found(goal, (why, over), run, server, load)
-                    .await?);
+                return Err(self.none_found(goal, (why, over), run, server, load).await?);
             }
         };
         let (sessions, io_per_s) = found;
@@ -123,10 +125,8 @@ impl Director<'_> {
             _ => None,
         };
         if let Some(percent) = percent {
-            let target = Target {
-                io_per_s: io_per_s * f64::from(percent) / 100.0,
-                headroom_percent: 0,
-            };
+            let target =
+                Target { io_per_s: io_per_s * f64::from(percent) / 100.0, headroom_percent: 0 };
             note += &format!(", and the test asks for {percent} % of that");
             run.target = Some(target);
             let pacer = Some(Pacer::new(target.offered()));
@@ -189,11 +189,7 @@ impl Director<'_> {
                 Step::Try { sessions, long } => (sessions, long),
                 // The last trial was its long one: these sessions are still running.
                 Step::Found { sessions, reading } => {
-                    return Ok(Search::Found {
-                        sessions,
-                        io_per_s: reading.io_per_s,
-                        over,
-                    });
+                    return Ok(Search::Found { sessions, io_per_s: reading.io_per_s, over });
                 }
                 Step::Failed(why) => return Ok(Search::None { why, over }),
             };
@@ -223,11 +219,7 @@ impl Director<'_> {
 
     fn bounds(&self) -> Bounds {
         let first = self.plan.sessions;
-        Bounds {
-            unit: self.plan.session_unit(),
-            first,
-            most: SESSIONS_MAX.max(first),
-        }
+        Bounds { unit: self.plan.session_unit(), first, most: SESSIONS_MAX.max(first) }
     }
 
     /// Starts another number of sessions on the same databases.
@@ -262,10 +254,7 @@ impl Director<'_> {
         }
         let window = self.window();
         let settle = Span(window.0.div_euclid(3));
-        let news = News::Tuning {
-            trial: number,
-            sessions,
-        };
+        let news = News::Tuning { trial: number, sessions };
         self.go_on(load, settle, &news).await?;
         server.board().with(discard);
         load.rebase(self.now());
@@ -311,16 +300,8 @@ impl Director<'_> {
         server.board().with(|meters| {
             let mean = |meter: &Meter| meter.running().mean().unwrap_or_default();
             let databases = || meters.databases.iter();
-            let read = databases()
-                .map(|d| mean(&d.reads))
-                .max()
-                .unwrap_or_default();
-            let log = meters
-                .logs
-                .iter()
-                .map(|l| mean(&l.writes))
-                .max()
-                .unwrap_or_default();
+            let read = databases().map(|d| mean(&d.reads)).max().unwrap_or_default();
+            let log = meters.logs.iter().map(|l| mean(&l.writes)).max().unwrap_or_default();
             let ios = databases().map(|d| d.reads.running().count() + d.writes.running().count());
             let stalls_per_s = meters.page_fault_stalls.close_interval() as f64 / seconds;
             let io_per_s = ios.sum::<u64>() as f64 / seconds;
@@ -352,18 +333,16 @@ fn operations<T: Table>(load: &Load<T>) -> OperationLatencies {
     all
 }
 
-/// How far sessions are behind a pace with this `gap` between two operations: the wait of operations for a session, as a multiple
-/// of the allowed wait. An operation that has not begun when the trial ends has waited until then.
+/// How far sessions are behind a pace with this `gap` between two operations: the wait of
+/// operations for a session, as a multiple of the allowed wait. An operation that has not begun
+/// when the trial ends has waited until then.
 fn late(operations: &OperationLatencies, gap: Span) -> f64 {
     let mean =
         |latencies: &brunt_stats::Latencies| latencies.mean().unwrap_or_default().as_seconds();
     let service = mean(&operations.from_actual_start);
     let waited = (mean(&operations.from_intended_start) - service).max(0.0);
-    let allowed = [
-        service * WAIT_SHARE,
-        WAIT_FLOOR.as_seconds(),
-        gap.as_seconds() * WAIT_GAP_SHARE,
-    ];
+    let allowed =
+        [service * WAIT_SHARE, WAIT_FLOOR.as_seconds(), gap.as_seconds() * WAIT_GAP_SHARE];
     waited / allowed.into_iter().fold(0.0, f64::max)
 }
 
@@ -388,10 +367,7 @@ mod tests {
         operations.record(at(0), at(4), at(12));
         operations.record(at(20), at(20), at(28));
         let lateness = late(&operations, FAST);
-        assert!(
-            (lateness - 1.0).abs() < 0.02,
-            "2 ms are a quarter of 8: {lateness}"
-        );
+        assert!((lateness - 1.0).abs() < 0.02, "2 ms are a quarter of 8: {lateness}");
         // This one has not begun.
         operations.from_intended_start.record(Span::seconds(1));
         assert!(late(&operations, FAST) > 100.0);

@@ -62,11 +62,7 @@ pub(crate) async fn look(
             remove.push(copy);
         }
     }
-    Ok(Left {
-        restore,
-        remove,
-        journal: file.is_some_and(|_| renew).then_some(path),
-    })
+    Ok(Left { restore, remove, journal: file.is_some_and(|_| renew).then_some(path) })
 }
 
 fn check(path: &Path, bytes: &[u8], instance: &InstancePlan) -> Result<Journal, RunError> {

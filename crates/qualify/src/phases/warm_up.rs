@@ -4,14 +4,16 @@
 //!
 //! * the cache is as full as Jetstress requires, or does not fill any further;
 //! * with a target, the pace has settled;
-//! * the log of every instance has gone through the checkpoint depth. A page is written when its change is that far behind, so before
-//!   there are no database writes, and an operation costs less than it will: the pace is then found anew, with writes in it. The wait
-//!   is bounded ([`DEPTH_PATIENCE`]); a result that begins before says so;
+//! * the log of every instance has gone through the checkpoint depth. A page is written when its
+//!   change is that far behind, so before there are no database writes, and an operation costs less
+//!   than it will: the pace is then found anew, with writes in it. The wait is bounded
+//!   ([`DEPTH_PATIENCE`]); a result that begins before says so;
 //! * sessions have run for the time in the scenario, so that the first burst is over;
-//! * as much has been written as the scenario requires, as a multiple of the size of the databases. A fresh SSD is faster than it
-//!   will ever be again; the usual practice is to overwrite it twice (SNIA Solid State Storage Performance Test Specification,
-//!   workload independent preconditioning). Meanwhile as many records are deleted as inserted, so that this does not use up the
-//!   reserve.
+//! * as much has been written as the scenario requires, as a multiple of the size of the databases.
+//!   A fresh SSD is faster than it will ever be again; the usual practice is to overwrite it twice
+//!   (SNIA Solid State Storage Performance Test Specification, workload independent
+//!   preconditioning). Meanwhile as many records are deleted as inserted, so that this does not use
+//!   up the reserve.
 
 use brunt_report::decimals;
 use brunt_units::{ByteSize, LogPosition, Span, Time};
@@ -24,13 +26,15 @@ use crate::server::{Server, Table};
 
 /// How long to wait for a cache that does not fill any further.
 const PATIENCE: Span = Span::seconds(10);
-/// The share of the cache that must be full before collection starts. Source: `PreloadJetCache` of Jetstress 2013.
+/// The share of the cache that must be full before collection starts. Source: `PreloadJetCache` of
+/// Jetstress 2013.
 const PRELOAD_PERCENT: u64 = 90;
 
 /// How long to wait for the pace to settle once the cache is full; at most the length of the test.
 const PACE_PATIENCE: Span = Span::seconds(120);
 
-/// How long to wait for the checkpoint depth: in lengths of the test, and at most. Our choice: a short test has to end soon.
+/// How long to wait for the checkpoint depth: in lengths of the test, and at most. Our choice: a
+/// short test has to end soon.
 const DEPTH_PATIENCE: (u64, Span) = (4, Span::seconds(3_600));
 /// After this long the wait ends when it would take more than twice as long as there is patience.
 const DEPTH_OUTLOOK: Span = Span::seconds(1);
@@ -111,7 +115,8 @@ impl Director<'_> {
             load.let_go();
         }
         self.tell(News::WarmedUp {
-            // Pages being written out count as resident, and may briefly exceed the share of frames.
+            // Pages being written out count as resident, and may briefly exceed the share of
+            // frames.
             filled: ByteSize::bytes(u64::from(server.resident().0).min(frames) * page),
             cache: ByteSize::bytes(frames * page),
             took: self.now() - state.begun,
@@ -121,10 +126,7 @@ impl Director<'_> {
                 "measuring begins before the load is complete: {short_of}; database writes come afterwards"
             ));
         }
-        WarmedUp {
-            is_stuck,
-            short_of: state.short_of,
-        }
+        WarmedUp { is_stuck, short_of: state.short_of }
     }
 
     fn begin_warm_up<T: Table>(&self, server: &Server<T>) -> WarmUp {
@@ -174,22 +176,14 @@ impl Director<'_> {
         let written = written(server);
         if written < state.writes {
             let share = written.get() as f64 / state.writes.get() as f64;
-            self.settling(
-                share,
-                format!("{written} of {} written", state.writes),
-                None,
-            );
+            self.settling(share, format!("{written} of {} written", state.writes), None);
             return false;
         }
         let lasted = now - state.begun;
         if lasted < self.plan.warm_up_min {
             let (lasted, wanted) = (lasted.as_seconds(), self.plan.warm_up_min.as_seconds());
             let share = lasted / wanted;
-            self.settling(
-                share,
-                format!("settling, {lasted:.0} of {} s", decimals(wanted)),
-                None,
-            );
+            self.settling(share, format!("settling, {lasted:.0} of {} s", decimals(wanted)), None);
             return false;
         }
         let patience = PACE_PATIENCE.min(self.plan.duration);
@@ -241,7 +235,8 @@ impl Director<'_> {
         false
     }
 
-    /// The instance whose log has come least far; `None` when all have gone through the checkpoint depth.
+    /// The instance whose log has come least far; `None` when all have gone through the checkpoint
+    /// depth.
     fn shallowest<T: Table>(&self, state: &WarmUp, server: &Server<T>) -> Option<Shallow> {
         let depth = self.plan.engine.checkpoint_depth;
         let logs = server.instances().iter().zip(&state.logs);
@@ -261,11 +256,7 @@ impl Director<'_> {
     }
 
     fn settling(&self, share: f64, what: String, at_most: Option<Span>) {
-        self.tell(News::Settling {
-            share,
-            what,
-            at_most,
-        });
+        self.tell(News::Settling { share, what, at_most });
     }
 }
 

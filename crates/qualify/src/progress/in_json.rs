@@ -1,5 +1,5 @@
-//! The JSON form of sizes and spans in news: bytes as integers, spans as seconds or milliseconds, exact to the nanosecond up to a
-//! hundred days.
+//! The JSON form of sizes and spans in news: bytes as integers, spans as seconds or milliseconds,
+//! exact to the nanosecond up to a hundred days.
 
 use brunt_units::{ByteSize, Span};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::in_json;
 use crate::rules::RuleId;
 
-/// The state of a running test; unless stated otherwise, rates and latencies are those of the running sample.
+/// The state of a running test; unless stated otherwise, rates and latencies are those of the
+/// running sample.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Live {
     /// Time since the collection began.
@@ -55,7 +56,8 @@ pub struct SoFar {
     pub passes: Option<bool>,
     /// The title of the first rule that does not hold.
     pub failed: Option<String>,
-    /// The worst outcome of each group; *not measured* as long as none of its rules has a measurement.
+    /// The worst outcome of each group; *not measured* as long as none of its rules has a
+    /// measurement.
     pub groups: Vec<(Group, Outcome)>,
 }
 
@@ -117,10 +119,7 @@ mod tests {
         assert_eq!(SoFar::of(&[read(None), pages.clone()]).passes, None);
         let good = SoFar::of(&[rate(960.0), read(Some(1.0)), pages.clone()]);
         assert_eq!((good.passes, good.failed), (Some(true), None));
-        let groups = [
-            (Group::Limits, Outcome::Ok),
-            (Group::Integrity, Outcome::NotMeasured),
-        ];
+        let groups = [(Group::Limits, Outcome::Ok), (Group::Integrity, Outcome::NotMeasured)];
         assert_eq!(good.groups, groups);
         let bad = SoFar::of(&[rate(940.0), read(Some(1.0)), pages]);
         assert_eq!(bad.passes, Some(false));

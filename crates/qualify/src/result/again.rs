@@ -1,7 +1,8 @@
 //! A finished test, judged again from its plan, its result and its tables.
 //!
-//! Rates, latencies and times come from the tables, what was verified and done from the result. What neither holds, such as what the
-//! kernel said, is not measured here: the rule is there, with its limit.
+//! Rates, latencies and times come from the tables, what was verified and done from the result.
+//! What neither holds, such as what the kernel said, is not measured here: the rule is there, with
+//! its limit.
 
 use brunt_report::result::{
     Backend, Integrity, IoNumbers, Outcome, Rule, RunResult, Verdict, World,
@@ -36,7 +37,8 @@ pub struct Again {
     pub sentence: Option<String>,
 }
 
-/// Judges a test of `plan` on one server by what is in `result` and in its `tables`. Without tables, rules have no measurements.
+/// Judges a test of `plan` on one server by what is in `result` and in its `tables`. Without
+/// tables, rules have no measurements.
 ///
 /// # Panics
 /// When the result has no server.
@@ -44,19 +46,11 @@ pub fn again(plan: &Plan, result: &RunResult, tables: Option<&Tables>) -> Again 
     let target = target(plan, result);
     let evidence = evidence(plan, result, tables, target);
     let run = TestRun {
-        last: result
-            .storage
-            .database_bytes_final
-            .map(ByteSize::bytes)
-            .into_iter()
-            .collect(),
+        last: result.storage.database_bytes_final.map(ByteSize::bytes).into_iter().collect(),
         target,
         ..TestRun::unfinished(plan, Time::ZERO)
     };
-    let stated = Evidence {
-        achieved_io_per_s: result.storage.achieved_iops,
-        ..evidence.clone()
-    };
+    let stated = Evidence { achieved_io_per_s: result.storage.achieved_iops, ..evidence.clone() };
     let mut reasons = run.board.with(|meters| {
         let assembly = Assembly {
             length: Span::from_seconds(result.times.collection_s),
@@ -81,19 +75,14 @@ fn target(plan: &Plan, result: &RunResult) -> Option<Target> {
         Some(Tune::Maximum { percent }) if percent < 100 => result.storage.target_iops,
         _ => None,
     };
-    let found = share.map(|io_per_s| Target {
-        io_per_s,
-        headroom_percent: 0,
-    });
+    let found = share.map(|io_per_s| Target { io_per_s, headroom_percent: 0 });
     plan.target.or(found)
 }
 
-/// Which log had not gone through the checkpoint depth when the collection began: only the rule says it.
+/// Which log had not gone through the checkpoint depth when the collection began: only the rule
+/// says it.
 fn short_of(result: &RunResult) -> Option<String> {
-    let rule = result
-        .rules
-        .iter()
-        .find(|rule| RuleId::DatabaseWrites.is(rule))?;
+    let rule = result.rules.iter().find(|rule| RuleId::DatabaseWrites.is(rule))?;
     let (_, short_of) = rule.remark.split_once("when measuring began, ")?;
     Some(short_of.to_owned())
 }
@@ -113,10 +102,7 @@ fn evidence(
         records: result.storage.integrity.map(records),
         system_log: (result.world == World::Real).then(SystemLog::default),
         copies: count(plan.passive.len()),
-        writes: plan.load.writes().then(|| Writes {
-            per_s: None,
-            short_of: short_of(result),
-        }),
+        writes: plan.load.writes().then(|| Writes { per_s: None, short_of: short_of(result) }),
         done: done(plan, result),
         restored: restored(result).map(Span::from_seconds),
         tester: tester(plan, result),
@@ -142,32 +128,21 @@ fn evidence(
     let operations = tables.latencies.get(streams::OPERATION);
     let written: u64 = databases().map(|one| one.writes.count).sum();
     Evidence {
-        writes: bare.writes.clone().map(|writes| Writes {
-            per_s: Some(written as f64 / tables.length_s),
-            ..writes
-        }),
+        writes: bare
+            .writes
+            .clone()
+            .map(|writes| Writes { per_s: Some(written as f64 / tables.length_s), ..writes }),
         reads: databases()
             .map(|one| of(&one.name, "read", &one.reads, limits.read_sample))
             .collect(),
         log_writes: instances()
-            .map(|one| {
-                of(
-                    &one.name,
-                    "log-write",
-                    &one.details.log.writes,
-                    limits.log_sample,
-                )
-            })
+            .map(|one| of(&one.name, "log-write", &one.details.log.writes, limits.log_sample))
             .collect(),
         stalls_per_s: Some(stalls.copied().unwrap_or(0) as f64 / tables.length_s),
         achieved_io_per_s: tables.figures.storage.achieved_iops,
         samples: tables.samples.clone(),
-        read_tails: databases()
-            .filter_map(|one| tail(&one.name, "read"))
-            .collect(),
-        log_tails: instances()
-            .filter_map(|one| tail(&one.name, "log-write"))
-            .collect(),
+        read_tails: databases().filter_map(|one| tail(&one.name, "read")).collect(),
+        log_tails: instances().filter_map(|one| tail(&one.name, "log-write")).collect(),
         operation_p99: operations.and_then(|all| all.percentile(Percentile::P99)),
         ..bare
     }
@@ -209,12 +184,7 @@ fn restored(result: &RunResult) -> Option<f64> {
 fn done(plan: &Plan, result: &RunResult) -> Vec<Done> {
     let servers = || result.storage.servers.iter();
     let databases = plan.databases().count() as u64;
-    let work = |what, wanted, done| Done {
-        what,
-        wanted,
-        done,
-        remark: String::new(),
-    };
+    let work = |what, wanted, done| Done { what, wanted, done, remark: String::new() };
     match plan.kind.work() {
         Work::Load => Vec::new(),
         Work::BackUp => {
@@ -222,9 +192,7 @@ fn done(plan: &Plan, result: &RunResult) -> Vec<Done> {
             let restored = restored(result).map(|_| databases);
             let restored = work(RuleId::DatabasesRestored, databases, restored);
             let read = work(RuleId::DatabasesBackedUp, databases, Some(read));
-            std::iter::once(read)
-                .chain(plan.copy_to.is_some().then_some(restored))
-                .collect()
+            std::iter::once(read).chain(plan.copy_to.is_some().then_some(restored)).collect()
         }
         Work::Replay => {
             let recoveries = servers().flat_map(|server| &server.recovery);
@@ -274,10 +242,7 @@ fn surroundings(result: &RunResult) -> Surroundings {
         mounts: Vec::new(),
         cached_writes: Vec::new(),
         setup: Vec::new(),
-        backend: Backend {
-            direct: details.backend.direct || is_said,
-            ..details.backend.clone()
-        },
+        backend: Backend { direct: details.backend.direct || is_said, ..details.backend.clone() },
         volumes: volumes
             .map(|volume| VolumeUse {
                 volume: volume.clone(),

@@ -19,10 +19,8 @@ impl Assembly<'_> {
         let data = ByteSize::bytes(sum(&self.run.last));
         let memory = surroundings.machine.memory_bytes;
         let shares = surroundings.volumes.iter().filter_map(|used| {
-            let on_it = used
-                .databases
-                .iter()
-                .map(|at| self.run.last.get(*at).map_or(0, |size| size.get()));
+            let on_it =
+                used.databases.iter().map(|at| self.run.last.get(*at).map_or(0, |size| size.get()));
             let whole = used.bytes.filter(|bytes| bytes.get() > 0)?;
             let share = on_it.sum::<u64>() as f64 / whole.get() as f64;
             (!used.databases.is_empty()).then_some(share)
@@ -79,12 +77,11 @@ fn cached_files(surroundings: &Surroundings) -> Vec<String> {
     names.into_iter().cloned().collect()
 }
 
-/// Why the volumes may be memory, or hide some; a stated cache is one that the databases are compared with.
+/// Why the volumes may be memory, or hide some; a stated cache is one that the databases are
+/// compared with.
 fn flattering(volumes: &[VolumeUse], stated: Option<ByteSize>) -> Vec<String> {
     const STATE: &str = "state it as `cache` in [storage]";
-    let used = volumes
-        .iter()
-        .filter(|used| !used.databases.is_empty() || !used.logs.is_empty());
+    let used = volumes.iter().filter(|used| !used.databases.is_empty() || !used.logs.is_empty());
     let reasons = used.filter_map(|used| {
         let mount = &used.volume.mount;
         match (&used.beneath, stated) {
@@ -94,9 +91,9 @@ fn flattering(volumes: &[VolumeUse], stated: Option<ByteSize>) -> Vec<String> {
             (Beneath::Program(what), None) => Some(format!(
                 "{mount} is served by a program ({what}), and its cache is not known: {STATE}"
             )),
-            (Beneath::Unknown, None) => Some(format!(
-                "no device is known under {mount}, and no cache either: {STATE}"
-            )),
+            (Beneath::Unknown, None) => {
+                Some(format!("no device is known under {mount}, and no cache either: {STATE}"))
+            }
             (Beneath::Devices, _) | (_, Some(_)) => None,
         }
     });

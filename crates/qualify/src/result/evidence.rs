@@ -65,10 +65,7 @@ impl Assembly<'_> {
             let seconds = self.length.as_seconds();
             (seconds > 0.0).then(|| count as f64 / seconds)
         };
-        let io = meters
-            .databases
-            .iter()
-            .map(|m| m.reads.total().count + m.writes.total().count);
+        let io = meters.databases.iter().map(|m| m.reads.total().count + m.writes.total().count);
         let databases = meters.databases.iter();
         let writes = databases.map(|m| m.writes.total().count).sum();
         let judged = run.files.as_ref().filter(|files| !files.read_only);
@@ -164,10 +161,7 @@ impl Assembly<'_> {
     fn standstill(&self) -> Option<Standstill> {
         let still = self.run.collected.as_ref()?.standstill.clone();
         match still.count {
-            0 => Some(Standstill {
-                longest: self.run.delays.max()?,
-                ..still
-            }),
+            0 => Some(Standstill { longest: self.run.delays.max()?, ..still }),
             _ => Some(still),
         }
     }
@@ -196,11 +190,7 @@ impl Assembly<'_> {
             .map(|used| VolumeReads {
                 mount: used.volume.mount.clone(),
                 engine: self.read_on(used).bytes,
-                blank: used
-                    .databases
-                    .iter()
-                    .map(|at| databases[*at].blank.total())
-                    .sum(),
+                blank: used.databases.iter().map(|at| databases[*at].blank.total()).sum(),
                 copies: self.copies_read_on(&used.volume.mount),
                 parity: self.parity_read_on(used),
                 device: used.device_read.map(ByteSize::get),
@@ -210,7 +200,8 @@ impl Assembly<'_> {
             .collect()
     }
 
-    /// Bytes that software RAID may have read to compute parity. A small write reads what it replaces and each parity.
+    /// Bytes that software RAID may have read to compute parity. A small write reads what it
+    /// replaces and each parity.
     fn parity_read_on(&self, used: &VolumeUse) -> u64 {
         let stack = used.volume.stack.iter();
         let reads = stack.map(|device| match device.made.as_str() {

@@ -21,10 +21,7 @@ pub(crate) struct ReadTotal {
 impl ReadTotal {
     /// Adds `count` reads of `bytes` bytes.
     pub(crate) fn and(self, count: u64, bytes: u64) -> Self {
-        Self {
-            count: self.count + count,
-            bytes: self.bytes + bytes,
-        }
+        Self { count: self.count + count, bytes: self.bytes + bytes }
     }
 }
 
@@ -110,14 +107,11 @@ impl Assembly<'_> {
     }
 
     pub(super) fn backend(&self, surroundings: &Surroundings) -> Backend {
-        let volumes = surroundings.volumes.iter().map(|used| Volume {
-            engine_reads: self.read_on(used).count,
-            ..used.volume.clone()
-        });
-        Backend {
-            volumes: volumes.collect(),
-            ..surroundings.backend.clone()
-        }
+        let volumes = surroundings
+            .volumes
+            .iter()
+            .map(|used| Volume { engine_reads: self.read_on(used).count, ..used.volume.clone() });
+        Backend { volumes: volumes.collect(), ..surroundings.backend.clone() }
     }
 
     /// Reads that the engine of this run submitted on a volume during the collection.
@@ -130,9 +124,7 @@ impl Assembly<'_> {
             [&log.reads, &log.replication]
         });
         let totals = databases.chain(logs).map(Meter::total);
-        let all = totals.fold(ReadTotal::default(), |sum, total| {
-            sum.and(total.count, total.bytes)
-        });
+        let all = totals.fold(ReadTotal::default(), |sum, total| sum.and(total.count, total.bytes));
         let carried = self.run.carried_reads(self.plan, used);
         ReadTotal {
             count: all.count.saturating_sub(carried.count),

@@ -1,8 +1,10 @@
-//! Every key of a test's scenario, and whether it can make the load lighter than that of the version, or what is written easier to
-//! store than mail. A value that does is a reason not to qualify.
+//! Every key of a test's scenario, and whether it can make the load lighter than that of the
+//! version, or what is written easier to store than mail. A value that does is a reason not to
+//! qualify.
 //!
-//! A key is *neutral* where a lighter value shows elsewhere (in the rate, in a size, in a rule), or where there is none. A test of
-//! `brunt-scenario` goes through the whole language: a new key has no place in it before it is in this table.
+//! A key is *neutral* where a lighter value shows elsewhere (in the rate, in a size, in a rule), or
+//! where there is none. A test of `brunt-scenario` goes through the whole language: a new key has
+//! no place in it before it is in this table.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -64,7 +66,8 @@ enum Value {
     Word(&'static [&'static str; 2], bool),
 }
 
-/// Data of which less is left once it is compressed and stored once. Mail compresses by a third to a half.
+/// Data of which less is left once it is compressed and stored once. Mail compresses by a third to
+/// a half.
 const LEFT_PERCENT_MIN: u32 = 50;
 /// With fewer I/Os a second of each database, a sample of 15 s has too few for a mean. Our choice.
 pub(super) const RATE_MIN: f64 = 1.0;
@@ -115,49 +118,24 @@ pub const KEYS: [Key; 66] = [
     key("test.strict_tail", Neutral),
     key("test.precision", Neutral),
     key("profile.version", Neutral),
-    key(
-        "profile.page",
-        less(ALL, Version, |p| bytes(p.engine.page.bytes_u64())),
-    ),
-    key(
-        "profile.log_file",
-        more(LOADS, Version, |p| size(p.engine.log_file)),
-    ),
-    key(
-        "profile.log_buffer",
-        more(LOADS, Version, |p| size(p.engine.log_buffer)),
-    ),
+    key("profile.page", less(ALL, Version, |p| bytes(p.engine.page.bytes_u64()))),
+    key("profile.log_file", more(LOADS, Version, |p| size(p.engine.log_file))),
+    key("profile.log_buffer", more(LOADS, Version, |p| size(p.engine.log_buffer))),
     // It is within `cache_max`.
     key("profile.cache_min", Neutral),
-    key(
-        "profile.cache_max",
-        more(LOADS, Version, |p| size(p.engine.cache_max)),
-    ),
-    key(
-        "profile.checkpoint_depth",
-        more(LOADS, Version, |p| size(p.engine.checkpoint_depth)),
-    ),
+    key("profile.cache_max", more(LOADS, Version, |p| size(p.engine.cache_max))),
+    key("profile.checkpoint_depth", more(LOADS, Version, |p| size(p.engine.checkpoint_depth))),
     // Every version has it.
     key("profile.circular_logging", Neutral),
-    key(
-        "profile.checkpoint_writes",
-        more(LOADS, Version, checkpoint_writes),
-    ),
-    key(
-        "profile.background_maintenance",
-        less(LOAD, Version, maintenance),
-    ),
+    key("profile.checkpoint_writes", more(LOADS, Version, checkpoint_writes)),
+    key("profile.background_maintenance", less(LOAD, Version, maintenance)),
     key(
         "profile.maintenance_read",
-        less(LOAD, Version, |p| {
-            scanned(p, size(p.engine.maintenance.batch))
-        }),
+        less(LOAD, Version, |p| scanned(p, size(p.engine.maintenance.batch))),
     ),
     key(
         "profile.maintenance_sleep",
-        more(LOAD, Version, |p| {
-            scanned(p, time(p.engine.maintenance.sleep))
-        }),
+        more(LOAD, Version, |p| scanned(p, time(p.engine.maintenance.sleep))),
     ),
     key(
         "profile.insert_percent",
@@ -169,79 +147,32 @@ pub const KEYS: [Key; 66] = [
     ),
     key(
         "profile.replace_percent",
-        less(LOADS, Version, |p| {
-            number(p.load.mix.percent(Kind::Replace))
-        }),
+        less(LOADS, Version, |p| number(p.load.mix.percent(Kind::Replace))),
     ),
-    key(
-        "profile.lazy_percent",
-        more(LOADS, Version, |p| number(p.load.mix.lazy_percent())),
-    ),
+    key("profile.lazy_percent", more(LOADS, Version, |p| number(p.load.mix.lazy_percent()))),
     key(
         "profile.reads_again_percent",
         more(LOADS, Version, |p| number(p.load.reads_again_percent)),
     ),
-    key(
-        "profile.batch_operations",
-        more(LOADS, Version, |p| number(p.load.batch)),
-    ),
+    key("profile.batch_operations", more(LOADS, Version, |p| number(p.load.batch))),
     // More reads in flight are harder on storage.
     key("profile.recovery_reads", Neutral),
-    key(
-        "records.short",
-        less(ALL, Version, |p| bytes(p.load.shape.short.into())),
-    ),
-    key(
-        "records.long",
-        less(ALL, Version, |p| bytes(p.load.shape.long.into())),
-    ),
+    key("records.short", less(ALL, Version, |p| bytes(p.load.shape.short.into()))),
+    key("records.long", less(ALL, Version, |p| bytes(p.load.shape.long.into()))),
     key("records.compressible_percent", Own(ALL, compressible)),
     // With the one above.
     key("records.duplicate_percent", Neutral),
-    key(
-        "records.beside_percent",
-        more(LOADS, Version, |p| number(p.load.shape.beside_percent)),
-    ),
-    key(
-        "limits.read_average",
-        more(LOAD, Limit, |p| time(p.limits.latency.read_mean)),
-    ),
-    key(
-        "limits.read_sample",
-        more(LOAD, Limit, |p| time(p.limits.latency.read_sample)),
-    ),
-    key(
-        "limits.log_average",
-        more(LOAD, Limit, |p| time(p.limits.latency.log_mean)),
-    ),
-    key(
-        "limits.log_sample",
-        more(LOAD, Limit, |p| time(p.limits.latency.log_sample)),
-    ),
-    key(
-        "limits.tail_device",
-        more(LOAD, Limit, |p| time(p.limits.tail_device)),
-    ),
-    key(
-        "limits.tail_operation",
-        more(LOAD, Limit, |p| time(p.limits.tail_operation)),
-    ),
-    key(
-        "limits.excursions",
-        more(LOAD, Limit, |p| number(p.limits.excursions)),
-    ),
-    key(
-        "limits.stalls_per_s",
-        more(LOAD, Limit, |p| Some(Value::Number(p.limits.stalls_per_s))),
-    ),
-    key(
-        "limits.margin_percent",
-        more(LOAD, Limit, |p| number(p.limits.margin_percent)),
-    ),
-    key(
-        "limits.reserve_percent",
-        less(LOAD, Version, |p| number(p.limits.reserve_percent)),
-    ),
+    key("records.beside_percent", more(LOADS, Version, |p| number(p.load.shape.beside_percent))),
+    key("limits.read_average", more(LOAD, Limit, |p| time(p.limits.latency.read_mean))),
+    key("limits.read_sample", more(LOAD, Limit, |p| time(p.limits.latency.read_sample))),
+    key("limits.log_average", more(LOAD, Limit, |p| time(p.limits.latency.log_mean))),
+    key("limits.log_sample", more(LOAD, Limit, |p| time(p.limits.latency.log_sample))),
+    key("limits.tail_device", more(LOAD, Limit, |p| time(p.limits.tail_device))),
+    key("limits.tail_operation", more(LOAD, Limit, |p| time(p.limits.tail_operation))),
+    key("limits.excursions", more(LOAD, Limit, |p| number(p.limits.excursions))),
+    key("limits.stalls_per_s", more(LOAD, Limit, |p| Some(Value::Number(p.limits.stalls_per_s)))),
+    key("limits.margin_percent", more(LOAD, Limit, |p| number(p.limits.margin_percent))),
+    key("limits.reserve_percent", less(LOAD, Version, |p| number(p.limits.reserve_percent))),
 ];
 
 const fn key(name: &'static str, effect: Effect) -> Key {
@@ -363,9 +294,7 @@ impl Key {
 
     /// The name within its table.
     pub fn word(&self) -> &'static str {
-        self.name
-            .rsplit_once('.')
-            .map_or(self.name, |(_, word)| word)
+        self.name.rsplit_once('.').map_or(self.name, |(_, word)| word)
     }
 
     fn reason(&self, plan: &Plan, usual: &Plan) -> Option<String> {
@@ -395,10 +324,7 @@ impl Key {
 pub fn lighter(plan: &Plan) -> Vec<String> {
     let profile = plan.version.profile();
     let engine = EnginePlan::of(profile, plan.instances.len() as u64);
-    let headroom = |target: Target| Target {
-        headroom_percent: HEADROOM_PERCENT,
-        ..target
-    };
+    let headroom = |target: Target| Target { headroom_percent: HEADROOM_PERCENT, ..target };
     let usual = Plan {
         logs: LOGS,
         target: plan.target.map(headroom),
@@ -423,11 +349,8 @@ mod tests {
     use brunt_workload::profile;
 
     fn plan() -> Plan {
-        let instance = InstancePlan {
-            name: String::new(),
-            log: "log".into(),
-            databases: Vec::new(),
-        };
+        let instance =
+            InstancePlan { name: String::new(), log: "log".into(), databases: Vec::new() };
         Plan::new(profile::Version::Exchange2013, vec![instance])
     }
 
@@ -437,11 +360,7 @@ mod tests {
             for kind in TestKind::ALL {
                 let own = Plan::new(version, plan().instances);
                 let limits = Limits::of(version.profile(), kind);
-                let own = Plan {
-                    kind,
-                    limits,
-                    ..own
-                };
+                let own = Plan { kind, limits, ..own };
                 assert_eq!(lighter(&own), [""; 0], "{version} {kind}");
             }
         }
@@ -455,11 +374,7 @@ mod tests {
         plan.limits.latency.log_sample = Span::millis(150);
         plan.limits.tail_device = Span::seconds(3_600);
         let limits = &mut plan.limits;
-        (
-            limits.excursions,
-            limits.stalls_per_s,
-            limits.margin_percent,
-        ) = (7, 1.5, 4);
+        (limits.excursions, limits.stalls_per_s, limits.margin_percent) = (7, 1.5, 4);
         assert_eq!(
             lighter(&plan),
             [
@@ -477,13 +392,9 @@ mod tests {
     #[test]
     fn data_that_nearly_vanishes_is_no_mail() {
         let mut plan = plan();
-        for (compressible, duplicate, is_mail) in [
-            (50, 0, true),
-            (51, 0, false),
-            (30, 28, true),
-            (30, 30, false),
-            (100, 100, false),
-        ] {
+        for (compressible, duplicate, is_mail) in
+            [(50, 0, true), (51, 0, false), (30, 28, true), (30, 30, false), (100, 100, false)]
+        {
             plan.load.shape.compressible_percent = compressible;
             plan.load.shape.duplicate_percent = duplicate;
             let reasons = lighter(&plan);

@@ -1,7 +1,7 @@
 //! Turns a test and its surroundings into the written result.
 //!
-//! The test knows what the engine did. The machine, the backend and the kernel's counters come from outside as [`Surroundings`],
-//! because a virtual world has none of them.
+//! The test knows what the engine did. The machine, the backend and the kernel's counters come from
+//! outside as [`Surroundings`], because a virtual world has none of them.
 
 mod again;
 mod circumstances;
@@ -39,7 +39,8 @@ use crate::sampling::distributions;
 use crate::truth::oracle::Findings;
 use qualifies::{Circumstances, obstacles, unproven};
 
-/// How [`Device::made`](brunt_report::result::Device::made) ends for a file whose I/O goes through the page cache.
+/// How [`Device::made`](brunt_report::result::Device::made) ends for a file whose I/O goes through
+/// the page cache.
 pub const THROUGH_CACHE: &str = " through the page cache";
 
 /// What a test does not know about itself.
@@ -65,7 +66,8 @@ pub struct Surroundings {
     pub durability: Vec<Durability>,
     /// What the kernel said about the devices; `None` in a virtual world.
     pub system_log: Option<SystemLog>,
-    /// Limits of control groups on I/O to the tested devices, in words; `None` where there are no such groups, as in a virtual world.
+    /// Limits of control groups on I/O to the tested devices, in words; `None` where there are no
+    /// such groups, as in a virtual world.
     pub io_limits: Option<Vec<String>>,
     /// What became of the replicas of its volumes; empty without.
     pub replicas: Vec<ReplicaOutcome>,
@@ -84,7 +86,8 @@ pub struct VolumeUse {
     pub volume: Volume,
     /// Its size, if it is known.
     pub bytes: Option<ByteSize>,
-    /// Bytes that its devices read during the collection, as the kernel counts them; `None` without devices.
+    /// Bytes that its devices read during the collection, as the kernel counts them; `None` without
+    /// devices.
     pub device_read: Option<ByteSize>,
     /// Databases on it, by their number in the plan.
     pub databases: Vec<usize>,
@@ -110,12 +113,11 @@ pub enum Beneath {
 
 /// The result of `run`.
 pub fn result(plan: &Plan, run: &TestRun, surroundings: &Surroundings) -> RunResult {
-    run.board
-        .with(|meters| Assembly::of(plan, run, meters).result(surroundings))
+    run.board.with(|meters| Assembly::of(plan, run, meters).result(surroundings))
 }
 
-/// The result of a run of `plan` that began at `started` and has not ended: names, but no numbers. It is in the run folder from the
-/// beginning, so that there is a report even if the machine dies.
+/// The result of a run of `plan` that began at `started` and has not ended: names, but no numbers.
+/// It is in the run folder from the beginning, so that there is a report even if the machine dies.
 pub fn unfinished(plan: &Plan, started: Time, surroundings: &Surroundings) -> RunResult {
     let run = TestRun::unfinished(plan, started);
     let mut result = result(plan, &run, surroundings);
@@ -127,32 +129,23 @@ pub fn unfinished(plan: &Plan, started: Time, surroundings: &Surroundings) -> Ru
 
 /// What the rules say of `run`, which is still running.
 pub(crate) fn so_far(plan: &Plan, run: &TestRun) -> SoFar {
-    run.board
-        .with(|meters| Assembly::of(plan, run, meters).so_far())
+    run.board.with(|meters| Assembly::of(plan, run, meters).so_far())
 }
 
-/// Why a run of `plan` will not qualify, however well it goes: what is known before it starts. Empty when nothing is.
+/// Why a run of `plan` will not qualify, however well it goes: what is known before it starts.
+/// Empty when nothing is.
 pub fn foreseen(plan: &Plan, surroundings: &Surroundings) -> Vec<String> {
     let run = TestRun {
         last: plan.databases().map(|database| database.size).collect(),
         ..TestRun::unfinished(plan, Time::ZERO)
     };
     run.board.with(|meters| {
-        let assembly = Assembly {
-            length: plan.duration,
-            ..Assembly::of(plan, &run, meters)
-        };
+        let assembly = Assembly { length: plan.duration, ..Assembly::of(plan, &run, meters) };
         let known = Evidence {
-            tester: Tester {
-                io_limits: surroundings.io_limits.clone(),
-                ..Tester::default()
-            },
+            tester: Tester { io_limits: surroundings.io_limits.clone(), ..Tester::default() },
             ..Evidence::default()
         };
-        obstacles(&Circumstances {
-            headroom: true,
-            ..assembly.circumstances(surroundings, &known)
-        })
+        obstacles(&Circumstances { headroom: true, ..assembly.circumstances(surroundings, &known) })
     })
 }
 
@@ -166,12 +159,7 @@ struct Assembly<'a> {
 impl<'a> Assembly<'a> {
     fn of(plan: &'a Plan, run: &'a TestRun, meters: &'a Meters) -> Self {
         let length = run.collected.as_ref().map_or(Span::ZERO, |c| c.length);
-        Self {
-            plan,
-            run,
-            meters,
-            length,
-        }
+        Self { plan, run, meters, length }
     }
 }
 

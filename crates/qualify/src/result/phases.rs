@@ -19,12 +19,7 @@ impl Assembly<'_> {
     /// Every phase that was counted, in the order of the test.
     pub(super) fn phases(&self, surroundings: &Surroundings) -> Vec<Phase> {
         let mut phases: Vec<Phase> = self.collection(surroundings).into_iter().collect();
-        phases.extend(
-            self.run
-                .phases
-                .iter()
-                .map(|own| self.phase(own, surroundings)),
-        );
+        phases.extend(self.run.phases.iter().map(|own| self.phase(own, surroundings)));
         phases
     }
 
@@ -120,23 +115,10 @@ fn written(
             ..PhaseIo::new(path.display().to_string(), *op, &total, length)
         });
     }
-    let volumes = volumes
-        .into_iter()
-        .map(|((volume, op), (latencies, bytes))| {
-            PhaseIo::new(
-                volume.to_owned(),
-                op,
-                &Reading::of(&latencies, bytes),
-                length,
-            )
-        });
-    Phase {
-        phase,
-        seconds: length.as_seconds(),
-        files,
-        volumes: volumes.collect(),
-        host,
-    }
+    let volumes = volumes.into_iter().map(|((volume, op), (latencies, bytes))| {
+        PhaseIo::new(volume.to_owned(), op, &Reading::of(&latencies, bytes), length)
+    });
+    Phase { phase, seconds: length.as_seconds(), files, volumes: volumes.collect(), host }
 }
 
 /// Where the volume of `path` is mounted.

@@ -1,8 +1,9 @@
-//! Whether a result may be shown as a qualification: the pass of a small demo must not look like one.
+//! Whether a result may be shown as a qualification: the pass of a small demo must not look like
+//! one.
 //!
-//! The verdict says whether the limits were held; this says whether holding them means anything for a server that goes
-//! live. Every obstacle is a reason in words, and behind a colon what removes it. Most are known before a run starts
-//! ([`super::foreseen`]).
+//! The verdict says whether the limits were held; this says whether holding them means anything for
+//! a server that goes live. Every obstacle is a reason in words, and behind a colon what removes
+//! it. Most are known before a run starts ([`super::foreseen`]).
 
 use brunt_report::result::{Group, Outcome, Rule, Verdict};
 use brunt_report::{counted, decimals, grouped};
@@ -10,8 +11,8 @@ use brunt_units::{ByteSize, Span};
 
 use crate::kinds::TestKind;
 
-/// Below this share of its volume a database may flatter the storage: heads hardly move. Source: the footnote of ESRP papers on
-/// tests that use about a quarter of the disks' capacity.
+/// Below this share of its volume a database may flatter the storage: heads hardly move. Source:
+/// the footnote of ESRP papers on tests that use about a quarter of the disks' capacity.
 const VOLUME_SHARE_MIN: f64 = 0.25;
 
 /// Decides whether a result qualifies.
@@ -23,7 +24,8 @@ pub struct Circumstances {
     pub measured: Span,
     /// Size of all databases.
     pub data: ByteSize,
-    /// Memory of the machine, which may cache anything smaller; `None` when unknown, or without a machine.
+    /// Memory of the machine, which may cache anything smaller; `None` when unknown, or without a
+    /// machine.
     pub memory: Option<ByteSize>,
     /// Cache of the storage itself, if the scenario states it.
     pub array_cache: Option<ByteSize>,
@@ -72,36 +74,29 @@ pub fn obstacles(circumstances: &Circumstances) -> Vec<String> {
     if circumstances.measured < least {
         let seconds = grouped(circumstances.measured.0.div_euclid(1_000_000_000));
         let hours = least.0.div_euclid(3_600_000_000_000);
-        reasons.push(format!(
-            "measured for {seconds} s, not for {hours} hours: --duration {hours}h"
-        ));
+        reasons
+            .push(format!("measured for {seconds} s, not for {hours} hours: --duration {hours}h"));
     }
     if let Some(carried) = circumstances.carried {
-        reasons.push(format!(
-            "interrupted after {carried} and carried on: a run in one piece"
-        ));
+        reasons.push(format!("interrupted after {carried} and carried on: a run in one piece"));
     }
     if !circumstances.direct {
-        let (what, remedy) = match (
-            circumstances.cached_files.as_slice(),
-            circumstances.cached_writes.as_slice(),
-        ) {
-            ([], []) => (
-                "I/O".to_owned(),
-                "a file system with O_DIRECT, such as XFS or ext4".to_owned(),
-            ),
-            ([], folders) => (
-                format!("direct writes in {}", folders.join(", ")),
-                "XFS, or on btrfs `chattr +C` for the folder before its files are made".to_owned(),
-            ),
-            (loops, _) => (
-                "I/O".to_owned(),
-                format!("`losetup --direct-io=on` for {}", loops.join(", ")),
-            ),
-        };
-        reasons.push(format!(
-            "{what} through the page cache of the operating system: {remedy}"
-        ));
+        let (what, remedy) =
+            match (circumstances.cached_files.as_slice(), circumstances.cached_writes.as_slice()) {
+                ([], []) => (
+                    "I/O".to_owned(),
+                    "a file system with O_DIRECT, such as XFS or ext4".to_owned(),
+                ),
+                ([], folders) => (
+                    format!("direct writes in {}", folders.join(", ")),
+                    "XFS, or on btrfs `chattr +C` for the folder before its files are made"
+                        .to_owned(),
+                ),
+                (loops, _) => {
+                    ("I/O".to_owned(), format!("`losetup --direct-io=on` for {}", loops.join(", ")))
+                }
+            };
+        reasons.push(format!("{what} through the page cache of the operating system: {remedy}"));
     }
     if !circumstances.reached_devices {
         reasons.push(
@@ -144,10 +139,7 @@ pub fn obstacles(circumstances: &Circumstances) -> Vec<String> {
             circumstances.data
         ));
     }
-    if let Some(share) = circumstances
-        .volume_share
-        .filter(|share| *share < VOLUME_SHARE_MIN)
-    {
+    if let Some(share) = circumstances.volume_share.filter(|share| *share < VOLUME_SHARE_MIN) {
         reasons.push(format!(
             "the databases fill {} % of their volume, less than {:.0} %: larger databases, or a smaller volume",
             decimals(share * 100.0),
@@ -158,8 +150,8 @@ pub fn obstacles(circumstances: &Circumstances) -> Vec<String> {
     reasons
 }
 
-/// Why a test with this verdict proves nothing, regardless of the circumstances: it did not pass, or a required measurement is
-/// missing.
+/// Why a test with this verdict proves nothing, regardless of the circumstances: it did not pass,
+/// or a required measurement is missing.
 pub fn unproven(verdict: Verdict, rules: &[Rule]) -> Vec<String> {
     let failed = match verdict {
         Verdict::Pass => None,
@@ -172,7 +164,8 @@ pub fn unproven(verdict: Verdict, rules: &[Rule]) -> Vec<String> {
         }
     };
     let unmeasured = rules.iter().filter(|rule| {
-        // Some systems cannot tell whether a test was fair; whether I/O bypassed the page cache is known from elsewhere.
+        // Some systems cannot tell whether a test was fair; whether I/O bypassed the page cache is
+        // known from elsewhere.
         rule.group != Group::FairTest && rule.outcome == Outcome::NotMeasured
     });
     let unmeasured: Vec<&str> = unmeasured.map(|rule| rule.title.as_str()).collect();
@@ -219,10 +212,7 @@ mod tests {
     #[test]
     fn only_a_pass_with_everything_measured_proves_anything() {
         let rule = |name: RuleId, measured| Rule::at_most(name, "", 0.0, measured);
-        let all = [
-            rule(RuleId::PagesVerified, Some(0.0)),
-            rule(RuleId::DeviceAgrees, None),
-        ];
+        let all = [rule(RuleId::PagesVerified, Some(0.0)), rule(RuleId::DeviceAgrees, None)];
         assert_eq!(unproven(Verdict::Pass, &all), [""; 0]);
         assert_eq!(unproven(Verdict::Fail, &all), ["a rule failed"]);
         let stopped = "the test was stopped before its end";
@@ -233,10 +223,7 @@ mod tests {
         assert_eq!(unproven(Verdict::Inconclusive, &all), [unanswered]);
         let unfair = "something other than the storage was measured";
         assert_eq!(unproven(Verdict::Invalid, &all), [unfair]);
-        let some = [
-            rule(RuleId::PagesVerified, None),
-            rule(RuleId::RecordsVerified, None),
-        ];
+        let some = [rule(RuleId::PagesVerified, None), rule(RuleId::RecordsVerified, None)];
         let missing = "not measured: pages verified, records verified";
         assert_eq!(unproven(Verdict::Pass, &some), [missing]);
     }
@@ -246,18 +233,11 @@ mod tests {
         let cases: [(&str, Circumstances); 19] = [
             (
                 "direct writes in /db through the page cache of the operating system: XFS, or on btrfs `chattr +C`",
-                Circumstances {
-                    direct: false,
-                    cached_writes: vec!["/db".to_owned()],
-                    ..good()
-                },
+                Circumstances { direct: false, cached_writes: vec!["/db".to_owned()], ..good() },
             ),
             (
                 "a cache in between would not be seen (/a: ",
-                Circumstances {
-                    masked: Some("/a: the device read 2 GiB".to_owned()),
-                    ..good()
-                },
+                Circumstances { masked: Some("/a: the device read 2 GiB".to_owned()), ..good() },
             ),
             (
                 "md0 is degraded",
@@ -275,110 +255,40 @@ mod tests {
             ),
             (
                 "12.5 % above its pace",
-                Circumstances {
-                    above_pace: Some("12.5 % above its pace".to_owned()),
-                    ..good()
-                },
+                Circumstances { above_pace: Some("12.5 % above its pace".to_owned()), ..good() },
             ),
             (
                 "interrupted after 48 min 00 s and carried on",
-                Circumstances {
-                    carried: Some(Span::seconds(48 * 60)),
-                    ..good()
-                },
+                Circumstances { carried: Some(Span::seconds(48 * 60)), ..good() },
             ),
-            (
-                "2 faults injected",
-                Circumstances {
-                    faults: 2,
-                    ..good()
-                },
-            ),
+            ("2 faults injected", Circumstances { faults: 2, ..good() }),
             (
                 "measured for 7,199 s, not for 2 hours",
-                Circumstances {
-                    measured: Span(good().measured.0 - 1),
-                    ..good()
-                },
+                Circumstances { measured: Span(good().measured.0 - 1), ..good() },
             ),
-            (
-                "not for 24 hours",
-                Circumstances {
-                    kind: TestKind::Stress,
-                    ..good()
-                },
-            ),
-            (
-                "did not come from the devices",
-                Circumstances {
-                    reached_devices: false,
-                    ..good()
-                },
-            ),
-            (
-                "headroom",
-                Circumstances {
-                    headroom: false,
-                    ..good()
-                },
-            ),
+            ("not for 24 hours", Circumstances { kind: TestKind::Stress, ..good() }),
+            ("did not come from the devices", Circumstances { reached_devices: false, ..good() }),
+            ("headroom", Circumstances { headroom: false, ..good() }),
             (
                 "the storage's cache",
-                Circumstances {
-                    array_cache: Some(ByteSize::gib(65)),
-                    ..good()
-                },
+                Circumstances { array_cache: Some(ByteSize::gib(65)), ..good() },
             ),
-            (
-                "stolen",
-                Circumstances {
-                    host: Some("stolen".to_owned()),
-                    ..good()
-                },
-            ),
-            (
-                "page cache",
-                Circumstances {
-                    direct: false,
-                    ..good()
-                },
-            ),
+            ("stolen", Circumstances { host: Some("stolen".to_owned()), ..good() }),
+            ("page cache", Circumstances { direct: false, ..good() }),
             (
                 "`losetup --direct-io=on` for loop3",
-                Circumstances {
-                    direct: false,
-                    cached_files: vec!["loop3".to_owned()],
-                    ..good()
-                },
+                Circumstances { direct: false, cached_files: vec!["loop3".to_owned()], ..good() },
             ),
             (
                 "read_average 5 s",
-                Circumstances {
-                    lighter: vec!["read_average 5 s, and".to_owned()],
-                    ..good()
-                },
+                Circumstances { lighter: vec!["read_average 5 s, and".to_owned()], ..good() },
             ),
             (
                 "/mnt is in memory",
-                Circumstances {
-                    volumes: vec!["/mnt is in memory".to_owned()],
-                    ..good()
-                },
+                Circumstances { volumes: vec!["/mnt is in memory".to_owned()], ..good() },
             ),
-            (
-                "memory",
-                Circumstances {
-                    data: ByteSize::gib(63),
-                    ..good()
-                },
-            ),
-            (
-                "24.0 %",
-                Circumstances {
-                    volume_share: Some(0.24),
-                    ..good()
-                },
-            ),
+            ("memory", Circumstances { data: ByteSize::gib(63), ..good() }),
+            ("24.0 %", Circumstances { volume_share: Some(0.24), ..good() }),
         ];
         for (word, circumstances) in cases {
             let reasons = obstacles(&circumstances);

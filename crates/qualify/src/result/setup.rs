@@ -18,9 +18,7 @@ impl Assembly<'_> {
         let collected = run.collected.as_ref();
         let carried = self.plan.carried;
         let begin = |collected: &Collected| match carried {
-            Some(carried) => carried
-                .started
-                .after(collected.begin.0.div_euclid(1_000_000_000)),
+            Some(carried) => carried.started.after(collected.begin.0.div_euclid(1_000_000_000)),
             None => at(collected.begin),
         };
         Times {
@@ -77,7 +75,5 @@ impl Assembly<'_> {
 /// Converts a time of the world's clock to a calendar time.
 pub fn timestamp(plan: &Plan, time: Time) -> Timestamp {
     let millis = plan.epoch_ms + time.0.div_euclid(1_000_000);
-    Timestamp {
-        unix_seconds: millis.div_euclid(1_000),
-    }
+    Timestamp { unix_seconds: millis.div_euclid(1_000) }
 }

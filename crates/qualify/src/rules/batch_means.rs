@@ -1,9 +1,11 @@
 //! How well the mean rate of a test is known, from its samples.
 //!
-//! Neighbouring samples are alike, so they do not count as independent. The means of long batches of them nearly do, and Student's
-//! interval of twenty such means holds (Schmeiser, Batch size effects in the analysis of simulation output, Operations Research 30,
-//! 1982: ten to thirty batches). Of 1,000 simulated steady tests of two hours it held the true mean in 95 of 100 when samples were
-//! independent, in 94 when neighbours correlated by 0.5, and in 88 when they did by 0.9.
+//! Neighbouring samples are alike, so they do not count as independent. The means of long batches
+//! of them nearly do, and Student's interval of twenty such means holds (Schmeiser, Batch size
+//! effects in the analysis of simulation output, Operations Research 30, 1982: ten to thirty
+//! batches). Of 1,000 simulated steady tests of two hours it held the true mean in 95 of 100 when
+//! samples were independent, in 94 when neighbours correlated by 0.5, and in 88 when they did by
+//! 0.9.
 
 use brunt_report::result::Sample;
 use brunt_stats::Interval;
@@ -57,10 +59,7 @@ mod tests {
                 let interval = interval(&steady(like, seed)).unwrap();
                 (interval.mean - 100.0).abs() <= interval.half
             };
-            let held = (0..1_000)
-                .filter(|seed| holds(*seed))
-                .count()
-                .div_euclid(10);
+            let held = (0..1_000).filter(|seed| holds(*seed)).count().div_euclid(10);
             assert!(expected.contains(&held), "{like}: {held} %");
         }
     }

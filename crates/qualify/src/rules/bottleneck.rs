@@ -7,11 +7,13 @@
 //!                                                                                          unknown: undecided
 //! ```
 //!
-//! A host that ran the program late held it back only if the sessions had no time to spare and the lateness explains the missing rate.
+//! A host that ran the program late held it back only if the sessions had no time to spare and the
+//! lateness explains the missing rate.
 //!
-//! Sessions that are busy all the time ask for no more than their number divided by the time that an I/O takes of them. That they
-//! are the limit is known only if the storage had time to spare. A device of this machine is busy while any request is in flight,
-//! and many devices serve several at once: one that is always busy may still have time to spare. A part of a model has not.
+//! Sessions that are busy all the time ask for no more than their number divided by the time that
+//! an I/O takes of them. That they are the limit is known only if the storage had time to spare. A
+//! device of this machine is busy while any request is in flight, and many devices serve several at
+//! once: one that is always busy may still have time to spare. A part of a model has not.
 
 use brunt_report::result::{Bottleneck, BusyPart, Limiting, Outcome, Rule};
 use brunt_report::{counted, decimals, grouped};
@@ -20,7 +22,8 @@ use brunt_units::Span;
 use super::tester::{self, Tester};
 use super::{Evidence, RuleId};
 
-/// Sessions that spend this share of their time in operations have none left; our choice, as is the next.
+/// Sessions that spend this share of their time in operations have none left; our choice, as is the
+/// next.
 const SESSIONS_BUSY: f64 = 0.9;
 /// A part of the storage that is busy for a smaller share of the time can do more.
 const PART_BUSY: f64 = 0.9;
@@ -34,7 +37,8 @@ pub struct SessionsUse {
     pub busy: f64,
 }
 
-/// Why the target or its headroom was missed; `None` when neither was, or without database reads, which say nothing about the storage.
+/// Why the target or its headroom was missed; `None` when neither was, or without database reads,
+/// which say nothing about the storage.
 pub fn bottleneck(rules: &[Rule], evidence: &Evidence) -> Option<Bottleneck> {
     let is_missed = |rule: &Rule| match rule.outcome {
         Outcome::Failed | Outcome::NotJudged => RuleId::AchievedIo.is(rule),
@@ -46,15 +50,11 @@ pub fn bottleneck(rules: &[Rule], evidence: &Evidence) -> Option<Bottleneck> {
         return None;
     }
     let (limit, sentence) = decide(rules, evidence);
-    Some(Bottleneck {
-        server: None,
-        limit,
-        sentence,
-        busiest: evidence.busiest.clone(),
-    })
+    Some(Bottleneck { server: None, limit, sentence, busiest: evidence.busiest.clone() })
 }
 
-/// Takes the outcome of a target that was missed because less was asked for than intended: that says nothing about the storage.
+/// Takes the outcome of a target that was missed because less was asked for than intended: that
+/// says nothing about the storage.
 pub(super) fn unjudge(rules: &mut [Rule], evidence: &Evidence) {
     let is_pace = bottleneck(rules, evidence).is_some_and(|why| why.limit == Limiting::Pace);
     let mut missed = rules.iter_mut().filter(|rule| RuleId::AchievedIo.is(rule));
@@ -161,16 +161,13 @@ fn busy_sessions(evidence: &Evidence, busiest: &str) -> (Limiting, String) {
 
 /// ` (vda was busy 31 % of the time)`; empty when nothing is known.
 fn busiest(evidence: &Evidence) -> String {
-    evidence
-        .busiest
-        .as_ref()
-        .map_or_else(String::new, |BusyPart { part, busy }| {
-            format!(" ({part} was busy {:.0} % of the time)", busy * 100.0)
-        })
+    evidence.busiest.as_ref().map_or_else(String::new, |BusyPart { part, busy }| {
+        format!(" ({part} was busy {:.0} % of the time)", busy * 100.0)
+    })
 }
 
-/// Whether the program was so late, and its sessions so busy, that it could have reached the rate if it had been on time. Without figures
-/// of the sessions it may be.
+/// Whether the program was so late, and its sessions so busy, that it could have reached the rate
+/// if it had been on time. Without figures of the sessions it may be.
 pub(super) fn lateness_explains(evidence: &Evidence) -> bool {
     let figures = evidence.sessions.zip(evidence.achieved_io_per_s);
     let Some(((sessions, rate), target)) = figures.zip(evidence.target) else {
@@ -182,7 +179,8 @@ pub(super) fn lateness_explains(evidence: &Evidence) -> bool {
     sessions.busy >= SESSIONS_BUSY && late_s >= each_s * missing
 }
 
-/// What kept the program from running, if anything did. That it was late counts only if it `can_be_late`.
+/// What kept the program from running, if anything did. That it was late counts only if it
+/// `can_be_late`.
 fn host(tester: &Tester, can_be_late: bool) -> Option<String> {
     let what = match tester::held_back(tester, can_be_late)? {
         RuleId::TesterProcessor => {
@@ -197,23 +195,19 @@ fn host(tester: &Tester, can_be_late: bool) -> Option<String> {
             let (first, rest) = what.split_at(1);
             return Some(format!("{}{rest}.", first.to_uppercase()));
         }
-        RuleId::HostThrottledTime => format!(
-            "A CPU limit stopped brunt for {:.0} % of the time",
-            tester.throttled_percent?
-        ),
-        RuleId::HostStolenTime => format!(
-            "Other virtual machines took {:.0} % of the CPU time",
-            tester.steal_percent?
-        ),
+        RuleId::HostThrottledTime => {
+            format!("A CPU limit stopped brunt for {:.0} % of the time", tester.throttled_percent?)
+        }
+        RuleId::HostStolenTime => {
+            format!("Other virtual machines took {:.0} % of the CPU time", tester.steal_percent?)
+        }
         _ => format!(
             "The host's CPUs were {:.0} % busy, and brunt was scheduled late (p99 {} ms)",
             tester.host_percent?,
             decimals(tester.delay_p99?.as_millis())
         ),
     };
-    Some(format!(
-        "{what}: the host held the test back. Run it again with a free CPU core."
-    ))
+    Some(format!("{what}: the host held the test back. Run it again with a free CPU core."))
 }
 
 /// Two significant figures: the estimate is no better.
@@ -245,14 +239,8 @@ mod tests {
             log_writes: vec![stream("Instance 1", MS, MS * 2, 0, 480)],
             stalls_per_s: Some(0.0),
             achieved_io_per_s: Some(7_215.0),
-            target: Some(Target {
-                io_per_s: 60_000.0,
-                headroom_percent: 0,
-            }),
-            sessions: Some(SessionsUse {
-                count: 4,
-                busy: 0.99,
-            }),
+            target: Some(Target { io_per_s: 60_000.0, headroom_percent: 0 }),
+            sessions: Some(SessionsUse { count: 4, busy: 0.99 }),
             ..Evidence::default()
         }
     }
@@ -273,10 +261,7 @@ mod tests {
     /// Two sessions that are to do six I/Os a second and do five, on a host that others keep busy.
     fn late_host(evidence: &mut Evidence, busy: f64) {
         evidence.achieved_io_per_s = Some(5.0);
-        evidence.target = Some(Target {
-            io_per_s: 6.0,
-            headroom_percent: 0,
-        });
+        evidence.target = Some(Target { io_per_s: 6.0, headroom_percent: 0 });
         evidence.sessions = Some(SessionsUse { count: 2, busy });
         evidence.tester.host_percent = Some(99.0);
         evidence.tester.delay_p99 = Some(MS * 3);
@@ -325,11 +310,7 @@ mod tests {
             let rules = judge(TestKind::Performance, &evidence, &limits());
             let found = bottleneck(&rules, &evidence).unwrap();
             assert_eq!(found.limit, limit, "{}", found.sentence);
-            assert!(
-                found.sentence.contains(&wanted),
-                "{}\nwanted: {wanted}",
-                found.sentence
-            );
+            assert!(found.sentence.contains(&wanted), "{}\nwanted: {wanted}", found.sentence);
             assert_eq!(found.busiest, evidence.busiest);
         }
     }
@@ -338,10 +319,7 @@ mod tests {
     fn only_a_missed_rate_has_a_reason() {
         let mut evidence = evidence();
         let mut of = |io_per_s, headroom_percent| {
-            evidence.target = Some(Target {
-                io_per_s,
-                headroom_percent,
-            });
+            evidence.target = Some(Target { io_per_s, headroom_percent });
             let rules = judge(TestKind::Performance, &evidence, &limits());
             let why = bottleneck(&rules, &evidence);
             let said = sentence(&Ending::Complete, &rules, &evidence, why.as_ref());
@@ -360,10 +338,7 @@ mod tests {
         let rules = judge(TestKind::Performance, &evidence, &limits());
         let why = bottleneck(&rules, &evidence);
         let said = sentence(&Ending::Complete, &rules, &evidence, why.as_ref());
-        assert!(
-            said.starts_with("This storage does not hold at 7,215 transactional"),
-            "{said}"
-        );
+        assert!(said.starts_with("This storage does not hold at 7,215 transactional"), "{said}");
         assert!(said.ends_with(". Database reads took longer than allowed: the storage of the databases was the limit."), "{said}");
     }
 

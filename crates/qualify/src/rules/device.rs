@@ -1,13 +1,17 @@
-//! Does the device agree? Compares the engine's reads with those that the kernel counted at the devices.
+//! Does the device agree? Compares the engine's reads with those that the kernel counted at the
+//! devices.
 //!
-//! A file system may ignore the request to bypass the page cache, and a cache underneath answers faster than any storage. The
-//! kernel counts what reached the devices: the leaves under device mapper, md, multipath and loop devices, so that nothing is
-//! counted twice. Bytes are compared, because the kernel splits and merges requests.
+//! A file system may ignore the request to bypass the page cache, and a cache underneath answers
+//! faster than any storage. The kernel counts what reached the devices: the leaves under device
+//! mapper, md, multipath and loop devices, so that nothing is counted twice. Bytes are compared,
+//! because the kernel splits and merges requests.
 //!
-//! Blank pages may or may not reach the device: the file system knows that allocated but unwritten space is zero. So the engine's
-//! bytes are counted without blank pages, plus as many of these as the device read. A cache gains nothing from this: all it would
-//! have to keep is zeros. Likewise, as many reads of passive copies count as the device read beyond the engine's: it is not known
-//! exactly where and when they were. So do reads of software RAID for the parity of what was written.
+//! Blank pages may or may not reach the device: the file system knows that allocated but unwritten
+//! space is zero. So the engine's bytes are counted without blank pages, plus as many of these as
+//! the device read. A cache gains nothing from this: all it would have to keep is zeros. Likewise,
+//! as many reads of passive copies count as the device read beyond the engine's: it is not known
+//! exactly where and when they were. So do reads of software RAID for the parity of what was
+//! written.
 //!
 //! | bytes at the device | means | outcome |
 //! | --- | --- | --- |
@@ -49,10 +53,7 @@ impl VolumeReads {
     /// Why it is not known what its devices read.
     fn unknown(&self) -> String {
         match self.is_uncounted {
-            true => format!(
-                "the kernel counts no I/O of the devices under {}",
-                self.mount
-            ),
+            true => format!("the kernel counts no I/O of the devices under {}", self.mount),
             false => format!("no device is known under {}", self.mount),
         }
     }
@@ -75,15 +76,11 @@ impl VolumeReads {
 
 pub(super) fn rule(volumes: &[VolumeReads]) -> Rule {
     let least = 100.0 - GAP_PERCENT;
-    let enough = volumes
-        .iter()
-        .filter(|volume| volume.written() >= BYTES_MIN);
-    let shares: Vec<(f64, &VolumeReads)> = enough
-        .filter_map(|volume| Some((volume.share(volume.device?), volume)))
-        .collect();
-    let unknown = volumes
-        .iter()
-        .filter(|volume| volume.device.is_none() && volume.written() >= BYTES_MIN);
+    let enough = volumes.iter().filter(|volume| volume.written() >= BYTES_MIN);
+    let shares: Vec<(f64, &VolumeReads)> =
+        enough.filter_map(|volume| Some((volume.share(volume.device?), volume))).collect();
+    let unknown =
+        volumes.iter().filter(|volume| volume.device.is_none() && volume.written() >= BYTES_MIN);
     let unknown: Vec<String> = unknown.map(VolumeReads::unknown).collect();
     let by_share =
         |one: &&(f64, &VolumeReads), other: &&(f64, &VolumeReads)| f64::total_cmp(&one.0, &other.0);
@@ -165,28 +162,19 @@ mod tests {
         let others = rule(&[volume("/a", Some(20_000))]);
         assert_eq!(others.measured.unwrap(), 2_000.0);
         assert!(
-            others
-                .remark
-                .ends_with("/a: the device read 19.53 GiB, 1000 MiB of it for brunt"),
+            others.remark.ends_with("/a: the device read 19.53 GiB, 1000 MiB of it for brunt"),
             "{}",
             others.remark
         );
         let both = rule(&[volume("/a", Some(5_000)), volume("/b", Some(3))]);
         assert_eq!(both.outcome, Outcome::Failed, "{}", both.remark);
-        assert!(
-            both.remark.starts_with("/b: 3 MiB of 1000 MiB"),
-            "{}",
-            both.remark
-        );
+        assert!(both.remark.starts_with("/b: 3 MiB of 1000 MiB"), "{}", both.remark);
     }
 
     #[test]
     fn blank_pages_may_reach_the_device_or_not() {
         let told = |mib| {
-            let volume = VolumeReads {
-                blank: 400 << 20,
-                ..volume("/a", Some(mib))
-            };
+            let volume = VolumeReads { blank: 400 << 20, ..volume("/a", Some(mib)) };
             rule(&[volume])
         };
         let outcome = |mib| told(mib).outcome;
@@ -202,10 +190,7 @@ mod tests {
     #[test]
     fn what_passive_copies_read_is_not_of_others() {
         let told = |mib| {
-            let volume = VolumeReads {
-                copies: 400 << 20,
-                ..volume("/a", Some(mib))
-            };
+            let volume = VolumeReads { copies: 400 << 20, ..volume("/a", Some(mib)) };
             rule(&[volume])
         };
         let outcome = |mib| told(mib).outcome;
@@ -214,11 +199,7 @@ mod tests {
         let others = told(2_800);
         assert_eq!(others.outcome, Outcome::Advisory);
         assert_eq!(others.measured, Some(200.0));
-        assert!(
-            others.remark.ends_with("1.37 GiB of it for brunt"),
-            "{}",
-            others.remark
-        );
+        assert!(others.remark.ends_with("1.37 GiB of it for brunt"), "{}", others.remark);
     }
 
     #[test]
@@ -226,15 +207,8 @@ mod tests {
         let alone = volume("/a", Some(1_100));
         assert_eq!(masked(std::slice::from_ref(&alone)), None);
         let others = volume("/a", Some(1_101));
-        assert!(
-            masked(std::slice::from_ref(&others))
-                .unwrap()
-                .contains("/a")
-        );
-        let raid = VolumeReads {
-            parity: 300 << 20,
-            ..others
-        };
+        assert!(masked(std::slice::from_ref(&others)).unwrap().contains("/a"));
+        let raid = VolumeReads { parity: 300 << 20, ..others };
         assert_eq!(masked(&[raid]), None);
     }
 
@@ -243,23 +217,14 @@ mod tests {
         let one = rule(&[volume("/nfs", None)]);
         assert_eq!(one.outcome, Outcome::NotMeasured);
         assert_eq!(one.remark, "no device is known under /nfs");
-        let still = rule(&[VolumeReads {
-            is_uncounted: true,
-            ..volume("/a", None)
-        }]);
+        let still = rule(&[VolumeReads { is_uncounted: true, ..volume("/a", None) }]);
         assert_eq!(still.outcome, Outcome::NotMeasured);
-        assert_eq!(
-            still.remark,
-            "the kernel counts no I/O of the devices under /a"
-        );
+        assert_eq!(still.remark, "the kernel counts no I/O of the devices under /a");
         let mixed = rule(&[volume("/nfs", None), volume("/b", Some(1_000))]);
         assert_eq!(mixed.outcome, Outcome::Ok);
         assert!(mixed.remark.contains("no device is known under /nfs"));
         assert_eq!(rule(&[]).outcome, Outcome::NotMeasured);
-        let little = VolumeReads {
-            engine: 100,
-            ..volume("/b", Some(0))
-        };
+        let little = VolumeReads { engine: 100, ..volume("/b", Some(0)) };
         assert_eq!(rule(&[little]).outcome, Outcome::NotMeasured);
     }
 }

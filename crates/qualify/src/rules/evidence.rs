@@ -194,7 +194,8 @@ pub struct Evidence {
     pub first_error: String,
     /// I/Os that hung.
     pub hung: Hung,
-    /// What the kernel said about the tested devices; `None` in a virtual world, which has no kernel.
+    /// What the kernel said about the tested devices; `None` in a virtual world, which has no
+    /// kernel.
     pub system_log: Option<SystemLog>,
     /// The newest replicas of its volumes; empty without.
     pub replicas: Vec<ReplicaOutcome>,

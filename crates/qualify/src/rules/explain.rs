@@ -1,11 +1,13 @@
-//! What a rule means, in words: the sections of `docs/reading-a-verdict.md`, so that page and program say the same.
+//! What a rule means, in words: the sections of `docs/reading-a-verdict.md`, so that page and
+//! program say the same.
 
 use super::RuleId;
 
 const PAGE: &str = include_str!("../../../../docs/reading-a-verdict.md");
 
 impl RuleId {
-    /// What the rule measures, why its limit is what it is, what usually breaks it and what to try: a few lines of Markdown.
+    /// What the rule measures, why its limit is what it is, what usually breaks it and what to try:
+    /// a few lines of Markdown.
     ///
     /// # Panics
     /// When the page has no section for the rule; a test asks for every rule.
@@ -39,15 +41,8 @@ mod tests {
         for rule in RuleId::ALL {
             let text = rule.explanation();
             let items = text.lines().filter(|line| line.starts_with("* "));
-            let parts: Vec<_> = items
-                .map(|line| line.split(":**").next().unwrap())
-                .collect();
-            let wanted = [
-                "* **Measures",
-                "* **Limit",
-                "* **Usually broken by",
-                "* **Try",
-            ];
+            let parts: Vec<_> = items.map(|line| line.split(":**").next().unwrap()).collect();
+            let wanted = ["* **Measures", "* **Limit", "* **Usually broken by", "* **Try"];
             assert_eq!(parts, wanted, "{}", rule.name().id);
             // The program shows no other markup than this and code.
             let rest = text.replace("* **", "").replace(":**", "");

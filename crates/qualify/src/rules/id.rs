@@ -10,7 +10,8 @@ listed! {
     /// A rule that storage is judged by.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum RuleId {
-        /// Mean latency of database reads, for each database; the Jetstress thresholds of the version.
+        /// Mean latency of database reads, for each database; the Jetstress thresholds of the
+        /// version.
         DatabaseReadAverage,
         /// Mean of the worst sample, with tolerated excursions.
         DatabaseReadWorst,
@@ -46,11 +47,14 @@ listed! {
         IoErrors,
         /// No I/O was in flight for 30 s ([`crate::hanging`]).
         HungIo,
-        /// The newest complete replica of volumes can be recovered; only in predictions with `[[replicate]]` ([`super::replicas`]).
+        /// The newest complete replica of volumes can be recovered; only in predictions with
+        /// `[[replicate]]` ([`super::replicas`]).
         ReplicasRecovered,
-        /// Every passive copy caught up and equals the active; only with `[[copy]]` ([`super::replicas`]).
+        /// Every passive copy caught up and equals the active; only with `[[copy]]`
+        /// ([`super::replicas`]).
         CopiesVerified,
-        /// The kernel reported no error of the tested devices; only on real storage ([`super::system_log`]).
+        /// The kernel reported no error of the tested devices; only on real storage
+        /// ([`super::system_log`]).
         SystemLog,
         /// The I/O rate stays steady (`stationary`).
         StationaryIoRate,
@@ -116,11 +120,9 @@ impl RuleId {
             Self::CopiesVerified => ("copies-verified", Integrity, "copies verified"),
             Self::SystemLog => ("system-log", Integrity, "system event log"),
             Self::StationaryIoRate => ("stationary-io-rate", Steadiness, "stationary, I/O rate"),
-            Self::StationaryDatabaseRead => (
-                "stationary-database-read",
-                Steadiness,
-                "stationary, database read",
-            ),
+            Self::StationaryDatabaseRead => {
+                ("stationary-database-read", Steadiness, "stationary, database read")
+            }
             Self::StationaryLogWrite => {
                 ("stationary-log-write", Steadiness, "stationary, log write")
             }
@@ -171,11 +173,7 @@ mod tests {
 
     /// Ten samples; the last four have this share of the rate and these latencies.
     fn samples(rate: f64, reads_ms: f64, logs_ms: f64) -> Vec<Sample> {
-        let flow = |per_s, millis| Flow {
-            per_s,
-            latency_ms_mean: Some(millis),
-            ..Flow::default()
-        };
+        let flow = |per_s, millis| Flow { per_s, latency_ms_mean: Some(millis), ..Flow::default() };
         let sample = |at: u32| {
             let late = at >= 6;
             let pick = |worse| if late { worse } else { 1.0 };
@@ -189,19 +187,12 @@ mod tests {
         (0..10).map(sample).collect()
     }
 
-    /// Makes evidence that is exactly at its limits break one rule; returns the kind of test that has it.
+    /// Makes evidence that is exactly at its limits break one rule; returns the kind of test that
+    /// has it.
     fn break_rule(id: RuleId, e: &mut Evidence) -> TestKind {
         let tick = Span::nanos(1);
-        let undone = Done {
-            what: id,
-            wanted: 2,
-            done: Some(1),
-            remark: String::new(),
-        };
-        let bad = FilesVerified {
-            bad: 1,
-            ..e.pages.unwrap()
-        };
+        let undone = Done { what: id, wanted: 2, done: Some(1), remark: String::new() };
+        let bad = FilesVerified { bad: 1, ..e.pages.unwrap() };
         match id {
             RuleId::DatabaseReadAverage => e.reads[0].mean = Some(MS * 20 + tick),
             RuleId::DatabaseReadWorst => e.reads[0] = stream("DB1", MS, MS * 100 + tick, 7, 480),
@@ -217,10 +208,7 @@ mod tests {
             RuleId::AchievedIo => e.achieved_io_per_s = Some(94.999),
             RuleId::AchievedHeadroom => e.target.as_mut().unwrap().headroom_percent = 1,
             RuleId::SessionsFound => {
-                e.tuning = Some(Tuning {
-                    outcome: "none".to_owned(),
-                    ..Tuning::default()
-                });
+                e.tuning = Some(Tuning { outcome: "none".to_owned(), ..Tuning::default() });
             }
             RuleId::DatabasesBackedUp | RuleId::DatabasesRestored => {
                 e.done = vec![undone];
@@ -238,24 +226,17 @@ mod tests {
             RuleId::LogsVerified => e.logs = Some(bad),
             RuleId::RecordsVerified => e.findings.add(Finding::Stale),
             RuleId::ReplicasRecovered => {
-                e.replicas = vec![ReplicaOutcome {
-                    is_wrong: Some(true),
-                    ..ReplicaOutcome::default()
-                }];
+                e.replicas =
+                    vec![ReplicaOutcome { is_wrong: Some(true), ..ReplicaOutcome::default() }];
             }
             RuleId::CopiesVerified => {
-                e.copies = vec![ReplicaOutcome {
-                    is_wrong: Some(true),
-                    ..ReplicaOutcome::default()
-                }];
+                e.copies =
+                    vec![ReplicaOutcome { is_wrong: Some(true), ..ReplicaOutcome::default() }];
             }
             RuleId::IoErrors => e.io_errors = 1,
             RuleId::HungIo => e.hung.count = 1,
             RuleId::SystemLog => {
-                e.system_log = Some(SystemLog {
-                    errors: Some(1),
-                    ..SystemLog::default()
-                });
+                e.system_log = Some(SystemLog { errors: Some(1), ..SystemLog::default() });
             }
             RuleId::StationaryIoRate => e.samples = samples(0.85, 1.0, 1.0),
             RuleId::StationaryDatabaseRead => e.samples = samples(1.0, 1.3, 1.0),
@@ -264,10 +245,7 @@ mod tests {
             RuleId::TailLogWrite => e.log_tails = vec![("Instance 1".to_owned(), MS * 100 + tick)],
             RuleId::TailOperation => e.operation_p99 = Some(MS * 400 + tick),
             RuleId::LongestStop => {
-                e.stop = Some(Stop {
-                    length: NOTED + tick,
-                    ..Stop::default()
-                });
+                e.stop = Some(Stop { length: NOTED + tick, ..Stop::default() });
             }
             RuleId::DeviceAgrees => {
                 e.volumes = vec![device::VolumeReads {
@@ -279,10 +257,8 @@ mod tests {
             RuleId::LoadPace => e.achieved_io_per_s = Some(105.001),
             RuleId::TesterDelay => e.tester.delay_p99 = Some(MS + tick),
             RuleId::TesterStandstill => {
-                e.tester.standstill = Some(Standstill {
-                    longest: GAP + tick,
-                    ..Standstill::default()
-                });
+                e.tester.standstill =
+                    Some(Standstill { longest: GAP + tick, ..Standstill::default() });
             }
             RuleId::TesterProcessor => e.tester.busy_percent = Some(90.1),
             RuleId::HostStolenTime => e.tester.steal_percent = Some(5.1),

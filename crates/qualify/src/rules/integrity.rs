@@ -72,8 +72,8 @@ fn records(verified: Option<RecordsVerified>, met: Findings, unjudged: &str) -> 
     rule.with_remark(remark)
 }
 
-/// What verification checked, if it ran, and what it or the test found. Findings of the test are usually found again afterwards, so
-/// the larger number counts.
+/// What verification checked, if it ran, and what it or the test found. Findings of the test are
+/// usually found again afterwards, so the larger number counts.
 pub(crate) fn integrity(
     verified: Option<RecordsVerified>,
     met: Findings,
@@ -108,24 +108,15 @@ mod tests {
             expected: 2_000_000,
             checked: 100_000,
             known: 75_000,
-            findings: Findings {
-                lost: 2,
-                ..Findings::default()
-            },
+            findings: Findings { lost: 2, ..Findings::default() },
         };
-        let met = Findings {
-            stale: 1,
-            ..Findings::default()
-        };
+        let met = Findings { stale: 1, ..Findings::default() };
         let rule = records(Some(found), met, "");
         assert_eq!(rule.outcome, Outcome::Failed);
         let wanted = "of 100,000, a sample of 2,000,000 (5.00 %); of 75.0 % it is known which version it must be: \
                       2 lost, 1 stale, 0 that must not be there, 0 torn";
         assert_eq!(rule.remark, wanted);
         let met = records(None, met, "");
-        assert!(
-            met.remark
-                .starts_with("met by operations of the test: 0 lost, 1 stale")
-        );
+        assert!(met.remark.starts_with("met by operations of the test: 0 lost, 1 stale"));
     }
 }

@@ -1,7 +1,8 @@
 //! Latencies, stalls and the rate.
 //!
-//! **Excursions.** Some samples may be over the limit: as many as Jetstress tolerates (`MaximumLatencyErrors`, 6), but at most 1.25
-//! % of the samples, so that a short test has none to spare (6 of the 480 samples of two hours).
+//! **Excursions.** Some samples may be over the limit: as many as Jetstress tolerates
+//! (`MaximumLatencyErrors`, 6), but at most 1.25 % of the samples, so that a short test has none to
+//! spare (6 of the 480 samples of two hours).
 
 use brunt_report::decimals;
 use brunt_report::result::{Direction, Outcome, Rule, Tuning};
@@ -22,12 +23,7 @@ pub(super) fn performance(evidence: &Evidence, limits: &Limits) -> Vec<Rule> {
     let (reads, logs) = (&evidence.reads, &evidence.log_writes);
     let mut rules = vec![
         average(RuleId::DatabaseReadAverage, reads, latency.read_mean),
-        worst(
-            RuleId::DatabaseReadWorst,
-            reads,
-            latency.read_sample,
-            limits,
-        ),
+        worst(RuleId::DatabaseReadWorst, reads, latency.read_sample, limits),
         average(RuleId::LogWriteAverage, logs, latency.log_mean),
         worst(RuleId::LogWriteWorst, logs, latency.log_sample, limits),
         stalls(evidence, limits),
@@ -36,10 +32,8 @@ pub(super) fn performance(evidence: &Evidence, limits: &Limits) -> Vec<Rule> {
     if let Some(target) = evidence.target {
         let known = batch_means::io_rate(&evidence.samples);
         let achieved_io = evidence.achieved_io_per_s;
-        let rates = [
-            Some(achieved(target, achieved_io, limits)),
-            headroom(target, achieved_io, limits),
-        ];
+        let rates =
+            [Some(achieved(target, achieved_io, limits)), headroom(target, achieved_io, limits)];
         rules.extend(rates.into_iter().flatten().map(|rule| rule.known(known)));
     }
     rules
@@ -47,20 +41,16 @@ pub(super) fn performance(evidence: &Evidence, limits: &Limits) -> Vec<Rule> {
 
 /// Whether databases could be used in time after a restore.
 pub(super) fn restore(took: Option<Span>, limit: Span) -> Rule {
-    let rule = Rule::at_most(
-        RuleId::RestoreTime,
-        "s",
-        limit.as_seconds(),
-        took.map(Span::as_seconds),
-    );
+    let rule =
+        Rule::at_most(RuleId::RestoreTime, "s", limit.as_seconds(), took.map(Span::as_seconds));
     match took {
         Some(_) => rule.with_remark("copied, compared, moved into place, logs replayed"),
         None => rule.with_remark("the test ended before"),
     }
 }
 
-/// Whether tuning found sessions. Without any the test was not begun, which is the storage's fault unless trials contradict one
-/// another.
+/// Whether tuning found sessions. Without any the test was not begun, which is the storage's fault
+/// unless trials contradict one another.
 pub(super) fn tuned(tuning: &Tuning) -> Rule {
     Rule {
         measured: tuning.io_per_s,
@@ -96,7 +86,8 @@ fn stalls(evidence: &Evidence, limits: &Limits) -> Rule {
     let (limit, measured) = (limits.stalls_per_s, evidence.stalls_per_s);
     let rule = Rule::at_most(RuleId::PageFaultStalls, "/s", limit, measured);
     match rule.outcome {
-        // The remedy comes from Jetstress users: fewer threads (exchangemaster.wordpress.com, July 2017).
+        // The remedy comes from Jetstress users: fewer threads (exchangemaster.wordpress.com, July
+        // 2017).
         Outcome::Failed => rule.with_remark(
             "operations waited for a free page in the cache: fewer sessions, a target, or a larger cache",
         ),
@@ -104,7 +95,8 @@ fn stalls(evidence: &Evidence, limits: &Limits) -> Rule {
     }
 }
 
-/// Before the log has gone through the checkpoint depth there are no database writes, and less is asked of the storage than later.
+/// Before the log has gone through the checkpoint depth there are no database writes, and less is
+/// asked of the storage than later.
 fn writes(writes: &Writes) -> Rule {
     let rule = Rule {
         direction: Direction::AtLeast,
@@ -121,9 +113,8 @@ fn writes(writes: &Writes) -> Rule {
                 Some(_) => Outcome::Advisory,
                 None => Outcome::Ok,
             },
-            remark: short_of.map_or_else(String::new, |short_of| {
-                format!("when measuring began, {short_of}")
-            }),
+            remark: short_of
+                .map_or_else(String::new, |short_of| format!("when measuring began, {short_of}")),
             ..rule
         },
     }
@@ -148,11 +139,7 @@ pub(super) fn pace(evidence: &Evidence, limits: &Limits) -> Option<Rule> {
 /// How far the load was above its pace, in words, if that was too far.
 pub(crate) fn above_pace(evidence: &Evidence, limits: &Limits) -> Option<String> {
     let rule = pace(evidence, limits).filter(|rule| rule.outcome == Outcome::Advisory)?;
-    Some(format!(
-        "{} % above its pace ({})",
-        decimals(rule.measured?),
-        rule.remark
-    ))
+    Some(format!("{} % above its pace ({})", decimals(rule.measured?), rule.remark))
 }
 
 fn worst(name: RuleId, streams: &[StreamLatency], limit: Span, limits: &Limits) -> Rule {
@@ -161,7 +148,8 @@ fn worst(name: RuleId, streams: &[StreamLatency], limit: Span, limits: &Limits) 
         .filter_map(|stream| Some((stream.samples.worst?, stream)))
         .max_by_key(|((mean, _), stream)| {
             let samples = stream.samples;
-            // A stream with too many excursions decides, even next to a single longer one that is tolerated.
+            // A stream with too many excursions decides, even next to a single longer one that is
+            // tolerated.
             let over = samples.over > tolerated(samples.count, limits.excursions);
             (over, *mean)
         });
@@ -197,7 +185,8 @@ fn achieved(target: Target, achieved: Option<f64>, limits: &Limits) -> Rule {
     ))
 }
 
-/// The offered rate above the target: not reaching it is an advisory, and the result does not qualify.
+/// The offered rate above the target: not reaching it is an advisory, and the result does not
+/// qualify.
 fn headroom(target: Target, achieved: Option<f64>, limits: &Limits) -> Option<Rule> {
     let least = less_margin(target.offered(), limits);
     let rule = Rule::at_least(RuleId::AchievedHeadroom, "/s", least, achieved);

@@ -1,10 +1,11 @@
-//! The rules that judge storage: pure functions from measurements to rules with limit, value and outcome.
+//! The rules that judge storage: pure functions from measurements to rules with limit, value and
+//! outcome.
 //!
-//! [`RuleId`] lists them; there is a file for each group. `docs/rules.md` names a whole test that passes each of them and one that
-//! fails it. [`verdict`] combines them.
+//! [`RuleId`] lists them; there is a file for each group. `docs/rules.md` names a whole test that
+//! passes each of them and one that fails it. [`verdict`] combines them.
 //!
-//! A latency rule shows the worst of all databases (log streams), and names it. A rule without a measurement neither holds nor
-//! fails: it is listed as *not measured*.
+//! A latency rule shows the worst of all databases (log streams), and names it. A rule without a
+//! measurement neither holds nor fails: it is listed as *not measured*.
 
 mod batch_means;
 mod bottleneck;
@@ -49,10 +50,7 @@ pub fn judge(kind: TestKind, evidence: &Evidence, limits: &Limits) -> Vec<Rule> 
     rules.extend(in_time.map(|limit| limits::restore(evidence.restored, limit)));
     rules.extend(evidence.tuning.as_ref().map(limits::tuned));
     rules.extend(integrity::rules(evidence));
-    rules.extend(replicas::rule(
-        RuleId::ReplicasRecovered,
-        &evidence.replicas,
-    ));
+    rules.extend(replicas::rule(RuleId::ReplicasRecovered, &evidence.replicas));
     rules.extend(replicas::rule(RuleId::CopiesVerified, &evidence.copies));
     rules.extend(evidence.system_log.as_ref().map(system_log::rule));
     if kind.has_limits() {
@@ -114,21 +112,13 @@ mod tests {
 
     /// Evidence with every value exactly at its limit.
     pub(super) fn evidence() -> Evidence {
-        let verified = FilesVerified {
-            seen: 32_768,
-            bad: 0,
-            correctable: 1,
-            files: 2,
-        };
+        let verified = FilesVerified { seen: 32_768, bad: 0, correctable: 1, files: 2 };
         Evidence {
             reads: vec![stream("DB1", MS * 20, MS * 100, 0, 480)],
             log_writes: vec![stream("Instance 1", MS * 10, MS * 100, 0, 480)],
             stalls_per_s: Some(1.0),
             achieved_io_per_s: Some(95.0),
-            target: Some(Target {
-                io_per_s: 100.0,
-                headroom_percent: 0,
-            }),
+            target: Some(Target { io_per_s: 100.0, headroom_percent: 0 }),
             pages: Some(verified),
             logs: Some(verified),
             records: Some(RecordsVerified {
@@ -180,10 +170,8 @@ mod tests {
     #[test]
     fn the_worst_stream_is_named() {
         let mut evidence = evidence();
-        evidence.reads = vec![
-            stream("DB1", MS * 3, MS * 500, 1, 480),
-            stream("DB2", MS * 34, MS * 200, 9, 480),
-        ];
+        evidence.reads =
+            vec![stream("DB1", MS * 3, MS * 500, 1, 480), stream("DB2", MS * 34, MS * 200, 9, 480)];
         let rules = judge(TestKind::Performance, &evidence, &limits());
         assert_eq!(rules[0].remark, "DB2");
         assert_eq!(rules[1].subject.as_deref(), Some("DB2"));

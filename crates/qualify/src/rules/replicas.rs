@@ -1,14 +1,16 @@
 //! Can a server go on from the newest complete replica of its volumes?
 //!
-//! A flag that says "replicating" is no answer. The replica is recovered as an operator would do with a clone of it at the other site: log
-//! replay, then every page is verified, and every record is compared with what had been acknowledged at its instant. Passive copies
-//! are judged in the same way.
+//! A flag that says "replicating" is no answer. The replica is recovered as an operator would do
+//! with a clone of it at the other site: log replay, then every page is verified, and every record
+//! is compared with what had been acknowledged at its instant. Passive copies are judged in the
+//! same way.
 
 use brunt_report::result::Rule;
 
 use super::RuleId;
 
-/// What became of the newest complete replica of a set of volumes with databases of this server, or of a passive copy.
+/// What became of the newest complete replica of a set of volumes with databases of this server, or
+/// of a passive copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplicaOutcome {
     /// Whether nobody could go on from it; `None` when that was not measured.
@@ -54,10 +56,7 @@ mod tests {
         let (fine, bad, unknown) = (Some(false), Some(true), None);
         assert_eq!(judged(&[fine]), (Outcome::Ok, "Some(false)".to_owned()));
         assert_eq!(judged(&[fine, unknown]).0, Outcome::NotMeasured);
-        assert_eq!(
-            judged(&[fine, bad, unknown]),
-            (Outcome::Failed, "of 3; Some(true)".to_owned())
-        );
+        assert_eq!(judged(&[fine, bad, unknown]), (Outcome::Failed, "of 3; Some(true)".to_owned()));
         assert_eq!(rule(RuleId::CopiesVerified, &[]), None);
     }
 }

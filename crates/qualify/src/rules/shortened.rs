@@ -1,7 +1,8 @@
 //! Rules about extremes, in a prediction that stopped early.
 //!
-//! Means are known after a while; the worst sample of two hours is not. It grows with the length of a test. What was seen until the
-//! prediction stopped stands in the rule, which is not judged. Within half of its limit, it leaves the answer open.
+//! Means are known after a while; the worst sample of two hours is not. It grows with the length of
+//! a test. What was seen until the prediction stopped stands in the rule, which is not judged.
+//! Within half of its limit, it leaves the answer open.
 
 use brunt_report::result::{Outcome, Rule};
 use brunt_units::Span;
@@ -9,12 +10,10 @@ use brunt_units::Span;
 use super::RuleId;
 
 /// The rules whose measured value grows with the length of a test.
-const EXTREMES: [RuleId; 3] = [
-    RuleId::DatabaseReadWorst,
-    RuleId::LogWriteWorst,
-    RuleId::LongestStop,
-];
-/// Up to this share of its limit, in percent, an extreme may be expected to hold for the whole length. Our choice.
+const EXTREMES: [RuleId; 3] =
+    [RuleId::DatabaseReadWorst, RuleId::LogWriteWorst, RuleId::LongestStop];
+/// Up to this share of its limit, in percent, an extreme may be expected to hold for the whole
+/// length. Our choice.
 const USED_PERCENT: f64 = 50.0;
 
 /// Takes the outcome of those `rules` that a test of `seen` instead of `planned` cannot judge.
@@ -30,9 +29,7 @@ pub(super) fn unjudge(rules: &mut [Rule], seen: Span, planned: Span) {
 
 /// The extreme that came too near to its limit for an answer.
 pub(super) fn open(rules: &[Rule]) -> Option<&Rule> {
-    let unjudged = rules
-        .iter()
-        .filter(|rule| rule.outcome == Outcome::NotJudged);
+    let unjudged = rules.iter().filter(|rule| rule.outcome == Outcome::NotJudged);
     let used = unjudged.filter_map(|rule| Some((rule.used_percent()?, rule)));
     let near = used.filter(|(percent, _)| *percent > USED_PERCENT);
     let nearest = near.max_by(|one, other| one.0.total_cmp(&other.0));
@@ -41,9 +38,8 @@ pub(super) fn open(rules: &[Rule]) -> Option<&Rule> {
 
 /// Why there is no answer.
 pub(super) fn sentence(rules: &[Rule], rate: &str) -> String {
-    let open = open(rules).map_or_else(String::new, |rule| {
-        format!("{}, {}", rule.title, rule.measured_and_limit())
-    });
+    let open = open(rules)
+        .map_or_else(String::new, |rule| format!("{}, {}", rule.title, rule.measured_and_limit()));
     format!(
         "Every mean held its limit at {rate}, but the prediction stopped before it could tell whether the worst sample does: {open}. \
          --complete simulates the whole test."
@@ -71,26 +67,17 @@ mod tests {
 
     #[test]
     fn an_extreme_is_judged_by_the_whole_test_only() {
-        for (worst, wanted) in [
-            (50.0, Verdict::Pass),
-            (51.0, Verdict::Inconclusive),
-            (300.0, Verdict::Inconclusive),
-        ] {
+        for (worst, wanted) in
+            [(50.0, Verdict::Pass), (51.0, Verdict::Inconclusive), (300.0, Verdict::Inconclusive)]
+        {
             let rules = rules(worst);
             assert_eq!(verdict(&Ending::Complete, &rules), wanted, "{worst} ms");
             assert_eq!(rules[1].outcome, Outcome::NotJudged);
         }
         let rules = rules(80.0);
-        assert!(
-            rules[1].remark.starts_with("seen in 31 min 00 s of 2 h"),
-            "{}",
-            rules[1].remark
-        );
+        assert!(rules[1].remark.starts_with("seen in 31 min 00 s of 2 h"), "{}", rules[1].remark);
         assert_eq!(rules[3].outcome, Outcome::NotMeasured);
         let said = sentence(&rules, "480 /s");
-        assert!(
-            said.contains("database read, worst sample, 80 ms (limit 100 ms)"),
-            "{said}"
-        );
+        assert!(said.contains("database read, worst sample, 80 ms (limit 100 ms)"), "{said}");
     }
 }

@@ -1,8 +1,9 @@
 //! Does the storage stay as it was? Compares the first third of the collection with the last one.
 //!
-//! A volume that lives on burst credits, an SSD whose fast cells fill up, a drive that gets hot, an array whose write cache was
-//! empty at the start: all of them are good for a while. The mean over a test hides this; a day of mail does not. So three series
-//! are checked: I/O rate, read latency and log write latency.
+//! A volume that lives on burst credits, an SSD whose fast cells fill up, a drive that gets hot, an
+//! array whose write cache was empty at the start: all of them are good for a while. The mean over
+//! a test hides this; a day of mail does not. So three series are checked: I/O rate, read latency
+//! and log write latency.
 //!
 //! A series has worsened when both hold:
 //!
@@ -13,13 +14,14 @@
 //!             ordered pairs, beyond 1.645
 //! ```
 //!
-//! A single series of independent samples reaches that z by chance in one of twenty tests. But this is the larger of two, and
-//! neighbouring samples are alike: steady tests reach it by chance in 6 of 100 with independent samples, and in 19 of 100 when
-//! neighbours correlate by 0.5. docs/rules.md states how often both conditions hold on steady storage, by simulation.
+//! A single series of independent samples reaches that z by chance in one of twenty tests. But this
+//! is the larger of two, and neighbouring samples are alike: steady tests reach it by chance in 6
+//! of 100 with independent samples, and in 19 of 100 when neighbours correlate by 0.5.
+//! docs/rules.md states how often both conditions hold on steady storage, by simulation.
 //!
-//! A difference without a trend is scatter, and a trend without a difference is small. Becoming *better* is never a fault. The rule
-//! fails a stress test. A performance test of two hours may end before a trend means anything, so there it only warns. The limits
-//! are our choice.
+//! A difference without a trend is scatter, and a trend without a difference is small. Becoming
+//! *better* is never a fault. The rule fails a stress test. A performance test of two hours may end
+//! before a trend means anything, so there it only warns. The limits are our choice.
 
 use brunt_report::decimals;
 use brunt_report::result::{Outcome, Rule, Sample};
@@ -45,35 +47,22 @@ struct Weighed {
     weight: f64,
 }
 
-/// The three rules. A rate that does not fall below `pace` is no decline: the test asked for no more.
+/// The three rules. A rate that does not fall below `pace` is no decline: the test asked for no
+/// more.
 pub(super) fn rules(samples: &[Sample], kind: TestKind, pace: Option<f64>) -> [Rule; 3] {
     let rate = |sample: &Sample| {
         let io = sample.database_reads.per_s + sample.database_writes.per_s;
-        Some(Weighed {
-            value: io,
-            weight: sample.length_s,
-        })
+        Some(Weighed { value: io, weight: sample.length_s })
     };
     let latency = |flow: &brunt_report::result::Flow, length_s: f64| {
-        Some(Weighed {
-            value: flow.latency_ms_mean?,
-            weight: flow.per_s * length_s,
-        })
+        Some(Weighed { value: flow.latency_ms_mean?, weight: flow.per_s * length_s })
     };
     let reads = |sample: &Sample| latency(&sample.database_reads, sample.length_s);
     let logs = |sample: &Sample| latency(&sample.log_writes, sample.length_s);
     let all = [
         paced(&series(samples, rate), pace),
-        rule(
-            RuleId::StationaryDatabaseRead,
-            &series(samples, reads),
-            Series::Latency,
-        ),
-        rule(
-            RuleId::StationaryLogWrite,
-            &series(samples, logs),
-            Series::Latency,
-        ),
+        rule(RuleId::StationaryDatabaseRead, &series(samples, reads), Series::Latency),
+        rule(RuleId::StationaryLogWrite, &series(samples, logs), Series::Latency),
     ];
     match kind.must_be_stationary() {
         true => all,
@@ -109,10 +98,7 @@ fn paced(rates: &[Weighed], pace: Option<f64>) -> Rule {
         return rule;
     }
     let remark = format!("{}, and still the pace that was asked for", rule.remark);
-    Rule {
-        outcome: Outcome::Ok,
-        ..rule.with_remark(remark)
-    }
+    Rule { outcome: Outcome::Ok, ..rule.with_remark(remark) }
 }
 
 fn rule(name: RuleId, values: &[Weighed], series: Series) -> Rule {
@@ -146,14 +132,8 @@ fn rule(name: RuleId, values: &[Weighed], series: Series) -> Rule {
     let change = last.value / first.value - 1.0;
     let way = if change < 0.0 { "lower" } else { "higher" };
     let percent = decimals(change.abs() * 100.0);
-    let may_be = if is_chance {
-        "; that may be chance"
-    } else {
-        ""
-    };
-    rule.with_remark(format!(
-        "{percent} % {way} in the last third than in the first{may_be}"
-    ))
+    let may_be = if is_chance { "; that may be chance" } else { "" };
+    rule.with_remark(format!("{percent} % {way} in the last third than in the first{may_be}"))
 }
 
 /// How much later values are above earlier ones, in standard deviations.
@@ -170,13 +150,11 @@ fn trend(values: &[Weighed]) -> f64 {
     (pairs - f64::signum(pairs)) / deviation
 }
 
-/// How much the values of `late` are above those of `early`, in standard deviations. Both have the same number of values.
+/// How much the values of `late` are above those of `early`, in standard deviations. Both have the
+/// same number of values.
 fn apart(early: &[Weighed], late: &[Weighed]) -> f64 {
     let mut pairs = 0.0;
-    for (early, late) in early
-        .iter()
-        .flat_map(|one| late.iter().map(move |other| (one, other)))
-    {
+    for (early, late) in early.iter().flat_map(|one| late.iter().map(move |other| (one, other))) {
         pairs += f64::from(late.value > early.value) - f64::from(late.value < early.value);
     }
     // Of n * n pairs: U is half their number plus half this difference.
@@ -227,28 +205,15 @@ mod tests {
     fn steady_storage_is_stationary_however_it_scatters() {
         for count in [9, 10, 40, 480, 5_760] {
             let steady = samples(count, |_| (1_000.0, 5.0));
-            assert_eq!(
-                outcomes(&steady, TestKind::Stress),
-                [Ok; 3],
-                "{count} samples"
-            );
+            assert_eq!(outcomes(&steady, TestKind::Stress), [Ok; 3], "{count} samples");
         }
     }
 
     #[test]
     fn credits_that_run_out_late_are_seen() {
-        let burst = samples(480, |at| {
-            if at > 0.9 {
-                (300.0, 20.0)
-            } else {
-                (1_000.0, 5.0)
-            }
-        });
+        let burst = samples(480, |at| if at > 0.9 { (300.0, 20.0) } else { (1_000.0, 5.0) });
         assert_eq!(outcomes(&burst, TestKind::Stress), [Failed, Failed, Ok]);
-        assert_eq!(
-            outcomes(&burst, TestKind::Performance),
-            [Advisory, Advisory, Ok]
-        );
+        assert_eq!(outcomes(&burst, TestKind::Performance), [Advisory, Advisory, Ok]);
         let slow = samples(480, |at| (1_000.0, 5.0 * (1.0 + 0.5 * at)));
         assert_eq!(outcomes(&slow, TestKind::Stress), [Ok, Failed, Ok]);
     }
@@ -262,9 +227,7 @@ mod tests {
             assert_eq!(rule.measured.unwrap(), 0.0);
             assert!(rule.remark.contains(way), "{}", rule.remark);
         }
-        let hardly = samples(480, |at| {
-            (1_000.0 * (1.0 - 0.1 * at), 5.0 * (1.0 + 0.2 * at))
-        });
+        let hardly = samples(480, |at| (1_000.0 * (1.0 - 0.1 * at), 5.0 * (1.0 + 0.2 * at)));
         assert_eq!(outcomes(&hardly, TestKind::Stress), [Ok; 3]);
     }
 
@@ -277,10 +240,7 @@ mod tests {
         };
         let (outcome, remark) = at_pace(700.0);
         assert_eq!(outcome, Ok, "{remark}");
-        assert!(
-            remark.ends_with("still the pace that was asked for"),
-            "{remark}"
-        );
+        assert!(remark.ends_with("still the pace that was asked for"), "{remark}");
         assert_eq!(at_pace(900.0).0, Failed);
         assert_eq!(outcomes(&falling, TestKind::Stress), [Failed, Ok, Ok]);
     }
@@ -300,7 +260,8 @@ mod tests {
         );
     }
 
-    /// Latencies of steady storage that scatter by `scatter` of their mean; neighbours correlate by `like`.
+    /// Latencies of steady storage that scatter by `scatter` of their mean; neighbours correlate by
+    /// `like`.
     fn steady(like: f64, scatter: f64, seed: u64) -> Vec<Weighed> {
         let mut draw = Streams::new(seed).named("steady");
         // Twelve uniforms: a mean of 0, a deviation of 1.
@@ -315,8 +276,8 @@ mod tests {
         samples.take(480).collect()
     }
 
-    /// The share of two-hour tests on steady storage that fail the rule. docs/rules.md has this table, from 1,000 tests per cell;
-    /// the seeds are fixed, so a fifth of them is enough here.
+    /// The share of two-hour tests on steady storage that fail the rule. docs/rules.md has this
+    /// table, from 1,000 tests per cell; the seeds are fixed, so a fifth of them is enough here.
     #[test]
     fn steady_storage_fails_as_often_as_documented() {
         const TESTS: u64 = 200;
@@ -334,10 +295,7 @@ mod tests {
             };
             let failed = (0..TESTS).filter(|seed| outcome(*seed) == Failed);
             let percent = failed.count() as f64 * 100.0 / TESTS as f64;
-            assert!(
-                expected.contains(&percent),
-                "{series:?} {like} {scatter}: {percent} %"
-            );
+            assert!(expected.contains(&percent), "{series:?} {like} {scatter}: {percent} %");
         }
     }
 

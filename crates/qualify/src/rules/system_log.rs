@@ -1,7 +1,8 @@
 //! Did the kernel report errors of the tested devices?
 //!
-//! The first question about reliability in an ESRP paper is whether the event log has errors. The kernel writes down what no program is
-//! told: retried commands, resets, a file system that found damage. An error fails the test; a warning is for somebody to look at.
+//! The first question about reliability in an ESRP paper is whether the event log has errors. The
+//! kernel writes down what no program is told: retried commands, resets, a file system that found
+//! damage. An error fails the test; a warning is for somebody to look at.
 
 use brunt_report::grouped;
 use brunt_report::result::{Outcome, Rule};
@@ -25,10 +26,8 @@ const WARNINGS: &str = " warnings of the kernel: ";
 impl SystemLog {
     /// What `rule` of an interrupted run says that the kernel reported.
     fn reported(rule: Option<&Rule>) -> Self {
-        let unknown = || Self {
-            remark: "not known for the interrupted run".to_owned(),
-            ..Self::default()
-        };
+        let unknown =
+            || Self { remark: "not known for the interrupted run".to_owned(), ..Self::default() };
         let Some((rule, errors)) = rule.and_then(|rule| Some((rule, rule.measured?))) else {
             return unknown();
         };
@@ -50,8 +49,8 @@ impl SystemLog {
         }
     }
 
-    /// This log and that of an interrupted run which this one carries on, as its `rule` has it. Errors of one of them count even where
-    /// the other is not known.
+    /// This log and that of an interrupted run which this one carries on, as its `rule` has it.
+    /// Errors of one of them count even where the other is not known.
     pub(crate) fn after(self, rule: Option<&Rule>) -> Self {
         let logs = [Self::reported(rule), self];
         let errors: u64 = logs.iter().filter_map(|log| log.errors).sum();
@@ -65,10 +64,7 @@ impl SystemLog {
         Self {
             errors: is_known.then_some(errors),
             warnings,
-            remark: logs
-                .iter()
-                .find(tells)
-                .map_or_else(String::new, |log| log.remark.clone()),
+            remark: logs.iter().find(tells).map_or_else(String::new, |log| log.remark.clone()),
         }
     }
 }
@@ -94,12 +90,7 @@ mod tests {
     fn an_error_fails_and_a_warning_advises() {
         let outcome = |errors, warnings| {
             let remark = "sda: I/O error".to_owned();
-            rule(&SystemLog {
-                errors,
-                warnings,
-                remark,
-            })
-            .outcome
+            rule(&SystemLog { errors, warnings, remark }).outcome
         };
         assert_eq!(outcome(Some(0), 0), Outcome::Ok);
         assert_eq!(outcome(Some(1), 0), Outcome::Failed);

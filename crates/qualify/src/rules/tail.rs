@@ -1,8 +1,9 @@
 //! The slowest few, which means and samples hide, and the longest stop, which even they hide.
 //!
-//! A mean says nothing of the slowest thousandth; p99.9 of the device and p99 of operations, from their intended start, do. A stop of
-//! one second in two hours is in neither: it holds up one I/O of each session ([`crate::stops`]). These rules advise unless the scenario makes them strict: Jetstress has no
-//! such rule, and the limits (see [`crate::plan::Limits`]) are our choice.
+//! A mean says nothing of the slowest thousandth; p99.9 of the device and p99 of operations, from
+//! their intended start, do. A stop of one second in two hours is in neither: it holds up one I/O
+//! of each session ([`crate::stops`]). These rules advise unless the scenario makes them strict:
+//! Jetstress has no such rule, and the limits (see [`crate::plan::Limits`]) are our choice.
 
 use brunt_report::result::Rule;
 use brunt_units::Span;

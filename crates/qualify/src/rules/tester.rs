@@ -1,8 +1,9 @@
 //! Did the test measure the storage, or the tester?
 //!
-//! When the program does not keep up, or the machine does not let it run, latencies grow although the storage is not to blame, and
-//! a target is missed that it could have held. These rules advise: they help to read the others. Where one of them explains everything
-//! else that failed, it fails as well ([`blame`]), and the test is invalid: it says nothing about the storage.
+//! When the program does not keep up, or the machine does not let it run, latencies grow although
+//! the storage is not to blame, and a target is missed that it could have held. These rules advise:
+//! they help to read the others. Where one of them explains everything else that failed, it fails
+//! as well ([`blame`]), and the test is invalid: it says nothing about the storage.
 //!
 //! | rule | limit | why |
 //! | --- | --- | --- |
@@ -45,13 +46,15 @@ pub struct Tester {
     pub standstill: Option<Standstill>,
     /// Processor time of the program, in percent of one core for each shard.
     pub busy_percent: Option<f64>,
-    /// Processor time in use by anything, in percent of the machine. No rule of its own: it explains the others.
+    /// Processor time in use by anything, in percent of the machine. No rule of its own: it
+    /// explains the others.
     pub host_percent: Option<f64>,
     /// Processor time taken by other machines on the same host, in percent.
     pub steal_percent: Option<f64>,
     /// Time for which a limit on processor time kept the program from running, in percent.
     pub throttled_percent: Option<f64>,
-    /// Limits of control groups on I/O to the tested devices, in words; `None` when they are not known.
+    /// Limits of control groups on I/O to the tested devices, in words; `None` when they are not
+    /// known.
     pub io_limits: Option<Vec<String>>,
 }
 
@@ -89,21 +92,12 @@ pub(super) fn rules(tester: &Tester) -> [Rule; 6] {
             "other machines on the same host had the processor",
         ),
         (
-            percent(
-                RuleId::HostThrottledTime,
-                THROTTLED_PERCENT,
-                tester.throttled_percent,
-            ),
+            percent(RuleId::HostThrottledTime, THROTTLED_PERCENT, tester.throttled_percent),
             "",
             "a limit on processor time held the program back",
         ),
         (
-            Rule::at_most(
-                RuleId::HostIoLimits,
-                "",
-                0.0,
-                limits.map(|limits| limits.len() as f64),
-            ),
+            Rule::at_most(RuleId::HostIoLimits, "", 0.0, limits.map(|limits| limits.len() as f64)),
             "",
             limited.as_str(),
         ),
@@ -114,52 +108,43 @@ pub(super) fn rules(tester: &Tester) -> [Rule; 6] {
     })
 }
 
-/// Why a result does not qualify because the machine did not let the program run, or its I/O through.
+/// Why a result does not qualify because the machine did not let the program run, or its I/O
+/// through.
 pub(crate) fn obstacle(tester: &Tester) -> Option<String> {
     let over = |measured: Option<f64>, limit| measured.filter(|percent| *percent > limit);
     let stolen = over(tester.steal_percent, STEAL_PERCENT);
     let throttled = over(tester.throttled_percent, THROTTLED_PERCENT);
-    if let Some(limits) = tester
-        .io_limits
-        .as_ref()
-        .filter(|limits| !limits.is_empty())
-    {
+    if let Some(limits) = tester.io_limits.as_ref().filter(|limits| !limits.is_empty()) {
         return Some(format!(
             "a control group limits I/O ({}): a run without the limit",
             limits.join("; ")
         ));
     }
-    if let Some(still) = tester
-        .standstill
-        .as_ref()
-        .filter(|still| still.longest > GAP)
-    {
+    if let Some(still) = tester.standstill.as_ref().filter(|still| still.longest > GAP) {
         return Some(still.words());
     }
     match (stolen, throttled) {
         (_, Some(percent)) => Some(format!(
             "a limit on processor time held the program back for {percent:.1} % of the time"
         )),
-        (Some(percent), None) => Some(format!(
-            "{percent:.1} % of the processor time went to other machines on the host"
-        )),
+        (Some(percent), None) => {
+            Some(format!("{percent:.1} % of the processor time went to other machines on the host"))
+        }
         (None, None) => None,
     }
 }
 
-/// The rules that say why the program was held back. That it was late on a busy host counts only if it `can_be_late`.
+/// The rules that say why the program was held back. That it was late on a busy host counts only if
+/// it `can_be_late`.
 fn holding(tester: &Tester, can_be_late: bool) -> Vec<RuleId> {
     let rules = rules(tester);
     let is_over = |id: &RuleId| {
-        let mut broken = rules
-            .iter()
-            .filter(|rule| rule.outcome == Outcome::Advisory);
+        let mut broken = rules.iter().filter(|rule| rule.outcome == Outcome::Advisory);
         broken.any(|rule| id.is(rule))
     };
     let is_late = can_be_late && tester.host_percent > Some(BUSY_PERCENT);
     let over = HOLD.into_iter().filter(is_over);
-    over.filter(|id| *id != RuleId::TesterDelay || is_late)
-        .collect()
+    over.filter(|id| *id != RuleId::TesterDelay || is_late).collect()
 }
 
 /// The first of these rules.
@@ -184,8 +169,9 @@ pub(super) fn blame(rules: &mut [Rule], evidence: &Evidence) {
     }
 }
 
-/// Whether `failed` may be due to what `id` says. Time and I/O that were taken away may explain anything that depends on time; a program
-/// without time to spare, that it did too little; and one that was late, no more than its delay.
+/// Whether `failed` may be due to what `id` says. Time and I/O that were taken away may explain
+/// anything that depends on time; a program without time to spare, that it did too little; and one
+/// that was late, no more than its delay.
 fn explains(id: RuleId, failed: &Rule, evidence: &Evidence) -> bool {
     match id {
         RuleId::HostIoLimits
@@ -206,7 +192,8 @@ fn is_within_delay(failed: &Rule, tester: &Tester) -> bool {
     is_latency && values.is_some_and(|(measured, limit)| measured - delay_ms <= limit)
 }
 
-/// Whether a rule says that the program was held back, and that everything else that failed may be due to that.
+/// Whether a rule says that the program was held back, and that everything else that failed may be
+/// due to that.
 pub(super) fn is_to_blame(rules: &[Rule]) -> bool {
     let mut failed = rules.iter().filter(|rule| rule.outcome == Outcome::Failed);
     failed.any(|rule| HOLD.iter().any(|id| id.is(rule)))
@@ -217,10 +204,9 @@ pub(super) fn held_back_in_words(rules: &[Rule], tester: &Tester) -> Option<Stri
     let mut failed = rules.iter().filter(|rule| rule.outcome == Outcome::Failed);
     let id = failed.find_map(|rule| HOLD.into_iter().find(|id| id.is(rule)))?;
     match id {
-        RuleId::TesterProcessor => Some(format!(
-            "brunt used {:.0} % of each core that it runs on",
-            tester.busy_percent?
-        )),
+        RuleId::TesterProcessor => {
+            Some(format!("brunt used {:.0} % of each core that it runs on", tester.busy_percent?))
+        }
         RuleId::TesterDelay => Some(format!(
             "the host's CPUs were {:.0} % busy, and brunt was scheduled late (p99 {} ms)",
             tester.host_percent?,
@@ -257,10 +243,7 @@ mod tests {
     fn good() -> Tester {
         Tester {
             delay_p99: Some(DELAY),
-            standstill: Some(Standstill {
-                longest: GAP,
-                ..Standstill::default()
-            }),
+            standstill: Some(Standstill { longest: GAP, ..Standstill::default() }),
             busy_percent: Some(90.0),
             host_percent: None,
             steal_percent: Some(5.0),
@@ -294,25 +277,12 @@ mod tests {
         let said = |tester: &Tester| obstacle(tester).unwrap();
         let limits = "a control group limits I/O (/a: 8:0 rbps=1048576): ";
         assert!(said(&bad).starts_with(limits));
-        let bad = Tester {
-            io_limits: None,
-            ..bad
-        };
+        let bad = Tester { io_limits: None, ..bad };
         assert!(said(&bad).starts_with("brunt did not run for 1.0 s, 0 s after the start"));
-        let bad = Tester {
-            standstill: None,
-            ..bad
-        };
+        let bad = Tester { standstill: None, ..bad };
         assert!(said(&bad).starts_with("a limit on processor time"));
-        let stolen = Tester {
-            steal_percent: Some(12.0),
-            ..good()
-        };
-        assert!(
-            obstacle(&stolen)
-                .unwrap()
-                .starts_with("12.0 % of the processor")
-        );
+        let stolen = Tester { steal_percent: Some(12.0), ..good() };
+        assert!(obstacle(&stolen).unwrap().starts_with("12.0 % of the processor"));
         assert_eq!(outcomes(&Tester::default()), [Outcome::NotMeasured; 6]);
     }
 }

@@ -1,6 +1,7 @@
 //! The result of all rules: the verdict, and one plain sentence.
 //!
-//! The sentence of a pass states the load and the nearest limit; that of a failure states which rules failed and where.
+//! The sentence of a pass states the load and the nearest limit; that of a failure states which
+//! rules failed and where.
 
 use brunt_report::result::{
     Bottleneck, Direction, Group, Outcome, Rule, Verdict, WRONG_DATA, gravest_first,
@@ -65,22 +66,14 @@ fn missed_its_pace(rules: &[Rule]) -> bool {
 
 /// Whether a test had no database reads to judge.
 fn has_no_reads(rules: &[Rule]) -> bool {
-    let mut reads = rules
-        .iter()
-        .filter(|rule| RuleId::DatabaseReadAverage.is(rule));
+    let mut reads = rules.iter().filter(|rule| RuleId::DatabaseReadAverage.is(rule));
     reads.any(|rule| rule.outcome == Outcome::NotMeasured)
 }
 
 /// Latencies that were not measured in a completed test, because there was no such I/O.
 fn without_io(rules: &[Rule]) -> Vec<&str> {
-    let must = [
-        RuleId::DatabaseReadAverage,
-        RuleId::LogWriteAverage,
-        RuleId::DatabaseWrites,
-    ];
-    let latencies = rules
-        .iter()
-        .filter(|rule| must.iter().any(|id| id.is(rule)));
+    let must = [RuleId::DatabaseReadAverage, RuleId::LogWriteAverage, RuleId::DatabaseWrites];
+    let latencies = rules.iter().filter(|rule| must.iter().any(|id| id.is(rule)));
     let without = latencies.filter(|rule| rule.outcome == Outcome::NotMeasured);
     without.map(|rule| rule.title.as_str()).collect()
 }
@@ -125,10 +118,9 @@ pub fn sentence(
                     format!("{why}, and what failed may be due to that"),
                     failures_of(rules, |rule| rule.group != Group::FairTest),
                 ),
-                None => (
-                    "something else than this storage was measured".to_owned(),
-                    failures(rules),
-                ),
+                None => {
+                    ("something else than this storage was measured".to_owned(), failures(rules))
+                }
             };
             format!("The test is invalid ({rate}): {why}: {failures}.")
         }
@@ -151,11 +143,9 @@ pub fn sentence(
             }
         ),
         (Ending::Complete, _) => match achieved {
-            Some(achieved) if evidence.done.is_empty() => because(
-                held(achieved, rules, evidence),
-                "The headroom was not shown. ",
-                bottleneck,
-            ),
+            Some(achieved) if evidence.done.is_empty() => {
+                because(held(achieved, rules, evidence), "The headroom was not shown. ", bottleneck)
+            }
             _ => done(rules, evidence),
         },
     }
@@ -180,11 +170,7 @@ fn missed_by(rules: &[Rule], evidence: &Evidence, outcome: Outcome) -> Option<St
 /// What is wrong with the data, if something is.
 fn wrong_data(rules: &[Rule], evidence: &Evidence) -> Option<String> {
     let is_wrong = rules.iter().any(|rule| {
-        let wrong = [
-            RuleId::PagesVerified,
-            RuleId::LogsVerified,
-            RuleId::RecordsVerified,
-        ];
+        let wrong = [RuleId::PagesVerified, RuleId::LogsVerified, RuleId::RecordsVerified];
         rule.outcome == Outcome::Failed && wrong.iter().any(|id| id.is(rule))
     });
     let files = match evidence.wrong_files {
@@ -263,11 +249,7 @@ fn done(rules: &[Rule], evidence: &Evidence) -> String {
             "" => String::new(),
             remark => format!(" ({remark})"),
         };
-        Some(format!(
-            "{}: {}{remark}",
-            rule.title,
-            rule.measured_in_words()
-        ))
+        Some(format!("{}: {}{remark}", rule.title, rule.measured_in_words()))
     });
     let all: Vec<String> = all.collect();
     let mut parts = vec![match evidence.records {
@@ -334,10 +316,7 @@ mod tests {
             reads: vec![stream(5)],
             log_writes: vec![stream(4)],
             achieved_io_per_s: Some(480.0),
-            target: Some(Target {
-                io_per_s: 400.0,
-                headroom_percent: 20,
-            }),
+            target: Some(Target { io_per_s: 400.0, headroom_percent: 20 }),
             ..Evidence::default()
         }
     }
@@ -421,10 +400,7 @@ mod tests {
         );
         evidence.is_predicted = true;
         let predicted = said(&evidence);
-        assert!(
-            predicted.starts_with("This storage would carry 4,000 mailboxes: "),
-            "{predicted}"
-        );
+        assert!(predicted.starts_with("This storage would carry 4,000 mailboxes: "), "{predicted}");
     }
 
     #[test]
@@ -436,31 +412,19 @@ mod tests {
         assert_eq!(verdict(&Ending::Complete, &rules), Verdict::Inconclusive);
         assert_eq!(bottleneck(&rules, &evidence), None);
         let said = sentence(&Ending::Complete, &rules, &evidence, None);
-        assert!(
-            said.contains("no I/O to measure for database read, average."),
-            "{said}"
-        );
+        assert!(said.contains("no I/O to measure for database read, average."), "{said}");
         evidence.io_errors = 1;
-        assert_eq!(
-            verdict(&Ending::Complete, &judged(&evidence)),
-            Verdict::Fail
-        );
+        assert_eq!(verdict(&Ending::Complete, &judged(&evidence)), Verdict::Fail);
         evidence.io_errors = 0;
         evidence.log_writes[0].mean = Some(Span::millis(30));
-        assert_eq!(
-            verdict(&Ending::Complete, &judged(&evidence)),
-            Verdict::Fail
-        );
+        assert_eq!(verdict(&Ending::Complete, &judged(&evidence)), Verdict::Fail);
     }
 
     #[test]
     fn rates_and_latencies_of_a_program_that_was_held_back_are_not_the_storages() {
         let mut evidence = evidence();
         evidence.reads[0].mean = Some(Span::millis(25));
-        assert_eq!(
-            verdict(&Ending::Complete, &judged(&evidence)),
-            Verdict::Fail
-        );
+        assert_eq!(verdict(&Ending::Complete, &judged(&evidence)), Verdict::Fail);
         evidence.tester.throttled_percent = Some(30.0);
         let rules = judged(&evidence);
         assert_eq!(verdict(&Ending::Complete, &rules), Verdict::Invalid);
@@ -470,30 +434,19 @@ mod tests {
              the time, and what failed may be due to that: database read, average 25 ms (limit 20 ms)."
         );
         evidence.io_errors = 1;
-        assert_eq!(
-            verdict(&Ending::Complete, &judged(&evidence)),
-            Verdict::Fail
-        );
+        assert_eq!(verdict(&Ending::Complete, &judged(&evidence)), Verdict::Fail);
         evidence.io_errors = 0;
         evidence.reads[0].mean = Some(Span::millis(5));
-        assert_eq!(
-            verdict(&Ending::Complete, &judged(&evidence)),
-            Verdict::Pass
-        );
+        assert_eq!(verdict(&Ending::Complete, &judged(&evidence)), Verdict::Pass);
     }
 
-    /// 6 of 8 I/Os a second by two sessions that are always busy, on a host that others keep busy and that runs the program late.
+    /// 6 of 8 I/Os a second by two sessions that are always busy, on a host that others keep busy
+    /// and that runs the program late.
     fn held_back() -> Evidence {
         let mut evidence = evidence();
         evidence.achieved_io_per_s = Some(5.0);
-        evidence.target = Some(Target {
-            io_per_s: 6.0,
-            headroom_percent: 0,
-        });
-        evidence.sessions = Some(SessionsUse {
-            count: 2,
-            busy: 0.99,
-        });
+        evidence.target = Some(Target { io_per_s: 6.0, headroom_percent: 0 });
+        evidence.sessions = Some(SessionsUse { count: 2, busy: 0.99 });
         evidence.tester.host_percent = Some(91.0);
         evidence.tester.delay_p99 = Some(Span::millis(80));
         evidence
@@ -514,18 +467,11 @@ mod tests {
             "{said}"
         );
         let why = bottleneck(&rules, &late).unwrap();
-        assert!(
-            why.sentence.contains("the host held the test back"),
-            "{why:?}"
-        );
+        assert!(why.sentence.contains("the host held the test back"), "{why:?}");
         // Its own processor time, as well.
         let mut busy = held_back();
         busy.tester.host_percent = Some(50.0);
-        assert_eq!(
-            verdict_of(&busy),
-            Verdict::Fail,
-            "late, but nobody knows why"
-        );
+        assert_eq!(verdict_of(&busy), Verdict::Fail, "late, but nobody knows why");
         busy.tester.busy_percent = Some(97.0);
         assert_eq!(verdict_of(&busy), Verdict::Invalid);
         // What the delay does not explain is the storage's.
@@ -543,10 +489,7 @@ mod tests {
     fn a_target_missed_for_want_of_demand_says_nothing_about_the_storage() {
         let mut evidence = evidence();
         evidence.achieved_io_per_s = Some(300.0);
-        evidence.sessions = Some(SessionsUse {
-            count: 8,
-            busy: 0.4,
-        });
+        evidence.sessions = Some(SessionsUse { count: 8, busy: 0.4 });
         let rules = judged(&evidence);
         assert_eq!(verdict(&Ending::Complete, &rules), Verdict::Inconclusive);
         let why = bottleneck(&rules, &evidence);
@@ -558,10 +501,7 @@ mod tests {
              longer test to settle."
         );
         evidence.log_writes[0].mean = Some(Span::millis(30));
-        assert_eq!(
-            verdict(&Ending::Complete, &judged(&evidence)),
-            Verdict::Fail
-        );
+        assert_eq!(verdict(&Ending::Complete, &judged(&evidence)), Verdict::Fail);
     }
 
     #[test]
@@ -569,12 +509,7 @@ mod tests {
         let mut evidence = evidence();
         evidence.stalls_per_s = Some(50.4);
         evidence.wrong_files = 6;
-        evidence.pages = Some(FilesVerified {
-            seen: 100,
-            bad: 3,
-            correctable: 0,
-            files: 8,
-        });
+        evidence.pages = Some(FilesVerified { seen: 100, bad: 3, correctable: 0, files: 8 });
         let said = sentence(&Ending::Complete, &judged(&evidence), &evidence, None);
         let wanted = "The storage returned wrong data (6 files): pages verified 3 bad (limit 0 bad), of 100 pages in 8 files, 0 correctable; \
                       page-fault stalls, average 50.4 /s";

@@ -1,7 +1,9 @@
-//! The engine of one server: instances over one cache, their tables, and operations of the workload on them.
+//! The engine of one server: instances over one cache, their tables, and operations of the workload
+//! on them.
 //!
-//! The content of the databases is a type: [`Records`] are compared byte by byte, on real or modelled storage; a [`Twin`] has no
-//! bytes and may be of any size. The rest of a test is the same for both.
+//! The content of the databases is a type: [`Records`] are compared byte by byte, on real or
+//! modelled storage; a [`Twin`] has no bytes and may be of any size. The rest of a test is the same
+//! for both.
 
 mod opening;
 mod records;
@@ -71,7 +73,8 @@ pub trait Table: Sized + 'static {
         left: &Server<Self>,
     ) -> impl Future<Output = Result<Server<Self>, EngineError>>;
 
-    /// What opening a backup of `server` needs to know. No session is running, and the server is still open.
+    /// What opening a backup of `server` needs to know. No session is running, and the server is
+    /// still open.
     fn backed_up(server: &Server<Self>) -> Self::BackedUp;
 
     /// Reads the backup of a database and judges every page.
@@ -166,7 +169,8 @@ impl<T: Table> Server<T> {
         ByteSize::bytes(pages * self.cache.page_size().bytes_u64())
     }
 
-    /// Abandons all instances as a crash would, but with their logs fully written. No session may be running.
+    /// Abandons all instances as a crash would, but with their logs fully written. No session may
+    /// be running.
     ///
     /// # Errors
     /// The first error of an instance.
@@ -206,9 +210,7 @@ impl<T: Table> Server<T> {
     /// The newest log generation of each instance.
     pub fn generations(&self) -> Vec<u32> {
         let instances = self.instances.iter();
-        instances
-            .map(|instance| instance.log().tail().generation)
-            .collect()
+        instances.map(|instance| instance.log().tail().generation).collect()
     }
 
     /// Notes that a log could not be read for a copy.

@@ -1,8 +1,9 @@
-//! Opens the server of a test: its instances begin one after the other, and those that were not closed recover concurrently.
+//! Opens the server of a test: its instances begin one after the other, and those that were not
+//! closed recover concurrently.
 //!
-//! A mail server does the same when it comes up again, so recovery is timed while the other instances recover as well. Each holds
-//! two log files in memory meanwhile, so at most [`RECOVERING_MAX`] recover at once; the time that another one waits for its turn
-//! is not counted.
+//! A mail server does the same when it comes up again, so recovery is timed while the other
+//! instances recover as well. Each holds two log files in memory meanwhile, so at most
+//! [`RECOVERING_MAX`] recover at once; the time that another one waits for its turn is not counted.
 
 use brunt_ese::content::{Bytes, Content};
 use brunt_ese::error::EngineError;
@@ -33,8 +34,8 @@ pub(super) struct Opened<C: Content> {
 type Recovering<C> = Result<(Instance<C>, RecoveryReport), EngineError>;
 
 impl Server {
-    /// Opens all instances over one cache, recovering those that were not closed. `oracles` know what all databases must hold;
-    /// without them, records may have any version.
+    /// Opens all instances over one cache, recovering those that were not closed. `oracles` know
+    /// what all databases must hold; without them, records may have any version.
     ///
     /// # Errors
     /// The first error of the engine. Instances that were opened are closed again.
@@ -59,9 +60,7 @@ impl Server {
             let taken = match opened {
                 Ok(opened) => {
                     server.note_recovery(plan, index, &opened, listener);
-                    server
-                        .take_in(plan, index, opened.instance, &mut oracles)
-                        .await
+                    server.take_in(plan, index, opened.instance, &mut oracles).await
                 }
                 Err(failed) => Err(failed),
             };
@@ -115,7 +114,8 @@ impl<T: Table> Server<T> {
     }
 }
 
-/// Opens `instances` instances in order, up to the first that cannot begin. `begin` returns the rest of the work for each.
+/// Opens `instances` instances in order, up to the first that cannot begin. `begin` returns the
+/// rest of the work for each.
 pub(super) async fn open_all<C, F>(
     world: &World,
     instances: usize,
@@ -172,11 +172,7 @@ async fn finish<C: Content>(
     let begun = world.clock.now();
     let (instance, recovery) = recovering.await?;
     let took = took + (world.clock.now() - begun);
-    Ok(Opened {
-        instance,
-        recovery,
-        took,
-    })
+    Ok(Opened { instance, recovery, took })
 }
 
 fn recovered<C: Content>(name: &str, opened: &Opened<C>) -> String {
@@ -184,11 +180,7 @@ fn recovered<C: Content>(name: &str, opened: &Opened<C>) -> String {
     format!(
         "{name}: recovered from {} log {} in {:.1} s: {} changes repeated, {} transactions taken back, {} torn pages rebuilt",
         grouped(report.generations.into()),
-        if report.generations == 1 {
-            "file"
-        } else {
-            "files"
-        },
+        if report.generations == 1 { "file" } else { "files" },
         opened.took.as_seconds(),
         grouped(report.changes),
         report.undone,

@@ -199,7 +199,8 @@ impl Records {
         Ok(None)
     }
 
-    /// The version that the next replace gives a record: its version plus one, if that is the one it must have.
+    /// The version that the next replace gives a record: its version plus one, if that is the one
+    /// it must have.
     async fn next_version(
         &self,
         instance: &Instance<Bytes>,

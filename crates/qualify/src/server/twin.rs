@@ -1,8 +1,8 @@
 //! Databases without content: the engine's twin performing the same operations.
 //!
-//! They are created instantly whatever their size, and hold as many records as a bulk load would put into them. They cannot be
-//! compared, because they hold no data; a backup is read before it is restored, but not judged. Everything else in a test works
-//! as with records.
+//! They are created instantly whatever their size, and hold as many records as a bulk load would
+//! put into them. They cannot be compared, because they hold no data; a backup is read before it is
+//! restored, but not judged. Everything else in a test works as with records.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -132,7 +132,8 @@ impl Table for Twin {
 }
 
 impl Server<Twin> {
-    /// Forgets recorded changes of instance `instance` before `position`: no recovery will need them.
+    /// Forgets recorded changes of instance `instance` before `position`: no recovery will need
+    /// them.
     pub fn forget_before(&self, instance: usize, position: LogPosition) {
         let mut tables = self.databases.iter();
         if let Some(table) = tables.find(|table| table.instance == instance) {
@@ -144,13 +145,11 @@ impl Server<Twin> {
     pub(crate) fn journal(&self, instance: usize) -> Rc<RefCell<Journal>> {
         let mut tables = self.databases.iter();
         let table = tables.find(|table| table.instance == instance);
-        table
-            .and_then(|table| table.table.journal())
-            .unwrap_or_default()
+        table.and_then(|table| table.table.journal()).unwrap_or_default()
     }
 
-    /// Opens and recovers at another site what `sites` say is there of each instance of a server that was killed. Its trees go on as
-    /// the server had them.
+    /// Opens and recovers at another site what `sites` say is there of each instance of a server
+    /// that was killed. Its trees go on as the server had them.
     ///
     /// # Errors
     /// The first error of the engine.
@@ -224,10 +223,7 @@ impl Server<Twin> {
                 if is_replayed || plan.hearing.is_there() {
                     table = table.noting(Rc::clone(&journal));
                 }
-                let signature = opened.databases()[usize::from(number)]
-                    .header
-                    .borrow()
-                    .signature;
+                let signature = opened.databases()[usize::from(number)].header.borrow().signature;
                 let contents = Contents::new(&signature, plan.load.shape);
                 populations.push(Population::new(contents.mixer(), layout.records));
                 server.databases.push(Twin {

@@ -1,8 +1,10 @@
-//! Joins shards: their news is told as that of one test, and their samples become those of the whole server.
+//! Joins shards: their news is told as that of one test, and their samples become those of the
+//! whole server.
 //!
-//! A shard closes its samples on the same grid as every other. When all have handed in a sample, the counters of their databases and
-//! logs stand side by side on one board, and a [`Sampler`] for the whole plan closes it. So tables, rules and result come from the
-//! same code as those of a test without shards.
+//! A shard closes its samples on the same grid as every other. When all have handed in a sample,
+//! the counters of their databases and logs stand side by side on one board, and a [`Sampler`] for
+//! the whole plan closes it. So tables, rules and result come from the same code as those of a test
+//! without shards.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -166,11 +168,7 @@ impl<'a> Joined<'a> {
         if live.so_far.passes.is_none() {
             so_far.passes = so_far.passes.filter(|passes| !passes);
         }
-        Live {
-            over: live.over || stalls_per_s > self.plan.limits.stalls_per_s,
-            so_far,
-            ..live
-        }
+        Live { over: live.over || stalls_per_s > self.plan.limits.stalls_per_s, so_far, ..live }
     }
 
     /// Closes the samples that all shards have handed in.
@@ -193,17 +191,14 @@ impl<'a> Joined<'a> {
         let is_last = shards.all(|state| !state.goes_on && state.waiting.is_empty());
         let (plan, board) = (self.plan, &self.board);
         let begin = begin.expect("one of them has a sample");
-        let sampler = self
-            .sampler
-            .get_or_insert_with(|| Sampler::start(plan, begin, board));
+        let sampler = self.sampler.get_or_insert_with(|| Sampler::start(plan, begin, board));
         let mut operations = vec![OperationLatencies::default(); plan.instances.len()];
         for (state, sampled) in self.shards.iter_mut().zip(sampled) {
             // A shard that gave up has counted everything before.
             let Some(sampled) = sampled else { continue };
             let of_shard = sampled.operations.into_iter();
             let own = operations[state.logs.clone()].iter_mut();
-            own.zip(of_shard)
-                .for_each(|(own, of_shard)| *own = of_shard);
+            own.zip(of_shard).for_each(|(own, of_shard)| *own = of_shard);
             state.cache_bytes = sampled.cache_bytes;
             (state.log, state.hung) = (sampled.log, sampled.hung);
             state.delays = sampled.delays;
@@ -264,14 +259,8 @@ impl<'a> Joined<'a> {
 impl State {
     /// Puts the shard's counters in their place.
     fn put(&self, part: Meters, whole: &mut Meters) {
-        let Meters {
-            databases,
-            logs,
-            page_fault_stalls,
-            page_requests,
-            page_hits,
-            corrected,
-        } = part;
+        let Meters { databases, logs, page_fault_stalls, page_requests, page_hits, corrected } =
+            part;
         let own = whole.databases[self.databases.clone()].iter_mut();
         own.zip(databases).for_each(|(own, part)| *own = part);
         let own = whole.logs[self.logs.clone()].iter_mut();
@@ -323,10 +312,7 @@ mod tests {
 
     impl Own {
         fn new() -> Self {
-            Self {
-                board: MeterBoard::new(1, 1),
-                begin: at(100),
-            }
+            Self { board: MeterBoard::new(1, 1), begin: at(100) }
         }
 
         fn read(&self, milliseconds: u64) {
@@ -360,10 +346,7 @@ mod tests {
     }
 
     fn whole() -> Plan {
-        Plan {
-            shards: 2,
-            ..plan()
-        }
+        Plan { shards: 2, ..plan() }
     }
 
     fn parts(endings: [Ending; 2]) -> Vec<Part> {

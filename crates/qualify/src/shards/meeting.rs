@@ -10,7 +10,8 @@ use crate::phases::run::TICK;
 use crate::progress::{Listener, News, Stop};
 use crate::shards::joined::{Piece, Sampled};
 
-/// From the arrival of the last shard to the common beginning: long enough for every shard to hear of it.
+/// From the arrival of the last shard to the common beginning: long enough for every shard to hear
+/// of it.
 const LEAD: Span = Span(TICK.0 * 4);
 
 /// Where all shards must have come before one of them goes on.
@@ -68,11 +69,7 @@ pub struct Shard {
 impl Shard {
     /// Shard number `number`, from zero, which sends its news and samples to `pieces`.
     pub fn new(number: usize, meeting: &Arc<Meeting>, pieces: Sender<(usize, Piece)>) -> Self {
-        Self {
-            number,
-            meeting: Arc::clone(meeting),
-            pieces,
-        }
+        Self { number, meeting: Arc::clone(meeting), pieces }
     }
 
     /// This shard has come to `border`.
@@ -110,8 +107,8 @@ impl Shard {
         stop.or(&self.meeting.failed)
     }
 
-    /// The collection of this shard has ended before its time, and so does that of the others. They then close and verify their
-    /// databases.
+    /// The collection of this shard has ended before its time, and so does that of the others. They
+    /// then close and verify their databases.
     pub(crate) fn give_up(&self) {
         self.meeting.given_up.store(true, Ordering::SeqCst);
     }

@@ -6,17 +6,19 @@
 //!                                      ^-- meeting ---^---------^             '- news, samples --'
 //! ```
 //!
-//! A shard has whole log streams with their databases, its part of the cache and of the sessions, and a world, an engine and an
-//! executor of its own. Nothing of the engine is shared, so nothing of it is locked. Shards meet only where the test demands it:
-//! no file is changed unless all of them can be used, all databases are ready before sessions begin, and all collect from the same
-//! point in time on. What a shard has to say goes
-//! through a channel to the thread that [`joined`] runs on, which tells it as that of one test.
+//! A shard has whole log streams with their databases, its part of the cache and of the sessions,
+//! and a world, an engine and an executor of its own. Nothing of the engine is shared, so nothing
+//! of it is locked. Shards meet only where the test demands it: no file is changed unless all of
+//! them can be used, all databases are ready before sessions begin, and all collect from the same
+//! point in time on. What a shard has to say goes through a channel to the thread that [`joined`]
+//! runs on, which tells it as that of one test.
 //!
-//! A shard whose collection ends early ends that of the others, which still close and verify their databases. One that fails before
-//! there is a test, or whose thread panics, stops them ([`Shard::fail`]).
+//! A shard whose collection ends early ends that of the others, which still close and verify their
+//! databases. One that fails before there is a test, or whose thread panics, stops them
+//! ([`Shard::fail`]).
 //!
-//! Not taken: one cache and one pool of sessions for all shards. Sessions would have to wait for other threads, and the cache for
-//! locks; the gain of a second core would be lost to them.
+//! Not taken: one cache and one pool of sessions for all shards. Sessions would have to wait for
+//! other threads, and the cache for locks; the gain of a second core would be lost to them.
 
 pub mod joined;
 mod meeting;

@@ -1,7 +1,8 @@
 //! The news of several shards, told as that of one test.
 //!
-//! Shards go through the same steps, each at its own pace. Progress is told of the step that the slowest of them is in, as the sum
-//! over all that have been there; an event when every shard has come that far.
+//! Shards go through the same steps, each at its own pace. Progress is told of the step that the
+//! slowest of them is in, as the sum over all that have been there; an event when every shard has
+//! come that far.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,10 +32,7 @@ const ENDED: u8 = u8::MAX;
 
 impl Steps {
     pub(super) fn of(shards: usize) -> Self {
-        Self {
-            shards: (0..shards).map(|_| Told::default()).collect(),
-            told: BTreeSet::new(),
-        }
+        Self { shards: (0..shards).map(|_| Told::default()).collect(), told: BTreeSet::new() }
     }
 
     /// What is to be told after `shard` told `news`.
@@ -133,88 +131,50 @@ fn step(news: &News) -> Option<u8> {
 fn both(one: News, other: News) -> News {
     match (one, other) {
         (
-            News::Databases {
-                mut open,
-                mut create,
-            },
-            News::Databases {
-                open: next_open,
-                create: next_create,
-            },
+            News::Databases { mut open, mut create },
+            News::Databases { open: next_open, create: next_create },
         ) => {
             open.extend(next_open);
             create.extend(next_create);
             News::Databases { open, create }
         }
-        (News::Creating { done: a, total: b }, News::Creating { done, total }) => News::Creating {
-            done: sum(a, done),
-            total: sum(b, total),
-        },
-        (News::Created { total: a, took: b }, News::Created { total, took }) => News::Created {
-            total: sum(a, total),
-            took: b.max(took),
-        },
-        (News::Recovering { done: a, logs: b }, News::Recovering { done, logs }) => {
-            News::Recovering {
-                done: a + done,
-                logs: b + logs,
-            }
+        (News::Creating { done: a, total: b }, News::Creating { done, total }) => {
+            News::Creating { done: sum(a, done), total: sum(b, total) }
         }
-        (News::Surveying { records: a }, News::Surveying { records }) => News::Surveying {
-            records: a + records,
-        },
-        (
-            News::WarmingUp {
-                filled: a,
-                wanted: b,
-            },
-            News::WarmingUp { filled, wanted },
-        ) => News::WarmingUp {
-            filled: sum(a, filled),
-            wanted: sum(b, wanted),
-        },
+        (News::Created { total: a, took: b }, News::Created { total, took }) => {
+            News::Created { total: sum(a, total), took: b.max(took) }
+        }
+        (News::Recovering { done: a, logs: b }, News::Recovering { done, logs }) => {
+            News::Recovering { done: a + done, logs: b + logs }
+        }
+        (News::Surveying { records: a }, News::Surveying { records }) => {
+            News::Surveying { records: a + records }
+        }
+        (News::WarmingUp { filled: a, wanted: b }, News::WarmingUp { filled, wanted }) => {
+            News::WarmingUp { filled: sum(a, filled), wanted: sum(b, wanted) }
+        }
         (News::Settling { share, .. }, other @ News::Settling { share: less, .. })
             if less < share =>
         {
             other
         }
         (
-            News::WarmedUp {
-                filled: a,
-                cache: b,
-                took: c,
-            },
-            News::WarmedUp {
-                filled,
-                cache,
-                took,
-            },
-        ) => News::WarmedUp {
-            filled: sum(a, filled),
-            cache: sum(b, cache),
-            took: c.max(took),
-        },
+            News::WarmedUp { filled: a, cache: b, took: c },
+            News::WarmedUp { filled, cache, took },
+        ) => News::WarmedUp { filled: sum(a, filled), cache: sum(b, cache), took: c.max(took) },
         (News::Testing(one), News::Testing(other)) => News::Testing(beside(one, other)),
-        (News::Closing { done: a, total: b }, News::Closing { done, total }) => News::Closing {
-            done: sum(a, done),
-            total: sum(b, total),
-        },
+        (News::Closing { done: a, total: b }, News::Closing { done, total }) => {
+            News::Closing { done: sum(a, done), total: sum(b, total) }
+        }
         (News::VerifyingRecords { done: a, total: b }, News::VerifyingRecords { done, total }) => {
-            News::VerifyingRecords {
-                done: a + done,
-                total: b + total,
-            }
+            News::VerifyingRecords { done: a + done, total: b + total }
         }
         (News::VerifyingFiles { done: a, total: b }, News::VerifyingFiles { done, total }) => {
-            News::VerifyingFiles {
-                done: sum(a, done),
-                total: sum(b, total),
-            }
+            News::VerifyingFiles { done: sum(a, done), total: sum(b, total) }
         }
-        (News::Verified { took: a, judged }, News::Verified { took, .. }) => News::Verified {
-            took: a.max(took),
-            judged,
-        },
+        (News::Verified { took: a, judged }, News::Verified { took, .. }) => {
+            News::Verified { took: a.max(took), judged }
+        }
         // The others have no numbers, or say the same.
         (one, _) => one,
     }
@@ -224,7 +184,8 @@ fn sum(one: ByteSize, other: ByteSize) -> ByteSize {
     ByteSize::bytes(one.get() + other.get())
 }
 
-/// Both as one: rates add up, means are weighted by the rates, and of a percentile the higher one is shown.
+/// Both as one: rates add up, means are weighted by the rates, and of a percentile the higher one
+/// is shown.
 fn beside(one: Live, other: Live) -> Live {
     let weights = [one.io_per_s_mean, other.io_per_s_mean];
     let mean = |one: Option<Span>, other: Option<Span>| weighted([one, other], weights);
@@ -270,32 +231,19 @@ mod tests {
     use super::*;
 
     fn warming(filled: u64) -> News {
-        News::WarmingUp {
-            filled: ByteSize::mib(filled),
-            wanted: ByteSize::mib(10),
-        }
+        News::WarmingUp { filled: ByteSize::mib(filled), wanted: ByteSize::mib(10) }
     }
 
     fn created(seconds: u64) -> News {
-        News::Created {
-            total: ByteSize::mib(1),
-            took: Span::seconds(seconds),
-        }
+        News::Created { total: ByteSize::mib(1), took: Span::seconds(seconds) }
     }
 
     #[test]
     fn an_event_is_told_once_when_all_have_come_to_it() {
         let mut steps = Steps::of(2);
         assert_eq!(steps.take(0, &created(3)), []);
-        assert_eq!(
-            steps.take(0, &News::Dispatching),
-            [],
-            "the other one creates"
-        );
-        let both = News::Created {
-            total: ByteSize::mib(2),
-            took: Span::seconds(5),
-        };
+        assert_eq!(steps.take(0, &News::Dispatching), [], "the other one creates");
+        let both = News::Created { total: ByteSize::mib(2), took: Span::seconds(5) };
         assert_eq!(steps.take(1, &created(5)), [both]);
         assert_eq!(steps.take(1, &News::Dispatching), [News::Dispatching]);
         assert_eq!(steps.take(0, &News::CollectionEnded), []);
@@ -305,27 +253,19 @@ mod tests {
     #[test]
     fn progress_is_that_of_the_slowest_and_the_sum_of_all() {
         let mut steps = Steps::of(2);
-        let creating = News::Creating {
-            done: ByteSize::mib(1),
-            total: ByteSize::mib(2),
-        };
+        let creating = News::Creating { done: ByteSize::mib(1), total: ByteSize::mib(2) };
         assert_eq!(steps.take(0, &warming(4)), []);
         assert_eq!(steps.take(1, &creating), [creating]);
         assert_eq!(steps.take(0, &warming(5)), [], "the other one creates");
         assert_eq!(steps.take(1, &warming(1)), []);
-        let sum = News::WarmingUp {
-            filled: ByteSize::mib(7),
-            wanted: ByteSize::mib(20),
-        };
+        let sum = News::WarmingUp { filled: ByteSize::mib(7), wanted: ByteSize::mib(20) };
         assert_eq!(steps.take(0, &warming(6)), [sum]);
     }
 
     #[test]
     fn a_note_of_all_is_told_once_and_that_of_one_as_often_as_it_says_it() {
         let mut steps = Steps::of(2);
-        let note = |text: &str| News::Note {
-            text: text.to_owned(),
-        };
+        let note = |text: &str| News::Note { text: text.to_owned() };
         assert_eq!(steps.take(0, &note("faults")), [note("faults")]);
         assert_eq!(steps.take(1, &note("faults")), []);
         assert_eq!(steps.take(1, &note("held")), [note("held")]);
@@ -348,9 +288,6 @@ mod tests {
         assert_eq!(joined.read, Some(Span::millis(2)));
         assert_eq!(joined.read_p99, Some(Span::millis(15)));
         assert_eq!(joined.stalls, 4);
-        assert_eq!(
-            beside(live(0.0, 1), live(0.0, 3)).read,
-            Some(Span::millis(2))
-        );
+        assert_eq!(beside(live(0.0, 1), live(0.0, 3)).read, Some(Span::millis(2)));
     }
 }

@@ -115,9 +115,7 @@ fn worst<'a>(endings: impl Iterator<Item = &'a Ending>) -> &'a Ending {
         Ending::Complete => 0,
     };
     // Of equals the first.
-    endings
-        .min_by_key(|ending| Reverse(gravity(ending)))
-        .expect("at least one shard")
+    endings.min_by_key(|ending| Reverse(gravity(ending))).expect("at least one shard")
 }
 
 /// `None` unless the records of all shards were verified; what was found wrong counts all the same.
@@ -155,23 +153,11 @@ mod tests {
     #[test]
     fn wrong_records_count_even_if_another_shard_breaks() {
         let plan = plan();
-        let shard = |ending| TestRun {
-            ending,
-            ..TestRun::unfinished(&plan, Time::ZERO)
-        };
-        let findings = Findings {
-            lost: 40,
-            ..Findings::default()
-        };
+        let shard = |ending| TestRun { ending, ..TestRun::unfinished(&plan, Time::ZERO) };
+        let findings = Findings { lost: 40, ..Findings::default() };
         let verified = TestRun {
-            records: Some(RecordsVerified {
-                findings,
-                ..RecordsVerified::default()
-            }),
-            log: Log {
-                findings,
-                ..Log::default()
-            },
+            records: Some(RecordsVerified { findings, ..RecordsVerified::default() }),
+            log: Log { findings, ..Log::default() },
             ..shard(Ending::Complete)
         };
         let broken = shard(Ending::Broken("the volume is full".to_owned()));

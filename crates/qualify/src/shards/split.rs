@@ -8,8 +8,9 @@ use crate::goal::Target;
 use crate::plan::{EnginePlan, LoadPlan, Plan};
 
 impl Plan {
-    /// The plan of shard number `number`, from zero: as many log streams as every other, in the order of the plan, and its part of
-    /// sessions, cache and target. All else is as in the whole plan.
+    /// The plan of shard number `number`, from zero: as many log streams as every other, in the
+    /// order of the plan, and its part of sessions, cache and target. All else is as in the whole
+    /// plan.
     ///
     /// # Panics
     /// When log streams cannot be dealt out evenly, or there are fewer sessions than shards.
@@ -30,10 +31,7 @@ impl Plan {
             passive: Vec::new(),
             instances: self.instances[first..first + each].to_vec(),
             sessions: u32::try_from(part(self.sessions.into(), number, of)).expect("a part"),
-            target: self.target.map(|target| Target {
-                io_per_s: rate(target.io_per_s),
-                ..target
-            }),
+            target: self.target.map(|target| Target { io_per_s: rate(target.io_per_s), ..target }),
             load: LoadPlan {
                 scheduling: match self.load.scheduling {
                     Scheduling::Paced { rate: whole } => Scheduling::Paced { rate: rate(whole) },
@@ -79,10 +77,7 @@ mod tests {
         let mut whole = Plan {
             shards: 3,
             sessions: 7,
-            target: Some(Target {
-                io_per_s: 600.0,
-                headroom_percent: 20,
-            }),
+            target: Some(Target { io_per_s: 600.0, headroom_percent: 20 }),
             ..plan()
         };
         whole.instances = (0..6).map(|at| whole.instances[at % 2].clone()).collect();
@@ -104,10 +99,7 @@ mod tests {
 
     #[test]
     fn shards_draw_other_numbers() {
-        let whole = Plan {
-            shards: 2,
-            ..plan()
-        };
+        let whole = Plan { shards: 2, ..plan() };
         let seeds = [0, 1].map(|number| whole.shard(number).seed);
         assert_eq!(seeds[0], whole.seed);
         assert_eq!(BTreeSet::from(seeds).len(), 2);

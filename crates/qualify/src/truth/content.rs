@@ -1,10 +1,13 @@
-//! What storage that reduces data sees of the databases: a sample of their pages, compressed and compared block by block.
+//! What storage that reduces data sees of the databases: a sample of their pages, compressed and
+//! compared block by block.
 //!
-//! A setting says what records are like. Storage sees blocks: records among headers, tags and free space. So it is measured.
+//! A setting says what records are like. Storage sees blocks: records among headers, tags and free
+//! space. So it is measured.
 //!
-//! Compression is that of the LZ4 family, which arrays use: copies of four bytes or more from earlier in the block, and no coding of
-//! what is left. A block is compressed by itself and is never larger than it was. Copies are counted within the sample, so that what
-//! is rare is missed, and what storage would gain much by is not.
+//! Compression is that of the LZ4 family, which arrays use: copies of four bytes or more from
+//! earlier in the block, and no coding of what is left. A block is compressed by itself and is
+//! never larger than it was. Copies are counted within the sample, so that what is rare is missed,
+//! and what storage would gain much by is not.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -24,20 +27,14 @@ const ONE_IN: u64 = 64;
 /// Block sizes that arrays and file systems work in.
 const BLOCKS: [usize; 3] = [4 << 10, 8 << 10, CHUNK];
 
-/// Reads a sample of the databases of `plan`. What cannot be read is left out: verification names it.
+/// Reads a sample of the databases of `plan`. What cannot be read is left out: verification names
+/// it.
 pub(crate) async fn content(world: &World, plan: &Plan) -> Vec<ContentNumbers> {
     let mut tallies = BLOCKS.map(Tally::of);
     let databases = plan.databases().count().max(1) as u64;
     for database in plan.databases() {
         let chunks = CHUNKS.div_ceil(databases);
-        sample(
-            world,
-            &database.path,
-            plan.engine.page,
-            chunks,
-            &mut tallies,
-        )
-        .await;
+        sample(world, &database.path, plan.engine.page, chunks, &mut tallies).await;
     }
     let seen = tallies.iter().filter(|tally| tally.blocks > 0);
     seen.map(Tally::numbers).collect()
@@ -80,13 +77,7 @@ struct Tally {
 
 impl Tally {
     fn of(block: usize) -> Self {
-        Self {
-            block,
-            blocks: 0,
-            packed: 0,
-            copies: 0,
-            seen: BTreeSet::new(),
-        }
+        Self { block, blocks: 0, packed: 0, copies: 0, seen: BTreeSet::new() }
     }
 
     fn add(&mut self, bytes: &[u8]) {
@@ -154,10 +145,7 @@ mod tests {
     use super::*;
 
     fn tallied(percent: u32, block: usize) -> ContentNumbers {
-        let shape = Shape {
-            compressible_percent: percent,
-            ..Shape::JETSTRESS
-        };
+        let shape = Shape { compressible_percent: percent, ..Shape::JETSTRESS };
         let content = Content::new(shape, 7);
         let mut tally = Tally::of(block);
         let mut bytes = vec![0; CHUNK];

@@ -14,18 +14,12 @@ pub struct CountingDisk {
 impl CountingDisk {
     /// A counter in front of the disk of `world`.
     pub fn over(world: &World) -> Self {
-        Self {
-            inner: Rc::clone(&world.disk),
-            bytes: Cell::new(0),
-        }
+        Self { inner: Rc::clone(&world.disk), bytes: Cell::new(0) }
     }
 
     /// `world` with its disk behind this one.
     pub fn world(self: &Rc<Self>, world: &World) -> World {
-        World {
-            disk: Rc::<Self>::clone(self),
-            ..world.clone()
-        }
+        World { disk: Rc::<Self>::clone(self), ..world.clone() }
     }
 
     /// Bytes of all requests so far.

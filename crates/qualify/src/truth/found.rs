@@ -1,7 +1,7 @@
 //! Faults of the storage, in words: file, page, offset and the error number of ESE.
 //!
-//! They come from sessions, maintenance, closing and verification. Each page is listed once, in the order found, with every error
-//! number that it gave; the rules do the counting.
+//! They come from sessions, maintenance, closing and verification. Each page is listed once, in the
+//! order found, with every error number that it gave; the rules do the counting.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -35,7 +35,8 @@ impl Found {
         self.push(error.to_string());
     }
 
-    /// Adds the findings of verification in a file. Flipped bits that the checksum corrects are no fault.
+    /// Adds the findings of verification in a file. Flipped bits that the checksum corrects are no
+    /// fault.
     pub(crate) fn note_file(&mut self, report: &FileReport) {
         let findings = report.findings.iter();
         let bad = findings.filter(|finding| !matches!(finding.fault, Fault::Correctable { .. }));
@@ -123,10 +124,7 @@ mod tests {
             found.note(&error(page));
         }
         let wanted = "/data/a.edb: page 7 (offset 32768): an earlier write is missing (ESE -1119)";
-        assert_eq!(
-            (found.lines().len(), found.lines()[0].as_str()),
-            (2, wanted)
-        );
+        assert_eq!((found.lines().len(), found.lines()[0].as_str()), (2, wanted));
         assert_eq!(found.files(), 1);
         (100..200).for_each(|page| found.note(&error(page)));
         assert_eq!(found.lines().len(), LISTED_MAX);
@@ -151,11 +149,8 @@ mod tests {
 
     #[test]
     fn what_verification_finds_reads_the_same() {
-        let finding = Finding {
-            place: Place::Page(PageNumber(7)),
-            offset: 32_768,
-            fault: Fault::Checksum,
-        };
+        let finding =
+            Finding { place: Place::Page(PageNumber(7)), offset: 32_768, fault: Fault::Checksum };
         let path = Path::new("/data/a.edb");
         let wanted = "/data/a.edb: page 7 (offset 32768): checksum mismatch (ESE -1018)";
         assert_eq!(in_words(path, &finding), wanted);
@@ -168,10 +163,7 @@ mod tests {
             (PageFault::WrongNumber, Fault::WrongNumber { belongs_at }),
             (PageFault::LostFlush, Fault::LostFlush { page: 3, map: 1 }),
             (PageFault::TooNew, Fault::TooNew),
-            (
-                PageFault::Device(IoError::Medium),
-                Fault::Device(IoError::Medium),
-            ),
+            (PageFault::Device(IoError::Medium), Fault::Device(IoError::Medium)),
         ] {
             assert!(verified(verify).starts_with(&at_work(engine)), "{engine}");
             assert_eq!(verify.code(), engine.code());

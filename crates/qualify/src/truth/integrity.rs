@@ -6,9 +6,10 @@
 //!             +  recently deleted ones, which must be gone
 //! ```
 //!
-//! The server was closed and is opened again with an empty cache, so this sees the storage and not memory. Large databases are
-//! sampled, and reading stops when its time is up: ids are spread evenly, so the records up to any id are a sample too. The result
-//! states the share of records that were compared, and for how many of them the oracle knew the version. Of the others only the
+//! The server was closed and is opened again with an empty cache, so this sees the storage and not
+//! memory. Large databases are sampled, and reading stops when its time is up: ids are spread
+//! evenly, so the records up to any id are a sample too. The result states the share of records
+//! that were compared, and for how many of them the oracle knew the version. Of the others only the
 //! bytes can be judged.
 
 use std::cell::{Cell, RefCell};
@@ -214,9 +215,7 @@ fn in_order(
     let live = (extent.low..extent.next).filter(move |number| gone.binary_search(number).is_err());
     let changed: Rc<[u64]> = changed.into();
     let apart = Rc::clone(&changed);
-    let others = live
-        .step_by(step)
-        .filter(move |number| apart.binary_search(number).is_err());
+    let others = live.step_by(step).filter(move |number| apart.binary_search(number).is_err());
     let all = others.chain(Shared(changed, 0));
     Box::new(IdOrder::new(contents.mixer(), all, count))
 }
@@ -260,9 +259,7 @@ async fn read(
             let is_known = table.oracle().version(record).is_some();
             sum.checked.set(sum.checked.get() + 1);
             sum.known.set(sum.known.get() + u64::from(is_known));
-            finding
-                .into_iter()
-                .for_each(|finding| sum.findings.borrow_mut().add(finding));
+            finding.into_iter().for_each(|finding| sum.findings.borrow_mut().add(finding));
             server.rest().await;
         }
     }
@@ -282,11 +279,7 @@ mod tests {
     fn a_sample_has_every_changed_record_once() {
         let signature = Signature::ours(1, Stamp::from_unix_millis(7), RunId(9));
         let contents = Contents::new(&signature, Shape::JETSTRESS);
-        let extent = Extent {
-            low: 1_000,
-            next: 11_000,
-            gone: vec![1_001, 1_002, 5_000],
-        };
+        let extent = Extent { low: 1_000, next: 11_000, gone: vec![1_001, 1_002, 5_000] };
         let changed: Vec<u64> = (2_000..2_300).collect();
         let records: Vec<Record> = in_order(&contents, &extent, 500, changed.clone()).collect();
         let ids = records.iter().map(|record| Contents::id(*record));

@@ -1,7 +1,9 @@
-//! The oracle: a record of every committed operation, independent of the engine and in fixed memory.
+//! The oracle: a record of every committed operation, independent of the engine and in fixed
+//! memory.
 //!
-//! Which records live follows from their numbers ([`Extent`](brunt_workload::keys::Extent)), and a record's content follows from
-//! its number and version ([`Contents`](crate::truth::records::Contents)). Only the version must be remembered:
+//! Which records live follows from their numbers ([`Extent`](brunt_workload::keys::Extent)), and a
+//! record's content follows from its number and version
+//! ([`Contents`](crate::truth::records::Contents)). Only the version must be remembered:
 //!
 //! ```text
 //!    changed recently          changed long ago             never changed
@@ -9,12 +11,14 @@
 //!    all known                 known below a threshold      known, unless a change could have been forgotten
 //! ```
 //!
-//! *Young* and *old* are two sets. When the young one is full, it replaces the old one, so at least the last half of the window is
-//! exact. Keys of the replaced set that lie below a threshold go into the sample; when the sample is full, the threshold is halved.
-//! Keys are mixed numbers, so a threshold gives a fair sample. Invariant: everything is known about a record whose key is below the
-//! threshold.
+//! *Young* and *old* are two sets. When the young one is full, it replaces the old one, so at least
+//! the last half of the window is exact. Keys of the replaced set that lie below a threshold go
+//! into the sample; when the sample is full, the threshold is halved. Keys are mixed numbers, so a
+//! threshold gives a fair sample. Invariant: everything is known about a record whose key is below
+//! the threshold.
 //!
-//! Nothing here is read from the databases: a version returned by the storage is judged, never trusted.
+//! Nothing here is read from the databases: a version returned by the storage is judged, never
+//! trusted.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -72,7 +76,8 @@ impl Findings {
         }
     }
 
-    /// The maximum of each count: the same record is often found twice, during the test and after it.
+    /// The maximum of each count: the same record is often found twice, during the test and after
+    /// it.
     pub fn at_least(self, other: Self) -> Self {
         Self {
             lost: self.lost.max(other.lost),
@@ -239,11 +244,7 @@ mod tests {
 
     use super::*;
 
-    const ROOM: Room = Room {
-        generation: 50,
-        sample: 40,
-        deleted: 8,
-    };
+    const ROOM: Room = Room { generation: 50, sample: 40, deleted: 8 };
 
     fn record(number: u64) -> Record {
         Mixer::new(7).record(number)

@@ -7,11 +7,12 @@
 //!    version ---->  Version; counts replacements
 //! ```
 //!
-//! **Nothing is stored outside the database.** Keys and bytes follow from a seed, and the seed follows from the database's
-//! signature. So any later run can compute what every record must hold.
+//! **Nothing is stored outside the database.** Keys and bytes follow from a seed, and the seed
+//! follows from the database's signature. So any later run can compute what every record must hold.
 //!
-//! A bulk load needs records in id order, which is a random order of their numbers. [`IdOrder`] provides it in fixed memory: it
-//! makes several passes over the numbers and sorts one range of ids in each.
+//! A bulk load needs records in id order, which is a random order of their numbers. [`IdOrder`]
+//! provides it in fixed memory: it makes several passes over the numbers and sorts one range of ids
+//! in each.
 
 use brunt_ese::format::stamp::Signature;
 use brunt_ese::instance::messages::ReadMessage;
@@ -196,13 +197,7 @@ impl<N: Iterator<Item = u64> + Clone> IdOrder<N> {
     }
 
     fn in_ranges(mixer: Mixer, numbers: N, ranges: u64) -> Self {
-        Self {
-            mixer,
-            numbers,
-            ranges,
-            range: 0,
-            waiting: Vec::new(),
-        }
+        Self { mixer, numbers, ranges, range: 0, waiting: Vec::new() }
     }
 
     /// The range of a record, numbered in id order.
@@ -281,10 +276,7 @@ mod tests {
         assert_eq!(contents.compare(record, &good), Compared::Version(3));
         let older = StoredFields { version: 2, ..good };
         assert_eq!(contents.compare(record, &older), Compared::Wrong);
-        let shorter = StoredFields {
-            body: Some(&pads.body[..1_999]),
-            ..good
-        };
+        let shorter = StoredFields { body: Some(&pads.body[..1_999]), ..good };
         assert_eq!(contents.compare(record, &shorter), Compared::Wrong);
         let moved = StoredFields { folder: 63, ..good };
         assert_eq!(contents.compare(record, &moved), Compared::Wrong);

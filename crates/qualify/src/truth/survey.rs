@@ -1,10 +1,12 @@
 //! Which records a database holds, found by walking its table.
 //!
-//! A database of an earlier run comes without a list of its records. Their numbers follow from their ids, so one pass over the
-//! records' tree finds the live ones. Bodies are not read, except a few that show whether they were made with this scenario's
-//! settings. The same pass counts records after a test.
+//! A database of an earlier run comes without a list of its records. Their numbers follow from
+//! their ids, so one pass over the records' tree finds the live ones. Bodies are not read, except a
+//! few that show whether they were made with this scenario's settings. The same pass counts records
+//! after a test.
 //!
-//! The ids are cut into ranges that are walked concurrently, so that storage sees more than one read at a time.
+//! The ids are cut into ranges that are walked concurrently, so that storage sees more than one
+//! read at a time.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -33,15 +35,15 @@ const TURN: (u32, Span) = (64, Span::micros(20));
 
 /// Records of a database whose bytes are checked, at most.
 const SAMPLED: u64 = 64;
-/// If this many of them are wrong, the database was made with other `[records]`. A single one may be damage, which the test must
-/// judge.
+/// If this many of them are wrong, the database was made with other `[records]`. A single one may
+/// be damage, which the test must judge.
 const SAMPLED_WRONG: u64 = 2;
 
 /// The populations of all databases.
 ///
 /// # Errors
-/// [`RunError::Unreadable`] when a database holds foreign records, [`RunError::OtherRecords`] when they are ours but their bytes
-/// differ from what this scenario makes; the engine's error.
+/// [`RunError::Unreadable`] when a database holds foreign records, [`RunError::OtherRecords`] when
+/// they are ours but their bytes differ from what this scenario makes; the engine's error.
 pub async fn survey(
     world: &World,
     server: &Rc<Server>,
@@ -67,14 +69,7 @@ pub async fn survey(
                     false => strange.set(true),
                 }
             };
-            let walk = walk(
-                world.clone(),
-                instance.clone(),
-                messages.database,
-                tree,
-                range,
-                see,
-            );
+            let walk = walk(world.clone(), instance.clone(), messages.database, tree, range, see);
             tasks.push(world.spawner.spawn(walk));
         }
         for task in tasks {
@@ -97,8 +92,8 @@ pub async fn survey(
     Ok(populations)
 }
 
-/// Checks evenly spread records of a database; returns how many do not hold what `contents` makes, and how many were checked.
-/// Unreadable ones are left to the verification.
+/// Checks evenly spread records of a database; returns how many do not hold what `contents` makes,
+/// and how many were checked. Unreadable ones are left to the verification.
 async fn sample(
     instance: &Instance<Bytes>,
     messages: &MessageTable,
@@ -264,10 +259,7 @@ mod tests {
         }
         assert_eq!(set.len, live.len() as u64);
         let extent = set.extent();
-        assert_eq!(
-            (extent.low, extent.next),
-            (live[0], live[live.len() - 1] + 1)
-        );
+        assert_eq!((extent.low, extent.next), (live[0], live[live.len() - 1] + 1));
         let restored: Vec<u64> = (extent.low..extent.next)
             .filter(|number| extent.gone.binary_search(number).is_err())
             .collect();

@@ -1,7 +1,7 @@
 //! After the test: is every page of every database and every segment of every log intact?
 //!
-//! The server is closed, so this sees the storage and not memory. Whether intact pages hold the right records is checked in
-//! [`crate::truth::integrity`].
+//! The server is closed, so this sees the storage and not memory. Whether intact pages hold the
+//! right records is checked in [`crate::truth::integrity`].
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -56,7 +56,8 @@ impl Files {
 /// Pages whose writes failed, by database: what they hold on disk is unknown.
 pub type Unwritten = Vec<(PathBuf, Vec<PageNumber>)>;
 
-/// Verifies every database and every log of the plan, except pages in `unwritten`; `None` when stopped.
+/// Verifies every database and every log of the plan, except pages in `unwritten`; `None` when
+/// stopped.
 pub async fn files(
     world: &World,
     plan: &Plan,
@@ -208,15 +209,9 @@ mod tests {
     #[test]
     fn files_of_others_stand_beside_their_like() {
         let of = |database: &str, log: &str| {
-            let sum = FilesVerified {
-                seen: 10,
-                files: 1,
-                ..FilesVerified::default()
-            };
+            let sum = FilesVerified { seen: 10, files: 1, ..FilesVerified::default() };
             Files {
-                files: [database, log]
-                    .map(|at| unreadable_file(Path::new(at)))
-                    .into(),
+                files: [database, log].map(|at| unreadable_file(Path::new(at))).into(),
                 databases: sum,
                 logs: sum,
                 ..Files::default()

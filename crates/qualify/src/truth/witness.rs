@@ -1,8 +1,10 @@
-//! A witness outside the program: it records what sessions ask for and what the engine has acknowledged.
+//! A witness outside the program: it records what sessions ask for and what the engine has
+//! acknowledged.
 //!
-//! A killed process loses its memory, so another process must keep the record. The witness is called before a session asks for a
-//! commit, and again when the commit has returned. Nothing else runs between the first call and the commit's log record, so the
-//! witness sees the commits of one log stream in log order.
+//! A killed process loses its memory, so another process must keep the record. The witness is
+//! called before a session asks for a commit, and again when the commit has returned. Nothing else
+//! runs between the first call and the commit's log record, so the witness sees the commits of one
+//! log stream in log order.
 //!
 //! Tests supply one (`docs/integrity.md`); real runs have none.
 
@@ -49,7 +51,8 @@ impl Hearing {
         Self(Some(witness))
     }
 
-    /// The same witness for a part of the plan whose first log stream has the number `first` in the whole.
+    /// The same witness for a part of the plan whose first log stream has the number `first` in the
+    /// whole.
     pub(crate) fn of_part(&self, first: usize) -> Self {
         let witness = self.0.clone();
         Self(witness.map(|witness| Arc::new(OfPart { witness, first }) as _))
@@ -81,10 +84,7 @@ struct OfPart {
 
 impl OfPart {
     fn in_whole(&self, change: &Change) -> Change {
-        Change {
-            instance: self.first + change.instance,
-            ..*change
-        }
+        Change { instance: self.first + change.instance, ..*change }
     }
 }
 

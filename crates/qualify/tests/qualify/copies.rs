@@ -55,10 +55,7 @@ fn sixteen_copies_keep_up_and_equal_their_actives() {
     assert_eq!(copies.len(), 16);
     for copy in &copies {
         assert_eq!(copy.is_wrong, Some(false), "{copy:?}");
-        assert!(
-            copy.logs > 20 && copy.copy_queue_logs.len() == 10,
-            "{copy:?}"
-        );
+        assert!(copy.logs > 20 && copy.copy_queue_logs.len() == 10, "{copy:?}");
         let [stored, replayed] = copy.longest().map(Option::unwrap);
         assert!(stored <= 2 && replayed <= 4, "{copy:?}");
         assert!(copy.records_checked.unwrap() > 400, "{copy:?}");
@@ -71,10 +68,7 @@ fn sixteen_copies_keep_up_and_equal_their_actives() {
         logs.map(|log| log.replication.total().bytes).sum::<u64>()
     });
     let shipped: u64 = copies.iter().map(|copy| copy.logs).sum();
-    assert!(
-        logs > 0 && logs <= shipped * (256 << 10),
-        "{logs} of {shipped}"
-    );
+    assert!(logs > 0 && logs <= shipped * (256 << 10), "{logs} of {shipped}");
 }
 
 #[test]
@@ -93,10 +87,7 @@ fn a_lagged_copy_holds_logs_back_and_has_them_all_at_the_end() {
     let plan = with(vec![copy(0, 1, Span::ZERO), copy(0, 2, Span::seconds(8))]);
     let left = Small::new(1).run(&plan);
     let [prompt, lagged] = copies(&left, &plan).try_into().unwrap();
-    assert_eq!(
-        (prompt.is_wrong, lagged.is_wrong),
-        (Some(false), Some(false))
-    );
+    assert_eq!((prompt.is_wrong, lagged.is_wrong), (Some(false), Some(false)));
     let last = |copy: &PassiveCopy| *copy.replay_queue_logs.last().unwrap();
     assert!(last(&prompt) <= 2, "{prompt:?}");
     // The logs of eight seconds.
@@ -152,34 +143,21 @@ fn told(left: &Left, what: &str) -> bool {
 #[test]
 fn a_bad_page_of_a_copy_is_replaced_by_that_of_its_active() {
     for after in [3, 60, 200] {
-        let plan = Plan {
-            faults: vec![rot("copy1/0.edb", after)],
-            ..with(vec![copy(0, 1, Span::ZERO)])
-        };
+        let plan =
+            Plan { faults: vec![rot("copy1/0.edb", after)], ..with(vec![copy(0, 1, Span::ZERO)]) };
         let left = Small::new(1).run(&plan);
         let result = left.result(&plan);
         let copy = &copies(&left, &plan)[0];
-        assert_eq!(
-            (copy.is_wrong, copy.pages_repaired),
-            (Some(false), Some(1)),
-            "{copy:?}"
-        );
-        assert!(
-            copy.remark
-                .ends_with("; 1 bad page repaired from the active"),
-            "{copy:?}"
-        );
+        assert_eq!((copy.is_wrong, copy.pages_repaired), (Some(false), Some(1)), "{copy:?}");
+        assert!(copy.remark.ends_with("; 1 bad page repaired from the active"), "{copy:?}");
         assert_eq!(outcome(&result, RuleId::CopiesVerified), Outcome::Ok);
         assert_eq!(outcome(&result, RuleId::IoErrors), Outcome::Ok);
-        assert!(
-            told(&left, "(ESE -1018), patched from the active"),
-            "{:?}",
-            left.news
-        );
+        assert!(told(&left, "(ESE -1018), patched from the active"), "{:?}", left.news);
     }
 }
 
-/// The test fails, because its storage returned a bad page; but no session meets it, and nothing is lost.
+/// The test fails, because its storage returned a bad page; but no session meets it, and nothing is
+/// lost.
 #[test]
 fn a_bad_page_of_an_active_is_replaced_by_that_of_a_copy() {
     for after in [40, 300] {
@@ -193,23 +171,12 @@ fn a_bad_page_of_an_active_is_replaced_by_that_of_a_copy() {
         let result = left.result(&plan);
         assert_eq!(left.run.as_ref().unwrap().ending, Ending::Complete);
         fails(&result, RuleId::IoErrors, Outcome::Failed);
-        for rule in [
-            RuleId::RecordsVerified,
-            RuleId::PagesVerified,
-            RuleId::CopiesVerified,
-        ] {
+        for rule in [RuleId::RecordsVerified, RuleId::PagesVerified, RuleId::CopiesVerified] {
             assert_eq!(outcome(&result, rule), Outcome::Ok, "{rule:?}");
         }
-        let given = copies(&left, &plan)
-            .iter()
-            .map(|copy| copy.pages_given)
-            .collect::<Vec<_>>();
+        let given = copies(&left, &plan).iter().map(|copy| copy.pages_given).collect::<Vec<_>>();
         assert_eq!(given, [Some(0), Some(1)]);
-        assert!(
-            told(&left, "(ESE -1018), patched from Copy 1"),
-            "{:?}",
-            left.news
-        );
+        assert!(told(&left, "(ESE -1018), patched from Copy 1"), "{:?}", left.news);
     }
 }
 
@@ -220,10 +187,7 @@ fn background_maintenance_reads_copies_as_it_reads_their_active() {
     let scan = copies(&left, &both())[0].scan.clone().unwrap();
     // All of its pages once; then it waits for the next day.
     assert_eq!((scan.passes, scan.pages_bad), (1, Some(0)), "{scan:?}");
-    assert!(
-        (200..1500).contains(&scan.pages_judged.unwrap()),
-        "{scan:?}"
-    );
+    assert!((200..1500).contains(&scan.pages_judged.unwrap()), "{scan:?}");
     let mut plan = both();
     plan.engine.background_maintenance = false;
     let left = Small::new(1).run(&plan);
@@ -238,14 +202,7 @@ fn the_copy_of_an_interrupted_run_is_replaced_only_with_consent() {
     let left = small.run(&plan);
     assert!(!files_of_copies(&left).is_empty());
     let again = |renew| {
-        Small {
-            store: left.store.fork(),
-            ..Small::new(2)
-        }
-        .run(&Plan {
-            renew,
-            ..plan.clone()
-        })
+        Small { store: left.store.fork(), ..Small::new(2) }.run(&Plan { renew, ..plan.clone() })
     };
     let refused = again(false).run.err().unwrap();
     assert!(matches!(refused, RunError::CopyThere(_)), "{refused}");
@@ -260,14 +217,8 @@ fn a_foreign_file_in_the_place_of_a_copy_stays() {
     for foreign in ["copy1/0.edb", "copy1/0.edb-seeding"] {
         let mut small = Small::new(1);
         small.foreign = Some(foreign);
-        let refused = small.run(&Plan {
-            renew: true,
-            ..plan.clone()
-        });
-        assert_eq!(
-            refused.run.err().unwrap(),
-            RunError::Foreign(foreign.into())
-        );
+        let refused = small.run(&Plan { renew: true, ..plan.clone() });
+        assert_eq!(refused.run.err().unwrap(), RunError::Foreign(foreign.into()));
     }
 }
 
@@ -280,18 +231,12 @@ fn copies_of_the_twin_keep_up_and_a_lagged_one_waits() {
     let left = Small::new(1).simulate(&plan);
     let result = left.result(&plan);
     assert_eq!(left.run.as_ref().unwrap().ending, Ending::Complete);
-    assert_eq!(
-        outcome(&result, RuleId::CopiesVerified),
-        Outcome::NotMeasured
-    );
+    assert_eq!(outcome(&result, RuleId::CopiesVerified), Outcome::NotMeasured);
     let [prompt, lagged] = copies(&left, &plan).try_into().unwrap();
     let last = |copy: &PassiveCopy| *copy.replay_queue_logs.last().unwrap();
     assert!(prompt.logs > 20 && last(&prompt) <= 2, "{prompt:?}");
     let held = lagged.logs as f64 / 22.0 * 8.0;
-    assert!(
-        (held * 0.6..held * 1.6).contains(&f64::from(last(&lagged))),
-        "{held}: {lagged:?}"
-    );
+    assert!((held * 0.6..held * 1.6).contains(&f64::from(last(&lagged))), "{held}: {lagged:?}");
     // Both have every log at the end, and only the active's are left.
     assert_eq!(prompt.logs, lagged.logs);
     assert!(prompt.catch_up_s.unwrap() < lagged.catch_up_s.unwrap());
@@ -307,9 +252,6 @@ fn a_stopped_test_leaves_no_copies() {
     let left = small.run(&plan);
     assert_eq!(left.run.as_ref().unwrap().ending, Ending::Stopped);
     let result = left.result(&plan);
-    assert_eq!(
-        outcome(&result, RuleId::CopiesVerified),
-        Outcome::NotMeasured
-    );
+    assert_eq!(outcome(&result, RuleId::CopiesVerified), Outcome::NotMeasured);
     assert_eq!(files_of_copies(&left), Vec::<String>::new());
 }

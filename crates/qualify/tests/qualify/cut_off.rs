@@ -25,11 +25,8 @@ use brunt_world_virtual::{Journal, Step, Store};
 /// Two instances of one small database each, read from beginning to end.
 fn reading() -> Plan {
     let kind = TestKind::DatabaseBackup;
-    let mut plan = Plan {
-        kind,
-        limits: Limits::of(Version::Exchange2013.profile(), kind),
-        ..plan()
-    };
+    let mut plan =
+        Plan { kind, limits: Limits::of(Version::Exchange2013.profile(), kind), ..plan() };
     for instance in &mut plan.instances {
         for database in &mut instance.databases {
             database.size = ByteSize::mib(1);
@@ -39,10 +36,7 @@ fn reading() -> Plan {
 }
 
 fn restoring() -> Plan {
-    Plan {
-        copy_to: Some("copies".into()),
-        ..reading()
-    }
+    Plan { copy_to: Some("copies".into()), ..reading() }
 }
 
 /// The step at which the last matching change of a name was submitted.
@@ -70,9 +64,7 @@ fn start(store: Store) -> Left {
 }
 
 fn was_created(left: &Left) -> bool {
-    left.news
-        .iter()
-        .any(|news| matches!(news, News::Created { .. }))
+    left.news.iter().any(|news| matches!(news, News::Created { .. }))
 }
 
 /// What is wrong with a start, in words.
@@ -97,13 +89,8 @@ fn trouble(left: &Left, records: u64) -> Option<String> {
         path.contains("-restoring") || path.contains("journal") || path.ends_with("edb-making")
     };
     // The next backup removes unfinished files of an earlier one.
-    let mut names = left
-        .store
-        .names()
-        .filter(|(path, _)| !path.starts_with("copies"));
-    names
-        .find(|(path, _)| unfinished(path))
-        .map(|(path, _)| format!("{} is left", path.display()))
+    let mut names = left.store.names().filter(|(path, _)| !path.starts_with("copies"));
+    names.find(|(path, _)| unfinished(path)).map(|(path, _)| format!("{} is left", path.display()))
 }
 
 #[test]
@@ -116,10 +103,7 @@ fn a_database_that_lacks_its_end_is_called_that() {
         let left = whole.len() - whole.len().div_euclid(share);
         store.put(path, &whole[..left.next_multiple_of(4096)]);
         let said = start(store).run.err().expect("it is refused");
-        assert!(
-            matches!(&said, RunError::CutShort { path: of, .. } if of == path),
-            "{said}"
-        );
+        assert!(matches!(&said, RunError::CutShort { path: of, .. } if of == path), "{said}");
     }
 }
 
@@ -131,20 +115,13 @@ fn no_cut_costs_a_record() {
     assert_eq!(failed(&test.result(&restoring())), Vec::<String>::new());
     let records = test.run.as_ref().unwrap().records.unwrap().checked;
     let journal = test.journal.unwrap();
-    let copying = journal
-        .actions()
-        .iter()
-        .find_map(|recorded| match &recorded.action {
-            Some(Action::Name(change)) if is_created(change, "-restoring") => {
-                Some(recorded.submitted)
-            }
-            _ => None,
-        });
+    let copying = journal.actions().iter().find_map(|recorded| match &recorded.action {
+        Some(Action::Name(change)) if is_created(change, "-restoring") => Some(recorded.submitted),
+        _ => None,
+    });
     let copying = copying.expect("copies are made beside the files");
     let created = last(&journal, |change| is_created(change, ".jfm"));
-    let restored = last(&journal, |change| {
-        is_removed(change, "brunt-restore.journal")
-    });
+    let restored = last(&journal, |change| is_removed(change, "brunt-restore.journal"));
     let mut images = CrashImages::new(&journal);
     let cuts = images.cuts();
     let (mut tried, mut finished) = (0, 0);

@@ -1,4 +1,5 @@
-//! Storage that fails during a test: the error carries its ESE code, the result has the right verdict, and the databases recover.
+//! Storage that fails during a test: the error carries its ESE code, the result has the right
+//! verdict, and the databases recover.
 
 use crate::small::{Left, Small, fails, outcome, plan, rule};
 use brunt_qualify::error::RunError;
@@ -11,13 +12,7 @@ use brunt_world::fault::{Fault, FaultKind};
 
 /// A plan whose fault `kind` strikes `file` after `after` requests.
 fn after(after: u64, kind: FaultKind, file: &str) -> Plan {
-    Plan {
-        faults: vec![Fault {
-            after,
-            ..Fault::new(kind, file, 0..1 << 40)
-        }],
-        ..plan()
-    }
+    Plan { faults: vec![Fault { after, ..Fault::new(kind, file, 0..1 << 40) }], ..plan() }
 }
 
 fn run(plan: &Plan) -> (Left, RunResult) {
@@ -32,10 +27,7 @@ fn remark(result: &RunResult, id: RuleId) -> &str {
 
 /// The same databases on healthy storage.
 fn recovers(left: &Left) {
-    let again = Small {
-        store: left.store.fork(),
-        ..Small::new(2)
-    };
+    let again = Small { store: left.store.fork(), ..Small::new(2) };
     let again = again.run(&plan());
     let run = again.run.as_ref().unwrap();
     assert_eq!(run.ending, Ending::Complete);
@@ -51,10 +43,7 @@ fn a_database_that_cannot_be_read_fails_the_test_by_name() {
     let (test, result) = run(&plan);
     fails(&result, RuleId::IoErrors, Outcome::Failed);
     let why = remark(&result, RuleId::IoErrors);
-    assert!(
-        why.contains("db/1.edb") && why.contains("(ESE -1022)"),
-        "{why}"
-    );
+    assert!(why.contains("db/1.edb") && why.contains("(ESE -1022)"), "{why}");
     assert_eq!(result.verdict, Verdict::Fail);
     recovers(&test);
 }
@@ -70,10 +59,7 @@ fn a_log_that_cannot_be_written_fails_the_test_by_name() {
     let sentence = &result.storage.details.sentence;
     assert!(sentence.contains("the log cannot be written"), "{sentence}");
     assert_eq!(result.verdict, Verdict::Fail);
-    assert!(
-        result.storage.achieved_iops.is_some(),
-        "what was measured until then"
-    );
+    assert!(result.storage.achieved_iops.is_some(), "what was measured until then");
     recovers(&test);
 }
 
@@ -92,22 +78,12 @@ fn a_full_volume_is_named_and_is_not_the_storages_fault() {
 fn a_volume_that_stops_answering_is_noticed_like_io() {
     let mut small = Small::new(1);
     small.names_hang_after = Some(Span::seconds(10));
-    let test = small.run(&Plan {
-        duration: Span::seconds(60),
-        ..plan()
-    });
+    let test = small.run(&Plan { duration: Span::seconds(60), ..plan() });
     let result = test.result(&plan());
     fails(&result, RuleId::HungIo, Outcome::Failed);
     let why = remark(&result, RuleId::HungIo);
-    let names = [
-        "renaming",
-        "opening",
-        "removing",
-        "syncing",
-        "giving a file",
-        "closing",
-        "listing",
-    ];
+    let names =
+        ["renaming", "opening", "removing", "syncing", "giving a file", "closing", "listing"];
     assert!(names.iter().any(|name| why.starts_with(name)), "{why}");
     assert_eq!(result.verdict, Verdict::Fail);
 }

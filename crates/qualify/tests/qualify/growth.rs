@@ -1,8 +1,10 @@
-//! Databases that are worked on for many times their own size stay within their reserve, or the test ends and says so.
+//! Databases that are worked on for many times their own size stay within their reserve, or the
+//! test ends and says so.
 //!
-//! Regression: they grew by a third although inserts and deletes were in balance. When a database is created, bodies get their ids
-//! in the order of message ids, which are scattered. Deleting the oldest messages thins every page of the bodies without freeing
-//! one, while new bodies take new pages at the end. And where only chance balances, the number of records drifts. So holding the
+//! Regression: they grew by a third although inserts and deletes were in balance. When a database
+//! is created, bodies get their ids in the order of message ids, which are scattered. Deleting the
+//! oldest messages thins every page of the bodies without freeing one, while new bodies take new
+//! pages at the end. And where only chance balances, the number of records drifts. So holding the
 //! number of records is not enough; the file size must be held.
 
 use crate::small::{Small, failed, outcome, plan};
@@ -19,10 +21,7 @@ fn busy(page: PageSize, size: ByteSize, sessions: u32) -> Plan {
     let mut plan = Plan {
         sessions,
         duration: Span::seconds(5),
-        load: LoadPlan {
-            cost: Span::micros(500),
-            ..base.load
-        },
+        load: LoadPlan { cost: Span::micros(500), ..base.load },
         ..base
     };
     plan.engine.page = page;
@@ -55,12 +54,10 @@ fn databases_that_are_made_over_and_over_stay_within_their_reserve() {
         let inserted = run.operations[Kind::Insert as usize];
         let records = run.records.unwrap().expected;
         assert!(inserted > records, "{inserted} inserted, {records} there");
-        // Files this small grow by several percent at a time, and every session may fill a page of its own.
+        // Files this small grow by several percent at a time, and every session may fill a page of
+        // its own.
         let growth = growth(&run.initial, &run.last);
-        assert!(
-            growth <= 1.25,
-            "{growth} with pages of {page}, {sessions} sessions"
-        );
+        assert!(growth <= 1.25, "{growth} with pages of {page}, {sessions} sessions");
         let held = |news: &News| matches!(news, News::Note { text: note } if note.contains("deletes now balance inserts"));
         assert!(test.news.iter().any(held), "{:?}", test.news);
         assert_eq!(failed(&test.result(&plan)), Vec::<String>::new());
@@ -83,15 +80,9 @@ fn a_database_that_passes_its_reserve_ends_the_test() {
     assert_eq!(result.verdict, Verdict::Error);
     // The storage is not at fault, and nothing is lost.
     assert_eq!(failed(&result), Vec::<String>::new());
-    assert_eq!(
-        outcome(&result, RuleId::PagesVerified),
-        brunt_report::result::Outcome::Ok
-    );
+    assert_eq!(outcome(&result, RuleId::PagesVerified), brunt_report::result::Outcome::Ok);
 
-    let again = Small {
-        store: test.store.fork(),
-        ..Small::new(2)
-    };
+    let again = Small { store: test.store.fork(), ..Small::new(2) };
     plan.limits.reserve_percent = 25;
     let again = again.run(&plan);
     let records = again.run.as_ref().unwrap().records.unwrap();

@@ -1,8 +1,9 @@
 //! Latency counts from when an operation should have begun.
 //!
-//! A device freezes for one second in ten, under 400 paced operations per second of one uncached read each. In a closed loop,
-//! sessions wait for each answer and see a p95 of two milliseconds: during a freeze there are only as many requests as sessions.
-//! Paced by time, a tenth of all operations waits half a second on average.
+//! A device freezes for one second in ten, under 400 paced operations per second of one uncached
+//! read each. In a closed loop, sessions wait for each answer and see a p95 of two milliseconds:
+//! during a freeze there are only as many requests as sessions. Paced by time, a tenth of all
+//! operations waits half a second on average.
 
 use crate::small::{Small, fails, plan};
 use brunt_qualify::goal::Growth;
@@ -39,12 +40,7 @@ fn reads(scheduling: Scheduling, sessions: u32) -> Plan {
         scheduling,
         cost: Span::micros(10),
         // Small bodies stay in their record, so a read needs only the record's page.
-        shape: Shape {
-            long: 50,
-            large_one_in: 0,
-            beside_percent: 0,
-            ..plan.load.shape
-        },
+        shape: Shape { long: 50, large_one_in: 0, beside_percent: 0, ..plan.load.shape },
         // A repeated read would find its page in memory.
         reads_again_percent: 0,
         ..plan.load
@@ -74,11 +70,7 @@ fn a_freeze_of_one_second_in_ten_shows_in_operations() {
         let at = operations.percentile(Percentile::per_mille(per_mille));
         at.unwrap().as_millis()
     };
-    assert!(
-        operations.count().abs_diff(40_000) < 400,
-        "{}",
-        operations.count()
-    );
+    assert!(operations.count().abs_diff(40_000) < 400, "{}", operations.count());
     let (p95, p99) = (millis(950), millis(990));
     assert!((470.0..530.0).contains(&p95), "p95 {p95} ms");
     assert!((870.0..930.0).contains(&p99), "p99 {p99} ms");
@@ -86,10 +78,7 @@ fn a_freeze_of_one_second_in_ten_shows_in_operations() {
     let reads: u64 = collected.reads.iter().map(|samples| samples.count).sum();
     assert!(reads > 0);
     let per_operation = test.result(&plan).storage.achieved_iops.unwrap() / 400.0;
-    assert!(
-        (0.9..1.1).contains(&per_operation),
-        "{per_operation} reads each"
-    );
+    assert!((0.9..1.1).contains(&per_operation), "{per_operation} reads each");
     // A strict tail would fail; by default it advises.
     let result = test.result(&plan);
     fails(&result, RuleId::TailOperation, Outcome::Advisory);

@@ -68,9 +68,7 @@ impl Tamper<'_> {
     async fn delete(&self, number: u64) -> Result<(), EngineError> {
         let transaction = self.server.instance_of(self.table).begin();
         let id = Contents::id(self.record(number));
-        transaction
-            .delete_message(self.table.messages(), id)
-            .await?;
+        transaction.delete_message(self.table.messages(), id).await?;
         transaction.commit(Commit::Hard).await
     }
 }
@@ -90,16 +88,10 @@ fn each_finding_is_what_was_done() {
         let (server, extents) = fresh(&world, &plan).await;
         let sound = look(&world, &server, &extents).await;
         assert!(sound.expected > 1_000, "{sound:?}");
-        assert_eq!(
-            (sound.checked, sound.known),
-            (sound.expected, sound.expected)
-        );
+        assert_eq!((sound.checked, sound.known), (sound.expected, sound.expected));
         assert_eq!(sound.findings, Findings::default());
 
-        let tamper = Tamper {
-            server: &server,
-            table: &server.tables()[0],
-        };
+        let tamper = Tamper { server: &server, table: &server.tables()[0] };
         assert_eq!(tamper.table.instance_number(), 0);
         tamper.write(10, 1, 1).await.unwrap();
         tamper.write(11, 0, 7).await.unwrap();

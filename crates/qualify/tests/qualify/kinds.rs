@@ -21,11 +21,7 @@ use brunt_world::fault::{Direction, Fault, FaultKind};
 use brunt_world::{Class, Op};
 
 fn of_kind(kind: TestKind) -> Plan {
-    Plan {
-        kind,
-        limits: Limits::of(Version::Exchange2013.profile(), kind),
-        ..plan()
-    }
+    Plan { kind, limits: Limits::of(Version::Exchange2013.profile(), kind), ..plan() }
 }
 
 const SECOND: u64 = 1_000_000_000;
@@ -38,10 +34,7 @@ fn a_read_of_a_backup_that_fails_once_fails_the_test() {
         only: Some(Direction::Reads),
         ..Fault::new(FaultKind::DeviceError, "1.edb", 1 << 20..1 << 40)
     };
-    let plan = Plan {
-        faults: vec![once],
-        ..of_kind(TestKind::DatabaseBackup)
-    };
+    let plan = Plan { faults: vec![once], ..of_kind(TestKind::DatabaseBackup) };
     let result = Small::new(1).run(&plan).result(&plan);
     fails(&result, RuleId::IoErrors, Outcome::Failed);
     assert_eq!(result.verdict, Verdict::Fail);
@@ -64,12 +57,7 @@ fn a_backup_reads_every_database() {
     }
     assert_eq!(outcome(&result, RuleId::DatabasesBackedUp), Outcome::Ok);
     assert_eq!(outcome(&result, RuleId::RecordsVerified), Outcome::Ok);
-    assert!(
-        result
-            .rules
-            .iter()
-            .all(|rule| !RuleId::DatabaseReadAverage.is(rule))
-    );
+    assert!(result.rules.iter().all(|rule| !RuleId::DatabaseReadAverage.is(rule)));
 }
 
 /// A backup that is restored, within this time.
@@ -124,35 +112,16 @@ fn each_phase_has_the_io_that_it_caused() {
 
     let server = &result.storage.servers[0];
     let backup = server.phase(Backup).unwrap();
-    let read = backup
-        .files
-        .iter()
-        .find(|row| row.path == "db/1.edb")
-        .unwrap();
-    assert_eq!(
-        (read.name.as_deref(), read.volume.as_deref()),
-        (Some("DB1"), Some("db"))
-    );
+    let read = backup.files.iter().find(|row| row.path == "db/1.edb").unwrap();
+    assert_eq!((read.name.as_deref(), read.volume.as_deref()), (Some("DB1"), Some("db")));
     // 256 KiB in 200 us each, one at a time.
-    assert!(
-        (0.19..0.21).contains(&read.latency_ms_mean.unwrap()),
-        "{read:?}"
-    );
+    assert!((0.19..0.21).contains(&read.latency_ms_mean.unwrap()), "{read:?}");
     let volume = |mount: &str, io| {
-        let rows = backup
-            .volumes
-            .iter()
-            .filter(|row| row.path == mount && row.io == io);
+        let rows = backup.volumes.iter().filter(|row| row.path == mount && row.io == io);
         rows.map(|row| row.bytes).sum::<u64>()
     };
-    assert_eq!(
-        volume("db", PhaseOp::Read),
-        moved(&result, Backup, PhaseOp::Read, "db/")
-    );
-    assert_eq!(
-        volume("copies", PhaseOp::Write),
-        moved(&result, Backup, PhaseOp::Write, "copies/")
-    );
+    assert_eq!(volume("db", PhaseOp::Read), moved(&result, Backup, PhaseOp::Read, "db/"));
+    assert_eq!(volume("copies", PhaseOp::Write), moved(&result, Backup, PhaseOp::Write, "copies/"));
     let restore = server.restore.as_ref().unwrap();
     assert!(restore.copy_seconds < restore.seconds, "{restore:?}");
     assert_eq!(server.backup[0].copied_to.as_deref(), Some("copies"));
@@ -164,11 +133,7 @@ fn each_phase_has_the_io_that_it_caused() {
 
 #[test]
 fn log_generation_and_replay_are_counted_apart() {
-    let plan = Plan {
-        logs: 8,
-        duration: Span::seconds(600),
-        ..of_kind(TestKind::SoftRecovery)
-    };
+    let plan = Plan { logs: 8, duration: Span::seconds(600), ..of_kind(TestKind::SoftRecovery) };
     let result = Small::new(1).run(&plan).result(&plan);
     use PhaseName::{Checksum, LogGeneration, Replay};
     assert_eq!(phases(&result), [LogGeneration, Replay, Checksum]);
@@ -181,16 +146,9 @@ fn log_generation_and_replay_are_counted_apart() {
     assert!(read >= logs, "{read} of {logs}");
     let written = moved(&result, Replay, PhaseOp::Write, "log1");
     assert!(written * 2 < logs, "{written} of {logs}");
-    let replayed: f64 = server
-        .recovery
-        .iter()
-        .map(|one| one.seconds)
-        .fold(0.0, f64::max);
+    let replayed: f64 = server.recovery.iter().map(|one| one.seconds).fold(0.0, f64::max);
     let seconds = server.phase(Replay).unwrap().seconds;
-    assert!(
-        (replayed..replayed * 1.1 + 0.1).contains(&seconds),
-        "{seconds}"
-    );
+    assert!((replayed..replayed * 1.1 + 0.1).contains(&seconds), "{seconds}");
 }
 
 #[test]
@@ -209,47 +167,31 @@ fn a_copy_is_restored_and_holds_every_record() {
     let run = test.run.as_ref().unwrap();
     assert_eq!(run.ending, Ending::Complete);
     let restored = run.restored.unwrap();
-    assert!(
-        restored.copied < restored.took && restored.bytes > 7 << 20,
-        "{restored:?}"
-    );
+    assert!(restored.copied < restored.took && restored.bytes > 7 << 20, "{restored:?}");
     let result = test.result(&plan);
     assert_eq!(failed(&result), Vec::<String>::new());
     assert_eq!(outcome(&result, RuleId::DatabasesRestored), Outcome::Ok);
     assert_eq!(outcome(&result, RuleId::RestoreTime), Outcome::Ok);
     let records = run.records.unwrap();
     assert!(records.checked > 1_000 && records.checked == records.expected);
-    let copies: Vec<_> = test
-        .store
-        .names()
-        .filter(|(path, _)| path.starts_with("copies"))
-        .collect();
-    assert!(
-        copies.len() >= 6,
-        "two databases, their logs and checkpoints: {}",
-        copies.len()
-    );
+    let copies: Vec<_> =
+        test.store.names().filter(|(path, _)| path.starts_with("copies")).collect();
+    assert!(copies.len() >= 6, "two databases, their logs and checkpoints: {}", copies.len());
 
-    // Again over the same folder: the old backup is removed, and the databases are used as they are.
+    // Again over the same folder: the old backup is removed, and the databases are used as they
+    // are.
     let mut next = Small::new(2);
     next.store = test.store.fork();
     let again = next.run(&plan);
     assert_eq!(failed(&again.result(&plan)), Vec::<String>::new());
-    assert!(
-        !again
-            .news
-            .iter()
-            .any(|news| matches!(news, News::Created { .. }))
-    );
+    assert!(!again.news.iter().any(|news| matches!(news, News::Created { .. })));
 }
 
 #[test]
 fn a_database_that_cannot_be_read_fails_its_backup() {
     let mut plan = of_kind(TestKind::DatabaseBackup);
-    plan.faults = vec![Fault {
-        after: 3,
-        ..Fault::new(FaultKind::DeviceError, "db/1.edb", 0..1 << 40)
-    }];
+    plan.faults =
+        vec![Fault { after: 3, ..Fault::new(FaultKind::DeviceError, "db/1.edb", 0..1 << 40) }];
     let result = Small::new(1).run(&plan).result(&plan);
     fails(&result, RuleId::DatabasesBackedUp, Outcome::Failed);
     fails(&result, RuleId::IoErrors, Outcome::Failed);
@@ -259,10 +201,7 @@ fn a_database_that_cannot_be_read_fails_its_backup() {
 /// A backup is verified before anything is removed: the databases stay.
 #[test]
 fn a_copy_that_rots_is_not_restored() {
-    let mut plan = Plan {
-        copy_to: Some("copies".into()),
-        ..of_kind(TestKind::DatabaseBackup)
-    };
+    let mut plan = Plan { copy_to: Some("copies".into()), ..of_kind(TestKind::DatabaseBackup) };
     plan.faults = vec![Fault::new(
         FaultKind::TwoBitFlip,
         "copies/brunt-backup-1-DB1.edb",
@@ -273,15 +212,9 @@ fn a_copy_that_rots_is_not_restored() {
     assert_eq!(outcome(&result, RuleId::DatabasesBackedUp), Outcome::Ok);
     fails(&result, RuleId::DatabasesRestored, Outcome::Failed);
     let sentence = &result.storage.details.sentence;
-    assert!(
-        sentence.contains("the copy has bad pages; nothing was restored"),
-        "{sentence}"
-    );
+    assert!(sentence.contains("the copy has bad pages; nothing was restored"), "{sentence}");
     let mut names = test.store.names();
-    assert!(
-        names.any(|(path, _)| path == Path::new("db/1.edb")),
-        "it is still there"
-    );
+    assert!(names.any(|(path, _)| path == Path::new("db/1.edb")), "it is still there");
 }
 
 /// Without a restore the backups are written and stay, and no rule says that they were restored.
@@ -304,16 +237,9 @@ fn a_backup_that_is_not_restored_stays() {
 
 #[test]
 fn a_log_that_rots_cannot_be_replayed() {
-    let mut plan = Plan {
-        logs: 8,
-        duration: Span::seconds(600),
-        ..of_kind(TestKind::SoftRecovery)
-    };
-    plan.faults = vec![Fault::new(
-        FaultKind::TwoBitFlip,
-        "log1/*.log",
-        64 << 10..(64 << 10) + 512,
-    )];
+    let mut plan =
+        Plan { logs: 8, duration: Span::seconds(600), ..of_kind(TestKind::SoftRecovery) };
+    plan.faults = vec![Fault::new(FaultKind::TwoBitFlip, "log1/*.log", 64 << 10..(64 << 10) + 512)];
     let result = Small::new(1).run(&plan).result(&plan);
     fails(&result, RuleId::LogsReplayed, Outcome::Failed);
     fails(&result, RuleId::LogsVerified, Outcome::Failed);
@@ -322,10 +248,7 @@ fn a_log_that_rots_cannot_be_replayed() {
 
 #[test]
 fn a_foreign_file_among_the_copies_stays() {
-    let plan = Plan {
-        copy_to: Some("copies".into()),
-        ..of_kind(TestKind::DatabaseBackup)
-    };
+    let plan = Plan { copy_to: Some("copies".into()), ..of_kind(TestKind::DatabaseBackup) };
     let mut small = Small::new(1);
     small.foreign = Some("copies/brunt-backup-1-DB1.edb");
     let test = small.run(&plan);
@@ -340,11 +263,7 @@ fn a_foreign_file_among_the_copies_stays() {
 
 #[test]
 fn logs_are_replayed_and_nothing_is_lost() {
-    let plan = Plan {
-        logs: 8,
-        duration: Span::seconds(600),
-        ..of_kind(TestKind::SoftRecovery)
-    };
+    let plan = Plan { logs: 8, duration: Span::seconds(600), ..of_kind(TestKind::SoftRecovery) };
     let test = Small::new(1).run(&plan);
     let run = test.run.as_ref().unwrap();
     assert_eq!(run.ending, Ending::Complete);
@@ -363,23 +282,17 @@ fn logs_are_replayed_and_nothing_is_lost() {
     assert_eq!(result.storage.servers[0].recovery.len(), 2);
 }
 
-/// Regression: pages evicted early from a small cache advanced the checkpoint, and fewer logs were replayed than asked for.
+/// Regression: pages evicted early from a small cache advanced the checkpoint, and fewer logs were
+/// replayed than asked for.
 #[test]
 fn a_small_cache_leaves_as_many_logs_to_replay() {
-    let mut plan = Plan {
-        logs: 24,
-        duration: Span::seconds(600),
-        ..of_kind(TestKind::SoftRecovery)
-    };
+    let mut plan =
+        Plan { logs: 24, duration: Span::seconds(600), ..of_kind(TestKind::SoftRecovery) };
     plan.engine.cache_min = ByteSize::kib(256);
     plan.engine.cache_max = ByteSize::kib(256);
     let test = Small::new(1).run(&plan);
     let run = test.run.as_ref().unwrap();
-    let logs: Vec<u32> = run
-        .recoveries
-        .iter()
-        .map(|recovered| recovered.logs)
-        .collect();
+    let logs: Vec<u32> = run.recoveries.iter().map(|recovered| recovered.logs).collect();
     assert!(logs.iter().all(|logs| *logs >= 24), "{logs:?}");
     let result = test.result(&plan);
     assert_eq!(failed(&result), Vec::<String>::new());
@@ -409,10 +322,7 @@ fn instances_recover_at_the_same_time() {
     let run = test.run.as_ref().unwrap();
     let one_by_one: f64 = run.recoveries.iter().map(|one| one.took.as_seconds()).sum();
     let together = (recovered[5] - left[0]).as_seconds();
-    assert!(
-        together < one_by_one / 3.0,
-        "{together} s for {one_by_one} s"
-    );
+    assert!(together < one_by_one / 3.0, "{together} s for {one_by_one} s");
     let progress = test.news.iter().filter_map(|news| match news {
         News::Recovering { done, logs } => Some((*done, *logs)),
         _ => None,
@@ -444,11 +354,7 @@ fn a_clean_shutdown_says_how_far_it_is() {
 
 #[test]
 fn too_few_logs_are_no_recovery_test() {
-    let plan = Plan {
-        logs: 5_000,
-        duration: Span::seconds(5),
-        ..of_kind(TestKind::SoftRecovery)
-    };
+    let plan = Plan { logs: 5_000, duration: Span::seconds(5), ..of_kind(TestKind::SoftRecovery) };
     let test = Small::new(1).run(&plan);
     let run = test.run.as_ref().unwrap();
     assert!(
@@ -470,11 +376,7 @@ fn a_stress_test_that_grows_slow_fails_for_it() {
     let steady = Small::new(1).run(&plan);
     let result = steady.result(&plan);
     assert_eq!(failed(&result), Vec::<String>::new());
-    assert!(
-        result.reasons[0].contains("not for 24 hours"),
-        "{:?}",
-        result.reasons
-    );
+    assert!(result.reasons[0].contains("not for 24 hours"), "{:?}", result.reasons);
     let mut credits = Small::new(1);
     // Half a minute after the beginning the credits are used up.
     credits.latency = Box::new(|now, _| match now.0 > 150 * SECOND {
@@ -492,10 +394,7 @@ fn a_stress_test_that_grows_slow_fails_for_it() {
 #[test]
 fn a_target_is_kept_or_missed() {
     let with = |io_per_s| Plan {
-        target: Some(Target {
-            io_per_s,
-            headroom_percent: 20,
-        }),
+        target: Some(Target { io_per_s, headroom_percent: 20 }),
         // The pace follows the cost of operations over a third of the time so far.
         warm_up_min: Span::seconds(120),
         duration: Span::seconds(60),
@@ -512,10 +411,7 @@ fn a_target_is_kept_or_missed() {
     assert_eq!(kept.storage.bottlenecks, []);
     let plan = with(20_000.0);
     let missed = Small::new(1).run(&plan).result_on(&plan, |surroundings| {
-        surroundings.busiest = Some(BusyPart {
-            part: "vda".to_owned(),
-            busy: 0.31,
-        });
+        surroundings.busiest = Some(BusyPart { part: "vda".to_owned(), busy: 0.31 });
     });
     fails(&missed, RuleId::AchievedIo, Outcome::Failed);
     assert_eq!(missed.verdict, Verdict::Fail);
@@ -531,10 +427,7 @@ fn a_target_is_kept_or_missed() {
 /// Everything is in memory, so pages are written for the checkpoint alone.
 fn paced_in_memory(depth: ByteSize) -> Plan {
     let mut plan = Plan {
-        target: Some(Target {
-            io_per_s: 100.0,
-            headroom_percent: 20,
-        }),
+        target: Some(Target { io_per_s: 100.0, headroom_percent: 20 }),
         warm_up_min: Span::seconds(2),
         duration: Span::seconds(30),
         sessions: 8,
@@ -567,20 +460,14 @@ fn a_test_waits_for_its_writes_and_says_when_there_are_none() {
     idle.engine.cache_min = ByteSize::mib(128);
     idle.engine.cache_max = ByteSize::mib(128);
     let mut plan = idle.clone();
-    plan.target = Some(Target {
-        io_per_s: 0.5,
-        headroom_percent: 20,
-    });
+    plan.target = Some(Target { io_per_s: 0.5, headroom_percent: 20 });
     let test = Small::new(1).run(&plan);
     let result = test.result(&plan);
     let writes = outcome(&result, RuleId::DatabaseWrites);
     assert_eq!(writes, Outcome::NotMeasured);
     assert_eq!(result.verdict, Verdict::Inconclusive);
     let sentence = &result.storage.details.sentence;
-    assert!(
-        sentence.contains("a smaller `checkpoint_depth`"),
-        "{sentence}"
-    );
+    assert!(sentence.contains("a smaller `checkpoint_depth`"), "{sentence}");
     let reason = |reason: &String| reason.contains("before the load was complete");
     assert!(result.reasons.iter().any(reason), "{:?}", result.reasons);
     // It sees that the wait would be too long.
@@ -589,7 +476,8 @@ fn a_test_waits_for_its_writes_and_says_when_there_are_none() {
         News::WarmedUp { took, .. } => Some(*took),
         _ => None,
     });
-    // Filling the cache and finding the pace take 166 s; a wait for the log would add four times the test.
+    // Filling the cache and finding the pace take 166 s; a wait for the log would add four times
+    // the test.
     assert!(took.unwrap() < Span::seconds(240), "{took:?}");
 
     // A small cache has pages to write before: the load is not complete, and the rule says so.
@@ -610,18 +498,13 @@ fn a_test_waits_for_its_writes_and_says_when_there_are_none() {
 
 #[test]
 fn logs_are_read_once_for_each_copy() {
-    let plan = Plan {
-        copies: 3,
-        ..plan()
-    };
+    let plan = Plan { copies: 3, ..plan() };
     let test = Small::new(1).run(&plan);
     let result = test.result(&plan);
     assert_eq!(failed(&result), Vec::<String>::new());
     let instance = &result.storage.servers[0].instances[0];
-    let (read, written) = (
-        instance.details.log.replication_reads,
-        instance.details.log.writes.bytes,
-    );
+    let (read, written) =
+        (instance.details.log.replication_reads, instance.details.log.writes.bytes);
     let copies = read.bytes as f64 / written as f64;
     assert!((1.7..2.6).contains(&copies), "{copies} of two");
     // A file of 256 KiB has a header and one piece after it.
@@ -630,10 +513,7 @@ fn logs_are_read_once_for_each_copy() {
 
 #[test]
 fn storage_that_dies_in_the_warm_up_ends_the_test() {
-    let plan = Plan {
-        precondition: 100.0,
-        ..plan()
-    };
+    let plan = Plan { precondition: 100.0, ..plan() };
     let mut small = Small::new(1);
     small.latency = Box::new(|now: Time, _| match now.0 > 10 * SECOND {
         true => Span::seconds(1 << 32),
@@ -650,10 +530,7 @@ fn storage_that_dies_in_the_warm_up_ends_the_test() {
 
 #[test]
 fn one_io_that_never_comes_back_leaves_a_report() {
-    let plan = Plan {
-        duration: Span::seconds(50),
-        ..plan()
-    };
+    let plan = Plan { duration: Span::seconds(50), ..plan() };
     let mut small = Small::new(1);
     let mut lost = false;
     small.latency = Box::new(move |now: Time, request| {
@@ -673,10 +550,7 @@ fn one_io_that_never_comes_back_leaves_a_report() {
     );
     let result = test.result(&plan);
     fails(&result, RuleId::HungIo, Outcome::Failed);
-    assert_eq!(
-        outcome(&result, RuleId::PagesVerified),
-        Outcome::NotMeasured
-    );
+    assert_eq!(outcome(&result, RuleId::PagesVerified), Outcome::NotMeasured);
     assert_eq!(result.verdict, Verdict::Fail);
     // The other sessions continued to the end.
     assert_eq!(run.collected.as_ref().unwrap().length, Span::seconds(50));
@@ -684,11 +558,7 @@ fn one_io_that_never_comes_back_leaves_a_report() {
 
 #[test]
 fn growth_that_does_not_fit_is_refused_if_asked_for() {
-    let plan = Plan {
-        growth: Growth::Refuse,
-        duration: Span::seconds(3_600),
-        ..plan()
-    };
+    let plan = Plan { growth: Growth::Refuse, duration: Span::seconds(3_600), ..plan() };
     let test = Small::new(1).run(&plan);
     let run = test.run.as_ref().unwrap();
     assert!(

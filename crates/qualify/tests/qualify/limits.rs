@@ -1,4 +1,5 @@
-//! Each limit of a load test, exceeded by a whole test in virtual time; by that limit alone where possible.
+//! Each limit of a load test, exceeded by a whole test in virtual time; by that limit alone where
+//! possible.
 
 use std::ops::Range;
 
@@ -24,10 +25,7 @@ const FAST: Span = Span::micros(200);
 
 /// The result of `plan` on storage with this `latency`.
 fn on(plan: &Plan, latency: impl FnMut(Time, &Request) -> Span + 'static) -> RunResult {
-    let small = Small {
-        latency: Box::new(latency),
-        ..Small::new(1)
-    };
+    let small = Small { latency: Box::new(latency), ..Small::new(1) };
     small.run(plan).result(plan)
 }
 
@@ -52,37 +50,28 @@ fn a_slow_log_fails_for_its_writes_and_nothing_else() {
     assert_eq!(result.verdict, Verdict::Fail);
 }
 
-/// One sample of ten has a mean over the limit of a sample, while the mean of all samples is below theirs.
+/// One sample of ten has a mean over the limit of a sample, while the mean of all samples is below
+/// theirs.
 #[test]
 fn one_bad_sample_fails_a_short_test() {
     // Twice as long as a sample, so that one sample is bad throughout.
     let bad = |now: Time| (15..23).contains(&now.0.div_euclid(1_000_000_000));
-    let plan = Plan {
-        duration: Span::seconds(40),
-        ..plan()
-    };
-    let reads = on(&plan, move |now, request| {
-        match request.op == Op::Read && bad(now) {
-            true => MS * 150,
-            false => FAST,
-        }
+    let plan = Plan { duration: Span::seconds(40), ..plan() };
+    let reads = on(&plan, move |now, request| match request.op == Op::Read && bad(now) {
+        true => MS * 150,
+        false => FAST,
     });
     fails_alone(&reads, RuleId::DatabaseReadWorst);
-    let logs = on(&plan, move |now, request| {
-        match is_log(request) && bad(now) {
-            true => MS * 150,
-            false => FAST,
-        }
+    let logs = on(&plan, move |now, request| match is_log(request) && bad(now) {
+        true => MS * 150,
+        false => FAST,
     });
     fails_alone(&logs, RuleId::LogWriteWorst);
 }
 
 #[test]
 fn a_cache_without_free_pages_fails_for_its_stalls() {
-    let mut plan = Plan {
-        sessions: 24,
-        ..plan()
-    };
+    let mut plan = Plan { sessions: 24, ..plan() };
     plan.engine.cache_min = ByteSize::kib(256);
     plan.engine.cache_max = ByteSize::kib(256);
     plan.load.cost = Span::micros(100);
@@ -99,10 +88,7 @@ fn a_cache_without_free_pages_fails_for_its_stalls() {
 #[test]
 fn a_target_without_its_headroom_is_an_advice_and_does_not_qualify() {
     let plan = Plan {
-        target: Some(Target {
-            io_per_s: 400.0,
-            headroom_percent: 20,
-        }),
+        target: Some(Target { io_per_s: 400.0, headroom_percent: 20 }),
         duration: Span::seconds(60),
         sessions: 16,
         ..plan()
@@ -117,11 +103,7 @@ fn a_target_without_its_headroom_is_an_advice_and_does_not_qualify() {
         free - now
     });
     let achieved = result.storage.achieved_iops.unwrap();
-    assert_eq!(
-        outcome(&result, RuleId::AchievedIo),
-        Outcome::Ok,
-        "{achieved}"
-    );
+    assert_eq!(outcome(&result, RuleId::AchievedIo), Outcome::Ok, "{achieved}");
     fails(&result, RuleId::AchievedHeadroom, Outcome::Advisory);
     let headroom = |reason: &String| reason.contains("headroom");
     assert!(result.reasons.iter().any(headroom), "{:?}", result.reasons);
@@ -141,10 +123,7 @@ fn hesitant(plan: &Plan, class: fn(&Request) -> bool) -> RunResult {
 
 #[test]
 fn a_long_tail_advises_and_fails_who_wants_it_strict() {
-    let mut plan = Plan {
-        duration: Span::seconds(60),
-        ..plan()
-    };
+    let mut plan = Plan { duration: Span::seconds(60), ..plan() };
     let reads: fn(&Request) -> bool =
         |request| request.class == Class::Database && request.op == Op::Read;
     for (strict, wanted) in [(false, Outcome::Advisory), (true, Outcome::Failed)] {
@@ -169,22 +148,18 @@ fn a_log_that_grows_slow_fails_a_stress_test() {
         warm_up_min: Span::seconds(120),
         ..plan()
     };
-    let result = on(&plan, |now, request| {
-        match is_log(request) && now > Time::ZERO + Span::seconds(150) {
+    let result =
+        on(&plan, |now, request| match is_log(request) && now > Time::ZERO + Span::seconds(150) {
             true => MS * 4,
             false => MS,
-        }
-    });
+        });
     fails(&result, RuleId::StationaryLogWrite, Outcome::Failed);
     assert_eq!(outcome(&result, RuleId::LogWriteAverage), Outcome::Ok);
 }
 
 /// The result of the usual test with one injected fault.
 fn with(fault: Fault) -> RunResult {
-    let plan = Plan {
-        faults: vec![fault],
-        ..plan()
-    };
+    let plan = Plan { faults: vec![fault], ..plan() };
     on(&plan, |_, _| FAST)
 }
 
@@ -208,8 +183,8 @@ fn rot_fails_the_test_wherever_it_is() {
     );
 }
 
-/// Writes of a page are acknowledged and dropped, and nothing remembers what was written: pages are intact, but records are not as
-/// committed.
+/// Writes of a page are acknowledged and dropped, and nothing remembers what was written: pages are
+/// intact, but records are not as committed.
 #[test]
 fn a_write_that_was_lost_is_a_record_that_is_wrong() {
     // The order of writes decides which page is hit, and so what notices it first.
@@ -232,30 +207,22 @@ fn a_write_that_was_lost_is_a_record_that_is_wrong() {
 fn stopped(plan: &Plan, class: fn(&Request) -> bool) -> RunResult {
     let begin = Time::ZERO + Span::seconds(12);
     let end = begin + MS * 1_500;
-    on(plan, move |now, request| {
-        match class(request) && (begin..end).contains(&now) {
-            true => end - now,
-            false => FAST,
-        }
+    on(plan, move |now, request| match class(request) && (begin..end).contains(&now) {
+        true => end - now,
+        false => FAST,
     })
 }
 
 #[test]
 fn a_stop_of_all_io_is_named_with_its_time() {
-    let mut plan = Plan {
-        duration: Span::seconds(150),
-        ..plan()
-    };
+    let mut plan = Plan { duration: Span::seconds(150), ..plan() };
     let result = stopped(&plan, |_| true);
     fails(&result, RuleId::LongestStop, Outcome::Advisory);
     assert_eq!(result.verdict, Verdict::Pass, "it advises");
     let longest = rule(&result, RuleId::LongestStop);
     let measured = longest.measured.unwrap();
     assert!((1_495.0..1_505.0).contains(&measured), "{longest:?}");
-    assert!(
-        longest.remark.ends_with(" s after the start"),
-        "{longest:?}"
-    );
+    assert!(longest.remark.ends_with(" s after the start"), "{longest:?}");
     // No other rule shows it.
     for id in [
         RuleId::DatabaseReadWorst,
@@ -279,12 +246,10 @@ fn a_stop_of_all_io_is_named_with_its_time() {
 fn a_stop_is_told_once_when_it_ends() {
     let begin = Time::ZERO + Span::seconds(12);
     let small = Small {
-        latency: Box::new(
-            move |now, _| match now >= begin && now < begin + MS * 2_000 {
-                true => begin + MS * 2_000 - now,
-                false => FAST,
-            },
-        ),
+        latency: Box::new(move |now, _| match now >= begin && now < begin + MS * 2_000 {
+            true => begin + MS * 2_000 - now,
+            false => FAST,
+        }),
         ..Small::new(1)
     };
     let left = small.run(&plan());
@@ -297,9 +262,6 @@ fn a_stop_is_told_once_when_it_ends() {
     let [(text, at)] = told[..] else {
         panic!("{told:?}");
     };
-    assert!(
-        text.starts_with("no I/O completed for 2.00 s, from "),
-        "{text}"
-    );
+    assert!(text.starts_with("no I/O completed for 2.00 s, from "), "{text}");
     assert!(at - begin < MS * 2_400, "{at:?}");
 }

@@ -1,5 +1,5 @@
-//! Rules and reasons about the machine, which nothing in a virtual world can break. So whole tests get made-up counters of a
-//! machine.
+//! Rules and reasons about the machine, which nothing in a virtual world can break. So whole tests
+//! get made-up counters of a machine.
 
 use crate::small::{Left, Small, fails, outcome, plan};
 use brunt_qualify::goal::Target;
@@ -19,21 +19,14 @@ fn test() -> (Left, Plan) {
 }
 
 fn counter(name: &str, avg: f64) -> HostCounter {
-    HostCounter {
-        avg: Some(avg),
-        min: Some(avg),
-        max: Some(avg),
-        ..HostCounter::absent(name)
-    }
+    HostCounter { avg: Some(avg), min: Some(avg), max: Some(avg), ..HostCounter::absent(name) }
 }
 
 /// A machine with one volume under everything, where `percent` of the reads reached the device.
 fn machine(test: &Left, surroundings: &mut Surroundings, percent: u64, gib: u64) {
     let engine: u64 = test.run.as_ref().unwrap().board.with(|meters| {
         let databases = meters.databases.iter();
-        databases
-            .map(|d| d.reads.total().bytes + d.maintenance.total().bytes)
-            .sum()
+        databases.map(|d| d.reads.total().bytes + d.maintenance.total().bytes).sum()
     });
     surroundings.volumes = vec![VolumeUse {
         volume: Volume {
@@ -52,11 +45,8 @@ fn machine(test: &Left, surroundings: &mut Surroundings, percent: u64, gib: u64)
         beneath: Beneath::Devices,
     }];
     surroundings.machine.memory_bytes = 1 << 20;
-    surroundings.host = vec![
-        counter(OWN_PROCESSOR, 40.0),
-        counter(STEAL, 0.0),
-        counter(THROTTLED, 0.0),
-    ];
+    surroundings.host =
+        vec![counter(OWN_PROCESSOR, 40.0), counter(STEAL, 0.0), counter(THROTTLED, 0.0)];
 }
 
 #[test]
@@ -83,21 +73,12 @@ fn reads_that_never_reached_the_device_make_a_test_invalid() {
     let (test, plan) = test();
     let told = |percent| test.result_on(&plan, |s| machine(&test, s, percent, 1));
     let sound = told(100);
-    assert_eq!(
-        outcome(&sound, RuleId::DeviceAgrees),
-        Outcome::Ok,
-        "{:?}",
-        sound.rules
-    );
+    assert_eq!(outcome(&sound, RuleId::DeviceAgrees), Outcome::Ok, "{:?}", sound.rules);
     assert_eq!(sound.verdict, Verdict::Pass);
     let cached = told(50);
     fails(&cached, RuleId::DeviceAgrees, Outcome::Failed);
     assert_eq!(cached.verdict, Verdict::Invalid);
-    assert!(
-        reasons(&cached).contains("O_DIRECT was ignored"),
-        "{}",
-        reasons(&cached)
-    );
+    assert!(reasons(&cached).contains("O_DIRECT was ignored"), "{}", reasons(&cached));
     let shared = told(150);
     fails(&shared, RuleId::DeviceAgrees, Outcome::Advisory);
     assert_eq!(shared.verdict, Verdict::Pass);
@@ -117,19 +98,12 @@ fn a_host_that_holds_the_program_back_is_named_and_does_not_qualify() {
         })
     };
     let fine = told(OWN_PROCESSOR, 90.0);
-    for rule in [
-        RuleId::TesterProcessor,
-        RuleId::HostStolenTime,
-        RuleId::HostThrottledTime,
-    ] {
+    for rule in [RuleId::TesterProcessor, RuleId::HostStolenTime, RuleId::HostThrottledTime] {
         assert_eq!(outcome(&fine, rule), Outcome::Ok, "{rule:?}");
     }
     let busy = told(OWN_PROCESSOR, 99.0);
     fails(&busy, RuleId::TesterProcessor, Outcome::Advisory);
-    let shards = Plan {
-        shards: 2,
-        ..plan.clone()
-    };
+    let shards = Plan { shards: 2, ..plan.clone() };
     let spread = test.result_on(&shards, |surroundings| {
         machine(&test, surroundings, 100, 1);
         let mut host = surroundings.host.iter_mut();
@@ -143,11 +117,7 @@ fn a_host_that_holds_the_program_back_is_named_and_does_not_qualify() {
     let throttled = told(THROTTLED, 30.0);
     fails(&throttled, RuleId::HostThrottledTime, Outcome::Advisory);
     let reason = "a limit on processor time held the program back for 30.0 % of the time";
-    assert!(
-        reasons(&throttled).contains(reason),
-        "{}",
-        reasons(&throttled)
-    );
+    assert!(reasons(&throttled).contains(reason), "{}", reasons(&throttled));
     for result in [busy, stolen, throttled] {
         assert_eq!(result.verdict, Verdict::Pass, "it only advises");
     }
@@ -156,10 +126,7 @@ fn a_host_that_holds_the_program_back_is_named_and_does_not_qualify() {
 /// Storage that is too slow, and a pass; both as far as anybody can tell.
 fn slow_and_fast() -> [Left; 2] {
     let on = |latency| {
-        let small = Small {
-            latency: Box::new(move |_, _| latency),
-            ..Small::new(1)
-        };
+        let small = Small { latency: Box::new(move |_, _| latency), ..Small::new(1) };
         small.run(&plan())
     };
     [Span::millis(30), Span::micros(200)].map(on)
@@ -176,18 +143,11 @@ fn blamed(verdict: Verdict) -> Outcome {
 #[test]
 fn a_program_that_stood_still_is_not_the_storages_fault() {
     let plan = plan();
-    for (mut test, wanted) in slow_and_fast()
-        .into_iter()
-        .zip([Verdict::Invalid, Verdict::Pass])
-    {
+    for (mut test, wanted) in slow_and_fast().into_iter().zip([Verdict::Invalid, Verdict::Pass]) {
         let still = |test: &mut Left, longest| {
             let run = test.run.as_mut().unwrap();
-            run.collected.as_mut().unwrap().standstill = Standstill {
-                count: 1,
-                longest,
-                after: Span::seconds(7),
-                suspended: false,
-            };
+            run.collected.as_mut().unwrap().standstill =
+                Standstill { count: 1, longest, after: Span::seconds(7), suspended: false };
         };
         still(&mut test, Span::seconds(1));
         let ran = test.result(&plan);
@@ -205,10 +165,7 @@ fn a_program_that_stood_still_is_not_the_storages_fault() {
 #[test]
 fn a_limit_on_io_is_not_the_storages_fault() {
     let plan = plan();
-    for (test, wanted) in slow_and_fast()
-        .into_iter()
-        .zip([Verdict::Invalid, Verdict::Pass])
-    {
+    for (test, wanted) in slow_and_fast().into_iter().zip([Verdict::Invalid, Verdict::Pass]) {
         let told =
             |limits: Vec<String>| test.result_on(&plan, |around| around.io_limits = Some(limits));
         let free = told(Vec::new());
@@ -233,10 +190,8 @@ fn a_load_above_its_pace_does_not_qualify() {
             counts.sum::<u64>()
         });
         let seconds = run.collected.as_ref().unwrap().length.as_seconds();
-        run.target = Some(Target {
-            io_per_s: ios as f64 / seconds / 1.2 / share,
-            headroom_percent: 20,
-        });
+        run.target =
+            Some(Target { io_per_s: ios as f64 / seconds / 1.2 / share, headroom_percent: 20 });
         test.result(&plan)
     };
     let paced = with(1.04);
@@ -247,10 +202,7 @@ fn a_load_above_its_pace_does_not_qualify() {
     let reason = "the load was 12.0 % above its pace (";
     assert!(reasons(&above).contains(reason), "{}", reasons(&above));
     let sentence = &above.storage.details.sentence;
-    assert!(
-        sentence.contains("above its pace, so this was not the load"),
-        "{sentence}"
-    );
+    assert!(sentence.contains("above its pace, so this was not the load"), "{sentence}");
     assert!(!sentence.contains("above the target"), "{sentence}");
 }
 
@@ -278,7 +230,8 @@ fn an_error_that_the_kernel_reports_fails_the_test() {
 /// Changes the counters of a machine.
 type Change = fn(&mut Surroundings);
 
-/// Every reason besides its length for which a whole test may not qualify; none of them fails the test.
+/// Every reason besides its length for which a whole test may not qualify; none of them fails the
+/// test.
 #[test]
 fn each_circumstance_that_flatters_is_a_reason() {
     let (test, plan) = test();
@@ -327,15 +280,9 @@ fn each_circumstance_that_flatters_is_a_reason() {
         let is_named = |reason: &String| reason.contains(word);
         assert!(reasons.iter().any(is_named), "{reasons:?}");
     }
-    let cached = Plan {
-        array_cache: Some(ByteSize::gib(1)),
-        ..plan.clone()
-    };
+    let cached = Plan { array_cache: Some(ByteSize::gib(1)), ..plan.clone() };
     let reasons = told(&cached, |_| {});
-    assert!(
-        reasons[2].contains("less than the storage's cache (1 GiB)"),
-        "{reasons:?}"
-    );
+    assert!(reasons[2].contains("less than the storage's cache (1 GiB)"), "{reasons:?}");
     // A length of two hours would qualify.
     let long = test.collected().length;
     assert_eq!(long, Span::seconds(20));

@@ -1,5 +1,5 @@
-//! Every version: a whole test with its pages, logs, mix, pacing and limits passes on fast storage, and fails on storage that is a
-//! millisecond slower than that version allows.
+//! Every version: a whole test with its pages, logs, mix, pacing and limits passes on fast storage,
+//! and fails on storage that is a millisecond slower than that version allows.
 
 use crate::small::{Small, failed, fails, instances, outcome};
 use brunt_qualify::kinds::TestKind;
@@ -10,14 +10,13 @@ use brunt_units::{ByteSize, Span};
 use brunt_workload::profile::Version;
 use brunt_world::{Class, Op};
 
-/// Two small databases of a version, with sessions in its unit. Cache and checkpoint depth are scaled down with the databases.
+/// Two small databases of a version, with sessions in its unit. Cache and checkpoint depth are
+/// scaled down with the databases.
 fn plan(version: Version, kind: TestKind) -> Plan {
     let profile = version.profile();
     let page = profile.page_size.value.bytes_u64();
     let mut instances = instances(2);
-    let databases = instances
-        .iter_mut()
-        .flat_map(|instance| &mut instance.databases);
+    let databases = instances.iter_mut().flat_map(|instance| &mut instance.databases);
     databases.for_each(|database| database.size = ByteSize::bytes(1_024 * page));
     let base = Plan::new(version, instances);
     Plan {
@@ -34,10 +33,7 @@ fn plan(version: Version, kind: TestKind) -> Plan {
             extension_pages: 16,
             ..EnginePlan::of(profile, 2)
         },
-        load: LoadPlan {
-            cost: Span::millis(5),
-            ..LoadPlan::of(profile)
-        },
+        load: LoadPlan { cost: Span::millis(5), ..LoadPlan::of(profile) },
         epoch_ms: 1_700_000_000_000,
         ..base
     }
@@ -49,14 +45,7 @@ fn try_version(version: Version) {
     let result = fast.result(&plan);
     assert_eq!(failed(&result), Vec::<String>::new(), "{version}");
     assert_eq!(result.verdict, Verdict::Pass, "{version}");
-    assert!(
-        result
-            .storage
-            .details
-            .setup
-            .profile
-            .ends_with(version.name())
-    );
+    assert!(result.storage.details.setup.profile.ends_with(version.name()));
     let limit = plan.limits.latency.read_mean;
     let mut slow = Small::new(1);
     slow.latency = Box::new(move |_, request| match (request.class, request.op) {
@@ -84,7 +73,8 @@ fn exchange_2013_and_later() {
     Version::ALL[4..].iter().copied().for_each(try_version);
 }
 
-/// The worst sample of a stress test may be twice as slow as that of a performance test, in versions that distinguish the two.
+/// The worst sample of a stress test may be twice as slow as that of a performance test, in
+/// versions that distinguish the two.
 #[test]
 fn the_same_storage_passes_a_lenient_limit_and_fails_a_strict_one() {
     for version in Version::ALL {
@@ -101,10 +91,7 @@ fn the_same_storage_passes_a_lenient_limit_and_fails_a_strict_one() {
                     false => Span::micros(200),
                 }
             });
-            let plan = Plan {
-                warm_up_min: Span::seconds(16),
-                ..plan
-            };
+            let plan = Plan { warm_up_min: Span::seconds(16), ..plan };
             let result = small.run(&plan).result(&plan);
             outcome(&result, RuleId::DatabaseReadWorst)
         };

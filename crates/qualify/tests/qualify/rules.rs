@@ -1,5 +1,5 @@
-//! `docs/rules.md` covers every rule: each has a row with a test that passes it and one that does not. Both tests exist, and the
-//! second checks, by the rule's id, that the rule did not hold.
+//! `docs/rules.md` covers every rule: each has a row with a test that passes it and one that does
+//! not. Both tests exist, and the second checks, by the rule's id, that the rule did not hold.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,9 +25,7 @@ fn rows(heading: &str) -> Vec<Vec<String>> {
     let lines = section.lines().filter(|line| line.starts_with('|')).skip(2);
     let cells = |line: &str| {
         let cells = line.trim_matches('|').split('|');
-        cells
-            .map(|cell| cell.replace('`', "").trim().to_owned())
-            .collect()
+        cells.map(|cell| cell.replace('`', "").trim().to_owned()).collect()
     };
     lines.map(cells).collect()
 }
@@ -35,10 +33,7 @@ fn rows(heading: &str) -> Vec<Vec<String>> {
 /// Ids of the rules that judge tests.
 fn judged() -> BTreeSet<String> {
     let mut evidence = Evidence {
-        target: Some(Target {
-            io_per_s: 1.0,
-            headroom_percent: 20,
-        }),
+        target: Some(Target { io_per_s: 1.0, headroom_percent: 20 }),
         writes: Some(Writes::default()),
         tuning: Some(Tuning::default()),
         system_log: Some(SystemLog::default()),
@@ -46,11 +41,7 @@ fn judged() -> BTreeSet<String> {
         copies: vec![ReplicaOutcome::default()],
         ..Evidence::default()
     };
-    let done = [
-        RuleId::DatabasesBackedUp,
-        RuleId::DatabasesRestored,
-        RuleId::LogsReplayed,
-    ];
+    let done = [RuleId::DatabasesBackedUp, RuleId::DatabasesRestored, RuleId::LogsReplayed];
     evidence.done.extend(done.map(|what| Done {
         what,
         wanted: 1,
@@ -74,9 +65,7 @@ fn test(name: &str) -> String {
     let text = fs::read_to_string(root().join("crates").join(file));
     let text = text.unwrap_or_else(|error| panic!("{name}: {error}"));
     let head = format!("#[test]\nfn {function}() {{\n");
-    let (_, body) = text
-        .split_once(&head)
-        .unwrap_or_else(|| panic!("there is no test {name}"));
+    let (_, body) = text.split_once(&head).unwrap_or_else(|| panic!("there is no test {name}"));
     body.split("\n}\n").next().unwrap().to_owned()
 }
 
@@ -90,10 +79,7 @@ fn every_rule_has_a_test_that_passes_and_one_that_does_not() {
         let [of, title, passes, fails] = &row[..] else {
             panic!("{row:?}");
         };
-        assert_eq!(
-            (of.as_str(), title.as_str()),
-            (id.name().id, id.name().title)
-        );
+        assert_eq!((of.as_str(), title.as_str()), (id.name().id, id.name().title));
         test(passes);
         assert!(checks(&test(fails), id), "{fails} does not fail {of}");
     }
@@ -132,16 +118,10 @@ fn a_test_that_only_names_a_rule_does_not_count() {
 
 #[test]
 fn every_kind_and_every_version_has_both() {
-    let kinds: Vec<String> = rows("Kinds of tests")
-        .into_iter()
-        .map(|row| row[0].clone())
-        .collect();
+    let kinds: Vec<String> = rows("Kinds of tests").into_iter().map(|row| row[0].clone()).collect();
     let words = TestKind::ALL.map(TestKind::word);
     assert_eq!(kinds, words);
-    let versions: Vec<String> = rows("Versions")
-        .into_iter()
-        .map(|row| row[0].clone())
-        .collect();
+    let versions: Vec<String> = rows("Versions").into_iter().map(|row| row[0].clone()).collect();
     assert_eq!(versions, Version::ALL.map(Version::name));
     for row in rows("Kinds of tests").iter().chain(&rows("Versions")) {
         row[1..].iter().for_each(|name| drop(test(name)));

@@ -1,7 +1,8 @@
 //! Single pages that are intact but stale: how many of them does `verify` find?
 //!
-//! One test works on a database, and another continues with its files. Each page that the second changed is put back alone, intact
-//! and with its own checksum, with the newer flush map and without it. docs/detection.md states what goes unnoticed:
+//! One test works on a database, and another continues with its files. Each page that the second
+//! changed is put back alone, intact and with its own checksum, with the newer flush map and
+//! without it. docs/detection.md states what goes unnoticed:
 //!
 //! ```text
 //! cargo test -p brunt-qualify --test qualify stale -- --nocapture
@@ -22,20 +23,15 @@ const DATABASE: &str = "db/1.edb";
 
 /// The files that a test of `plan` leaves.
 fn worked(plan: &Plan, seed: u64, store: Store) -> Store {
-    let left = Small {
-        store,
-        ..Small::new(seed)
-    };
+    let left = Small { store, ..Small::new(seed) };
     let left = left.run(plan);
     assert!(left.run.is_ok(), "{:?}", left.run.err());
     left.store
 }
 
 fn verified(store: &Store) -> FileReport {
-    let mut machine = VirtualWorld::new(VirtualOptions {
-        store: store.fork(),
-        ..VirtualOptions::new(1)
-    });
+    let mut machine =
+        VirtualWorld::new(VirtualOptions { store: store.fork(), ..VirtualOptions::new(1) });
     let world = machine.world.clone();
     let report = async move { verify(&world, Path::new(DATABASE)).await };
     machine.executor.block_on(report).unwrap()
@@ -70,13 +66,7 @@ impl Noticed {
 
 impl fmt::Display for Noticed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            pages,
-            by_map,
-            by_neighbours,
-            otherwise,
-            missed,
-        } = self;
+        let Self { pages, by_map, by_neighbours, otherwise, missed } = self;
         write!(
             f,
             "{pages} stale pages: the flush map found {by_map}, neighbours {by_neighbours}, others {otherwise}; {missed} missed ({:.1} %)",
@@ -92,11 +82,7 @@ fn has_no_data(bytes: &[u8], size: PageSize) -> bool {
 
 /// With the flush map, and without it.
 fn measure() -> [Noticed; 2] {
-    let mut plan = Plan {
-        instances: instances(1),
-        duration: Span::seconds(10),
-        ..plan()
-    };
+    let mut plan = Plan { instances: instances(1), duration: Span::seconds(10), ..plan() };
     plan.instances[0].databases[0].size = ByteSize::mib(1);
     let before = worked(&plan, 1, Store::new());
     let after = worked(&plan, 2, before.fork());
@@ -134,16 +120,10 @@ fn most_pages_that_are_too_old_are_noticed() {
 
 #[test]
 fn recovered_databases_contradict_themselves_nowhere() {
-    let plan = Plan {
-        instances: instances(1),
-        duration: Span::seconds(5),
-        ..plan()
-    };
+    let plan = Plan { instances: instances(1), duration: Span::seconds(5), ..plan() };
     for seed in 1..=6 {
-        let killed = Small {
-            abandon_after: Some(Span::millis(4_000 + 600 * seed)),
-            ..Small::new(seed)
-        };
+        let killed =
+            Small { abandon_after: Some(Span::millis(4_000 + 600 * seed)), ..Small::new(seed) };
         let killed = killed.run(&plan);
         assert!(killed.run.is_err(), "it ended before");
         let report = verified(&worked(&plan, seed, killed.store));

@@ -1,7 +1,8 @@
 //! The twin and the engine on the same storage: their reads, writes and logs agree.
 //!
-//! Both run the same test, with the mix, page size and thresholds of each version, on databases small enough to be made of bytes
-//! but many times larger than the cache. With `BRUNT_LONG=1` and `--nocapture` it prints the table of docs/models/twin.md.
+//! Both run the same test, with the mix, page size and thresholds of each version, on databases
+//! small enough to be made of bytes but many times larger than the cache. With `BRUNT_LONG=1` and
+//! `--nocapture` it prints the table of docs/models/twin.md.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,7 +21,8 @@ use brunt_world::{Class, Op};
 /// How far figures may differ, as a share.
 const AGREE: f64 = 0.03;
 
-/// The same with few records on a page and keys in order: the twin only draws which records a split separates.
+/// The same with few records on a page and keys in order: the twin only draws which records a split
+/// separates.
 const AGREE_SMALL_PAGES: f64 = 0.04;
 
 /// The storage cost of an operation, by name; operations per second first.
@@ -38,19 +40,10 @@ fn figures(left: &Left, plan: &Plan) -> Vec<(&'static str, f64)> {
         ("operations/s", rate),
         ("reads", each(&|i| i.db_reads_per_s)),
         ("writes", each(&|i| i.db_writes_per_s)),
-        (
-            "bytes read",
-            each(&|i| bytes(i.db_reads_per_s, i.db_read_bytes)),
-        ),
-        (
-            "bytes written",
-            each(&|i| bytes(i.db_writes_per_s, i.db_write_bytes)),
-        ),
+        ("bytes read", each(&|i| bytes(i.db_reads_per_s, i.db_read_bytes))),
+        ("bytes written", each(&|i| bytes(i.db_writes_per_s, i.db_write_bytes))),
         ("log writes", each(&|i| i.log_writes_per_s)),
-        (
-            "log bytes",
-            each(&|i| bytes(i.log_writes_per_s, i.log_write_bytes)),
-        ),
+        ("log bytes", each(&|i| bytes(i.log_writes_per_s, i.log_write_bytes))),
     ]
 }
 
@@ -59,20 +52,17 @@ fn server(version: Version) -> Plan {
     let (profile, mut plan) = (version.profile(), plan());
     let cache = ByteSize::mib(32);
     plan.version = version;
-    plan.engine = EnginePlan {
-        cache_min: cache,
-        cache_max: cache,
-        ..EnginePlan::of(profile, 2)
-    };
+    plan.engine = EnginePlan { cache_min: cache, cache_max: cache, ..EnginePlan::of(profile, 2) };
     plan.load = LoadPlan::of(profile);
-    // As many bytes of large messages as usual, but in five times as many messages: their number in two minutes depends less on
-    // chance.
+    // As many bytes of large messages as usual, but in five times as many messages: their number in
+    // two minutes depends less on chance.
     plan.load.shape.large_one_in = 200;
     (plan.load.shape.large_min, plan.load.shape.large_max) = (16 << 10, 40 << 10);
     // No limit on growth: it would act at different times on the two.
     plan.limits.reserve_percent = 400;
     plan.sessions = 8;
-    // The engine begins with a cache filled by the survey of its records, the twin with an empty one.
+    // The engine begins with a cache filled by the survey of its records, the twin with an empty
+    // one.
     plan.warm_up_min = Span::seconds(60);
     plan.duration = Span::seconds(120);
     for database in plan.instances.iter_mut().flat_map(|i| &mut i.databases) {
@@ -103,16 +93,11 @@ fn agrees(version: Version, beside_percent: u32, again: u32) {
         _ => AGREE,
     };
     let mut apart = Vec::new();
-    let figures = figures(&engine, &plan)
-        .into_iter()
-        .zip(figures(&twin, &plan));
+    let figures = figures(&engine, &plan).into_iter().zip(figures(&twin, &plan));
     let mut table = format!("{version}, {beside_percent} % beside, {again} % again\n");
     for ((name, engine), (_, twin)) in figures {
         let share = twin / engine - 1.0;
-        let line = format!(
-            "  {name:14} {engine:10.3} {twin:10.3} {:+5.1} %\n",
-            share * 100.0
-        );
+        let line = format!("  {name:14} {engine:10.3} {twin:10.3} {:+5.1} %\n", share * 100.0);
         if share.abs() > most {
             apart.push(line.clone());
         }
@@ -139,11 +124,7 @@ fn both(version: Version) {
         agrees(version, 0, 0);
     }
     let profile = version.profile();
-    agrees(
-        version,
-        profile.beside_percent.value,
-        profile.reads_again_percent.value,
-    );
+    agrees(version, profile.beside_percent.value, profile.reads_again_percent.value);
 }
 
 #[test]
@@ -205,11 +186,7 @@ fn a_passive_copy_does_the_same_io() {
     files.name = "Copy".to_owned();
     files.log = "copy/log".into();
     files.databases[0].path = "copy/0.edb".into();
-    plan.passive.push(CopyPlan {
-        of: 0,
-        lag: Span::ZERO,
-        files,
-    });
+    plan.passive.push(CopyPlan { of: 0, lag: Span::ZERO, files });
     plan.read_files = false;
     let figures = |left: &Left| {
         let result = left.result(&plan);
@@ -267,7 +244,8 @@ fn restore(plan: &Plan, twin: bool) -> (Left, Counts) {
     (left, counts)
 }
 
-/// A backup is written, judged, put in the databases' place and recovered with the same I/Os, in the same time.
+/// A backup is written, judged, put in the databases' place and recovered with the same I/Os, in
+/// the same time.
 #[test]
 fn a_restore_takes_as_long() {
     let mut plan = server(Version::Exchange2007);
@@ -284,23 +262,17 @@ fn a_restore_takes_as_long() {
         let logs = run.recoveries.iter().map(|recovered| recovered.logs);
         assert_eq!(logs.collect::<Vec<_>>(), [1, 1]);
         let (backups, restored) = (&result.storage.servers[0].backup, run.restored.unwrap());
-        // The engine has grown its files by an extension before the backup begins; the twin waits for the first insert.
+        // The engine has grown its files by an extension before the backup begins; the twin waits
+        // for the first insert.
         let mebibytes = restored.bytes as f64 / f64::from(1 << 20);
         let (judged, judged_bytes) = counts[&(Class::Verify, Op::Read)];
         let mut figures = vec![
             ("MiB restored", mebibytes, 0.04),
             ("judging reads", judged as f64, AGREE),
-            (
-                "MiB judged",
-                judged_bytes as f64 / f64::from(1 << 20),
-                AGREE,
-            ),
+            ("MiB judged", judged_bytes as f64 / f64::from(1 << 20), AGREE),
         ];
         let mut rate = |name, rate| figures.push((name, rate, 0.01));
-        rate(
-            "backup, MiB/s",
-            backups.iter().map(|one| one.mb_per_s).sum(),
-        );
+        rate("backup, MiB/s", backups.iter().map(|one| one.mb_per_s).sum());
         rate("copy, MiB/s", mebibytes / restored.copied.as_seconds());
         rate("restore, MiB/s", mebibytes / restored.took.as_seconds());
         let (reads, bytes_read) = counts[&(Class::Backup, Op::Read)];
@@ -314,10 +286,7 @@ fn a_restore_takes_as_long() {
     let mut apart = Vec::new();
     for ((name, engine, most), (_, twin, _)) in figures(false).into_iter().zip(figures(true)) {
         let share = twin / engine - 1.0;
-        let line = format!(
-            "{name:22} {engine:12.1} {twin:12.1} {:+.2} %",
-            share * 100.0
-        );
+        let line = format!("{name:22} {engine:12.1} {twin:12.1} {:+.2} %", share * 100.0);
         println!("{line}");
         if share.abs() > most {
             apart.push(line);

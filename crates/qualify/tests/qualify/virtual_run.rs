@@ -1,4 +1,5 @@
-//! Whole tests in virtual time: passes, failures and their reasons, refusals, and the files they leave.
+//! Whole tests in virtual time: passes, failures and their reasons, refusals, and the files they
+//! leave.
 
 use std::path::Path;
 
@@ -23,10 +24,7 @@ fn a_fast_disk_passes_and_everything_is_verified() {
     let files = run.files.as_ref().unwrap();
     assert_eq!((files.databases.files, files.databases.bad), (2, 0));
     assert!(files.databases.seen > 2_000 && files.logs.seen > 100);
-    assert_eq!(
-        (files.logs.bad, run.log.findings.total(), run.log.errors),
-        (0, 0, 0)
-    );
+    assert_eq!((files.logs.bad, run.log.findings.total(), run.log.errors), (0, 0, 0));
     let collected = run.collected.as_ref().unwrap();
     assert_eq!(collected.samples.len(), 10);
     assert_eq!(collected.length, Span::seconds(20));
@@ -53,10 +51,7 @@ fn a_fast_disk_passes_and_everything_is_verified() {
     let stalls = instances.iter().map(|i| i.page_fault_stalls_per_s.unwrap());
     let all = result.storage.servers[0].host_counter("Database Page Fault Stalls/sec");
     assert!((stalls.sum::<f64>() - all.unwrap().avg.unwrap()).abs() < 1e-9);
-    assert_eq!(
-        instances[1].operation_latency.count,
-        instances[1].transactions.unwrap()
-    );
+    assert_eq!(instances[1].operation_latency.count, instances[1].transactions.unwrap());
     let unknown = [
         RuleId::DeviceAgrees,
         RuleId::TesterDelay,
@@ -97,13 +92,7 @@ fn a_slow_disk_fails_for_its_reads() {
     assert_eq!(outcome(&result, RuleId::DatabaseReadWorst), Outcome::Ok);
     fails(&result, RuleId::LogWriteAverage, Outcome::Failed);
     assert_eq!(outcome(&result, RuleId::RecordsVerified), Outcome::Ok);
-    assert!(
-        result
-            .storage
-            .details
-            .sentence
-            .contains("database read, average 21")
-    );
+    assert!(result.storage.details.sentence.contains("database read, average 21"));
 }
 
 #[test]
@@ -117,10 +106,7 @@ fn a_stopped_test_leaves_clean_databases_that_the_next_one_uses() {
     assert!(run.files.is_none() && run.records.is_none());
     let result = test.result(&plan());
     assert_eq!(result.verdict, Verdict::Interrupted);
-    assert_eq!(
-        outcome(&result, RuleId::PagesVerified),
-        Outcome::NotMeasured
-    );
+    assert_eq!(outcome(&result, RuleId::PagesVerified), Outcome::NotMeasured);
 
     let mut next = Small::new(4);
     next.store = test.store.fork();
@@ -159,10 +145,7 @@ fn new_makes_databases_anew_and_a_foreign_file_stays() {
     let before = first.store.fork();
     let mut small = Small::new(2);
     small.store = before;
-    let renewed = Plan {
-        renew: true,
-        ..plan()
-    };
+    let renewed = Plan { renew: true, ..plan() };
     let test = small.run(&renewed);
     assert_eq!(test.run.as_ref().unwrap().ending, Ending::Complete);
     assert!(test.news.iter().any(|n| matches!(n, News::Created { .. })));
@@ -202,10 +185,7 @@ fn databases_of_other_records_are_refused_and_left_as_they_are() {
     let with = |change: fn(&mut Plan), renew| {
         let mut plan = Plan { renew, ..plan() };
         change(&mut plan);
-        let small = Small {
-            store: first.store.fork(),
-            ..Small::new(2)
-        };
+        let small = Small { store: first.store.fork(), ..Small::new(2) };
         small.run(&plan)
     };
     let changes: [fn(&mut Plan); 4] = [

@@ -37,10 +37,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            smallest: 0.03,
-            allow_differences: false,
-        }
+        Self { smallest: 0.03, allow_differences: false }
     }
 }
 
@@ -70,8 +67,8 @@ pub struct Comparison {
     pub verdict: Answer,
     /// The verdict in words, with its reason.
     pub sentence: String,
-    /// What a gate asks: whether no mean can have become worse by the smallest difference that matters and no p99 is shown to be worse,
-    /// or B is better.
+    /// What a gate asks: whether no mean can have become worse by the smallest difference that
+    /// matters and no p99 is shown to be worse, or B is better.
     pub not_worse: bool,
     /// The smallest difference that matters, in percent.
     pub smallest_difference_percent: f64,
@@ -79,11 +76,13 @@ pub struct Comparison {
     pub confidence: f64,
     /// The runs of A.
     pub a: Vec<Compared>,
-    /// The runs of B; each is paired with the one of A in the same place. In a history, the newest run, against all of A.
+    /// The runs of B; each is paired with the one of A in the same place. In a history, the newest
+    /// run, against all of A.
     pub b: Vec<Compared>,
     /// Each figure that all runs have.
     pub figures: Vec<ComparedFigure>,
-    /// Each figure that a run lacks because it had no such I/O: whether A and B have it, `some` or `none`.
+    /// Each figure that a run lacks because it had no such I/O: whether A and B have it, `some` or
+    /// `none`.
     pub missing: Vec<Difference>,
     /// What the storage cannot change.
     pub controls: Vec<Control>,
@@ -123,25 +122,29 @@ pub struct ComparedFigure {
     pub decides: bool,
     /// Whether B is better in this figure.
     pub verdict: Answer,
-    /// Of A; the geometric mean of several runs. A p99 is the geometric mean of those of the samples.
+    /// Of A; the geometric mean of several runs. A p99 is the geometric mean of those of the
+    /// samples.
     pub a: f64,
     /// Of B.
     pub b: f64,
     /// B / A.
     pub ratio: f64,
-    /// Where the true ratio lies; the intervals of all figures hold together. Null for a p99 of a single pair: it differs from run to run
-    /// by more than it varies within one.
+    /// Where the true ratio lies; the intervals of all figures hold together. Null for a p99 of a
+    /// single pair: it differs from run to run by more than it varies within one.
     pub interval: Option<Interval>,
-    /// Cliff's delta of the samples: how much more often one of B is larger than one of A than smaller, -1 to 1.
+    /// Cliff's delta of the samples: how much more often one of B is larger than one of A than
+    /// smaller, -1 to 1.
     pub cliffs_delta: f64,
     /// Whether the interval excludes every difference that matters.
     pub no_difference: bool,
-    /// The smallest difference that this comparison finds in four of five cases, in percent; null without an interval.
+    /// The smallest difference that this comparison finds in four of five cases, in percent; null
+    /// without an interval.
     pub finds_percent: Option<f64>,
-    /// How long each run of a single pair must measure to find the smallest difference that matters in four of five cases, in seconds;
-    /// null where there is an answer, or with several pairs.
+    /// How long each run of a single pair must measure to find the smallest difference that matters
+    /// in four of five cases, in seconds; null where there is an answer, or with several pairs.
     pub needs_s: Option<f64>,
-    /// How many pairs like these it takes; null where there is an answer, or with one pair, or when more than a thousand.
+    /// How many pairs like these it takes; null where there is an answer, or with one pair, or when
+    /// more than a thousand.
     pub needs_pairs: Option<u64>,
     /// Samples in a block of the bootstrap; null without an interval.
     pub block_samples: Option<u64>,
@@ -187,10 +190,7 @@ pub(super) fn against(
     let mut differences: Vec<Difference> = Vec::new();
     for (_, run) in before {
         for difference in settings_differ(run, &newest.1) {
-            if !differences
-                .iter()
-                .any(|known| known.what == difference.what)
-            {
+            if !differences.iter().any(|known| known.what == difference.what) {
                 differences.push(difference);
             }
         }
@@ -281,10 +281,8 @@ fn figures(a: &[&Run], b: &[&Run], options: &Options, moved: bool) -> Vec<Compar
     let below = &mut |bound| stream.below(bound);
     let found = match is_paired(a, b) {
         true => {
-            let pairs = sides[0].iter().zip(&sides[1]).map(|(a, b)| Pair {
-                a: judged(a),
-                b: judged(b),
-            });
+            let pairs =
+                sides[0].iter().zip(&sides[1]).map(|(a, b)| Pair { a: judged(a), b: judged(b) });
             differences(&pairs.collect::<Vec<_>>(), below)
         }
         false => {
@@ -333,9 +331,7 @@ impl ComparedFigure {
     fn new(figure: &Figure, logs: [f64; 2], a: &[&Run], b: &[&Run]) -> Self {
         let values = |run: &&Run| -> Vec<f64> {
             let samples = run.samples.iter();
-            samples
-                .filter_map(|sample: &Sample| figure.value(sample))
-                .collect()
+            samples.filter_map(|sample: &Sample| figure.value(sample)).collect()
         };
         let deltas = a.iter().zip(b.iter().cycle());
         let deltas = deltas.filter_map(|(a, b)| cliffs_delta(&values(a), &values(b)));
@@ -367,10 +363,7 @@ impl ComparedFigure {
         options: &Options,
         moved: bool,
     ) -> Self {
-        let (low, high) = (
-            difference.log - difference.half,
-            difference.log + difference.half,
-        );
+        let (low, high) = (difference.log - difference.half, difference.log + difference.half);
         let smallest = options.smallest.ln_1p();
         let matters = high > smallest || low < -smallest;
         let more_is_better = self.known().is_some_and(Figure::more_is_better);
@@ -395,10 +388,7 @@ impl ComparedFigure {
             no_difference: !matters,
             finds_percent: Some(100.0 * difference.found_from().exp_m1()),
             needs_s: (needs && pairs == 1).then(|| shortest * difference.times_as_long(smallest)),
-            needs_pairs: (needs && pairs > 1)
-                .then(needed)
-                .flatten()
-                .map(|count| count as u64),
+            needs_pairs: (needs && pairs > 1).then(needed).flatten().map(|count| count as u64),
             block_samples: Some(difference.block as u64),
             ..self
         }
@@ -428,12 +418,10 @@ impl Comparison {
         let smallest = 1.0 + self.smallest_difference_percent / 100.0;
         let mean_holds = |figure: &ComparedFigure| {
             let more_is_better = figure.known().is_some_and(Figure::more_is_better);
-            let holds = figure
-                .interval
-                .is_some_and(|interval| match more_is_better {
-                    true => interval.low > 1.0 / smallest,
-                    false => interval.high < smallest,
-                });
+            let holds = figure.interval.is_some_and(|interval| match more_is_better {
+                true => interval.low > 1.0 / smallest,
+                false => interval.high < smallest,
+            });
             holds || !figure.is_mean()
         };
         let holds = !worse && self.deciding().all(mean_holds);

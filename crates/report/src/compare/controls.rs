@@ -6,7 +6,8 @@
 //! | stolen time, throttled time | 1 % of the time |
 //! | tester, delay p99 | 0.5 ms, half of its limit |
 //!
-//! The limits are our choice. Older runs have no checksum speed, and runs in virtual time no controls at all.
+//! The limits are our choice. Older runs have no checksum speed, and runs in virtual time no
+//! controls at all.
 
 use serde::Serialize;
 
@@ -23,7 +24,8 @@ pub struct Control {
     pub a: Option<f64>,
     /// Mean over the runs of B.
     pub b: Option<f64>,
-    /// The largest difference that counts as none: a share of A's for speeds, the difference itself for the others.
+    /// The largest difference that counts as none: a share of A's for speeds, the difference itself
+    /// for the others.
     pub limit: f64,
     /// Whether they differ by more; then there is no verdict.
     pub moved: bool,
@@ -43,24 +45,9 @@ const WATCHED: [Watched; 5] = [
         limit: 0.05,
         is_speed: true,
     },
-    Watched {
-        name: FREQUENCY,
-        of: |run| counter(run, FREQUENCY),
-        limit: 0.05,
-        is_speed: true,
-    },
-    Watched {
-        name: STEAL,
-        of: |run| counter(run, STEAL),
-        limit: 1.0,
-        is_speed: false,
-    },
-    Watched {
-        name: THROTTLED,
-        of: |run| counter(run, THROTTLED),
-        limit: 1.0,
-        is_speed: false,
-    },
+    Watched { name: FREQUENCY, of: |run| counter(run, FREQUENCY), limit: 0.05, is_speed: true },
+    Watched { name: STEAL, of: |run| counter(run, STEAL), limit: 1.0, is_speed: false },
+    Watched { name: THROTTLED, of: |run| counter(run, THROTTLED), limit: 1.0, is_speed: false },
     Watched {
         name: "tester delay p99 (ms)",
         of: |run| rule(run, "tester-delay"),
@@ -82,13 +69,7 @@ pub(super) fn controls(a: &[&Run], b: &[&Run]) -> Vec<Control> {
             let scale = if watched.is_speed { a } else { 1.0 };
             (b - a).abs() > watched.limit * scale
         });
-        Some(Control {
-            control: watched.name.to_owned(),
-            a,
-            b,
-            limit: watched.limit,
-            moved,
-        })
+        Some(Control { control: watched.name.to_owned(), a, b, limit: watched.limit, moved })
     };
     WATCHED.iter().filter_map(control).collect()
 }
@@ -103,10 +84,7 @@ fn rule(run: &Run, id: &str) -> Option<f64> {
     // Nobody is late in a virtual world.
     let rules = run.result.rules.iter().filter(|rule| rule.id == id);
     let real = run.result.world == crate::result::World::Real;
-    rules
-        .filter_map(|rule| rule.measured)
-        .reduce(f64::max)
-        .filter(|_| real)
+    rules.filter_map(|rule| rule.measured).reduce(f64::max).filter(|_| real)
 }
 
 fn mean(values: &[f64]) -> Option<f64> {

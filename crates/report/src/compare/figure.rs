@@ -14,8 +14,9 @@ pub(crate) struct Figure {
     pub(crate) title: &'static str,
     /// `/s` or `ms`.
     pub(crate) unit: &'static str,
-    /// Whether it counts for the overall verdict. Reads and writes are parts of the database I/O, and log writes become fewer where more
-    /// commits share one: neither more nor fewer of them is better in itself.
+    /// Whether it counts for the overall verdict. Reads and writes are parts of the database I/O,
+    /// and log writes become fewer where more commits share one: neither more nor fewer of them is
+    /// better in itself.
     pub(crate) decides: bool,
     kind: Kind,
     flow: fn(&Sample) -> Flow,
@@ -39,14 +40,7 @@ const fn figure(
         Kind::Rate => "/s",
         Kind::Mean | Kind::P99 => "ms",
     };
-    Figure {
-        id,
-        title,
-        unit,
-        decides,
-        kind,
-        flow,
-    }
+    Figure { id, title, unit, decides, kind, flow }
 }
 
 fn reads(sample: &Sample) -> Flow {
@@ -83,13 +77,15 @@ impl Figure {
         self.kind == Kind::Rate
     }
 
-    /// Whether it is a rate or a mean. A p99 depends on a handful of I/Os, and on how often they come in a run: equal simulations of 40
-    /// minutes differed in it by more than it varied within them, in 29 of 200 comparisons.
+    /// Whether it is a rate or a mean. A p99 depends on a handful of I/Os, and on how often they
+    /// come in a run: equal simulations of 40 minutes differed in it by more than it varied within
+    /// them, in 29 of 200 comparisons.
     pub(crate) fn is_mean(&self) -> bool {
         self.kind != Kind::P99
     }
 
-    /// The figure over `samples`; `None` where there is none. A p99 is the geometric mean of those of the samples.
+    /// The figure over `samples`; `None` where there is none. A p99 is the geometric mean of those
+    /// of the samples.
     pub(crate) fn track(&self, samples: &[Sample]) -> Option<Track> {
         if self.kind == Kind::P99 {
             return Track::geometric(&samples.iter().map(|s| self.value(s)).collect::<Vec<_>>());
@@ -98,14 +94,10 @@ impl Figure {
             let flow = (self.flow)(sample);
             let count = flow.per_s * sample.length_s;
             match self.kind {
-                Kind::Mean => Part {
-                    sum: count * flow.latency_ms_mean.unwrap_or(0.0),
-                    weight: count,
-                },
-                _ => Part {
-                    sum: count,
-                    weight: sample.length_s,
-                },
+                Kind::Mean => {
+                    Part { sum: count * flow.latency_ms_mean.unwrap_or(0.0), weight: count }
+                }
+                _ => Part { sum: count, weight: sample.length_s },
             }
         };
         Track::ratio(&samples.iter().map(part).collect::<Vec<_>>())
@@ -136,10 +128,7 @@ mod tests {
                 latency_ms_p99: p99,
                 ..Flow::default()
             },
-            database_writes: Flow {
-                per_s: 5.0,
-                ..Flow::default()
-            },
+            database_writes: Flow { per_s: 5.0, ..Flow::default() },
             ..Sample::default()
         };
         let samples = [

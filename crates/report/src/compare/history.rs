@@ -1,13 +1,15 @@
-//! The history of a storage: one series of runs, where it changes, and whether the newest run is worse.
+//! The history of a storage: one series of runs, where it changes, and whether the newest run is
+//! worse.
 //!
 //! ```text
 //!   o o o   o o o o | x x x   x          change points: several runs on each side, so last night's change shows nights later
 //!                     ----stable   ^     the newest run, against the runs since the last change that do not depart from one another
 //! ```
 //!
-//! A figure of a run is one value. Change points are looked for in the logarithms, so a change is a ratio, and in all figures together
-//! ([`brunt_stats::change_points`]). A figure changes there if the interval of its ratio excludes 1. Few runs cannot show a change at any
-//! size, and the history says how many are missing. The newest run is judged by the interval of a comparison.
+//! A figure of a run is one value. Change points are looked for in the logarithms, so a change is a
+//! ratio, and in all figures together ([`brunt_stats::change_points`]). A figure changes there if
+//! the interval of its ratio excludes 1. Few runs cannot show a change at any size, and the history
+//! says how many are missing. The newest run is judged by the interval of a comparison.
 
 use brunt_stats::{Interval as Spread, change_points, fewest, is_apart};
 use brunt_world::random::Streams;
@@ -99,8 +101,9 @@ pub struct Change {
     pub chance: f64,
 }
 
-/// The history of `runs`, each with its name; those that are not whole, or did other work than the newest, are left out. `folder` is
-/// where they were found, and `smallest` the smallest difference that matters, as a share.
+/// The history of `runs`, each with its name; those that are not whole, or did other work than the
+/// newest, are left out. `folder` is where they were found, and `smallest` the smallest difference
+/// that matters, as a share.
 ///
 /// # Errors
 /// [`CompareError::NoHistory`] with fewer than four that remain.
@@ -117,13 +120,7 @@ pub fn history(
     runs.retain(|(name, run)| match is_whole(name, run) {
         Ok(()) => true,
         Err(why) => {
-            left_out.push(
-                why.to_string()
-                    .lines()
-                    .next()
-                    .unwrap_or_default()
-                    .to_owned(),
-            );
+            left_out.push(why.to_string().lines().next().unwrap_or_default().to_owned());
             false
         }
     });
@@ -132,10 +129,7 @@ pub fn history(
             let differences = runs_differ(&newest, run);
             if let Some(first) = differences.first() {
                 let (own, other) = (&first.b, &first.a);
-                left_out.push(format!(
-                    "{name}: {} {own}, and the newest has {other}",
-                    first.what
-                ));
+                left_out.push(format!("{name}: {} {own}, and the newest has {other}", first.what));
             }
             differences.is_empty()
         });
@@ -150,15 +144,10 @@ pub fn history(
     }
     let named: Vec<HistoryRun> = runs
         .iter()
-        .map(|(name, run)| HistoryRun {
-            run: name.clone(),
-            started: run.result.times.started,
-        })
+        .map(|(name, run)| HistoryRun { run: name.clone(), started: run.result.times.started })
         .collect();
     let series = FIGURES.iter().filter_map(|figure| {
-        let logs = runs
-            .iter()
-            .map(|(_, run)| Some(figure.track(&run.samples)?.log));
+        let logs = runs.iter().map(|(_, run)| Some(figure.track(&run.samples)?.log));
         Some((figure, logs.collect::<Option<Vec<f64>>>()?))
     });
     let series: Vec<(&Figure, Vec<f64>)> = series.collect();
@@ -167,16 +156,9 @@ pub fn history(
     let found = change_points(&all, LEVEL, &mut |bound| stream.below(bound));
     let ends = found.iter().map(|change| change.at).chain([runs.len()]);
     let ends: Vec<usize> = std::iter::once(0).chain(ends).collect();
-    let stable = stable(
-        &series,
-        found.last().map_or(0, |change| change.at),
-        smallest,
-    );
+    let stable = stable(&series, found.last().map_or(0, |change| change.at), smallest);
     let stable: Vec<(String, Run)> = stable.into_iter().map(|at| runs[at].clone()).collect();
-    let options = Options {
-        smallest,
-        ..Options::default()
-    };
+    let options = Options { smallest, ..Options::default() };
     let newest = against(&stable, &runs[runs.len() - 1], &options);
     let figures = series.iter().map(|(figure, logs)| {
         let changes = ends.windows(3).zip(&found).filter_map(|(ends, change)| {
@@ -206,16 +188,12 @@ pub fn history(
     })
 }
 
-/// The runs since the change at `first`, but for the newest, that do not depart from those before them. The first few say what is stable.
+/// The runs since the change at `first`, but for the newest, that do not depart from those before
+/// them. The first few say what is stable.
 fn stable(series: &[(&Figure, Vec<f64>)], first: usize, smallest: f64) -> Vec<usize> {
-    let deciding: Vec<&Vec<f64>> = series
-        .iter()
-        .filter(|(figure, _)| figure.decides)
-        .map(|(_, logs)| logs)
-        .collect();
-    let newest = deciding
-        .first()
-        .map_or(0, |logs| logs.len().saturating_sub(1));
+    let deciding: Vec<&Vec<f64>> =
+        series.iter().filter(|(figure, _)| figure.decides).map(|(_, logs)| logs).collect();
+    let newest = deciding.first().map_or(0, |logs| logs.len().saturating_sub(1));
     let share = LEVEL / deciding.len().max(1) as f64;
     let mut stable: Vec<usize> = Vec::new();
     for at in first..newest {
@@ -267,10 +245,7 @@ fn sentence(runs: usize, missing: u64, changes: usize) -> String {
 
 /// Whether the newest run is worse than the stable ones before it.
 fn newest_in_words(newest: &Comparison) -> String {
-    let before = format!(
-        "the {} before it",
-        counted(newest.a.len() as u64, "stable run")
-    );
+    let before = format!("the {} before it", counted(newest.a.len() as u64, "stable run"));
     if let Some(moved) = newest.moved() {
         return format!(
             "The machine was not the same in the newest run as in {before}, so the storage cannot be compared ({moved})."
@@ -278,10 +253,7 @@ fn newest_in_words(newest: &Comparison) -> String {
     }
     let (better, worse) = (newest.of(Answer::Better), newest.of(Answer::Worse));
     match (better.as_str(), worse.as_str()) {
-        ("", "") => format!(
-            "The newest run beside {before}: {}",
-            newest.without_an_answer()
-        ),
+        ("", "") => format!("The newest run beside {before}: {}", newest.without_an_answer()),
         (better, "") => format!("The newest run is better than {before}: {better}."),
         ("", worse) => format!("The newest run is worse than {before}: {worse}."),
         (better, worse) => {
@@ -307,10 +279,7 @@ impl History {
 
     /// The changes, oldest first.
     pub fn table(&self) -> Table {
-        let columns = Column::of(
-            &["from run", "figure"],
-            &["before", "after", "change", "95 %"],
-        );
+        let columns = Column::of(&["from run", "figure"], &["before", "after", "change", "95 %"]);
         let mut rows: Vec<(u64, Row)> = Vec::new();
         for figure in &self.figures {
             for change in &figure.changes {
@@ -341,10 +310,7 @@ impl History {
         let columns = words.chain(names.iter().map(Column::numbers));
         let rows = self.runs.iter().enumerate().map(|(at, run)| {
             let words = [Cell::from(short(&run.run)), run.started.into()];
-            let numbers = self
-                .figures
-                .iter()
-                .map(|figure| Cell::from(figure.values[at]));
+            let numbers = self.figures.iter().map(|figure| Cell::from(figure.values[at]));
             Row::new(words.into_iter().chain(numbers))
         });
         Table::new(columns, rows).titled("Runs")

@@ -1,6 +1,7 @@
 //! Whether runs may be compared: each is whole, and all did the same work.
 //!
-//! The storage, the machine and its settings may differ: that is what is compared. The work may not.
+//! The storage, the machine and its settings may differ: that is what is compared. The work may
+//! not.
 
 use crate::result::{RunResult, World};
 use crate::{Run, decimals};
@@ -73,10 +74,7 @@ fn lines(differences: &[Difference]) -> String {
 }
 
 fn left_out(skipped: &[String]) -> String {
-    skipped
-        .iter()
-        .map(|why| format!("\n  left out: {why}"))
-        .collect()
+    skipped.iter().map(|why| format!("\n  left out: {why}")).collect()
 }
 
 /// Whether `run` is a whole test under load.
@@ -121,19 +119,11 @@ type Number = fn(&RunResult) -> Option<f64>;
 const CLOSE: f64 = 0.1;
 
 const fn exact(what: &'static str, of: fn(&RunResult) -> String) -> Property {
-    Property {
-        what,
-        of,
-        number: None,
-    }
+    Property { what, of, number: None }
 }
 
 const fn about(what: &'static str, of: fn(&RunResult) -> String, number: Number) -> Property {
-    Property {
-        what,
-        of,
-        number: Some(number),
-    }
+    Property { what, of, number: Some(number) }
 }
 
 /// What must be equal.
@@ -153,18 +143,12 @@ fn work() -> Vec<Property> {
         }),
         exact("kind", |r| r.storage.test.clone()),
         exact("profile", |r| r.storage.details.setup.profile.clone()),
-        exact("page size", |r| {
-            format!("{} bytes", r.storage.details.setup.page_bytes)
-        }),
+        exact("page size", |r| format!("{} bytes", r.storage.details.setup.page_bytes)),
         exact("instances", |r| r.instances().count().to_string()),
         exact("databases", |r| r.storage.database_files.to_string()),
         about(
             "size of all databases",
-            |r| {
-                gibibytes(r).map_or("unknown".to_owned(), |size| {
-                    format!("{} GiB", decimals(size))
-                })
-            },
+            |r| gibibytes(r).map_or("unknown".to_owned(), |size| format!("{} GiB", decimals(size))),
             gibibytes,
         ),
         exact("sessions", |r| r.storage.details.setup.sessions.to_string()),
@@ -172,11 +156,7 @@ fn work() -> Vec<Property> {
             let target = r.storage.target_iops;
             target.map_or("none".to_owned(), |t| format!("{} /s", decimals(t)))
         }),
-        about(
-            "measured",
-            |r| format!("{:.0} s", r.times.collection_s),
-            measured_s,
-        ),
+        about("measured", |r| format!("{:.0} s", r.times.collection_s), measured_s),
         exact("injected faults", |r| r.storage.faults.len().to_string()),
     ]
 }
@@ -187,10 +167,7 @@ fn settings() -> Vec<Property> {
         exact("scenario", |r| r.scenario.clone()),
         exact("verdict", |r| r.verdict.to_string()),
         exact("commit of brunt", |r| {
-            r.origin
-                .commit
-                .clone()
-                .unwrap_or_else(|| "unknown".to_owned())
+            r.origin.commit.clone().unwrap_or_else(|| "unknown".to_owned())
         }),
         exact("cache", |r| {
             let setup = &r.storage.details.setup;
@@ -201,38 +178,21 @@ fn settings() -> Vec<Property> {
         exact("checkpoint depth", |r| {
             format!("{} bytes", r.storage.details.setup.checkpoint_depth_bytes)
         }),
-        exact("log buffer", |r| {
-            format!("{} bytes", r.storage.details.setup.log_buffer_bytes)
-        }),
+        exact("log buffer", |r| format!("{} bytes", r.storage.details.setup.log_buffer_bytes)),
         exact("mix of operations", |r| {
             let s = &r.storage.details.setup;
             let (insert, delete) = (s.insert_percent, s.delete_percent);
-            format!(
-                "{insert}/{delete}/{}/{} %",
-                s.replace_percent, s.read_percent
-            )
+            format!("{insert}/{delete}/{}/{} %", s.replace_percent, s.read_percent)
         }),
-        exact("lazy commits", |r| {
-            format!("{} %", r.storage.details.setup.lazy_commit_percent)
-        }),
-        exact("background maintenance", |r| {
-            on(r.storage.details.setup.background_maintenance)
-        }),
-        exact("circular logging", |r| {
-            on(r.storage.details.setup.circular_logging)
-        }),
+        exact("lazy commits", |r| format!("{} %", r.storage.details.setup.lazy_commit_percent)),
+        exact("background maintenance", |r| on(r.storage.details.setup.background_maintenance)),
+        exact("circular logging", |r| on(r.storage.details.setup.circular_logging)),
         exact("copies", |r| r.storage.details.setup.copies.to_string()),
         exact("shards", |r| r.storage.details.setup.shards.to_string()),
         exact("host", |r| each(r, |server| server.name.clone())),
-        exact("kernel", |r| {
-            each(r, |server| server.details.machine.kernel.clone())
-        }),
-        exact("processors", |r| {
-            each(r, |server| server.details.machine.processors.to_string())
-        }),
-        exact("I/O", |r| {
-            each(r, |server| server.details.backend.name.clone())
-        }),
+        exact("kernel", |r| each(r, |server| server.details.machine.kernel.clone())),
+        exact("processors", |r| each(r, |server| server.details.machine.processors.to_string())),
+        exact("I/O", |r| each(r, |server| server.details.backend.name.clone())),
     ]
 }
 
@@ -289,15 +249,12 @@ pub(super) fn runs_differ(a: &Run, b: &Run) -> Vec<Difference> {
 /// In what settings two runs differ.
 pub(super) fn settings_differ(a: &Run, b: &Run) -> Vec<Difference> {
     let all = settings();
-    let found = all
-        .iter()
-        .filter_map(|s| s.difference(&a.result, &b.result));
-    found
-        .chain(scenarios_differ(&SETTINGS_OF_SCENARIO, a, b))
-        .collect()
+    let found = all.iter().filter_map(|s| s.difference(&a.result, &b.result));
+    found.chain(scenarios_differ(&SETTINGS_OF_SCENARIO, a, b)).collect()
 }
 
-/// What a scenario says in a section: its name, the section, and the key; without a key it is the whole section.
+/// What a scenario says in a section: its name, the section, and the key; without a key it is the
+/// whole section.
 type Said = (&'static str, &'static str, Option<&'static str>);
 
 /// What must be equal.
@@ -310,11 +267,7 @@ const WORK_OF_SCENARIO: [Said; 3] = [
 /// What may differ, and is named.
 const SETTINGS_OF_SCENARIO: [Said; 2] = [
     ("records", "[records]", None),
-    (
-        "operations of a batch",
-        "[profile]",
-        Some("batch_operations"),
-    ),
+    ("operations of a batch", "[profile]", Some("batch_operations")),
 ];
 
 fn scenarios_differ(all: &[Said], a: &Run, b: &Run) -> Vec<Difference> {
@@ -373,9 +326,7 @@ mod tests {
             "[test]\nheadroom_percent = 0\noperations_per_s = 400\nscheduling = \"paced\"\n\n[profile]\nbatch_operations = 1\n\n[records]\nbytes = 2\n",
         );
         let words = |found: Vec<Difference>| {
-            let said = found
-                .into_iter()
-                .map(|d| format!("{}: {}, {}", d.what, d.a, d.b));
+            let said = found.into_iter().map(|d| format!("{}: {}, {}", d.what, d.a, d.b));
             said.collect::<Vec<_>>()
         };
         assert_eq!(
@@ -388,10 +339,7 @@ mod tests {
         );
         assert_eq!(
             words(settings_differ(&a, &b)),
-            [
-                "records: bytes = 1, bytes = 2",
-                "operations of a batch: 50, 1"
-            ]
+            ["records: bytes = 1, bytes = 2", "operations of a batch: 50, 1"]
         );
         assert_eq!(runs_differ(&a, &a), []);
         assert_eq!(runs_differ(&a, &run("")), [], "unknown");

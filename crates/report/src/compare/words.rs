@@ -78,11 +78,7 @@ pub(super) fn percent(ratio: f64) -> String {
     let digits = if percent.abs() < 99.5 { 1 } else { 0 };
     let text = format!("{percent:+.digits$} %");
     // Nothing is not below zero.
-    if text == "-0.0 %" {
-        "0.0 %".to_owned()
-    } else {
-        text.replace("+0.0 %", "0.0 %")
-    }
+    if text == "-0.0 %" { "0.0 %".to_owned() } else { text.replace("+0.0 %", "0.0 %") }
 }
 
 /// A length of time, rounded up: `40 s`, `15 min`, `3 h`, `2 days`.
@@ -139,11 +135,7 @@ impl Comparison {
         let judged = || self.deciding().filter(is_judged);
         let open: Vec<&ComparedFigure> = judged().filter(|figure| !figure.no_difference).collect();
         if open.is_empty() {
-            let what = if judged().count() == self.deciding().count() {
-                "figure"
-            } else {
-                "mean"
-            };
+            let what = if judged().count() == self.deciding().count() { "figure" } else { "mean" };
             return format!("No {what} differs by {smallest} % or more.");
         }
         let widest = open
@@ -216,11 +208,7 @@ impl Comparison {
                     brunt_stats::effect_in_words(figure.cliffs_delta)
                 )
                 .into(),
-                Cell::from(
-                    figure
-                        .finds_percent
-                        .map(|from| format!("{} %", decimals(from))),
-                ),
+                Cell::from(figure.finds_percent.map(|from| format!("{} %", decimals(from)))),
                 figure.block_samples.into(),
             ])
         });
@@ -257,10 +245,7 @@ impl Comparison {
 
     /// The runs.
     pub(crate) fn runs_table(&self) -> Table {
-        let columns = Column::of(
-            &["side", "run", "began", "verdict"],
-            &["measured", "samples"],
-        );
+        let columns = Column::of(&["side", "run", "began", "verdict"], &["measured", "samples"]);
         let sides = [("A", &self.a), ("B", &self.b)].into_iter();
         let rows = sides.flat_map(|(side, runs)| runs.iter().map(move |run| (side, run)));
         let rows = rows.map(|(side, run)| {
@@ -301,10 +286,7 @@ mod tests {
     #[test]
     fn changes_and_lengths_are_short() {
         let shown = [1.0, 0.929, 1.031, 0.999_8, 2.5, 30.0].map(percent);
-        assert_eq!(
-            shown,
-            ["0.0 %", "-7.1 %", "+3.1 %", "0.0 %", "+150 %", "> +999 %"]
-        );
+        assert_eq!(shown, ["0.0 %", "-7.1 %", "+3.1 %", "0.0 %", "+150 %", "> +999 %"]);
         let shown = [41.2, 130.0, 7_201.0, 200_000.0, 1e9].map(length);
         assert_eq!(shown, ["42 s", "3 min", "3 h", "3 days", "over 60 days"]);
         assert_eq!([3.0, 0.5].map(plain), ["3", "0.5"]);

@@ -1,4 +1,5 @@
-//! The pages of a comparison and of a history: the sentence, the pictures of both sides in one another, the tables.
+//! The pages of a comparison and of a history: the sentence, the pictures of both sides in one
+//! another, the tables.
 
 use serde::Serialize;
 
@@ -90,9 +91,7 @@ fn pictures(comparison: &Comparison, a: &[(String, Run)], b: &[(String, Run)]) -
     const TITLE: &str = "Change from A to B";
     let plots = vec![
         rates(a, b),
-        latencies("Database read latency", a, b, |sample| {
-            &sample.database_reads
-        }),
+        latencies("Database read latency", a, b, |sample| &sample.database_reads),
         latencies("Log write latency", a, b, |sample| &sample.log_writes),
         spread(a, b),
     ];
@@ -105,7 +104,8 @@ fn pictures(comparison: &Comparison, a: &[(String, Run)], b: &[(String, Run)]) -
     Pictures::new(plots, note).after(TITLE, intervals(TITLE, &spans, smallest))
 }
 
-/// A number over time: the mean over the runs of a side, as far as all of them go, several samples to a point.
+/// A number over time: the mean over the runs of a side, as far as all of them go, several samples
+/// to a point.
 fn curve(
     name: &'static str,
     runs: &[(String, Run)],
@@ -126,20 +126,13 @@ fn curve(
         let mean = values.map_or(f64::NAN, |v| v.iter().sum::<f64>() / v.len() as f64);
         (middle(&series[0][at]), mean)
     };
-    Curve {
-        name,
-        points: (0..length).map(point).collect(),
-        filled: false,
-    }
+    Curve { name, points: (0..length).map(point).collect(), filled: false }
 }
 
 fn over_time(title: &'static str, y: Axis, curves: Vec<Curve>) -> Plot {
     let ends = curves.iter().flat_map(|curve| curve.points.last());
     let length = ends.map(|(x, _)| *x).fold(0.0, f64::max);
-    Plot {
-        timeline: Timeline::default(),
-        ..Plot::new(title, Axis::time(length), y, curves)
-    }
+    Plot { timeline: Timeline::default(), ..Plot::new(title, Axis::time(length), y, curves) }
 }
 
 fn rates(a: &[(String, Run)], b: &[(String, Run)]) -> Plot {
@@ -172,33 +165,18 @@ fn spread(a: &[(String, Run)], b: &[(String, Run)]) -> Plot {
     let curve = |name, runs: &[(String, Run)]| {
         let all = &runs[0].1.result.storage.details.distributions;
         let found = all.iter().find(|one| one.name == "database read");
-        Curve {
-            name,
-            points: found.map(steps).unwrap_or_default(),
-            filled: false,
-        }
+        Curve { name, points: found.map(steps).unwrap_or_default(), filled: false }
     };
     let (first_a, first_b) = match a.len() {
         1 => ("A", "B"),
         _ => ("A, first run", "B, first run"),
     };
     let curves = vec![curve(first_a, a), curve(first_b, b)];
-    let places = || {
-        curves
-            .iter()
-            .flat_map(|curve| &curve.points)
-            .map(|(x, _)| *x)
-    };
-    let x = Axis::powers(
-        places().fold(f64::INFINITY, f64::min),
-        places().fold(0.0, f64::max),
-        "ms",
-    );
+    let places = || curves.iter().flat_map(|curve| &curve.points).map(|(x, _)| *x);
+    let x =
+        Axis::powers(places().fold(f64::INFINITY, f64::min), places().fold(0.0, f64::max), "ms");
     let y = Axis::from_zero(highest(&curves), "% of I/Os");
-    Plot {
-        is_stairs: true,
-        ..Plot::new("Database read latency distribution", x, y, curves)
-    }
+    Plot { is_stairs: true, ..Plot::new("Database read latency distribution", x, y, curves) }
 }
 
 /// The page of `history`.
@@ -209,10 +187,7 @@ pub fn history_html(history: &History) -> String {
         Some(over_runs(title, figure))
     });
     let plots: Vec<Plot> = plots.collect();
-    let left_out = history
-        .left_out
-        .iter()
-        .map(|why| format!("Left out: {why}"));
+    let left_out = history.left_out.iter().map(|why| format!("Left out: {why}"));
     let page = Page {
         program: "history",
         verdict: match history.newest.verdict {
@@ -226,10 +201,7 @@ pub fn history_html(history: &History) -> String {
             _ if history.newest.not_worse => "pass",
             _ => "",
         },
-        name: format!(
-            "History of {}",
-            crate::counted(history.runs.len() as u64, "run")
-        ),
+        name: format!("History of {}", crate::counted(history.runs.len() as u64, "run")),
         sentence: &history.sentence,
         notes: left_out.collect(),
         first: history.table(),
@@ -250,11 +222,7 @@ fn over_runs(title: &'static str, figure: &crate::compare::HistoryFigure) -> Plo
     let values = figure.values.iter().enumerate();
     let points = values.map(|(at, value)| (at as f64 + 1.0, *value));
     let level = |at: usize| {
-        let before = figure
-            .changes
-            .iter()
-            .rev()
-            .find(|change| change.at <= at as u64);
+        let before = figure.changes.iter().rev().find(|change| change.at <= at as u64);
         let first = figure.changes.first().map(|change| change.before);
         before.map(|change| change.after).or(first)
     };
@@ -263,16 +231,8 @@ fn over_runs(title: &'static str, figure: &crate::compare::HistoryFigure) -> Plo
     let levels =
         (0..figure.values.len()).map(|at| (at as f64 + 1.0, level(at).unwrap_or(mean.exp())));
     let curves = vec![
-        Curve {
-            name: "run",
-            points: points.collect(),
-            filled: false,
-        },
-        Curve {
-            name: "mean",
-            points: levels.collect(),
-            filled: false,
-        },
+        Curve { name: "run", points: points.collect(), filled: false },
+        Curve { name: "mean", points: levels.collect(), filled: false },
     ];
     let unit = match figure.unit.as_str() {
         "/s" => "per second",

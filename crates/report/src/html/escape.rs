@@ -5,7 +5,8 @@ use minijinja::{Error, Output, State, escape_formatter};
 
 use crate::escaped as shown;
 
-/// `text` with the five special characters of HTML escaped, and control characters except tab and line feed written out.
+/// `text` with the five special characters of HTML escaped, and control characters except tab and
+/// line feed written out.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in shown(text, |c| matches!(c, '\n' | '\t')).chars() {
@@ -21,7 +22,8 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
-/// Escapes values in templates. The default of minijinja also escapes slashes, and scripts would not find `I/O`.
+/// Escapes values in templates. The default of minijinja also escapes slashes, and scripts would
+/// not find `I/O`.
 pub(super) fn formatter(
     out: &mut Output<'_>,
     state: &mut State<'_, '_>,

@@ -1,15 +1,18 @@
 //! The report: one self-contained HTML file.
 //!
-//! It shows the verdict and its reasons, four pictures, the tables that readers of Jetstress reports look for, the test log, and
-//! how the run was made. This module prepares the data of each part; the layout is in `head.html`, `report.html` and `style.css`.
+//! It shows the verdict and its reasons, four pictures, the tables that readers of Jetstress
+//! reports look for, the test log, and how the run was made. This module prepares the data of each
+//! part; the layout is in `head.html`, `report.html` and `style.css`.
 //!
-//! The tables of a Jetstress report are the only `fieldset`s of the page, in that report's order. A value is in the cell after its
-//! name, on the next line. Its numbers have a decimal point but no thousands separators. Scripts that read such reports count
-//! fieldsets and rows, and look for the line after `Overall Test Result` (jacobklitzke/Jetstress-HTML-Parse, `JetstressParse.java`;
-//! the `xExchJetstress` resource of xExchange). Tables of pairs have a hidden head, so that the third row of the second table is
-//! the initial size, as the first of these scripts expects.
+//! The tables of a Jetstress report are the only `fieldset`s of the page, in that report's order. A
+//! value is in the cell after its name, on the next line. Its numbers have a decimal point but no
+//! thousands separators. Scripts that read such reports count fieldsets and rows, and look for the
+//! line after `Overall Test Result` (jacobklitzke/Jetstress-HTML-Parse, `JetstressParse.java`; the
+//! `xExchJetstress` resource of xExchange). Tables of pairs have a hidden head, so that the third
+//! row of the second table is the initial size, as the first of these scripts expects.
 //!
-//! The templates escape every text from a user. Only the pictures are inserted as they are; [`crate::plot`] escapes their texts.
+//! The templates escape every text from a user. Only the pictures are inserted as they are;
+//! [`crate::plot`] escapes their texts.
 
 mod compare;
 mod drill;
@@ -70,7 +73,8 @@ impl ReportTables {
     }
 }
 
-/// A page with the style of reports around `body`, which is HTML. `foot` stands on every printed page.
+/// A page with the style of reports around `body`, which is HTML. `foot` stands on every printed
+/// page.
 pub fn framed_html(title: &str, foot: &str, body: &str) -> String {
     #[derive(Serialize)]
     struct Framed<'a> {
@@ -152,12 +156,7 @@ pub fn report_html(run: &Run) -> String {
 /// What was tested, for how long, at what size, and where.
 fn subtitle(result: &RunResult) -> String {
     let (setup, times) = (&result.storage.details.setup, &result.times);
-    let measured = match result
-        .storage
-        .servers
-        .iter()
-        .any(|server| server.backup.is_empty())
-    {
+    let measured = match result.storage.servers.iter().any(|server| server.backup.is_empty()) {
         true if times.collection_s > 0.0 && result.storage.test == "soft-recovery" => format!(
             " after {} of log generation, which the pictures show",
             length(times.collection_s)
@@ -173,9 +172,7 @@ fn subtitle(result: &RunResult) -> String {
     let size = result
         .storage
         .database_bytes_initial
-        .map_or(String::new(), |bytes| {
-            format!(" of {} together", ByteSize::bytes(bytes))
-        });
+        .map_or(String::new(), |bytes| format!(" of {} together", ByteSize::bytes(bytes)));
     parts.push(counted(result.storage.database_files, "database") + &size);
     parts.extend(storage(result));
     parts.join(", ")
@@ -198,9 +195,8 @@ fn storage(result: &RunResult) -> Option<String> {
     }
     let servers = result.storage.servers.iter();
     let volumes = servers.flat_map(|server| &server.details.backend.volumes);
-    let mut names: Vec<String> = volumes
-        .map(|volume| format!("{} on {}", volume.file_system, volume.device))
-        .collect();
+    let mut names: Vec<String> =
+        volumes.map(|volume| format!("{} on {}", volume.file_system, volume.device)).collect();
     names.sort();
     names.dedup();
     (!names.is_empty()).then(|| names.join(" and "))
@@ -221,23 +217,9 @@ fn faults(result: &RunResult) -> String {
 
 /// The main numbers of the test.
 fn figures(result: &RunResult) -> Vec<Figure> {
-    let backups: Vec<_> = result
-        .storage
-        .servers
-        .iter()
-        .flat_map(|s| &s.backup)
-        .collect();
-    let recoveries: Vec<_> = result
-        .storage
-        .servers
-        .iter()
-        .flat_map(|s| &s.recovery)
-        .collect();
-    let figure = |number: f64, unit, label| Figure {
-        number: decimals(number),
-        unit,
-        label,
-    };
+    let backups: Vec<_> = result.storage.servers.iter().flat_map(|s| &s.backup).collect();
+    let recoveries: Vec<_> = result.storage.servers.iter().flat_map(|s| &s.recovery).collect();
+    let figure = |number: f64, unit, label| Figure { number: decimals(number), unit, label };
     if !backups.is_empty() {
         let rate = backups.iter().map(|backup| backup.mb_per_s).sum();
         let longest = backups.iter().map(|b| b.seconds).fold(0.0, f64::max);
@@ -249,10 +231,8 @@ fn figures(result: &RunResult) -> Vec<Figure> {
         let servers = result.storage.servers.iter();
         let restores = servers.filter_map(|server| server.restore.as_ref());
         let restored = restores.map(|restore| restore.seconds).reduce(f64::max);
-        let mut figures = vec![
-            figure(rate, "MiB/s", label),
-            figure(longest, "s", "the slowest database"),
-        ];
+        let mut figures =
+            vec![figure(rate, "MiB/s", label), figure(longest, "s", "the slowest database")];
         figures.extend(restored.map(|seconds| figure(seconds, "s", "restored, with recovery")));
         return figures;
     }
@@ -261,11 +241,7 @@ fn figures(result: &RunResult) -> Vec<Figure> {
         let seconds: f64 = recoveries.iter().map(|recovery| recovery.seconds).sum();
         let each_ms = 1000.0 * seconds / logs.max(1) as f64;
         return vec![
-            Figure {
-                number: grouped(logs),
-                unit: "logs",
-                label: "replayed",
-            },
+            Figure { number: grouped(logs), unit: "logs", label: "replayed" },
             figure(each_ms, "ms", "for one log, mean"),
         ];
     }

@@ -10,11 +10,8 @@ const HEAD: &str = include_str!("head.html");
 const PICTURES: &str = include_str!("pictures.html");
 /// The only script of a page; pages are complete without it.
 pub(super) const SCRIPT: &str = include_str!("crosshair.js");
-const STYLE: &str = concat!(
-    include_str!("style.css"),
-    include_str!("plot.css"),
-    include_str!("drill/drill.css")
-);
+const STYLE: &str =
+    concat!(include_str!("style.css"), include_str!("plot.css"), include_str!("drill/drill.css"));
 
 #[derive(Serialize)]
 struct Whole<'a, P> {
@@ -26,25 +23,15 @@ struct Whole<'a, P> {
     page: &'a P,
 }
 
-/// Renders `template` with the data of `page`. `foot` tells printed pages apart; the page number stands beside it.
+/// Renders `template` with the data of `page`. `foot` tells printed pages apart; the page number
+/// stands beside it.
 pub(super) fn rendered(template: &str, title: &str, foot: &str, page: &impl Serialize) -> String {
-    let whole = Whole {
-        style: STYLE,
-        script: SCRIPT,
-        title,
-        foot: css_string(foot),
-        page,
-    };
+    let whole = Whole { style: STYLE, script: SCRIPT, title, foot: css_string(foot), page };
     let mut environment = Environment::new();
     environment.set_formatter(escape::formatter);
-    for (name, text) in [
-        ("head.html", HEAD),
-        ("pictures.html", PICTURES),
-        ("page.html", template),
-    ] {
-        environment
-            .add_template(name, text)
-            .expect("the template is part of the program");
+    for (name, text) in [("head.html", HEAD), ("pictures.html", PICTURES), ("page.html", template)]
+    {
+        environment.add_template(name, text).expect("the template is part of the program");
     }
     environment
         .get_template("page.html")
@@ -52,7 +39,8 @@ pub(super) fn rendered(template: &str, title: &str, foot: &str, page: &impl Seri
         .expect("the template fits its data")
 }
 
-/// `text` within a string of a style sheet. A quote, a brace or a bracket could end the string, or the sheet.
+/// `text` within a string of a style sheet. A quote, a brace or a bracket could end the string, or
+/// the sheet.
 fn css_string(text: &str) -> String {
     let of = |c: char| match c.is_ascii_alphanumeric() || "-_.:,() ".contains(c) {
         true => c.to_string(),
@@ -71,12 +59,7 @@ mod tests {
         let evil = "\"}</style>\n";
         assert_eq!(css_string(evil), "\\22 \\7d \\3c \\2f style\\3e \\a ");
         let page = std::collections::BTreeMap::from([("name", "x")]);
-        let html = rendered(
-            "{% include \"head.html\" %}{{ name }}",
-            "a < b",
-            evil,
-            &page,
-        );
+        let html = rendered("{% include \"head.html\" %}{{ name }}", "a < b", evil, &page);
         assert_eq!(html.matches("</style>").count(), 1);
         assert!(html.contains("<title>a &lt; b</title>") && html.ends_with('x'));
     }

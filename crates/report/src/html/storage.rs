@@ -1,4 +1,5 @@
-//! The page of raw load on modelled storage: the outcome, four pictures over time, the log of events, and the tables.
+//! The page of raw load on modelled storage: the outcome, four pictures over time, the log of
+//! events, and the tables.
 //!
 //! There is no mail server and no rule, so there is no verdict but whether data was lost.
 
@@ -32,7 +33,8 @@ pub struct StorageInterval {
     pub busiest_percent: f64,
     /// Dirty share of the write cache, in percent; `None` without a cache.
     pub dirty_percent: Option<f64>,
-    /// Share of the reads behind the cache that a solid-state tier served, in percent; `None` without a tier.
+    /// Share of the reads behind the cache that a solid-state tier served, in percent; `None`
+    /// without a tier.
     pub tier_percent: Option<f64>,
     /// Share of a pool's space in use at the end, in percent; `None` without LUNs in pages.
     pub room_percent: Option<f64>,
@@ -110,36 +112,23 @@ fn curve(
         let middle = one.begin_s + one.length_s / 2.0;
         (middle, number(one).unwrap_or(f64::NAN))
     };
-    Curve {
-        name,
-        points: page.intervals.iter().map(point).collect(),
-        filled,
-    }
+    Curve { name, points: page.intervals.iter().map(point).collect(), filled }
 }
 
 fn plot(page: &StoragePage<'_>, title: &'static str, curves: Vec<Curve>, y: Axis) -> Plot {
     let end = |one: &StorageInterval| one.begin_s + one.length_s;
     let x = Axis::time(page.intervals.iter().map(end).fold(0.0, f64::max));
-    Plot {
-        timeline: timeline(page),
-        ..Plot::new(title, x, y, curves)
-    }
+    Plot { timeline: timeline(page), ..Plot::new(title, x, y, curves) }
 }
 
 fn timeline(page: &StoragePage<'_>) -> Timeline {
-    let events = page.events.iter().map(|(at_s, text)| Moment {
-        at_s: *at_s,
-        text: text.clone(),
-    });
+    let events = page.events.iter().map(|(at_s, text)| Moment { at_s: *at_s, text: text.clone() });
     let states = page.states.iter().map(|(from_s, until_s, text)| Band {
         from_s: *from_s,
         until_s: *until_s,
         text: text.clone(),
     });
-    let all = Timeline {
-        events: events.collect(),
-        states: states.collect(),
-    };
+    let all = Timeline { events: events.collect(), states: states.collect() };
     // All events stand in a table of the page.
     limited(all).0
 }
@@ -148,9 +137,7 @@ fn ends(curves: &[Curve]) -> (f64, f64) {
     let all = curves.iter().flat_map(|curve| &curve.points);
     all.map(|(_, y)| *y)
         .filter(|y| *y > 0.0)
-        .fold((f64::INFINITY, 0.0), |(low, high), y| {
-            (low.min(y), high.max(y))
-        })
+        .fold((f64::INFINITY, 0.0), |(low, high), y| (low.min(y), high.max(y)))
 }
 
 fn rates(page: &StoragePage<'_>) -> Plot {
@@ -185,9 +172,7 @@ fn writes(page: &StoragePage<'_>) -> Plot {
 }
 
 fn shares(page: &StoragePage<'_>) -> Plot {
-    let mut curves = vec![curve(page, "busiest drive", false, |one| {
-        Some(one.busiest_percent)
-    })];
+    let mut curves = vec![curve(page, "busiest drive", false, |one| Some(one.busiest_percent))];
     let has = |of: fn(&StorageInterval) -> Option<f64>| {
         page.intervals.iter().any(|one| of(one).is_some())
     };
@@ -200,12 +185,7 @@ fn shares(page: &StoragePage<'_>) -> Plot {
     if has(|one| one.room_percent) {
         curves.push(curve(page, "room in use", false, |one| one.room_percent));
     }
-    plot(
-        page,
-        "How busy and how full",
-        curves,
-        Axis::from_zero(98.0, "%"),
-    )
+    plot(page, "How busy and how full", curves, Axis::from_zero(98.0, "%"))
 }
 
 #[cfg(test)]
@@ -229,10 +209,7 @@ mod tests {
             verdict: "LOST",
             colour: Colour::Red,
             intervals: vec![interval(0.0), interval(10.0)],
-            events: vec![
-                (3.0, "drive 4 failed".into()),
-                (12.0, "drive <4> returned".into()),
-            ],
+            events: vec![(3.0, "drive 4 failed".into()), (12.0, "drive <4> returned".into())],
             states: vec![(3.0, 12.0, "degraded".into())],
             tables: vec![
                 Table::new([Column::words("drive")], [Row::new(["4 & 5"])]).titled("Drives"),
@@ -244,13 +221,8 @@ mod tests {
         assert_eq!(html.matches("role=\"img\"").count(), 4);
         assert_eq!(html.matches("<line class=\"event\"").count(), 8);
         assert_eq!(html.matches("<rect class=\"state\"").count(), 4);
-        for part in [
-            "a &lt;pool&gt;",
-            "LOST",
-            "4 &amp; 5",
-            "drive &lt;4&gt; returned",
-            "&lt;1&gt;",
-        ] {
+        for part in ["a &lt;pool&gt;", "LOST", "4 &amp; 5", "drive &lt;4&gt; returned", "&lt;1&gt;"]
+        {
             assert!(html.contains(part), "{part}");
         }
         assert!(

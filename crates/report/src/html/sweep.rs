@@ -1,6 +1,7 @@
 //! The page of a sweep: one key of a scenario is varied and the results are drawn.
 //!
-//! Where every point was also simulated with a path of the link lost, each figure has a picture of its own with both curves.
+//! Where every point was also simulated with a path of the link lost, each figure has a picture of
+//! its own with both curves.
 
 use serde::Serialize;
 
@@ -118,19 +119,11 @@ fn curve(page: &SweepPage<'_>, name: &'static str, which: Which, pick: Pick) -> 
     });
     let mut points: Vec<(f64, f64)> = points.collect();
     points.sort_by(|one, other| one.0.total_cmp(&other.0));
-    Curve {
-        name,
-        points,
-        filled: false,
-    }
+    Curve { name, points, filled: false }
 }
 
 fn limit(what: &str, at: f64) -> Limit {
-    Limit {
-        name: format!("{what} limit {} ms", Quantity::new(at, "")),
-        at,
-        upright: false,
-    }
+    Limit { name: format!("{what} limit {} ms", Quantity::new(at, "")), at, upright: false }
 }
 
 fn plot(
@@ -145,26 +138,14 @@ fn plot(
     let top = points().map(|(_, y)| *y);
     let top = top.chain(limits.iter().map(|limit| limit.at));
     let top = top.fold(0.0, f64::max);
-    let (x, y) = (
-        Axis::from_zero(right, page.axis),
-        Axis::from_zero(top, unit),
-    );
-    let holds = page.holds.iter().map(|(name, at)| Limit {
-        name: name.clone(),
-        at: *at,
-        upright: true,
-    });
-    Plot {
-        limits: limits.into_iter().chain(holds).collect(),
-        ..Plot::new(title, x, y, curves)
-    }
+    let (x, y) = (Axis::from_zero(right, page.axis), Axis::from_zero(top, unit));
+    let holds =
+        page.holds.iter().map(|(name, at)| Limit { name: name.clone(), at: *at, upright: true });
+    Plot { limits: limits.into_iter().chain(holds).collect(), ..Plot::new(title, x, y, curves) }
 }
 
 fn pictures(page: &SweepPage<'_>) -> Vec<Plot> {
-    let (read, log) = (
-        limit("read", page.read_limit_ms),
-        limit("log", page.log_limit_ms),
-    );
+    let (read, log) = (limit("read", page.read_limit_ms), limit("log", page.log_limit_ms));
     let io: Pick = |figures| figures.io_per_s;
     let read_ms: Pick = |figures| figures.read_ms;
     let write_ms: Pick = |figures| figures.write_ms;
@@ -185,35 +166,20 @@ fn pictures(page: &SweepPage<'_>) -> Vec<Plot> {
             both("Throughput", io, Vec::new(), "I/Os per second"),
         ];
     }
-    let rates = Curve {
-        filled: true,
-        ..curve(page, "database I/O", ALL_PATHS, io)
-    };
+    let rates = Curve { filled: true, ..curve(page, "database I/O", ALL_PATHS, io) };
     let latencies = vec![
         curve(page, "database read", ALL_PATHS, read_ms),
         curve(page, "database write", ALL_PATHS, write_ms),
         curve(page, "log write", ALL_PATHS, log_ms),
     ];
     vec![
-        plot(
-            page,
-            "I/Os per second",
-            vec![rates],
-            Vec::new(),
-            "I/Os per second",
-        ),
+        plot(page, "I/Os per second", vec![rates], Vec::new(), "I/Os per second"),
         plot(page, "Latency, mean", latencies, vec![read, log], ms),
     ]
 }
 
 fn table(key: &str, points: &[SweepPoint]) -> Table {
-    let figures = [
-        key,
-        "I/Os per second",
-        "Read (ms)",
-        "Write (ms)",
-        "Log write (ms)",
-    ];
+    let figures = [key, "I/Os per second", "Read (ms)", "Write (ms)", "Log write (ms)"];
     let columns = figures.map(Column::numbers).into_iter();
     let rows = points.iter().flat_map(|point| {
         let lost = point.path_lost.iter().map(|lost| row(point, lost));

@@ -1,4 +1,5 @@
-//! What happened during the collection: lines of the test log, and events and states of modelled arrays.
+//! What happened during the collection: lines of the test log, and events and states of modelled
+//! arrays.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +14,7 @@ const EVENTS_MAX: usize = 20;
 pub(super) fn timeline(run: &Run, length_s: f64) -> (Timeline, usize) {
     let times = &run.result.times;
     let begin = times.collection_started.unwrap_or(times.started);
-    let warm_up_s = begin
-        .unix_seconds
-        .saturating_sub(times.started.unix_seconds) as f64;
+    let warm_up_s = begin.unix_seconds.saturating_sub(times.started.unix_seconds) as f64;
     let mut events = logged(run);
     let mut states = Vec::new();
     if let Some(model) = &run.result.storage.details.model {
@@ -49,7 +48,8 @@ pub(crate) fn limited(mut timeline: Timeline) -> (Timeline, usize) {
     (timeline, more)
 }
 
-/// Lines of the test log between the marks of the collection. A fault that strikes again is not repeated.
+/// Lines of the test log between the marks of the collection. A fault that strikes again is not
+/// repeated.
 fn logged(run: &Run) -> Vec<Moment> {
     let Some(begin) = run.result.times.collection_started else {
         return Vec::new();
@@ -63,10 +63,7 @@ fn logged(run: &Run) -> Vec<Moment> {
         } else if event.text.ends_with(COLLECTION_ENDS) {
             collecting = collecting.saturating_sub(1);
         } else if collecting > 0 {
-            let (what, _) = event
-                .text
-                .split_once(" at offset ")
-                .unwrap_or((&event.text, ""));
+            let (what, _) = event.text.split_once(" at offset ").unwrap_or((&event.text, ""));
             let (at, times) = known.entry(what).or_insert((moments.len(), 0));
             *times += 1;
             if *times > 1 {

@@ -1,8 +1,9 @@
 //! The four pictures of a report: rate, latency, latency distribution, and throughput.
 //!
-//! A long test has more samples than a picture has room for; neighbours are then drawn as one point: rates and means are those of
-//! both, percentiles the larger. Curves are of all databases (logs) together, and so is the worst sample that is marked. The value that
-//! was judged is that of one database, so it may be higher and at another time.
+//! A long test has more samples than a picture has room for; neighbours are then drawn as one
+//! point: rates and means are those of both, percentiles the larger. Curves are of all databases
+//! (logs) together, and so is the worst sample that is marked. The value that was judged is that of
+//! one database, so it may be higher and at another time.
 
 pub(crate) mod happened;
 
@@ -35,17 +36,13 @@ struct Before {
 }
 
 impl Pictures {
-    /// `plots` with the same axis of time and the same timeline, if they have one, and a `note` below them.
+    /// `plots` with the same axis of time and the same timeline, if they have one, and a `note`
+    /// below them.
     pub(crate) fn new(drawn: Vec<Plot>, note: String) -> Self {
         let numbered = drawn.iter().find(|plot| plot.timeline.is_numbered(&plot.x));
         let events = numbered.into_iter().flat_map(|plot| &plot.timeline.events);
         let events = events.map(|event| (clock(event.at_s), event.text.clone()));
-        Self {
-            events: events.collect(),
-            drawn,
-            note,
-            before: None,
-        }
+        Self { events: events.collect(), drawn, note, before: None }
     }
 
     /// The same with another picture before them.
@@ -82,11 +79,7 @@ fn all(run: &Run) -> Pictures {
         let (first, others) = samples.split_first()?;
         Some(others.iter().fold(*first, |all, next| all.then(next)))
     });
-    let mut load = Load {
-        run,
-        points: points.collect(),
-        timeline: Timeline::default(),
-    };
+    let mut load = Load { run, points: points.collect(), timeline: Timeline::default() };
     let mut notes = Vec::new();
     if each > 1 {
         let length = clock(load.points[0].length_s);
@@ -95,10 +88,7 @@ fn all(run: &Run) -> Pictures {
     let (timeline, more) = happened::timeline(run, load.length());
     load.timeline = timeline;
     if more > 0 {
-        notes.push(format!(
-            "{} more events are in the test log.",
-            grouped(more as u64)
-        ));
+        notes.push(format!("{} more events are in the test log.", grouped(more as u64)));
     }
     let plots = vec![load.rate(), load.latency(), spread(run), load.throughput()];
     Pictures::new(plots, notes.join(" "))
@@ -125,18 +115,13 @@ impl Load<'_> {
         let points = self.points.iter();
         Curve {
             name,
-            points: points
-                .map(|sample| (middle(sample), number(sample)))
-                .collect(),
+            points: points.map(|sample| (middle(sample), number(sample))).collect(),
             filled,
         }
     }
 
     fn over_time(&self, title: &'static str, y: Axis, curves: Vec<Curve>) -> Plot {
-        Plot {
-            timeline: self.timeline.clone(),
-            ..Plot::new(title, self.time(), y, curves)
-        }
+        Plot { timeline: self.timeline.clone(), ..Plot::new(title, self.time(), y, curves) }
     }
 
     fn rate(&self) -> Plot {
@@ -174,19 +159,14 @@ impl Load<'_> {
             also().fold(highest(&curves), f64::max),
             "ms",
         );
-        Plot {
-            limits,
-            marks,
-            ..self.over_time("Latency", y, curves)
-        }
+        Plot { limits, marks, ..self.over_time("Latency", y, curves) }
     }
 
     /// The sample with the highest mean; none when there is only one.
     fn worst(&self, name: &str, curve: usize, of: fn(&Sample) -> &Flow) -> Option<Mark> {
         let samples = &self.run.samples;
-        let means = samples
-            .iter()
-            .filter_map(|sample| Some((middle(sample), of(sample).latency_ms_mean?)));
+        let means =
+            samples.iter().filter_map(|sample| Some((middle(sample), of(sample).latency_ms_mean?)));
         let at = means.max_by(|one, other| one.1.total_cmp(&other.1))?;
         (samples.len() > 1).then(|| Mark {
             name: format!("{name}, worst sample: {} ms", decimals(at.1)),
@@ -209,16 +189,12 @@ impl Load<'_> {
 
 pub(crate) fn highest(curves: &[Curve]) -> f64 {
     let all = curves.iter().flat_map(|curve| &curve.points);
-    all.map(|(_, y)| *y)
-        .filter(|y| y.is_finite())
-        .fold(0.0, f64::max)
+    all.map(|(_, y)| *y).filter(|y| y.is_finite()).fold(0.0, f64::max)
 }
 
 pub(crate) fn lowest(curves: &[Curve]) -> f64 {
     let all = curves.iter().flat_map(|curve| &curve.points);
-    all.map(|(_, y)| *y)
-        .filter(|y| *y > 0.0)
-        .fold(f64::INFINITY, f64::min)
+    all.map(|(_, y)| *y).filter(|y| *y > 0.0).fold(f64::INFINITY, f64::min)
 }
 
 pub(crate) fn middle(sample: &Sample) -> f64 {
@@ -230,11 +206,7 @@ fn limits(run: &Run, upright: bool) -> Vec<Limit> {
     let (rules, limits) = (&run.result.rules, &run.result.storage.details.setup.limits);
     let judged = |id: &str| rules.is_empty() || rules.iter().any(|rule| rule.id == id);
     let all = [
-        (
-            "read",
-            limits.database_read_ms_mean,
-            "database-read-average",
-        ),
+        ("read", limits.database_read_ms_mean, "database-read-average"),
         ("log", limits.log_write_ms_mean, "log-write-average"),
     ];
     all.into_iter()
@@ -247,8 +219,8 @@ fn limits(run: &Run, upright: bool) -> Vec<Limit> {
         .collect()
 }
 
-/// Left end of the latency distribution; shorter latencies are drawn there. They say nothing about storage, and operations that
-/// found everything in memory would stretch the axis by decades.
+/// Left end of the latency distribution; shorter latencies are drawn there. They say nothing about
+/// storage, and operations that found everything in memory would stretch the axis by decades.
 const SHORTEST_MS: f64 = 0.001;
 
 fn spread(run: &Run) -> Plot {
@@ -281,11 +253,7 @@ fn spread(run: &Run) -> Plot {
         })
         .collect();
     let y = Axis::from_zero(highest(&curves), "% of I/Os");
-    Plot {
-        limits,
-        is_stairs: true,
-        ..Plot::new("Latency distribution", x, y, curves)
-    }
+    Plot { limits, is_stairs: true, ..Plot::new("Latency distribution", x, y, curves) }
 }
 
 /// The share of the I/Os in each step (a tenth of a decade), drawn as a staircase.
@@ -316,21 +284,14 @@ mod tests {
 
     #[test]
     fn the_staircase_holds_every_io() {
-        let bucket = |latency_ms_max, count| Bucket {
-            latency_ms_max,
-            count,
-        };
+        let bucket = |latency_ms_max, count| Bucket { latency_ms_max, count };
         let distribution = Distribution {
             name: String::new(),
             buckets: vec![bucket(0.11, 25), bucket(0.12, 25), bucket(1.05, 50)],
         };
         let points = steps(&distribution);
         let tread = |pair: &[(f64, f64)]| {
-            if pair[0].1 == pair[1].1 {
-                pair[0].1
-            } else {
-                0.0
-            }
+            if pair[0].1 == pair[1].1 { pair[0].1 } else { 0.0 }
         };
         let shares: f64 = points.windows(2).map(tread).sum();
         assert!((shares - 100.0).abs() < 1e-9);

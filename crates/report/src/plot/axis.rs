@@ -88,10 +88,7 @@ impl Axis {
         let marks = counted(high - low).map(|at| 10_f64.powf(low + at));
         let text = |value: f64| match value.log10().round() {
             power if power < 0.0 => format!("{value:.*}", digits_after_point(value)),
-            _ => decimals(value)
-                .trim_end_matches(".00")
-                .trim_end_matches(".0")
-                .to_owned(),
+            _ => decimals(value).trim_end_matches(".00").trim_end_matches(".0").to_owned(),
         };
         Self {
             scale: Log,
@@ -147,8 +144,7 @@ impl Axis {
     }
 
     pub(super) fn y(&self, value: f64) -> Option<f64> {
-        self.share(value)
-            .map(|share| BOTTOM - share * (BOTTOM - TOP))
+        self.share(value).map(|share| BOTTOM - share * (BOTTOM - TOP))
     }
 }
 
@@ -161,17 +157,13 @@ fn digits_after_point(step: f64) -> usize {
 
 /// 0, 1, 2 ... `last`.
 fn counted(last: f64) -> impl Iterator<Item = f64> {
-    (0..=100_u32)
-        .map(f64::from)
-        .take_while(move |at| *at <= last)
+    (0..=100_u32).map(f64::from).take_while(move |at| *at <= last)
 }
 
 /// The smallest of 1, 2, 5, 10 (times any power of ten) that is not below `step`.
 pub(super) fn round_step(step: f64) -> f64 {
     let power = 10_f64.powf(step.log10().floor());
-    let digit = [1.0, 2.0, 5.0]
-        .into_iter()
-        .find(|digit| digit * power >= step * 0.999);
+    let digit = [1.0, 2.0, 5.0].into_iter().find(|digit| digit * power >= step * 0.999);
     digit.unwrap_or(10.0) * power
 }
 
@@ -193,10 +185,7 @@ mod tests {
             marks(&Axis::from_zero(21_480.0, "")),
             ["0", "5,000", "10,000", "15,000", "20,000", "25,000"]
         );
-        assert_eq!(
-            marks(&Axis::time(90.0)),
-            ["0", "15", "30", "45", "60", "75", "90"]
-        );
+        assert_eq!(marks(&Axis::time(90.0)), ["0", "15", "30", "45", "60", "75", "90"]);
         assert_eq!(
             marks(&Axis::time(7200.0)),
             ["0", "15", "30", "45", "60", "75", "90", "105", "120"]

@@ -53,13 +53,7 @@ pub(crate) fn intervals(title: &str, spans: &[Span], smallest: f64) -> String {
     }
     line(&mut svg, "axis", [x(0.0), TOP, x(0.0), bottom]);
     let middle = (LEFT + RIGHT) / 2.0;
-    label(
-        &mut svg,
-        "",
-        "middle",
-        [middle, bottom + 32.0],
-        "change from A to B in percent",
-    );
+    label(&mut svg, "", "middle", [middle, bottom + 32.0], "change from A to B in percent");
     for (at, span) in spans.iter().enumerate() {
         let y = TOP + ROW * (at as f64 + 0.5);
         label(&mut svg, "", "end", [LEFT - 10.0, y + 4.5], &span.name);
@@ -82,24 +76,16 @@ pub(crate) fn intervals(title: &str, spans: &[Span], smallest: f64) -> String {
             x(span.at)
         )
         .expect("a string takes all");
-        label(
-            &mut svg,
-            span.class,
-            "start",
-            [RIGHT + 10.0, y + 4.5],
-            span.word,
-        );
+        label(&mut svg, span.class, "start", [RIGHT + 10.0, y + 4.5], span.word);
     }
     svg.push_str("</svg>");
     svg
 }
 
-/// How far the picture goes: to the end of the longest interval, but one that is much longer than most does not squeeze the others.
+/// How far the picture goes: to the end of the longest interval, but one that is much longer than
+/// most does not squeeze the others.
 fn reach(spans: &[Span], smallest: f64) -> f64 {
-    let mut ends: Vec<f64> = spans
-        .iter()
-        .map(|span| span.low.abs().max(span.high.abs()))
-        .collect();
+    let mut ends: Vec<f64> = spans.iter().map(|span| span.low.abs().max(span.high.abs())).collect();
     ends.sort_by(f64::total_cmp);
     let middle = ends.get(ends.len().div_euclid(2)).copied().unwrap_or(0.0);
     let longest = ends.last().copied().unwrap_or(0.0);
@@ -111,18 +97,14 @@ fn marks(reach: f64) -> Vec<f64> {
     let step = super::axis::round_step(reach / 3.0);
     let digits = 10_f64.powi(4);
     let all = (-9..=9).map(|at| f64::from(at) * step);
-    all.filter(|mark| mark.abs() <= reach)
-        .map(|mark| (mark * digits).round() / digits)
-        .collect()
+    all.filter(|mark| mark.abs() <= reach).map(|mark| (mark * digits).round() / digits).collect()
 }
 
 /// What the picture shows, in words.
 fn equivalent(title: &str, spans: &[Span]) -> String {
     let words = spans.iter().map(|span| {
-        let numbers = format!(
-            "{} {:+.1} % ({:+.1} to {:+.1} %)",
-            span.name, span.at, span.low, span.high
-        );
+        let numbers =
+            format!("{} {:+.1} % ({:+.1} to {:+.1} %)", span.name, span.at, span.low, span.high);
         match span.word {
             "" => numbers,
             word => format!("{numbers}, {word}"),
@@ -148,16 +130,13 @@ mod tests {
 
     #[test]
     fn a_long_interval_has_an_arrow_and_leaves_room_for_the_others() {
-        let spans = [
-            span("<a>", 1.0, 3.0),
-            span("b", -2.0, 2.0),
-            span("c", -300.0, 300.0),
-        ];
+        let spans = [span("<a>", 1.0, 3.0), span("b", -2.0, 2.0), span("c", -300.0, 300.0)];
         assert!(reach(&spans, 3.0) < 14.0);
         let html = intervals("Change", &spans, 3.0);
         assert!(html.contains("aria-label=\"Change: &lt;a&gt; +2.0 % (+1.0 to +3.0 %), worse; b"));
         assert_eq!(html.matches("<circle").count(), 3);
-        // Two ends each, of one line or of an arrow of two, the lines between them, the grid and the axis.
+        // Two ends each, of one line or of an arrow of two, the lines between them, the grid and
+        // the axis.
         assert_eq!(html.matches("<line class=\"span").count(), 3 + 2 + 2 + 4);
         assert!(!html.contains("NaN"));
         assert!(!intervals("Change", &[], 0.0).contains("NaN"));

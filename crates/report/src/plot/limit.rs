@@ -30,18 +30,8 @@ pub(super) fn draw(shapes: &mut Vec<Shape>, limits: &[Limit], x: &Axis, y: &Axis
     for (number, (at, name)) in by_value(&level).iter().rev().enumerate() {
         let Some(y) = y.y(*at) else { continue };
         line(shapes, Look::Limit, [LEFT, y, RIGHT, y]);
-        let below = if number == 0 && y > TOP + ROW {
-            -GAP
-        } else {
-            ROW - GAP
-        };
-        label(
-            shapes,
-            Look::Limit,
-            Anchor::End,
-            [RIGHT - GAP, y + below],
-            name,
-        );
+        let below = if number == 0 && y > TOP + ROW { -GAP } else { ROW - GAP };
+        label(shapes, Look::Limit, Anchor::End, [RIGHT - GAP, y + below], name);
     }
     // The first row of names is above the picture.
     let first = TOP - GAP;
@@ -49,8 +39,8 @@ pub(super) fn draw(shapes: &mut Vec<Shape>, limits: &[Limit], x: &Axis, y: &Axis
     for (number, (at, name)) in by_value(&upright).iter().rev().enumerate() {
         let Some(x) = x.x(*at) else { continue };
         line(shapes, Look::Limit, [x, TOP, x, BOTTOM]);
-        // The largest is named to the right of its line if there is room, the others to the left, one below the other. A name that
-        // would cover the axis stands inside.
+        // The largest is named to the right of its line if there is room, the others to the left,
+        // one below the other. A name that would cover the axis stands inside.
         let width = GAP + width_of(name);
         if number == 0 && x + width <= RIGHT {
             label(shapes, Look::Limit, Anchor::Start, [x + GAP, first], name);
@@ -86,11 +76,7 @@ mod tests {
     use super::*;
 
     fn limit(name: &str, at: f64, upright: bool) -> Limit {
-        Limit {
-            name: name.to_owned(),
-            at,
-            upright,
-        }
+        Limit { name: name.to_owned(), at, upright }
     }
 
     fn drawn(limits: &[Limit]) -> Vec<Shape> {
@@ -133,10 +119,8 @@ mod tests {
 
     #[test]
     fn upright_limits_near_the_edge_are_named_in_rows_inside() {
-        let shapes = drawn(&[
-            limit("read limit 20 ms", 20.0, true),
-            limit("log limit 10 ms", 10.0, true),
-        ]);
+        let shapes =
+            drawn(&[limit("read limit 20 ms", 20.0, true), limit("log limit 10 ms", 10.0, true)]);
         let [(one, upper, _), (other, lower, _)] = texts(&shapes)[..] else {
             panic!("two names: {shapes:?}")
         };

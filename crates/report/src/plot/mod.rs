@@ -1,4 +1,5 @@
-//! Pictures: curves between two axes. One geometry ([`Plot::shapes`]) has several writers: `svg` for web pages, others for papers.
+//! Pictures: curves between two axes. One geometry ([`Plot::shapes`]) has several writers: `svg`
+//! for web pages, others for papers.
 //!
 //! ```text
 //!   -- mean  - - p99                     legend: each writer sets it in its own way
@@ -9,9 +10,10 @@
 //!           minutes
 //! ```
 //!
-//! Shapes say what they stand for, and writers choose colours: one picture serves a light page, a dark page, and paper. Curves differ in
-//! colour and in dash pattern; only limits are thin and solid. A point that is not a number, or not above zero on a logarithmic
-//! axis, makes a gap in the curve.
+//! Shapes say what they stand for, and writers choose colours: one picture serves a light page, a
+//! dark page, and paper. Curves differ in colour and in dash pattern; only limits are thin and
+//! solid. A point that is not a number, or not above zero on a logarithmic axis, makes a gap in the
+//! curve.
 
 mod axis;
 mod intervals;
@@ -190,11 +192,7 @@ mod tests {
     use super::*;
 
     fn curve(points: Vec<(f64, f64)>, filled: bool) -> Curve {
-        Curve {
-            name: "mean",
-            points,
-            filled,
-        }
+        Curve { name: "mean", points, filled }
     }
 
     fn path_of(html: &str) -> &str {

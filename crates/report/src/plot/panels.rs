@@ -1,4 +1,5 @@
-//! Several panels above one another, with one axis of time: what happened at once stands on one line.
+//! Several panels above one another, with one axis of time: what happened at once stands on one
+//! line.
 //!
 //! ```text
 //!   A before  │B no service      │C after the failover    phases, shaded in turn
@@ -10,8 +11,9 @@
 //!                       minutes
 //! ```
 //!
-//! It is drawn twice, for a wide and for a narrow page; the style sheet shows one of them. A value above the end of its axis is
-//! drawn at the end, and the highest of such neighbours is written there.
+//! It is drawn twice, for a wide and for a narrow page; the style sheet shows one of them. A value
+//! above the end of its axis is drawn at the end, and the highest of such neighbours is written
+//! there.
 
 use std::fmt::Write;
 
@@ -103,9 +105,9 @@ impl Panels {
     fn draw(&self, form: &Form) -> String {
         let strip = form.row + 4.0;
         let words = self.events_in_words(form);
-        let rows = words.as_ref().map_or(1, |words| {
-            words.iter().map(|(row, ..)| row + 1).max().unwrap_or(0)
-        });
+        let rows = words
+            .as_ref()
+            .map_or(1, |words| words.iter().map(|(row, ..)| row + 1).max().unwrap_or(0));
         let lane = strip + 3.0 + rows as f64 * form.row;
         let first = match self.outages.is_empty() {
             true => lane,
@@ -114,12 +116,7 @@ impl Panels {
         let mut fields = Vec::new();
         let mut y = first;
         for panel in &self.panels {
-            let head = form.row
-                * if self.legend_fits(panel, form) {
-                    1.0
-                } else {
-                    2.0
-                };
+            let head = form.row * if self.legend_fits(panel, form) { 1.0 } else { 2.0 };
             fields.push((y + head + HEAD, y + head + HEAD + form.height));
             y += head + form.height + HEAD + 8.0;
         }
@@ -132,10 +129,7 @@ impl Panels {
             form.class,
             form.width,
             escape(&self.in_words()),
-            at.iter()
-                .map(|x| readings::rounded(*x))
-                .collect::<Vec<_>>()
-                .join(" "),
+            at.iter().map(|x| readings::rounded(*x)).collect::<Vec<_>>().join(" "),
             self.x.ends(),
             form.left,
             form.width - MARGIN,
@@ -171,21 +165,13 @@ impl Panels {
     /// The places of all points.
     fn places(&self) -> Vec<f64> {
         let curves = self.panels.iter().flat_map(|panel| &panel.curves);
-        curves
-            .take(1)
-            .flat_map(|(curve, _)| &curve.points)
-            .map(|(x, _)| *x)
-            .collect()
+        curves.take(1).flat_map(|(curve, _)| &curve.points).map(|(x, _)| *x).collect()
     }
 
     fn draw_phases(&self, svg: &mut String, form: &Form, strip: f64, bottom: f64) {
         for (number, phase) in self.phases.iter().enumerate() {
             let [from, until] = [phase.from_s, phase.until_s].map(|at| self.x(form, at));
-            let class = if number % 2 == 0 {
-                "phase even"
-            } else {
-                "phase odd"
-            };
+            let class = if number % 2 == 0 { "phase even" } else { "phase odd" };
             rectangle(svg, class, [from, 0.0, until, bottom]);
             line(svg, "border", [from, 0.0, from, bottom]);
             let letter = letter(number);
@@ -205,15 +191,12 @@ impl Panels {
             let text = format!("{number} {}", event.text);
             let (at, length) = (self.x(form, event.at_s), width(form, &text) + 2.0 * GAP);
             let is_left = at + length > form.width;
-            let (from, until) = if is_left {
-                (at - length, at)
-            } else {
-                (at, at + length)
-            };
+            let (from, until) = if is_left { (at - length, at) } else { (at, at + length) };
             if from < 0.0 {
                 return None;
             }
-            // Below all that it would cover, so that no line of an event runs through the text of an earlier one.
+            // Below all that it would cover, so that no line of an event runs through the text of
+            // an earlier one.
             let covers = |row: &Vec<(f64, f64)>| row.iter().any(|(f, u)| from < *u && *f < until);
             let row = ends.iter().rposition(covers).map_or(0, |row| row + 1);
             if row >= form.rows {
@@ -238,26 +221,20 @@ impl Panels {
         let mut last = f64::NEG_INFINITY;
         for event in &self.events {
             let at = self.x(form, event.at_s);
-            let row = texts
-                .iter()
-                .find(|(_, place, ..)| *place == at)
-                .map_or(0, |(row, ..)| *row);
+            let row = texts.iter().find(|(_, place, ..)| *place == at).map_or(0, |(row, ..)| *row);
             if at - last >= 0.5 {
                 line(svg, "event", [at, base(row) - form.row + 8.0, at, bottom]);
             }
             last = at;
         }
         for (row, at, is_left, text) in texts {
-            let (anchor, x) = if is_left {
-                ("end", at - GAP)
-            } else {
-                ("start", at + GAP)
-            };
+            let (anchor, x) = if is_left { ("end", at - GAP) } else { ("start", at + GAP) };
             label(svg, "event", anchor, [x, base(row)], &text);
         }
     }
 
-    /// Numbers from 1, each at its line; those of neighbours without room between them are drawn as one: `3-5`.
+    /// Numbers from 1, each at its line; those of neighbours without room between them are drawn as
+    /// one: `3-5`.
     fn numbers(&self, form: &Form) -> Vec<(usize, f64, bool, String)> {
         let text = |first: usize, last: usize| match first == last {
             true => first.to_string(),
@@ -334,11 +311,7 @@ impl Panels {
         }
         let most = (form.height / (form.row * 1.2)).floor();
         let every = (panel.y.marks.len() as f64 / most).ceil();
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a few"
-        )]
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few")]
         let every = (every as usize).max(1);
         for (value, text) in panel.y.marks.iter().step_by(every) {
             let Some(share) = panel.y.share(*value) else {
@@ -357,35 +330,20 @@ impl Panels {
         let fits = self.legend_fits(panel, form);
         let below = if fits { 0.0 } else { form.row };
         label(svg, "title", "start", [0.0, base - below], &title);
-        let mut x = if fits {
-            width(form, &title) * BOLD + 3.0 * GAP
-        } else {
-            form.left
-        };
+        let mut x = if fits { width(form, &title) * BOLD + 3.0 * GAP } else { form.left };
         if panel.curves.len() < 2 {
             return;
         }
         for (curve, colour) in &panel.curves {
-            line(
-                svg,
-                &format!("curve c{colour}"),
-                [x, base - 4.5, x + KEY, base - 4.5],
-            );
+            line(svg, &format!("curve c{colour}"), [x, base - 4.5, x + KEY, base - 4.5]);
             label(svg, "", "start", [x + KEY + GAP, base], curve.name);
             x += key_width(form, curve.name);
         }
     }
 
     fn legend_fits(&self, panel: &Panel, form: &Form) -> bool {
-        let keys = panel
-            .curves
-            .iter()
-            .map(|(curve, _)| key_width(form, curve.name));
-        let keys = if panel.curves.len() < 2 {
-            0.0
-        } else {
-            keys.sum()
-        };
+        let keys = panel.curves.iter().map(|(curve, _)| key_width(form, curve.name));
+        let keys = if panel.curves.len() < 2 { 0.0 } else { keys.sum() };
         width(form, &panel.head()) * BOLD + keys + 3.0 * GAP <= form.width
     }
 
@@ -399,13 +357,7 @@ impl Panels {
             label(svg, "", "middle", [x, bottom + form.row], text);
         }
         let middle = f64::midpoint(form.left, form.width - MARGIN);
-        label(
-            svg,
-            "",
-            "middle",
-            [middle, bottom + 2.0 * form.row],
-            &self.x.label(),
-        );
+        label(svg, "", "middle", [middle, bottom + 2.0 * form.row], &self.x.label());
     }
 
     fn draw_curve(
@@ -463,21 +415,15 @@ impl Panels {
         let mut rows: Vec<Vec<(f64, f64)>> = Vec::new();
         for (curve, _) in &panel.curves {
             for stretch in curve.points.split(|(_, y)| !panel.y.is_above(*y)) {
-                let highest = stretch
-                    .iter()
-                    .max_by(|one, other| one.1.total_cmp(&other.1));
+                let highest = stretch.iter().max_by(|one, other| one.1.total_cmp(&other.1));
                 let Some((at, value)) = highest else { continue };
                 let text = format!("\u{2191} {} {}", readings::shown(*value), curve.name);
                 let length = width(form, &text) + GAP;
                 let from = (self.x(form, *at) + GAP).min(form.width - length);
                 let meets = |row: &Vec<(f64, f64)>| {
-                    row.iter()
-                        .any(|(other, until)| from < *until && *other < from + length)
+                    row.iter().any(|(other, until)| from < *until && *other < from + length)
                 };
-                let row = rows
-                    .iter()
-                    .position(|row| !meets(row))
-                    .unwrap_or(rows.len());
+                let row = rows.iter().position(|row| !meets(row)).unwrap_or(rows.len());
                 if row > 1 {
                     continue;
                 }
@@ -507,11 +453,7 @@ impl Panels {
         let absent = absent.map(|band| span(band, &band.text));
         let events = self.events.iter();
         let events = events.map(|event| format!("at {}: {}", words::clock(event.at_s), event.text));
-        let parts = phases
-            .chain(outages)
-            .chain(curves)
-            .chain(absent)
-            .chain(events);
+        let parts = phases.chain(outages).chain(curves).chain(absent).chain(events);
         format!("{}: {}", self.title, parts.collect::<Vec<_>>().join("; "))
     }
 }
@@ -546,11 +488,7 @@ mod tests {
     use super::*;
 
     fn band(from_s: f64, until_s: f64, text: &str) -> Band {
-        Band {
-            from_s,
-            until_s,
-            text: text.to_owned(),
-        }
+        Band { from_s, until_s, text: text.to_owned() }
     }
 
     fn panels(events: &[(f64, &str)]) -> Panels {
@@ -559,10 +497,7 @@ mod tests {
             points: vec![(10.0, 100.0), (30.0, f64::NAN), (50.0, 900.0), (70.0, 90.0)],
             filled: true,
         };
-        let moment = |(at_s, text): &(f64, &str)| Moment {
-            at_s: *at_s,
-            text: (*text).to_owned(),
-        };
+        let moment = |(at_s, text): &(f64, &str)| Moment { at_s: *at_s, text: (*text).to_owned() };
         Panels {
             title: "Timeline",
             x: Axis::time(100.0).of("the drill"),
@@ -611,10 +546,7 @@ mod tests {
         let long = "a text of an event that takes a part of the width";
         let few = panels(&[(10.0, long), (11.0, long), (90.0, long)]);
         let words = few.events_in_words(&WIDE).unwrap();
-        let rows: Vec<_> = words
-            .iter()
-            .map(|(row, _, is_left, _)| (*row, *is_left))
-            .collect();
+        let rows: Vec<_> = words.iter().map(|(row, _, is_left, _)| (*row, *is_left)).collect();
         assert_eq!(rows, [(0, false), (1, false), (0, true)]);
         assert!(few.events_in_words(&NARROW).is_none());
         let many: Vec<_> = (0..20).map(|at| (f64::from(at), long)).collect();
@@ -626,18 +558,11 @@ mod tests {
     #[test]
     fn every_line_of_a_hatched_field_lies_within_it() {
         let (panels, mut svg) = (panels(&[]), String::new());
-        panels.hatched(
-            &mut svg,
-            &WIDE,
-            "outage",
-            &band(20.0, 40.0, ""),
-            [100.0, 150.0],
-        );
+        panels.hatched(&mut svg, &WIDE, "outage", &band(20.0, 40.0, ""), [100.0, 150.0]);
         let (_, path) = svg.split_once(" d=\"").unwrap();
         let [from, until] = [20.0, 40.0].map(|at| panels.x(&WIDE, at));
-        let numbers = path
-            .split(['M', 'L', ' ', '"'])
-            .filter_map(|number| number.parse::<f64>().ok());
+        let numbers =
+            path.split(['M', 'L', ' ', '"']).filter_map(|number| number.parse::<f64>().ok());
         let numbers: Vec<f64> = numbers.collect();
         assert!(numbers.len() >= 40);
         for pair in numbers.chunks(2) {

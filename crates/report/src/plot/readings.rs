@@ -1,4 +1,5 @@
-//! The values of curves as attributes of the picture, where the script of the page finds them: the page holds no other data.
+//! The values of curves as attributes of the picture, where the script of the page finds them: the
+//! page holds no other data.
 //!
 //! ```text
 //!   <svg data-x="7.5 22.5" data-axis="time 0 30 60 542 36 236" data-unit="..." data-y-unit="ms">
@@ -44,21 +45,13 @@ pub(super) fn attributes(plot: &Plot, at: &[f64]) -> String {
 /// The attributes of a curve: its value at each place, `-` where it has none.
 pub(super) fn of_curve(curve: &Curve, at: &[f64], is_stairs: bool) -> String {
     let value = |x: &f64| {
-        let (before, after) = curve
-            .points
-            .split_at(curve.points.partition_point(|(p, _)| p <= x));
+        let (before, after) = curve.points.split_at(curve.points.partition_point(|(p, _)| p <= x));
         let (place, value) = *before.last()?;
-        let holds = if is_stairs {
-            !after.is_empty()
-        } else {
-            place == *x
-        };
+        let holds = if is_stairs { !after.is_empty() } else { place == *x };
         (holds && value.is_finite()).then_some(value)
     };
-    let values: Vec<String> = at
-        .iter()
-        .map(|x| value(x).map_or_else(|| "-".to_owned(), shown))
-        .collect();
+    let values: Vec<String> =
+        at.iter().map(|x| value(x).map_or_else(|| "-".to_owned(), shown)).collect();
     let name = escape(curve.name);
     format!(" data-name=\"{name}\" data-values=\"{}\"", values.join(" "))
 }
@@ -76,11 +69,7 @@ pub(super) fn rounded(value: f64) -> String {
     let digits = match value.abs() {
         0.0 => 0,
         size if size >= 100.0 => 1,
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "below 20"
-        )]
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below 20")]
         size => (2.0 - size.max(1e-9).log10().floor()) as usize,
     };
     let text = format!("{value:.digits$}");
@@ -96,11 +85,7 @@ mod tests {
     use super::*;
 
     fn curve(points: Vec<(f64, f64)>) -> Curve {
-        Curve {
-            name: "a <b>",
-            points,
-            filled: false,
-        }
+        Curve { name: "a <b>", points, filled: false }
     }
 
     #[test]
@@ -114,20 +99,11 @@ mod tests {
         assert_eq!(at, [7.5, 22.5, 37.5]);
         let values = plot.curves.iter().map(|curve| of_curve(curve, &at, false));
         let values: Vec<String> = values.collect();
-        assert_eq!(
-            values[0],
-            " data-name=\"a &lt;b&gt;\" data-values=\"0.315 - 21,480\""
-        );
+        assert_eq!(values[0], " data-name=\"a &lt;b&gt;\" data-values=\"0.315 - 21,480\"");
         assert!(values[1].ends_with("\"1.00 - -\""), "{}", values[1]);
         let attributes = attributes(&plot, &at);
-        assert!(
-            attributes.contains("data-x=\"7.5 22.5 37.5\""),
-            "{attributes}"
-        );
-        assert!(
-            attributes.contains("data-axis=\"time 0 45 60 542 "),
-            "{attributes}"
-        );
+        assert!(attributes.contains("data-x=\"7.5 22.5 37.5\""), "{attributes}");
+        assert!(attributes.contains("data-axis=\"time 0 45 60 542 "), "{attributes}");
     }
 
     #[test]
@@ -139,12 +115,8 @@ mod tests {
     #[test]
     fn a_day_is_thinned_out() {
         let points = (0..5_760).map(|at| (f64::from(at), 1.0)).collect();
-        let plot = Plot::new(
-            "",
-            Axis::time(5_760.0),
-            Axis::from_zero(2.0, ""),
-            vec![curve(points)],
-        );
+        let plot =
+            Plot::new("", Axis::time(5_760.0), Axis::from_zero(2.0, ""), vec![curve(points)]);
         assert_eq!(places(&plot).len(), 480);
     }
 

@@ -31,7 +31,8 @@ pub enum Anchor {
     End,
 }
 
-/// An element of a picture. (0, 0) is at the top left, ([`super::WIDTH`], [`super::HEIGHT`]) at the bottom right.
+/// An element of a picture. (0, 0) is at the top left, ([`super::WIDTH`], [`super::HEIGHT`]) at the
+/// bottom right.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
     /// A straight line: x and y of its ends.

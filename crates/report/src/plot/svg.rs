@@ -1,4 +1,5 @@
-//! Pictures for a web page: a legend in HTML, so that it wraps on a narrow page, and an `svg` element.
+//! Pictures for a web page: a legend in HTML, so that it wraps on a narrow page, and an `svg`
+//! element.
 
 use std::fmt::Write;
 
@@ -41,11 +42,7 @@ impl Plot {
                     let at = [11.0, 5.0];
                     element(&mut drawn, &Shape::Ring { number, at }, "");
                 }
-                false => line(
-                    &mut drawn,
-                    &format!("curve c{number}"),
-                    [0.0, 5.0, 22.0, 5.0],
-                ),
+                false => line(&mut drawn, &format!("curve c{number}"), [0.0, 5.0, 22.0, 5.0]),
             }
             let name = escape(&key.name);
             format!("<li><svg viewBox=\"0 0 22 10\" aria-hidden=\"true\">{drawn}</svg>{name}</li>")
@@ -116,23 +113,15 @@ fn element(svg: &mut String, shape: &Shape, attributes: &str) {
             };
             label(svg, class(*look), anchor, *at, text);
         }
-        Shape::Curve {
-            number,
-            stretches,
-            filled,
-        } => {
+        Shape::Curve { number, stretches, filled } => {
             let (mut path, mut surface) = (String::new(), String::new());
             for stretch in stretches {
                 draw(&mut path, &mut surface, stretch).expect("a string takes all");
             }
             if *filled {
-                svg.push_str(&format!(
-                    "<path class=\"surface c{number}\" d=\"{surface}\"/>"
-                ));
+                svg.push_str(&format!("<path class=\"surface c{number}\" d=\"{surface}\"/>"));
             }
-            svg.push_str(&format!(
-                "<path class=\"curve c{number}\" d=\"{path}\"{attributes}/>"
-            ));
+            svg.push_str(&format!("<path class=\"curve c{number}\" d=\"{path}\"{attributes}/>"));
         }
         Shape::Ring { number, at: [x, y] } => svg.push_str(&format!(
             "<circle class=\"mark c{number}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{RING}\"/>"

@@ -53,13 +53,7 @@ impl Timeline {
             };
             rectangle(shapes, Look::State, [from, TOP, until, BOTTOM]);
             if from + GAP + width_of(&state.text) <= until {
-                label(
-                    shapes,
-                    Look::Label,
-                    Anchor::Start,
-                    [from + GAP, BOTTOM - 6.0],
-                    &state.text,
-                );
+                label(shapes, Look::Label, Anchor::Start, [from + GAP, BOTTOM - 6.0], &state.text);
             }
         }
     }
@@ -80,12 +74,11 @@ impl Timeline {
 
     fn words(&self, x: &Axis) -> Vec<(f64, String)> {
         let places = self.events.iter();
-        places
-            .filter_map(|event| Some((x.x(event.at_s)?, event.text.clone())))
-            .collect()
+        places.filter_map(|event| Some((x.x(event.at_s)?, event.text.clone()))).collect()
     }
 
-    /// Numbers from 1, each at its line; those of neighbours without room between them are drawn as one: `3-5`.
+    /// Numbers from 1, each at its line; those of neighbours without room between them are drawn as
+    /// one: `3-5`.
     fn numbers(&self, x: &Axis) -> Vec<(f64, String)> {
         let mut clusters: Vec<(f64, usize, usize)> = Vec::new();
         let text = |first: usize, last: usize| match first == last {
@@ -104,9 +97,7 @@ impl Timeline {
             }
         }
         let shown = clusters.into_iter();
-        shown
-            .map(|(at, first, last)| (at - 3.0, text(first, last)))
-            .collect()
+        shown.map(|(at, first, last)| (at - 3.0, text(first, last))).collect()
     }
 }
 
@@ -115,14 +106,8 @@ mod tests {
     use super::*;
 
     fn timeline(events: &[(f64, &str)]) -> Timeline {
-        let moment = |(at_s, text): &(f64, &str)| Moment {
-            at_s: *at_s,
-            text: (*text).to_owned(),
-        };
-        Timeline {
-            events: events.iter().map(moment).collect(),
-            states: Vec::new(),
-        }
+        let moment = |(at_s, text): &(f64, &str)| Moment { at_s: *at_s, text: (*text).to_owned() };
+        Timeline { events: events.iter().map(moment).collect(), states: Vec::new() }
     }
 
     fn texts(timeline: &Timeline) -> Vec<String> {
@@ -152,27 +137,16 @@ mod tests {
     #[test]
     fn neighbours_share_a_number() {
         let long = "a text that is longer than the room between two of these lines";
-        let many = timeline(&[
-            (10.0, long),
-            (50.0, long),
-            (50.5, long),
-            (51.0, long),
-            (90.0, long),
-        ]);
+        let many =
+            timeline(&[(10.0, long), (50.0, long), (50.5, long), (51.0, long), (90.0, long)]);
         assert_eq!(texts(&many), ["1", "2-4", "5"]);
     }
 
     #[test]
     fn a_state_is_named_where_there_is_room() {
-        let band = |from_s, until_s| Band {
-            from_s,
-            until_s,
-            text: "rebuilding".to_owned(),
-        };
-        let states = Timeline {
-            events: Vec::new(),
-            states: vec![band(0.0, 40.0), band(60.0, 62.0)],
-        };
+        let band = |from_s, until_s| Band { from_s, until_s, text: "rebuilding".to_owned() };
+        let states =
+            Timeline { events: Vec::new(), states: vec![band(0.0, 40.0), band(60.0, 62.0)] };
         let mut shapes = Vec::new();
         states.draw_states(&mut shapes, &Axis::time(100.0));
         let bands = shapes.iter().filter(|s| matches!(s, Shape::Rectangle(..)));

@@ -29,23 +29,15 @@ pub(crate) fn clock(seconds: f64) -> String {
 
 /// `read, mean: 0.20 to 3.10, mean 0.91 ms`; nothing for a curve without points.
 pub(super) fn range(curve: &Curve, unit: &str) -> Option<String> {
-    let values = || {
-        curve
-            .points
-            .iter()
-            .map(|(_, y)| *y)
-            .filter(|y| y.is_finite())
-    };
+    let values = || curve.points.iter().map(|(_, y)| *y).filter(|y| y.is_finite());
     let (least, most) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
     let mean = values().sum::<f64>() / values().count() as f64;
     let [least, most, mean] = [least, most, mean].map(decimals);
-    Some(format!(
-        "{} {least} to {most}, mean {mean} {unit}",
-        curve.name
-    ))
+    Some(format!("{} {least} to {most}, mean {mean} {unit}", curve.name))
 }
 
-/// `read: most often 0.13 ms, with 12.1 % of I/Os, never above 1.26 ms`; nothing for a curve without points.
+/// `read: most often 0.13 ms, with 12.1 % of I/Os, never above 1.26 ms`; nothing for a curve
+/// without points.
 fn peak(curve: &Curve, plot: &Plot) -> Option<String> {
     let highest = |one: &&(f64, f64), other: &&(f64, f64)| one.1.total_cmp(&other.1);
     let (at, most) = curve.points.iter().max_by(highest)?;
@@ -79,22 +71,12 @@ mod tests {
             points: (0..3).map(f64::from).zip(values).collect(),
             filled: false,
         };
-        let curves = vec![
-            curve("read", [1.0, 3.0, f64::NAN]),
-            curve("log", [f64::NAN; 3]),
-        ];
+        let curves = vec![curve("read", [1.0, 3.0, f64::NAN]), curve("log", [f64::NAN; 3])];
         let (x, y) = (Axis::time(3.0), Axis::powers(1.0, 10.0, "ms"));
         let plot = Plot {
-            limits: vec![Limit {
-                name: "read limit 20 ms".to_owned(),
-                at: 20.0,
-                upright: false,
-            }],
+            limits: vec![Limit { name: "read limit 20 ms".to_owned(), at: 20.0, upright: false }],
             ..Plot::new("Latency", x, y, curves)
         };
-        assert_eq!(
-            equivalent(&plot),
-            "Latency: read 1.00 to 3.00, mean 2.00 ms; read limit 20 ms"
-        );
+        assert_eq!(equivalent(&plot), "Latency: read 1.00 to 3.00, mean 2.00 ms; read limit 20 ms");
     }
 }

@@ -1,7 +1,8 @@
 //! What a run recorded in `counters.csv`, read back.
 //!
-//! The pictures of a finished run need only the rows of the whole server. The numbers of a run that did not end are added up from
-//! all rows. The table is read line by line, so memory use does not grow with its length.
+//! The pictures of a finished run need only the rows of the whole server. The numbers of a run that
+//! did not end are added up from all rows. The table is read line by line, so memory use does not
+//! grow with its length.
 
 mod row;
 
@@ -50,8 +51,8 @@ pub enum Wanted {
 }
 
 impl Recorded {
-    /// Reads a table. Malformed rows are skipped, and so is a last line without a line end: the program was killed while it wrote
-    /// it.
+    /// Reads a table. Malformed rows are skipped, and so is a last line without a line end: the
+    /// program was killed while it wrote it.
     ///
     /// # Errors
     /// When the table cannot be read.
@@ -218,9 +219,7 @@ mod tests {
     fn samples_are_those_that_were_written() {
         let recorded = Recorded::read(table().as_bytes(), Wanted::Samples).unwrap();
         assert_eq!((recorded.begin_s, recorded.length_s()), (40.0, 20.0));
-        let [first, second] = recorded.samples[..] else {
-            panic!("two samples")
-        };
+        let [first, second] = recorded.samples[..] else { panic!("two samples") };
         assert_eq!((first.begin_s, second.begin_s), (0.0, 10.0));
         assert_eq!(first.database_reads.per_s, 10.0);
         assert_eq!(second.database_reads.latency_ms_mean, Some(3.0));
@@ -238,10 +237,7 @@ mod tests {
         let table = format!("{}{}", Counters::HEAD, counters.take());
         let recorded = Recorded::read(table.as_bytes(), Wanted::Totals).unwrap();
         assert!(recorded.samples.is_empty());
-        assert_eq!(
-            recorded.totals["host: cpu"].values.counter("cpu").avg,
-            Some(50.0)
-        );
+        assert_eq!(recorded.totals["host: cpu"].values.counter("cpu").avg, Some(50.0));
     }
 
     #[test]
@@ -261,10 +257,7 @@ mod tests {
     fn a_torn_end_and_rubbish_are_left_out() {
         let whole = Recorded::read(table().as_bytes(), Wanted::Totals).unwrap();
         let torn = format!("{}rubbish\n1,2\n60.000,10.000,database-rea", table());
-        assert_eq!(
-            Recorded::read(torn.as_bytes(), Wanted::Totals).unwrap(),
-            whole
-        );
+        assert_eq!(Recorded::read(torn.as_bytes(), Wanted::Totals).unwrap(), whole);
         let none = Recorded::read(b"".as_slice(), Wanted::Totals).unwrap();
         assert_eq!(none, Recorded::default());
         let endless = io::BufReader::new(io::repeat(0));

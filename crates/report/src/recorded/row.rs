@@ -64,10 +64,7 @@ impl Columns {
 
     /// Parses a line; `None` when it is malformed.
     pub(super) fn row<'l>(&self, line: &'l [u8]) -> Option<Row<'l>> {
-        let fields: Vec<&str> = fields(line)
-            .map(str::from_utf8)
-            .collect::<Result<_, _>>()
-            .ok()?;
+        let fields: Vec<&str> = fields(line).map(str::from_utf8).collect::<Result<_, _>>().ok()?;
         let field = |at: usize| fields.get(at).copied();
         let number = |at: usize| field(at)?.parse::<f64>().ok();
         // An empty field is `None`; an empty count is zero.
@@ -119,9 +116,7 @@ mod tests {
     fn columns_may_stand_anywhere() {
         let head = b"moon,stream,begin_s,length_s,bytes,count,value,latency_ms_max,latency_ms_p99,latency_ms_mean,latency_ms_p50\n";
         let columns = Columns::of(head).unwrap();
-        let row = columns
-            .row(b"full,\"a \"\"b\"\", c\",1,2,3,4,,7,6,5,4")
-            .unwrap();
+        let row = columns.row(b"full,\"a \"\"b\"\", c\",1,2,3,4,,7,6,5,4").unwrap();
         assert_eq!(row.stream, "a \"b\", c");
         let text = |cell: &str| unquoted(cell).into_owned();
         assert_eq!(text("\"'=1+1\""), "=1+1");
@@ -129,14 +124,8 @@ mod tests {
         assert_eq!((row.begin_s, row.length_s), (1.0, 2.0));
         assert_eq!((row.bytes, row.count, row.value), (3, 4, None));
         assert_eq!(row.latency_ms_mean, Some(5.0));
-        assert_eq!(
-            (row.latency_ms_p99, row.latency_ms_max),
-            (Some(6.0), Some(7.0))
-        );
-        assert!(
-            columns.row(b"full,x,1,0,3,4,,7,6,5,4").is_none(),
-            "no length"
-        );
+        assert_eq!((row.latency_ms_p99, row.latency_ms_max), (Some(6.0), Some(7.0)));
+        assert!(columns.row(b"full,x,1,0,3,4,,7,6,5,4").is_none(), "no length");
         assert!(columns.row(b"full,x,1,2,3,4").is_none(), "torn");
         assert!(Columns::of(b"stream,count\n").is_none());
     }

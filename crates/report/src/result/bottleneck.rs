@@ -53,6 +53,7 @@ pub enum Limiting {
 pub struct BusyPart {
     /// A device of the host (`vda`), or a part of a model (`group "db"`).
     pub part: String,
-    /// Share of the collection in which it was busy, 0 to 1. A device counts as busy while any request is in flight.
+    /// Share of the collection in which it was busy, 0 to 1. A device counts as busy while any
+    /// request is in flight.
     pub busy: f64,
 }

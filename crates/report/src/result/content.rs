@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How far storage that compresses, or finds copies, could reduce the pages of the databases after the test: measured on a sample of
-/// pages, in blocks of one size.
+/// How far storage that compresses, or finds copies, could reduce the pages of the databases after
+/// the test: measured on a sample of pages, in blocks of one size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContentNumbers {

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A passive copy of an instance, fed by log shipping during the test, and compared with its active afterwards.
+/// A passive copy of an instance, fed by log shipping during the test, and compared with its active
+/// afterwards.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PassiveCopy {
@@ -16,8 +17,8 @@ pub struct PassiveCopy {
     pub copy_queue_logs: Vec<u32>,
     /// Stored logs that it had not replayed, at the end of each sample.
     pub replay_queue_logs: Vec<u32>,
-    /// Reads of its databases per second between the first sample and the last one: redo, without maintenance; null with fewer
-    /// samples.
+    /// Reads of its databases per second between the first sample and the last one: redo, without
+    /// maintenance; null with fewer samples.
     #[serde(default)]
     pub database_reads_per_s: Option<f64>,
     /// The same for writes.
@@ -29,11 +30,13 @@ pub struct PassiveCopy {
     pub seed_s: f64,
     /// What its background maintenance found; null without any.
     pub scan: Option<CopyScan>,
-    /// Bad pages that were replaced by the active's; null in a simulation, whose pages have no content.
+    /// Bad pages that were replaced by the active's; null in a simulation, whose pages have no
+    /// content.
     pub pages_repaired: Option<u64>,
     /// Bad pages of its active that were replaced by its own; likewise.
     pub pages_given: Option<u64>,
-    /// Time after the test until it had replayed every log, in seconds; null when it did not come to that.
+    /// Time after the test until it had replayed every log, in seconds; null when it did not come
+    /// to that.
     pub catch_up_s: Option<f64>,
     /// Records compared with those of its active.
     pub records_checked: Option<u64>,
@@ -43,7 +46,8 @@ pub struct PassiveCopy {
     pub is_wrong: Option<bool>,
     /// What was found.
     pub remark: String,
-    /// Why an activation after the last sample would have chosen it among the copies of its instance; null for those it would not.
+    /// Why an activation after the last sample would have chosen it among the copies of its
+    /// instance; null for those it would not.
     #[serde(default)]
     pub best: Option<String>,
 }

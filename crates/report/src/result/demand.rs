@@ -13,23 +13,20 @@ use super::{ReplicationNumbers, WriteRate};
 use crate::decimals;
 use crate::table::{Cell, Column, Row, Table};
 
-/// How full the busiest sample may make a link. Assumed: at that load, requests of one size that come by chance wait for two others
-/// (Pollaczek-Khinchine, rho / 2 (1 - rho)).
+/// How full the busiest sample may make a link. Assumed: at that load, requests of one size that
+/// come by chance wait for two others (Pollaczek-Khinchine, rho / 2 (1 - rho)).
 const FULL: f64 = 0.8;
 /// Lengths of outages, in hours.
 const OUTAGES: [u32; 5] = [1, 2, 4, 8, 24];
 
 impl WriteRate {
-    /// The least number of lines that carry it, and how full they are: in the mean, and in the busiest sample.
+    /// The least number of lines that carry it, and how full they are: in the mean, and in the
+    /// busiest sample.
     fn on(self, line: Line) -> (f64, f64, f64) {
         let rate = line.bytes_per_s as f64;
         let lines = (self.bytes_per_s_busiest / rate / FULL).ceil().max(1.0);
         let full = |bytes: f64| bytes / (rate * lines);
-        (
-            lines,
-            full(self.bytes_per_s_mean),
-            full(self.bytes_per_s_busiest),
-        )
+        (lines, full(self.bytes_per_s_mean), full(self.bytes_per_s_busiest))
     }
 }
 
@@ -43,13 +40,8 @@ impl ReplicationNumbers {
     /// The bandwidth that writes need, in words; `None` when they were not measured.
     fn bandwidth(&self) -> Option<String> {
         let writes = self.writes?;
-        let (mean, busiest) = (
-            rate(writes.bytes_per_s_mean),
-            rate(writes.bytes_per_s_busiest),
-        );
-        Some(format!(
-            "replicated writes need {mean}, and {busiest} in the busiest sample"
-        ))
+        let (mean, busiest) = (rate(writes.bytes_per_s_mean), rate(writes.bytes_per_s_busiest));
+        Some(format!("replicated writes need {mean}, and {busiest} in the busiest sample"))
     }
 
     /// Everything for a screen; empty when writes were not measured.
@@ -57,10 +49,7 @@ impl ReplicationNumbers {
         let Some(bandwidth) = self.bandwidth() else {
             return String::new();
         };
-        let (lines, room) = (
-            self.lines().to_indented_text(),
-            self.log_room().to_indented_text(),
-        );
+        let (lines, room) = (self.lines().to_indented_text(), self.log_room().to_indented_text());
         format!(
             "\n{:14}{bandwidth}\n{lines}\nroom of write history logs for an outage of the link\n{room}",
             "bandwidth"
@@ -73,8 +62,7 @@ impl ReplicationNumbers {
             self.lines()
                 .titled("Bandwidth of replication")
                 .noted(&self.bandwidth().unwrap_or_default()),
-            self.log_room()
-                .titled("Room of write history logs for an outage of the link"),
+            self.log_room().titled("Room of write history logs for an outage of the link"),
         ]
     }
 
@@ -82,17 +70,13 @@ impl ReplicationNumbers {
     fn lines(&self) -> Table {
         let writes = self.writes.iter();
         let rows = writes.flat_map(|writes| Line::ALL.map(|line| line_row(*writes, line)));
-        let numbers = [
-            "Mbit/s",
-            "lines, a fifth kept free",
-            "full, mean",
-            "busiest sample",
-            "headroom",
-        ];
+        let numbers =
+            ["Mbit/s", "lines, a fifth kept free", "full, mean", "busiest sample", "headroom"];
         Table::new(Column::of(&["line"], &numbers), rows)
     }
 
-    /// The room that write history logs need while the link is lost; empty when writes were not measured.
+    /// The room that write history logs need while the link is lost; empty when writes were not
+    /// measured.
     fn log_room(&self) -> Table {
         let groups = self.groups.iter().filter_map(|group| group.writes);
         let means = groups.map(|writes| writes.bytes_per_s_mean);
@@ -101,11 +85,7 @@ impl ReplicationNumbers {
             OUTAGES.map(|hours| {
                 let room = |rate: f64| gigabytes(rate * 3600.0 * f64::from(hours));
                 let outage = format!("{hours} h");
-                Row::new([
-                    Cell::from(outage),
-                    room(largest),
-                    room(all.bytes_per_s_mean),
-                ])
+                Row::new([Cell::from(outage), room(largest), room(all.bytes_per_s_mean)])
             })
         });
         let columns = ["outage", "log of the largest group", "all logs"];
@@ -136,10 +116,7 @@ mod tests {
     use crate::result::ReplicationGroup;
 
     fn rate(mean: f64, busiest: f64) -> WriteRate {
-        WriteRate {
-            bytes_per_s_mean: mean,
-            bytes_per_s_busiest: busiest,
-        }
+        WriteRate { bytes_per_s_mean: mean, bytes_per_s_busiest: busiest }
     }
 
     fn replication(writes: Option<WriteRate>, groups: &[WriteRate]) -> ReplicationNumbers {
@@ -147,11 +124,7 @@ mod tests {
             writes: Some(*writes),
             ..ReplicationGroup::default()
         });
-        ReplicationNumbers {
-            writes,
-            groups: groups.collect(),
-            ..ReplicationNumbers::default()
-        }
+        ReplicationNumbers { writes, groups: groups.collect(), ..ReplicationNumbers::default() }
     }
 
     /// The obvious way: one line more until the busiest sample leaves a fifth.

@@ -1,6 +1,7 @@
 //! What the report shows about a whole run besides the promised fields.
 //!
-//! Newer programs can rebuild reports of older runs: a field added to any of the `details` has a default.
+//! Newer programs can rebuild reports of older runs: a field added to any of the `details` has a
+//! default.
 
 use serde::{Deserialize, Serialize};
 

@@ -10,9 +10,11 @@ use super::Verdict;
 pub struct Drill {
     /// Pass, fail or inconclusive, as the verdict.
     pub outcome: Verdict,
-    /// The most that a failover lost, read after the survivor has recovered; null without a failover.
+    /// The most that a failover lost, read after the survivor has recovered; null without a
+    /// failover.
     pub rpo: Option<DrillLoss>,
-    /// From the failure to the first operation that was served, in the failover that took longest; null without a failover.
+    /// From the failure to the first operation that was served, in the failover that took longest;
+    /// null without a failover.
     pub rto_s: Option<f64>,
     /// How long users had had no service when the drill ended; null when they had it.
     #[serde(default)]
@@ -55,7 +57,8 @@ pub struct DrillLoss {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DrillStep {
-    /// Its name: `decision`, `storage failover`, `role change`, `host rescan`, `log replay`, `mount`, `first operation`.
+    /// Its name: `decision`, `storage failover`, `role change`, `host rescan`, `log replay`,
+    /// `mount`, `first operation`.
     pub name: String,
     /// How long it took.
     pub seconds: f64,
@@ -77,7 +80,8 @@ pub fn given_and_measured(steps: &[DrillStep]) -> (f64, f64) {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DrillControl {
-    /// Its name: `drop one acknowledged write`, `swap two writes`, `promote the stale side`, `lose the tail of the log`.
+    /// Its name: `drop one acknowledged write`, `swap two writes`, `promote the stale side`, `lose
+    /// the tail of the log`.
     pub name: String,
     /// Whether the checks found it.
     pub red: bool,
@@ -91,7 +95,8 @@ pub struct DrillControl {
 pub struct DrillReplication {
     /// The most that the write history log of one group ever held.
     pub whl_peak_bytes: u64,
-    /// From the return of link or destination until the last group was in step; null when that never ended, or nothing was lost.
+    /// From the return of link or destination until the last group was in step; null when that
+    /// never ended, or nothing was lost.
     pub merge_s: Option<f64>,
     /// Bytes of writes sent over the link.
     pub link_bytes: u64,
@@ -169,8 +174,10 @@ pub struct DrillSample {
     pub log_ms: Option<f64>,
     /// What all write history logs hold at its end.
     pub log_bytes: u64,
-    /// Acknowledged writes that the other site does not have, at its end; null while a full copy has left it inconsistent.
+    /// Acknowledged writes that the other site does not have, at its end; null while a full copy
+    /// has left it inconsistent.
     pub at_risk_writes: Option<u64>,
-    /// When the first write history log is full at the pace so far, in seconds from then; null while none grows.
+    /// When the first write history log is full at the pace so far, in seconds from then; null
+    /// while none grows.
     pub full_in_s: Option<f64>,
 }

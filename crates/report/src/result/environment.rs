@@ -41,7 +41,8 @@ pub struct Volume {
     pub file_system: String,
     /// Its device.
     pub device: String,
-    /// Reads of this run that reached the device, as the kernel counts them; `None` where it does not.
+    /// Reads of this run that reached the device, as the kernel counts them; `None` where it does
+    /// not.
     pub device_reads: Option<u64>,
     /// Reads of this run that the engine submitted on this volume.
     pub engine_reads: u64,

@@ -12,16 +12,14 @@ pub struct RuleGroup<'a> {
 }
 
 impl<'a> RuleGroup<'a> {
-    /// The groups of `rules` in the order of their first rules, but those with a failed rule first, and integrity before all others.
+    /// The groups of `rules` in the order of their first rules, but those with a failed rule first,
+    /// and integrity before all others.
     pub fn all(rules: &'a [Rule]) -> Vec<Self> {
         let mut groups: Vec<Self> = Vec::new();
         for rule in rules {
             match groups.iter_mut().find(|found| found.group == rule.group) {
                 Some(found) => found.rules.push(rule),
-                None => groups.push(Self {
-                    group: rule.group,
-                    rules: vec![rule],
-                }),
+                None => groups.push(Self { group: rule.group, rules: vec![rule] }),
             }
         }
         for group in &mut groups {
@@ -34,7 +32,8 @@ impl<'a> RuleGroup<'a> {
         groups
     }
 
-    /// Whether its summary is enough: nothing in it needs a look, and its numbers are not those that everybody asks for.
+    /// Whether its summary is enough: nothing in it needs a look, and its numbers are not those
+    /// that everybody asks for.
     pub fn is_folded(&self) -> bool {
         let needs_look = |rule: &&Rule| matches!(rule.outcome, Outcome::Failed | Outcome::Advisory);
         self.group != Group::Limits && !self.rules.iter().any(needs_look)
@@ -47,17 +46,11 @@ impl<'a> RuleGroup<'a> {
             rules.filter(|rule| rule.outcome == outcome).count()
         };
         let all = self.rules.len();
-        let others = [
-            Outcome::Failed,
-            Outcome::Advisory,
-            Outcome::NotJudged,
-            Outcome::NotMeasured,
-        ];
+        let others = [Outcome::Failed, Outcome::Advisory, Outcome::NotJudged, Outcome::NotMeasured];
         let others = others.map(|outcome| (count(outcome), outcome));
         let others = others.iter().filter(|(count, _)| *count > 0);
-        let others: Vec<String> = others
-            .map(|(count, outcome)| format!("{count} of {all} {outcome}"))
-            .collect();
+        let others: Vec<String> =
+            others.map(|(count, outcome)| format!("{count} of {all} {outcome}")).collect();
         match others.is_empty() {
             true => format!("{}: all {all} ok", self.group),
             false => format!("{}: {}", self.group, others.join(", ")),
@@ -114,19 +107,12 @@ mod tests {
         let summaries: Vec<_> = groups.iter().map(RuleGroup::summary).collect();
         assert_eq!(
             summaries,
-            [
-                "tail: 1 of 2 failed",
-                "limits: 1 of 2 not measured",
-                "integrity: all 1 ok"
-            ]
+            ["tail: 1 of 2 failed", "limits: 1 of 2 not measured", "integrity: all 1 ok"]
         );
         let ids = |at: usize| groups[at].rules.iter().map(|rule| rule.id.as_str());
         assert!(ids(0).eq(["tail log", "tail"]));
         assert!(ids(1).eq(["log", "read"]));
-        assert_eq!(
-            [0, 1, 2].map(|at| groups[at].is_folded()),
-            [false, false, true]
-        );
+        assert_eq!([0, 1, 2].map(|at| groups[at].is_folded()), [false, false, true]);
     }
 
     #[test]

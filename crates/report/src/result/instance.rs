@@ -1,7 +1,8 @@
 //! One log stream with its databases, as scripts read it.
 //!
-//! The promised numbers follow from the streams in `details`: several databases of an instance are added up, their latencies
-//! weighted by their counts. Percentiles cannot be computed from percentiles and come from histograms.
+//! The promised numbers follow from the streams in `details`: several databases of an instance are
+//! added up, their latencies weighted by their counts. Percentiles cannot be computed from
+//! percentiles and come from histograms.
 
 use brunt_stats::{Latencies, Percentile};
 use brunt_units::Span;
@@ -9,8 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{DatabaseNumbers, IoNumbers, LogNumbers};
 
-/// One log stream with its databases. Rates are per second of the collection, latencies are means, bytes are means per I/O. All are
-/// null without a collection; latencies and bytes are also null without I/O.
+/// One log stream with its databases. Rates are per second of the collection, latencies are means,
+/// bytes are means per I/O. All are null without a collection; latencies and bytes are also null
+/// without I/O.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Instance {
@@ -127,7 +129,8 @@ impl LatencySummary {
 }
 
 impl Instance {
-    /// The instance whose streams are in `details`. Without a collection there are no rates, only names.
+    /// The instance whose streams are in `details`. Without a collection there are no rates, only
+    /// names.
     pub fn new(
         name: &str,
         details: InstanceDetails,
@@ -161,7 +164,8 @@ impl Instance {
         instance
     }
 
-    /// Reads and writes of all databases of `instances`, and their log writes: without maintenance, log shipping and formatting.
+    /// Reads and writes of all databases of `instances`, and their log writes: without maintenance,
+    /// log shipping and formatting.
     pub fn primary_io<'a>(instances: impl Iterator<Item = &'a Self> + Clone) -> [IoNumbers; 3] {
         let databases = || instances.clone().flat_map(|one| &one.details.databases);
         [
@@ -211,10 +215,7 @@ mod tests {
         assert!(near(summary.p50_ms, 0.5) && near(summary.p95_ms, 0.95));
         assert!(near(summary.p99_ms, 0.99) && near(summary.p999_ms, 0.999));
         assert_eq!((summary.max_ms, summary.count), (Some(1.0), 1000));
-        assert_eq!(
-            LatencySummary::new(&Latencies::new()),
-            LatencySummary::default()
-        );
+        assert_eq!(LatencySummary::new(&Latencies::new()), LatencySummary::default());
     }
 
     #[test]
@@ -225,13 +226,7 @@ mod tests {
         };
         let measured = Measured::default();
         let instance = |collected| {
-            Instance::new(
-                "I",
-                details.clone(),
-                collected,
-                Counts::default(),
-                &measured,
-            )
+            Instance::new("I", details.clone(), collected, Counts::default(), &measured)
         };
         assert_eq!(instance(false).db_reads_per_s, None);
         assert_eq!(instance(true).db_reads_per_s, Some(0.0));

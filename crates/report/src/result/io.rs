@@ -43,8 +43,8 @@ impl IoNumbers {
         (self.count > 0).then(|| self.bytes as f64 / self.count as f64)
     }
 
-    /// Combines several streams. Counts, bytes, mean and maximum are exact. Percentiles are left out: those of a sum do not follow
-    /// from those of its parts.
+    /// Combines several streams. Counts, bytes, mean and maximum are exact. Percentiles are left
+    /// out: those of a sum do not follow from those of its parts.
     pub fn together<'a>(streams: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut all = Self::default();
         let mut millis = 0.0;
@@ -64,11 +64,7 @@ impl IoNumbers {
 }
 
 fn rate(count: u64, length: Span) -> f64 {
-    if length == Span::ZERO {
-        0.0
-    } else {
-        count as f64 / length.as_seconds()
-    }
+    if length == Span::ZERO { 0.0 } else { count as f64 / length.as_seconds() }
 }
 
 /// One database's I/O.
@@ -161,8 +157,8 @@ impl Flow {
         }
     }
 
-    /// Both at the same time: rates add up, and means are weighed by them. A percentile of both lies between the two; the larger is
-    /// kept.
+    /// Both at the same time: rates add up, and means are weighed by them. A percentile of both
+    /// lies between the two; the larger is kept.
     pub(crate) fn and(&self, other: &Self) -> Self {
         let longer =
             |one: Option<f64>, other: Option<f64>| one.into_iter().chain(other).reduce(f64::max);
@@ -206,11 +202,7 @@ impl Sample {
         let flow = |of: fn(&Self) -> &Flow| {
             let part = |sample: &Self| {
                 let (flow, share) = (of(sample), sample.length_s / length_s);
-                Flow {
-                    per_s: flow.per_s * share,
-                    bytes_per_s: flow.bytes_per_s * share,
-                    ..*flow
-                }
+                Flow { per_s: flow.per_s * share, bytes_per_s: flow.bytes_per_s * share, ..*flow }
             };
             part(self).and(&part(next))
         };
@@ -266,16 +258,10 @@ impl Distribution {
                     last.count += count;
                     last.latency_ms_max = latency_ms_max;
                 }
-                _ => buckets.push(Bucket {
-                    latency_ms_max,
-                    count,
-                }),
+                _ => buckets.push(Bucket { latency_ms_max, count }),
             }
         }
-        Self {
-            name: name.to_owned(),
-            buckets,
-        }
+        Self { name: name.to_owned(), buckets }
     }
 }
 

@@ -17,9 +17,9 @@
 //!
 //! Results of version 1 are converted when read (`v1`).
 //!
-//! Fields outside `details` are a promise: they are only added, never renamed or redefined. If that must happen, [`SCHEMA`] gets a
-//! new number. Names end in their unit. A value that was not measured is `null`, never zero; a part that did not take place is an
-//! empty list.
+//! Fields outside `details` are a promise: they are only added, never renamed or redefined. If that
+//! must happen, [`SCHEMA`] gets a new number. Names end in their unit. A value that was not
+//! measured is `null`, never zero; a part that did not take place is an empty list.
 
 mod bottleneck;
 mod content;
@@ -93,9 +93,9 @@ use crate::table::Cell;
 /// Name and version of the format that this program writes.
 pub const SCHEMA: &str = "brunt.result/2";
 
-/// result.json of a brunt run. The first fields are the same for every kind of test; storage holds those of a test of storage.
-/// Fields are only added; a value that was not measured is null, and a part that did not take place is an empty list. Fields called
-/// details are no promise.
+/// result.json of a brunt run. The first fields are the same for every kind of test; storage holds
+/// those of a test of storage. Fields are only added; a value that was not measured is null, and a
+/// part that did not take place is an empty list. Fields called details are no promise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = SCHEMA))]
 pub struct RunResult {
@@ -155,7 +155,8 @@ impl RunResult {
         text
     }
 
-    /// Reads a `result.json` of this version or of version 1. Unknown fields are later additions and are skipped.
+    /// Reads a `result.json` of this version or of version 1. Unknown fields are later additions
+    /// and are skipped.
     ///
     /// # Errors
     /// [`ResultError`] when it is not a result, or one of another version.
@@ -173,7 +174,8 @@ impl RunResult {
         }
     }
 
-    /// The verdict with what it is worth: a pass that does not qualify must not look like one that does.
+    /// The verdict with what it is worth: a pass that does not qualify must not look like one that
+    /// does.
     pub fn headline(&self) -> String {
         self.shown().0
     }
@@ -188,7 +190,8 @@ impl RunResult {
         self.verdict.shown(is_predicted, self.qualifies)
     }
 
-    /// The verdict as Jetstress writes it (`Pass`), unless that would promise more than the headline.
+    /// The verdict as Jetstress writes it (`Pass`), unless that would promise more than the
+    /// headline.
     pub fn outcome_in_words(&self) -> String {
         let (word, headline) = (self.verdict.to_string(), self.headline());
         match word.to_uppercase() == headline {

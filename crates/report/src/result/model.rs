@@ -1,7 +1,8 @@
-//! Numbers that only a model knows: the utilisation of every part of the storage, and where time went.
+//! Numbers that only a model knows: the utilisation of every part of the storage, and where time
+//! went.
 //!
-//! Shares are of the collection, 0 to 1. Several servers over the same arrays are measured together, from when the last of them
-//! began to collect until the first ended.
+//! Shares are of the collection, 0 to 1. Several servers over the same arrays are measured
+//! together, from when the last of them began to collect until the first ended.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +20,8 @@ pub struct Model {
     pub measured_s: f64,
     /// Real time of the whole simulation, in seconds.
     pub wall_seconds: f64,
-    /// Hash of all requests of the servers and their completion times: equal for runs without a visible difference.
+    /// Hash of all requests of the servers and their completion times: equal for runs without a
+    /// visible difference.
     #[serde(default)]
     pub request_digest: String,
     /// Where the time of all sessions went.
@@ -31,7 +33,8 @@ pub struct Model {
     pub states: Vec<StateSpan>,
 }
 
-/// A time in which the state of the worst group did not change, in seconds from the beginning of the simulation.
+/// A time in which the state of the worst group did not change, in seconds from the beginning of
+/// the simulation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StateSpan {
     /// `copying back`, `rebuilding`, `degraded`, `data lost`.
@@ -56,7 +59,8 @@ pub struct ArrayEvent {
 pub struct SessionTime {
     /// Between operations: held back by the scheduling, or waiting for the next intended start.
     pub held_back: f64,
-    /// Waiting for pages. Pages read ahead together count more than once, so this is an upper bound.
+    /// Waiting for pages. Pages read ahead together count more than once, so this is an upper
+    /// bound.
     pub reading: f64,
     /// Computing.
     pub computing: f64,
@@ -223,10 +227,7 @@ impl Model {
     /// All I/O for `what`, over all arrays: rate, mean latency, and its parts.
     pub fn asked(&self, what: &str) -> Option<AskedNumbers> {
         let arrays = self.arrays.iter().flat_map(|array| &array.asked);
-        arrays
-            .filter(|asked| asked.what == what)
-            .cloned()
-            .reduce(|one, other| one.and(&other))
+        arrays.filter(|asked| asked.what == what).cloned().reduce(|one, other| one.and(&other))
     }
 }
 
@@ -247,10 +248,7 @@ impl AskedNumbers {
                 (one, two) => one.or(two),
             },
             parts: parts
-                .map(|(one, two)| PartNumbers {
-                    part: one.part.clone(),
-                    ms: mean(one.ms, two.ms),
-                })
+                .map(|(one, two)| PartNumbers { part: one.part.clone(), ms: mean(one.ms, two.ms) })
                 .collect(),
         }
     }
@@ -266,10 +264,7 @@ mod tests {
             what: "database read".into(),
             per_s,
             latency_ms_mean: (per_s > 0.0).then_some(ms),
-            parts: vec![PartNumbers {
-                part: "seek".into(),
-                ms,
-            }],
+            parts: vec![PartNumbers { part: "seek".into(), ms }],
         };
         let both = asked(30.0, 4.0).and(&asked(10.0, 8.0));
         assert_eq!((both.per_s, both.latency_ms_mean), (40.0, Some(5.0)));

@@ -1,5 +1,5 @@
-//! LUNs in pages that are spread over several arrays: how full the arrays are, and the cost of moving pages, thin LUNs and
-//! snapshots.
+//! LUNs in pages that are spread over several arrays: how full the arrays are, and the cost of
+//! moving pages, thin LUNs and snapshots.
 
 use brunt_units::Span;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,8 @@ pub struct PagesNumbers {
     pub allocated: u64,
     /// Host writes, by page, to data that was never written before.
     pub first_writes: u64,
-    /// Host writes, by page, that were redirected because a snapshot shares the page or the page was moving.
+    /// Host writes, by page, that were redirected because a snapshot shares the page or the page
+    /// was moving.
     pub redirected: u64,
     /// Bytes that both kinds of writes read around their data.
     pub around_bytes: u64,
@@ -156,10 +157,7 @@ impl PagesNumbers {
     fn redirecting(&self) -> Option<String> {
         let many = grouped(self.redirected);
         (self.redirected > 0).then(|| {
-            format!(
-                "{many} writes to pages that are shared or moving; {}",
-                self.overhead()
-            )
+            format!("{many} writes to pages that are shared or moving; {}", self.overhead())
         })
     }
 
@@ -242,11 +240,7 @@ mod tests {
     use super::*;
 
     fn member(used_before: f64, used: f64) -> MemberNumbers {
-        MemberNumbers {
-            used_before,
-            used,
-            asked_per_s: 100.0,
-        }
+        MemberNumbers { used_before, used, asked_per_s: 100.0 }
     }
 
     fn quiet() -> PagesNumbers {
@@ -331,17 +325,11 @@ mod tests {
             one.map(|(_, line)| line.clone()).unwrap()
         };
         assert_eq!(of("room"), "in use: member 0 50 % to 60 %, member 1 0 %");
-        assert_eq!(
-            of("pages moved"),
-            "3 to another member; 1,200 still to go; 3.00 MiB copied"
-        );
+        assert_eq!(of("pages moved"), "3 to another member; 1,200 still to go; 3.00 MiB copied");
         assert_eq!(
             of("redirected"),
             "1,200 writes to pages that are shared or moving; 3.00 MiB read around such writes, 1,207 writes of the map"
         );
-        assert_eq!(
-            of("thin LUNs"),
-            "7 writes to what nobody had written; 2 writes found no room"
-        );
+        assert_eq!(of("thin LUNs"), "7 writes to what nobody had written; 2 writes found no room");
     }
 }

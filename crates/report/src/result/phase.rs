@@ -6,7 +6,8 @@
 //!   soft-recovery         log generation,          replay, checksum
 //! ```
 //!
-//! A phase that did not take place is not in the list. A phase without host counters was not watched.
+//! A phase that did not take place is not in the list. A phase without host counters was not
+//! watched.
 
 use std::fmt;
 

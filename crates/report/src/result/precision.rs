@@ -18,7 +18,8 @@ pub struct Precision {
     pub collected_s: f64,
     /// What was to be collected at most.
     pub duration_s: f64,
-    /// When the collection began, from the beginning of the simulation; no figure drifted after that.
+    /// When the collection began, from the beginning of the simulation; no figure drifted after
+    /// that.
     pub steady_from_s: f64,
     /// Half-width of the intervals of rates that is wanted, in percent.
     pub wanted_rates_percent: Option<f64>,
@@ -65,7 +66,8 @@ impl PreciseFigure {
 }
 
 impl Precision {
-    /// In a line: `stopped after 31 min 00 s of 2 h 00 min: rates ± 0.4 %, latencies ± 2.1 %, no drift since minute 12`.
+    /// In a line: `stopped after 31 min 00 s of 2 h 00 min: rates ± 0.4 %, latencies ± 2.1 %, no
+    /// drift since minute 12`.
     pub fn in_words(&self) -> String {
         let widest = |unit: &str| {
             let own = self.figures.iter().filter(|one| one.unit == unit);

@@ -18,7 +18,8 @@ pub struct ReplicaNumbers {
     pub given_up: u64,
     /// Replicas that are kept at the partner.
     pub kept: u64,
-    /// Age of the newest complete replica: what would be lost with the source. `None` while there is none.
+    /// Age of the newest complete replica: what would be lost with the source. `None` while there
+    /// is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub age_s: Option<f64>,
     /// The oldest that it has been since there is one.
@@ -34,12 +35,14 @@ pub struct ReplicaNumbers {
     pub last_took_s: Option<f64>,
     /// Bytes brought over the link.
     pub sent_bytes: u64,
-    /// The newest complete replica as the engine recovered it; `None` under raw load, and without databases.
+    /// The newest complete replica as the engine recovered it; `None` under raw load, and without
+    /// databases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovered: Option<ReplicaRecovered>,
 }
 
-/// The newest complete replica at the end of the load, recovered at the other site. Without an instant there was none.
+/// The newest complete replica at the end of the load, recovered at the other site. Without an
+/// instant there was none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReplicaRecovered {
     /// Its instant, in seconds from the beginning of the simulation.
@@ -51,7 +54,8 @@ pub struct ReplicaRecovered {
     /// Log files that were replayed, or that would be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logs: Option<u64>,
-    /// How long the engine needed until all databases could be used; `None` where they have no content.
+    /// How long the engine needed until all databases could be used; `None` where they have no
+    /// content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_s: Option<f64>,
     /// Pages that were verified.
@@ -60,7 +64,8 @@ pub struct ReplicaRecovered {
     /// Bad ones among them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages_bad: Option<u64>,
-    /// Acknowledged hard commits that it has. Those that an older replica has, too, are not counted again.
+    /// Acknowledged hard commits that it has. Those that an older replica has, too, are not counted
+    /// again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commits: Option<u64>,
     /// Hard commits acknowledged between its instant and the end of the load: what would be lost.
@@ -186,11 +191,7 @@ mod tests {
             "as of 95.0 s; 3 logs replayed in 1.5 s; 2,048 pages verified; lacks the last 25.0 s with 1 hard commit"
         );
         recovered.wrong = Some("the log has a gap".to_owned());
-        assert!(
-            recovered
-                .told()
-                .starts_with("cannot be used: the log has a gap; as of")
-        );
+        assert!(recovered.told().starts_with("cannot be used: the log has a gap; as of"));
         let none = ReplicaRecovered {
             unmeasured: Some("no replica was complete".to_owned()),
             ..ReplicaRecovered::default()

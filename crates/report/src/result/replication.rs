@@ -17,8 +17,8 @@ pub struct WriteRate {
 pub struct ReplicationNumbers {
     /// The most that the write history log of one group ever held.
     pub log_peak_bytes: u64,
-    /// The longest time from the return of link or destination, or from a resumption, until the last group was in step; `None` when
-    /// that never ended, or the destination was never lost.
+    /// The longest time from the return of link or destination, or from a resumption, until the
+    /// last group was in step; `None` when that never ended, or the destination was never lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumption_s: Option<f64>,
     /// Bytes of writes sent over the link.
@@ -35,13 +35,15 @@ pub struct ReplicationNumbers {
 pub struct ReplicationGroup {
     /// Its name in the scenario.
     pub name: String,
-    /// Its state: `normal`, `locked`, `logging`, `log overflowed`, `merging`, `full copy` or `split`.
+    /// Its state: `normal`, `locked`, `logging`, `log overflowed`, `merging`, `full copy` or
+    /// `split`.
     pub state: String,
     /// What its write history log holds.
     pub log_bytes: u64,
     /// The most that it ever held.
     pub log_peak_bytes: u64,
-    /// Acknowledged writes that the destination does not have; `None` while a full copy has left it inconsistent.
+    /// Acknowledged writes that the destination does not have; `None` while a full copy has left it
+    /// inconsistent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_risk_writes: Option<u64>,
     /// Their bytes.
@@ -97,11 +99,7 @@ impl ReplicationNumbers {
             let (writes, bytes) = (one.lost_writes?, ByteSize::bytes(one.lost_bytes?));
             Some(match writes {
                 0 => format!("{}: failover lost nothing", one.name),
-                _ => format!(
-                    "{}: failover lost {} ({bytes})",
-                    one.name,
-                    counted(writes, "write")
-                ),
+                _ => format!("{}: failover lost {} ({bytes})", one.name, counted(writes, "write")),
             })
         });
         let parts = std::iter::once(log).chain(resumed).chain(apart);

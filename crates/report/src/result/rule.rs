@@ -1,7 +1,8 @@
 //! Rules: their limits, measurements and outcomes.
 //!
-//! A rule is identified by its `id`, which never changes; its `title` is for people. `subject` is the database, log stream or
-//! volume that the rule judged. `server` is set in a result of several servers.
+//! A rule is identified by its `id`, which never changes; its `title` is for people. `subject` is
+//! the database, log stream or volume that the rule judged. `server` is set in a result of several
+//! servers.
 
 use std::fmt;
 
@@ -22,8 +23,9 @@ pub enum Outcome {
     /// There was nothing to judge.
     #[serde(rename = "not measured")]
     NotMeasured,
-    /// A prediction stopped early, and the measured value grows with the length of a test: it is what was seen until then. Or the
-    /// target was missed because less was asked for than intended. Or a drill lost something, and no limit says how much it may.
+    /// A prediction stopped early, and the measured value grows with the length of a test: it is
+    /// what was seen until then. Or the target was missed because less was asked for than intended.
+    /// Or a drill lost something, and no limit says how much it may.
     #[serde(rename = "not judged")]
     NotJudged,
     /// The rule did not hold, but does not affect the verdict.
@@ -107,7 +109,8 @@ pub struct Rule {
     pub group: Group,
     /// The server that was judged, in a result of several servers; else null.
     pub server: Option<String>,
-    /// The database, log stream or volume that was judged; null when it was the whole test, or is unknown.
+    /// The database, log stream or volume that was judged; null when it was the whole test, or is
+    /// unknown.
     pub subject: Option<String>,
     /// The rule in words: database read, average.
     pub title: String,
@@ -130,12 +133,7 @@ pub struct Rule {
 impl Quantity {
     /// A `value` in `unit`.
     pub fn new(value: f64, unit: &str) -> Self {
-        Self {
-            value,
-            interval: None,
-            limit: None,
-            unit: unit.to_owned(),
-        }
+        Self { value, interval: None, limit: None, unit: unit.to_owned() }
     }
 }
 
@@ -145,15 +143,10 @@ impl fmt::Display for Quantity {
         let number = if self.value.fract() == 0.0 && self.value.abs() < 100.0 {
             format!("{:.0}", self.value)
         } else {
-            apart(
-                self.value,
-                self.limit.unwrap_or(self.value),
-                places(self.value),
-            )
+            apart(self.value, self.limit.unwrap_or(self.value), places(self.value))
         };
-        let known = self
-            .interval
-            .map_or_else(String::new, |known| format!(" {}", known.about(self.value)));
+        let known =
+            self.interval.map_or_else(String::new, |known| format!(" {}", known.about(self.value)));
         f.write_str(format!("{number}{known} {}", self.unit).trim_end())
     }
 }
@@ -261,17 +254,12 @@ impl Rule {
         let measured = self.quantity(self.measured);
         measured.map_or("-".to_owned(), |measured| {
             let interval = self.interval;
-            Quantity {
-                interval,
-                limit: self.limit,
-                ..measured
-            }
-            .to_string()
+            Quantity { interval, limit: self.limit, ..measured }.to_string()
         })
     }
 
-    /// The share of the limit that was used, in percent: 100 is at the limit; above it the rule does not hold. `None` when the
-    /// limit is zero.
+    /// The share of the limit that was used, in percent: 100 is at the limit; above it the rule
+    /// does not hold. `None` when the limit is zero.
     pub fn used_percent(&self) -> Option<f64> {
         let (measured, limit) = (self.measured?, self.limit?);
         let share = match self.direction {
@@ -284,9 +272,7 @@ impl Rule {
     /// That share for a table: `84 %`, or `-`.
     pub fn used_in_words(&self) -> String {
         let used = self.used_percent();
-        used.map_or("-".to_owned(), |percent| {
-            format!("{} %", apart(percent, 100.0, 0))
-        })
+        used.map_or("-".to_owned(), |percent| format!("{} %", apart(percent, 100.0, 0)))
     }
 
     /// The measured value with the limit: `24.4 ms (limit 20 ms)`, `7,215 /s (minimum 57,000 /s)`.
@@ -310,10 +296,7 @@ impl Rule {
     /// Sets the remark.
     #[must_use]
     pub fn with_remark(self, remark: impl Into<String>) -> Self {
-        Self {
-            remark: remark.into(),
-            ..self
-        }
+        Self { remark: remark.into(), ..self }
     }
 
     /// Sets how well the measured value is known.
@@ -329,10 +312,7 @@ impl Rule {
     /// Sets the subject: a database, log stream or volume.
     #[must_use]
     pub fn about(self, subject: impl Into<String>) -> Self {
-        Self {
-            subject: Some(subject.into()),
-            ..self
-        }
+        Self { subject: Some(subject.into()), ..self }
     }
 
     /// Turns a failure of the rule into an advisory.
@@ -362,10 +342,7 @@ mod tests {
         assert_eq!(outcome(Some(20.0)), Outcome::Ok);
         assert_eq!(outcome(Some(20.001)), Outcome::Failed);
         assert_eq!(outcome(None), Outcome::NotMeasured);
-        assert_eq!(
-            Rule::at_least(READ, "/s", 95.0, Some(94.9)).outcome,
-            Outcome::Failed
-        );
+        assert_eq!(Rule::at_least(READ, "/s", 95.0, Some(94.9)).outcome, Outcome::Failed);
     }
 
     #[test]
@@ -379,16 +356,10 @@ mod tests {
     #[test]
     fn what_is_used_of_a_limit_grows_towards_it_from_either_side() {
         let most = |measured| Rule::at_most(READ, "ms", 20.0, measured).used_in_words();
-        assert_eq!(
-            [most(Some(5.0)), most(Some(24.0)), most(None)],
-            ["25 %", "120 %", "-"]
-        );
+        assert_eq!([most(Some(5.0)), most(Some(24.0)), most(None)], ["25 %", "120 %", "-"]);
         assert_eq!(most(Some(20.004)), "100.02 %");
         let least = |measured| Rule::at_least(READ, "/s", 95.0, Some(measured)).used_in_words();
-        assert_eq!(
-            [least(100.0), least(76.0), least(0.0)],
-            ["95 %", "125 %", "-"]
-        );
+        assert_eq!([least(100.0), least(76.0), least(0.0)], ["95 %", "125 %", "-"]);
         assert_eq!(Rule::at_most(READ, "", 0.0, Some(0.0)).used_in_words(), "-");
     }
 
@@ -408,11 +379,8 @@ mod tests {
 
     #[test]
     fn an_unfair_test_is_invalid_unless_the_storage_failed_as_well() {
-        const AGREES: RuleName = RuleName {
-            id: "device-agrees",
-            group: Group::FairTest,
-            title: "device agrees",
-        };
+        const AGREES: RuleName =
+            RuleName { id: "device-agrees", group: Group::FairTest, title: "device agrees" };
         let unfair = Rule::at_least(AGREES, "%", 90.0, Some(50.0));
         let bad = Rule::at_most(READ, "ms", 20.0, Some(30.0));
         assert_eq!(Verdict::of(std::slice::from_ref(&unfair)), Verdict::Invalid);
@@ -421,9 +389,7 @@ mod tests {
 
     #[test]
     fn a_rule_is_flat_in_json() {
-        let rule = Rule::at_most(READ, "ms", 20.0, None)
-            .about("DB2")
-            .with_remark("no reads");
+        let rule = Rule::at_most(READ, "ms", 20.0, None).about("DB2").with_remark("no reads");
         let json = serde_json::to_value(&rule).unwrap();
         let wanted = serde_json::json!({
             "id": "database-read-average", "group": "limits", "server": null, "subject": "DB2",
@@ -439,15 +405,9 @@ mod tests {
     fn what_must_be_reached_is_a_minimum() {
         let read = Rule::at_most(READ, "ms", 20.0, Some(24.4));
         let rate = Rule::at_least(READ, "/s", 57_000.0, Some(7_215.0));
-        assert_eq!(
-            read.against_limit(),
-            "database read, average: 24.4 ms (limit 20 ms)"
-        );
+        assert_eq!(read.against_limit(), "database read, average: 24.4 ms (limit 20 ms)");
         assert_eq!(rate.measured_and_limit(), "7,215 /s (minimum 57,000 /s)");
-        let read = Rule {
-            server: Some("B".to_owned()),
-            ..read
-        };
+        let read = Rule { server: Some("B".to_owned()), ..read };
         assert_eq!(read.heading(), "B: database read, average");
         assert_eq!(rate.limit_in_words(), "at least 57,000 /s");
         assert_eq!(rate.direction, Direction::AtLeast);
@@ -455,16 +415,10 @@ mod tests {
 
     #[test]
     fn an_estimate_says_how_well_it_is_known() {
-        let estimate = brunt_stats::Interval {
-            mean: 7_214.0,
-            half: 31.2,
-        };
+        let estimate = brunt_stats::Interval { mean: 7_214.0, half: 31.2 };
         let rate = Rule::at_least(READ, "/s", 7_000.0, Some(7_215.0)).known(Some(estimate));
         assert_eq!(rate.measured_in_words(), "7,215 ± 31.2 /s");
-        assert_eq!(
-            rate.measured_and_limit(),
-            "7,215 ± 31.2 /s (minimum 7,000 /s)"
-        );
+        assert_eq!(rate.measured_and_limit(), "7,215 ± 31.2 /s (minimum 7,000 /s)");
         let json = serde_json::to_value(&rate).unwrap();
         let wanted = serde_json::json!({ "low": 7_183.8, "high": 7_246.2, "confidence": 0.95 });
         assert_eq!(json["interval"], wanted);

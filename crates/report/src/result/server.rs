@@ -16,7 +16,8 @@ pub struct Server {
     pub name: String,
     /// Its log streams with their databases.
     pub instances: Vec<Instance>,
-    /// Each phase of the test with its own I/O and counters; empty in results of earlier programs and of runs that did not end.
+    /// Each phase of the test with its own I/O and counters; empty in results of earlier programs
+    /// and of runs that did not end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<Phase>,
     /// Counters of the machine during the collection or the backup.
@@ -49,7 +50,8 @@ pub struct ServerDetails {
     pub durability: Vec<Durability>,
 }
 
-/// A counter of the machine over the samples; null where it was not measured or exists only on Windows.
+/// A counter of the machine over the samples; null where it was not measured or exists only on
+/// Windows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HostCounter {
@@ -111,12 +113,7 @@ pub struct Recovery {
 impl HostCounter {
     /// A counter that was not measured, or that does not exist on this system.
     pub fn absent(counter: &str) -> Self {
-        Self {
-            counter: counter.to_owned(),
-            avg: None,
-            min: None,
-            max: None,
-        }
+        Self { counter: counter.to_owned(), avg: None, min: None, max: None }
     }
 
     /// A counter over samples of a value and a length each; the mean is weighted by length.
@@ -163,7 +160,8 @@ impl Server {
         self.phases.iter().find(|one| one.phase == phase)
     }
 
-    /// The streams of an instance in the phase that a test of this kind is about; `None` when they were not measured.
+    /// The streams of an instance in the phase that a test of this kind is about; `None` when they
+    /// were not measured.
     pub fn main_streams(&self, test: &str, instance: &Instance) -> Option<InstanceDetails> {
         let main = PhaseName::of_test(test);
         if main == PhaseName::Load {

@@ -14,7 +14,8 @@ pub struct Times {
     pub collection_started: Option<Timestamp>,
     /// End of the collection.
     pub collection_ended: Option<Timestamp>,
-    /// End of the run, including verification; null while it is running, and forever if its host died.
+    /// End of the run, including verification; null while it is running, and forever if its host
+    /// died.
     pub ended: Option<Timestamp>,
     /// Length of the collection.
     pub collection_s: f64,
@@ -29,7 +30,8 @@ pub struct Setup {
     pub profile: String,
     /// Sessions in the pool; of all servers.
     pub sessions: u32,
-    /// The unit for which the version counts sessions: `server`, `instance` (a storage group) or `database`.
+    /// The unit for which the version counts sessions: `server`, `instance` (a storage group) or
+    /// `database`.
     #[serde(default)]
     pub session_scope: String,
     /// Sessions for each of these units.
@@ -85,7 +87,8 @@ fn one() -> u32 {
 
 /// Latency limits.
 ///
-/// Source of the defaults: `Thresholds` in a `JetstressConfig.xml` of Jetstress 2013 (20, 100, 10 and 100 ms).
+/// Source of the defaults: `Thresholds` in a `JetstressConfig.xml` of Jetstress 2013 (20, 100, 10
+/// and 100 ms).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
     /// Database reads, mean over the collection.

@@ -5,11 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Cell, Column, Row, Table};
 
-/// The load in one state of the groups of drives. A sample counts for the worst state that any group had in it.
+/// The load in one state of the groups of drives. A sample counts for the worst state that any
+/// group had in it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StateNumbers {
-    /// State of the worst group: whole, copying back, rebuilding, degraded, data lost; or all for every sample.
+    /// State of the worst group: whole, copying back, rebuilding, degraded, data lost; or all for
+    /// every sample.
     pub state: String,
     /// Length of its samples, in seconds.
     pub seconds: f64,
@@ -55,11 +57,7 @@ pub fn states_table(states: &[StateNumbers]) -> Table {
             ])
         };
         [
-            io(
-                [&state.state, &time],
-                "database read",
-                &state.database_reads,
-            ),
+            io([&state.state, &time], "database read", &state.database_reads),
             io([""; 2], "database write", &state.database_writes),
             io([""; 2], "log write", &state.log_writes),
         ]
@@ -73,11 +71,7 @@ mod tests {
 
     #[test]
     fn each_state_has_a_row_for_each_kind_of_io() {
-        let io = |per_s| StateIo {
-            per_s,
-            latency_ms_mean: Some(4.0),
-            ..StateIo::default()
-        };
+        let io = |per_s| StateIo { per_s, latency_ms_mean: Some(4.0), ..StateIo::default() };
         let state = StateNumbers {
             state: "rebuilding".to_owned(),
             seconds: 45.0,
@@ -89,10 +83,7 @@ mod tests {
         let text = states_table(&[state]).to_text();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 4, "{text}");
-        assert!(
-            lines[1].starts_with("rebuilding  45.0 s  database read"),
-            "{text}"
-        );
+        assert!(lines[1].starts_with("rebuilding  45.0 s  database read"), "{text}");
         assert!(lines[3].trim_start().starts_with("log write"), "{text}");
         assert!(states_table(&[]).is_empty());
     }

@@ -12,8 +12,8 @@ use super::{
 pub struct Storage {
     /// Kind of test, as in the scenario: performance, stress, database-backup, soft-recovery.
     pub test: String,
-    /// Database reads and writes of operations per second of the collection, over all servers; without log, maintenance and log
-    /// shipping.
+    /// Database reads and writes of operations per second of the collection, over all servers;
+    /// without log, maintenance and log shipping.
     pub achieved_iops: Option<f64>,
     /// The target; null without one.
     pub target_iops: Option<f64>,
@@ -26,20 +26,24 @@ pub struct Storage {
     pub database_bytes_final: Option<u64>,
     /// Number of database files.
     pub database_files: u64,
-    /// Records compared with what was committed, after the test and after every recovery or restore in it; null when there was no
-    /// comparison. Any lost, stale, phantom or torn record fails the run.
+    /// Records compared with what was committed, after the test and after every recovery or restore
+    /// in it; null when there was no comparison. Any lost, stale, phantom or torn record fails the
+    /// run.
     #[serde(default)]
     pub integrity: Option<Integrity>,
-    /// What storage that reduces data sees of the databases, for blocks of 4, 8 and 32 KiB; empty when it was not measured.
+    /// What storage that reduces data sees of the databases, for blocks of 4, 8 and 32 KiB; empty
+    /// when it was not measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub content: Vec<ContentNumbers>,
     /// Faults injected by `[[event]]` of the scenario; a test with faults never qualifies.
     #[serde(default)]
     pub faults: Vec<InjectedFault>,
-    /// Simulated tests during which a group of drives was not whole: the load in each state, and of all samples (all).
+    /// Simulated tests during which a group of drives was not whole: the load in each state, and of
+    /// all samples (all).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub states: Vec<StateNumbers>,
-    /// Simulated tests: how well the figures are known; null for tests without load, short ones and those on real storage.
+    /// Simulated tests: how well the figures are known; null for tests without load, short ones and
+    /// those on real storage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<Precision>,
     /// Each server.

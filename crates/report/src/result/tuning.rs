@@ -37,7 +37,8 @@ pub struct Trial {
     pub log_write_ms: f64,
     /// Page-fault stalls per second.
     pub page_fault_stalls_per_s: f64,
-    /// The result: `passes`, `keeps its pace`, `behind its pace`, or the limit that was exceeded: `log above its limit`.
+    /// The result: `passes`, `keeps its pace`, `behind its pace`, or the limit that was exceeded:
+    /// `log above its limit`.
     pub outcome: String,
 }
 

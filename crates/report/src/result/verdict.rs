@@ -59,7 +59,8 @@ impl Colour {
 }
 
 impl Verdict {
-    /// The verdict of a complete run by its `rules`: fail as soon as one about the storage failed, invalid if only the test was unfair.
+    /// The verdict of a complete run by its `rules`: fail as soon as one about the storage failed,
+    /// invalid if only the test was unfair.
     pub fn of(rules: &[Rule]) -> Self {
         let mut failed = rules.iter().filter(|rule| rule.outcome == Outcome::Failed);
         match failed.clone().next() {
@@ -126,10 +127,7 @@ mod tests {
         };
         let as_words = |shown: (String, &'static str)| format!("{} {}", shown.1, shown.0);
         assert_eq!(as_words(shown(Pass, false, true)), "pass PASS");
-        assert_eq!(
-            as_words(shown(Pass, false, false)),
-            "doubt PASS, not a qualification"
-        );
+        assert_eq!(as_words(shown(Pass, false, false)), "doubt PASS, not a qualification");
         assert_eq!(as_words(shown(Pass, true, false)), "doubt PREDICTED PASS");
         assert_eq!(as_words(shown(Fail, true, false)), "fail PREDICTED FAIL");
         assert_eq!(as_words(shown(Fail, false, false)), "fail FAIL");

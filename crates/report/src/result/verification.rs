@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Verification results of one file; the same fields as brunt verify --json. A simulation reads databases that have no content: of its
-/// pages nothing is known, and those fields are null.
+/// Verification results of one file; the same fields as brunt verify --json. A simulation reads
+/// databases that have no content: of its pages nothing is known, and those fields are null.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VerifiedFile {
@@ -38,7 +38,8 @@ pub struct InjectedFault {
     pub struck: Option<u64>,
 }
 
-/// Records compared with what was committed. Any that is lost, stale, phantom or torn fails the run.
+/// Records compared with what was committed. Any that is lost, stale, phantom or torn fails the
+/// run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Integrity {

@@ -8,16 +8,10 @@ use crate::one_line;
 impl Table {
     /// The table with its head.
     pub fn to_csv(&self) -> String {
-        let head: Vec<Cell> = self
-            .columns
-            .iter()
-            .map(|c| c.name.as_str().into())
-            .collect();
+        let head: Vec<Cell> = self.columns.iter().map(|c| c.name.as_str().into()).collect();
         let rows = self.rows.iter().map(|row| &row.cells);
         let mut text = String::new();
-        std::iter::once(&head)
-            .chain(rows)
-            .for_each(|cells| csv_row(&mut text, cells));
+        std::iter::once(&head).chain(rows).for_each(|cells| csv_row(&mut text, cells));
         text
     }
 }

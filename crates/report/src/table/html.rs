@@ -1,6 +1,7 @@
 //! Tables for a web page: a grid below its head, or pairs of a name and a value.
 //!
-//! Templates see the title, the note, and the table as `html`. The title is the name of the table for those who hear the page.
+//! Templates see the title, the note, and the table as `html`. The title is the name of the table
+//! for those who hear the page.
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -45,8 +46,8 @@ impl Table {
         )
     }
 
-    /// Scripts look for the line after a name, and count rows and cells: so there is a head that is not seen, and a size in bytes
-    /// stands alone, with the size for people in a third cell.
+    /// Scripts look for the line after a name, and count rows and cells: so there is a head that is
+    /// not seen, and a size in bytes stands alone, with the size for people in a third cell.
     fn pairs_html(&self) -> String {
         let rows = self.rows.iter().map(|row| {
             let name = escape(&row.cells[0].to_string());

@@ -14,9 +14,7 @@ impl Table {
         let rows = self.shown();
         let rows = rows.map(|cells| cells.iter().map(|cell| shown(cell)).collect());
         let lines = [names, sides].into_iter().chain(rows);
-        lines
-            .map(|cells| format!("| {} |\n", cells.join(" | ")))
-            .collect()
+        lines.map(|cells| format!("| {} |\n", cells.join(" | "))).collect()
     }
 }
 

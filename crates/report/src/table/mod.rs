@@ -7,8 +7,9 @@
 //! | Markdown: [`Table::to_markdown`] | for people | `-` |
 //! | CSV: [`Table::to_csv`], and [`csv_row`] because `counters.csv` grows | for programs | empty |
 //!
-//! For people, a column of numbers is aligned right, and its measured numbers have equal decimals. A column whose rows measure
-//! different things takes texts instead, each with the decimals of [`decimals`].
+//! For people, a column of numbers is aligned right, and its measured numbers have equal decimals.
+//! A column whose rows measure different things takes texts instead, each with the decimals of
+//! [`decimals`].
 
 mod csv;
 mod html;
@@ -129,18 +130,12 @@ impl<C: Into<Self>> From<Option<C>> for Cell {
 impl Column {
     /// A column of words.
     pub fn words(name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            is_number: false,
-        }
+        Self { name: name.into(), is_number: false }
     }
 
     /// A column of numbers.
     pub fn numbers(name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            is_number: true,
-        }
+        Self { name: name.into(), is_number: true }
     }
 
     /// Columns of words, and columns of numbers after them.
@@ -159,10 +154,7 @@ impl Row {
 
     /// A row with a CSS class.
     pub fn classed(cells: impl IntoIterator<Item = impl Into<Cell>>, class: &'static str) -> Self {
-        Self {
-            cells: cells.into_iter().map(Into::into).collect(),
-            class,
-        }
+        Self { cells: cells.into_iter().map(Into::into).collect(), class }
     }
 }
 
@@ -178,21 +170,14 @@ impl Table {
         let columns: Vec<Column> = columns.into_iter().collect();
         let rows: Vec<Row> = rows.into_iter().collect();
         assert!(rows.iter().all(|row| row.cells.len() == columns.len()));
-        Self {
-            columns,
-            rows,
-            ..Self::default()
-        }
+        Self { columns, rows, ..Self::default() }
     }
 
     /// Names and values: two columns without a head.
     pub fn pairs(title: &str, pairs: Vec<(&str, impl Into<Cell>)>) -> Self {
         let row = |(name, value): (&str, _)| Row::new([name.into(), Into::<Cell>::into(value)]);
         let rows = pairs.into_iter().map(row).collect();
-        Self {
-            rows,
-            ..Self::default().titled(title)
-        }
+        Self { rows, ..Self::default().titled(title) }
     }
 
     /// Sets the title.
@@ -224,8 +209,7 @@ impl Table {
         self.columns.insert(at, column);
         let mut cells = cells.into_iter();
         for row in &mut self.rows {
-            row.cells
-                .insert(at, cells.next().expect("a cell for each row"));
+            row.cells.insert(at, cells.next().expect("a cell for each row"));
         }
     }
 
@@ -239,7 +223,8 @@ impl Table {
         &self.note
     }
 
-    /// Name of each column, and whether it has numbers; none when the rows are pairs of a name and a value.
+    /// Name of each column, and whether it has numbers; none when the rows are pairs of a name and
+    /// a value.
     pub fn columns(&self) -> impl Iterator<Item = (&str, bool)> {
         let columns = self.columns.iter();
         columns.map(|column| (column.name.as_str(), column.is_number))
@@ -291,17 +276,10 @@ mod tests {
 
     fn table() -> Table {
         Table::new(
-            [
-                Column::words("file"),
-                Column::numbers("pages"),
-                Column::numbers("ms"),
-            ],
+            [Column::words("file"), Column::numbers("pages"), Column::numbers("ms")],
             [
                 Row::new([Cell::from("a|<b>"), Cell::from(1_024), Cell::from(4.291)]),
-                Row::classed(
-                    [Cell::from("c\nd"), Cell::Share(0.4), Cell::Nothing],
-                    "failed",
-                ),
+                Row::classed([Cell::from("c\nd"), Cell::Share(0.4), Cell::Nothing], "failed"),
             ],
         )
         .titled("Some <files>")
@@ -321,11 +299,7 @@ mod tests {
         assert!(html.contains(row));
         assert!(html.contains("<tr class=\"failed\"><td>c\nd</td>"));
         let pairs = Table::pairs("", vec![("a", "b")]);
-        assert!(
-            pairs
-                .to_html()
-                .contains("<td class=\"grid_row_header\">a</td>\n<td>b</td></tr>")
-        );
+        assert!(pairs.to_html().contains("<td class=\"grid_row_header\">a</td>\n<td>b</td></tr>"));
         let cells: Vec<_> = pairs.for_people().collect();
         assert_eq!(cells, [(vec!["a".to_owned(), "b".to_owned()], "")]);
     }
@@ -348,9 +322,7 @@ mod tests {
 
     #[test]
     fn a_time_does_not_break() {
-        let time = Timestamp {
-            unix_seconds: 951_782_400,
-        };
+        let time = Timestamp { unix_seconds: 951_782_400 };
         let html = Table::pairs("", vec![("at", time)]).to_html();
         let wanted =
             "<td><time datetime=\"2000-02-29T00:00:00Z\">2000-02-29 00:00:00 UTC</time></td>";
@@ -366,10 +338,7 @@ mod tests {
         assert_eq!(table.to_text(), text);
         assert!(table.to_html().contains("<td class=\"n\">191.20</td>"));
         assert!(table.to_markdown().contains("| 56.90 | 812 |"));
-        let whole = Table::new(
-            [Column::numbers("")],
-            [21_480.2, 0.0].map(|n| Row::new([n])),
-        );
+        let whole = Table::new([Column::numbers("")], [21_480.2, 0.0].map(|n| Row::new([n])));
         assert_eq!(whole.to_text(), "\n21,480\n     0");
     }
 
@@ -383,10 +352,7 @@ mod tests {
     fn programs_get_plain_numbers() {
         let mut text = table().to_csv();
         csv_row(&mut text, &[Cell::Fixed(0.5, 3), Cell::from("-1,\"2\"")]);
-        assert_eq!(
-            text,
-            "file,pages,ms\na|<b>,1024,4.291\nc\\nd,0.4,\n0.500,\"'-1,\"\"2\"\"\"\n"
-        );
+        assert_eq!(text, "file,pages,ms\na|<b>,1024,4.291\nc\\nd,0.4,\n0.500,\"'-1,\"\"2\"\"\"\n");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Combines the samples of several hosts.
 //!
-//! Each host samples on its own grid. The grid of the first run that has samples is kept; a sample of another host belongs to the
-//! interval that contains its middle.
+//! Each host samples on its own grid. The grid of the first run that has samples is kept; a sample
+//! of another host belongs to the interval that contains its middle.
 
 use crate::result::Sample;
 use crate::{Run, Timestamp};
@@ -26,11 +26,7 @@ pub(super) fn samples(runs: &[Run]) -> Vec<Sample> {
             if all.len() <= at {
                 all.resize(at + 1, None);
             }
-            let grid = Sample {
-                begin_s: at as f64 * length,
-                length_s: length,
-                ..*sample
-            };
+            let grid = Sample { begin_s: at as f64 * length, length_s: length, ..*sample };
             all[at] = Some(match all[at] {
                 None => grid,
                 Some(former) => both(&former, &grid),

@@ -67,11 +67,7 @@ fn slower_reads_are_worse_and_faster_ones_better() {
     assert_eq!(figure(&worse, "database-read"), Answer::Worse);
     assert_eq!(figure(&worse, "log-write"), Answer::CannotTell);
     assert!(!worse.not_worse);
-    assert!(
-        worse.sentence.starts_with("B is worse than A: read +"),
-        "{}",
-        worse.sentence
-    );
+    assert!(worse.sentence.starts_with("B is worse than A: read +"), "{}", worse.sentence);
     let read = &worse.figures[1];
     let interval = read.interval.unwrap();
     assert!((interval.low..interval.high).contains(&1.06), "{read:?}");
@@ -97,21 +93,13 @@ fn a_figure_that_a_side_lacks_stays_in_the_table() {
     };
     let rows = |comparison: &Comparison| comparison.table().to_indented_text();
     let neither = answer(without_writes(1), without_writes(2));
-    let missing: Vec<&str> = neither
-        .missing
-        .iter()
-        .map(|one| one.what.as_str())
-        .collect();
+    let missing: Vec<&str> = neither.missing.iter().map(|one| one.what.as_str()).collect();
     assert_eq!(missing, ["write, ms", "write p99, ms", "writes, /s"]);
     assert_eq!(rows(&neither).matches("no such I/O").count(), 3);
     let one = answer(run(1, 240, 1.0), without_writes(2));
     assert_eq!(one.missing.len(), 3);
     assert_eq!([&*one.missing[0].a, &*one.missing[0].b], ["some", "none"]);
-    assert!(
-        answer(run(1, 240, 1.0), run(2, 240, 1.0))
-            .missing
-            .is_empty()
-    );
+    assert!(answer(run(1, 240, 1.0), run(2, 240, 1.0)).missing.is_empty());
 }
 
 #[test]
@@ -120,20 +108,9 @@ fn equal_sides_have_no_answer_and_a_gate_lets_them_pass() {
     assert_eq!((long.verdict, long.not_worse), (Answer::CannotTell, true));
     assert_eq!(long.sentence, "No mean differs by 3 % or more.");
     let short = answer(run(1, 10, 1.0), run(2, 10, 1.0));
-    assert_eq!(
-        (short.verdict, short.not_worse),
-        (Answer::CannotTell, false)
-    );
-    assert!(
-        short.sentence.contains("could be missed"),
-        "{}",
-        short.sentence
-    );
-    let needs = short
-        .figures
-        .iter()
-        .filter_map(|figure| figure.needs_s)
-        .fold(0.0, f64::max);
+    assert_eq!((short.verdict, short.not_worse), (Answer::CannotTell, false));
+    assert!(short.sentence.contains("could be missed"), "{}", short.sentence);
+    let needs = short.figures.iter().filter_map(|figure| figure.needs_s).fold(0.0, f64::max);
     assert!(needs > 150.0, "{short:?}");
 }
 
@@ -145,10 +122,7 @@ fn what_became_better_and_worse_is_named_without_an_order() {
         sample.database_writes.per_s *= 1.1;
     }
     let mixed = answer(run(1, 240, 1.0), b);
-    assert_eq!(
-        (mixed.verdict, mixed.not_worse),
-        (Answer::CannotTell, false)
-    );
+    assert_eq!((mixed.verdict, mixed.not_worse), (Answer::CannotTell, false));
     assert!(
         mixed.sentence.starts_with("B is better in I/O +")
             && mixed.sentence.contains("and worse in read +"),
@@ -166,21 +140,13 @@ fn a_machine_that_changed_leaves_no_verdict() {
         run
     };
     let both = |counter, a, b| {
-        let (a, b) = (
-            with(run(1, 240, 1.0), counter, a),
-            with(run(2, 240, 1.3), counter, b),
-        );
+        let (a, b) = (with(run(1, 240, 1.0), counter, a), with(run(2, 240, 1.3), counter, b));
         answer(a, b)
     };
     let slower = both(CHECKSUM_SPEED, 40.0, 37.0);
-    assert_eq!(
-        (slower.verdict, slower.not_worse),
-        (Answer::CannotTell, false)
-    );
+    assert_eq!((slower.verdict, slower.not_worse), (Answer::CannotTell, false));
     assert!(
-        slower
-            .sentence
-            .contains("(checksum speed (GB/s): 40.0 and 37.0)"),
+        slower.sentence.contains("(checksum speed (GB/s): 40.0 and 37.0)"),
         "{}",
         slower.sentence
     );
@@ -196,20 +162,12 @@ fn pairs_are_judged_together() {
     };
     let (a, b) = (side(1, 1.0), side(2, 1.12));
     let comparison = compare(&a, &b, &Options::default()).unwrap();
-    assert_eq!(
-        figure(&comparison, "database-read"),
-        Answer::Worse,
-        "{}",
-        comparison.sentence
-    );
+    assert_eq!(figure(&comparison, "database-read"), Answer::Worse, "{}", comparison.sentence);
     assert_eq!(figure(&comparison, "database-read-p99"), Answer::Worse);
     let same = compare(&a, &side(20, 1.0), &Options::default()).unwrap();
     assert_eq!(same.verdict, Answer::CannotTell);
     assert!(same.figures.iter().all(|figure| figure.needs_s.is_none()));
-    assert_eq!(
-        compare(&a, &b[1..], &Options::default()),
-        Err(CompareError::Sides(6, 5))
-    );
+    assert_eq!(compare(&a, &b[1..], &Options::default()), Err(CompareError::Sides(6, 5)));
 }
 
 #[test]
@@ -223,15 +181,9 @@ fn runs_that_are_not_whole_or_did_other_work_are_refused() {
     let said = refused(|run| run.result.times.ended = None);
     assert!(said.starts_with("runs/2: has not ended"), "{said}");
     let said = refused(|run| run.result.verdict = Verdict::Interrupted);
-    assert!(
-        said.starts_with("runs/2: its verdict is interrupted"),
-        "{said}"
-    );
+    assert!(said.starts_with("runs/2: its verdict is interrupted"), "{said}");
     let said = refused(|run| run.result.storage.test = "soft-recovery".to_owned());
-    assert!(
-        said.starts_with("runs/2: is a soft-recovery test"),
-        "{said}"
-    );
+    assert!(said.starts_with("runs/2: is a soft-recovery test"), "{said}");
     let said = refused(|run| run.samples.truncate(7));
     assert!(said.contains("has 7 samples, and 8 are needed"), "{said}");
     let said = refused(|run| {
@@ -245,10 +197,7 @@ fn runs_that_are_not_whole_or_did_other_work_are_refused() {
         said.contains("\n  sessions: ") && said.contains("\n  measured: 3600 s and 7200 s\n"),
         "{said}"
     );
-    assert!(
-        said.ends_with("--allow-differences compares them all the same"),
-        "{said}"
-    );
+    assert!(said.ends_with("--allow-differences compares them all the same"), "{said}");
 }
 
 #[test]
@@ -256,29 +205,17 @@ fn other_settings_are_named() {
     let mut other = run(2, 240, 1.0);
     other.1.result.storage.details.setup.cache_bytes_max *= 2;
     other.1.result.storage.details.setup.sessions = 99;
-    let options = Options {
-        allow_differences: true,
-        ..Options::default()
-    };
+    let options = Options { allow_differences: true, ..Options::default() };
     let comparison = compare(&[run(1, 240, 1.0)], &[other], &options).unwrap();
-    let named: Vec<&str> = comparison
-        .differences
-        .iter()
-        .map(|one| one.what.as_str())
-        .collect();
+    let named: Vec<&str> = comparison.differences.iter().map(|one| one.what.as_str()).collect();
     assert_eq!(named, ["sessions", "cache"]);
 }
 
 fn keeps_to(schema: &str, json: &str) {
-    let (schema, json): (Value, Value) = (
-        serde_json::from_str(schema).unwrap(),
-        serde_json::from_str(json).unwrap(),
-    );
+    let (schema, json): (Value, Value) =
+        (serde_json::from_str(schema).unwrap(), serde_json::from_str(json).unwrap());
     let validator = jsonschema::validator_for(&schema).unwrap();
-    let faults: Vec<_> = validator
-        .iter_errors(&json)
-        .map(|error| error.to_string())
-        .collect();
+    let faults: Vec<_> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
     assert_eq!(faults, [""; 0]);
 }
 
@@ -289,10 +226,7 @@ fn a_comparison_has_json_and_a_page() {
     let (a, b) = ([a], [b]);
     let comparison = compare(&a, &b, &Options::default()).unwrap();
     let json = comparison.to_json();
-    keeps_to(
-        include_str!("../../../../docs/comparison.schema.json"),
-        &json,
-    );
+    keeps_to(include_str!("../../../../docs/comparison.schema.json"), &json);
     assert!(
         json.contains("\"verdict\": \"worse\"") && json.contains("\"verdict\": \"cannot tell\"")
     );
@@ -311,40 +245,23 @@ fn a_comparison_has_json_and_a_page() {
     assert_eq!(page.matches("role=\"img\"").count(), 5);
     assert!(!page.contains("NaN"));
     let lines = comparison.table().to_indented_text();
-    assert!(
-        lines.lines().all(|line| line.chars().count() <= 80),
-        "{lines}"
-    );
+    assert!(lines.lines().all(|line| line.chars().count() <= 80), "{lines}");
 }
 
 #[test]
 fn a_history_names_the_run_and_the_size_of_a_change() {
-    let mut runs: Vec<(String, Run)> = (1..=20)
-        .map(|seed| run(seed, 40, if seed > 12 { 1.2 } else { 1.0 }))
-        .collect();
+    let mut runs: Vec<(String, Run)> =
+        (1..=20).map(|seed| run(seed, 40, if seed > 12 { 1.2 } else { 1.0 })).collect();
     runs[3].1.result.verdict = Verdict::Interrupted;
     runs[4].1.result.storage.details.setup.sessions = 99;
     runs.reverse();
     let found = history("runs", runs, Vec::new(), 0.03).unwrap();
     assert_eq!((found.runs.len(), found.left_out.len()), (18, 2));
-    let read = found
-        .figures
-        .iter()
-        .find(|figure| figure.id == "database-read")
-        .unwrap();
-    let [change] = &read.changes[..] else {
-        panic!("one change: {read:?}")
-    };
+    let read = found.figures.iter().find(|figure| figure.id == "database-read").unwrap();
+    let [change] = &read.changes[..] else { panic!("one change: {read:?}") };
     assert_eq!((change.at, change.run.as_str()), (10, "runs/13"));
-    assert!(
-        (change.interval.low..change.interval.high).contains(&1.2),
-        "{change:?}"
-    );
-    let steady = found
-        .figures
-        .iter()
-        .find(|figure| figure.id == "log-write")
-        .unwrap();
+    assert!((change.interval.low..change.interval.high).contains(&1.2), "{change:?}");
+    let steady = found.figures.iter().find(|figure| figure.id == "log-write").unwrap();
     assert!(steady.changes.is_empty(), "{steady:?}");
     assert!(
         found
@@ -353,31 +270,21 @@ fn a_history_names_the_run_and_the_size_of_a_change() {
         "{}",
         found.sentence
     );
-    keeps_to(
-        include_str!("../../../../docs/history.schema.json"),
-        &found.to_json(),
-    );
+    keeps_to(include_str!("../../../../docs/history.schema.json"), &found.to_json());
     let page = history_html(&found);
     assert!(
         page.contains("<figcaption>read</figcaption>")
             && page.contains("Left out: runs/4: its verdict")
     );
     let few = (1..=3).map(|seed| run(seed, 40, 1.0)).collect();
-    let said = history("runs", few, Vec::new(), 0.03)
-        .unwrap_err()
-        .to_string();
-    assert_eq!(
-        said,
-        "runs: has 3 runs that can be compared, and a history needs 4"
-    );
+    let said = history("runs", few, Vec::new(), 0.03).unwrap_err().to_string();
+    assert_eq!(said, "runs: has 3 runs that can be compared, and a history needs 4");
 }
 
 /// A history of runs whose reads take these times as long.
 fn history_of(times: &[f64]) -> History {
     let runs = times.iter().enumerate();
-    let runs = runs
-        .map(|(at, times)| run(at as u64 + 1, 40, *times))
-        .collect();
+    let runs = runs.map(|(at, times)| run(at as u64 + 1, 40, *times)).collect();
     history("runs", runs, Vec::new(), 0.03).unwrap()
 }
 
@@ -394,56 +301,27 @@ fn a_history_that_is_too_short_says_how_many_runs_it_lacks() {
     );
     let [after_three, after_five] = [history_of(&[1.0, 1.0, 1.0, 5.0, 5.0, 5.0, 5.0, 5.0]), found];
     assert_eq!(after_three.runs_missing, 0);
-    let read = after_three
-        .figures
-        .iter()
-        .find(|figure| figure.id == "database-read");
+    let read = after_three.figures.iter().find(|figure| figure.id == "database-read");
     assert_eq!(read.unwrap().changes[0].at, 3);
-    assert_eq!(
-        after_five.newest.a.len(),
-        3,
-        "slow runs are not what is stable"
-    );
+    assert_eq!(after_five.newest.a.len(), 3, "slow runs are not what is stable");
 }
 
 #[test]
 fn the_newest_run_is_judged_the_same_night() {
     let worse = history_of(&[1.0, 1.0, 1.0, 5.0]);
-    assert_eq!(
-        (worse.newest.verdict, worse.newest.not_worse),
-        (Answer::Worse, false)
-    );
+    assert_eq!((worse.newest.verdict, worse.newest.not_worse), (Answer::Worse, false));
     assert_eq!(worse.runs_missing, 4);
     let better = history_of(&[1.0, 1.0, 1.0, 0.2]);
-    assert_eq!(
-        (better.newest.verdict, better.newest.not_worse),
-        (Answer::Better, true)
-    );
+    assert_eq!((better.newest.verdict, better.newest.not_worse), (Answer::Better, true));
     let same = history_of(&[1.0; 12]);
     assert_eq!(same.newest.verdict, Answer::CannotTell, "{}", same.sentence);
-    assert!(
-        same.sentence
-            .starts_with("12 runs, and no change is shown. ")
-    );
+    assert!(same.sentence.starts_with("12 runs, and no change is shown. "));
     // After a change the level is the new one.
     let settled = history_of(&[1.0, 1.0, 1.0, 1.0, 5.0, 5.0, 5.0, 5.0, 5.0]);
-    let stable: Vec<_> = settled
-        .newest
-        .a
-        .iter()
-        .map(|run| run.run.as_str())
-        .collect();
+    let stable: Vec<_> = settled.newest.a.iter().map(|run| run.run.as_str()).collect();
     assert_eq!(stable, ["runs/5", "runs/6", "runs/7", "runs/8"]);
-    assert_eq!(
-        settled.newest.verdict,
-        Answer::CannotTell,
-        "{}",
-        settled.sentence
-    );
+    assert_eq!(settled.newest.verdict, Answer::CannotTell, "{}", settled.sentence);
     let page = history_html(&worse);
     assert!(page.contains("Newest run is worse") && page.contains("The newest run</h2>"));
-    keeps_to(
-        include_str!("../../../../docs/history.schema.json"),
-        &worse.to_json(),
-    );
+    keeps_to(include_str!("../../../../docs/history.schema.json"), &worse.to_json());
 }

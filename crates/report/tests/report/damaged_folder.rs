@@ -45,11 +45,7 @@ fn run_folder(parent: &TempDir) -> PathBuf {
     let text = format!("{}{}", Counters::HEAD, counters.take());
     fs::write(folder.join("counters.csv"), text).unwrap();
     fs::write(folder.join("latency.hlog"), log.take()).unwrap();
-    fs::write(
-        folder.join("events.log"),
-        "2026-11-21T18:15:03Z Test begins\n",
-    )
-    .unwrap();
+    fs::write(folder.join("events.log"), "2026-11-21T18:15:03Z Test begins\n").unwrap();
     fs::write(folder.join("result.json"), RESULT).unwrap();
     folder
 }
@@ -64,16 +60,10 @@ fn is_rebuilt(folder: &Path) {
     let result = &run.result;
     assert_eq!(result.scenario, "my-test");
     assert_eq!(result.times.started.to_string(), "2026-11-21T18:15:03Z");
-    assert_eq!(
-        (result.verdict, result.qualifies),
-        (Verdict::Interrupted, false)
-    );
+    assert_eq!((result.verdict, result.qualifies), (Verdict::Interrupted, false));
     assert_eq!(result.storage.achieved_iops, Some(10.0));
     let sentence = &result.storage.details.sentence;
-    assert!(
-        sentence.starts_with("Its result.json is missing or damaged"),
-        "{sentence}"
-    );
+    assert!(sentence.starts_with("Its result.json is missing or damaged"), "{sentence}");
     let instances: Vec<_> = result.instances().collect();
     let of = |at: usize| {
         let instance: &brunt_report::result::Instance = instances[at];
@@ -99,11 +89,7 @@ fn without_a_result_there_is_what_the_tables_tell() {
     fs::remove_file(folder.join("result.json")).unwrap();
     is_rebuilt(&folder);
     // A result of another version is not damaged.
-    fs::write(
-        folder.join("result.json"),
-        "{\"schema\": \"brunt.result/9\"}",
-    )
-    .unwrap();
+    fs::write(folder.join("result.json"), "{\"schema\": \"brunt.result/9\"}").unwrap();
     assert!(error(&folder).contains("its schema is"));
 }
 
@@ -114,10 +100,7 @@ fn the_folder_of_another_simulation_is_named() {
     for name in ["result.json", "counters.csv", "latency.hlog", "events.log"] {
         fs::remove_file(folder.join(name)).unwrap();
     }
-    for (table, what) in [
-        ("simulation.json", "raw load"),
-        ("points.json", "sweep or search"),
-    ] {
+    for (table, what) in [("simulation.json", "raw load"), ("points.json", "sweep or search")] {
         fs::write(folder.join(table), "{}").unwrap();
         let said = format!(
             "RUN: is the folder of a {what}, not of a run; its figures are in report.html and {table}"
@@ -140,10 +123,7 @@ fn a_run_that_was_stopped_before_it_began_is_named() {
     assert_eq!(error(&folder), said);
     let other = parent.path().join("photos");
     fs::create_dir(&other).unwrap();
-    assert_eq!(
-        error(&other),
-        "RUN: is not the folder of a run: it has no result.json"
-    );
+    assert_eq!(error(&other), "RUN: is not the folder of a run: it has no result.json");
 }
 
 #[test]
@@ -167,14 +147,8 @@ fn a_link_in_the_place_of_a_file_is_not_followed() {
 fn a_table_without_an_end_is_an_error() {
     let parent = TempDir::new().unwrap();
     let folder = run_folder(&parent);
-    let table = fs::OpenOptions::new()
-        .write(true)
-        .open(folder.join("counters.csv"))
-        .unwrap();
+    let table = fs::OpenOptions::new().write(true).open(folder.join("counters.csv")).unwrap();
     // A sparse file: it takes no space, and reads as zeros for a long time.
     table.set_len(1 << 40).unwrap();
-    assert_eq!(
-        error(&folder),
-        "RUN/counters.csv: has a line of more than 16 MiB"
-    );
+    assert_eq!(error(&folder), "RUN/counters.csv: has a line of more than 16 MiB");
 }

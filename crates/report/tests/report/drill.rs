@@ -1,15 +1,13 @@
-//! The page of a drill: for a pass, for lost records, and for a drill without an answer. Its figures are those of the result.
+//! The page of a drill: for a pass, for lost records, and for a drill without an answer. Its
+//! figures are those of the result.
 
 use brunt_report::result::*;
 use brunt_report::{Run, RunFolder, Timestamp, are_one_test, grouped, report_html, side_by_side};
 
-/// A drill of twelve minutes: the first site is lost after one, and the second serves after another 5.5.
+/// A drill of twelve minutes: the first site is lost after one, and the second serves after another
+/// 5.5.
 fn passed() -> Run {
-    let rpo = DrillLoss {
-        lazy: 7,
-        kept: 1_136,
-        ..DrillLoss::default()
-    };
+    let rpo = DrillLoss { lazy: 7, kept: 1_136, ..DrillLoss::default() };
     let step = |name: &str, seconds| DrillStep {
         name: name.to_owned(),
         seconds,
@@ -21,10 +19,7 @@ fn passed() -> Run {
         step("host rescan", 120.0),
         step("first operation", 0.7),
     ];
-    let event = |at_s, what: &str| DrillEvent {
-        at_s,
-        what: what.to_owned(),
-    };
+    let event = |at_s, what: &str| DrillEvent { at_s, what: what.to_owned() };
     let phase = |name: &str, from_s, to_s, io_per_s, read_ms| DrillPhase {
         name: name.to_owned(),
         from_s,
@@ -75,13 +70,7 @@ fn passed() -> Run {
         phases: vec![
             phase("before", 0.0, 60.0, 256.516, Some(0.9488)),
             phase("no service", 60.0, 390.0, 0.0, None),
-            phase(
-                "after the unplanned failover",
-                390.75,
-                720.9,
-                130.2577,
-                Some(0.1395),
-            ),
+            phase("after the unplanned failover", 390.75, 720.9, 130.2577, Some(0.1395)),
         ],
         samples: (1..=144).map(sample).collect(),
     };
@@ -95,13 +84,7 @@ fn passed() -> Run {
     result.storage.test = "drill".to_owned();
     result.storage.details.sentence = "Nothing that was acknowledged is lost.".to_owned();
     result.rules = vec![
-        rule(
-            "drill-recovery-point",
-            Group::Limits,
-            "commits lost",
-            0.0,
-            0.0,
-        ),
+        rule("drill-recovery-point", Group::Limits, "commits lost", 0.0, 0.0),
         rule("drill-recovery-time", Group::Limits, "s", 900.0, 330.75),
         rule("drill-in-step", Group::Limits, "apart", 0.0, 0.0),
     ];
@@ -122,11 +105,7 @@ fn sample(number: u32) -> DrillSample {
         write_ms: some(5.0),
         log_writes: if serves { 170 } else { 0 },
         log_ms: some(4.2),
-        log_bytes: if at_s > 395.0 {
-            u64::from(number) << 21
-        } else {
-            0
-        },
+        log_bytes: if at_s > 395.0 { u64::from(number) << 21 } else { 0 },
         at_risk_writes: (at_s < 700.0).then_some(u64::from(number)),
         full_in_s: (at_s > 395.0).then_some(4_000.0 - at_s),
     }
@@ -158,13 +137,7 @@ fn lost() -> Run {
     (failover.rpo, failover.rto_s, failover.steps) = (rpo, 1_025.0, drill.steps.clone());
     result.verdict = Verdict::Fail;
     result.rules = vec![
-        rule(
-            "drill-recovery-point",
-            Group::Limits,
-            "commits lost",
-            0.0,
-            12.0,
-        ),
+        rule("drill-recovery-point", Group::Limits, "commits lost", 0.0, 12.0),
         rule("drill-recovery-time", Group::Limits, "s", 900.0, 1_025.0),
         Rule {
             remark: "SG1, SG2".to_owned(),
@@ -204,14 +177,9 @@ fn has_all(html: &str, texts: &[&str]) {
 
 /// The lines below `title` in the list of what is wrong.
 fn why<'h>(html: &'h str, title: &str) -> Vec<&'h str> {
-    let (_, list) = html
-        .split_once(&format!("<h2>{title}</h2><ul>"))
-        .expect(title);
+    let (_, list) = html.split_once(&format!("<h2>{title}</h2><ul>")).expect(title);
     let (list, _) = list.split_once("</ul>").unwrap();
-    list.split("<li>")
-        .skip(1)
-        .map(|line| line.trim_end_matches("</li>"))
-        .collect()
+    list.split("<li>").skip(1).map(|line| line.trim_end_matches("</li>")).collect()
 }
 
 #[test]
@@ -238,11 +206,7 @@ fn a_pass_shows_both_figures_and_the_picture() {
     ];
     has_all(&html, &texts);
     assert!(!html.contains("What failed") && !html.contains("NaN"));
-    assert_eq!(
-        html.matches("class=\"hatch absent\"").count(),
-        2,
-        "no value after 700 s"
-    );
+    assert_eq!(html.matches("class=\"hatch absent\"").count(), 2, "no value after 700 s");
 }
 
 #[test]
@@ -260,19 +224,12 @@ fn figures_are_those_of_the_result() {
         assert_eq!(cells[2], format!("{}</td>", phase.name));
         assert!((number(5).unwrap() - phase.io_per_s).abs() < 0.51, "{row}");
         assert_eq!(number(6).is_some(), phase.read_ms.is_some());
-        assert!(
-            (number(6).unwrap_or(0.0) - phase.read_ms.unwrap_or(0.0)).abs() < 0.006,
-            "{row}"
-        );
+        assert!((number(6).unwrap_or(0.0) - phase.read_ms.unwrap_or(0.0)).abs() < 0.006, "{row}");
     }
     let values = |name: &str| {
-        let (_, values) = html
-            .split_once(&format!("data-name=\"{name}\" data-values=\""))
-            .unwrap();
+        let (_, values) = html.split_once(&format!("data-name=\"{name}\" data-values=\"")).unwrap();
         let values = values.split('"').next().unwrap().split(' ');
-        values
-            .map(|value| value.replace(',', "").parse::<f64>().ok())
-            .collect::<Vec<_>>()
+        values.map(|value| value.replace(',', "").parse::<f64>().ok()).collect::<Vec<_>>()
     };
     let of = |of: fn(&DrillSample) -> Option<f64>| drill.samples.iter().map(of).collect::<Vec<_>>();
     // Without service there is no curve.
@@ -283,28 +240,18 @@ fn figures_are_those_of_the_result() {
     };
     let served = |of: fn(&DrillSample) -> Option<f64>| {
         let all = drill.samples.iter();
-        all.map(|one| of(one).filter(|_| serves(one)))
-            .collect::<Vec<_>>()
+        all.map(|one| of(one).filter(|_| serves(one))).collect::<Vec<_>>()
     };
     assert!(drill.samples.iter().any(|one| !serves(one)));
-    assert_eq!(
-        values("database reads"),
-        served(|one| Some(one.reads as f64 / one.length_s))
-    );
+    assert_eq!(values("database reads"), served(|one| Some(one.reads as f64 / one.length_s)));
     assert_eq!(values("log write"), served(|one| one.log_ms));
-    assert_eq!(
-        values("at risk"),
-        of(|one| one.at_risk_writes.map(|writes| writes as f64))
-    );
+    assert_eq!(values("at risk"), of(|one| one.at_risk_writes.map(|writes| writes as f64)));
     let rpo = drill.rpo.unwrap();
     let row = [rpo.transactions, rpo.records]
         .map(|count| format!("<td class=\"n\">{}</td>", grouped(count)));
     has_all(
         &html,
-        &[
-            row.concat().as_str(),
-            "<td class=\"n\">1.25 MiB</td><td class=\"n\">17 min 05 s</td>",
-        ],
+        &[row.concat().as_str(), "<td class=\"n\">1.25 MiB</td><td class=\"n\">17 min 05 s</td>"],
     );
     assert!(html.contains(&format!("<td>{}</td>", drill.replication.whl_peak_bytes)));
 }
@@ -323,14 +270,7 @@ fn each_failure_is_a_sentence() {
              it lacks.",
         ]
     );
-    has_all(
-        &html,
-        &[
-            "<b>12 commits</b>",
-            "Limit 15 min 00 s: exceeded",
-            "class=\"late\"",
-        ],
-    );
+    has_all(&html, &["<b>12 commits</b>", "Limit 15 min 00 s: exceeded", "class=\"late\""]);
 }
 
 #[test]
@@ -361,12 +301,7 @@ fn without_an_answer_the_page_says_why() {
     );
     has_all(
         &html,
-        &[
-            "NOT FOUND",
-            "<b>3 of 4</b>",
-            "no failover came to its end",
-            "no service 5 min 30 s",
-        ],
+        &["NOT FOUND", "<b>3 of 4</b>", "no failover came to its end", "no service 5 min 30 s"],
     );
     assert!(!html.contains("How long users waited"));
 }
@@ -385,9 +320,7 @@ fn a_drill_without_samples_or_controls_has_a_page() {
 #[test]
 fn the_page_needs_nothing_else() {
     let html = report_html(&passed());
-    for outside in [
-        "http", "src=", "href=", "@import", "url(", "<link", "fetch(",
-    ] {
+    for outside in ["http", "src=", "href=", "@import", "url(", "<link", "fetch("] {
         assert!(!html.contains(outside), "{outside}");
     }
     assert_eq!(html.matches("<script").count(), 1);
@@ -402,12 +335,8 @@ fn the_folder_of_a_drill_is_enough() {
     let run = passed();
     let parent = tempfile::tempdir().unwrap();
     let folder = RunFolder::create(parent.path(), Timestamp::default(), "drill").unwrap();
-    folder
-        .write("scenario.toml", run.scenario.as_bytes())
-        .unwrap();
-    folder
-        .write("result.json", run.result.to_json().as_bytes())
-        .unwrap();
+    folder.write("scenario.toml", run.scenario.as_bytes()).unwrap();
+    folder.write("result.json", run.result.to_json().as_bytes()).unwrap();
     let read = Run::read(folder.path()).unwrap();
     assert_eq!(read.result, run.result);
     assert_eq!(report_html(&read), report_html(&run));
@@ -425,12 +354,7 @@ fn drills_stand_side_by_side() {
     let text = side_by_side(&runs).to_text();
     let lines: Vec<Vec<&str>> = text
         .lines()
-        .map(|line| {
-            line.split("  ")
-                .filter(|cell| !cell.is_empty())
-                .map(str::trim)
-                .collect()
-        })
+        .map(|line| line.split("  ").filter(|cell| !cell.is_empty()).map(str::trim).collect())
         .collect();
     assert_eq!(
         lines[2],
@@ -447,19 +371,7 @@ fn drills_stand_side_by_side() {
             "186.49 MiB"
         ]
     );
-    assert_eq!(
-        lines[3][2..],
-        [
-            "INCONCLUSIVE",
-            "-",
-            "-",
-            "-",
-            "-",
-            "-",
-            "3 of 4",
-            "186.49 MiB"
-        ]
-    );
+    assert_eq!(lines[3][2..], ["INCONCLUSIVE", "-", "-", "-", "-", "-", "3 of 4", "186.49 MiB"]);
     let mixed = [runs[0].clone(), ("d".to_owned(), crate::sample::run(true))];
     assert!(side_by_side(&mixed).to_text().contains("performance"));
 }

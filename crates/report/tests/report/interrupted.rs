@@ -104,14 +104,8 @@ fn only_an_interrupted_run_is_carried_on() {
     fs::write(folder.path().join("result.json"), RESULT).unwrap();
     let said = Earlier::read(folder.path()).unwrap_err().to_string();
     let said = said.replace(folder.path().to_str().unwrap(), "RUN");
-    assert!(
-        said.starts_with("RUN: was not interrupted, its verdict is "),
-        "{said}"
-    );
+    assert!(said.starts_with("RUN: was not interrupted, its verdict is "), "{said}");
     assert!(said.ends_with("\n  to run it again: brunt run RUN/scenario.toml"));
     fs::remove_file(folder.path().join("result.json")).unwrap();
-    assert!(matches!(
-        Earlier::read(folder.path()),
-        Err(EarlierError::Read(_))
-    ));
+    assert!(matches!(Earlier::read(folder.path()), Err(EarlierError::Read(_))));
 }

@@ -1,15 +1,17 @@
 //! Reads the report as scripts for Jetstress reports do.
 //!
-//! One script counts (jacobklitzke/Jetstress-HTML-Parse, `JetstressParse.java`): all `fieldset`s of the page, all `tr` of a
-//! fieldset, all `td` of a row. It parses the text of a cell as a number. Others look for a line (`xExchJetstress` of xExchange;
-//! `JetstressAutomation.ps1`): the value is on the line after its name.
+//! One script counts (jacobklitzke/Jetstress-HTML-Parse, `JetstressParse.java`): all `fieldset`s of
+//! the page, all `tr` of a fieldset, all `td` of a row. It parses the text of a cell as a number.
+//! Others look for a line (`xExchJetstress` of xExchange; `JetstressAutomation.ps1`): the value is
+//! on the line after its name.
 
 use brunt_report::result::{Backup, Phase, PhaseIo, PhaseName, PhaseOp, Recovery, Verdict};
 use brunt_report::{Run, report_html};
 use brunt_stats::Reading;
 use brunt_units::Span;
 
-/// The content of each `<name>` element of `html`. None of these elements contains another of its kind.
+/// The content of each `<name>` element of `html`. None of these elements contains another of its
+/// kind.
 fn elements<'h>(html: &'h str, name: &str) -> Vec<&'h str> {
     let (open, close) = (format!("<{name}"), format!("</{name}>"));
     let parts = html.split(open.as_str()).skip(1);
@@ -31,16 +33,11 @@ fn rows(fieldset: &str) -> Vec<Vec<&str>> {
 }
 
 fn number(cell: &str) -> f64 {
-    cell.trim()
-        .parse()
-        .unwrap_or_else(|_| panic!("`{cell}` is no number"))
+    cell.trim().parse().unwrap_or_else(|_| panic!("`{cell}` is no number"))
 }
 
 fn close(one: f64, other: f64) {
-    assert!(
-        (one - other).abs() <= 0.000_51 + other.abs() * 1e-9,
-        "{one} {other}"
-    );
+    assert!((one - other).abs() <= 0.000_51 + other.abs() * 1e-9, "{one} {other}");
 }
 
 #[test]
@@ -90,17 +87,10 @@ fn a_script_that_counts_finds_backup_and_recovery() {
     let backup = rows(elements(&html, "fieldset")[0]);
     assert_eq!(number(backup[databases + 1][3]), 100.0);
     assert_eq!(number(backup[databases + 2][3]), 200.0);
-    assert!(
-        html.contains("<b>200</b> MiB/s"),
-        "the figure beside the verdict"
-    );
+    assert!(html.contains("<b>200</b> MiB/s"), "the figure beside the verdict");
     run.result.storage.servers[0].backup.clear();
     run.result.storage.servers[0].recovery = (1..=databases)
-        .map(|at| Recovery {
-            instance: format!("Instance {at}"),
-            logs: 500,
-            seconds: 250.0,
-        })
+        .map(|at| Recovery { instance: format!("Instance {at}"), logs: 500, seconds: 250.0 })
         .collect();
     let html = report_html(&run);
     let recovery = rows(elements(&html, "fieldset")[0]);
@@ -129,12 +119,8 @@ fn the_io_of_a_backup_is_that_of_the_backup() {
     let server = &mut run.result.storage.servers[0];
     let path = server.instances[0].details.databases[0].path.clone();
     let length = Span::seconds(10);
-    let reading = Reading {
-        count: 100,
-        bytes: 100 << 18,
-        mean: Some(Span::millis(3)),
-        ..Reading::default()
-    };
+    let reading =
+        Reading { count: 100, bytes: 100 << 18, mean: Some(Span::millis(3)), ..Reading::default() };
     server.phases.push(Phase {
         phase: PhaseName::Backup,
         seconds: 10.0,
@@ -151,10 +137,7 @@ fn the_io_of_a_backup_is_that_of_the_backup() {
     close(number(writes), 0.0);
     close(number(bytes), 262_144.0);
     let html = report_html(&run);
-    assert!(
-        html.contains("I/O by File - backup"),
-        "it has a table of its own"
-    );
+    assert!(html.contains("I/O by File - backup"), "it has a table of its own");
 }
 
 /// The line after the row head `name`.
@@ -170,22 +153,13 @@ fn a_script_that_looks_for_lines_finds_its_values() {
     let mut run = crate::sample::run(true);
     let html = report_html(&run);
     let line = line_after(&html, "Overall Test Result");
-    assert!(
-        line.starts_with("<td class=\"doubt\">PASS, not a qualification</td>"),
-        "{line}"
-    );
+    assert!(line.starts_with("<td class=\"doubt\">PASS, not a qualification</td>"), "{line}");
     run.result.qualifies = true;
     let html = report_html(&run);
     let line = line_after(&html, "Overall Test Result");
-    assert!(
-        line.starts_with("<td class=\"success\">Pass</td>"),
-        "{line}"
-    );
+    assert!(line.starts_with("<td class=\"success\">Pass</td>"), "{line}");
     let line = line_after(&html, "Achieved Transactional I/O per Second");
-    close(
-        number(elements(line, "td")[0]),
-        run.result.storage.achieved_iops.unwrap(),
-    );
+    close(number(elements(line, "td")[0]), run.result.storage.achieved_iops.unwrap());
     for verdict in [Verdict::Fail, Verdict::Interrupted, Verdict::Error] {
         let mut run = crate::sample::run(false);
         run.result.verdict = verdict;

@@ -1,11 +1,11 @@
-//! The report is complete, in the order that readers expect, and executes nothing that a user wrote.
+//! The report is complete, in the order that readers expect, and executes nothing that a user
+//! wrote.
 
 use brunt_report::result::{Outcome, Sample, Verdict};
 use brunt_report::{Event, Run, Timestamp, report_html};
 
 fn place(html: &str, text: &str) -> usize {
-    html.find(text)
-        .unwrap_or_else(|| panic!("no `{text}` in the report"))
+    html.find(text).unwrap_or_else(|| panic!("no `{text}` in the report"))
 }
 
 fn in_order(html: &str, texts: &[&str]) {
@@ -114,9 +114,7 @@ fn devices_are_named_and_what_they_do_not_tell_is_said() {
 #[test]
 fn the_page_needs_nothing_else() {
     let html = report_html(&crate::sample::run(true));
-    for outside in [
-        "http", "src=", "href=", "@import", "url(", "<link", "fetch(", "import ",
-    ] {
+    for outside in ["http", "src=", "href=", "@import", "url(", "<link", "fetch(", "import "] {
         assert!(!html.contains(outside), "{outside}");
     }
 }
@@ -142,9 +140,7 @@ fn only_limits_that_are_judged_are_drawn() {
     let mut run = crate::sample::run(true);
     let drawn = |run: &Run| report_html(run).matches("<line class=\"limit\"").count();
     assert_eq!(drawn(&run), 4, "of reads and logs, in two pictures");
-    run.result
-        .rules
-        .retain(|rule| rule.id != "log-write-average");
+    run.result.rules.retain(|rule| rule.id != "log-write-average");
     assert_eq!(drawn(&run), 2);
     run.result.rules.clear();
     assert_eq!(drawn(&run), 4, "the run did not end");
@@ -155,10 +151,7 @@ fn a_day_is_drawn_small_with_its_worst_sample() {
     let mut run = crate::sample::run(true);
     let samples = run.samples.clone();
     run.samples = (0..5_760)
-        .map(|at| Sample {
-            begin_s: 15.0 * f64::from(at),
-            ..samples[at as usize % samples.len()]
-        })
+        .map(|at| Sample { begin_s: 15.0 * f64::from(at), ..samples[at as usize % samples.len()] })
         .collect();
     run.samples[1_234].database_reads.latency_ms_mean = Some(77.7);
     let html = report_html(&run);
@@ -176,18 +169,13 @@ fn what_happened_is_ruled_into_the_pictures_over_time() {
     let mut run = crate::sample::run(true);
     let begin = run.result.times.collection_started.unwrap().unix_seconds;
     let event = |after: u64, text: &str| Event {
-        at: Timestamp {
-            unix_seconds: begin + after,
-        },
+        at: Timestamp { unix_seconds: begin + after },
         text: text.to_owned(),
     };
     let fault = "fault 1 on purpose: I/O error: a read of /data/<db1>/sample1.edb";
     run.events = vec![
         event(0, "Preparation done"),
-        event(
-            0,
-            "mail-store-7: Collection starts: from now on samples count",
-        ),
+        event(0, "mail-store-7: Collection starts: from now on samples count"),
         event(90, &format!("{fault} at offset 4096")),
         event(91, &format!("{fault} at offset 8192")),
         event(600, "DB1 has grown"),
@@ -239,11 +227,7 @@ fn a_run_that_never_collected_still_has_a_report() {
         rule.measured = None;
         rule.outcome = Outcome::NotMeasured;
     }
-    let html = report_html(&Run {
-        events: Vec::new(),
-        samples: Vec::new(),
-        ..run
-    });
+    let html = report_html(&Run { events: Vec::new(), samples: Vec::new(), ..run });
     assert!(html.contains("INTERRUPTED") && html.contains("not measured"));
     assert!(!html.contains("<svg") && !html.contains("<script"));
 }

@@ -1,9 +1,10 @@
-//! The format of a result is a promise: files of this version stay readable, and fields are only added.
+//! The format of a result is a promise: files of this version stay readable, and fields are only
+//! added.
 //!
-//! `result_v2.json` is what this version wrote for the made-up run, and `result_v1.json` what the version before it wrote.
-//! `docs/result.schema.json` describes what every result has. When a field is added on purpose, rewrite the files with
-//! `BRUNT_BLESS=1 cargo test -p brunt-report` and read the diff: a line outside `details` that vanished or changed breaks users'
-//! scripts.
+//! `result_v2.json` is what this version wrote for the made-up run, and `result_v1.json` what the
+//! version before it wrote. `docs/result.schema.json` describes what every result has. When a field
+//! is added on purpose, rewrite the files with `BRUNT_BLESS=1 cargo test -p brunt-report` and read
+//! the diff: a line outside `details` that vanished or changed breaks users' scripts.
 
 use brunt_report::RunResult;
 use brunt_report::result::{Backup, Direction, Group, Recovery, ResultError};
@@ -41,10 +42,7 @@ fn the_written_form_is_the_kept_one() {
         std::fs::write(path, &written).unwrap();
         return;
     }
-    let differing = written
-        .lines()
-        .zip(KEPT.lines())
-        .find(|(new, kept)| new != kept);
+    let differing = written.lines().zip(KEPT.lines()).find(|(new, kept)| new != kept);
     assert_eq!(differing, None);
     assert_eq!(written.lines().count(), KEPT.lines().count());
 }
@@ -77,15 +75,9 @@ fn rules_of_several_servers_in_version_1_say_which() {
     let read = RunResult::from_json(&old.to_string()).unwrap();
     let [tail, hung, log] = [0, 1, 2].map(|at| &read.rules[at]);
     assert_eq!(tail.server.as_deref(), Some("other"));
-    assert_eq!(
-        (tail.id.as_str(), tail.group),
-        ("tail-log-write", Group::Tail)
-    );
+    assert_eq!((tail.id.as_str(), tail.group), ("tail-log-write", Group::Tail));
     assert_eq!(hung.server, Some(name));
-    assert_eq!(
-        (hung.id.as_str(), hung.group),
-        ("hung-io", Group::Integrity)
-    );
+    assert_eq!((hung.id.as_str(), hung.group), ("hung-io", Group::Integrity));
     assert_eq!(log.direction, Direction::AtMost);
     assert_eq!(tail.heading(), "other: tail, log write p99.9");
 }
@@ -144,10 +136,7 @@ fn the_schema_sees_what_is_wrong() {
         ("/rules/0/group", json!("speed")),
         ("/times/ended", json!(12)),
         ("/storage/achieved_iops", json!("many")),
-        (
-            "/storage/servers/0/instances/0/db_read_latency/count",
-            json!(null),
-        ),
+        ("/storage/servers/0/instances/0/db_read_latency/count", json!(null)),
         ("/storage/servers", json!([])),
     ];
     for (place, wrong) in changes {

@@ -53,30 +53,16 @@ fn io_adds_up_and_rules_stay_with_their_host() {
     let all = together(vec![one.clone(), two.clone()]).unwrap();
     let (sum, part) = (&all.result, &one.result);
     let close = |one: f64, other: f64| assert!((one / other - 1.0).abs() < 1e-9, "{one} {other}");
-    close(
-        sum.storage.achieved_iops.unwrap(),
-        2.0 * part.storage.achieved_iops.unwrap(),
-    );
-    close(
-        sum.storage.target_iops.unwrap(),
-        2.0 * part.storage.target_iops.unwrap(),
-    );
+    close(sum.storage.achieved_iops.unwrap(), 2.0 * part.storage.achieved_iops.unwrap());
+    close(sum.storage.target_iops.unwrap(), 2.0 * part.storage.target_iops.unwrap());
     assert_eq!(sum.storage.database_files, 4);
     assert_eq!(sum.storage.servers.len(), 2);
     assert_eq!(sum.rules.len(), 2 * part.rules.len());
     assert_eq!(sum.rules[0].heading(), "a: database read, average");
     assert_eq!(sum.verdict, Verdict::Pass);
-    assert!(
-        sum.storage
-            .details
-            .sentence
-            .starts_with("All 2 servers held every limit")
-    );
+    assert!(sum.storage.details.sentence.starts_with("All 2 servers held every limit"));
     assert_eq!(all.samples.len(), one.samples.len());
-    close(
-        all.samples[7].database_reads.per_s,
-        2.0 * one.samples[7].database_reads.per_s,
-    );
+    close(all.samples[7].database_reads.per_s, 2.0 * one.samples[7].database_reads.per_s);
     assert_eq!(
         all.samples[7].database_reads.latency_ms_mean,
         one.samples[7].database_reads.latency_ms_mean
@@ -87,12 +73,7 @@ fn io_adds_up_and_rules_stay_with_their_host() {
     };
     assert_eq!(ios(&all), 2 * ios(&one));
     let html = report_html(&all);
-    for text in [
-        "a / Instance 1",
-        "b / Instance 2",
-        ">Total<",
-        "a: Test begins",
-    ] {
+    for text in ["a / Instance 1", "b / Instance 2", ">Total<", "a: Test begins"] {
         assert!(html.contains(text), "{text}");
     }
 }
@@ -102,10 +83,7 @@ fn one_failure_fails_all_and_is_named() {
     let all = together(vec![host("a", true), host("b", false)]).unwrap();
     assert_eq!(all.result.verdict, Verdict::Fail);
     let sentence = &all.result.storage.details.sentence;
-    assert!(
-        sentence.starts_with("1 of 2 servers did not pass: b (fail)"),
-        "{sentence}"
-    );
+    assert!(sentence.starts_with("1 of 2 servers did not pass: b (fail)"), "{sentence}");
 }
 
 /// `run`, begun `seconds` later.
@@ -148,10 +126,7 @@ fn runs_that_never_met_are_not_added_up() {
     let runs = [host("a", true), again];
     let error = are_one_test(&runs).unwrap_err();
     assert_eq!(error, TogetherError::OneServer("a".to_owned()));
-    let named = ["first", "sec<nd>"]
-        .map(str::to_owned)
-        .into_iter()
-        .zip(runs);
+    let named = ["first", "sec<nd>"].map(str::to_owned).into_iter().zip(runs);
     let page = side_by_side_html(&error.to_string(), &named.collect::<Vec<_>>());
     assert!(page.contains("content=\"brunt\""), "or it is not replaced");
     assert!(page.contains("more than one of them is of a, and a server is not added to itself."));
@@ -170,10 +145,7 @@ fn what_does_not_belong_together_is_refused() {
     };
     let error = |runs| together(runs).unwrap_err();
     assert_eq!(error(Vec::new()), TogetherError::None);
-    assert!(matches!(
-        error(vec![host("a", true), stress()]),
-        TogetherError::Tests(..)
-    ));
+    assert!(matches!(error(vec![host("a", true), stress()]), TogetherError::Tests(..)));
     let twice = error(vec![host("a", true), host("a", true)]);
     assert_eq!(twice, TogetherError::Twice("run of a".to_owned()));
 }

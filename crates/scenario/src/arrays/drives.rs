@@ -13,11 +13,8 @@ use super::super::tree::Node;
 use super::{above_zero, tables};
 
 pub(super) const KEYS: [&str; 3] = ["model", "file", "count"];
-const ORDERS: [(&str, Order); 3] = [
-    ("sptf", Order::Sptf),
-    ("elevator", Order::Elevator),
-    ("fcfs", Order::Fcfs),
-];
+const ORDERS: [(&str, Order); 3] =
+    [("sptf", Order::Sptf), ("elevator", Order::Elevator), ("fcfs", Order::Fcfs)];
 /// Drives are numbered in 16 bits.
 const DRIVES_MAX: u64 = 4096;
 
@@ -33,9 +30,7 @@ pub(super) fn read(array: &mut Section, folder: &Path) -> Result<Vec<DriveModel>
         let model = match (model, file) {
             (Some(model), None) | (None, Some(model)) => model.value,
             (Some(_), Some(file)) => {
-                return Err(file
-                    .place
-                    .refuse("a drive has a `model` or a `file`, not both"));
+                return Err(file.place.refuse("a drive has a `model` or a `file`, not both"));
             }
             (None, None) => {
                 return Err(section.lacks("model", "model = \"cheetah-15k5-146-fc\""));
@@ -44,9 +39,7 @@ pub(super) fn read(array: &mut Section, folder: &Path) -> Result<Vec<DriveModel>
         let count_of = usize::try_from(count.value).expect("in range");
         drives.extend(std::iter::repeat_n(model, count_of));
         if drives.len() as u64 > DRIVES_MAX {
-            return Err(count
-                .place
-                .refuse(format!("makes more than {DRIVES_MAX} drives")));
+            return Err(count.place.refuse(format!("makes more than {DRIVES_MAX} drives")));
         }
     }
     if drives.is_empty() {
@@ -62,10 +55,7 @@ fn named(node: &Node) -> Result<DriveModel, Refusal> {
         let refusal = node.place.refuse("there is no such drive model");
         refusal.hint(match nearest(&name, &names) {
             Some(near) => format!("did you mean \"{near}\"?"),
-            None => format!(
-                "models are {}; `file` names one of your own",
-                names.join(", ")
-            ),
+            None => format!("models are {}; `file` names one of your own", names.join(", ")),
         })
     })
 }
@@ -76,18 +66,12 @@ fn from_file(node: &Node, folder: &Path) -> Result<DriveModel, Refusal> {
         .map_err(|error| node.place.refuse(format!("cannot be read: {error}")))?;
     DriveModel::from_toml(&text).map_err(|error| {
         let text = error.to_string();
-        node.place.refuse(format!(
-            "is no drive model: {}",
-            text.trim_end().replace('\n', "\n  ")
-        ))
+        node.place.refuse(format!("is no drive model: {}", text.trim_end().replace('\n', "\n  ")))
     })
 }
 
 pub(super) fn read_policy(array: &mut Section) -> Result<Policy, Refusal> {
     let order = array.read_or("queue", ORDERS[0].1, |node| section::choice(node, &ORDERS))?;
     let wait_max = array.read_or("wait_max", Span::millis(500), above_zero)?;
-    Ok(Policy {
-        order: order.value,
-        wait_max: wait_max.value,
-    })
+    Ok(Policy { order: order.value, wait_max: wait_max.value })
 }

@@ -9,14 +9,8 @@ use super::super::place::Refusal;
 use super::super::section::{self, Section};
 use super::super::tree::Node;
 
-pub(super) const FRONT_KEYS: [&str; 6] = [
-    "transport",
-    "host_stack",
-    "ports",
-    "port_rate",
-    "latency",
-    "paths",
-];
+pub(super) const FRONT_KEYS: [&str; 6] =
+    ["transport", "host_stack", "ports", "port_rate", "latency", "paths"];
 pub(super) const CONTROLLER_KEYS: [&str; 9] = [
     "count",
     "cores",
@@ -47,13 +41,11 @@ const PATHS: [(&str, PathPolicy); 3] = [
     ("least queue", PathPolicy::LeastQueue),
     ("all", PathPolicy::All),
 ];
-const FLUSHES: [(&str, FlushPolicy); 2] = [
-    ("hysteresis", FlushPolicy::Hysteresis),
-    ("proportional", FlushPolicy::Proportional),
-];
+const FLUSHES: [(&str, FlushPolicy); 2] =
+    [("hysteresis", FlushPolicy::Hysteresis), ("proportional", FlushPolicy::Proportional)];
 
-/// The rate at which a core passes over data, where a design does not say. Assumed: what one core of a server of 2005 to 2012 reads from
-/// memory.
+/// The rate at which a core passes over data, where a design does not say. Assumed: what one core
+/// of a server of 2005 to 2012 reads from memory.
 const MEMORY_RATE: u64 = 2_500_000_000;
 
 /// A transport with what is usual for it: host stack, one-way latency, bytes per second.
@@ -87,8 +79,7 @@ const fn transport(word: &'static str, stack_us: u64, latency_us: u64, rate: u64
 /// The table `key` of the array; `None` when it is not there.
 fn table(array: &mut Section, key: &str, keys: &[&str]) -> Result<Option<Section>, Refusal> {
     let node = array.take(key);
-    node.map(|node| Section::new(node, &format!("[array.{key}]"), keys))
-        .transpose()
+    node.map(|node| Section::new(node, &format!("[array.{key}]"), keys)).transpose()
 }
 
 pub(super) fn count(
@@ -173,9 +164,7 @@ pub(super) fn read_cache(array: &mut Section) -> Result<Option<CacheDesign>, Ref
     let size = |section: &mut Section, key: &str, usual: ByteSize| -> Result<ByteSize, Refusal> {
         Ok(section.read_or(key, usual, section::size)?.value)
     };
-    let flush = section.read_or("flush", FLUSHES[0].1, |node| {
-        section::choice(node, &FLUSHES)
-    })?;
+    let flush = section.read_or("flush", FLUSHES[0].1, |node| section::choice(node, &FLUSHES))?;
     let page = size(&mut section, "page", usual.page)?;
     let room = |section: &mut Section, key: &str, usual: ByteSize| -> Result<ByteSize, Refusal> {
         let room = section.read_or(key, usual, section::size)?;
@@ -203,13 +192,9 @@ pub(super) fn read_cache(array: &mut Section) -> Result<Option<CacheDesign>, Ref
             usual.destages_per_drive,
             64,
         )?,
-        mirrored: section
-            .read_or("mirrored", usual.mirrored, section::switch)?
-            .value,
+        mirrored: section.read_or("mirrored", usual.mirrored, section::switch)?.value,
         prefetch: size(&mut section, "prefetch", usual.prefetch)?,
-        keeps_old: section
-            .read_or("keep_old", usual.keeps_old, section::switch)?
-            .value,
+        keeps_old: section.read_or("keep_old", usual.keeps_old, section::switch)?.value,
     }))
 }
 
@@ -222,9 +207,7 @@ pub(super) fn read_scan(array: &mut Section) -> Result<Option<ScanDesign>, Refus
         return Err(pause.place.refuse("a media scan pauses between its reads"));
     }
     Ok(Some(ScanDesign {
-        unit: section
-            .read_or("unit", ByteSize::kib(256), section::size)?
-            .value,
+        unit: section.read_or("unit", ByteSize::kib(256), section::size)?.value,
         pause: pause.value,
     }))
 }

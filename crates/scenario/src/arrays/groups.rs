@@ -32,13 +32,9 @@ pub(super) const GROUP_KEYS: [&str; 13] = [
 pub(super) const LUN_KEYS: [&str; 5] = ["name", "each", "group", "size", "controller"];
 /// Stands for each name where several LUNs are alike.
 pub(super) const EACH: &str = "{}";
-const LEVELS: [&str; 7] = [
-    "raid0", "raid1", "raid10", "raid5", "raid50", "raid6", "pool",
-];
-const MIRRORS: [(&str, MirrorChoice); 2] = [
-    ("shortest queue", MirrorChoice::ShortestQueue),
-    ("random", MirrorChoice::Random),
-];
+const LEVELS: [&str; 7] = ["raid0", "raid1", "raid10", "raid5", "raid50", "raid6", "pool"];
+const MIRRORS: [(&str, MirrorChoice); 2] =
+    [("shortest queue", MirrorChoice::ShortestQueue), ("random", MirrorChoice::Random)];
 
 /// Groups, spares and LUNs.
 pub(super) struct Parts {
@@ -67,10 +63,7 @@ pub(super) fn read(
         groups.extend(alike);
     }
     if groups.is_empty() {
-        return Err(array.lacks(
-            "group",
-            "[[array.group]] with level = \"raid5\" and drives = 5",
-        ));
+        return Err(array.lacks("group", "[[array.group]] with level = \"raid5\" and drives = 5"));
     }
     let (tier, tier_place) = tier::read(array, &mut next, drives)?.unzip();
     let spares = array.read_or("spares", 0, |node| section::integer(node, 0..=4096))?;
@@ -92,21 +85,9 @@ pub(super) fn read(
         }
     }
     if luns.is_empty() {
-        luns = groups
-            .iter()
-            .zip(0..)
-            .map(|(group, number)| whole(group, number))
-            .collect();
+        luns = groups.iter().zip(0..).map(|(group, number)| whole(group, number)).collect();
     }
-    Ok(Parts {
-        groups,
-        spares,
-        luns,
-        group_places,
-        lun_places,
-        tier,
-        tier_place,
-    })
+    Ok(Parts { groups, spares, luns, group_places, lun_places, tier, tier_place })
 }
 
 fn number(drive: usize) -> u16 {
@@ -115,12 +96,7 @@ fn number(drive: usize) -> u16 {
 
 /// A LUN over all of a group.
 fn whole(group: &GroupDesign, number: usize) -> LunDesign {
-    LunDesign {
-        name: group.name.clone(),
-        group: number,
-        size: ByteSize::bytes(0),
-        owner: None,
-    }
+    LunDesign { name: group.name.clone(), group: number, size: ByteSize::bytes(0), owner: None }
 }
 
 /// One group, or one for each name of `each`.
@@ -131,9 +107,7 @@ fn read_groups(
     models: &[DriveModel],
 ) -> Result<Vec<GroupDesign>, Refusal> {
     let mut section = Section::new(node, "[[array.group]]", &GROUP_KEYS)?;
-    let name = section
-        .read_or("name", format!("group {index}"), section::text)?
-        .value;
+    let name = section.read_or("name", format!("group {index}"), section::text)?.value;
     let word = section.read("level", |node| section::word(node, &LEVELS))?;
     let word = word.ok_or_else(|| section.lacks("level", "level = \"raid5\""))?;
     let count = section.read("drives", |node| section::integer(node, 1..=4096))?;
@@ -148,11 +122,7 @@ fn read_groups(
     }
     let level = read_level(&mut section, word.value)?;
     let is_pool = matches!(level, Level::Pool { .. });
-    let strip = if is_pool {
-        ByteSize::kib(128)
-    } else {
-        ByteSize::kib(64)
-    };
+    let strip = if is_pool { ByteSize::kib(128) } else { ByteSize::kib(64) };
     let strip = section.read_or("strip", strip, section::size)?;
     let mirror = section.read("mirror", |node| section::choice(node, &MIRRORS))?;
     let has_mirrors = matches!(level, Level::Raid1 | Level::Raid10);
@@ -186,11 +156,7 @@ fn read_groups(
     let alike = each.iter().map(|each| {
         let drives = (*next..*next + own).map(number).collect();
         *next += own;
-        GroupDesign {
-            name: group.name.replace(EACH, each),
-            drives,
-            ..group.clone()
-        }
+        GroupDesign { name: group.name.replace(EACH, each), drives, ..group.clone() }
     });
     Ok(alike.collect())
 }
@@ -207,9 +173,9 @@ fn read_drive_size(
     let smallest = ByteSize::bytes(smallest * 512);
     match size.value.get() {
         0 => Err(size.place.refuse("is nothing")),
-        more if more > smallest.get() => Err(size
-            .place
-            .refuse(format!("is more than the {smallest} of its smallest drive"))),
+        more if more > smallest.get() => {
+            Err(size.place.refuse(format!("is more than the {smallest} of its smallest drive")))
+        }
         _ => Ok(Some(size.value)),
     }
 }
@@ -217,20 +183,15 @@ fn read_drive_size(
 /// The names of `each`, if it is there; `name` has to tell them apart.
 pub(super) fn read_each(section: &mut Section, name: &str) -> Result<Option<Vec<String>>, Refusal> {
     let each = section.read("each", |node| match &node.value {
-        Value::List(nodes) if !nodes.is_empty() => nodes
-            .iter()
-            .map(section::text)
-            .collect::<Result<Vec<_>, _>>(),
-        other => Err(node
-            .place
-            .refuse(format!("is {}, not a list of names", other.kind()))),
+        Value::List(nodes) if !nodes.is_empty() => {
+            nodes.iter().map(section::text).collect::<Result<Vec<_>, _>>()
+        }
+        other => Err(node.place.refuse(format!("is {}, not a list of names", other.kind()))),
     })?;
     if let Some(each) = &each
         && !name.contains(EACH)
     {
-        let refusal = each
-            .place
-            .refuse("makes several, which need different names");
+        let refusal = each.place.refuse("makes several, which need different names");
         return Err(refusal.hint(format!("for example: name = \"log of {EACH}\"")));
     }
     Ok(each.map(|each| each.value))
@@ -284,15 +245,14 @@ fn read_repair(section: &mut Section, survives_two: bool) -> Result<RepairDesign
         return Err(critical.place.refuse(what));
     }
     Ok(RepairDesign {
-        unit: section
-            .read_or("rebuild_unit", usual.unit, section::size)?
-            .value,
+        unit: section.read_or("rebuild_unit", usual.unit, section::size)?.value,
         priority: degraded.map_or(usual.priority, |written| written.value),
         critical: critical.map_or(usual.critical, |written| written.value),
     })
 }
 
-/// One LUN, or one for each name of `each`, which takes the place of `{}` in its own name and in its group's.
+/// One LUN, or one for each name of `each`, which takes the place of `{}` in its own name and in
+/// its group's.
 fn read_luns(
     node: Node,
     index: usize,
@@ -301,9 +261,7 @@ fn read_luns(
 ) -> Result<(Vec<LunDesign>, Place), Refusal> {
     let mut section = Section::new(node, "[[array.lun]]", &LUN_KEYS)?;
     let own = section.place().clone();
-    let name = section
-        .read_or("name", format!("lun {index}"), section::text)?
-        .value;
+    let name = section.read_or("name", format!("lun {index}"), section::text)?.value;
     let each = read_each(&mut section, &name)?.unwrap_or_else(|| vec![String::new()]);
     let group = section.take("group");
     let size = section.read("size", section::size)?;
@@ -356,16 +314,11 @@ pub(crate) fn find(node: &Node, names: &[&str], what: &str) -> Result<usize, Ref
 }
 
 fn find_name(written: &str, node: &Node, names: &[&str], what: &str) -> Result<usize, Refusal> {
-    names
-        .iter()
-        .position(|name| *name == written)
-        .ok_or_else(|| {
-            let refusal = node
-                .place
-                .refuse(format!("there is no {what} called \"{written}\""));
-            refusal.hint(match nearest(written, names) {
-                Some(near) => format!("did you mean \"{near}\"?"),
-                None => format!("there is {}", names.join(", ")),
-            })
+    names.iter().position(|name| *name == written).ok_or_else(|| {
+        let refusal = node.place.refuse(format!("there is no {what} called \"{written}\""));
+        refusal.hint(match nearest(written, names) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None => format!("there is {}", names.join(", ")),
         })
+    })
 }

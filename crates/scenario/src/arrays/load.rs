@@ -11,17 +11,8 @@ use super::super::section::{self, Section};
 use super::super::tree::{Node, Value};
 use super::{groups, tables, trace};
 
-pub(super) const KEYS: [&str; 9] = [
-    "kind",
-    "lun",
-    "luns",
-    "size",
-    "read_percent",
-    "verb",
-    "outstanding",
-    "rate_per_s",
-    "file",
-];
+pub(super) const KEYS: [&str; 9] =
+    ["kind", "lun", "luns", "size", "read_percent", "verb", "outstanding", "rate_per_s", "file"];
 const KINDS: [&str; 3] = ["random", "sequential", "trace"];
 const VERBS: [(&str, Verb); 2] = [("read", Verb::Read), ("write", Verb::Write)];
 const OUTSTANDING_MAX: u64 = 100_000;
@@ -73,10 +64,7 @@ pub(super) fn read(
         let example = "[[load]] with kind = \"random\", size = \"8 KiB\" and outstanding = 16";
         return Err(top.lacks("load", example));
     }
-    nodes
-        .into_iter()
-        .map(|node| read_stream(node, luns, folder))
-        .collect()
+    nodes.into_iter().map(|node| read_stream(node, luns, folder)).collect()
 }
 
 fn read_stream(node: Node, all: &Luns<'_>, folder: &Path) -> Result<Stream, Refusal> {
@@ -94,15 +82,10 @@ fn read_stream(node: Node, all: &Luns<'_>, folder: &Path) -> Result<Stream, Refu
         }
     };
     // What is left was written for another kind.
-    match KEYS
-        .into_iter()
-        .find_map(|key| Some((key, section.take(key)?)))
-    {
+    match KEYS.into_iter().find_map(|key| Some((key, section.take(key)?))) {
         Some((key, node)) => {
             let kind = KINDS[kind.value];
-            Err(node
-                .place
-                .refuse(format!("`{key}` is not for kind = \"{kind}\"")))
+            Err(node.place.refuse(format!("`{key}` is not for kind = \"{kind}\"")))
         }
         None => Ok(Stream { access, pace }),
     }
@@ -120,9 +103,7 @@ fn sectors(section: &mut Section, sizes: &[Option<ByteSize>]) -> Result<u64, Ref
     let bytes = size.value.get();
     if bytes == 0 || !bytes.is_multiple_of(512) || bytes > SIZE_MAX {
         let most = ByteSize::bytes(SIZE_MAX);
-        return Err(size
-            .place
-            .refuse(format!("is no multiple of 512 bytes up to {most}")));
+        return Err(size.place.refuse(format!("is no multiple of 512 bytes up to {most}")));
     }
     let largest = sizes.iter().copied().collect::<Option<Vec<_>>>();
     if let Some(largest) = largest.and_then(|sizes| sizes.into_iter().max())
@@ -140,10 +121,7 @@ fn random(section: &mut Section, all: &Luns<'_>) -> Result<Access, Refusal> {
         Value::List(nodes) if !nodes.is_empty() => {
             nodes.iter().map(|node| lun(node, names)).collect()
         }
-        _ => Err(node
-            .place
-            .refuse("is no list of LUNs")
-            .hint("for example [\"data\"]")),
+        _ => Err(node.place.refuse("is no list of LUNs").hint("for example [\"data\"]")),
     })?;
     let luns: Vec<u32> = luns.map_or_else(|| (0..).take(names.len()).collect(), |luns| luns.value);
     let sizes: Vec<_> = luns.iter().map(|lun| all.sizes[*lun as usize]).collect();
@@ -175,14 +153,11 @@ fn sequential(section: &mut Section, all: &Luns<'_>) -> Result<Access, Refusal> 
 }
 
 fn pace(section: &mut Section) -> Result<Pace, Refusal> {
-    let outstanding = section.read("outstanding", |node| {
-        section::integer(node, 1..=OUTSTANDING_MAX)
-    })?;
+    let outstanding =
+        section.read("outstanding", |node| section::integer(node, 1..=OUTSTANDING_MAX))?;
     let rate = section.read("rate_per_s", section::positive)?;
     match (outstanding, rate) {
-        (Some(count), None) => Ok(Pace::Outstanding(
-            u32::try_from(count.value).expect("in range"),
-        )),
+        (Some(count), None) => Ok(Pace::Outstanding(u32::try_from(count.value).expect("in range"))),
         (None, Some(rate)) => Ok(Pace::Rate(rate.value)),
         (Some(_), Some(rate)) => Err(rate
             .place

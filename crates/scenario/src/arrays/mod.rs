@@ -10,8 +10,8 @@
 //! [[event]]                           what happens when
 //! ```
 //!
-//! Drives are numbered in the order in which they are written, from 0. Groups take them in that order, then the solid-state
-//! tier, then the spares.
+//! Drives are numbered in the order in which they are written, from 0. Groups take them in that
+//! order, then the solid-state tier, then the spares.
 
 mod drives;
 mod front;
@@ -79,11 +79,7 @@ impl ArrayScenario {
     /// # Errors
     /// [`Refusal`] for the first thing that is wrong.
     pub(super) fn read(top: Top, folder: &Path) -> Result<Self, Refusal> {
-        let Top {
-            name,
-            description,
-            sections: mut top,
-        } = top;
+        let Top { name, description, sections: mut top } = top;
         let times = Times::read(&mut top)?;
         let Some(node) = top.take("array") else {
             return Err(top.lacks("array", EXAMPLE));
@@ -105,11 +101,7 @@ impl ArrayScenario {
             interval: times.interval,
             seed: times.seed,
         };
-        Ok(Self {
-            name,
-            description,
-            simulation,
-        })
+        Ok(Self { name, description, simulation })
     }
 }
 
@@ -136,12 +128,7 @@ impl Times {
             return Err(interval.place.refuse(what));
         }
         let seed = section.read_or("seed", 1, |node| section::integer(node, 0..=SEED_MAX))?;
-        Ok(Self {
-            duration: duration.value,
-            warm_up,
-            interval: interval.value,
-            seed: seed.value,
-        })
+        Ok(Self { duration: duration.value, warm_up, interval: interval.value, seed: seed.value })
     }
 }
 

@@ -88,9 +88,7 @@ fn read_member(array: &mut Section, folder: &Path, pages: &Place) -> Result<Arra
     let member = read_array(array, folder)?;
     match member.groups.len() {
         1 => Ok(member),
-        many => Err(pages.refuse(format!(
-            "lie on one group of a member, and there are {many}"
-        ))),
+        many => Err(pages.refuse(format!("lie on one group of a member, and there are {many}"))),
     }
 }
 
@@ -111,9 +109,7 @@ fn read_pages(
     Ok(PagedDesign {
         members: vec![member; count],
         later: (count - later..count).collect(),
-        page: section
-            .read_or("size", ByteSize::mib(15), section::size)?
-            .value,
+        page: section.read_or("size", ByteSize::mib(15), section::size)?.value,
         grain: grain.value,
         luns,
         clones: Vec::new(),
@@ -130,17 +126,13 @@ fn read_balance(
     let Some(every) = section.read("balance_every", above_zero)? else {
         for key in ["balance_gap", "balance_pages", "balance_unit"] {
             if let Some(node) = section.take(key) {
-                return Err(node
-                    .place
-                    .refuse("is for balancing, which needs `balance_every`"));
+                return Err(node.place.refuse("is for balancing, which needs `balance_every`"));
             }
         }
         return Ok(None);
     };
     if members < 2 {
-        return Err(every
-            .place
-            .refuse("compares members, and there is only one"));
+        return Err(every.place.refuse("compares members, and there is only one"));
     }
     let pages = section.read_or("balance_pages", u64::from(usual.pages), |node| {
         section::integer(node, 1..=10_000)
@@ -152,9 +144,7 @@ fn read_balance(
     }
     Ok(Some(BalanceDesign {
         every: every.value,
-        gap: section
-            .read_or("balance_gap", usual.gap, section::span)?
-            .value,
+        gap: section.read_or("balance_gap", usual.gap, section::span)?.value,
         pages: u32::try_from(pages.value).expect("in range"),
         unit: unit.value,
     }))
@@ -179,29 +169,21 @@ fn read_luns(array: &mut Section) -> Result<Luns, Refusal> {
 
 fn read_lun(node: Node, index: usize) -> Result<(PagedLunDesign, Place), Refusal> {
     let mut section = Section::new(node, "[[array.lun]]", &LUN_KEYS)?;
-    let name = section
-        .read_or("name", format!("lun {index}"), section::text)?
-        .value;
+    let name = section.read_or("name", format!("lun {index}"), section::text)?.value;
     let size = section.read("size", section::size)?;
     let size = size.ok_or_else(|| section.lacks("size", "size = \"500 GB\""))?;
     if size.value.get() == 0 {
         return Err(size.place.refuse("is nothing"));
     }
     let is_thin = section.read_or("thin", false, section::switch)?.value;
-    let lun = PagedLunDesign {
-        name,
-        size: size.value,
-        is_thin,
-        reserve: read_reserve(&mut section)?,
-    };
+    let lun =
+        PagedLunDesign { name, size: size.value, is_thin, reserve: read_reserve(&mut section)? };
     Ok((lun, size.place))
 }
 
 /// The space for the snapshots of a LUN; without it, they have what is free.
 fn read_reserve(section: &mut Section) -> Result<Option<ReserveDesign>, Refusal> {
-    let percent = section.read("snapshot_reserve", |node| {
-        section::integer(node, 0..=10_000)
-    })?;
+    let percent = section.read("snapshot_reserve", |node| section::integer(node, 0..=10_000))?;
     let when_full = section.read("when_full", |node| section::choice(node, &WHEN_FULL))?;
     match (percent, when_full) {
         (None, Some(when_full)) => Err(when_full

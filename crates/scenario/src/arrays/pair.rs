@@ -33,16 +33,8 @@ use super::front::{cost, count};
 use super::groups::{EACH, read_each};
 use super::{ARRAY_KEYS, read_system, tables};
 
-pub(super) const LINK_KEYS: [&str; 8] = [
-    "rtt",
-    "km",
-    "jitter",
-    "bandwidth",
-    "loss_per_million",
-    "round_trips",
-    "gateway",
-    "paths",
-];
+pub(super) const LINK_KEYS: [&str; 8] =
+    ["rtt", "km", "jitter", "bandwidth", "loss_per_million", "round_trips", "gateway", "paths"];
 pub(super) const KEYS: [&str; 10] = [
     "mode",
     "failsafe",
@@ -56,14 +48,10 @@ pub(super) const KEYS: [&str; 10] = [
     "log_lun",
 ];
 pub(super) const GROUP_KEYS: [&str; 5] = ["name", "each", "luns", "mode", "failsafe"];
-const MODES: [(&str, Mode); 2] = [
-    ("synchronous", Mode::Synchronous),
-    ("asynchronous", Mode::Asynchronous),
-];
-const RESUMES: [(&str, ResumePolicy); 2] = [
-    ("all at once", ResumePolicy::AllAtOnce),
-    ("staggered", ResumePolicy::Staggered),
-];
+const MODES: [(&str, Mode); 2] =
+    [("synchronous", Mode::Synchronous), ("asynchronous", Mode::Asynchronous)];
+const RESUMES: [(&str, ResumePolicy); 2] =
+    [("all at once", ResumePolicy::AllAtOnce), ("staggered", ResumePolicy::Staggered)];
 /// Half way round the earth.
 const KILOMETRES_MAX: f64 = 20_000.0;
 
@@ -76,18 +64,16 @@ pub(crate) fn read(
     let (link, replica) = (top.take("link"), top.take("replica"));
     let Some(node) = top.take("replication") else {
         return match link.or(replica) {
-            Some(node) => Err(node
-                .place
-                .refuse("is for a replicated array: there is no [replication]")),
+            Some(node) => {
+                Err(node.place.refuse("is for a replicated array: there is no [replication]"))
+            }
             None => Ok(source),
         };
     };
     let mut section = Section::new(node, "[replication]", &KEYS)?;
     let own = section.place().clone();
     let Some(link) = link else {
-        return Err(own
-            .refuse("has no link")
-            .hint("for example: [link] with rtt = \"1ms\""));
+        return Err(own.refuse("has no link").hint("for example: [link] with rtt = \"1ms\""));
     };
     let link_place = link.place.clone();
     let link = read_link(link)?;
@@ -113,8 +99,7 @@ pub(crate) fn read(
             | PairError::TooSmall { group, .. }
             | PairError::Failsafe(group) => {
                 let mut all = design.groups.iter().zip(&places);
-                all.find(|(one, _)| one.name == *group)
-                    .map(|(_, place)| place)
+                all.find(|(one, _)| one.name == *group).map(|(_, place)| place)
             }
             _ => None,
         };
@@ -150,10 +135,7 @@ pub(crate) fn read_round_trip(section: &mut Section) -> Result<Placed<Span>, Ref
         (Some(rtt), None) => Ok(rtt),
         (None, Some(km)) if km.value <= KILOMETRES_MAX => {
             let value = PairLinkDesign::round_trip_over(km.value);
-            Ok(Placed {
-                value,
-                place: km.place,
-            })
+            Ok(Placed { value, place: km.place })
         }
         (None, Some(km)) => Err(km.place.refuse(format!("is more than {KILOMETRES_MAX}"))),
         (Some(_), Some(km)) => Err(km.place.refuse("says what `rtt` says, or something else")),
@@ -184,9 +166,7 @@ fn read_resume(section: &mut Section) -> Result<ResumePolicy, Refusal> {
     let policy = section.read("resume", |node| section::choice(node, &RESUMES))?;
     let at = section.read("resume_at", section::span)?;
     match (policy, at) {
-        (Some(_), Some(at)) => Err(at
-            .place
-            .refuse("says when, and `resume` says how: give one")),
+        (Some(_), Some(at)) => Err(at.place.refuse("says when, and `resume` says how: give one")),
         (None, Some(at)) => Ok(ResumePolicy::NotBefore(Time::ZERO + at.value)),
         (policy, None) => Ok(policy.map_or(ResumePolicy::AllAtOnce, |policy| policy.value)),
     }
@@ -213,9 +193,7 @@ fn read_history(section: &mut Section, pair: &PairDesign) -> Result<HistoryDesig
     Ok(HistoryDesign {
         initial,
         limit: limit.map_or(usual.limit, |limit| limit.value),
-        room: section
-            .read_or("log_room", usual.room, section::size)?
-            .value,
+        room: section.read_or("log_room", usual.room, section::size)?.value,
         lun: lun.map(|lun| u32::try_from(lun.value).expect("few LUNs")),
         replica_lun: replica_lun.map(|lun| u32::try_from(lun).expect("few LUNs")),
         alarm: usual.alarm,
@@ -284,11 +262,8 @@ fn texts(node: &Node) -> Result<Vec<Placed<String>>, Refusal> {
         let what = format!("is {}, not a list of names", node.value.kind());
         return Err(node.place.refuse(what));
     };
-    let texts = nodes.iter().map(|node| {
-        Ok(Placed {
-            value: section::text(node)?,
-            place: node.place.clone(),
-        })
-    });
+    let texts = nodes
+        .iter()
+        .map(|node| Ok(Placed { value: section::text(node)?, place: node.place.clone() }));
     texts.collect()
 }

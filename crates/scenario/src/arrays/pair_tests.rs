@@ -32,10 +32,7 @@ fn read(text: &str) -> Result<(PairDesign, Vec<Incident>), String> {
 
 fn read_with(text: &str, set: &[&str]) -> Result<(PairDesign, Vec<Incident>), String> {
     let document = Document::new("t.toml", &format!("{ARRAY}{text}"), Path::new("/")).unwrap();
-    let set: Vec<Override> = set
-        .iter()
-        .map(|set| Override::of_set(set).unwrap())
-        .collect();
+    let set: Vec<Override> = set.iter().map(|set| Override::of_set(set).unwrap()).collect();
     let load = document.load(&set).map_err(|refusal| refusal.to_string())?;
     let incidents = load.simulation.incidents.into_iter();
     let incidents = incidents.map(|one| one.incident).collect();
@@ -54,10 +51,7 @@ fn a_round_trip_from_the_command_line_replaces_kilometres_and_the_other_way_roun
     let five = Ok(Span::millis(5));
     assert_eq!(round_trip("km = 100", &["link.rtt=5ms"]), five);
     assert_eq!(round_trip("rtt = \"1ms\"", &["link.km=500"]), five);
-    assert_eq!(
-        round_trip("km = 100", &["link.rtt=1ms", "link.km=500"]),
-        five
-    );
+    assert_eq!(round_trip("km = 100", &["link.rtt=1ms", "link.km=500"]), five);
 }
 
 #[test]
@@ -70,10 +64,7 @@ fn all_luns_are_one_group_and_the_replica_is_like_the_array() {
     };
     assert_eq!(group.luns, [(0, 0), (1, 1), (2, 2), (3, 3)], "not the log");
     assert_eq!((group.mode, group.failsafe), (Mode::Synchronous, false));
-    assert_eq!(
-        (pair.history.lun, pair.history.replica_lun),
-        (Some(4), Some(4))
-    );
+    assert_eq!((pair.history.lun, pair.history.replica_lun), (Some(4), Some(4)));
     assert_eq!(pair.source.lun_names(), pair.destination.lun_names());
     assert_eq!(read("").err().unwrap(), "no pair");
 }
@@ -141,40 +132,19 @@ full_copy = true
     };
     assert_eq!(pair.link, link);
     assert_eq!(pair.outstanding, 3);
-    assert_eq!(
-        pair.resume,
-        ResumePolicy::NotBefore(Time(7_200_000_000_000))
-    );
+    assert_eq!(pair.resume, ResumePolicy::NotBefore(Time(7_200_000_000_000)));
     assert_eq!(pair.history.initial, ByteSize::mib(1));
     assert_eq!(pair.history.limit, ByteSize::gib(2));
     assert_eq!(pair.history.room, ByteSize::gib(4));
-    let groups: Vec<_> = pair
-        .groups
-        .iter()
-        .map(|one| (one.name.as_str(), &one.luns[..]))
-        .collect();
-    let expected: [(&str, &[(u32, u32)]); 3] = [
-        ("SG1", &[(2, 1), (0, 3)]),
-        ("SG2", &[(3, 2), (1, 4)]),
-        ("rest", &[(4, 0)]),
-    ];
+    let groups: Vec<_> = pair.groups.iter().map(|one| (one.name.as_str(), &one.luns[..])).collect();
+    let expected: [(&str, &[(u32, u32)]); 3] =
+        [("SG1", &[(2, 1), (0, 3)]), ("SG2", &[(3, 2), (1, 4)]), ("rest", &[(4, 0)])];
     assert_eq!(groups, expected);
-    let modes: Vec<_> = pair
-        .groups
-        .iter()
-        .map(|one| (one.mode, one.failsafe))
-        .collect();
+    let modes: Vec<_> = pair.groups.iter().map(|one| (one.mode, one.failsafe)).collect();
     let both = (Mode::Synchronous, true);
     assert_eq!(modes, [both, both, (Mode::Asynchronous, false)]);
-    let resumed = PairIncident::GroupResumed {
-        group: 2,
-        full_copy: true,
-    };
-    let expected = [
-        PairIncident::LinkPathLost(1),
-        PairIncident::GroupSuspended(2),
-        resumed,
-    ];
+    let resumed = PairIncident::GroupResumed { group: 2, full_copy: true };
+    let expected = [PairIncident::LinkPathLost(1), PairIncident::GroupSuspended(2), resumed];
     assert_eq!(incidents, expected.map(Incident::Pair));
 }
 
@@ -188,56 +158,35 @@ fn what_cannot_be_replicated_is_refused_at_its_line() {
     says("[link]\nrtt = \"1ms\"", "there is no [replication]");
     says("[replication]", "has no link");
     says("[link]\n[replication]", "lacks `rtt`");
-    says(
-        "[link]\nrtt = \"1ms\"\nkm = 3\n[replication]",
-        "what `rtt` says",
-    );
+    says("[link]\nrtt = \"1ms\"\nkm = 3\n[replication]", "what `rtt` says");
     says("[link]\nkm = 30000\n[replication]", "more than 20000");
     let group = |luns: &str| format!("{pair}[[replication.group]]\nluns = {luns}\n");
     says(&group("[\"SG3 log\"]"), "no LUN called \"SG3 log\"");
     says(&group("[\"history\", \"history\"]"), "replicated already");
     says(&group("[]"), "has no LUNs");
-    says(
-        &format!("{pair}log_limit = \"1 GiB\"\nlog_initial = \"2 GiB\""),
-        "cannot be limited",
-    );
-    says(
-        &format!("{pair}mode = \"asynchronous\"\nfailsafe = true"),
-        "failsafe needs",
-    );
+    says(&format!("{pair}log_limit = \"1 GiB\"\nlog_initial = \"2 GiB\""), "cannot be limited");
+    says(&format!("{pair}mode = \"asynchronous\"\nfailsafe = true"), "failsafe needs");
     let small = "[replica]
 drives = [{ model = \"10k-600-fc\", count = 2 }]
 group = [{ level = \"raid1\", drives = 2 }]
 lun = [{ name = \"history\", size = \"512 MiB\" }]
 ";
-    says(
-        &format!("{pair}{small}"),
-        "[replica] has no LUN called \"SG1 data\"",
-    );
+    says(&format!("{pair}{small}"), "[replica] has no LUN called \"SG1 data\"");
     let one = group("[\"history\"]");
     says(&format!("{one}{small}"), "its destination only 512 MiB");
     let event = |what: &str| format!("{pair}[[event]]\nat = \"1s\"\nwhat = \"{what}\"\n");
     says(&event("link returns"), "the link is there then");
-    says(
-        &format!("{}to = \"source\"", event("failover")),
-        "the source serves already",
-    );
+    says(&format!("{}to = \"source\"", event("failover")), "the source serves already");
     says(
         &format!("{}planned = true\nforced = true", event("failover")),
         "is for a failover that is not planned",
     );
     let lost = format!("{}[[event]]\nat = \"2s\"\n", event("link lost"));
-    says(
-        &format!("{lost}what = \"failover\""),
-        "forced = true lets both serve",
-    );
+    says(&format!("{lost}what = \"failover\""), "forced = true lets both serve");
     says(&event("split ends"), "lacks `keep`");
     let flaps = format!("{}times = 0", event("link flaps"));
     says(&flaps, "0");
-    says(
-        &format!("{}times = 3\ndown = \"0s\"", event("link flaps")),
-        "no time at all",
-    );
+    says(&format!("{}times = 3\ndown = \"0s\"", event("link flaps")), "no time at all");
     let drive = format!("{}drive = 9\nsite = \"destination\"", event("drive fails"));
     says(&drive, "numbered from 0 to 3");
     says(&event("lun grows"), "whose LUNs stay as they are");

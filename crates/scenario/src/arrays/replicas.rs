@@ -53,9 +53,9 @@ pub(crate) fn read(
     let partner = top.take("partner");
     let Some(node) = top.take("replicate") else {
         return match partner {
-            Some(node) => Err(node
-                .place
-                .refuse("is for replicas of volumes: there is no [[replicate]]")),
+            Some(node) => {
+                Err(node.place.refuse("is for replicas of volumes: there is no [[replicate]]"))
+            }
             None => Ok(source),
         };
     };
@@ -71,9 +71,7 @@ pub(crate) fn read(
         return Err(refusal.hint("[replication] replicates other arrays"));
     };
     let Some(link) = top.take("link") else {
-        return Err(place
-            .refuse("has no link")
-            .hint("for example: [link] with rtt = \"20ms\""));
+        return Err(place.refuse("has no link").hint("for example: [link] with rtt = \"20ms\""));
     };
     let link_place = link.place.clone();
     let link = pair::read_link(link)?;
@@ -99,8 +97,7 @@ pub(crate) fn read(
                 | SitesError::Zero(name, _) => {
                     // The later of two with one LUN.
                     let mut all = design.replicas.iter().zip(&places).rev();
-                    all.find(|(one, _)| one.name == *name)
-                        .map(|(_, place)| place)
+                    all.find(|(one, _)| one.name == *name).map(|(_, place)| place)
                 }
                 _ => None,
             };
@@ -114,9 +111,7 @@ fn read_partner(node: Node, folder: &Path) -> Result<PagedDesign, Refusal> {
     let keys: Vec<&str> = ARRAY_KEYS.iter().copied().chain(["pages"]).collect();
     let mut section = Section::new(node, "[partner]", &keys)?;
     if let Some(node) = section.take("lun") {
-        let refusal = node
-            .place
-            .refuse("the partner has the LUNs of its replicas");
+        let refusal = node.place.refuse("the partner has the LUNs of its replicas");
         return Err(refusal.hint("hosts there use clones: an event with what = \"clone\""));
     }
     let read = pages::read_pool(&mut section, folder)?;
@@ -190,15 +185,12 @@ pub(crate) fn read_luns(
             }
             Ok(luns)
         }
-        _ => Err(node
-            .place
-            .refuse("is no list of LUNs")
-            .hint("for example [\"data\", \"log\"]")),
+        _ => Err(node.place.refuse("is no list of LUNs").hint("for example [\"data\", \"log\"]")),
     })?;
     match (one, several) {
-        (Some(_), Some(several)) => Err(several
-            .place
-            .refuse("says which LUNs, and so does `lun`: give one")),
+        (Some(_), Some(several)) => {
+            Err(several.place.refuse("says which LUNs, and so does `lun`: give one"))
+        }
         (Some(one), None) => Ok(Some(vec![one.value])),
         (None, several) => Ok(several.map(|several| several.value)),
     }

@@ -1,4 +1,5 @@
-//! What `brunt init --array` writes: every key that the reader knows, and no other; defaults are the reader's.
+//! What `brunt init --array` writes: every key that the reader knows, and no other; defaults are
+//! the reader's.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -44,10 +45,8 @@ fn every_key_of_an_array_is_there_and_no_other() {
     let all = keys();
     let luns = groups::LUN_KEYS.into_iter().chain(pages::LUN_KEYS);
     // Tables of an array have a line of their own.
-    let tables: BTreeSet<&str> = all
-        .keys()
-        .filter_map(|table| table.strip_prefix("array."))
-        .collect();
+    let tables: BTreeSet<&str> =
+        all.keys().filter_map(|table| table.strip_prefix("array.")).collect();
     let own = ARRAY_KEYS.into_iter().filter(|key| !tables.contains(key));
     let known: [(&str, BTreeSet<&str>); 13] = [
         ("array", own.collect()),
@@ -125,12 +124,10 @@ fn a_table_in_comments_can_be_used() {
             if let Some(head) = head(line) {
                 is_wanted = line.starts_with('#') && tables.contains(&head);
             }
-            lines.push(
-                match is_wanted && (key(line).is_some() || head(line).is_some()) {
-                    true => uncommented(line),
-                    false => line,
-                },
-            );
+            lines.push(match is_wanted && (key(line).is_some() || head(line).is_some()) {
+                true => uncommented(line),
+                false => line,
+            });
         }
         read(&lines.join("\n"))
     };

@@ -51,21 +51,13 @@ fn groups_take_drives_in_order() {
 #[test]
 fn keys_without_effect_are_refused() {
     for (from, to, words) in [
-        (
-            "size = \"1 GiB\"",
-            "controller = 1",
-            "`controller = 1`: there is only controller 0",
-        ),
+        ("size = \"1 GiB\"", "controller = 1", "`controller = 1`: there is only controller 0"),
         (
             "[array]",
             "[array]\ncontroller = { link_rate = \"1 GB\" }",
             "is for two controllers only",
         ),
-        (
-            "[array]",
-            "[array]\ncontroller = { failover = \"1s\" }",
-            "is for two controllers only",
-        ),
+        ("[array]", "[array]\ncontroller = { failover = \"1s\" }", "is for two controllers only"),
         (
             "name = \"logs\"",
             "name = \"logs\"\ncritical_priority = \"low\"",
@@ -82,10 +74,7 @@ fn keys_without_effect_are_refused() {
         assert!(said.contains(words), "{said}");
     }
     for (from, to) in [
-        (
-            "name = \"data\"",
-            "name = \"data\"\ncritical_priority = \"low\"",
-        ),
+        ("name = \"data\"", "name = \"data\"\ncritical_priority = \"low\""),
         ("name = \"logs\"", "name = \"logs\"\nmirror = \"random\""),
     ] {
         assert!(parse(&SMALL.replacen(from, to, 1)).is_ok(), "{to}");
@@ -116,32 +105,12 @@ fn refusals_name_their_lines() {
             "drives = 3",
             "array.toml:14: `drives = 3`: RAID 6 cannot be built of 3 drives",
         ),
-        (
-            "group = \"data\"",
-            "group = \"date\"",
-            "did you mean \"data\"?",
-        ),
-        (
-            "verb = \"write\"",
-            "read_percent = 3",
-            "`read_percent` is not for kind = \"sequential\"",
-        ),
+        ("group = \"data\"", "group = \"date\"", "did you mean \"data\"?"),
+        ("verb = \"write\"", "read_percent = 3", "`read_percent` is not for kind = \"sequential\""),
         ("rate_per_s = 10", "", "lacks `outstanding`"),
-        (
-            "size = \"1 GiB\"",
-            "size = \"9 TiB\"",
-            "array.toml:18: `size = \"9 TiB\"`: LUN",
-        ),
-        (
-            "duration = \"1h\"",
-            "duration = \"0s\"",
-            "is no time at all",
-        ),
-        (
-            "count = 12",
-            "count = 12\nfile = \"x.toml\"",
-            "cannot be read",
-        ),
+        ("size = \"1 GiB\"", "size = \"9 TiB\"", "array.toml:18: `size = \"9 TiB\"`: LUN"),
+        ("duration = \"1h\"", "duration = \"0s\"", "is no time at all"),
+        ("count = 12", "count = 12\nfile = \"x.toml\"", "cannot be read"),
     ] {
         let text = SMALL.replace(from, to);
         assert_ne!(text, SMALL);
@@ -212,19 +181,11 @@ fn pages_go_over_members_and_snapshots_can_be_named() {
         ("later = 1", "later = 3", "leaves none of 3 members"),
         ("100 GB\"\nthin = true", "900 GB\"", "does not fit"),
         ("100 GB", "9 MB", ""),
-        (
-            "later = 1",
-            "grain = \"7 KiB\"",
-            "no whole number of grains",
-        ),
+        ("later = 1", "grain = \"7 KiB\"", "no whole number of grains"),
         ("member = 2", "member = 3", "from 0 to 2"),
         ("member = 2", "", "lacks `member`"),
         ("lun = \"old\"", "lun = \"odl\"", "there is mail, old"),
-        (
-            "name = \"old\"",
-            "name = \"mail\"",
-            "is the name of something else",
-        ),
+        ("name = \"old\"", "name = \"mail\"", "is the name of something else"),
         ("balance_every", "balance_gap", "needs `balance_every`"),
         ("thin = true", "group = \"group 0\"", "`group`"),
         (
@@ -237,11 +198,7 @@ fn pages_go_over_members_and_snapshots_can_be_named() {
             "members = 1",
             "`balance_every = \"5min\"`: compares members, and there is only one",
         ),
-        (
-            "drives = 4",
-            "drives = 2\n[[array.group]]\nlevel = \"raid1\"\ndrives = 2",
-            "there are 2",
-        ),
+        ("drives = 4", "drives = 2\n[[array.group]]\nlevel = \"raid1\"\ndrives = 2", "there are 2"),
     ] {
         let text = PAGED.replace(from, to);
         assert_ne!(text, PAGED);
@@ -268,27 +225,15 @@ fn what_befalls_luns_follows_what_befell_them() {
     let (removes, snapshot) = ("what = \"remove lun\"", "what = \"snapshot\"\nname = \"s\"");
     assert_eq!(refused(&[("2s", removes), ("1s", snapshot)]), "");
     let twice = refused(&[("1s", removes), ("2s", removes)]);
-    assert!(
-        twice.contains("`[[event]]`: no LUN is left then"),
-        "{twice}"
-    );
+    assert!(twice.contains("`[[event]]`: no LUN is left then"), "{twice}");
     let gone = format!("{removes}\nlun = \"mail\"");
     let again = refused(&[("1s", snapshot), ("2s", &gone), ("3s", &gone)]);
-    assert!(
-        again.contains("there is no LUN then called \"mail\"\n  there is s"),
-        "{again}"
-    );
+    assert!(again.contains("there is no LUN then called \"mail\"\n  there is s"), "{again}");
     let unsaid = refused(&[("1s", snapshot), ("2s", &gone), ("3s", removes)]);
-    assert!(
-        unsaid.contains("lacks `lun`\n  for example: lun = \"s\""),
-        "{unsaid}"
-    );
+    assert!(unsaid.contains("lacks `lun`\n  for example: lun = \"s\""), "{unsaid}");
     let joins = "what = \"member joins\"\nmember = 2";
     let joined = refused(&[("1s", joins), ("2s", joins)]);
-    assert!(
-        joined.contains("`what = \"member joins\"`: member 2 has joined before"),
-        "{joined}"
-    );
+    assert!(joined.contains("`what = \"member joins\"`: member 2 has joined before"), "{joined}");
 }
 
 #[test]
@@ -299,19 +244,13 @@ fn what_makes_no_sense_is_refused_where_it_stands() {
             incident("what = \"drive returns\"\ndrive = 0"),
             "drive 0 has neither failed nor become slow before",
         ),
-        (
-            incident("what = \"battery lost\""),
-            "is for a cache: there is no [array.cache]",
-        ),
+        (incident("what = \"battery lost\""), "is for a cache: there is no [array.cache]"),
         (
             incident("what = \"drive slows\"\ndrive = 0\ntimes = 1e300"),
             "is more than 1000000: let the drive fail",
         ),
     ] {
-        let refusal = parse(&format!("{SMALL}{change}"))
-            .err()
-            .unwrap()
-            .to_string();
+        let refusal = parse(&format!("{SMALL}{change}")).err().unwrap().to_string();
         assert!(refusal.contains(words), "{refusal}");
     }
     for (group, words) in [
@@ -319,33 +258,19 @@ fn what_makes_no_sense_is_refused_where_it_stands() {
             "drive_size = \"900 GB\"",
             "`drive_size = \"900 GB\"`: is more than the 136.73 GiB of its smallest drive",
         ),
-        (
-            "drive_size = \"0 GB\"",
-            "`drive_size = \"0 GB\"`: is nothing",
-        ),
+        ("drive_size = \"0 GB\"", "`drive_size = \"0 GB\"`: is nothing"),
         (
             "strip = \"1000 B\"",
             "`strip = \"1000 B\"`: a strip of 1000 B is no whole number of sectors",
         ),
-        (
-            "drive_size = \"4 KiB\"",
-            "`[[array.group]]`: group \"logs\" has no room for a stripe",
-        ),
+        ("drive_size = \"4 KiB\"", "`[[array.group]]`: group \"logs\" has no room for a stripe"),
     ] {
-        let text = SMALL.replacen(
-            "[[array.group]]\n",
-            &format!("[[array.group]]\n{group}\n"),
-            1,
-        );
+        let text = SMALL.replacen("[[array.group]]\n", &format!("[[array.group]]\n{group}\n"), 1);
         let refusal = parse(&text).err().expect(words).to_string();
         assert!(refusal.contains(words), "{refusal}");
     }
     for (from, to, words) in [
-        (
-            "[array]\n",
-            "[array]\ncache = { write = \"1 B\" }\n",
-            "has no room for a page of 8 KiB",
-        ),
+        ("[array]\n", "[array]\ncache = { write = \"1 B\" }\n", "has no room for a page of 8 KiB"),
         (
             "size = \"1 GiB\"",
             "size = \"0 B\"",
@@ -408,17 +333,14 @@ fn every_example_is_read() {
     assert_eq!(count, 15);
 }
 
-/// A drive's queue is its rate times its response time, and it is busy for the sum of its service times, in every example and through
-/// all of its events. Minutes are shortened to seconds, so that every event happens.
+/// A drive's queue is its rate times its response time, and it is busy for the sum of its service
+/// times, in every example and through all of its events. Minutes are shortened to seconds, so that
+/// every event happens.
 #[test]
 fn the_laws_of_queues_hold_in_every_example() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/arrays");
     let (mut drives_seen, mut paths) = (0, Vec::new());
-    paths.extend(
-        std::fs::read_dir(&folder)
-            .unwrap()
-            .map(|entry| entry.unwrap().path()),
-    );
+    paths.extend(std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()));
     paths.sort();
     for path in paths {
         let text = std::fs::read_to_string(&path)
@@ -448,23 +370,17 @@ fn the_laws_of_queues_hold_in_every_example() {
             let rate = requests / drive.elapsed().as_seconds();
             let near = |what: &str, one: f64, two: f64| {
                 let apart = (one / two - 1.0).abs();
-                assert!(
-                    apart < 0.03,
-                    "{name}, drive {number}, {what}: {one:.4} and {two:.4}"
-                );
+                assert!(apart < 0.03, "{name}, drive {number}, {what}: {one:.4} and {two:.4}");
             };
             near("Little", drive.queue(), rate * drive.response_ms() / 1e3);
-            // A solid-state drive serves many at once. A disk is busy with the parts of what it serves, and with the overhead
-            // of a request where it has idled before.
+            // A solid-state drive serves many at once. A disk is busy with the parts of what it
+            // serves, and with the overhead of a request where it has idled before.
             if !model.is_solid_state() {
                 let parts = (drive.seek + drive.rotation + drive.transfer).as_seconds();
                 let overhead = requests * model.overhead().as_seconds();
                 let busy = drive.busy.as_seconds();
                 let fits = parts * 0.999 <= busy && busy <= (parts + overhead) * 1.001;
-                assert!(
-                    fits,
-                    "{name}, drive {number}: {busy} of {parts} and {overhead}"
-                );
+                assert!(fits, "{name}, drive {number}: {busy} of {parts} and {overhead}");
             }
         }
     }

@@ -46,9 +46,7 @@ pub(super) fn read(
         size: section.read("size", section::size)?.map(|size| size.value),
         block: section.read_or("block", usual.block, section::size)?.value,
         admit_after: u32::try_from(admit_after.value).expect("in range"),
-        refreshes: section
-            .read_or("refresh", usual.refreshes, section::switch)?
-            .value,
+        refreshes: section.read_or("refresh", usual.refreshes, section::switch)?.value,
         drives: usual.drives,
     };
     Ok(Some((design, place)))

@@ -5,8 +5,8 @@
 //! 0.000125,data,1048576,8192,read
 //! ```
 //!
-//! The first line may be a heading. Times do not fall; offsets and lengths are multiples of 512. Lines that begin with `#`
-//! are remarks.
+//! The first line may be a heading. Times do not fall; offsets and lengths are multiples of 512.
+//! Lines that begin with `#` are remarks.
 
 use std::fs;
 use std::path::Path;
@@ -33,9 +33,7 @@ pub(super) fn read(node: &Node, folder: &Path, luns: &[&str]) -> Result<Vec<Trac
         }
         let place = Place::line(&file, number + 1, line);
         let entry = parse(line, luns).map_err(|what| {
-            place
-                .refuse(what)
-                .hint("a line is time_s,lun,offset_bytes,length_bytes,read|write")
+            place.refuse(what).hint("a line is time_s,lun,offset_bytes,length_bytes,read|write")
         })?;
         if entries.last().is_some_and(|last| last.at > entry.at) {
             return Err(place.refuse("is earlier than the line before"));
@@ -53,19 +51,14 @@ fn parse(line: &str, luns: &[&str]) -> Result<TraceEntry, String> {
     let [time, lun, offset, length, verb] = cells.as_slice() else {
         return Err(format!("has {} columns, not 5", cells.len()));
     };
-    let time: f64 = time
-        .parse()
-        .map_err(|_| format!("`{time}` is no time in seconds"))?;
+    let time: f64 = time.parse().map_err(|_| format!("`{time}` is no time in seconds"))?;
     if !(0.0..1e9).contains(&time) {
         return Err(format!("`{time}` is no time in seconds"));
     }
     let found = luns.iter().position(|name| name == lun);
     let found = found.ok_or_else(|| format!("there is no LUN called \"{lun}\""))?;
     let sectors = |text: &str| {
-        let bytes = text
-            .parse::<u64>()
-            .ok()
-            .filter(|bytes| bytes.is_multiple_of(512));
+        let bytes = text.parse::<u64>().ok().filter(|bytes| bytes.is_multiple_of(512));
         let sectors = bytes.map(|bytes| bytes.div_euclid(512));
         sectors.ok_or_else(|| format!("`{text}` is no multiple of 512 bytes"))
     };

@@ -87,10 +87,7 @@ fn replicas_schedules_and_clones_are_read() {
     assert_eq!(replica.first, Time::ZERO + Span::seconds(300));
     assert_eq!(replica.every, Span::seconds(900));
     assert_eq!(replica.seed, Seed::Media(Span::seconds(6 * 3600)));
-    assert_eq!(
-        (replica.keep, replica.local_reserve, replica.failback),
-        (4, Some(20), true)
-    );
+    assert_eq!((replica.keep, replica.local_reserve, replica.failback), (4, Some(20), true));
     let reserve = sites.source.luns[0].reserve.unwrap();
     assert_eq!((reserve.percent, reserve.when_full), (50, WhenFull::Borrow));
     let there = sites.partner.luns[0].reserve.unwrap();
@@ -122,26 +119,14 @@ fn replicas_schedules_and_clones_are_read() {
 
 /// What is replaced, by what, and what is said of it.
 const REFUSED: [(&str, &str, &str); 23] = [
-    (
-        "every = \"10min\"\n",
-        "",
-        "is for a snapshot that is repeated\n  for example: every",
-    ),
+    ("every = \"10min\"\n", "", "is for a snapshot that is repeated\n  for example: every"),
     (
         "snapshot = \"hourly\"",
         "snapshot = \"hurly\"",
         "there is no snapshot then called \"hurly\"\n  did you mean \"hourly\"?",
     ),
-    (
-        "at = \"2min\"",
-        "at = \"30s\"",
-        "no snapshot is taken before",
-    ),
-    (
-        "replica = \"mail\"",
-        "replica = \"male\"",
-        "there is no replica called \"male\"",
-    ),
+    ("at = \"2min\"", "at = \"30s\"", "no snapshot is taken before"),
+    ("replica = \"mail\"", "replica = \"male\"", "there is no replica called \"male\""),
     (
         "replica = \"mail\"",
         "replica = \"mail\"\nlun = \"data\"",
@@ -153,16 +138,8 @@ const REFUSED: [(&str, &str, &str); 23] = [
         "\"test: data\" already",
     ),
     ("name = \"test\"\n", "", "lacks `name`"),
-    (
-        "\"there: log\"]",
-        "\"here: log\"]",
-        "there is no LUN called \"here: log\"",
-    ),
-    (
-        "luns = [\"data\", \"log\"]\nat",
-        "luns = [\"data\", \"data\"]\nat",
-        "is there twice",
-    ),
+    ("\"there: log\"]", "\"here: log\"]", "there is no LUN called \"here: log\""),
+    ("luns = [\"data\", \"log\"]\nat", "luns = [\"data\", \"data\"]\nat", "is there twice"),
     (
         "luns = [\"data\", \"log\"]\nat",
         "lun = \"data\"\nluns = [\"log\"]\nat",
@@ -172,22 +149,10 @@ const REFUSED: [(&str, &str, &str); 23] = [
     ("seed = \"media\"\n", "", "is for seed = \"media\""),
     ("every = \"15min\"", "", "lacks `every`"),
     ("keep = 4", "keep = 0", "`keep = 0`"),
-    (
-        "local_reserve = 20",
-        "local_reserve = 4",
-        "`local_reserve = 4`",
-    ),
-    (
-        "[link]\nrtt = \"20ms\"",
-        "",
-        "has no link\n  for example: [link]",
-    ),
+    ("local_reserve = 20", "local_reserve = 4", "`local_reserve = 4`"),
+    ("[link]\nrtt = \"20ms\"", "", "has no link\n  for example: [link]"),
     ("[link]\n", "[replication]\n[link]\n", "keep one of them"),
-    (
-        "snapshot_reserve = 50\n",
-        "",
-        "is for a reserve\n  for example: snapshot_reserve",
-    ),
+    ("snapshot_reserve = 50\n", "", "is for a reserve\n  for example: snapshot_reserve"),
     (
         "thin = true\nsnapshot_reserve = 50",
         "snapshot_reserve = 5000",
@@ -226,9 +191,7 @@ fn what_contradicts_is_refused_with_a_way_out() {
     let refusal = parse(&partner).err().unwrap().to_string();
     assert!(refusal.contains("there is no [[replicate]]"), "{refusal}");
     let flat = SITES.replace("[array.pages]", "");
-    let flat = flat
-        .replace("thin = true", "")
-        .replace("snapshot_reserve = 50", "");
+    let flat = flat.replace("thin = true", "").replace("snapshot_reserve = 50", "");
     let flat = flat.replace("when_full = \"borrow\"", "");
     let refusal = parse(&flat).err().unwrap().to_string();
     assert!(refusal.contains("there is no [array.pages]"), "{refusal}");

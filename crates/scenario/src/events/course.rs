@@ -1,6 +1,8 @@
-//! Checks that incidents can follow each other: a part that returns was away, and a part that fails was there.
+//! Checks that incidents can follow each other: a part that returns was away, and a part that fails
+//! was there.
 //!
-//! An array ignores an incident that changes nothing, so a typo in a scenario would test something else.
+//! An array ignores an incident that changes nothing, so a typo in a scenario would test something
+//! else.
 
 use std::collections::BTreeSet;
 
@@ -34,10 +36,7 @@ impl Course {
             SystemDesign::Pair(pair) => Sites::of(pair),
             _ => Sites::default(),
         };
-        Self {
-            sites,
-            ..Self::default()
-        }
+        Self { sites, ..Self::default() }
     }
 
     /// `incident` comes next.
@@ -149,17 +148,12 @@ mod tests {
     fn members_have_courses_of_their_own_and_join_once() {
         let mut course = Course::default();
         for member in 0..2 {
-            let incident = Scheduled {
-                array: member,
-                ..Scheduled::new(Time::ZERO, Incident::DriveFails(0))
-            };
+            let incident =
+                Scheduled { array: member, ..Scheduled::new(Time::ZERO, Incident::DriveFails(0)) };
             assert_eq!(course.follow(&incident), Ok(()));
         }
         let joins = Scheduled::new(Time::ZERO, Incident::MemberJoins(2));
         assert_eq!(course.follow(&joins), Ok(()));
-        assert_eq!(
-            course.follow(&joins),
-            Err("member 2 has joined before".to_owned())
-        );
+        assert_eq!(course.follow(&joins), Err("member 2 has joined before".to_owned()));
     }
 }

@@ -12,8 +12,9 @@
 //! delay = "500ms"                 # slow alone: how long
 //! ```
 //!
-//! Without a place, the fault waits for the first request, after those that pass, to any page of the file that holds data,
-//! and stays there: sessions draw their records, so it cannot be known before which pages they will touch.
+//! Without a place, the fault waits for the first request, after those that pass, to any page of
+//! the file that holds data, and stays there: sessions draw their records, so it cannot be known
+//! before which pages they will touch.
 //!
 //! Faults begin when the databases are open, so that they damage the test and not its preparation.
 
@@ -49,7 +50,8 @@ const LOG_PIECE: u64 = 4096;
 /// The faults of a scenario with these instances and pages.
 ///
 /// # Errors
-/// [`Refusal`] for the first thing that is wrong: a file that the scenario does not have, a place that cannot be.
+/// [`Refusal`] for the first thing that is wrong: a file that the scenario does not have, a place
+/// that cannot be.
 pub(crate) fn read(
     entries: Vec<Entry>,
     instances: &[InstancePlan],
@@ -75,11 +77,7 @@ impl One<'_> {
         let Event::Fault(kind) = entry.word.event else {
             unreachable!("an event of a file is a fault");
         };
-        let mut one = One {
-            section: entry.section,
-            instances,
-            page,
-        };
+        let mut one = One { section: entry.section, instances, page };
         let kind = one.kind(kind)?;
         let (file, is_database) = one.file()?;
         let (bytes, settles) = one.bytes(kind, is_database)?;
@@ -100,7 +98,8 @@ impl One<'_> {
     /// `kind` with the value that has a key of its own.
     fn kind(&mut self, kind: FaultKind) -> Result<FaultKind, Refusal> {
         let by = self.section.read("by", |node| whole(node, PLACE_UNIT))?;
-        // To the neighbour after next, unless it is said: the next one often goes with the same request.
+        // To the neighbour after next, unless it is said: the next one often goes with the same
+        // request.
         let by = by.map_or(2 * self.page.bytes_u64(), |by| by.value);
         Ok(match kind {
             FaultKind::MisdirectedRead(_) => FaultKind::MisdirectedRead(by),
@@ -148,13 +147,9 @@ impl One<'_> {
         is_database: bool,
     ) -> Result<(Range<u64>, Option<u64>), Refusal> {
         let size = self.page;
-        let page = self
-            .section
-            .read("page", |node| section::integer(node, 1..=(1 << 31) - 1))?;
+        let page = self.section.read("page", |node| section::integer(node, 1..=(1 << 31) - 1))?;
         let offset = self.section.read("offset", |node| whole(node, 0))?;
-        let length = self
-            .section
-            .read("length", |node| whole(node, PLACE_UNIT))?;
+        let length = self.section.read("length", |node| whole(node, PLACE_UNIT))?;
         let piece = match is_database {
             true => size.bytes_u64(),
             false => LOG_PIECE,

@@ -82,16 +82,8 @@ fn read_one(
         },
         design => (source.unwrap_or(design), None, 0),
     };
-    let mut one = One {
-        section,
-        what: entry.what,
-        design,
-        pair,
-        link,
-        member: 0,
-        names,
-        first_clone,
-    };
+    let mut one =
+        One { section, what: entry.what, design, pair, link, member: 0, names, first_clone };
     let read = match (word.event, design) {
         (Event::Pages(_), SystemDesign::One(_)) => {
             let refusal = "is for LUNs in pages: there is no [array.pages]";
@@ -114,14 +106,10 @@ fn read_one(
     };
     let incident = read(&mut one)?;
     match one.section.entries().first() {
-        Some((key, node)) => Err(node.place.refuse(format!(
-            "`{key}` chooses one of several, and there is only one"
-        ))),
-        None => Ok(Scheduled {
-            at,
-            array: first + one.member,
-            incident,
-        }),
+        Some((key, node)) => {
+            Err(node.place.refuse(format!("`{key}` chooses one of several, and there is only one")))
+        }
+        None => Ok(Scheduled { at, array: first + one.member, incident }),
     }
 }
 
@@ -204,17 +192,13 @@ impl<'a> One<'a> {
     pub(super) fn of_battery(&mut self, incident: Incident) -> Result<Incident, Refusal> {
         match self.array().cache {
             Some(_) => Ok(incident),
-            None => Err(self
-                .what
-                .refuse("is for a cache: there is no [array.cache]")),
+            None => Err(self.what.refuse("is for a cache: there is no [array.cache]")),
         }
     }
 
     pub(super) fn member_joins(&mut self) -> Result<Incident, Refusal> {
         let most = u64::from(u16::MAX);
-        let member = self
-            .section
-            .read("member", |node| section::integer(node, 0..=most))?;
+        let member = self.section.read("member", |node| section::integer(node, 0..=most))?;
         let member = member.ok_or_else(|| self.section.lacks("member", "member = 1"))?;
         let number = usize::try_from(member.value).expect("in range");
         match self.pages().later.contains(&number) {
@@ -252,9 +236,7 @@ impl<'a> One<'a> {
 
     fn pair(&self) -> Result<&'a PairDesign, Refusal> {
         self.pair.ok_or_else(|| {
-            let refusal = self
-                .what
-                .refuse("is for [replication], and this is [[replicate]]");
+            let refusal = self.what.refuse("is for [replication], and this is [[replicate]]");
             refusal.hint("volumes are replicated by schedule")
         })
     }
@@ -334,10 +316,7 @@ impl<'a> One<'a> {
         let group = self.replication_group()?;
         let full_copy = self.section.read_or("full_copy", false, section::switch)?;
         let full_copy = full_copy.value;
-        Ok(Incident::Pair(PairIncident::GroupResumed {
-            group,
-            full_copy,
-        }))
+        Ok(Incident::Pair(PairIncident::GroupResumed { group, full_copy }))
     }
 
     /// The replication group that is named; the first without a name.
@@ -358,9 +337,7 @@ impl<'a> One<'a> {
     fn group(&mut self) -> Result<usize, Refusal> {
         let groups = self.array().groups.iter();
         let names: Vec<&str> = groups.map(|group| group.name.as_str()).collect();
-        let group = self
-            .section
-            .read_beside("group", |node| find(node, &names, "group"))?;
+        let group = self.section.read_beside("group", |node| find(node, &names, "group"))?;
         Ok(group.map_or(0, |group| group.value))
     }
 
@@ -390,12 +367,10 @@ fn site(node: &Node) -> Result<Site, Refusal> {
 
 fn at_least_one(times: &Placed<f64>) -> Result<f64, Refusal> {
     match times.value {
-        less if less < 1.0 => Err(times
-            .place
-            .refuse("is less than 1: a slow drive is not faster")),
-        more if more > TIMES_MAX => Err(times
-            .place
-            .refuse(format!("is more than {TIMES_MAX}: let the drive fail"))),
+        less if less < 1.0 => Err(times.place.refuse("is less than 1: a slow drive is not faster")),
+        more if more > TIMES_MAX => {
+            Err(times.place.refuse(format!("is more than {TIMES_MAX}: let the drive fail")))
+        }
         times => Ok(times),
     }
 }
@@ -408,10 +383,7 @@ fn which(section: &mut Section, key: &str, count: usize) -> Result<usize, Refusa
     if index < count {
         Ok(index)
     } else {
-        let what = format!(
-            "there is no such {key}: they are numbered from 0 to {}",
-            count - 1
-        );
+        let what = format!("there is no such {key}: they are numbered from 0 to {}", count - 1);
         Err(number.place.refuse(what))
     }
 }

@@ -12,11 +12,11 @@
 //! after = 100
 //! ```
 //!
-//! Each word of `what` is a row of [`words::WORDS`], with its keys and where it applies. A new one is a new row there.
-//! `docs/events.md` has the same table for users.
+//! Each word of `what` is a row of [`words::WORDS`], with its keys and where it applies. A new one
+//! is a new row there. `docs/events.md` has the same table for users.
 //!
-//! Before `[[event]]` there were `[[faults]]` (with `kind` instead of `what`), `[[incident]]` and `[[array.incident]]`. They are
-//! still read; [`Spelling`] is all that knows of them.
+//! Before `[[event]]` there were `[[faults]]` (with `kind` instead of `what`), `[[incident]]` and
+//! `[[array.incident]]`. They are still read; [`Spelling`] is all that knows of them.
 
 mod course;
 mod faults;
@@ -113,10 +113,7 @@ impl Events {
             Some(entry) => Err(entry
                 .what
                 .refuse("is for modelled arrays: there is no [array]")
-                .hint(format!(
-                    "on real storage it can be {}",
-                    list(Word::is_fault)
-                ))),
+                .hint(format!("on real storage it can be {}", list(Word::is_fault)))),
             None => Ok(self.faults),
         }
     }
@@ -145,9 +142,7 @@ pub(super) fn take_nested(array: &mut Node) -> Result<Vec<Entry>, Refusal> {
         return Ok(Vec::new());
     };
     let at = entries.iter().position(|(key, _)| key == INCIDENT.list);
-    at.map_or(Ok(Vec::new()), |at| {
-        Entry::read_all(entries.remove(at).1, &INCIDENT)
-    })
+    at.map_or(Ok(Vec::new()), |at| Entry::read_all(entries.remove(at).1, &INCIDENT))
 }
 
 impl Entry {
@@ -176,18 +171,13 @@ impl Entry {
         let others = section.entries().iter();
         let mut others = others.filter(|(key, _)| word.keys().all(|own| own != key));
         if let Some((key, node)) = others.next() {
-            let refusal = node.place.refuse(format!(
-                "`{key}` is not for {} = \"{}\"",
-                spelling.what, word.word
-            ));
+            let refusal = node
+                .place
+                .refuse(format!("`{key}` is not for {} = \"{}\"", spelling.what, word.word));
             let own: Vec<&str> = word.keys().collect();
             return Err(refusal.hint(format!("its keys are {}", own.join(", "))));
         }
-        Ok(Self {
-            word,
-            what: what.place,
-            section,
-        })
+        Ok(Self { word, what: what.place, section })
     }
 
     /// Where the event stands.

@@ -1,7 +1,9 @@
-//! Checks that incidents of a pair can follow each other: what returns was lost, what fails over is served elsewhere.
+//! Checks that incidents of a pair can follow each other: what returns was lost, what fails over is
+//! served elsewhere.
 //!
-//! Only what is certain from the timeline is refused. Whether a planned failover ends before the next loss, or a full copy before a
-//! failover, the simulation finds out; it notes what it does not do.
+//! Only what is certain from the timeline is refused. Whether a planned failover ends before the
+//! next loss, or a full copy before a failover, the simulation finds out; it notes what it does not
+//! do.
 
 use brunt_array::{Failover, PairDesign, PairIncident, Site};
 use brunt_units::Time;
@@ -35,10 +37,7 @@ impl Sites {
             is_planned: false,
             is_split: false,
         });
-        Self {
-            groups: groups.collect(),
-            ..Self::default()
-        }
+        Self { groups: groups.collect(), ..Self::default() }
     }
 
     /// `what` comes next.
@@ -86,11 +85,7 @@ impl Sites {
             return Err(why.to_owned());
         }
         if std::mem::replace(&mut self.is_link_lost, is_lost) == is_lost {
-            let is = if is_lost {
-                "lost already"
-            } else {
-                "there then"
-            };
+            let is = if is_lost { "lost already" } else { "there then" };
             return Err(format!("the link is {is}"));
         }
         self.something_is_lost();
@@ -100,11 +95,7 @@ impl Sites {
     fn set_storage(&mut self, site: Site, is_lost: bool) -> Result<(), String> {
         let own = usize::from(site == Site::Destination);
         if std::mem::replace(&mut self.lost[own], is_lost) == is_lost {
-            let is = if is_lost {
-                "lost already"
-            } else {
-                "there then"
-            };
+            let is = if is_lost { "lost already" } else { "there then" };
             return Err(format!("the {site} is {is}"));
         }
         self.something_is_lost();
@@ -232,10 +223,7 @@ mod tests {
         assert_eq!(says(&[DestinationLost, DestinationReturns]), "");
         let over = to(Destination, Unplanned);
         assert_eq!(says(&[SourceLost, over, SourceReturns]), "");
-        assert_eq!(
-            says(&[SourceLost, over, over]),
-            "the destination serves already"
-        );
+        assert_eq!(says(&[SourceLost, over, over]), "the destination serves already");
         let back = to(Source, Planned);
         assert_eq!(says(&[SourceLost, over, SourceReturns, back]), "");
         assert_eq!(
@@ -251,10 +239,7 @@ mod tests {
         assert!(says(&[LinkLost, over]).ends_with("\nforced = true lets both serve"));
         let forced = to(Destination, Forced);
         assert!(says(&[LinkLost, forced, over]).starts_with("both sites serve then"));
-        let keep = PairIncident::Keep {
-            group: None,
-            site: Source,
-        };
+        let keep = PairIncident::Keep { group: None, site: Source };
         assert!(says(&[keep]).starts_with("only one site serves then"));
         assert!(says(&[LinkLost, forced, keep]).starts_with("the sites cannot talk then"));
         assert_eq!(says(&[LinkLost, forced, LinkReturns, keep, planned]), "");
@@ -268,11 +253,7 @@ mod tests {
 
     #[test]
     fn a_link_that_flaps_is_left_alone() {
-        let flaps = LinkFlaps {
-            times: 2,
-            down: Span::seconds(1),
-            up: Span::seconds(1),
-        };
+        let flaps = LinkFlaps { times: 2, down: Span::seconds(1), up: Span::seconds(1) };
         assert!(says(false, &[flaps, LinkLost]).starts_with("the link flaps then"));
         let mut sites = sites(false);
         assert_eq!(sites.follow(at(1), flaps), Ok(()));

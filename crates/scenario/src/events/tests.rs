@@ -167,11 +167,7 @@ fn every_word_means_the_same_in_the_older_spelling() {
         .replace("[array]", "[array]\npages = { members = 2, later = 1 }")
         .replace("level = \"pool\"", "level = \"raid0\"");
     let pair = format!("{LOAD}[link]\nrtt = \"1ms\"\npaths = 2\n[replication]\n");
-    let all = [
-        (LOAD, &ON_LOAD[..]),
-        (&pages, &ON_PAGES),
-        (&pair, &ON_A_PAIR),
-    ];
+    let all = [(LOAD, &ON_LOAD[..]), (&pages, &ON_PAGES), (&pair, &ON_A_PAIR)];
     for (text, events) in all {
         let read = on_load(text, &timeline("event", events)).unwrap();
         let older = on_load(text, &timeline("incident", events)).unwrap();
@@ -190,62 +186,38 @@ fn a_word_has_its_own_keys() {
         "`drive` is not for what = \"lost-write\"\n  its keys are file, page, offset, length, after, times"
     );
     assert!(lost("at = \"1s\"").starts_with("`at` is not for what = \"lost-write\""));
-    assert_eq!(
-        lost("tims = 1"),
-        "unknown key `tims` in [[event]]\n  did you mean `times`?"
-    );
+    assert_eq!(lost("tims = 1"), "unknown key `tims` in [[event]]\n  did you mean `times`?");
     assert!(lost("").starts_with("lacks `file`"));
-    let fails = |keys: &str| {
-        said(on_load(
-            LOAD,
-            &format!("[[event]]\nwhat = \"drive fails\"\n{keys}"),
-        ))
-    };
+    let fails =
+        |keys: &str| said(on_load(LOAD, &format!("[[event]]\nwhat = \"drive fails\"\n{keys}")));
     assert_eq!(
         fails("file = \"one.edb\""),
         "`file` is not for what = \"drive fails\"\n  its keys are at, array, site, member, drive"
     );
-    assert_eq!(
-        fails("drive = 3"),
-        "lacks `at`\n  for example: at = \"20s\""
-    );
+    assert_eq!(fails("drive = 3"), "lacks `at`\n  for example: at = \"20s\"");
     for key in ["member = 0", "array = \"a\"", "site = \"destination\""] {
         let said = fails(&format!("at = \"1s\"\ndrive = 3\n{key}"));
-        assert!(
-            said.ends_with("chooses one of several, and there is only one"),
-            "{said}"
-        );
+        assert!(said.ends_with("chooses one of several, and there is only one"), "{said}");
     }
 }
 
 #[test]
 fn a_word_has_its_place() {
-    let real = said(faults(
-        "[[event]]\nat = \"1s\"\nwhat = \"drive fails\"\ndrive = 3",
-    ));
+    let real = said(faults("[[event]]\nat = \"1s\"\nwhat = \"drive fails\"\ndrive = 3"));
     let start =
         "is for modelled arrays: there is no [array]\n  on real storage it can be bit-flip,";
     assert!(real.starts_with(start), "{real}");
-    let load = said(on_load(
-        LOAD,
-        "[[event]]\nwhat = \"zeroed\"\nfile = \"one.edb\"",
-    ));
+    let load = said(on_load(LOAD, "[[event]]\nwhat = \"zeroed\"\nfile = \"one.edb\""));
     let start = "is for the files of a test, and raw load has none\n  it can be lun grows,";
     assert!(load.starts_with(start), "{load}");
     let typo = said(faults("[[event]]\nwhat = \"drive fail\""));
     assert_eq!(typo, "unknown value\n  did you mean \"drive fails\"?");
     let older = said(faults("[[faults]]\nkind = \"drive fails\""));
-    assert!(
-        older.starts_with("unknown value\n  it can be bit-flip, "),
-        "{older}"
-    );
+    assert!(older.starts_with("unknown value\n  it can be bit-flip, "), "{older}");
     let none = said(faults("[[event]]\nfile = \"one.edb\""));
     assert!(none.starts_with("lacks `what`\n  for example: what = \"lost-write\""));
     let one = said(faults("[event]\nwhat = \"zeroed\""));
-    assert_eq!(
-        one,
-        "is one table, but there can be several\n  write [[event]] with two brackets"
-    );
+    assert_eq!(one, "is one table, but there can be several\n  write [[event]] with two brackets");
     let many = "[[event]]\nwhat = \"zeroed\"\nfile = \"one.edb\"\n".repeat(101);
     assert_eq!(said(faults(&many)), "more than 100 faults");
 }
@@ -280,10 +252,7 @@ array = "a"
         incidents.map(|one| one.incident.clone()).collect()
     };
     assert_eq!(of(&test, 0), [Incident::BatteryLost]);
-    assert_eq!(
-        of(&test, 1),
-        [Incident::DriveSlows(0, 2.0), Incident::DriveFails(1)]
-    );
+    assert_eq!(of(&test, 1), [Incident::DriveSlows(0, 2.0), Incident::DriveFails(1)]);
     let resolved = test.to_toml();
     assert_eq!(resolved.matches("[[event]]").count(), 4, "{resolved}");
     assert!(!resolved.contains("incident") && !resolved.contains("faults"));
@@ -296,19 +265,13 @@ array = "a"
         assert!(text.contains(from));
         said(read(&text.replace(from, to)).map_err(|refusal| refusal.to_string()))
     };
-    assert_eq!(
-        refused("array = \"b\"\n", ""),
-        "on which array?\n  for example: array = \"a\""
-    );
+    assert_eq!(refused("array = \"b\"\n", ""), "on which array?\n  for example: array = \"a\"");
     assert_eq!(
         refused("array = \"b\"", "array = \"c\""),
         "there is no array called \"c\"\n  did you mean \"a\"?"
     );
     let grows = refused("what = \"battery lost\"", "what = \"lun grows\"");
-    assert!(
-        grows.contains("the volumes of a test keep their size"),
-        "{grows}"
-    );
+    assert!(grows.contains("the volumes of a test keep their size"), "{grows}");
 }
 
 #[test]
@@ -317,10 +280,7 @@ fn an_event_after_the_end_is_refused() {
     let array = "array = \"a\"\n";
     let read = |text: String| document(&text).modelled_test(&[]).map(|_| ());
     // A warm-up of five minutes, and an hour.
-    assert_eq!(
-        read(format!("{TEST}{ARRAYS}{}{array}", event("65min"))),
-        Ok(())
-    );
+    assert_eq!(read(format!("{TEST}{ARRAYS}{}{array}", event("65min"))), Ok(()));
     let late = format!("{TEST}{ARRAYS}{}{array}", event("66min"));
     let refusal = read(late.clone()).unwrap_err().to_string();
     let wanted = "`at = \"66min\"`: would never happen: the simulation ends after 65 min 00 s, its warm-up included";
@@ -329,9 +289,7 @@ fn an_event_after_the_end_is_refused() {
     assert_eq!(read(format!("{late}[drill]\n")), Ok(()));
     let longer = late.replace("sessions", "precondition = 1\nsessions");
     assert_eq!(read(longer), Ok(()));
-    let load = document(&format!("{LOAD}{}", event("3601s")))
-        .load(&[])
-        .map(|_| ());
+    let load = document(&format!("{LOAD}{}", event("3601s"))).load(&[]).map(|_| ());
     let refusal = load.unwrap_err().to_string();
     assert!(refusal.contains("ends after 60 min 00 s"), "{refusal}");
 }

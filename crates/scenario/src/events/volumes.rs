@@ -26,10 +26,7 @@ pub(super) struct Names {
 impl Names {
     pub(super) fn of(design: &SystemDesign) -> Self {
         let luns = design.lun_names().into_iter().map(str::to_owned).zip(0..);
-        let mut names = Self {
-            luns: luns.collect(),
-            ..Self::default()
-        };
+        let mut names = Self { luns: luns.collect(), ..Self::default() };
         names.count = names.luns.len();
         if let SystemDesign::Sites(sites) = design {
             for replica in &sites.replicas {
@@ -78,9 +75,7 @@ impl One<'_> {
             (None, None) => return Err(self.section.place().refuse("no LUN is left then")),
         };
         let luns = places.into_iter();
-        Ok(luns
-            .map(|place| self.names.luns[place as usize].clone())
-            .collect())
+        Ok(luns.map(|place| self.names.luns[place as usize].clone()).collect())
     }
 
     /// A name that nothing else has.
@@ -103,9 +98,7 @@ impl One<'_> {
         let usual = format!("{}@{}", names.join("+"), self.names.count - 1);
         let name = self.new_name(Some(usual))?;
         let every = self.section.read("every", section::some_time)?;
-        let keep = self
-            .section
-            .read("keep", |node| section::integer(node, 1..=512))?;
+        let keep = self.section.read("keep", |node| section::integer(node, 1..=512))?;
         if let (None, Some(keep)) = (&every, &keep) {
             return Err(keep
                 .place
@@ -136,10 +129,8 @@ impl One<'_> {
 
     pub(super) fn restore(&mut self) -> Result<Incident, Refusal> {
         let snapshot = self.taken_before()?;
-        let snapshot = snapshot.ok_or_else(|| {
-            self.section
-                .lacks("snapshot", "snapshot = \"name of a snapshot\"")
-        })?;
+        let snapshot = snapshot
+            .ok_or_else(|| self.section.lacks("snapshot", "snapshot = \"name of a snapshot\""))?;
         Ok(Incident::Volumes(VolumeIncident::Restore(snapshot.value)))
     }
 
@@ -156,13 +147,9 @@ impl One<'_> {
             section::text(node)
         })?;
         let entries = self.section.entries().iter();
-        let luns = entries
-            .filter(|(key, _)| key == "lun" || key == "luns")
-            .count();
+        let luns = entries.filter(|(key, _)| key == "lun" || key == "luns").count();
         if luns + usize::from(snapshot.is_some()) + usize::from(replica.is_some()) > 1 {
-            return Err(self
-                .what
-                .refuse("is of LUNs, of a snapshot or of a replica: give one"));
+            return Err(self.what.refuse("is of LUNs, of a snapshot or of a replica: give one"));
         }
         let is_there = replica.is_some();
         let (of, volumes) = match (snapshot, replica) {
@@ -214,11 +201,7 @@ impl One<'_> {
             find(node, &names, "LUN then")?;
             section::text(node)
         })?;
-        let is_first = self
-            .names
-            .luns
-            .first()
-            .is_some_and(|(_, number)| *number == 0);
+        let is_first = self.names.luns.first().is_some_and(|(_, number)| *number == 0);
         let name = match (name, names.first()) {
             (Some(name), _) => name.value,
             (None, Some(first)) if is_first => (*first).to_owned(),

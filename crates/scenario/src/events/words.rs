@@ -22,7 +22,8 @@ pub(super) struct Word {
 /// What a word stands for. It says where the word applies, and which keys it has.
 #[derive(Clone, Copy)]
 pub(super) enum Event {
-    /// A fault of a file in a test. It waits for requests; values with a key of their own are read later.
+    /// A fault of a file in a test. It waits for requests; values with a key of their own are read
+    /// later.
     Fault(FaultKind),
     /// Something on a modelled array.
     Array(Read),
@@ -44,55 +45,23 @@ pub(super) const WORDS: [Word; 47] = [
     word("two-bit-flip", Fault(FaultKind::TwoBitFlip), &[]),
     word("zeroed", Fault(FaultKind::Zeroed), &[]),
     word("stale-read", Fault(FaultKind::Stale), &[]),
-    word(
-        "misdirected-read",
-        Fault(FaultKind::MisdirectedRead(0)),
-        &["by"],
-    ),
+    word("misdirected-read", Fault(FaultKind::MisdirectedRead(0)), &["by"]),
     word("short-read", Fault(FaultKind::ShortRead), &[]),
     word("torn-write", Fault(FaultKind::Torn), &[]),
     word("lost-write", Fault(FaultKind::Lost), &[]),
-    word(
-        "misdirected-write",
-        Fault(FaultKind::MisdirectedWrite(0)),
-        &["by"],
-    ),
+    word("misdirected-write", Fault(FaultKind::MisdirectedWrite(0)), &["by"]),
     word("io-error", Fault(FaultKind::DeviceError), &["only"]),
     word("medium-error", Fault(FaultKind::MediumError), &[]),
     word("no-space", Fault(FaultKind::NoSpace), &[]),
     word("dropped-sync", Fault(FaultKind::DroppedSync), &[]),
     word("stuck", Fault(FaultKind::Stuck), &["only"]),
-    word(
-        "slow",
-        Fault(FaultKind::Slow(Span::ZERO)),
-        &["only", "delay"],
-    ),
+    word("slow", Fault(FaultKind::Slow(Span::ZERO)), &["only", "delay"]),
     word("lun grows", Lun(|one| one.lun_grows()), &["lun", "size"]),
-    word(
-        "drive fails",
-        Array(|one| Ok(Incident::DriveFails(one.drive()?))),
-        &["drive"],
-    ),
-    word(
-        "drive slows",
-        Array(|one| one.drive_slows()),
-        &["drive", "times"],
-    ),
-    word(
-        "drive returns",
-        Array(|one| Ok(Incident::DriveReturns(one.drive()?))),
-        &["drive"],
-    ),
-    word(
-        "rebuild priority",
-        Array(|one| one.rebuild_priority()),
-        &["group", "priority"],
-    ),
-    word(
-        "pool grows",
-        Array(|one| one.pool_grows()),
-        &["group", "drive"],
-    ),
+    word("drive fails", Array(|one| Ok(Incident::DriveFails(one.drive()?))), &["drive"]),
+    word("drive slows", Array(|one| one.drive_slows()), &["drive", "times"]),
+    word("drive returns", Array(|one| Ok(Incident::DriveReturns(one.drive()?))), &["drive"]),
+    word("rebuild priority", Array(|one| one.rebuild_priority()), &["group", "priority"]),
+    word("pool grows", Array(|one| one.pool_grows()), &["group", "drive"]),
     word(
         "controller fails",
         Array(|one| Ok(Incident::ControllerFails(one.controller()?))),
@@ -103,94 +72,34 @@ pub(super) const WORDS: [Word; 47] = [
         Array(|one| Ok(Incident::ControllerReturns(one.controller()?))),
         &["controller"],
     ),
-    word(
-        "battery lost",
-        Array(|one| one.of_battery(Incident::BatteryLost)),
-        &[],
-    ),
-    word(
-        "battery returns",
-        Array(|one| one.of_battery(Incident::BatteryReturns)),
-        &[],
-    ),
-    word(
-        "path down",
-        Array(|one| Ok(Incident::PathDown(one.path()?))),
-        &["path"],
-    ),
-    word(
-        "path up",
-        Array(|one| Ok(Incident::PathUp(one.path()?))),
-        &["path"],
-    ),
-    word(
-        "snapshot",
-        Pages(|one| one.snapshot()),
-        &["lun", "luns", "name", "every", "keep"],
-    ),
+    word("battery lost", Array(|one| one.of_battery(Incident::BatteryLost)), &[]),
+    word("battery returns", Array(|one| one.of_battery(Incident::BatteryReturns)), &[]),
+    word("path down", Array(|one| Ok(Incident::PathDown(one.path()?))), &["path"]),
+    word("path up", Array(|one| Ok(Incident::PathUp(one.path()?))), &["path"]),
+    word("snapshot", Pages(|one| one.snapshot()), &["lun", "luns", "name", "every", "keep"]),
     word("restore", Pages(|one| one.restore()), &["snapshot"]),
-    word(
-        "clone",
-        Pages(|one| one.clone_luns()),
-        &["lun", "luns", "snapshot", "replica", "name"],
-    ),
+    word("clone", Pages(|one| one.clone_luns()), &["lun", "luns", "snapshot", "replica", "name"]),
     word("lun online", Pages(|one| one.lun_online()), &["lun"]),
     word("remove lun", Pages(|one| one.remove_lun()), &["lun"]),
     word("member joins", Pages(|one| one.member_joins()), &["member"]),
     word("link lost", Pair(|_| Ok(of_pair(LinkLost))), &[]),
     word("link returns", Pair(|_| Ok(of_pair(LinkReturns))), &[]),
-    word(
-        "link flaps",
-        Pair(|one| one.link_flaps()),
-        &["times", "down", "up"],
-    ),
-    word(
-        "link path lost",
-        Pair(|one| Ok(of_pair(LinkPathLost(one.link_path()?)))),
-        &["path"],
-    ),
+    word("link flaps", Pair(|one| one.link_flaps()), &["times", "down", "up"]),
+    word("link path lost", Pair(|one| Ok(of_pair(LinkPathLost(one.link_path()?)))), &["path"]),
     word(
         "link path returns",
         Pair(|one| Ok(of_pair(LinkPathReturns(one.link_path()?)))),
         &["path"],
     ),
-    word(
-        "destination lost",
-        Pair(|_| Ok(of_pair(DestinationLost))),
-        &[],
-    ),
-    word(
-        "destination returns",
-        Pair(|_| Ok(of_pair(DestinationReturns))),
-        &[],
-    ),
+    word("destination lost", Pair(|_| Ok(of_pair(DestinationLost))), &[]),
+    word("destination returns", Pair(|_| Ok(of_pair(DestinationReturns))), &[]),
     word("source lost", Pair(|_| Ok(of_pair(SourceLost))), &[]),
     word("source returns", Pair(|_| Ok(of_pair(SourceReturns))), &[]),
-    word(
-        "failover",
-        Pair(|one| one.failover()),
-        &["group", "to", "planned", "forced"],
-    ),
-    word(
-        "failback",
-        Pair(|one| one.failback()),
-        &["group", "planned", "forced"],
-    ),
-    word(
-        "split ends",
-        Pair(|one| one.split_ends()),
-        &["group", "keep"],
-    ),
-    word(
-        "group suspended",
-        Pair(|one| one.group_suspended()),
-        &["group"],
-    ),
-    word(
-        "group resumed",
-        Pair(|one| one.group_resumed()),
-        &["group", "full_copy"],
-    ),
+    word("failover", Pair(|one| one.failover()), &["group", "to", "planned", "forced"]),
+    word("failback", Pair(|one| one.failback()), &["group", "planned", "forced"]),
+    word("split ends", Pair(|one| one.split_ends()), &["group", "keep"]),
+    word("group suspended", Pair(|one| one.group_suspended()), &["group"]),
+    word("group resumed", Pair(|one| one.group_resumed()), &["group", "full_copy"]),
 ];
 
 const fn of_pair(what: brunt_array::PairIncident) -> Incident {
@@ -221,6 +130,5 @@ impl Word {
 /// The row of `word`, which is one of them.
 pub(super) fn find(word: &str) -> &'static Word {
     let mut all = WORDS.iter();
-    all.find(|one| one.word == word)
-        .expect("a word of the list")
+    all.find(|one| one.word == word).expect("a word of the list")
 }

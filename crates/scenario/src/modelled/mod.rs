@@ -1,4 +1,5 @@
-//! Scenarios of a test on a modelled array: everything that `brunt run` reads, and the storage to build.
+//! Scenarios of a test on a modelled array: everything that `brunt run` reads, and the storage to
+//! build.
 //!
 //! ```toml
 //! servers = ["HAIL", "SNOW"]          several mail servers on the same storage, if there are
@@ -16,9 +17,10 @@
 //! "/log" = "log of {server}"          each server has its own
 //! ```
 //!
-//! Paths are those of the servers: the same for each of them, and none of this machine's. Files of a folder lie on its LUN in
-//! the order in which they are made, from the LUN's beginning; LUNs of a group follow one another from the outer edge of
-//! its drives. So a LUN that is not full keeps the arms short.
+//! Paths are those of the servers: the same for each of them, and none of this machine's. Files of
+//! a folder lie on its LUN in the order in which they are made, from the LUN's beginning; LUNs of a
+//! group follow one another from the outer edge of its drives. So a LUN that is not full keeps the
+//! arms short.
 
 mod arrays;
 mod toml_text;
@@ -42,13 +44,8 @@ pub use arrays::ArrayPlan;
 pub use volumes::VolumePlan;
 
 /// Keys of `[twin]`.
-pub(super) const TWIN_KEYS: [&str; 5] = [
-    "branch_pages",
-    "flush_maps",
-    "log_records",
-    "log_format",
-    "checksum_reads",
-];
+pub(super) const TWIN_KEYS: [&str; 5] =
+    ["branch_pages", "flush_maps", "log_records", "log_format", "checksum_reads"];
 
 /// How much of a log file may be formatted at a time.
 const LOG_FORMAT: std::ops::RangeInclusive<u64> = 4 << 10..=1 << 20;
@@ -87,7 +84,8 @@ pub struct ModelledScenario {
 }
 
 impl ModelledScenario {
-    /// Reads the sections of a test and of the storage beneath it. Drive models are looked for in `folder`.
+    /// Reads the sections of a test and of the storage beneath it. Drive models are looked for in
+    /// `folder`.
     ///
     /// # Errors
     /// [`Refusal`] for the first thing that is wrong.
@@ -97,9 +95,7 @@ impl ModelledScenario {
         let mut written = toml_text::storage(&storage, folder);
         let mut scenario = Scenario::read(top, faults, Path::new("/"))?;
         if let Some(percent) = scenario.capacity_percent.take() {
-            let refusal = percent
-                .place
-                .refuse("sizes databases by the volumes of this machine");
+            let refusal = percent.place.refuse("sizes databases by the volumes of this machine");
             return Err(refusal.hint("with a modelled array, say `database_size`"));
         }
         if let Some(scratch) = &scenario.scratch {
@@ -140,7 +136,8 @@ impl ModelledScenario {
         })
     }
 
-    /// The scenario, resolved. The storage stands there as it was written, with what the command line replaced.
+    /// The scenario, resolved. The storage stands there as it was written, with what the command
+    /// line replaced.
     pub fn to_toml(&self) -> String {
         // Lists of the top level have to stand before the first table.
         let (top, tables) = toml_text::top_and_tables(&self.storage);
@@ -151,22 +148,12 @@ impl ModelledScenario {
     pub fn timeline(&self) -> Vec<(String, String)> {
         let written: toml::Table = self.storage.parse().expect("it was TOML before");
         let events = written.get("event").and_then(toml::Value::as_array);
-        let events = events
-            .into_iter()
-            .flatten()
-            .filter_map(toml::Value::as_table);
+        let events = events.into_iter().flatten().filter_map(toml::Value::as_table);
         let words = events.map(|event| {
-            let text = |key: &str| {
-                event
-                    .get(key)
-                    .map(|value| value.to_string().replace('"', ""))
-            };
-            let more = event
-                .iter()
-                .filter(|(key, _)| *key != "at" && *key != "what");
-            let more: Vec<String> = more
-                .map(|(key, value)| format!("{key} = {value}").replace('"', ""))
-                .collect();
+            let text = |key: &str| event.get(key).map(|value| value.to_string().replace('"', ""));
+            let more = event.iter().filter(|(key, _)| *key != "at" && *key != "what");
+            let more: Vec<String> =
+                more.map(|(key, value)| format!("{key} = {value}").replace('"', "")).collect();
             let what = text("what").unwrap_or_default();
             let what = match more.is_empty() {
                 true => what,
@@ -190,15 +177,11 @@ impl ModelledScenario {
 /// What of the engine is left out or done otherwise.
 fn read_twin(node: Node) -> Result<TwinPlan, Refusal> {
     let mut twin = Section::new(node, "[twin]", &TWIN_KEYS)?;
-    let branches = twin.read_or("branch_pages", false, |node| {
-        section::choice(node, &BRANCH_PAGES)
-    })?;
-    let maps = twin.read_or("flush_maps", false, |node| {
-        section::choice(node, &FLUSH_MAPS)
-    })?;
-    let log = twin.read_or("log_records", LogRecords::Ranges, |node| {
-        section::choice(node, &LOG_RECORDS)
-    })?;
+    let branches =
+        twin.read_or("branch_pages", false, |node| section::choice(node, &BRANCH_PAGES))?;
+    let maps = twin.read_or("flush_maps", false, |node| section::choice(node, &FLUSH_MAPS))?;
+    let log = twin
+        .read_or("log_records", LogRecords::Ranges, |node| section::choice(node, &LOG_RECORDS))?;
     let chunk = twin.read("log_format", |node| {
         let size = section::size(node)?;
         match LOG_FORMAT.contains(&size.get()) && size.get().is_multiple_of(4096) {
@@ -206,9 +189,8 @@ fn read_twin(node: Node) -> Result<TwinPlan, Refusal> {
             false => Err(node.place.refuse("not a multiple of 4 KiB up to 1 MiB")),
         }
     })?;
-    let reads = twin.read("checksum_reads", |node| {
-        section::integer(node, 1..=CHECKSUM_READS_MAX)
-    })?;
+    let reads =
+        twin.read("checksum_reads", |node| section::integer(node, 1..=CHECKSUM_READS_MAX))?;
     Ok(TwinPlan {
         branches_in_memory: branches.value,
         no_flush_maps: maps.value,
@@ -220,9 +202,7 @@ fn read_twin(node: Node) -> Result<TwinPlan, Refusal> {
 
 fn read_servers(node: &Node) -> Result<Vec<String>, Refusal> {
     let Value::List(nodes) = &node.value else {
-        let refusal = node
-            .place
-            .refuse(format!("is {}, not a list of names", node.value.kind()));
+        let refusal = node.place.refuse(format!("is {}, not a list of names", node.value.kind()));
         return Err(refusal.hint("for example: servers = [\"MAIL1\", \"MAIL2\"]"));
     };
     let mut names: Vec<String> = Vec::new();
@@ -231,10 +211,7 @@ fn read_servers(node: &Node) -> Result<Vec<String>, Refusal> {
         let fits = |c: char| c.is_alphanumeric() || "-_. ".contains(c);
         if name.trim().is_empty() || !name.chars().all(fits) {
             let what = format!("\"{name}\" is no name of a server");
-            return Err(node
-                .place
-                .refuse(what)
-                .hint("letters, digits, `-`, `_` and points"));
+            return Err(node.place.refuse(what).hint("letters, digits, `-`, `_` and points"));
         }
         if names.contains(&name) {
             return Err(node.place.refuse(format!("\"{name}\" is there twice")));

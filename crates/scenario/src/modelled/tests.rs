@@ -84,16 +84,10 @@ fn the_resolved_text_is_the_same_scenario() {
     assert_eq!(two.scenario, one.scenario);
     assert_eq!(two.volumes, one.volumes);
     assert_eq!(two.to_toml(), one.to_toml());
-    assert_eq!(
-        two.arrays[0].design.arrays()[0].cache.unwrap().write,
-        ByteSize::mib(64)
-    );
+    assert_eq!(two.arrays[0].design.arrays()[0].cache.unwrap().write, ByteSize::mib(64));
     let thinking = parse(EXAMPLE, &["test.scheduling=think 12.3456ms"]).unwrap();
     let time = Span::nanos(12_345_600);
-    assert_eq!(
-        thinking.scenario.test.scheduling,
-        Scheduling::Think { time }
-    );
+    assert_eq!(thinking.scenario.test.scheduling, Scheduling::Think { time });
     let again = parse(&thinking.to_toml(), &[]).unwrap();
     assert_eq!(again.scenario, thinking.scenario);
 }
@@ -115,32 +109,20 @@ fn what_cannot_be_is_refused_where_it_stands() {
         "{said}"
     );
     let unit = EXAMPLE.replacen("size = \"120 GiB\"", "size = \"120 G\"", 1);
-    assert!(
-        refused(&unit).contains("did you mean"),
-        "{}",
-        refused(&unit)
-    );
+    assert!(refused(&unit).contains("did you mean"), "{}", refused(&unit));
     let relative = EXAMPLE.replace("\"/db1\" =", "\"db1\" =");
     assert!(refused(&relative).contains("no absolute path"));
     let twice = format!("servers = [\"A\", \"A\"]\n{EXAMPLE}");
     assert!(refused(&twice).contains("\"A\" is there twice"));
-    let both = EXAMPLE.replace(
-        "scheduling = \"none\"",
-        "scheduling = \"station 0.5\"\ntarget_io_per_s = 100",
-    );
+    let both = EXAMPLE
+        .replace("scheduling = \"none\"", "scheduling = \"station 0.5\"\ntarget_io_per_s = 100");
     assert!(refused(&both).contains("paced already"));
     let mailboxes =
         format!("{EXAMPLE}\n[mailboxes]\ncount = 10\nquota = \"1 GiB\"\nio_per_s = 1\n");
     let said = refused(&mailboxes);
-    assert!(
-        said.contains("the mailboxes make databases of 5 GiB"),
-        "{said}"
-    );
+    assert!(said.contains("the mailboxes make databases of 5 GiB"), "{said}");
     for unknown in ["fair", "think", "think 2min", "think 5"] {
-        let text = EXAMPLE.replace(
-            "scheduling = \"none\"",
-            &format!("scheduling = \"{unknown}\""),
-        );
+        let text = EXAMPLE.replace("scheduling = \"none\"", &format!("scheduling = \"{unknown}\""));
         assert!(refused(&text).contains("no way to hold sessions back"));
     }
     let one_name = EXAMPLE.replace("name = \"log {}\"", "name = \"log\"");
@@ -151,9 +133,8 @@ fn what_cannot_be_is_refused_where_it_stands() {
 fn several_arrays_have_names_and_incidents_of_their_own() {
     let (head, rest) = EXAMPLE.split_once("\n[array]\n").unwrap();
     let (array, volumes) = rest.split_once("\n[volumes]\n").unwrap();
-    let second = array
-        .replace("\"database ", "\"other database ")
-        .replace("\"log {}\"", "\"other log {}\"");
+    let second =
+        array.replace("\"database ", "\"other database ").replace("\"log {}\"", "\"other log {}\"");
     let incident = "[[array.incident]]\nat = \"1s\"\nwhat = \"drive fails\"\ndrive = 0\n";
     let text = format!(
         "{head}\n[[array]]\n{array}\n[[array]]\nname = \"b\"\n{second}\n{incident}\n[volumes]\n{volumes}"
@@ -177,9 +158,7 @@ fn copies_need_room_where_they_are_written_and_where_they_are_restored() {
     let one = |folder| copying(&EXAMPLE.replacen("\"40 GiB\"", "\"20 GiB\"", 2), folder);
     parse(&one("/db2/copies"), &[]).unwrap();
     let large =
-        EXAMPLE
-            .replacen("\"40 GiB\"", "\"70 GiB\"", 1)
-            .replacen("\"40 GiB\"", "\"20 GiB\"", 1);
+        EXAMPLE.replacen("\"40 GiB\"", "\"70 GiB\"", 1).replacen("\"40 GiB\"", "\"20 GiB\"", 1);
     let large = copying(&large, "/db2/copies");
     assert!(refused(&large).contains("of 140 GiB do not fit on LUN \"database 1\""));
     let written = large.replacen("copy_to", "restore = false\ncopy_to", 1);
@@ -195,10 +174,7 @@ fn copies_need_room_where_they_are_written_and_where_they_are_restored() {
     let nowhere = refused(&one("/copies"));
     assert!(nowhere.contains("/copies lies on no LUN"), "{nowhere}");
     let thin = refused(&copying(POOL, "/log1").replacen("20 GiB", "40 GiB", 1));
-    assert!(
-        thin.contains("databases and their copies of 72 GiB lie on thin LUNs"),
-        "{thin}"
-    );
+    assert!(thin.contains("databases and their copies of 72 GiB lie on thin LUNs"), "{thin}");
 }
 
 #[test]
@@ -219,25 +195,14 @@ fn a_test_lies_on_pages_of_a_pool() {
     let grows = "what = \"lun grows\"\nlun = \"logs\"\nsize = \"30 GiB\"";
     let grows = POOL.replace("what = \"member joins\"\nmember = 3", grows);
     let said = refused(&grows);
-    assert!(
-        said.contains("the volumes of a test keep their size"),
-        "{said}"
-    );
+    assert!(said.contains("the volumes of a test keep their size"), "{said}");
     let large = POOL.replacen("\"12 GiB\"", "\"50 GiB\"", 1);
     let said = refused(&large);
-    assert!(
-        said.contains("do not fit on LUN \"databases 1\" of 40 GiB"),
-        "{said}"
-    );
+    assert!(said.contains("do not fit on LUN \"databases 1\" of 40 GiB"), "{said}");
     let thick = POOL.replace("thin = true", "thin = false");
     let said = refused(&thick);
-    assert!(
-        said.contains("LUN \"databases 2\" of 40 GiB does not fit"),
-        "{said}"
-    );
-    let two = POOL
-        .replace("name = \"raid10\"\n", "")
-        .replace("drives = 6", "drives = 4")
+    assert!(said.contains("LUN \"databases 2\" of 40 GiB does not fit"), "{said}");
+    let two = POOL.replace("name = \"raid10\"\n", "").replace("drives = 6", "drives = 4")
         + "
 [[array.group]]\nlevel = \"raid1\"\ndrives = 2\n";
     assert!(refused(&two).contains("lie on one group of a member, and there are 2"));
@@ -257,10 +222,7 @@ fn every_published_test_is_read_and_called_after_its_file() {
         let scenario = Document::new(&file, &text, Path::new("/"))
             .and_then(|document| document.modelled_test(&[]));
         let scenario = scenario.unwrap_or_else(|refusal| panic!("{refusal}"));
-        assert_eq!(
-            path.file_stem().unwrap().to_string_lossy(),
-            scenario.scenario.name
-        );
+        assert_eq!(path.file_stem().unwrap().to_string_lossy(), scenario.scenario.name);
         let name = &scenario.scenario.name;
         let says =
             |command| text.contains(&format!("brunt {command} scenarios/papers/{name}.toml"));

@@ -1,6 +1,7 @@
 //! The storage of a scenario as TOML again, with what the command line replaced.
 //!
-//! Files that it names are written with their whole path, so that the text can lie in another folder.
+//! Files that it names are written with their whole path, so that the text can lie in another
+//! folder.
 
 use std::path::Path;
 
@@ -35,9 +36,7 @@ pub(super) fn event(event: &Entry, array: Option<&String>) -> toml::Value {
 
 pub(in super::super) fn table(entries: &[(String, Node)], folder: &Path) -> toml::Table {
     let entries = entries.iter();
-    entries
-        .map(|(key, node)| (key.clone(), value(key, node, folder)))
-        .collect()
+    entries.map(|(key, node)| (key.clone(), value(key, node, folder))).collect()
 }
 
 /// `key` is the name of the value in its table; it shows whether the value is a file.

@@ -48,9 +48,7 @@ pub(super) fn read(
         return Err(storage.lacks("volumes", "[volumes] with \"/db1\" = \"name of a LUN\""));
     };
     let Value::Table(entries) = node.value else {
-        let refusal = node
-            .place
-            .refuse(format!("is {}, not a table", node.value.kind()));
+        let refusal = node.place.refuse(format!("is {}, not a table", node.value.kind()));
         return Err(refusal.hint("for example: [volumes] with \"/db1\" = \"name of a LUN\""));
     };
     let mut volumes = Vec::new();
@@ -58,13 +56,7 @@ pub(super) fn read(
         let path = absolute(path, &node.place)?;
         for (server, name) in servers.iter().enumerate() {
             let (array, lun, bytes) = find(node, name, &luns)?;
-            volumes.push(VolumePlan {
-                server,
-                path: path.clone(),
-                array,
-                lun,
-                bytes,
-            });
+            volumes.push(VolumePlan { server, path: path.clone(), array, lun, bytes });
         }
     }
     check(scenario, servers.len(), &volumes, arrays)?;
@@ -104,16 +96,13 @@ fn find(node: &Node, server: &str, luns: &BTreeMap<&str, Lun>) -> Result<Lun, Re
     if let Some((_, _, size)) = luns.get(written.as_str())
         && size.get() == 0
     {
-        let refusal = node.place.refuse(format!(
-            "\"{written}\" is a clone, and a test begins before it"
-        ));
+        let refusal =
+            node.place.refuse(format!("\"{written}\" is a clone, and a test begins before it"));
         return Err(refusal.hint("raw load can be on a clone: [[load]] instead of [test]"));
     }
     luns.get(written.as_str()).copied().ok_or_else(|| {
         let names: Vec<&str> = luns.keys().copied().collect();
-        let refusal = node
-            .place
-            .refuse(format!("there is no LUN called \"{written}\""));
+        let refusal = node.place.refuse(format!("there is no LUN called \"{written}\""));
         refusal.hint(match nearest(&written, &names) {
             Some(near) => format!("did you mean \"{near}\"?"),
             None => format!("there is {}", names.join(", ")),
@@ -128,7 +117,8 @@ fn volume_of<'v>(volumes: &'v [VolumePlan], server: usize, path: &Path) -> Optio
         .max_by_key(|volume| volume.path.components().count())
 }
 
-/// Every database with the paths of its files: a backup and its restore need another one each, and so does every passive copy.
+/// Every database with the paths of its files: a backup and its restore need another one each, and
+/// so does every passive copy.
 fn files(scenario: &Scenario) -> impl Iterator<Item = (&DatabasePlan, &Placed<PathBuf>)> {
     let folder = scenario.test.copy_to.as_ref();
     let restores = folder.is_some() && scenario.test.restore;
@@ -191,8 +181,8 @@ fn check(
     Ok(())
 }
 
-/// Whether the pools beneath thin LUNs have room for the databases that a test begins with. Whether what they grow by has some is
-/// the test's affair.
+/// Whether the pools beneath thin LUNs have room for the databases that a test begins with. Whether
+/// what they grow by has some is the test's affair.
 fn check_thin(
     scenario: &Scenario,
     servers: usize,
@@ -244,11 +234,7 @@ fn place<'v>(
 ) -> Result<&'v VolumePlan, Refusal> {
     volume_of(volumes, server, &path.value).ok_or_else(|| {
         let folder = path.value.parent().unwrap_or(&path.value).display();
-        let refusal = path
-            .place
-            .refuse(format!("{} lies on no LUN", path.value.display()));
-        refusal.hint(format!(
-            "say so in [volumes]: \"{folder}\" = \"name of a LUN\""
-        ))
+        let refusal = path.place.refuse(format!("{} lies on no LUN", path.value.display()));
+        refusal.hint(format!("say so in [volumes]: \"{folder}\" = \"name of a LUN\""))
     })
 }

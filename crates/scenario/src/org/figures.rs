@@ -64,9 +64,9 @@ pub(super) fn read(
     for key in known {
         let value = section.read(key.name, |node| match value(node, key.quantity)? {
             0.0 if key.is_divisor => Err(node.place.refuse("is not above zero")),
-            tiny if key.is_divisor && tiny < DIVISOR_MIN => Err(by_itself(
-                node.place.refuse(format!("is less than {DIVISOR_MIN}")),
-            )),
+            tiny if key.is_divisor && tiny < DIVISOR_MIN => {
+                Err(by_itself(node.place.refuse(format!("is less than {DIVISOR_MIN}"))))
+            }
             value => Ok(value),
         })?;
         figures.extend(value.map(|value| (key.name, value)));

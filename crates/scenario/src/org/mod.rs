@@ -10,7 +10,8 @@
 //! [search] [price]                    what to choose from, and what it costs
 //! ```
 //!
-//! Nothing is calculated here. Which figures there are is the calculator's to say; it hands in their names.
+//! Nothing is calculated here. Which figures there are is the calculator's to say; it hands in
+//! their names.
 
 mod figures;
 mod search;
@@ -38,13 +39,7 @@ const SERVERS_MAX: u64 = 256;
 const COPIES_MAX: u64 = 16;
 const DATABASES_MAX: u64 = 100_000;
 
-const ORG_KEYS: [&str; 5] = [
-    "servers",
-    "copies",
-    "failures",
-    "databases",
-    "restore_within",
-];
+const ORG_KEYS: [&str; 5] = ["servers", "copies", "failures", "databases", "restore_within"];
 
 /// An organisation to be sized.
 #[derive(Clone, Debug)]
@@ -83,11 +78,7 @@ impl Organisation {
     /// # Errors
     /// [`Refusal`] for the first thing that is wrong.
     pub(super) fn read(top: Top, folder: &Path, known: &[FigureKey]) -> Result<Self, Refusal> {
-        let Top {
-            name,
-            description,
-            sections: mut top,
-        } = top;
+        let Top { name, description, sections: mut top } = top;
         let mut profile = top.section("profile", &["version"])?;
         let version = profile.read_or("version", Version::Exchange2019, profile::read_version)?;
         let mut org = match top.take("org") {
@@ -97,12 +88,9 @@ impl Organisation {
         let servers = org.read("servers", |node| section::integer(node, 1..=SERVERS_MAX))?;
         let servers = servers.ok_or_else(|| org.lacks("servers", "servers = 4"))?;
         let copies = org.read_or("copies", 1, |node| section::integer(node, 1..=COPIES_MAX))?;
-        let failures = org.read_or("failures", 0, |node| {
-            section::integer(node, 0..=SERVERS_MAX)
-        })?;
-        let databases = org.read("databases", |node| {
-            section::integer(node, 1..=DATABASES_MAX)
-        })?;
+        let failures =
+            org.read_or("failures", 0, |node| section::integer(node, 0..=SERVERS_MAX))?;
+        let databases = org.read("databases", |node| section::integer(node, 1..=DATABASES_MAX))?;
         let restore_within = org.read("restore_within", section::some_time)?;
         if copies.value > servers.value {
             let what = format!(

@@ -46,9 +46,8 @@ const PRICE_MAX: f64 = 1e9;
 pub(super) fn read(top: &mut Section) -> Result<SearchPlan, Refusal> {
     let section = &mut top.section("search", &SEARCH_KEYS)?;
     let drives = section.read("drives", |node| list(node, drive))?;
-    let levels = section.read("levels", |node| {
-        list(node, |node| section::choice(node, &LEVELS))
-    })?;
+    let levels =
+        section.read("levels", |node| list(node, |node| section::choice(node, &LEVELS)))?;
     let group_max = section.read("group_max", |node| section::integer(node, 2..=192))?;
     let prices = match top.take("price") {
         Some(node) => Some(read_prices(node)?),
@@ -65,9 +64,7 @@ pub(super) fn read(top: &mut Section) -> Result<SearchPlan, Refusal> {
 fn list<T>(node: &Node, read: impl Fn(&Node) -> Result<T, Refusal>) -> Result<Vec<T>, Refusal> {
     match &node.value {
         Value::List(nodes) if !nodes.is_empty() => nodes.iter().map(read).collect(),
-        other => Err(node
-            .place
-            .refuse(format!("is {}, not a list of at least one", other.kind()))),
+        other => Err(node.place.refuse(format!("is {}, not a list of at least one", other.kind()))),
     }
 }
 
@@ -88,10 +85,7 @@ fn read_prices(node: Node) -> Result<Prices, Refusal> {
     };
     let mut drives = BTreeMap::new();
     for (name, value) in entries {
-        let named = Node {
-            value: Value::Text(name.clone()),
-            place: value.place.clone(),
-        };
+        let named = Node { value: Value::Text(name.clone()), place: value.place.clone() };
         drives.insert(drive(&named)?, price(value)?);
     }
     Ok(Prices {

@@ -1,4 +1,5 @@
-//! `[storage]` and `[array]` of an organisation: the drives of a building block, or folders of this machine.
+//! `[storage]` and `[array]` of an organisation: the drives of a building block, or folders of this
+//! machine.
 
 use std::path::{Path, PathBuf};
 
@@ -101,11 +102,8 @@ enum LogWord {
     Own,
 }
 
-const LOGS: [(&str, LogWord); 3] = [
-    ("beside", LogWord::Beside),
-    ("swapped", LogWord::Swapped),
-    ("own", LogWord::Own),
-];
+const LOGS: [(&str, LogWord); 3] =
+    [("beside", LogWord::Beside), ("swapped", LogWord::Swapped), ("own", LogWord::Own)];
 
 const GROUP_MAX: u64 = 192;
 const DRIVE_IO_MIN: f64 = 0.001;
@@ -122,9 +120,7 @@ pub(super) fn read(top: &mut Section, folder: &Path) -> Result<StoragePlan, Refu
     let spares = section.read("spares", |node| section::integer(node, 0..=4096))?;
     let servers = section.read_or("servers", 1, |node| section::integer(node, 1..=256))?;
     if let (Some(logs), true) = (&log_luns, luns.is_none()) {
-        let refusal = logs
-            .place
-            .refuse("names volumes for logs and none for databases");
+        let refusal = logs.place.refuse("names volumes for logs and none for databases");
         return Err(refusal.hint("for example: luns = [\"/mnt/a\", \"/mnt/b\"]"));
     }
     Ok(StoragePlan {
@@ -186,30 +182,20 @@ fn read_block(section: &mut Section) -> Result<Option<BlockPlan>, Refusal> {
         (Some(LogWord::Swapped), None) => LogPlace::Swapped,
         (Some(LogWord::Beside) | None, None) => LogPlace::Beside,
     };
-    Ok(Some(BlockPlan {
-        drive,
-        drive_size,
-        drive_io_per_s,
-        group,
-        logs,
-    }))
+    Ok(Some(BlockPlan { drive, drive_size, drive_io_per_s, group, logs }))
 }
 
 /// A drive of the library by its name.
 pub(super) fn drive(node: &Node) -> Result<&'static str, Refusal> {
     let name = section::text(node)?;
     let names: Vec<&'static str> = library::names().collect();
-    names
-        .iter()
-        .find(|known| **known == name)
-        .copied()
-        .ok_or_else(|| {
-            let refusal = node.place.refuse("there is no such drive model");
-            by_itself(refusal.hint(match nearest(&name, &names) {
-                Some(near) => format!("did you mean \"{near}\"?"),
-                None => "`brunt models` lists them".to_owned(),
-            }))
-        })
+    names.iter().find(|known| **known == name).copied().ok_or_else(|| {
+        let refusal = node.place.refuse("there is no such drive model");
+        by_itself(refusal.hint(match nearest(&name, &names) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None => "`brunt models` lists them".to_owned(),
+        }))
+    })
 }
 
 /// A group of drives that can be built.
@@ -270,16 +256,12 @@ fn read_folders(
     folder: &Path,
 ) -> Result<Option<Placed<Vec<PathBuf>>>, Refusal> {
     section.read(key, |node| match &node.value {
-        Value::List(nodes) if !nodes.is_empty() => nodes
-            .iter()
-            .map(|node| section::absolute(node, folder))
-            .collect(),
+        Value::List(nodes) if !nodes.is_empty() => {
+            nodes.iter().map(|node| section::absolute(node, folder)).collect()
+        }
         other => {
             let what = format!("is {}, not a list of folders", other.kind());
-            Err(node
-                .place
-                .refuse(what)
-                .hint("for example: [\"/mnt/a\", \"/mnt/b\"]"))
+            Err(node.place.refuse(what).hint("for example: [\"/mnt/a\", \"/mnt/b\"]"))
         }
     })
 }

@@ -6,16 +6,8 @@ use super::*;
 use crate::{Document, Override};
 
 const KNOWN: [FigureKey; 2] = [
-    FigureKey {
-        name: "free_percent",
-        quantity: Quantity::Part,
-        is_divisor: false,
-    },
-    FigureKey {
-        name: "log_bytes",
-        quantity: Quantity::Bytes,
-        is_divisor: true,
-    },
+    FigureKey { name: "free_percent", quantity: Quantity::Part, is_divisor: false },
+    FigureKey { name: "log_bytes", quantity: Quantity::Bytes, is_divisor: true },
 ];
 
 const GOOD: &str = "[profile]\nversion = 2016\n[org]\nservers = 4\ncopies = 2\nfailures = 1\nrestore_within = \"4h\"\n\
@@ -25,9 +17,7 @@ const GOOD: &str = "[profile]\nversion = 2016\n[org]\nservers = 4\ncopies = 2\nf
     [array.cache]\nwrite = \"1 GiB\"\n[figures]\nfree_percent = 5\n";
 
 fn read(text: &str) -> Result<Organisation, Refusal> {
-    Document::new("o.toml", text, Path::new("/"))
-        .unwrap()
-        .organisation(&[], &KNOWN)
+    Document::new("o.toml", text, Path::new("/")).unwrap().organisation(&[], &KNOWN)
 }
 
 /// Lines and sentences of everything that is wrong.
@@ -79,10 +69,7 @@ fn every_mistake_is_named_at_once() {
 
 #[test]
 fn what_is_missing_is_named() {
-    assert_eq!(
-        said("[org]\n"),
-        ["the scenario lacks `mailboxes`", "1: lacks `servers`"]
-    );
+    assert_eq!(said("[org]\n"), ["the scenario lacks `mailboxes`", "1: lacks `servers`"]);
     let lacks = "[org]\nservers = 1\n[mailboxes]\ncount = 5\nquota = \"1 GiB\"\n";
     assert_eq!(said(lacks), ["3: lacks `messages_per_day`"]);
 }
@@ -92,17 +79,12 @@ fn a_flag_replaces_a_value() {
     let document = Document::new("o.toml", GOOD, Path::new("/")).unwrap();
     let set = |text: &str| {
         let set = [Override::of_set(text).unwrap()];
-        document
-            .organisation(&set, &KNOWN)
-            .map_err(|refusal| refusal.to_string())
+        document.organisation(&set, &KNOWN).map_err(|refusal| refusal.to_string())
     };
     assert_eq!(set("org.servers=8").unwrap().servers.value, 8);
     assert_eq!(set("tier.1.count=7").unwrap().tiers[1].count.value, 7);
     let refused = set("org.failures=4").unwrap_err();
-    assert_eq!(
-        refused,
-        "`--set org.failures=4`: leaves no server\n  at most 3"
-    );
+    assert_eq!(refused, "`--set org.failures=4`: leaves no server\n  at most 3");
 }
 
 #[test]
@@ -110,27 +92,16 @@ fn another_scenario_is_no_organisation() {
     let refused = |text: &str| read(text).unwrap_err().to_string();
     assert!(refused("[test]\n").starts_with("o.toml: the scenario lacks `org`\n"));
     let both = refused("[org]\nservers = 1\n[test]\n");
-    assert!(
-        both.contains("`test` has no place in an organisation to be sized"),
-        "{both}"
-    );
-    let test = Document::new("o.toml", GOOD, Path::new("/"))
-        .unwrap()
-        .modelled_test(&[]);
+    assert!(both.contains("`test` has no place in an organisation to be sized"), "{both}");
+    let test = Document::new("o.toml", GOOD, Path::new("/")).unwrap().modelled_test(&[]);
     let said = test.err().unwrap().to_string();
-    assert!(
-        said.contains("brunt size o.toml --write design.toml"),
-        "{said}"
-    );
+    assert!(said.contains("brunt size o.toml --write design.toml"), "{said}");
 }
 
 #[test]
 fn a_group_has_to_be_possible() {
     let odd = GOOD.replace("group_drives = 8", "group_drives = 7");
-    assert_eq!(
-        said(&odd),
-        ["20: RAID 10 cannot be built of 7 drives: it needs an even number"]
-    );
+    assert_eq!(said(&odd), ["20: RAID 10 cannot be built of 7 drives: it needs an even number"]);
     let logs = GOOD.replace("logs = \"swapped\"", "log_level = \"raid1\"");
     assert_eq!(said(&logs), ["17: lacks `log_drives`"]);
 }

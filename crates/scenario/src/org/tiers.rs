@@ -25,14 +25,7 @@ pub struct Tier {
     pub message_size: Option<Placed<ByteSize>>,
 }
 
-const KEYS: [&str; 6] = [
-    "name",
-    "count",
-    "quota",
-    "messages_per_day",
-    "io_per_s",
-    "message_size",
-];
+const KEYS: [&str; 6] = ["name", "count", "quota", "messages_per_day", "io_per_s", "message_size"];
 
 const COUNT_MAX: u64 = 100_000_000;
 /// More than one a second, all day.
@@ -100,12 +93,5 @@ fn read_one(node: Node, title: &str, usual: &str) -> Result<Tier, Refusal> {
         let refusal = section.lacks("messages_per_day", "messages_per_day = 100");
         return Err(refusal.hint("sent and received together; or `io_per_s`, if it was measured"));
     }
-    Ok(Tier {
-        name: name.value,
-        count,
-        quota,
-        messages_per_day,
-        io_per_s,
-        message_size,
-    })
+    Ok(Tier { name: name.value, count, quota, messages_per_day, io_per_s, message_size })
 }

@@ -1,4 +1,5 @@
-//! `[[event]]` of files: every word reads, reads back, and is refused where it says something that it cannot mean.
+//! `[[event]]` of files: every word reads, reads back, and is refused where it says something that
+//! it cannot mean.
 
 use std::path::Path;
 
@@ -25,10 +26,8 @@ fn parse(faults: &str) -> Result<Vec<Fault>, String> {
     let scenario = Document::new("t.toml", &text, Path::new("/home/me"))
         .and_then(|document| document.test(&[]));
     let scenario = scenario.map_err(|refusal| refusal.to_string())?;
-    let again = Document::new("t.toml", &scenario.to_toml(), Path::new("/"))
-        .unwrap()
-        .test(&[])
-        .unwrap();
+    let again =
+        Document::new("t.toml", &scenario.to_toml(), Path::new("/")).unwrap().test(&[]).unwrap();
     assert_eq!(again, scenario, "what is resolved reads back");
     Ok(scenario.faults)
 }
@@ -81,10 +80,7 @@ fn a_place_is_a_page_or_bytes_or_found_when_the_time_has_come() {
     let bytes = one("what = \"torn-write\"\noffset = \"1 MiB\"\nlength = \"64 KiB\"");
     assert_eq!(bytes.bytes, 1 << 20..(1 << 20) + (64 << 10));
     let slow = one("what = \"stuck\"\nonly = \"writes\"");
-    assert_eq!(
-        (slow.only, slow.bytes),
-        (Some(Direction::Writes), 0..u64::MAX)
-    );
+    assert_eq!((slow.only, slow.bytes), (Some(Direction::Writes), 0..u64::MAX));
 }
 
 #[test]
@@ -99,10 +95,7 @@ fn a_single_fault_of_the_older_spelling_may_be_one_table() {
 fn what_makes_no_sense_is_refused() {
     let file = "file = \"one.edb\"\n";
     let with = |keys: &str| refused(&format!("{file}{keys}"));
-    assert_eq!(
-        with("what = \"lost-wirte\""),
-        "unknown value\n  did you mean \"lost-write\"?"
-    );
+    assert_eq!(with("what = \"lost-wirte\""), "unknown value\n  did you mean \"lost-write\"?");
     assert!(with("").starts_with("lacks `what`"));
     assert!(refused("what = \"lost-write\"").starts_with("lacks `file`"));
     assert_eq!(

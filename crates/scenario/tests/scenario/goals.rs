@@ -49,10 +49,7 @@ fn a_version_can_be_said_by_its_year() {
         assert_eq!(with(&[set]).profile.version, Version::Exchange2010);
     }
     let said = refused(&["profile.version=2014"]);
-    assert!(
-        said.contains("unknown version\n  known are exchange-2003,"),
-        "{said}"
-    );
+    assert!(said.contains("unknown version\n  known are exchange-2003,"), "{said}");
 }
 
 #[test]
@@ -66,14 +63,8 @@ fn every_version_brings_its_figures() {
         assert_eq!(profile.engine.log_file, figures.log_file.value);
         assert_eq!(profile.load.mix, figures.mix.value);
         assert_eq!(profile.engine.pacing, figures.checkpoint_pacing.value);
-        assert_eq!(
-            profile.engine.background_maintenance,
-            figures.maintenance.value.is_some()
-        );
-        assert_eq!(
-            profile.engine.cache_max.get(),
-            2 * figures.cache_max.value.get()
-        );
+        assert_eq!(profile.engine.background_maintenance, figures.maintenance.value.is_some());
+        assert_eq!(profile.engine.cache_max.get(), 2 * figures.cache_max.value.get());
         assert_eq!(scenario.limits.latency, figures.strict.value);
         assert_eq!(scenario.profile.load.shape.long, figures.long_pad.value);
         let lenient = with(&[&name, "test.kind=stress"]);
@@ -91,10 +82,7 @@ fn sessions_are_counted_as_the_version_counts_them() {
     assert_eq!(pool("2010"), (SessionScope::Database, 16));
     assert_eq!(pool("2013"), (SessionScope::Server, 4));
     let many = refused(&["profile.version=exchange-2010", "test.sessions=3000"]);
-    assert!(
-        many.contains("12000 sessions in all, more than 10000"),
-        "{many}"
-    );
+    assert!(many.contains("12000 sessions in all, more than 10000"), "{many}");
 }
 
 #[test]
@@ -124,15 +112,9 @@ fn single_figures_can_be_others() {
     assert_eq!(scenario.profile.engine.page, PageSize::KIB_8);
     assert_eq!(scenario.profile.engine.pacing, CheckpointPacing::Burst);
     assert_eq!(scenario.profile.engine.maintenance.sleep, Span::millis(20));
-    assert_eq!(
-        scenario.profile.engine.maintenance.batch,
-        ByteSize::kib(128)
-    );
+    assert_eq!(scenario.profile.engine.maintenance.batch, ByteSize::kib(128));
     let shares = Kind::ALL.map(|kind| scenario.profile.load.mix.percent(kind));
-    assert_eq!(
-        (shares, scenario.profile.load.mix.lazy_percent()),
-        ([30, 30, 5, 35], 0)
-    );
+    assert_eq!((shares, scenario.profile.load.mix.lazy_percent()), ([30, 30, 5, 35], 0));
     assert_eq!(scenario.limits.latency.read_mean, Span::millis(5));
     assert_eq!(scenario.limits.tail_operation, Span::micros(250));
     assert!(scenario.limits.strict_tail && scenario.test.growth == Growth::Refuse);
@@ -144,42 +126,24 @@ fn single_figures_can_be_others() {
 #[test]
 fn mailboxes_give_sizes_and_target() {
     let text = SMALL.replace("database_size = \"1 GiB\"", "");
-    let sets = [
-        "mailboxes.count=4000",
-        "mailboxes.quota=1GiB",
-        "mailboxes.io_per_s=0.1",
-    ];
+    let sets = ["mailboxes.count=4000", "mailboxes.quota=1GiB", "mailboxes.io_per_s=0.1"];
     let scenario = parse(&text, &sets).unwrap();
-    assert!(
-        scenario
-            .databases()
-            .all(|d| d.size.value == ByteSize::gib(1_000))
-    );
+    assert!(scenario.databases().all(|d| d.size.value == ByteSize::gib(1_000)));
     let target = scenario.test.target().unwrap();
     assert_eq!((target.io_per_s, target.headroom_percent), (400.0, 20));
     assert!((target.offered() - 480.0).abs() < 1e-9);
     assert_eq!(parse(&scenario.to_toml(), &[]).unwrap(), scenario);
     let twice = [&sets[..], &["test.target_io_per_s=100"]].concat();
     let said = parse(&text, &twice).unwrap_err();
-    assert!(
-        said.contains("is a second target beside that of the mailboxes"),
-        "{said}"
-    );
+    assert!(said.contains("is a second target beside that of the mailboxes"), "{said}");
     let paced = [&sets[..], &["test.operations_per_s=100"]].concat();
-    assert!(
-        parse(&text, &paced)
-            .unwrap_err()
-            .contains("and so does `operations_per_s`")
-    );
+    assert!(parse(&text, &paced).unwrap_err().contains("and so does `operations_per_s`"));
     let nothing = ["mailboxes.count=4000", "mailboxes.quota=0B", sets[2]];
     let said = parse(&text, &nothing).unwrap_err();
     assert!(said.contains("mailboxes that hold nothing"), "{said}");
     let small = ["mailboxes.count=10", "mailboxes.quota=1KiB", sets[2]];
     let said = parse(&text, &small).unwrap_err();
-    for part in [
-        "quota",
-        "10 mailboxes of it make databases of 2.50 KiB, less than 256 pages of",
-    ] {
+    for part in ["quota", "10 mailboxes of it make databases of 2.50 KiB, less than 256 pages of"] {
         assert!(said.contains(part), "{said}");
     }
     let lacks = parse(&text, &sets[..2]).unwrap_err();
@@ -188,11 +152,7 @@ fn mailboxes_give_sizes_and_target() {
 
 #[test]
 fn a_second_size_that_says_something_else_is_refused() {
-    let mailboxes = [
-        "mailboxes.count=4000",
-        "mailboxes.quota=1GiB",
-        "mailboxes.io_per_s=0.1",
-    ];
+    let mailboxes = ["mailboxes.count=4000", "mailboxes.quota=1GiB", "mailboxes.io_per_s=0.1"];
     let said = parse(SMALL, &mailboxes).unwrap_err();
     for part in [
         "t.toml:",
@@ -205,10 +165,7 @@ fn a_second_size_that_says_something_else_is_refused() {
     let scenario = parse(&same, &mailboxes).unwrap();
     assert_eq!(scenario.test.target().unwrap().io_per_s, 400.0);
     let said = refused(&["throughput.capacity_percent=50"]);
-    assert!(
-        said.contains("`capacity_percent` sizes the databases already"),
-        "{said}"
-    );
+    assert!(said.contains("`capacity_percent` sizes the databases already"), "{said}");
 }
 
 #[test]
@@ -220,10 +177,8 @@ fn capacity_gives_sizes_on_the_machine() {
     let text = SMALL.replace("database_size = \"1 GiB\"", "");
     let sized = |percent: u32| {
         let text = format!("{text}\n[throughput]\ncapacity_percent = {percent}\n");
-        let mut scenario = Document::new("t.toml", &text, folder.path())
-            .unwrap()
-            .test(&[])
-            .unwrap();
+        let mut scenario =
+            Document::new("t.toml", &text, folder.path()).unwrap().test(&[]).unwrap();
         scenario.fit_capacity().unwrap();
         assert!(!scenario.to_toml().contains("capacity_percent"));
         scenario.databases().next().unwrap().size.value.get() as f64
@@ -242,42 +197,24 @@ fn sessions_can_be_left_to_be_found() {
     let targeted = with(&["test.tune=true", "test.target_io_per_s=400"]);
     assert_eq!(targeted.tune(), Some(Tune::Target));
     let said = refused(&["test.tune=true", "test.kind=soft-recovery"]);
-    assert!(
-        said.contains("only performance and stress tests are tuned"),
-        "{said}"
-    );
+    assert!(said.contains("only performance and stress tests are tuned"), "{said}");
     let said = refused(&["test.tune=true", "test.operations_per_s=400"]);
-    assert!(
-        said.contains("says the pace, and `tune` looks for one"),
-        "{said}"
-    );
+    assert!(said.contains("says the pace, and `tune` looks for one"), "{said}");
 }
 
 #[test]
 fn a_share_of_the_most_is_found_and_paced() {
     let share = with(&["throughput.throughput_percent=80"]);
     assert_eq!(share.tune(), Some(Tune::Maximum { percent: 80 }));
-    assert_eq!(
-        share.capacity_percent, None,
-        "sizes are as they are written"
-    );
+    assert_eq!(share.capacity_percent, None, "sizes are as they are written");
     assert_eq!(with(&["throughput.throughput_percent=100"]).tune(), None);
     let unsized_ones = SMALL.replace("database_size = \"1 GiB\"", "");
-    let both = [
-        "throughput.throughput_percent=80",
-        "throughput.capacity_percent=50",
-    ];
+    let both = ["throughput.throughput_percent=80", "throughput.capacity_percent=50"];
     let both = parse(&unsized_ones, &both).unwrap();
     assert_eq!(both.capacity_percent.unwrap().value, 50);
     for (set, what) in [
-        (
-            "test.target_io_per_s=100",
-            "paces the sessions, and so does [test]",
-        ),
-        (
-            "test.kind=database-backup",
-            "only performance and stress tests",
-        ),
+        ("test.target_io_per_s=100", "paces the sessions, and so does [test]"),
+        ("test.kind=database-backup", "only performance and stress tests"),
     ] {
         let said = refused(&["throughput.throughput_percent=80", set]);
         assert!(said.contains(what), "{said}");
@@ -294,10 +231,7 @@ fn what_the_engine_cannot_take_is_refused_before() {
         many.join(", ")
     );
     let said = parse(&many, &[]).unwrap_err();
-    assert!(
-        said.contains("more than 31 databases in one instance"),
-        "{said}"
-    );
+    assert!(said.contains("more than 31 databases in one instance"), "{said}");
     let said = refused(&["profile.log_file=128KiB"]);
     assert!(
         said.contains("`--set profile.log_file=128KiB`: is too small for pages of 32 KiB"),
@@ -309,10 +243,7 @@ fn what_the_engine_cannot_take_is_refused_before() {
     let said = refused(&[&reads[..], &["test.precondition=1"]].concat());
     assert!(said.contains("sessions only read"), "{said}");
     let said = refused(&["profile.insert_percent=90"]);
-    assert!(
-        said.contains("insert, delete and replace add up to 115 %"),
-        "{said}"
-    );
+    assert!(said.contains("insert, delete and replace add up to 115 %"), "{said}");
     for (set, what) in [
         ("profile.maintenance_sleep=0s", "less than a millisecond"),
         ("profile.maintenance_read=4KiB", "is less than 32 KiB"),
@@ -328,19 +259,10 @@ fn what_the_engine_cannot_take_is_refused_before() {
         ("test.operations_per_s=1e10", "more than 1,000,000,000"),
         ("test.sessions=\"4,000\"", "without quotes: 4000"),
         ("limits.read_average=0ms", "is not above zero"),
-        (
-            "test.kind=smoke",
-            "it can be performance, stress, database-backup, soft-recovery",
-        ),
+        ("test.kind=smoke", "it can be performance, stress, database-backup, soft-recovery"),
         ("test.copies=0", "not between 1 and 16"),
-        (
-            "test.copy_to=/x",
-            "only a database-backup test copies databases",
-        ),
-        (
-            "test.restore_within=2h",
-            "nothing is restored without `copy_to`",
-        ),
+        ("test.copy_to=/x", "only a database-backup test copies databases"),
+        ("test.restore_within=2h", "nothing is restored without `copy_to`"),
         ("test.growth=often", "it can be balance, refuse"),
     ] {
         let said = refused(&[set]);
@@ -348,10 +270,7 @@ fn what_the_engine_cannot_take_is_refused_before() {
     }
     let uneven = SMALL.replace("\"db/3.edb\", \"db/4.edb\"", "\"db/3.edb\"");
     let said = parse(&uneven, &[]).unwrap_err();
-    assert!(
-        said.contains("1 databases here, and 2 in the first instance"),
-        "{said}"
-    );
+    assert!(said.contains("1 databases here, and 2 in the first instance"), "{said}");
 }
 
 #[test]
@@ -365,18 +284,12 @@ fn a_stress_test_is_one() {
 fn paths_and_names_that_no_folder_can_have_are_refused() {
     let refused = |text: &str| parse(text, &[]).unwrap_err();
     let long = "x".repeat(300);
-    for (bad, what) in [
-        ("a\\u0000b", "has a zero byte"),
-        (long.as_str(), "300 bytes"),
-    ] {
+    for (bad, what) in [("a\\u0000b", "has a zero byte"), (long.as_str(), "300 bytes")] {
         let log = SMALL.replace("log = \"log1\"", &format!("log = \"{bad}\""));
         let name = format!("name = \"{bad}\"\n{SMALL}");
         for text in [log, name] {
             let said = refused(&text);
-            assert!(
-                said.contains(what) && said.contains("\n  for example"),
-                "{said}"
-            );
+            assert!(said.contains(what) && said.contains("\n  for example"), "{said}");
         }
     }
 }
@@ -384,10 +297,7 @@ fn paths_and_names_that_no_folder_can_have_are_refused() {
 #[test]
 fn one_bracket_where_two_belong_is_explained() {
     let said = parse(&SMALL.replace("[[instance]]", "[instance]"), &[]).unwrap_err();
-    assert!(
-        said.contains("write [[instance]], with two brackets"),
-        "{said}"
-    );
+    assert!(said.contains("write [[instance]], with two brackets"), "{said}");
 }
 
 #[test]
@@ -396,10 +306,7 @@ fn shards_share_the_instances_evenly_or_are_refused_with_a_way_out() {
     let two = with(&["engine.shards=2"]);
     assert_eq!((two.shards.value, two.plan().shards), (2, 2));
     for (sets, wanted) in [
-        (
-            ["engine.shards=3", "test.sessions=9"],
-            "there are 2 instances\n  possible here: 1, 2",
-        ),
+        (["engine.shards=3", "test.sessions=9"], "there are 2 instances\n  possible here: 1, 2"),
         (
             ["engine.shards=2", "test.sessions=1"],
             "every shard needs a session, but there is 1 session\n  more sessions, or fewer shards",

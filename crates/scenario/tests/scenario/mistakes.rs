@@ -1,4 +1,5 @@
-//! Scenarios: the demo is sound, what is resolved reads back, and every mistake is refused at its place.
+//! Scenarios: the demo is sound, what is resolved reads back, and every mistake is refused at its
+//! place.
 
 use std::path::Path;
 
@@ -57,16 +58,10 @@ fn a_good_scenario_is_understood() {
     let [first, second] = &scenario.instances[..] else {
         panic!("two instances");
     };
-    assert_eq!(
-        (first.name.as_str(), second.name.as_str()),
-        ("Instance 1", "second")
-    );
+    assert_eq!((first.name.as_str(), second.name.as_str()), ("Instance 1", "second"));
     assert_eq!(second.log.value, Path::new("/home/me/log2"));
     assert_eq!(second.databases[0].name, "DB3");
-    assert_eq!(
-        second.databases[0].size.value,
-        ByteSize::bytes(2_000_000_000)
-    );
+    assert_eq!(second.databases[0].size.value, ByteSize::bytes(2_000_000_000));
 }
 
 #[test]
@@ -86,16 +81,10 @@ fn what_is_resolved_reads_back() {
 #[test]
 fn the_demo_stays_small() {
     let demo = parse(DEMO, &[]).unwrap();
-    let bytes: u64 = demo
-        .databases()
-        .map(|database| database.size.value.get())
-        .sum();
+    let bytes: u64 = demo.databases().map(|database| database.size.value.get()).sum();
     assert!(bytes <= 1 << 30);
     assert!(demo.test.duration <= Span::seconds(60));
-    assert!(
-        demo.databases()
-            .all(|d| d.path.value.starts_with("/home/me/brunt-demo"))
-    );
+    assert!(demo.databases().all(|d| d.path.value.starts_with("/home/me/brunt-demo")));
 }
 
 #[test]
@@ -154,10 +143,7 @@ fn impossible_sizes_are_refused() {
             .ends_with("a database with pages of 32 KiB stays below 64 TiB")
     );
     assert_eq!(
-        said(
-            "cache_max = \"512 MiB\"",
-            "cache_max = \"1 MiB\"\ncache_min = \"2 MiB\""
-        ),
+        said("cache_max = \"512 MiB\"", "cache_max = \"1 MiB\"\ncache_min = \"2 MiB\""),
         "exchange.toml:12: `cache_min = \"2 MiB\"`: is more than `cache_max` (1 MiB)"
     );
     assert!(
@@ -195,11 +181,8 @@ fn what_is_missing_is_shown_by_example() {
         "exchange.toml: [test] lacks `duration`\n  for example: duration = \"2h\""
     );
     assert!(
-        said(
-            "databases = [\"/data/db1/one.edb\", \"/data/db2/two.edb\"]",
-            "databases = []"
-        )
-        .ends_with("names no database")
+        said("databases = [\"/data/db1/one.edb\", \"/data/db2/two.edb\"]", "databases = []")
+            .ends_with("names no database")
     );
     assert!(said("[[instance]]\nname", "[instance]\nname").contains("exchange.toml:18"));
 }
@@ -240,10 +223,7 @@ fn flags_replace_what_the_file_says() {
     assert_eq!(scenario.profile.engine.page, PageSize::KIB_8);
     assert_eq!(scenario.instances[1].log.value, Path::new("/fast/log"));
     assert_eq!(scenario.test.target().unwrap().io_per_s, 500.0);
-    assert_eq!(
-        scenario.instances[0].databases[0].path.value,
-        Path::new("/a.edb")
-    );
+    assert_eq!(scenario.instances[0].databases[0].path.value, Path::new("/a.edb"));
 }
 
 #[test]

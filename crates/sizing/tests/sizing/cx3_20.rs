@@ -1,8 +1,9 @@
 //! The block of the EMC CX3-20 paper: 700 users, Exchange 2007, iSCSI (ESRP-Storage 2.0, May 2007).
 //!
-//! Printed: two databases in a RAID 1/0 group of four drives, both logs in another one, a RAID 5 group of five for backups to disk,
-//! a spare: 14 drives. The profile is 0.42 I/Os, printed with headroom as 0.5 (it is 0.504), and database LUNs of 120 GB hold 100 GB.
-//! Not to be derived: 250 mailboxes in a store (700 in two are 350), 100 GB of databases in all (the reports have 206 GB).
+//! Printed: two databases in a RAID 1/0 group of four drives, both logs in another one, a RAID 5
+//! group of five for backups to disk, a spare: 14 drives. The profile is 0.42 I/Os, printed with
+//! headroom as 0.5 (it is 0.504), and database LUNs of 120 GB hold 100 GB. Not to be derived: 250
+//! mailboxes in a store (700 in two are 350), 100 GB of databases in all (the reports have 206 GB).
 
 use brunt_sizing::size;
 
@@ -19,10 +20,7 @@ fn fourteen_drives_as_in_the_paper() {
     let org = organisation(ORG);
     let sizing = size(&org);
     let get = |name: &str| sizing.sheet.get(name);
-    assert!(
-        (get("io_all") * 1.2 - 352.8).abs() < 1e-9,
-        "printed as 0.5 a mailbox: 350"
-    );
+    assert!((get("io_all") * 1.2 - 352.8).abs() < 1e-9, "printed as 0.5 a mailbox: 350");
     is_printed(get("mailboxes_per_database"), 350);
     // 350 x 250 MB and 20 % for tables: 102.5 GiB, of the 100 GB that are printed.
     is_printed(get("database_bytes") / GIB, 103);
@@ -47,17 +45,9 @@ fn the_design_has_the_groups_of_the_paper() {
     let array = &table["array"];
     let groups = array["group"].as_array().unwrap().iter();
     let groups: Vec<(&str, i64)> = groups
-        .map(|group| {
-            (
-                group["name"].as_str().unwrap(),
-                group["drives"].as_integer().unwrap(),
-            )
-        })
+        .map(|group| (group["name"].as_str().unwrap(), group["drives"].as_integer().unwrap()))
         .collect();
-    assert_eq!(
-        groups,
-        [("databases 1", 4), ("logs 1", 4), ("backups 1", 5)]
-    );
+    assert_eq!(groups, [("databases 1", 4), ("logs 1", 4), ("backups 1", 5)]);
     assert_eq!(array["spares"].as_integer(), Some(1));
     assert_eq!(array["drives"][0]["count"].as_integer(), Some(14));
 }

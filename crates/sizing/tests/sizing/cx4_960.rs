@@ -1,8 +1,10 @@
-//! The building block of the EMC CX4-960 paper: 80,000 users on eight servers, two copies (H6918.1, April 2010).
+//! The building block of the EMC CX4-960 paper: 80,000 users on eight servers, two copies (H6918.1,
+//! April 2010).
 //!
-//! Printed: 10,000 x 0.15 x 1.2 = 1,800 I/Os; (1,800 x 0.6 + 4 x 1,800 x 0.4) / 140 = 28.2 drives, which become 30; 13,500 GB of
-//! databases and 2,030 GB of logs in groups of 2,147 GB are 7.2 groups, which become 8, or 40 drives. Two things are not as
-//! printed: 3,960 / 140 is 28.29, and 2,030,000 logs of 1 MB are 1,982 GB of the same kind as the paper's other gigabytes.
+//! Printed: 10,000 x 0.15 x 1.2 = 1,800 I/Os; (1,800 x 0.6 + 4 x 1,800 x 0.4) / 140 = 28.2 drives,
+//! which become 30; 13,500 GB of databases and 2,030 GB of logs in groups of 2,147 GB are 7.2
+//! groups, which become 8, or 40 drives. Two things are not as printed: 3,960 / 140 is 28.29, and
+//! 2,030,000 logs of 1 MB are 1,982 GB of the same kind as the paper's other gigabytes.
 
 use brunt_sizing::{Sizing, size};
 
@@ -56,25 +58,18 @@ fn faster_drives_and_other_levels_follow_the_formula() {
             .replace("level = \"raid5\"", &format!("level = \"{level}\""));
         let org = organisation(&text);
         let found = with(&size(&org), "drives_for_io");
-        assert!(
-            (found - expected).abs() < 1e-6,
-            "{level}: {found}, not {expected}"
-        );
+        assert!((found - expected).abs() < 1e-6, "{level}: {found}, not {expected}");
     }
 }
 
 #[test]
 fn a_block_is_rounded_up_to_whole_groups() {
     for group_drives in 3..=8_u32 {
-        let org = organisation(&ORG.replace(
-            "group_drives = 5",
-            &format!("group_drives = {group_drives}"),
-        ));
-        let sizing = size(&org);
-        let (drives, groups) = (
-            with(&sizing, "drives_for_io"),
-            with(&sizing, "groups_for_io"),
+        let org = organisation(
+            &ORG.replace("group_drives = 5", &format!("group_drives = {group_drives}")),
         );
+        let sizing = size(&org);
+        let (drives, groups) = (with(&sizing, "drives_for_io"), with(&sizing, "groups_for_io"));
         let taken = groups * f64::from(group_drives);
         assert!(taken >= drives && taken - drives < f64::from(group_drives));
         assert!(with(&sizing, "groups") >= groups);

@@ -1,4 +1,5 @@
-//! What `--explain` says is what was calculated: an oracle reads each formula and works it out from the inputs beside it.
+//! What `--explain` says is what was calculated: an oracle reads each formula and works it out from
+//! the inputs beside it.
 
 use brunt_sizing::export;
 use brunt_sizing::{catalog, size};
@@ -56,9 +57,7 @@ impl Reader<'_> {
             assert!(self.take(")"), "{}", self.rest);
             return value;
         }
-        let end = self
-            .rest
-            .find(|c: char| !c.is_ascii_alphanumeric() && !"._".contains(c));
+        let end = self.rest.find(|c: char| !c.is_ascii_alphanumeric() && !"._".contains(c));
         let (word, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
         self.rest = rest;
         if let Ok(number) = word.parse() {
@@ -75,11 +74,7 @@ impl Reader<'_> {
             "max" | "min" => {
                 assert!(self.take(","), "{}", self.rest);
                 let second = self.sum();
-                if (word == "max") == (first > second) {
-                    first
-                } else {
-                    second
-                }
+                if (word == "max") == (first > second) { first } else { second }
             }
             other => panic!("no function {other}"),
         };
@@ -110,12 +105,9 @@ fn organisations() -> Vec<String> {
             }
         }
     }
-    let pool = STORAGE
-        .replace("\"raid10\"", "\"pool\"")
-        .replace("group_drives = 8", "group_drives = 24");
-    all.push(format!(
-        "[profile]\nversion = 2010\n[org]\nservers = 2\n{TIERS}{pool}"
-    ));
+    let pool =
+        STORAGE.replace("\"raid10\"", "\"pool\"").replace("group_drives = 8", "group_drives = 24");
+    all.push(format!("[profile]\nversion = 2010\n[org]\nservers = 2\n{TIERS}{pool}"));
     all
 }
 
@@ -132,10 +124,7 @@ fn every_formula_gives_its_value() {
             if formula.starts_with("sum over") || formula.starts_with("between") {
                 continue;
             }
-            let mut reader = Reader {
-                rest: formula,
-                inputs: &figure["inputs"],
-            };
+            let mut reader = Reader { rest: formula, inputs: &figure["inputs"] };
             let (expected, value) = (reader.sum(), figure["value"].as_f64().unwrap());
             assert_eq!(reader.rest.trim(), "", "{formula}");
             let name = figure["name"].as_str().unwrap();
@@ -174,16 +163,10 @@ fn every_figure_has_a_meaning_and_every_meaning_is_used() {
     for text in organisations() {
         let org = organisation(&text);
         let sizing = size(&org);
-        let sheets = sizing
-            .tiers
-            .iter()
-            .map(|(_, sheet)| sheet)
-            .chain([&sizing.sheet]);
+        let sheets = sizing.tiers.iter().map(|(_, sheet)| sheet).chain([&sizing.sheet]);
         // Unknown names panic.
         used.extend(
-            sheets
-                .flat_map(|sheet| sheet.entries())
-                .map(|entry| catalog::meaning(entry.name).name),
+            sheets.flat_map(|sheet| sheet.entries()).map(|entry| catalog::meaning(entry.name).name),
         );
     }
     let unused: Vec<&str> = catalog::FIGURES
@@ -203,12 +186,7 @@ fn a_given_figure_replaces_a_usual_one_and_says_so() {
     ));
     let json = export::json(&size(&org));
     let figures = json["figures"].as_array().unwrap();
-    let find = |name: &str| {
-        figures
-            .iter()
-            .find(|figure| figure["name"] == name)
-            .unwrap()
-    };
+    let find = |name: &str| figures.iter().find(|figure| figure["name"] == name).unwrap();
     assert_eq!(find("free_percent")["from"], "given");
     assert_eq!(find("free_percent")["instead_of"], 20.0);
     let light = figures

@@ -1,4 +1,5 @@
-//! Limits of logs on groups of their own, of servers that share an array, and what follows from them.
+//! Limits of logs on groups of their own, of servers that share an array, and what follows from
+//! them.
 
 use brunt_sizing::search::search;
 use brunt_sizing::{Sizing, size};
@@ -52,10 +53,7 @@ fn one_copy_moves_only_to_servers_on_the_same_array() {
             "{MAIL}[org]\nservers = {servers}\nfailures = {failures}\ndatabases = 40\n[storage]\n{DRIVES}servers = {shared}\n"
         ));
         let sizing = size(&org);
-        (
-            sizing.sheet.count("active_after_failures"),
-            holds(&sizing, "copies-left"),
-        )
+        (sizing.sheet.count("active_after_failures"), holds(&sizing, "copies-left"))
     };
     assert_eq!(sized(4, 2, 0), (10, true));
     assert_eq!(sized(4, 2, 1), (20, true));
@@ -82,8 +80,7 @@ fn a_page_file_ends_at_32778_mb_from_2013_on() {
     let page_file = |version: u32| {
         let org = organisation(&format!(
             "{}[org]\nservers = 1\n[storage]\n{DRIVES}",
-            MAIL.replace("2010", &version.to_string())
-                .replace("count = 9000", "count = 900000")
+            MAIL.replace("2010", &version.to_string()).replace("count = 9000", "count = 900000")
         ));
         size(&org).sheet.count("page_file_bytes")
     };
@@ -130,9 +127,5 @@ fn a_server_has_no_more_cores_and_memory_than_its_version_supports() {
     assert!(!holds(&size(&text("2019", 16, figures)), "memory-least"));
     assert!(holds(&size(&text("2016", 16, figures)), "memory-least"));
     let known_nothing = size(&text("2010", 4, "")).findings;
-    assert!(
-        known_nothing
-            .iter()
-            .all(|finding| finding.id != "cores-supported")
-    );
+    assert!(known_nothing.iter().all(|finding| finding.id != "cores-supported"));
 }

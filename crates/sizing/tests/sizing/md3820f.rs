@@ -1,29 +1,35 @@
-//! The calculator of the Dell PowerVault MD3820f paper (500 users, Exchange 2013, ESRP-Storage 4.0, September 2015), worked again.
+//! The calculator of the Dell PowerVault MD3820f paper (500 users, Exchange 2013, ESRP-Storage 4.0,
+//! September 2015), worked again.
 //!
-//! Its picture has columns for a database, a server, an availability group and the environment; its inputs are not printed.
-//! These give all but three cells to the last digit: 125 mailboxes of **10 GB** and 200 messages of 75 KB a database, items kept for
-//! 14 days, logs for 7, 5 % free, one copy on each of the group's four servers, two of them active; two such groups. The three are
-//! of the environment, and one larger than ours: 7,779 logs of moves, 27,779 logs, 21,270 GB of databases.
+//! Its picture has columns for a database, a server, an availability group and the environment; its
+//! inputs are not printed. These give all but three cells to the last digit: 125 mailboxes of **10
+//! GB** and 200 messages of 75 KB a database, items kept for 14 days, logs for 7, 5 % free, one
+//! copy on each of the group's four servers, two of them active; two such groups. The three are of
+//! the environment, and one larger than ours: 7,779 logs of moves, 27,779 logs, 21,270 GB of
+//! databases.
 //!
 //! **What cannot be derived**
 //!
-//! * *60 I/Os a server* in the text and *20* in the table: 500 x 0.12 and 125 x 0.134 x 1.2. Text and table size different things.
+//! * *60 I/Os a server* in the text and *20* in the table: 500 x 0.12 and 125 x 0.134 x 1.2. Text
+//!   and table size different things.
 //! * *0.09 x 1.2* is 0.108, and the text prints 0.12.
-//! * The group's *space* (10,635 GB of databases, 380 of logs, 16,072 of volumes) is that of eight copies; its *I/O* (80 and 18 a
-//!   second, 4 MB/s of maintenance) that of four. No number of copies gives both.
+//! * The group's *space* (10,635 GB of databases, 380 of logs, 16,072 of volumes) is that of eight
+//!   copies; its *I/O* (80 and 18 a second, 4 MB/s of maintenance) that of four. No number of
+//!   copies gives both.
 //! * The text gives mailboxes 2 GB, with which a database has 287 GB and not 1,329.
 
 use brunt_sizing::{Sizing, size};
 
 use super::{GIB, is_printed, organisation};
 
-/// One availability group: two databases, a copy of one of them on each of four servers. As the transport database shows, it is sized
-/// for a single server that is left.
+/// One availability group: two databases, a copy of one of them on each of four servers. As the
+/// transport database shows, it is sized for a single server that is left.
 const GROUP: &str = "[profile]\nversion = 2013\n[org]\nservers = 4\ncopies = 2\nfailures = 3\ndatabases = 2\n\
     [mailboxes]\ncount = 250\nquota = \"10 GiB\"\nmessages_per_day = 200\n\
     [figures]\nlog_days = 7\nfree_percent = 5\nsafety_days = 7\n";
 
-/// What is printed for a database, a group, and both groups together; `copies` of it are in a group.
+/// What is printed for a database, a group, and both groups together; `copies` of it are in a
+/// group.
 fn is_row(value: f64, copies: f64, printed: [u32; 3]) {
     is_printed(value, printed[0]);
     is_printed(value * copies, printed[1]);
@@ -38,10 +44,8 @@ fn row(sizing: &Sizing<'_>, name: &str, unit: f64, copies: f64, printed: [u32; 3
 fn logs_of_a_day_are_those_of_the_calculator() {
     let org = organisation(GROUP);
     let sizing = size(&org);
-    let (logs, moves) = (
-        sizing.sheet.get("logs_per_day") / 2.0,
-        sizing.sheet.get("move_logs_per_day") / 2.0,
-    );
+    let (logs, moves) =
+        (sizing.sheet.get("logs_per_day") / 2.0, sizing.sheet.get("move_logs_per_day") / 2.0);
     is_row(logs, 2.0, [5_000, 10_000, 20_000]);
     is_row(moves, 2.0, [1_945, 3_889, 7_778]);
     is_row(logs + moves, 2.0, [6_945, 13_889, 27_778]);
@@ -59,13 +63,7 @@ fn space_is_that_of_eight_copies() {
             / 0.95
             / GIB;
     is_row(together, 8.0, [2_009, 16_072, 32_144]);
-    row(
-        &sizing,
-        "restore_volume_bytes",
-        GIB,
-        4.0,
-        [1_449, 5_797, 11_594],
-    );
+    row(&sizing, "restore_volume_bytes", GIB, 4.0, [1_449, 5_797, 11_594]);
 }
 
 #[test]
@@ -92,10 +90,7 @@ fn some_cells_cannot_be_derived() {
     let org = organisation(GROUP);
     let sizing = size(&org);
     let io = sizing.sheet.get("io_per_server");
-    assert!(
-        (io - 60.0).abs() > 30.0,
-        "the text's 60 I/Os a server: {io}"
-    );
+    assert!((io - 60.0).abs() > 30.0, "the text's 60 I/Os a server: {io}");
     assert!((500.0_f64 * 0.12 - 60.0).abs() < 1e-9);
     assert!((0.09_f64 * 1.2 - 0.108).abs() < 1e-12, "and not 0.12");
     let all = sizing.sheet.get("database_bytes") * sizing.sheet.get("copies_all") / GIB;

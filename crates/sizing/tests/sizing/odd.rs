@@ -12,28 +12,17 @@ const ORG: &str = "[profile]\nversion = 2016\n[org]\nservers = 3\ncopies = 2\nfa
 /// Whether it was sized; asserts that all of it is finite and can be told.
 fn is_sized(sets: &[&str]) -> bool {
     let document = Document::new("org.toml", ORG, Path::new("/")).unwrap();
-    let sets: Vec<Override> = sets
-        .iter()
-        .map(|set| Override::of_set(set).unwrap())
-        .collect();
+    let sets: Vec<Override> = sets.iter().map(|set| Override::of_set(set).unwrap()).collect();
     let Ok(org) = document.organisation(&sets, &keys()) else {
         return false;
     };
     let sizing = size(&org);
     for entry in sizing.sheet.entries() {
-        assert!(
-            entry.value.is_finite(),
-            "{sets:?}: {} = {}",
-            entry.name,
-            entry.value
-        );
+        assert!(entry.value.is_finite(), "{sets:?}: {} = {}", entry.name, entry.value);
     }
     let told =
         explain::explanation(&sizing) + &words::head(&sizing) + &words::demand(&sizing).to_text();
-    assert!(
-        !told.contains("NaN") && !told.contains("inf "),
-        "{sets:?}: {told}"
-    );
+    assert!(!told.contains("NaN") && !told.contains("inf "), "{sets:?}: {told}");
     assert!(export::csv(&sizing).lines().count() > 50);
     let _ = sizing.scenario("org.toml");
     true
@@ -58,11 +47,7 @@ fn a_figure_that_the_version_does_not_use_is_refused() {
 #[test]
 fn extremes_are_sized() {
     for sets in [
-        &[
-            "mailboxes.count=1",
-            "mailboxes.quota=1B",
-            "mailboxes.messages_per_day=0.001",
-        ][..],
+        &["mailboxes.count=1", "mailboxes.quota=1B", "mailboxes.messages_per_day=0.001"][..],
         &[
             "mailboxes.count=100000000",
             "mailboxes.quota=100TiB",

@@ -20,12 +20,7 @@ fn every_candidate_holds_and_costs_what_it_says() {
     for candidate in &found.candidates {
         let applied = candidate.applied(&org);
         let sizing = size(&applied);
-        assert!(
-            sizing.holds(),
-            "{}: {:?}",
-            candidate.words(),
-            sizing.findings
-        );
+        assert!(sizing.holds(), "{}: {:?}", candidate.words(), sizing.findings);
         let drives = sizing.sheet.get("drives");
         assert_eq!(drives, f64::from(u32::try_from(candidate.drives).unwrap()));
         let each = match candidate.block.drive.value {
@@ -39,11 +34,7 @@ fn every_candidate_holds_and_costs_what_it_says() {
         assert_eq!(candidate.price, Some(price), "{}", candidate.words());
         assert_ne!(candidate.block.logs, LogPlace::Beside, "two copies");
     }
-    let prices: Vec<f64> = found
-        .candidates
-        .iter()
-        .filter_map(|one| one.price)
-        .collect();
+    let prices: Vec<f64> = found.candidates.iter().filter_map(|one| one.price).collect();
     assert!(prices.is_sorted(), "{prices:?}");
 }
 
@@ -64,22 +55,12 @@ fn a_drive_keeps_the_figures_of_the_organisation() {
 fn nothing_better_is_missed() {
     let org = organisation(ORG);
     let best = search(&org).candidates[0].drives;
-    for drive in [
-        "savvio-10k6-900-sas",
-        "constellation2-1000-nlsas",
-        "nvme-ssd-1920",
-    ] {
-        for (level, step, least) in [
-            ("raid10", 2, 2),
-            ("raid5", 1, 3),
-            ("raid6", 1, 4),
-            ("pool", 1, 11),
-        ] {
+    for drive in ["savvio-10k6-900-sas", "constellation2-1000-nlsas", "nvme-ssd-1920"] {
+        for (level, step, least) in
+            [("raid10", 2, 2), ("raid5", 1, 3), ("raid6", 1, 4), ("pool", 1, 11)]
+        {
             for drives in (least..=12).step_by(step) {
-                for logs in [
-                    "logs = \"swapped\"\n",
-                    "log_level = \"raid1\"\nlog_drives = 2\n",
-                ] {
+                for logs in ["logs = \"swapped\"\n", "log_level = \"raid1\"\nlog_drives = 2\n"] {
                     for databases in [4, 12] {
                         let text = ORG.replace(
                             "failures = 1\n",
@@ -112,10 +93,7 @@ fn what_is_not_for_sale_is_not_found() {
     ));
     let found = search(&org);
     assert!(
-        found
-            .candidates
-            .iter()
-            .all(|one| one.block.drive.value != "constellation2-1000-nlsas")
+        found.candidates.iter().all(|one| one.block.drive.value != "constellation2-1000-nlsas")
     );
 }
 
@@ -123,20 +101,14 @@ fn what_is_not_for_sale_is_not_found() {
 fn three_copies_may_have_logs_beside_databases() {
     let org = organisation(&ORG.replace("servers = 2\ncopies = 2", "servers = 3\ncopies = 3"));
     let found = search(&org);
-    assert!(
-        found
-            .candidates
-            .iter()
-            .any(|one| one.block.logs == LogPlace::Beside)
-    );
+    assert!(found.candidates.iter().any(|one| one.block.logs == LogPlace::Beside));
 }
 
 #[test]
 fn where_nothing_holds_nothing_is_found() {
-    let org = organisation(&ORG.replace(
-        "failures = 1\n",
-        "failures = 1\nrestore_within = \"1s\"\ndatabases = 2\n",
-    ));
+    let org = organisation(
+        &ORG.replace("failures = 1\n", "failures = 1\nrestore_within = \"1s\"\ndatabases = 2\n"),
+    );
     let found = search(&org);
     assert!(found.tried > 100 && found.candidates.is_empty());
 }

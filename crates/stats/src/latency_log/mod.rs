@@ -1,7 +1,8 @@
 //! Histograms over time, in the text format of HdrHistogram's tools.
 //!
-//! One line per stream and interval: tag, start, length, maximum, and the histogram itself (V2, deflated, base64). All values are
-//! in nanoseconds. Any percentile of any part of a run can be recomputed from it.
+//! One line per stream and interval: tag, start, length, maximum, and the histogram itself (V2,
+//! deflated, base64). All values are in nanoseconds. Any percentile of any part of a run can be
+//! recomputed from it.
 
 mod read;
 

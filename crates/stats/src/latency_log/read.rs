@@ -9,10 +9,11 @@ use hdrhistogram::serialization::Deserializer;
 
 use crate::Latencies;
 
-/// Sums the histograms of a log by stream. Malformed lines are skipped: a killed program may leave one at the end.
+/// Sums the histograms of a log by stream. Malformed lines are skipped: a killed program may leave
+/// one at the end.
 ///
-/// Percentiles are those of the log's buckets. Mean and maximum are also computed from bucket ends; the exact values are in the
-/// counters.
+/// Percentiles are those of the log's buckets. Mean and maximum are also computed from bucket ends;
+/// the exact values are in the counters.
 ///
 /// # Errors
 /// When the log cannot be read, or has more histograms than any run.
@@ -32,15 +33,13 @@ pub fn read_latency_log(log: impl BufRead) -> io::Result<BTreeMap<String, Latenc
         }
     })?;
     match buckets > BUCKETS_MAX {
-        true => Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "has more histograms than any run",
-        )),
+        true => Err(io::Error::new(io::ErrorKind::InvalidData, "has more histograms than any run")),
         false => Ok(streams),
     }
 }
 
-/// Buckets of all histograms together, 256 MiB of them. A thousand databases have an eighth of this.
+/// Buckets of all histograms together, 256 MiB of them. A thousand databases have an eighth of
+/// this.
 const BUCKETS_MAX: usize = 64 << 20;
 
 /// One line of a log: a stream in an interval.
@@ -69,7 +68,8 @@ impl LatencyLine<'_> {
     }
 }
 
-/// Calls `each` with every line of a stream, in the order of the log. Others, and a last line without its end, are skipped.
+/// Calls `each` with every line of a stream, in the order of the log. Others, and a last line
+/// without its end, are skipped.
 ///
 /// # Errors
 /// When the log cannot be read.
@@ -100,10 +100,7 @@ pub fn read_line(text: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<()> 
     line.clear();
     let length = text.take(LINE_MAX).read_until(b'\n', line)?;
     match length as u64 == LINE_MAX {
-        true => Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "has a line of more than 16 MiB",
-        )),
+        true => Err(io::Error::new(io::ErrorKind::InvalidData, "has a line of more than 16 MiB")),
         false => Ok(()),
     }
 }
@@ -114,15 +111,11 @@ fn interval(text: &[u8]) -> Option<LatencyLine<'_>> {
     let stream = str::from_utf8(fields.next()?).ok()?;
     let mut seconds = || str::from_utf8(fields.next()?).ok()?.parse::<f64>().ok();
     let end_s = seconds()? + seconds()?;
-    Some(LatencyLine {
-        stream,
-        end_s,
-        text,
-        encoded: fields.nth(1)?,
-    })
+    Some(LatencyLine { stream, end_s, text, encoded: fields.nth(1)? })
 }
 
-/// An unpacked histogram begins with cookie, length, offset, digits (4 bytes each), bounds and ratio (8 bytes each).
+/// An unpacked histogram begins with cookie, length, offset, digits (4 bytes each), bounds and
+/// ratio (8 bytes each).
 const HEAD: usize = 40;
 const LENGTH_AT: usize = 4;
 const DIGITS_AT: usize = 12;
@@ -131,7 +124,8 @@ const DIGITS_MAX: u32 = 3;
 /// Nine bytes for each of the buckets that three digits have.
 const PLAIN_MAX: usize = 1 << 19;
 
-/// A histogram without its compression. `None` when it is not as long as it says: memory is taken for the length, not for the bytes.
+/// A histogram without its compression. `None` when it is not as long as it says: memory is taken
+/// for the length, not for the bytes.
 fn unpacked(packed: &[u8]) -> Option<Vec<u8>> {
     let mut plain = Vec::new();
     let most = PLAIN_MAX as u64 + 1;
@@ -195,10 +189,7 @@ mod tests {
         let mut text = log.take();
         text.extend_from_slice(b"Tag=DB1.read,3.0,1.0,0.1,HISTFAAAAC94Xpxd");
         let streams = read_latency_log(text.as_slice()).unwrap();
-        assert_eq!(
-            streams.keys().collect::<Vec<_>>(),
-            ["DB1.read", "database-read"]
-        );
+        assert_eq!(streams.keys().collect::<Vec<_>>(), ["DB1.read", "database-read"]);
         let read = &streams["DB1.read"];
         assert_eq!(read.count(), 300);
         for percentile in [Percentile::P50, Percentile::P99] {
@@ -215,9 +206,7 @@ mod tests {
         let mut log = LatencyLog::new(0);
         log.add("x", Time::ZERO, Span::seconds(1), &latencies);
         let text = log.take();
-        let line = text
-            .split(|byte| *byte == b'\n')
-            .find(|line| line.starts_with(b"Tag="));
+        let line = text.split(|byte| *byte == b'\n').find(|line| line.starts_with(b"Tag="));
         let encoded = base64(interval(line.unwrap()).unwrap().encoded);
         let mut plain = unpacked(&encoded).unwrap();
         change(&mut plain);

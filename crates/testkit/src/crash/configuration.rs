@@ -1,4 +1,5 @@
-//! The configuration of a story: the work, the sizes of the engine, the behaviour of the world. All of it can be drawn.
+//! The configuration of a story: the work, the sizes of the engine, the behaviour of the world. All
+//! of it can be drawn.
 
 use std::fmt;
 use std::rc::Rc;
@@ -25,7 +26,8 @@ use crate::worlds::{without_log_write, without_syncs};
 /// Log files by which the space grows at each opening, because an opening begins one.
 const MORE_LOGS: u64 = 4;
 
-/// Space that the flush map of a database takes on its volume: a header and a page, enough for thousands of pages.
+/// Space that the flush map of a database takes on its volume: a header and a page, enough for
+/// thousands of pages.
 const MAP_ROOM: u64 = 16 << 10;
 
 /// Space that the checkpoint takes on the log's volume.
@@ -67,7 +69,8 @@ pub struct Configuration {
     pub seed: u64,
     /// The work of the sessions.
     pub work: Work,
-    /// Databases that share the log. Records have their table in the first and their index in the last.
+    /// Databases that share the log. Records have their table in the first and their index in the
+    /// last.
     pub databases: u8,
     /// The page size of all databases.
     pub page_size: PageSize,
@@ -87,29 +90,33 @@ pub struct Configuration {
     pub circular: Circular,
     /// How long lazy commits may wait.
     pub lazy_wait: Span,
-    /// How dirty pages are written back, for the checkpoint and for frames: in bursts, or in a trickle.
+    /// How dirty pages are written back, for the checkpoint and for frames: in bursts, or in a
+    /// trickle.
     pub bursts: bool,
     /// Clean pages that a write may carry along to join two runs.
     pub gap_pages: u64,
     /// Minimum pages that a database grows by.
     pub growth_pages: u32,
-    /// How often the power has failed before; the story continues after this many recovered crashes.
+    /// How often the power has failed before; the story continues after this many recovered
+    /// crashes.
     pub generation: u64,
-    /// Pages that the databases can grow by together before their volume is full; `None` means unlimited.
+    /// Pages that the databases can grow by together before their volume is full; `None` means
+    /// unlimited.
     pub spare_pages: Option<u32>,
     /// Initial bytes of the databases; set when a story begins.
     pub made_bytes: u64,
     /// Space on the log's volume, in log files, reserves included; `None` means unlimited.
     pub log_files: Option<u64>,
-    /// Maximum delay of an I/O beyond the shortest, in percent; above zero they complete out of order.
+    /// Maximum delay of an I/O beyond the shortest, in percent; above zero they complete out of
+    /// order.
     pub jitter_percent: u32,
     /// The injected bug, if any.
     pub mistake: Option<Mistake>,
 }
 
 impl Configuration {
-    /// The plain configuration: two databases of pages, or one of records; 4 KiB pages, segments of 512 bytes, write-through; every
-    /// other seed has the smallest possible log buffer.
+    /// The plain configuration: two databases of pages, or one of records; 4 KiB pages, segments of
+    /// 512 bytes, write-through; every other seed has the smallest possible log buffer.
     pub fn new(seed: u64, work: Work) -> Self {
         let (databases, frames) = match work {
             Work::Pages => (2, 16),
@@ -174,10 +181,7 @@ impl Configuration {
                 ],
             ),
             segment: of(&mut draw, [512, 4096]),
-            durability: of(
-                &mut draw,
-                [Durability::WriteThrough, Durability::WriteThenSync],
-            ),
+            durability: of(&mut draw, [Durability::WriteThrough, Durability::WriteThenSync]),
             frames: of(&mut draw, [24, 32, 48]),
             buffer_units: of(&mut draw, [1, 16, 64]),
             checkpoint_depth: ByteSize::kib(of(&mut draw, [64, 96, 192])),
@@ -240,13 +244,7 @@ impl Configuration {
 
     /// The configuration of its copy: on a machine of its own, with unlimited space.
     pub(super) fn copy(&self) -> Self {
-        Self {
-            seed: !self.seed,
-            killed: false,
-            spare_pages: None,
-            log_files: None,
-            ..self.clone()
-        }
+        Self { seed: !self.seed, killed: false, spare_pages: None, log_files: None, ..self.clone() }
     }
 
     /// Opens the databases to follow a log.
@@ -298,7 +296,8 @@ impl Configuration {
         vec![data, log]
     }
 
-    /// A world with these files. Each earlier process that opened them adds space for some log files.
+    /// A world with these files. Each earlier process that opened them adds space for some log
+    /// files.
     pub(super) fn world_of(&self, store: Store, is_story: bool, frames: &Frames) -> VirtualWorld {
         let opened = self.generation + u64::from(!is_story);
         let volumes = self.volumes(MORE_LOGS * opened);

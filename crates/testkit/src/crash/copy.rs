@@ -1,4 +1,5 @@
-//! A passive copy of a story: fed its closed log files in steps, cut off anywhere, reopened, fed again, and activated.
+//! A passive copy of a story: fed its closed log files in steps, cut off anywhere, reopened, fed
+//! again, and activated.
 //!
 //! ```text
 //!   story's record --> log files, each as it was when it was closed
@@ -10,9 +11,9 @@
 //!   opened as a copy, fed again, activated, read, walked, closed; sometimes cut off there, too
 //! ```
 //!
-//! The copy has a machine of its own, which receives only closed files. After its activation it must hold exactly the effect of the
-//! commits in the files that it was fed. The position of a commit is known to within one file: the log's tail is recorded before
-//! each commit.
+//! The copy has a machine of its own, which receives only closed files. After its activation it
+//! must hold exactly the effect of the commits in the files that it was fed. The position of a
+//! commit is known to within one file: the log's tail is recorded before each commit.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -56,7 +57,8 @@ struct Activated {
 }
 
 impl<'a> CopyTrial<'a> {
-    /// Runs the copy of a story that began with clean files; `None` when the story closed no log file.
+    /// Runs the copy of a story that began with clean files; `None` when the story closed no log
+    /// file.
     pub(super) fn run(story: &'a Story, frames: &'a Frames) -> Result<Option<Self>, String> {
         let configuration = story.configuration.copy();
         let directory = configuration.options().log_directory;
@@ -76,23 +78,16 @@ impl<'a> CopyTrial<'a> {
             made.executor.block_on(async move {
                 let mut draw = world.random.named("copy");
                 let last = logs.len();
-                follow(&world, &kept, &logs, last, &mut draw)
-                    .await
-                    .map(drop)
+                follow(&world, &kept, &logs, last, &mut draw).await.map(drop)
             })?;
             Ok(made.machine.stop_recording().expect("it was started"))
         };
         let journal = caught(run).map_err(|trouble| in_words(trouble.words()))?;
-        Ok(Some(Self {
-            story,
-            configuration,
-            logs,
-            journal,
-            frames,
-        }))
+        Ok(Some(Self { story, configuration, logs, journal, frames }))
     }
 
-    /// One crash of the copy, drawn from `seed`; returns a hash of the state after its activation, and the crash.
+    /// One crash of the copy, drawn from `seed`; returns a hash of the state after its activation,
+    /// and the crash.
     pub(super) fn step(
         &self,
         seed: u64,
@@ -135,7 +130,8 @@ impl<'a> CopyTrial<'a> {
         Ok(digest)
     }
 
-    /// Opens files as a copy, feeds it the logs there and up to `some` closed log files, and activates it.
+    /// Opens files as a copy, feeds it the logs there and up to `some` closed log files, and
+    /// activates it.
     fn activate(&self, files: Store, some: usize, draw: &mut Stream) -> Result<Activated, String> {
         let seed = draw.bits();
         let run = || {
@@ -158,11 +154,7 @@ impl<'a> CopyTrial<'a> {
                 None => pages::read(&made.machine.store(), &self.configuration)?,
             };
             let journal = made.machine.stop_recording().expect("it was started");
-            Ok(Activated {
-                state,
-                fed,
-                journal,
-            })
+            Ok(Activated { state, fed, journal })
         };
         let activated = caught(run).map_err(Trouble::words)?;
         self.judge(&activated)?;
@@ -173,7 +165,8 @@ impl<'a> CopyTrial<'a> {
     fn judge(&self, activated: &Activated) -> Result<(), String> {
         let (history, logged) = self.story.logged();
         let fed = activated.fed;
-        // The next commit begins after it, or this one begins in an earlier file and its records extend to at most the next.
+        // The next commit begins after it, or this one begins in an earlier file and its records
+        // extend to at most the next.
         let is_in = |number: usize| {
             logged[number] < fed || logged.get(number + 1).is_some_and(|next| *next <= fed)
         };
@@ -193,8 +186,8 @@ impl<'a> CopyTrial<'a> {
     }
 }
 
-/// Opens a copy and feeds it: the logs in its log directory, and the first `last` of `logs`, a few at a time. Checkpoints, pauses
-/// and restarts in between are drawn.
+/// Opens a copy and feeds it: the logs in its log directory, and the first `last` of `logs`, a few
+/// at a time. Checkpoints, pauses and restarts in between are drawn.
 async fn follow(
     world: &World,
     configuration: &Configuration,

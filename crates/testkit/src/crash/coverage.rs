@@ -6,7 +6,8 @@ use brunt_ese::instance::recovery::RecoveryReport;
 
 use super::Story;
 
-/// The path of a recovery. Numbers above three count as three: none, one and a few make the difference.
+/// The path of a recovery. Numbers above three count as three: none, one and a few make the
+/// difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Path {
     generations: u32,
@@ -84,8 +85,9 @@ impl Coverage {
         self.states.len() as u64
     }
 
-    /// Number of different recovery paths: none, one, two or more log files, records, missing changes, torn pages and rolled-back
-    /// transactions, after a crash of a running engine or of a recovery.
+    /// Number of different recovery paths: none, one, two or more log files, records, missing
+    /// changes, torn pages and rolled-back transactions, after a crash of a running engine or of a
+    /// recovery.
     pub fn paths(&self) -> u64 {
         self.paths.len() as u64
     }
@@ -128,10 +130,7 @@ mod tests {
     fn ways_differ_by_none_one_and_a_few() {
         let mut coverage = Coverage::default();
         let mut go = |undone, is_second| {
-            let report = RecoveryReport {
-                undone,
-                ..RecoveryReport::default()
-            };
+            let report = RecoveryReport { undone, ..RecoveryReport::default() };
             coverage.saw_recovery(&report, is_second);
             coverage.paths()
         };

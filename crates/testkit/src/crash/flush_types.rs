@@ -1,10 +1,13 @@
-//! An audit of all writes: two different consecutive writes of a page must differ in their flush type.
+//! An audit of all writes: two different consecutive writes of a page must differ in their flush
+//! type.
 //!
-//! Only this lets a reader detect that the later one was lost, and crash images do not reveal a violation, because a written page
-//! is there. A clean page that is written along to fill a gap may keep its type, for its bytes are equal.
+//! Only this lets a reader detect that the later one was lost, and crash images do not reveal a
+//! violation, because a written page is there. A clean page that is written along to fill a gap may
+//! keep its type, for its bytes are equal.
 //!
-//! The rule holds within the life of a process. Redo rebuilds a page from zeros when a log record begins it, without knowing the
-//! type of the page on disk. So such pages count as unknown after a crash.
+//! The rule holds within the life of a process. Redo rebuilds a page from zeros when a log record
+//! begins it, without knowing the type of the page on disk. So such pages count as unknown after a
+//! crash.
 
 use std::collections::BTreeMap;
 
@@ -41,10 +44,7 @@ pub fn audit(journal: &Journal, configuration: &Configuration) -> Result<(), Str
                 Moment::Marked(_) | Moment::Completed(_) => continue,
             };
             let Some(Action::Write {
-                file: written,
-                offset,
-                content: Content::Bytes(bytes),
-                ..
+                file: written, offset, content: Content::Bytes(bytes), ..
             }) = &journal.actions()[number].action
             else {
                 continue;
@@ -83,9 +83,7 @@ fn pages(size: PageSize, offset: u64, bytes: &[u8]) -> impl Iterator<Item = (Pag
 }
 
 fn flush_type(page: &[u8]) -> u32 {
-    let flags = page[FLAGS_AT..]
-        .first_chunk()
-        .map(|bytes| u32::from_le_bytes(*bytes));
+    let flags = page[FLAGS_AT..].first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
     let flags = PageFlags(flags.expect("a page is longer than its head"));
     (flags.0 >> FLUSH_TYPE_SHIFT) & 3
 }

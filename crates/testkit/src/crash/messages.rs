@@ -1,7 +1,9 @@
-//! Work on messages: whole databases with catalog, records, an index, and long values for bodies outside their record.
+//! Work on messages: whole databases with catalog, records, an index, and long values for bodies
+//! outside their record.
 //!
-//! The state is assembled from the entries of the three trees, not with the engine's own reading of messages: each body must be
-//! complete, and no part of a body may exist without a record that names it.
+//! The state is assembled from the entries of the three trees, not with the engine's own reading of
+//! messages: each body must be complete, and no part of a body may exist without a record that
+//! names it.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -39,7 +41,8 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// The tables of an open instance. They assign the ids of bodies, so there is only one set of them.
+    /// The tables of an open instance. They assign the ids of bodies, so there is only one set of
+    /// them.
     pub(super) async fn of(
         instance: &Instance<Bytes>,
         configuration: &Configuration,
@@ -48,10 +51,7 @@ impl Tables {
         for database in 0..configuration.databases {
             tables.push(instance.messages(database).await?);
         }
-        Ok(Self {
-            page_size: configuration.page_size,
-            tables: Rc::new(tables),
-        })
+        Ok(Self { page_size: configuration.page_size, tables: Rc::new(tables) })
     }
 }
 
@@ -67,9 +67,7 @@ impl Desk for Tables {
         let table = &self.tables[usize::from(database)];
         let key = primary_key(record.into());
         transaction.lock(database, table.trees().records, &key)?;
-        let there = transaction
-            .instance()
-            .read(database, table.trees().records, &key);
+        let there = transaction.instance().read(database, table.trees().records, &key);
         let there = there.await?.is_some();
         let pads = Pads::of(task.version, self.page_size);
         let new = pads.content(record, task.version);
@@ -106,11 +104,7 @@ impl Pads {
             draw.fill(&mut bytes);
             bytes
         };
-        Self {
-            received,
-            subject: bytes(100),
-            body: bytes(length),
-        }
+        Self { received, subject: bytes(100), body: bytes(length) }
     }
 
     fn content(&self, record: u32, version: u64) -> NewContent<'_> {
@@ -131,10 +125,8 @@ fn folder(record: u32) -> i32 {
 
 /// Databases without messages.
 pub(super) fn files(size: PageSize, databases: u8, frames: &Frames) -> Store {
-    let mut made = VirtualWorld::new(VirtualOptions {
-        frames: frames.clone(),
-        ..VirtualOptions::new(1)
-    });
+    let mut made =
+        VirtualWorld::new(VirtualOptions { frames: frames.clone(), ..VirtualOptions::new(1) });
     let world = made.world.clone();
     made.executor.block_on(async move {
         for database in 0..databases {
@@ -205,15 +197,11 @@ async fn read_table(
         let version = u64::try_from(message.version).map_err(|_| broken())?;
         let body = match message.body {
             Body::Inside(body) => body.to_vec(),
-            Body::Apart(id) => bodies
-                .remove(&id)
-                .ok_or("a record names a body that is not there")?,
+            Body::Apart(id) => {
+                bodies.remove(&id).ok_or("a record names a body that is not there")?
+            }
         };
-        let found = Pads {
-            received: message.received,
-            subject: message.subject.to_vec(),
-            body,
-        };
+        let found = Pads { received: message.received, subject: message.subject.to_vec(), body };
         let is_whole = key == primary_key(message.id)
             && message.folder == folder(number)
             && found == Pads::of(version, size);
@@ -246,9 +234,7 @@ fn bodies(entries: Vec<(Vec<u8>, Vec<u8>)>) -> Result<BTreeMap<LongValueId, Vec<
             bodies.insert(id, Vec::new());
             continue;
         }
-        let body = bodies
-            .get_mut(&id)
-            .ok_or("a chunk without its long value")?;
+        let body = bodies.get_mut(&id).ok_or("a chunk without its long value")?;
         let offset = u32::try_from(body.len()).expect("a short body");
         if key != id.chunk_key(offset) {
             return Err("a long value with a hole".to_owned());

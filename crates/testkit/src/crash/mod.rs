@@ -15,21 +15,24 @@
 //!                       '--> sometimes the next generation: another Story on those files, which is cut in the same way
 //! ```
 //!
-//! The oracle is an ordered list of small maps, one for each commit. Content is a function of a version, so a mix of two versions
-//! is detected. The oracle shares no code with the engine.
+//! The oracle is an ordered list of small maps, one for each commit. Content is a function of a
+//! version, so a mix of two versions is detected. The oracle shares no code with the engine.
 //!
-//! Requirements on a state: it contains all acknowledged hard commits; a commit that was requested but not acknowledged is in it
-//! completely or not at all; lazy commits are a prefix in log order; it contains nothing that was rolled back or never committed;
-//! and every index agrees with its table.
+//! Requirements on a state: it contains all acknowledged hard commits; a commit that was requested
+//! but not acknowledged is in it completely or not at all; lazy commits are a prefix in log order;
+//! it contains nothing that was rolled back or never committed; and every index agrees with its
+//! table.
 //!
 //! * [`configuration`]: the parameters of a story, drawn from a seed.
-//! * [`mod@story`]: runs it; `pages`, `records` and `messages` are the three kinds of work, and `sessions` the transactions that
-//!   the latter two share.
-//! * [`flush_types`]: an audit of the record: two different consecutive writes of a page differ in their flush type.
+//! * [`mod@story`]: runs it; `pages`, `records` and `messages` are the three kinds of work, and
+//!   `sessions` the transactions that the latter two share.
+//! * [`flush_types`]: an audit of the record: two different consecutive writes of a page differ in
+//!   their flush type.
 //! * [`recovery`]: opens the remains of a crash.
 //! * `copy`: a passive copy that is fed the story's log, cut, fed again, and activated.
 //! * [`rot`]: pages that are damaged while the power is off.
-//! * [`search`]: one story, cut everywhere; [`proof`]: many stories, a given number of steps; [`coverage`]: its statistics.
+//! * [`search`]: one story, cut everywhere; [`proof`]: many stories, a given number of steps;
+//!   [`coverage`]: its statistics.
 
 pub mod configuration;
 mod copy;

@@ -1,6 +1,8 @@
-//! Work without trees: every change takes the next number and writes it into one to three pages of one database.
+//! Work without trees: every change takes the next number and writes it into one to three pages of
+//! one database.
 //!
-//! Pages hold nothing else, so after recovery the state is read from the files themselves, without the engine.
+//! Pages hold nothing else, so after recovery the state is read from the files themselves, without
+//! the engine.
 
 use brunt_ese::error::EngineError;
 use brunt_ese::format::page::{ObjectId, Page, PageFlags};
@@ -69,9 +71,7 @@ async fn change(stage: &Stage, database: u8, pages: &[u32]) -> Result<u64, Engin
                 change.edit(PageNumber(page)).replace(0, b"key", &data);
             } else {
                 let mut editor = change.fresh(PageNumber(page));
-                let flags = PageFlags::ALWAYS
-                    .with(PageFlags::LEAF)
-                    .with(PageFlags::ROOT);
+                let flags = PageFlags::ALWAYS.with(PageFlags::LEAF).with(PageFlags::ROOT);
                 editor.format(ObjectId(9), flags);
                 editor.insert(0, b"key", &data);
             }

@@ -5,9 +5,10 @@
 //!        --> round 1: configuration, story --power failure--> story --power failure--> story, steps 250 .. 499
 //! ```
 //!
-//! A round has one to three generations: each later one begins with the remains of a crash of the one before, and continues to
-//! work. Its steps are spread over them. Every step has its own random stream, so it is repeated by running its round's stories and
-//! that step only. The steps of a story are taken in the order of their cuts, because going forwards is cheap.
+//! A round has one to three generations: each later one begins with the remains of a crash of the
+//! one before, and continues to work. Its steps are spread over them. Every step has its own random
+//! stream, so it is repeated by running its round's stories and that step only. The steps of a
+//! story are taken in the order of their cuts, because going forwards is cheap.
 
 use std::fmt;
 use std::ops::Range;
@@ -66,7 +67,8 @@ pub struct Violation {
     pub seed: u64,
     /// The step.
     pub step: u64,
-    /// The cut of the record, and what survived of the non-durable data; `None` when no crash had happened yet.
+    /// The cut of the record, and what survived of the non-durable data; `None` when no crash had
+    /// happened yet.
     pub crash: Option<(Step, Sample)>,
     /// The coverage until then.
     pub coverage: Coverage,
@@ -91,10 +93,7 @@ impl fmt::Display for Violation {
 impl Violation {
     /// The command that repeats it.
     pub fn command(&self) -> String {
-        format!(
-            "brunt prove --seed {} --first {} --steps 1",
-            self.seed, self.step
-        )
+        format!("brunt prove --seed {} --first {} --steps 1", self.seed, self.step)
     }
 }
 
@@ -117,16 +116,11 @@ const ROT_PERCENT: u32 = 10;
 impl Proof {
     /// The first `steps` steps of `seed`.
     pub fn new(seed: u64, steps: u64) -> Self {
-        Self {
-            seed,
-            first: 0,
-            steps,
-            mistake: None,
-            rot_percent: ROT_PERCENT,
-        }
+        Self { seed, first: 0, steps, mistake: None, rot_percent: ROT_PERCENT }
     }
 
-    /// Runs all steps. `watch` sees the counts after each step, and stops the search by returning `false`.
+    /// Runs all steps. `watch` sees the counts after each step, and stops the search by returning
+    /// `false`.
     ///
     /// # Errors
     /// The first violation.
@@ -158,10 +152,8 @@ impl Proof {
         proven: &mut Proven,
         watch: &mut impl FnMut(&Coverage) -> bool,
     ) -> Result<(), Box<Violation>> {
-        let mut configuration = Configuration {
-            mistake: self.mistake,
-            ..Configuration::draw(self.seed, round)
-        };
+        let mut configuration =
+            Configuration { mistake: self.mistake, ..Configuration::draw(self.seed, round) };
         let lives = Lives::plan(self.seed, round, steps);
         let mut ruins: Option<Ruins> = None;
         for generation in 0..lives.generations() {
@@ -295,10 +287,7 @@ impl Lives {
         }
         let last = lives.iter().rposition(|steps| !steps.is_empty());
         lives.truncate(last.map_or(1, |last| last + 1));
-        Self {
-            streams,
-            steps: lives,
-        }
+        Self { streams, steps: lives }
     }
 
     fn generations(&self) -> u64 {
@@ -309,7 +298,8 @@ impl Lives {
         &self.steps[usize::try_from(generation).expect("three at most")]
     }
 
-    /// The first step of this generation or a later one. Running it alone repeats everything before it.
+    /// The first step of this generation or a later one. Running it alone repeats everything before
+    /// it.
     fn first_step_from(&self, generation: u64) -> u64 {
         let later = generation..self.generations();
         let first = later.filter_map(|generation| self.steps(generation).first());

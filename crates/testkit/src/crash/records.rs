@@ -1,7 +1,7 @@
 //! Work on bare trees: a table and its index.
 //!
-//! Table and index are in one database, or in two of one instance, which a transaction then must keep consistent. Keys are long, so
-//! that trees are deep.
+//! Table and index are in one database, or in two of one instance, which a transaction then must
+//! keep consistent. Keys are long, so that trees are deep.
 
 use brunt_ese::content::Bytes;
 use brunt_ese::error::EngineError;
@@ -26,10 +26,7 @@ pub(super) struct Trees {
 
 impl Trees {
     pub(super) fn of(configuration: &Configuration) -> Self {
-        Self {
-            page_size: configuration.page_size,
-            index_in: configuration.databases - 1,
-        }
+        Self { page_size: configuration.page_size, index_in: configuration.databases - 1 }
     }
 }
 
@@ -93,7 +90,8 @@ fn folder(record: u32) -> Vec<u8> {
 /// The state of an open instance.
 ///
 /// # Errors
-/// When a record mixes versions, table and index disagree, something was left behind, or the engine fails.
+/// When a record mixes versions, table and index disagree, something was left behind, or the engine
+/// fails.
 pub(super) async fn read(
     instance: &Instance<Bytes>,
     configuration: &Configuration,

@@ -66,7 +66,8 @@ impl From<String> for Trouble {
     }
 }
 
-/// Opens `image`, reads it, walks all its trees if `walk`, and closes it. Bad pages are taken from `copies`.
+/// Opens `image`, reads it, walks all its trees if `walk`, and closes it. Bad pages are taken from
+/// `copies`.
 ///
 /// # Errors
 /// Why it failed.
@@ -109,14 +110,11 @@ fn try_recover(
         None => pages::read(&made.machine.store(), configuration)?,
     };
     let journal = made.machine.stop_recording().expect("it was started");
-    Ok(Recovery {
-        state,
-        report,
-        journal,
-    })
+    Ok(Recovery { state, report, journal })
 }
 
-/// Reads the state of an instance and closes it; pages without trees must be read from its files instead.
+/// Reads the state of an instance and closes it; pages without trees must be read from its files
+/// instead.
 pub(super) async fn read_and_close(
     instance: Instance<Bytes>,
     configuration: &Configuration,

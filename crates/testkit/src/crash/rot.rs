@@ -1,8 +1,10 @@
-//! Storage that rots while the power is off: one page is damaged after a crash, before the files are opened.
+//! Storage that rots while the power is off: one page is damaged after a crash, before the files
+//! are opened.
 //!
-//! The durability contract does not allow this, so recovery need not succeed; but it should not produce a wrong state. A damaged
-//! page looks like one whose last write was torn, which recovery would rebuild from the log. The engine tells most of them apart
-//! (`brunt_ese`, instance/assay.rs), and all of them with another copy of the database.
+//! The durability contract does not allow this, so recovery need not succeed; but it should not
+//! produce a wrong state. A damaged page looks like one whose last write was torn, which recovery
+//! would rebuild from the log. The engine tells most of them apart (`brunt_ese`,
+//! instance/assay.rs), and all of them with another copy of the database.
 
 use std::fmt;
 
@@ -39,7 +41,8 @@ pub struct Rot {
 }
 
 impl Rot {
-    /// Whether `copies` hold the undamaged page: an earlier crash may have torn it there, and it may not be rebuilt yet.
+    /// Whether `copies` hold the undamaged page: an earlier crash may have torn it there, and it
+    /// may not be rebuilt yet.
     pub(super) fn can_be_mended(&self, copies: &Store, size: PageSize) -> bool {
         let path = database_path(self.database.into());
         let page = read_page(copies, &path, self.page, size);
@@ -49,11 +52,7 @@ impl Rot {
 
 impl fmt::Display for Rot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            database,
-            page,
-            decay,
-        } = self;
+        let Self { database, page, decay } = self;
         write!(f, "page {page} of database {database} spoiled ({decay:?})")
     }
 }
@@ -79,13 +78,7 @@ pub(super) fn spoil(
     if bytes.iter().all(|byte| *byte == 0) {
         return None;
     }
-    let decay = [
-        Decay::Bits,
-        Decay::Bits,
-        Decay::Sector,
-        Decay::Zeros,
-        Decay::Other,
-    ];
+    let decay = [Decay::Bits, Decay::Bits, Decay::Sector, Decay::Zeros, Decay::Other];
     let decay = decay[below(draw, decay.len())];
     match decay {
         Decay::Bits => {
@@ -110,11 +103,7 @@ pub(super) fn spoil(
         }
     }
     store.write(file, page.offset(size), &bytes);
-    Some(Rot {
-        database,
-        page,
-        decay,
-    })
+    Some(Rot { database, page, decay })
 }
 
 #[cfg(test)]
@@ -126,11 +115,7 @@ mod tests {
 
     #[test]
     fn what_is_torn_in_a_copy_cannot_be_mended_with_it() {
-        let rot = Rot {
-            database: 0,
-            page: PageNumber(1),
-            decay: Decay::Sector,
-        };
+        let rot = Rot { database: 0, page: PageNumber(1), decay: Decay::Sector };
         let mut page = vec![7; SIZE.bytes()];
         seal(&mut page, SIZE, rot.page);
         let mut copies = Store::new();

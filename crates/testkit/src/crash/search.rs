@@ -1,7 +1,7 @@
 //! Cuts one story: an image, a recovery, a judgement.
 //!
-//! Equal images recover equally, so each is recovered only once to the same depth. But every cut is judged against what was
-//! acknowledged before it.
+//! Equal images recover equally, so each is recovered only once to the same depth. But every cut is
+//! judged against what was acknowledged before it.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -26,7 +26,8 @@ pub struct Search {
     pub first_sample: u64,
     /// Samples at each cut.
     pub samples: u64,
-    /// One in this many samples is deep: all trees and all space are walked, and its recovery is cut off as well.
+    /// One in this many samples is deep: all trees and all space are walked, and its recovery is
+    /// cut off as well.
     pub deep_every: u64,
 }
 
@@ -91,12 +92,7 @@ pub(super) struct Trial<'a> {
 
 impl<'a> Trial<'a> {
     pub(super) fn new(story: &'a Story, frames: &'a Frames) -> Self {
-        Self {
-            story,
-            images: CrashImages::new(&story.journal),
-            recovered: BTreeMap::new(),
-            frames,
-        }
+        Self { story, images: CrashImages::new(&story.journal), recovered: BTreeMap::new(), frames }
     }
 
     /// The possible cuts of the story, in order.
@@ -104,7 +100,8 @@ impl<'a> Trial<'a> {
         self.images.cuts()
     }
 
-    /// Recovers one crash point and compares the state; returns a hash of it. Cheap when cuts come in order.
+    /// Recovers one crash point and compares the state; returns a hash of it. Cheap when cuts come
+    /// in order.
     pub(super) fn step(
         &mut self,
         cut: Step,
@@ -139,7 +136,8 @@ impl<'a> Trial<'a> {
         Ok(digest)
     }
 
-    /// A power failure with which the story's next generation begins: the remaining files, and their state.
+    /// A power failure with which the story's next generation begins: the remaining files, and
+    /// their state.
     pub(super) fn lose_power(&mut self, cut: Step, sample: Sample) -> Result<Ruins, String> {
         let files = self.images.image(cut, sample);
         let configuration = &self.story.configuration;
@@ -152,8 +150,9 @@ impl<'a> Trial<'a> {
 
     /// One crash point with rot. `None` when nothing was damaged.
     ///
-    /// With another copy everything must be right. Without one the engine may refuse the files, and a page that it takes for torn
-    /// is only counted: it cannot be detected, and nothing is promised.
+    /// With another copy everything must be right. Without one the engine may refuse the files, and
+    /// a page that it takes for torn is only counted: it cannot be detected, and nothing is
+    /// promised.
     fn step_with_rot(
         &mut self,
         cut: Step,
@@ -168,9 +167,7 @@ impl<'a> Trial<'a> {
         let mut draw = Streams::new(seed).named("rot");
         let (databases, size) = (configuration.databases, configuration.page_size);
         let rot = rot::spoil(image, databases, size, &mut draw)?;
-        let copies = draw
-            .percent(50)
-            .then(|| self.images.image(cut, Sample::Everything));
+        let copies = draw.percent(50).then(|| self.images.image(cut, Sample::Everything));
         let copies = copies.filter(|copies| rot.can_be_mended(copies, size));
         let has_copy = copies.is_some();
         coverage.steps += 1;
@@ -272,16 +269,11 @@ mod tests {
 
     #[test]
     fn only_states_that_were_and_hold_what_was_acknowledged_pass() {
-        let states: Vec<State> = (0..4)
-            .map(|version| State::from([((0, 1), version)]))
-            .collect();
+        let states: Vec<State> = (0..4).map(|version| State::from([((0, 1), version)])).collect();
         assert_eq!(judge(&states[3], &states, 3), Ok(()));
         assert_eq!(judge(&states[3], &states, 2), Ok(()));
         let lost = judge(&states[1], &states, 2).unwrap_err();
-        assert_eq!(
-            lost,
-            "lost a durable commit: state 1 of 3, 2 was acknowledged"
-        );
+        assert_eq!(lost, "lost a durable commit: state 1 of 3, 2 was acknowledged");
         let strange = State::from([((0, 1), 9)]);
         assert!(judge(&strange, &states, 0).is_err());
     }

@@ -1,7 +1,9 @@
-//! Sessions that run transactions: they insert, delete, replace, commit hard or lazily, or roll back.
+//! Sessions that run transactions: they insert, delete, replace, commit hard or lazily, or roll
+//! back.
 //!
-//! The target of transactions is a *desk*: the bare trees of [`super::records`], or the messages of [`super::messages`]. A
-//! transaction that meets a full volume is rolled back, and the session continues with the next one.
+//! The target of transactions is a *desk*: the bare trees of [`super::records`], or the messages of
+//! [`super::messages`]. A transaction that meets a full volume is rolled back, and the session
+//! continues with the next one.
 
 use std::collections::BTreeMap;
 
@@ -90,11 +92,7 @@ async fn work<D: Desk>(
             u8::try_from(database).expect("few databases"),
             u32::try_from(draw.below(D::RECORDS)).expect("few records"),
         );
-        let task = Task {
-            record,
-            version: first | step << 16 | 1,
-            deletes: draw.below(3) == 0,
-        };
+        let task = Task { record, version: first | step << 16 | 1, deletes: draw.below(3) == 0 };
         match desk.work(transaction, task).await {
             Ok(after) => drop(made.insert(record, after)),
             // Its lock was refused, so nothing has happened.

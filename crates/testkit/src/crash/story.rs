@@ -1,9 +1,11 @@
 //! Runs a configuration: sessions work, and the journal records everything that reaches the disk.
 //!
-//! When the process is killed in the middle, requests that its machine already had still take effect. A second process recovers and
-//! closes, and a third continues from the recovered state; each has its own history.
+//! When the process is killed in the middle, requests that its machine already had still take
+//! effect. A second process recovers and closes, and a third continues from the recovered state;
+//! each has its own history.
 //!
-//! A story may begin with the remains of another one after a power failure. The recovered state is then its first.
+//! A story may begin with the remains of another one after a power failure. The recovered state is
+//! then its first.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -134,7 +136,8 @@ impl Story {
     /// Runs `configuration` from its beginning.
     ///
     /// # Errors
-    /// The reason in words: the engine failed or panicked before any crash, or the record breaks a rule.
+    /// The reason in words: the engine failed or panicked before any crash, or the record breaks a
+    /// rule.
     pub fn run(configuration: &Configuration, frames: &Frames) -> Result<Self, String> {
         let mut configuration = configuration.clone();
         let files = configuration.files(frames);
@@ -187,7 +190,8 @@ impl Story {
         (last, &self.logged)
     }
 
-    /// The possible states after a crash at `cut`, oldest first, and the index of the newest one acknowledged before it.
+    /// The possible states after a crash at `cut`, oldest first, and the index of the newest one
+    /// acknowledged before it.
     pub fn possible(&self, images: &CrashImages<'_>, cut: Step) -> (&[State], u64) {
         let marks = |what| images.marks(cut).filter(move |mark| mark.what == what);
         let durable = marks(DURABLE).map(|mark| mark.number).max().unwrap_or(0);
@@ -196,7 +200,8 @@ impl Story {
     }
 }
 
-/// The histories of all processes, the first of which begins with `first`, and the log generations of the states of the last.
+/// The histories of all processes, the first of which begins with `first`, and the log generations
+/// of the states of the last.
 fn live(
     made: &mut VirtualWorld,
     configuration: &Rc<Configuration>,

@@ -1,5 +1,5 @@
-//! A fault under a backup: a database is streamed, written to faulty storage, verified, restored, and recovered with the logs that
-//! came with it.
+//! A fault under a backup: a database is streamed, written to faulty storage, verified, restored,
+//! and recovered with the logs that came with it.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -69,9 +69,8 @@ pub(crate) fn try_copy(prepared: &Prepared, kind: FaultKind) -> Outcome {
     let (world, struck) = faulty(&made.world, vec![fault]);
     let (lying, image) = (world.clone(), copy.image.clone());
     let honest = made.world.clone();
-    let written = made.executor.block_on(patiently(honest, async move {
-        write(&lying, path, &image).await
-    }));
+    let written =
+        made.executor.block_on(patiently(honest, async move { write(&lying, path, &image).await }));
     let mut outcome = Outcome::struck(struck.counts()[0]);
     match written {
         None => return noticed(outcome, "the copy hangs (rule: hung I/O)".to_owned()),
@@ -112,10 +111,7 @@ fn stream(prepared: &Prepared) -> (Copy, Versions) {
 
 fn file_error(path: &Path) -> impl Fn(IoError) -> EngineError {
     let path = path.to_owned();
-    move |error| EngineError::File {
-        path: path.clone(),
-        error,
-    }
+    move |error| EngineError::File { path: path.clone(), error }
 }
 
 async fn write(world: &World, path: &Path, image: &[u8]) -> Result<(), EngineError> {
@@ -141,9 +137,7 @@ async fn read(world: &World, path: &Path) -> Result<Vec<u8>, EngineError> {
     let mut image = Vec::new();
     while (image.len() as u64) < length {
         let left = length - image.len() as u64;
-        let frame = world
-            .frames
-            .take(PIECE.min(usize::try_from(left).expect("small")));
+        let frame = world.frames.take(PIECE.min(usize::try_from(left).expect("small")));
         let io = Io::read(Class::Backup, file, image.len() as u64, frame);
         let done = world.disk.submit(io).await;
         done.result.map_err(file_error(path))?;
@@ -152,7 +146,8 @@ async fn read(world: &World, path: &Path) -> Result<Vec<u8>, EngineError> {
     Ok(image)
 }
 
-/// Checks the backup as `brunt run` does before a restore, puts it in the database's place, and recovers.
+/// Checks the backup as `brunt run` does before a restore, puts it in the database's place, and
+/// recovers.
 fn restore(
     mut made: VirtualWorld,
     world: World,

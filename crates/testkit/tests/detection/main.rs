@@ -1,5 +1,5 @@
-//! The detection matrix: every fault at every place, and what detects it. This test writes `docs/detection.md`, and checks that it
-//! is current.
+//! The detection matrix: every fault at every place, and what detects it. This test writes
+//! `docs/detection.md`, and checks that it is current.
 //!
 //! ```text
 //! BRUNT_WRITE_DOCS=1 cargo test -p brunt-testkit --test detection
@@ -41,10 +41,7 @@ const KINDS: [(FaultKind, &str); 15] = [
 
 /// The text of a cell.
 fn cell(kind: FaultKind, place: Place, outcome: &Outcome) -> String {
-    let is_page = matches!(
-        place,
-        Place::Leaf | Place::Branch | Place::Root | Place::Copy
-    );
+    let is_page = matches!(place, Place::Leaf | Place::Branch | Place::Root | Place::Copy);
     match &outcome.noticed {
         Some(noticed) => format!("**detected** {noticed}"),
         None if outcome.wrong > 0 => format!("*oracle alone*: {} records", outcome.wrong),

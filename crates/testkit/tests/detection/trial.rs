@@ -7,8 +7,8 @@
 //!     v look: opened, every record read and compared with the oracle
 //! ```
 //!
-//! Faults are active from the opening on. The log and the checkpoint are read only by recovery, so faults there stay active while
-//! the files are checked; otherwise the storage is then healthy.
+//! Faults are active from the opening on. The log and the checkpoint are read only by recovery, so
+//! faults there stay active while the files are checked; otherwise the storage is then healthy.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -76,20 +76,13 @@ pub(crate) struct Prepared {
 }
 
 pub(crate) fn instance_options() -> InstanceOptions {
-    InstanceOptions {
-        durability: Durability::WriteThenSync,
-        ..options(1, 4096)
-    }
+    InstanceOptions { durability: Durability::WriteThenSync, ..options(1, 4096) }
 }
 
 impl Prepared {
     pub(crate) fn new() -> Self {
         let (store, [leaf, branch]) = prepared(instance_options());
-        Self {
-            store,
-            leaf,
-            branch,
-        }
+        Self { store, leaf, branch }
     }
 
     /// The data page's byte range in its file.
@@ -110,10 +103,7 @@ impl Prepared {
             Place::Header => (database_path(0), 0..SIZE.bytes_u64()),
             Place::FlushMap => {
                 let start = map_page_offset(0);
-                (
-                    path_beside(&database_path(0)),
-                    start..start + MAP_PAGE_BYTES as u64,
-                )
+                (path_beside(&database_path(0)), start..start + MAP_PAGE_BYTES as u64)
             }
             Place::LogSegment => ("edb.log".into(), 5 * 4096..6 * 4096),
             Place::Checkpoint => ("edb.chk".into(), 0..4096),
@@ -133,11 +123,7 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// The fault struck this many times and was not detected.
     pub(crate) fn struck(struck: u64) -> Self {
-        Self {
-            noticed: None,
-            wrong: 0,
-            struck,
-        }
+        Self { noticed: None, wrong: 0, struck }
     }
 }
 
@@ -186,7 +172,8 @@ fn run(prepared: &Prepared, fault: &Fault, place: Place) -> Outcome {
             let end = *images.cuts().last().expect("there is an end");
             images.image(end, Sample::Nothing)
         }
-        // The engine did not read the page while it worked, so the stale page is read at the next open.
+        // The engine did not read the page while it worked, so the stale page is read at the next
+        // open.
         FaultKind::Stale if outcome.struck == 0 => {
             let mut store = made.machine.store();
             for (path, former) in struck.former(0) {
@@ -204,10 +191,7 @@ fn run(prepared: &Prepared, fault: &Fault, place: Place) -> Outcome {
 }
 
 pub(crate) fn noticed(outcome: Outcome, what: String) -> Outcome {
-    Outcome {
-        noticed: Some(what),
-        ..outcome
-    }
+    Outcome { noticed: Some(what), ..outcome }
 }
 
 /// Runs `work`; `None` when it does not end.
@@ -249,9 +233,7 @@ fn look(
         let files = [database_path(0), path_beside(&database_path(0))];
         for file in files {
             let world = world.clone();
-            let judged = made
-                .executor
-                .block_on(async move { verify(&world, &file).await });
+            let judged = made.executor.block_on(async move { verify(&world, &file).await });
             let finding = match judged {
                 Ok(report) => report.findings.first().map(|one| one.fault.to_string()),
                 Err(error) => Some(error.to_string()),
@@ -263,11 +245,7 @@ fn look(
     }
     let found = made.executor.block_on(patiently_read(world));
     outcome.struck += struck.counts().iter().sum::<u64>();
-    let when = if is_closed {
-        "when read again"
-    } else {
-        "at recovery"
-    };
+    let when = if is_closed { "when read again" } else { "at recovery" };
     judge(found, versions, outcome, when)
 }
 
@@ -312,7 +290,8 @@ async fn patiently_read(world: World) -> Option<Result<Found, EngineError>> {
     let clock = world.clone();
     let ended = patiently(clock, async move {
         let (instance, _) = open(&world, FRAMES, instance_options()).await?;
-        // Reads by key from the root down: leaves are linked, so a scan would not notice a stale branch.
+        // Reads by key from the root down: leaves are linked, so a scan would not notice a stale
+        // branch.
         for number in 0..2 * RECORDS {
             let key = key(number);
             if let Some(data) = instance.read(0, TABLE, &key).await? {
@@ -333,8 +312,7 @@ pub(crate) fn code(error: &EngineError) -> String {
         other => {
             let text = other.to_string();
             // The path is the same in all of them.
-            text.rsplit_once(": ")
-                .map_or(text.clone(), |(_, what)| what.to_owned())
+            text.rsplit_once(": ").map_or(text.clone(), |(_, what)| what.to_owned())
         }
     }
 }

@@ -1,6 +1,8 @@
-//! Checks that the patches under `canaries/` still apply: the text they replace occurs exactly once.
+//! Checks that the patches under `canaries/` still apply: the text they replace occurs exactly
+//! once.
 //!
-//! `canaries/run` builds the engine with each of them and runs the search; that takes minutes and is done by hand.
+//! `canaries/run` builds the engine with each of them and runs the search; that takes minutes and
+//! is done by hand.
 
 use std::fs;
 use std::path::Path;
@@ -11,10 +13,7 @@ fn replaced(patch: &str) -> (String, String) {
         .lines()
         .find_map(|line| line.strip_prefix("--- a/"))
         .expect("the patch names its file");
-    let hunk = patch
-        .lines()
-        .skip_while(|line| !line.starts_with("@@"))
-        .skip(1);
+    let hunk = patch.lines().skip_while(|line| !line.starts_with("@@")).skip(1);
     let old = hunk.filter_map(|line| line.strip_prefix([' ', '-']));
     (file.to_owned(), old.collect::<Vec<_>>().join("\n"))
 }

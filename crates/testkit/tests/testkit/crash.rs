@@ -1,12 +1,11 @@
-//! The crash search on fixed seeds, crashes that once lost data, and canaries: deliberate mistakes that it must find.
+//! The crash search on fixed seeds, crashes that once lost data, and canaries: deliberate mistakes
+//! that it must find.
 
 use brunt_ese::log::Durability;
 use brunt_testkit::crash::{Configuration, Mistake, Proof, Proven, Search, Work};
 
 fn prove(seed: u64, steps: u64) -> Proven {
-    Proof::new(seed, steps)
-        .run(|_| true)
-        .unwrap_or_else(|violation| panic!("{violation}"))
+    Proof::new(seed, steps).run(|_| true).unwrap_or_else(|violation| panic!("{violation}"))
 }
 
 #[test]
@@ -31,7 +30,8 @@ fn nothing_is_lost_and_a_seed_is_repeated_to_the_byte() {
     assert!(coverage.copies > 20, "{coverage:?}");
 }
 
-/// Volumes without room for one more page: transactions are refused and can be rolled back, also by recovery.
+/// Volumes without room for one more page: transactions are refused and can be rolled back, also by
+/// recovery.
 #[test]
 fn nothing_is_lost_on_full_volumes() {
     for (seed, work) in [(1, Work::Records), (2, Work::Messages)] {
@@ -46,20 +46,16 @@ fn nothing_is_lost_on_full_volumes() {
             samples: 2,
             deep_every: 1,
         };
-        let coverage = search
-            .run()
-            .unwrap_or_else(|what| panic!("{work:?}: {what}"));
+        let coverage = search.run().unwrap_or_else(|what| panic!("{work:?}: {what}"));
         assert!(coverage.undone > 0, "{coverage:?}");
     }
 }
 
-/// Pages that rot while the power is off: nearly all are distinguished from torn ones. `Proof` fails where a copy does not help.
+/// Pages that rot while the power is off: nearly all are distinguished from torn ones. `Proof`
+/// fails where a copy does not help.
 #[test]
 fn rot_is_told_from_tearing() {
-    let proof = Proof {
-        rot_percent: 100,
-        ..Proof::new(3, 1500)
-    };
+    let proof = Proof { rot_percent: 100, ..Proof::new(3, 1500) };
     let proven = proof.run(|_| true);
     let coverage = proven.unwrap_or_else(|found| panic!("{found}")).coverage;
     assert!(coverage.spoiled > 200, "{coverage:?}");
@@ -78,15 +74,14 @@ fn all_kinds_of_work_survive_every_crash() {
                 samples: 4,
                 deep_every: 1,
             };
-            search
-                .run()
-                .unwrap_or_else(|what| panic!("{work:?} of seed {seed}: {what}"));
+            search.run().unwrap_or_else(|what| panic!("{work:?} of seed {seed}: {what}"));
         }
     }
 }
 
-/// A process that is killed while its machine keeps running has written data that can be read back but is not durable. The next
-/// process took pages and the end of the log as durable; then the power failed, and they were lost.
+/// A process that is killed while its machine keeps running has written data that can be read back
+/// but is not durable. The next process took pages and the end of the log as durable; then the
+/// power failed, and they were lost.
 #[test]
 fn what_a_killed_process_left_is_made_durable_before_it_is_trusted() {
     let search = Search {
@@ -106,20 +101,13 @@ fn what_a_killed_process_left_is_made_durable_before_it_is_trusted() {
 
 /// The violation that a search of some hundred steps reports when the engine makes `mistake`.
 fn caught(mistake: Mistake) -> String {
-    let proof = Proof {
-        mistake: Some(mistake),
-        ..Proof::new(5, 2000)
-    };
+    let proof = Proof { mistake: Some(mistake), ..Proof::new(5, 2000) };
     let violation = proof.run(|_| true).expect_err("the mistake must be found");
     let text = violation.to_string();
     let command = format!("brunt prove --seed 5 --first {} --steps 1", violation.step);
     assert!(text.ends_with(&command), "{text}");
     // That step alone finds it again.
-    let again = Proof {
-        first: violation.step,
-        steps: 1,
-        ..proof
-    };
+    let again = Proof { first: violation.step, steps: 1, ..proof };
     let again = again.run(|_| true).expect_err("it is repeated");
     assert_eq!(again.what, violation.what);
     violation.what

@@ -1,4 +1,5 @@
-//! Tests of the test tools, in one program: the crash search, its canaries, page patching, the real world.
+//! Tests of the test tools, in one program: the crash search, its canaries, page patching, the real
+//! world.
 
 mod canaries;
 mod crash;

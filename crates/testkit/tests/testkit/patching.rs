@@ -1,4 +1,5 @@
-//! An engine working on storage that damages one page, with copies of the database to request it from.
+//! An engine working on storage that damages one page, with copies of the database to request it
+//! from.
 //!
 //! ```text
 //!    engine --> recorder --> faults --> virtual disk        600 records replaced, 600 inserted, 24 frames
@@ -74,9 +75,7 @@ fn run(store: &Store, plan: Vec<Fault>, manners: &[Manner]) -> Run {
     let (world, ledger) = recorded(&world, store.fork());
     let versions = no_versions();
     let kept = Rc::clone(&versions);
-    let shelf = Shelf::new(&world.frames, SIZE, manners, store.fork(), move || {
-        ledger.written()
-    });
+    let shelf = Shelf::new(&world.frames, SIZE, manners, store.fork(), move || ledger.written());
     // The header is read with the first pages; it has its own second copy on disk.
     struck.hold();
     let striking = struck.clone();
@@ -117,10 +116,7 @@ fn run(store: &Store, plan: Vec<Fault>, manners: &[Manner]) -> Run {
 /// `kind` at `page`, `times` times.
 fn fault(kind: FaultKind, page: PageNumber, times: u64) -> Fault {
     let start = page.offset(SIZE);
-    Fault {
-        times,
-        ..Fault::new(kind, database_path(0), start..start + SIZE.bytes_u64())
-    }
+    Fault { times, ..Fault::new(kind, database_path(0), start..start + SIZE.bytes_u64()) }
 }
 
 const KINDS: [FaultKind; 10] = [
@@ -142,10 +138,7 @@ fn at(kind: FaultKind, page: PageNumber, times: u64) -> Fault {
         FaultKind::DeviceError => Some(brunt_world::fault::Direction::Reads),
         _ => None,
     };
-    Fault {
-        only,
-        ..fault(kind, page, times)
-    }
+    Fault { only, ..fault(kind, page, times) }
 }
 
 #[test]
@@ -167,16 +160,13 @@ fn with_a_faithful_copy_nothing_is_lost_and_every_repair_is_told() {
     assert!(patched > 50, "{patched} patches");
 }
 
-/// Once the storage is healthy again the files are right without any copy: repairs were written to disk.
+/// Once the storage is healthy again the files are right without any copy: repairs were written to
+/// disk.
 #[test]
 fn what_was_patched_stays_right() {
     let (store, pages) = prepared();
     let mut patched = 0;
-    for kind in [
-        FaultKind::Lost,
-        FaultKind::Torn,
-        FaultKind::MisdirectedWrite(8192),
-    ] {
+    for kind in [FaultKind::Lost, FaultKind::Torn, FaultKind::MisdirectedWrite(8192)] {
         let [leaf, branch, _] = pages;
         for page in [leaf, branch] {
             let run = run(&store, vec![at(kind, page, 1)], &[Manner::Faithful]);
@@ -197,8 +187,8 @@ fn what_was_patched_stays_right() {
     assert!(patched > 2, "{patched} patches");
 }
 
-/// Copies that are stale, rotten, ahead or silent: regardless of their answers no wrong record is read, and where they are of no
-/// use the error is the same as without them.
+/// Copies that are stale, rotten, ahead or silent: regardless of their answers no wrong record is
+/// read, and where they are of no use the error is the same as without them.
 #[test]
 fn copies_that_lie_do_no_harm() {
     use Manner::{Behind, Diverged, Rotten, Silent, Stale};
@@ -217,20 +207,13 @@ fn copies_that_lie_do_no_harm() {
             });
             // A stale copy may have the right page, if the page has not changed since.
             let helped = among.counted.0 > 0;
-            assert!(
-                helped || codes[0] == codes[1],
-                "{kind:?} at {page}: {codes:?}"
-            );
+            assert!(helped || codes[0] == codes[1], "{kind:?} at {page}: {codes:?}");
             let only_stale = |patch: &Patch| match &patch.outcome {
                 Outcome::Patched(copy) => copy == "Stale",
                 _ => true,
             };
             assert!(among.patches.iter().all(only_stale));
-            refused += among
-                .patches
-                .iter()
-                .map(|patch| patch.refused.len())
-                .sum::<usize>();
+            refused += among.patches.iter().map(|patch| patch.refused.len()).sum::<usize>();
         }
     }
     assert!(refused > 50, "{refused} refusals");
@@ -254,13 +237,8 @@ fn maintenance_asks_for_what_nobody_else_needs() {
     let rotten = spoiled(&store, leaf, |bytes| bytes[2000..2010].fill(0x5A));
     let mut made = world_of(&rotten);
     let world = made.world.clone();
-    let shelf = Shelf::new(
-        &world.frames,
-        SIZE,
-        &[Manner::Faithful],
-        store.fork(),
-        move || store.fork(),
-    );
+    let shelf =
+        Shelf::new(&world.frames, SIZE, &[Manner::Faithful], store.fork(), move || store.fork());
     made.executor.block_on(async move {
         let opened = open_beside(&world, shelf).await;
         let (instance, _) = opened.unwrap();
@@ -270,19 +248,15 @@ fn maintenance_asks_for_what_nobody_else_needs() {
         }
         let findings = scan.findings();
         assert_eq!(findings.patched, 1);
-        assert_eq!(
-            findings.bad.keys().collect::<Vec<_>>(),
-            [&leaf],
-            "it was bad"
-        );
+        assert_eq!(findings.bad.keys().collect::<Vec<_>>(), [&leaf], "it was bad");
         instance.close().await.unwrap();
         let report = verify(&world, &database_path(0)).await.unwrap();
         assert_eq!(report.pages_bad, 0);
     });
 }
 
-/// Recovery reads pages whose writes were lost and whose earlier changes are no longer in the log: the log alone cannot restore
-/// them.
+/// Recovery reads pages whose writes were lost and whose earlier changes are no longer in the log:
+/// the log alone cannot restore them.
 #[test]
 fn recovery_asks_for_what_the_log_does_not_have() {
     let (store, _) = prepared();
@@ -296,24 +270,16 @@ fn recovery_asks_for_what_the_log_does_not_have() {
     });
     let (left, versions) = (made.machine.store(), versions.borrow().clone());
     let [then, now] = [&store, &left].map(|store| store.get(&database_path(0)).unwrap());
-    let pages = then
-        .chunks_exact(SIZE.bytes())
-        .zip(now.chunks_exact(SIZE.bytes()));
-    let changed = (0..)
-        .zip(pages)
-        .skip(2)
-        .filter(|(_, (then, now))| then != now);
+    let pages = then.chunks_exact(SIZE.bytes()).zip(now.chunks_exact(SIZE.bytes()));
+    let changed = (0..).zip(pages).skip(2).filter(|(_, (then, now))| then != now);
     let mut lost = 0;
     for (slot, (then, _)) in changed {
-        let stale = spoiled(&left, PageNumber(slot - 1), |bytes| {
-            bytes.copy_from_slice(then)
-        });
+        let stale = spoiled(&left, PageNumber(slot - 1), |bytes| bytes.copy_from_slice(then));
         let recover = |manners: &[Manner]| {
             let mut made = world_of(&stale);
             let (world, latest) = (made.world.clone(), left.fork());
-            let shelf = Shelf::new(&world.frames, SIZE, manners, store.fork(), move || {
-                latest.fork()
-            });
+            let shelf =
+                Shelf::new(&world.frames, SIZE, manners, store.fork(), move || latest.fork());
             let versions = versions.clone();
             made.executor.block_on(async move {
                 let opened = open_beside(&world, shelf).await;
@@ -322,7 +288,8 @@ fn recovery_asks_for_what_the_log_does_not_have() {
                 instance.close().await.map(|()| wrong)
             })
         };
-        // Not every stale page is an error: in some, the flush type has come full circle, and some are fully covered by the log.
+        // Not every stale page is an error: in some, the flush type has come full circle, and some
+        // are fully covered by the log.
         if let Err(error) = recover(&[]) {
             assert!(error.to_string().contains("-1119"), "{error}");
             assert_eq!(recover(&[Manner::Behind, Manner::Faithful]), Ok(0));

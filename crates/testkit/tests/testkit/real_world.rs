@@ -1,8 +1,8 @@
 //! On a real file system, no commit is acknowledged before the durable write that covers it.
 //!
-//! A tiny engine works on real files, through a recorder that knows at any moment what must survive a loss of power. Every hard
-//! commit that returns is checked against that: the surviving files are recovered in the virtual world, and the record must be
-//! there.
+//! A tiny engine works on real files, through a recorder that knows at any moment what must survive
+//! a loss of power. Every hard commit that returns is checked against that: the surviving files are
+//! recovered in the virtual world, and the record must be there.
 
 use std::cell::RefCell;
 use std::fs;
@@ -65,12 +65,7 @@ impl Files {
             lazy_wait: Span::millis(3),
             ..options(1, segment)
         };
-        Self {
-            folder,
-            options,
-            store,
-            memory: Frames::in_memory(),
-        }
+        Self { folder, options, store, memory: Frames::in_memory() }
     }
 
     /// Runs sessions, with `disk` between the engine and the recorder.
@@ -173,10 +168,9 @@ fn holds(
 
 #[test]
 fn what_was_acknowledged_is_durable() {
-    for (durability, segment) in [
-        (Durability::WriteThrough, 512),
-        (Durability::WriteThenSync, 4096),
-    ] {
+    for (durability, segment) in
+        [(Durability::WriteThrough, 512), (Durability::WriteThenSync, 4096)]
+    {
         let outcome = Files::new(durability, segment).work(World::clone);
         let hard = (0..COMMITS).filter(|turn| turn % 3 != 1).count();
         assert_eq!(outcome.acknowledged.len(), hard * SESSIONS as usize);
@@ -190,9 +184,5 @@ fn one_log_write_that_is_skipped_is_seen() {
     let files = Files::new(Durability::WriteThrough, 512);
     let outcome = files.work(|world| without_log_write(world, 9));
     assert!(!outcome.broken.is_empty());
-    assert!(
-        outcome.broken[0].contains("acknowledged and is lost"),
-        "{:?}",
-        outcome.broken[0]
-    );
+    assert!(outcome.broken[0].contains("acknowledged and is lost"), "{:?}", outcome.broken[0]);
 }

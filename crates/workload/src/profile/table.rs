@@ -42,11 +42,7 @@ const fn assumed<T: Copy>(value: T, source: &'static str) -> Figure<T> {
 }
 
 const fn figure<T: Copy>(value: T, certainty: Certainty, source: &'static str) -> Figure<T> {
-    Figure {
-        value,
-        certainty,
-        source,
-    }
+    Figure { value, certainty, source }
 }
 
 const fn mix(insert: u32, delete: u32, replace: u32, lazy: u32) -> Mix {
@@ -67,18 +63,13 @@ const fn limits(read_mean: u64, read_sample: u64, log_mean: u64, log_sample: u64
 }
 
 /// Jetstress 2013: reads of 256 KiB, then 100 ms of sleep.
-const MAINTENANCE: Maintenance = Maintenance {
-    batch: ByteSize::kib(256),
-    sleep: Span::millis(100),
-};
+const MAINTENANCE: Maintenance =
+    Maintenance { batch: ByteSize::kib(256), sleep: Span::millis(100) };
 
 pub(super) const EXCHANGE_2003: Profile = Profile {
     version: Version::Exchange2003,
     page_size: published(PageSize::KIB_4, "Exchange 2003 and earlier"),
-    log_file: published(
-        ByteSize::mib(5),
-        "Exchange 2003 and earlier; the ESE default",
-    ),
+    log_file: published(ByteSize::mib(5), "Exchange 2003 and earlier; the ESE default"),
     log_buffer_units: found(9_000, "HP 2005: recommended for Exchange 2003"),
     cache_min: assumed(ByteSize::mib(32), "as Jetstress 2007"),
     cache_max: assumed(ByteSize::mib(256), "as Jetstress 2007"),
@@ -96,10 +87,7 @@ pub(super) const EXCHANGE_2003: Profile = Profile {
     maintenance: found(None, "not in Jetstress before 2010"),
     mix: found(mix(17, 5, 68, 90), "hmlee"),
     batch_operations: inferred(50, "log writes per batch in reports of 2007 and 2010"),
-    session_scope: inferred(
-        SessionScope::Instance,
-        "as Jetstress 2007; HP 2005: 10 threads",
-    ),
+    session_scope: inferred(SessionScope::Instance, "as Jetstress 2007; HP 2005: 10 threads"),
     instance_choice: inferred(InstanceChoice::Uniform, "batch counts in reports of 2007"),
     beside_percent: fitted(
         30,
@@ -107,14 +95,8 @@ pub(super) const EXCHANGE_2003: Profile = Profile {
     ),
     reads_again_percent: fitted(60, "as Jetstress 2007"),
     short_pad: assumed(200, "as Jetstress 2013"),
-    long_pad: inferred(
-        800,
-        "hmlee: a base record of 1,000 bytes, less the short pad",
-    ),
-    strict: found(
-        limits(20, 40, 20, 40),
-        "HP 2005, citing Exchange 2003 guidance",
-    ),
+    long_pad: inferred(800, "hmlee: a base record of 1,000 bytes, less the short pad"),
+    strict: found(limits(20, 40, 20, 40), "HP 2005, citing Exchange 2003 guidance"),
     lenient: assumed(limits(20, 40, 20, 40), "as the strict ones"),
     excursions: assumed(6, "as Jetstress 2013"),
     margin_percent: assumed(5, "as Jetstress 2013"),
@@ -148,10 +130,7 @@ pub(super) const EXCHANGE_2007: Profile = Profile {
     version: Version::Exchange2007,
     log_buffer_units: found(9_000, "Dell 2008"),
     cache_min: inferred(ByteSize::mib(32), "Dell 2008: 256 MB for 8 storage groups"),
-    cache_max: inferred(
-        ByteSize::mib(256),
-        "Dell 2008: 2,048 MB for 8 storage groups",
-    ),
+    cache_max: inferred(ByteSize::mib(256), "Dell 2008: 2,048 MB for 8 storage groups"),
     mix: found(mix(40, 30, 5, 55), "Dell 2008"),
     session_scope: found(SessionScope::Instance, "Dell 2008: 16 (per-storage group)"),
     strict: found(limits(20, 50, 10, 50), "Dell 2008"),
@@ -170,22 +149,10 @@ pub(super) const EXCHANGE_2010: Profile = Profile {
         ByteSize::mib(5),
         "Microsoft, Exchange 2010 store: passive copies; Dell BP1013",
     ),
-    checkpoint_pacing: inferred(
-        CheckpointPacing::Trickle,
-        "write latencies in reports of 2010",
-    ),
-    maintenance: inferred(
-        Some(MAINTENANCE),
-        "optional in 2010; pace as Jetstress 2013",
-    ),
-    mix: inferred(
-        mix(40, 20, 5, 70),
-        "operations found in 2010 reports; lazy as 2013",
-    ),
-    session_scope: found(
-        SessionScope::Database,
-        "Jetstress 2010 documentation, thread count",
-    ),
+    checkpoint_pacing: inferred(CheckpointPacing::Trickle, "write latencies in reports of 2010"),
+    maintenance: inferred(Some(MAINTENANCE), "optional in 2010; pace as Jetstress 2013"),
+    mix: inferred(mix(40, 20, 5, 70), "operations found in 2010 reports; lazy as 2013"),
+    session_scope: found(SessionScope::Database, "Jetstress 2010 documentation, thread count"),
     short_pad: inferred(200, "as Jetstress 2013"),
     long_pad: inferred(2_000, "as Jetstress 2013"),
     reads_again_percent: fitted(20, "as Jetstress 2013"),
@@ -205,23 +172,11 @@ pub(super) const EXCHANGE_2013: Profile = Profile {
     cache_min: inferred(ByteSize::mib(32), "Dell 2015: 64 MB for 2 databases"),
     cache_max: inferred(ByteSize::mib(256), "Dell 2015: 512 MB for 2 databases"),
     circular_logging: found(true, "XML 2013: CircularLog"),
-    log_reuse: inferred(
-        true,
-        "Dell 2015: bytes of log writes are those of the logs shipped",
-    ),
-    maintenance: found(
-        Some(MAINTENANCE),
-        "XML 2013: DBMThrottling; Dell 2015: 262,144 bytes",
-    ),
+    log_reuse: inferred(true, "Dell 2015: bytes of log writes are those of the logs shipped"),
+    maintenance: found(Some(MAINTENANCE), "XML 2013: DBMThrottling; Dell 2015: 262,144 bytes"),
     mix: found(mix(40, 20, 5, 70), "XML 2013: OperationMix; Dell 2015"),
-    batch_operations: assumed(
-        50,
-        "as 2010; 2013 reports show fewer log writes than that gives",
-    ),
-    session_scope: found(
-        SessionScope::Server,
-        "NetApp, \"Jetstress 2013 Global Threads\"",
-    ),
+    batch_operations: assumed(50, "as 2010; 2013 reports show fewer log writes than that gives"),
+    session_scope: found(SessionScope::Server, "NetApp, \"Jetstress 2013 Global Threads\""),
     instance_choice: inferred(InstanceChoice::Rotation, "equal batch counts in Dell 2015"),
     short_pad: found(200, "XML 2013: ShortPadLength"),
     long_pad: found(2_000, "XML 2013: LongPadLength"),
@@ -234,12 +189,8 @@ pub(super) const EXCHANGE_2013: Profile = Profile {
     ..EXCHANGE_2010
 };
 
-pub(super) const EXCHANGE_2016: Profile = Profile {
-    version: Version::Exchange2016,
-    ..EXCHANGE_2013
-};
+pub(super) const EXCHANGE_2016: Profile =
+    Profile { version: Version::Exchange2016, ..EXCHANGE_2013 };
 
-pub(super) const EXCHANGE_2019: Profile = Profile {
-    version: Version::Exchange2019,
-    ..EXCHANGE_2013
-};
+pub(super) const EXCHANGE_2019: Profile =
+    Profile { version: Version::Exchange2019, ..EXCHANGE_2013 };

@@ -1,7 +1,7 @@
 //! A block device, as described below `/sys`.
 //!
-//! A signed report names the underlying drives: model, serial number, firmware, and the settings of the kernel's queue in front of
-//! them. Where to find each field depends on the kind of drive:
+//! A signed report names the underlying drives: model, serial number, firmware, and the settings of
+//! the kernel's queue in front of them. Where to find each field depends on the kind of drive:
 //!
 //! | | NVMe | SCSI, SATA, SAS | virtio | eMMC |
 //! | --- | --- | --- | --- | --- |
@@ -9,8 +9,9 @@
 //! | serial number | `device/serial` | `device/vpd_pg80` | `serial` | `device/serial` |
 //! | firmware | `device/firmware_rev` | `device/rev` | | `device/fwrev` |
 //!
-//! Source: kernel documentation, `Documentation/ABI/stable/sysfs-block` and `Documentation/admin-guide/device-mapper`; page 80h is
-//! the unit serial number of SPC (SCSI primary commands), as the drive reported it to the kernel.
+//! Source: kernel documentation, `Documentation/ABI/stable/sysfs-block` and
+//! `Documentation/admin-guide/device-mapper`; page 80h is the unit serial number of SPC (SCSI
+//! primary commands), as the drive reported it to the kernel.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,8 @@ use super::{number, nvme, switch, text};
 pub struct BlockDevice {
     /// Its name: `sda1`, `nvme0n1`, `dm-3`.
     pub name: String,
-    /// The disk it is part of; its own name if it is not a partition. `/proc/diskstats` counts both.
+    /// The disk it is part of; its own name if it is not a partition. `/proc/diskstats` counts
+    /// both.
     pub disk: String,
     /// What it is made of.
     pub made: Made,
@@ -122,10 +124,7 @@ impl BlockDevice {
             capacity: sectors.map(|sectors| ByteSize::bytes(sectors.saturating_mul(512))),
             model: model(&disk),
             serial: serial(&disk),
-            firmware: first(
-                &disk,
-                &["device/firmware_rev", "device/rev", "device/fwrev"],
-            ),
+            firmware: first(&disk, &["device/firmware_rev", "device/rev", "device/fwrev"]),
             scheduler: text(&queue.join("scheduler")).and_then(|list| chosen(&list)),
             requests: number(&queue.join("nr_requests")),
         })
@@ -159,7 +158,8 @@ fn made(disk: &Path) -> Made {
     }
 }
 
-/// SCSI lists the vendor beside the model; PCI and virtio have only an ID there, which is no use to a reader.
+/// SCSI lists the vendor beside the model; PCI and virtio have only an ID there, which is no use to
+/// a reader.
 fn model(disk: &Path) -> Option<String> {
     let model = first(disk, &["device/model", "device/name"])?;
     let vendor = text(&disk.join("device/vendor")).filter(|vendor| !vendor.starts_with("0x"));
@@ -174,7 +174,8 @@ fn serial(disk: &Path) -> Option<String> {
     told.or_else(|| unit_serial(&fs::read(disk.join("device/vpd_pg80")).ok()?))
 }
 
-/// The serial number in page 80h: a header of four bytes, the last two of which are the length of the ASCII text that follows.
+/// The serial number in page 80h: a header of four bytes, the last two of which are the length of
+/// the ASCII text that follows.
 fn unit_serial(page: &[u8]) -> Option<String> {
     let length = u16::from_be_bytes([*page.get(2)?, *page.get(3)?]);
     let number = page.get(4..)?.get(..length.into())?;
@@ -193,9 +194,7 @@ fn file_name(path: &Path) -> Option<String> {
 
 /// The name in brackets: `none [mq-deadline] kyber`. A single name has no brackets.
 fn chosen(list: &str) -> Option<String> {
-    let bracketed = list
-        .split_once('[')
-        .and_then(|(_, rest)| rest.split_once(']'));
+    let bracketed = list.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     let name = bracketed.map_or(list, |(name, _)| name);
     (!name.is_empty()).then(|| name.to_owned())
 }
@@ -289,15 +288,9 @@ mod tests {
         let by = Some("LVM".to_owned());
         assert_eq!(made("dm-0", &lvm), Made::Mapped { name, by });
         let level = "raid10".to_owned();
-        assert_eq!(
-            made("md0", &[("md/level", b"raid10\n")]),
-            Made::Raid { level }
-        );
+        assert_eq!(made("md0", &[("md/level", b"raid10\n")]), Made::Raid { level });
         let file: [(&str, &[u8]); 2] = [("loop/backing_file", b"/x.img\n"), ("loop/dio", b"0\n")];
-        let expected = Made::Loop {
-            file: "/x.img".into(),
-            direct: Some(false),
-        };
+        let expected = Made::Loop { file: "/x.img".into(), direct: Some(false) };
         assert_eq!(made("loop0", &file), expected);
         assert_eq!(made("sda", &[("size", b"8")]), Made::Drive);
     }

@@ -1,4 +1,5 @@
-//! Parts of `/sys`, captured on real kernels, for tests: `F path content` is a file, `L path target` a link.
+//! Parts of `/sys`, captured on real kernels, for tests: `F path content` is a file, `L path
+//! target` a link.
 
 use std::fs;
 use std::os::unix::fs::symlink;

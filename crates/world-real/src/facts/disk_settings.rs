@@ -1,6 +1,8 @@
-//! How a block device is reached and set up, as described below `/sys`: besides [`super::BlockDevice`], for a review of settings.
+//! How a block device is reached and set up, as described below `/sys`: besides
+//! [`super::BlockDevice`], for a review of settings.
 //!
-//! Source: kernel documentation, `Documentation/ABI/stable/sysfs-block`, `Documentation/scsi/scsi_fc_transport.rst`.
+//! Source: kernel documentation, `Documentation/ABI/stable/sysfs-block`,
+//! `Documentation/scsi/scsi_fc_transport.rst`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,11 +17,13 @@ pub struct DiskSettings {
     pub start: Option<u64>,
     /// Requests that the device takes at a time.
     pub queue_depth: Option<u32>,
-    /// What the kernel says of a SCSI device: `running`, `offline`, `blocked`; of an NVMe controller: `live`, `connecting`.
+    /// What the kernel says of a SCSI device: `running`, `offline`, `blocked`; of an NVMe
+    /// controller: `live`, `connecting`.
     pub state: Option<String>,
     /// How it is attached.
     pub transport: Option<Transport>,
-    /// The adapter that it is reached through: `host3`; of NVMe over fabrics the address or interface in this machine.
+    /// The adapter that it is reached through: `host3`; of NVMe over fabrics the address or
+    /// interface in this machine.
     pub adapter: Option<String>,
 }
 
@@ -76,9 +80,7 @@ fn transport(disk: &Path) -> Option<Transport> {
 /// The first part of a path that `is_it`.
 fn part(path: &Path, is_it: impl Fn(&str) -> bool) -> Option<String> {
     let path: PathBuf = path.to_owned();
-    let names = path
-        .components()
-        .map(|part| part.as_os_str().to_string_lossy().into_owned());
+    let names = path.components().map(|part| part.as_os_str().to_string_lossy().into_owned());
     names.into_iter().find(|name| is_it(name))
 }
 
@@ -94,9 +96,7 @@ mod tests {
     #[test]
     fn a_partition_of_an_iscsi_disk_is_read() {
         let tree = tempfile::tempdir().unwrap();
-        let disk = tree
-            .path()
-            .join("platform/host3/session1/target3:0:0/3:0:0:1/block/sdb");
+        let disk = tree.path().join("platform/host3/session1/target3:0:0/3:0:0:1/block/sdb");
         let part = disk.join("sdb1");
         fs::create_dir_all(disk.join("device")).unwrap();
         fs::create_dir_all(&part).unwrap();
@@ -122,9 +122,6 @@ mod tests {
         let path =
             Path::new("/sys/devices/pci0000:00/host7/rport-7:0-1/target7:0:1/7:0:1:0/block/sdc");
         assert_eq!(transport(path), Some(Transport::FibreChannel));
-        assert_eq!(
-            transport(Path::new("/sys/devices/virtual/block/dm-0")),
-            None
-        );
+        assert_eq!(transport(Path::new("/sys/devices/virtual/block/dm-0")), None);
     }
 }

@@ -1,14 +1,16 @@
 //! The kernel's counters of a device's I/O: `/proc/diskstats`.
 //!
-//! The verdict compares them with the engine's, so that a run can state how many of its reads reached the device.
-//! Fields and units: kernel documentation, `Documentation/admin-guide/iostats.rst`.
+//! The verdict compares them with the engine's, so that a run can state how many of its reads
+//! reached the device. Fields and units: kernel documentation,
+//! `Documentation/admin-guide/iostats.rst`.
 
 use std::fs;
 use std::io;
 
 use brunt_units::{ByteSize, Span};
 
-/// Counters of a device or partition since system start. Adjacent requests may be merged before they are counted.
+/// Counters of a device or partition since system start. Adjacent requests may be merged before
+/// they are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiskCounters {
     /// Reads completed.
@@ -66,7 +68,8 @@ fn counters(line: &str, name: &str) -> Option<DiskCounters> {
 }
 
 impl DiskCounters {
-    /// Whether nothing was counted. Of the [difference](Self::since) of a device in use: its counters stand still.
+    /// Whether nothing was counted. Of the [difference](Self::since) of a device in use: its
+    /// counters stand still.
     pub fn is_still(&self) -> bool {
         let completed = self.reads + self.writes + self.flushes.unwrap_or(0);
         completed == 0 && self.busy == Span::ZERO
@@ -87,14 +90,8 @@ impl DiskCounters {
             write_time: self.write_time - earlier.write_time,
             in_flight: self.in_flight,
             busy: self.busy - earlier.busy,
-            flushes: self
-                .flushes
-                .zip(earlier.flushes)
-                .map(|(now, then)| count(now, then)),
-            flush_time: self
-                .flush_time
-                .zip(earlier.flush_time)
-                .map(|(now, then)| now - then),
+            flushes: self.flushes.zip(earlier.flushes).map(|(now, then)| count(now, then)),
+            flush_time: self.flush_time.zip(earlier.flush_time).map(|(now, then)| now - then),
         }
     }
 }

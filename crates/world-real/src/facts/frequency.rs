@@ -7,7 +7,8 @@ use super::number;
 
 /// The mean over all processors, in MHz.
 ///
-/// Source: kernel documentation, `Documentation/admin-guide/pm/cpufreq.rst`: `scaling_cur_freq` is in kHz.
+/// Source: kernel documentation, `Documentation/admin-guide/pm/cpufreq.rst`: `scaling_cur_freq` is
+/// in kHz.
 pub fn frequency_mhz() -> Option<f64> {
     mean_mhz(Path::new("/sys/devices/system/cpu/cpufreq"))
 }

@@ -46,15 +46,16 @@ pub fn host() -> Host {
     }
 }
 
-/// Memory that may hold what a test reads: all that the machine has, not only what a container is shown. A limit of a control group counts
-/// where the machine does not tell.
+/// Memory that may hold what a test reads: all that the machine has, not only what a container is
+/// shown. A limit of a control group counts where the machine does not tell.
 pub fn memory_that_caches() -> Option<ByteSize> {
     let physical = physical_memory(Path::new("/sys/devices/system/memory"));
     let limit = || super::group_limits().memory;
     host().memory.max(physical.or_else(limit))
 }
 
-/// All blocks of memory that are online. Source: kernel documentation, `admin-guide/mm/memory-hotplug`.
+/// All blocks of memory that are online. Source: kernel documentation,
+/// `admin-guide/mm/memory-hotplug`.
 fn physical_memory(tree: &Path) -> Option<ByteSize> {
     let block = text(&tree.join("block_size_bytes"))?;
     let block = u64::from_str_radix(&block, 16).ok()?;
@@ -88,11 +89,9 @@ mod tests {
         let tree = tempfile::tempdir().unwrap();
         assert_eq!(physical_memory(tree.path()), None);
         fs::write(tree.path().join("block_size_bytes"), "8000000\n").unwrap();
-        for (block, state) in [
-            ("memory0", "online"),
-            ("memory32", "online"),
-            ("memory33", "offline"),
-        ] {
+        for (block, state) in
+            [("memory0", "online"), ("memory32", "online"), ("memory33", "offline")]
+        {
             let block = tree.path().join(block);
             fs::create_dir(&block).unwrap();
             fs::write(block.join("state"), state).unwrap();

@@ -26,8 +26,8 @@ pub struct IoLimit {
     pub group: PathBuf,
 }
 
-/// Files of version 1, and what version 2 calls the same. Source: kernel documentation, `admin-guide/cgroup-v1/blkio-controller.rst`
-/// and `admin-guide/cgroup-v2.rst`.
+/// Files of version 1, and what version 2 calls the same. Source: kernel documentation,
+/// `admin-guide/cgroup-v1/blkio-controller.rst` and `admin-guide/cgroup-v2.rst`.
 const THROTTLES: [(&str, &str); 4] = [
     ("blkio.throttle.read_bps_device", "rbps"),
     ("blkio.throttle.write_bps_device", "wbps"),
@@ -49,8 +49,8 @@ pub fn group_limits() -> GroupLimits {
     limits
 }
 
-/// Limits on I/O to these `devices` that this program's control groups and their parents set. A limit is set for a whole disk, so
-/// partitions are asked for by their disk.
+/// Limits on I/O to these `devices` that this program's control groups and their parents set. A
+/// limit is set for a whole disk, so partitions are asked for by their disk.
 pub fn io_limits<'d>(devices: impl IntoIterator<Item = &'d str>) -> Vec<IoLimit> {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let folders: Vec<PathBuf> = groups.lines().flat_map(folders).collect();
@@ -123,10 +123,7 @@ fn read(folder: &Path) -> GroupLimits {
         share(quota.trim(), text("cpu.cfs_period_us")?.trim())
     };
     let memory = text("memory.max").or_else(|| text("memory.limit_in_bytes"));
-    GroupLimits {
-        processors: second.or_else(first),
-        memory: memory.and_then(|text| bytes(&text)),
-    }
+    GroupLimits { processors: second.or_else(first), memory: memory.and_then(|text| bytes(&text)) }
 }
 
 /// `cpu.max`: microseconds of processor time, or `max`, and the period in microseconds.
@@ -163,10 +160,7 @@ mod tests {
     fn groups_around_the_own_count_as_well() {
         let second = folders("0::/a/b");
         let paths = ["/a/b", "/a", ""].map(|path| PathBuf::from(format!("{ROOT}{path}")));
-        assert_eq!(
-            second,
-            paths.map(|path| path.components().collect::<PathBuf>())
-        );
+        assert_eq!(second, paths.map(|path| path.components().collect::<PathBuf>()));
         let first = folders("4:memory:/x");
         assert_eq!(first[0], Path::new("/sys/fs/cgroup/memory/x"));
         assert!(folders("rubbish").is_empty());
@@ -188,10 +182,7 @@ mod tests {
         write("blkio.throttle.read_bps_device", "7:1 1048576\n");
         write("blkio.throttle.write_bps_device", "");
         let limits = io_of(folder.path(), &devices);
-        let limits: Vec<_> = limits
-            .iter()
-            .map(|one| (&*one.device, &*one.limit))
-            .collect();
+        let limits: Vec<_> = limits.iter().map(|one| (&*one.device, &*one.limit)).collect();
         let wanted = [("sda", "rbps=2097152 wiops=120"), ("loop1", "rbps=1048576")];
         assert_eq!(limits, wanted);
         assert!(io_limits([]).is_empty());
@@ -204,10 +195,7 @@ mod tests {
         fs::write(folder.path().join("memory.max"), "max").unwrap();
         let mut limits = read(folder.path());
         assert_eq!((limits.processors, limits.memory), (Some(0.5), None));
-        limits.tighten(GroupLimits {
-            processors: Some(2.0),
-            memory: Some(ByteSize::mib(5)),
-        });
+        limits.tighten(GroupLimits { processors: Some(2.0), memory: Some(ByteSize::mib(5)) });
         let tight = (Some(0.5), Some(ByteSize::mib(5)));
         assert_eq!((limits.processors, limits.memory), tight);
     }

@@ -1,6 +1,7 @@
 //! The machine's load, and what keeps this program from running.
 //!
-//! All values are cumulative; the difference of two readings gives the share of the time between them.
+//! All values are cumulative; the difference of two readings gives the share of the time between
+//! them.
 
 #![expect(
     unsafe_code,
@@ -14,7 +15,8 @@ use brunt_units::{ByteSize, Span};
 
 use super::{kib, value};
 
-/// Processor time of the whole machine, over all processors. The kernel counts hundredths of a second.
+/// Processor time of the whole machine, over all processors. The kernel counts hundredths of a
+/// second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessorTimes {
     /// In programs.
@@ -45,13 +47,12 @@ pub fn processor_times() -> Option<ProcessorTimes> {
     processors(&fs::read_to_string("/proc/stat").ok()?)
 }
 
-/// `cpu user nice system idle iowait irq softirq steal guest guest_nice`; see `proc_stat(5)`. `user` already includes guests.
+/// `cpu user nice system idle iowait irq softirq steal guest guest_nice`; see `proc_stat(5)`.
+/// `user` already includes guests.
 fn processors(table: &str) -> Option<ProcessorTimes> {
     let line = table.lines().find_map(|line| line.strip_prefix("cpu "))?;
-    let fields: Vec<u64> = line
-        .split_ascii_whitespace()
-        .map_while(|word| word.parse().ok())
-        .collect();
+    let fields: Vec<u64> =
+        line.split_ascii_whitespace().map_while(|word| word.parse().ok()).collect();
     let ticks = |numbers: &[usize]| {
         let sum = numbers.iter().filter_map(|at| fields.get(*at)).sum::<u64>();
         Span::millis(10) * sum
@@ -64,12 +65,14 @@ fn processors(table: &str) -> Option<ProcessorTimes> {
     })
 }
 
-/// Processor time used by the calling thread, in user and kernel mode; `None` when the system does not report it.
+/// Processor time used by the calling thread, in user and kernel mode; `None` when the system does
+/// not report it.
 pub fn thread_use() -> Option<Span> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer refers to memory of the type that the call fills.
     let answer = unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
-    // SAFETY: all zeroes is a valid value of this type of plain numbers, even if the call filled in nothing.
+    // SAFETY: all zeroes is a valid value of this type of plain numbers, even if the call filled in
+    // nothing.
     let usage = unsafe { usage.assume_init() };
     let span = |time: libc::timeval| {
         Span::seconds(time.tv_sec.unsigned_abs()) + Span::micros(time.tv_usec.unsigned_abs())
@@ -77,17 +80,16 @@ pub fn thread_use() -> Option<Span> {
     (answer == 0).then(|| span(usage.ru_utime) + span(usage.ru_stime))
 }
 
-/// Time so far during which a control group limit kept this program from running: the longest among its own group and the parents.
-/// `None` without such a group.
+/// Time so far during which a control group limit kept this program from running: the longest among
+/// its own group and the parents. `None` without such a group.
 pub fn throttled() -> Option<Span> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let stats = groups.lines().filter_map(group);
-    stats
-        .filter_map(|(root, group)| longest(&root, &group))
-        .max()
+    stats.filter_map(|(root, group)| longest(&root, &group)).max()
 }
 
-/// The mount and path of a line `hierarchy:controllers:path`, if that hierarchy can limit processor time.
+/// The mount and path of a line `hierarchy:controllers:path`, if that hierarchy can limit processor
+/// time.
 fn group(line: &str) -> Option<(PathBuf, PathBuf)> {
     let (_, rest) = line.split_once(':')?;
     let (controllers, path) = rest.split_once(':')?;
@@ -134,18 +136,12 @@ pub fn pressure() -> Option<Pressure> {
         let table = fs::read_to_string(format!("/proc/pressure/{what}")).ok()?;
         stalled(&table)
     };
-    Some(Pressure {
-        cpu: of("cpu")?,
-        memory: of("memory")?,
-        io: of("io")?,
-    })
+    Some(Pressure { cpu: of("cpu")?, memory: of("memory")?, io: of("io")? })
 }
 
 fn stalled(table: &str) -> Option<Span> {
     let line = table.lines().find(|line| line.starts_with("some "))?;
-    let total = line
-        .split(' ')
-        .find_map(|word| word.strip_prefix("total="))?;
+    let total = line.split(' ').find_map(|word| word.strip_prefix("total="))?;
     total.parse().ok().map(Span::micros)
 }
 

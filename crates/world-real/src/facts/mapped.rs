@@ -6,10 +6,7 @@
 //!
 //! Source: `include/uapi/linux/dm-ioctl.h` of Linux.
 
-#![expect(
-    unsafe_code,
-    reason = "asks the kernel by a buffer; the block says why it is sound"
-)]
+#![expect(unsafe_code, reason = "asks the kernel by a buffer; the block says why it is sound")]
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -22,7 +19,8 @@ const TABLE_STATUS: u32 = 3 << 30 | 312 << 16 | 0xfd << 8 | 12;
 /// A device of a volume group with hundreds of segments needs less.
 const ANSWER_MAX: usize = 64 << 10;
 
-/// The status texts of those targets of the device `numbers` (`253:1`) that are called `wanted`; none without privileges.
+/// The status texts of those targets of the device `numbers` (`253:1`) that are called `wanted`;
+/// none without privileges.
 pub(super) fn status(numbers: &str, wanted: &str) -> Vec<String> {
     asked(numbers).map_or_else(Vec::new, |answer| targets(&answer, wanted))
 }
@@ -37,13 +35,10 @@ fn asked(numbers: &str) -> Option<Vec<u8>> {
     put(12, &u32::try_from(ANSWER_MAX).ok()?.to_ne_bytes());
     put(16, &u32::try_from(HEAD).ok()?.to_ne_bytes());
     put(40, &device.to_ne_bytes());
-    // SAFETY: the buffer begins with a whole `dm_ioctl` that states its length, and the kernel writes no further than that.
+    // SAFETY: the buffer begins with a whole `dm_ioctl` that states its length, and the kernel
+    // writes no further than that.
     let done = unsafe {
-        libc::ioctl(
-            control.as_raw_fd(),
-            TABLE_STATUS as libc::Ioctl,
-            answer.as_mut_ptr(),
-        )
+        libc::ioctl(control.as_raw_fd(), TABLE_STATUS as libc::Ioctl, answer.as_mut_ptr())
     };
     (done == 0).then_some(answer)
 }
@@ -89,10 +84,9 @@ mod tests {
         let mut answer = vec![0_u8; HEAD];
         answer[16..20].copy_from_slice(&312_u32.to_ne_bytes());
         answer[20..24].copy_from_slice(&2_u32.to_ne_bytes());
-        for (kind, status, next) in [
-            ("linear", "", 48_u32),
-            ("raid", "raid1 2 AA 8/8 idle 0 0 -", 0),
-        ] {
+        for (kind, status, next) in
+            [("linear", "", 48_u32), ("raid", "raid1 2 AA 8/8 idle 0 0 -", 0)]
+        {
             let mut spec = vec![0_u8; SPEC];
             spec[20..24].copy_from_slice(&next.to_ne_bytes());
             spec[24..24 + kind.len()].copy_from_slice(kind.as_bytes());

@@ -9,8 +9,9 @@
 //!       nvme2c3n1
 //! ```
 //!
-//! Numbers are those of the subsystem, the controller and the namespace. A drive in this machine may be such a namespace as well, with
-//! one path. Nothing of this is in a `slaves` folder. Source: `drivers/nvme/host/multipath.c` of Linux, and what its `/sys` shows.
+//! Numbers are those of the subsystem, the controller and the namespace. A drive in this machine
+//! may be such a namespace as well, with one path. Nothing of this is in a `slaves` folder. Source:
+//! `drivers/nvme/host/multipath.c` of Linux, and what its `/sys` shows.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,11 +26,11 @@ pub fn namespace_of_path(name: &str) -> Option<String> {
     let (subsystem, rest) = number(name.strip_prefix("nvme")?)?;
     let (_, rest) = number(rest.strip_prefix('c')?)?;
     let (namespace, rest) = number(rest.strip_prefix('n')?)?;
-    rest.is_empty()
-        .then(|| format!("nvme{subsystem}n{namespace}"))
+    rest.is_empty().then(|| format!("nvme{subsystem}n{namespace}"))
 }
 
-/// The controller that a message about the path or the namespace `name` may name instead: `nvme3` for `nvme2c3n1`, `nvme0` for `nvme0n1`.
+/// The controller that a message about the path or the namespace `name` may name instead: `nvme3`
+/// for `nvme2c3n1`, `nvme0` for `nvme0n1`.
 pub fn controller_of(name: &str) -> Option<String> {
     let (first, rest) = number(name.strip_prefix("nvme")?)?;
     match rest.strip_prefix('c').and_then(number) {
@@ -46,7 +47,8 @@ fn number(text: &str) -> Option<(&str, &str)> {
     (!digits.is_empty()).then_some((digits, rest))
 }
 
-/// The names of all controllers of the subsystem that the device `name` belongs to; none if it is no namespace of one.
+/// The names of all controllers of the subsystem that the device `name` belongs to; none if it is
+/// no namespace of one.
 pub fn controllers(name: &str) -> Vec<String> {
     let entry = Path::new("/sys/class/block").join(name);
     let disk = fs::canonicalize(entry).ok();
@@ -72,20 +74,22 @@ pub(super) fn subsystem(disk: &Path) -> Option<(String, PathBuf)> {
     name.starts_with(SUBSYSTEM).then_some((name, folder))
 }
 
-/// The paths to the namespace `disk`, as far as `tree`, which has an entry for each block device, shows them.
+/// The paths to the namespace `disk`, as far as `tree`, which has an entry for each block device,
+/// shows them.
 pub(super) fn paths(tree: &Path, disk: &str) -> Vec<String> {
     let all = names(tree).into_iter();
-    all.filter(|name| namespace_of_path(name).as_deref() == Some(disk))
-        .collect()
+    all.filter(|name| namespace_of_path(name).as_deref() == Some(disk)).collect()
 }
 
-/// Whether the controller with this folder is reached over a network, and is no drive in this machine.
+/// Whether the controller with this folder is reached over a network, and is no drive in this
+/// machine.
 pub(super) fn is_on_fabric(controller: &Path) -> bool {
     let transport = text(&controller.join("transport"));
     transport.is_some_and(|transport| ["tcp", "rdma", "fc", "loop"].contains(&transport.as_str()))
 }
 
-/// The end of the connection in this machine: `host_traddr`, `host_iface` or `src_addr` of a controller's address.
+/// The end of the connection in this machine: `host_traddr`, `host_iface` or `src_addr` of a
+/// controller's address.
 pub(super) fn own_end(controller: &Path) -> Option<String> {
     let address = text(&controller.join("address"))?;
     let of = |key: &str| {
@@ -98,9 +102,8 @@ pub(super) fn own_end(controller: &Path) -> Option<String> {
 
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten();
-    let mut names: Vec<String> = entries
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .collect();
+    let mut names: Vec<String> =
+        entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
     names.sort_unstable();
     names
 }
@@ -121,7 +124,8 @@ mod tests {
         assert_eq!(all, ["nvme3", "nvme0", "nvme0", "", ""]);
     }
 
-    /// An array over TCP with two paths (nvme2n1), one with one (nvme4n1), a drive with a subsystem (nvme1n1) and one without (nvme0n1).
+    /// An array over TCP with two paths (nvme2n1), one with one (nvme4n1), a drive with a subsystem
+    /// (nvme1n1) and one without (nvme0n1).
     #[test]
     fn a_namespace_lies_on_the_paths_of_its_subsystem() {
         let sys = Captured::new(include_str!("captured/nvme-tcp-linux-6.1.txt"));
@@ -140,10 +144,7 @@ mod tests {
         };
         let name = "nvme-subsys2".to_owned();
         assert_eq!(head.made, Made::Multipath { name });
-        assert_eq!(
-            (head.model.as_deref(), &path.made),
-            (Some("Linux"), &Made::Drive)
-        );
+        assert_eq!((head.model.as_deref(), &path.made), (Some("Linux"), &Made::Drive));
         assert_eq!(path.serial.as_deref(), Some("SER001"));
     }
 

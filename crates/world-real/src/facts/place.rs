@@ -1,8 +1,9 @@
 //! Where a path lies: its file system and the underlying device.
 //!
-//! The mount comes from `/proc/self/mountinfo` (proc(5)), the device from `/sys/dev/block` (kernel documentation,
-//! `Documentation/ABI/stable/sysfs-block`). File systems on several devices, such as btrfs, and those without a device have no
-//! number there; then the mount's source is tried as a device name. A btrfs on several devices has none: its source is only one of them.
+//! The mount comes from `/proc/self/mountinfo` (proc(5)), the device from `/sys/dev/block` (kernel
+//! documentation, `Documentation/ABI/stable/sysfs-block`). File systems on several devices, such as
+//! btrfs, and those without a device have no number there; then the mount's source is tried as a
+//! device name. A btrfs on several devices has none: its source is only one of them.
 //!
 //! Only the topmost device is examined; [`super::stack`] continues from there.
 
@@ -52,9 +53,7 @@ pub fn place(path: &Path) -> io::Result<Place> {
         own.or_else(|| device_at(&source?))
     };
     let device = numbers.and_then(|numbers| BlockDevice::numbered(major(numbers), minor(numbers)));
-    let is_btrfs = mount
-        .as_ref()
-        .is_some_and(|mount| mount.file_system == "btrfs");
+    let is_btrfs = mount.as_ref().is_some_and(|mount| mount.file_system == "btrfs");
     let redundancy = device
         .as_ref()
         .filter(|_| is_btrfs && !is_block_device)
@@ -79,7 +78,8 @@ fn device_at(path: &Path) -> Option<u64> {
     device.then(|| status.rdev())
 }
 
-/// Whether the btrfs on `device` has others as well. `tree` has a folder for each file system, with a link for each of its devices.
+/// Whether the btrfs on `device` has others as well. `tree` has a folder for each file system, with
+/// a link for each of its devices.
 fn has_others(tree: &Path, device: &str) -> bool {
     let systems = fs::read_dir(tree).into_iter().flatten();
     let devices = systems.filter_map(|system| Some(system.ok()?.path().join("devices")));
@@ -94,8 +94,8 @@ struct Mount {
     options: String,
 }
 
-/// The mount in `table` that holds `path`: the deepest one, and among several at the same mount point the last, which covers the
-/// others.
+/// The mount in `table` that holds `path`: the deepest one, and among several at the same mount
+/// point the last, which covers the others.
 fn mount_of(table: &str, path: &Path) -> Option<Mount> {
     let mounts = table.lines().filter_map(mount);
     mounts
@@ -103,7 +103,8 @@ fn mount_of(table: &str, path: &Path) -> Option<Mount> {
         .max_by_key(|mount| mount.point.components().count())
 }
 
-/// One line of mountinfo: `id parent major:minor root point options [optional ...] - type source super-options`.
+/// One line of mountinfo: `id parent major:minor root point options [optional ...] - type source
+/// super-options`.
 fn mount(line: &str) -> Option<Mount> {
     let (head, tail) = line.split_once(" - ")?;
     let mut head = head.split(' ').skip(4);
@@ -123,9 +124,7 @@ fn unescaped(field: &str) -> String {
     let mut parts = field.split('\\');
     let mut plain = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let code = part
-            .get(..3)
-            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        let code = part.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok());
         match code {
             Some(code) => {
                 plain.push(char::from(code));
@@ -161,10 +160,7 @@ garbage";
         };
         assert_eq!(held("/home/x"), expected("/", "ext4", "/dev/sda1"));
         assert_eq!(held("/mnt/mail"), expected("/mnt", "tmpfs", "tmpfs"));
-        assert_eq!(
-            held("/mnt/mail store/db1"),
-            expected("/mnt/mail store", "btrfs", "/dev/sdc")
-        );
+        assert_eq!(held("/mnt/mail store/db1"), expected("/mnt/mail store", "btrfs", "/dev/sdc"));
         let root = mount_of(TABLE, Path::new("/")).unwrap();
         assert_eq!(root.options, "rw,relatime,rw,errors=remount-ro");
     }
@@ -187,10 +183,7 @@ garbage";
         }
         fs::create_dir(tree.path().join("features")).unwrap();
         let of = |device| has_others(tree.path(), device);
-        assert_eq!(
-            ["sda", "sdb", "sdc1", "sdd"].map(of),
-            [true, true, false, false]
-        );
+        assert_eq!(["sda", "sdb", "sdc1", "sdd"].map(of), [true, true, false, false]);
         assert!(!has_others(Path::new("/no/such/tree"), "sda"));
     }
 

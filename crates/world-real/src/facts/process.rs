@@ -27,7 +27,8 @@ pub fn process_use() -> Option<ProcessUse> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer refers to memory of the type that the call fills.
     let answer = unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
-    // SAFETY: all zeroes is a valid value of this type of plain numbers, even if the call filled in nothing.
+    // SAFETY: all zeroes is a valid value of this type of plain numbers, even if the call filled in
+    // nothing.
     let usage = unsafe { usage.assume_init() };
     (answer == 0).then(|| ProcessUse {
         user: span(usage.ru_utime),

@@ -1,4 +1,5 @@
-//! Whether what several devices make together is whole: software RAID (md), RAID of LVM (dm-raid), btrfs.
+//! Whether what several devices make together is whole: software RAID (md), RAID of LVM (dm-raid),
+//! btrfs.
 //!
 //! | | lacks something | reads or rewrites itself |
 //! | --- | --- | --- |
@@ -6,7 +7,8 @@
 //! | dm-raid | `D`, `-` or `a` among the characters of its state, *resync* and *recover* | the same |
 //! | btrfs | `devinfo/*/missing` | `exclusive_operation` |
 //!
-//! Source: kernel documentation, `Documentation/admin-guide/md.rst`, `Documentation/admin-guide/device-mapper/dm-raid.rst`; btrfs(5).
+//! Source: kernel documentation, `Documentation/admin-guide/md.rst`,
+//! `Documentation/admin-guide/device-mapper/dm-raid.rst`; btrfs(5).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -111,20 +113,15 @@ fn raid_status(name: &str, status: &str) -> Option<Redundancy> {
     let (building, busy) = at_work(action, percent(done));
     let behind = (behind && building.is_none()).then(|| "members are not in sync yet".to_owned());
     let gone = missing(u32::try_from(gone).unwrap_or(members), Some(members));
-    Some(Redundancy {
-        name: name.to_owned(),
-        lacks: joined([gone, building, behind]),
-        busy,
-    })
+    Some(Redundancy { name: name.to_owned(), lacks: joined([gone, building, behind]), busy })
 }
 
-/// `tree` has a folder for each file system, with a link for each device that is there, and a folder for each that should be.
+/// `tree` has a folder for each file system, with a link for each device that is there, and a
+/// folder for each that should be.
 fn btrfs(tree: &Path, device: &str) -> Option<Redundancy> {
     let folders = |of: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(of).into_iter().flatten();
-        entries
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .collect()
+        entries.filter_map(|entry| Some(entry.ok()?.path())).collect()
     };
     let all = folders(tree).into_iter();
     let own = all
@@ -132,9 +129,7 @@ fn btrfs(tree: &Path, device: &str) -> Option<Redundancy> {
         .find(|(link, _)| link.symlink_metadata().is_ok());
     let (_, own) = own?;
     let members = folders(&own.join("devinfo"));
-    let gone = members
-        .iter()
-        .filter(|member| number::<u8>(&member.join("missing")) == Some(1));
+    let gone = members.iter().filter(|member| number::<u8>(&member.join("missing")) == Some(1));
     let counted = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     let action = text(&own.join("exclusive_operation")).unwrap_or_default();
     let action = action.split(' ').next().unwrap_or_default().to_owned();
@@ -177,14 +172,8 @@ mod tests {
         let both = "degraded, 1 of 2 members missing; recover, 25 % done";
         assert_eq!(rebuilding, [both, ""]);
         assert_eq!(words("check", "none", 0, "clean"), ["", "check"]);
-        assert_eq!(
-            words("reshape", "1 / 2", 0, "clean"),
-            ["", "reshape, 50 % done"]
-        );
-        assert_eq!(
-            words("", "", 0, "broken"),
-            ["broken, a member is missing", ""]
-        );
+        assert_eq!(words("reshape", "1 / 2", 0, "clean"), ["", "reshape, 50 % done"]);
+        assert_eq!(words("", "", 0, "broken"), ["broken, a member is missing", ""]);
     }
 
     #[test]
@@ -193,14 +182,8 @@ mod tests {
         assert_eq!(words("raid1 2 AA 16384/16384 idle 0 0 -"), "whole");
         let degraded = "degraded, 1 of 3 members missing";
         assert_eq!(words("raid5_ls 3 AAD 2093056/2093056 idle 0 0 -"), degraded);
-        assert_eq!(
-            words("raid1 2 aa 8192/16384 resync 0 0 -"),
-            "resync, 50 % done"
-        );
-        assert_eq!(
-            words("raid1 2 Aa 0/16384 idle 0 0 -"),
-            "members are not in sync yet"
-        );
+        assert_eq!(words("raid1 2 aa 8192/16384 resync 0 0 -"), "resync, 50 % done");
+        assert_eq!(words("raid1 2 Aa 0/16384 idle 0 0 -"), "members are not in sync yet");
         assert_eq!(words("raid1 2 AA 16/64 check 0 0 -"), "check, 25 % done");
         assert_eq!(raid_status("x", "linear"), None);
     }

@@ -15,15 +15,13 @@ pub struct Room {
     pub free: u64,
 }
 
-/// The space on the volume that holds `path`, or would hold it; `None` when the system does not report it.
+/// The space on the volume that holds `path`, or would hold it; `None` when the system does not
+/// report it.
 pub fn room(path: &Path) -> Option<Room> {
     let mut ancestors = path.ancestors();
     let (there, status) = ancestors.find_map(|at| Some((at, fs::metadata(at).ok()?)))?;
     let space = statvfs(there).ok()?;
-    Some(Room {
-        volume: status.dev(),
-        free: space.f_bavail.saturating_mul(space.f_frsize),
-    })
+    Some(Room { volume: status.dev(), free: space.f_bavail.saturating_mul(space.f_frsize) })
 }
 
 /// Bytes occupied by the file at `path`; 0 if it does not exist.
@@ -40,10 +38,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         let (there, missing) = (room(folder.path()), room(&file.join("below")));
-        assert_eq!(
-            there.map(|room| room.volume),
-            missing.map(|room| room.volume)
-        );
+        assert_eq!(there.map(|room| room.volume), missing.map(|room| room.volume));
         assert!(there.is_some());
         assert_eq!(bytes_there(&file), 0);
         fs::write(&file, [1; 8192]).unwrap();

@@ -1,4 +1,5 @@
-//! The devices under a device, down to the drives: device mapper, software RAID, multipath, loop devices.
+//! The devices under a device, down to the drives: device mapper, software RAID, multipath, loop
+//! devices.
 //!
 //! ```text
 //!   dm-3  vg0-mail, LVM
@@ -6,11 +7,13 @@
 //!       sda  sdb  sdc  sdd       the leaves
 //! ```
 //!
-//! A logical volume has other devices below it, and the kernel counts an I/O at each level. The I/O that reached the storage is
-//! that of the lowest ones. Below a loop device is the device that holds its file. If that is unknown (a file in memory or on a
-//! file server), nothing is known about the storage, and there is no leaf.
+//! A logical volume has other devices below it, and the kernel counts an I/O at each level. The I/O
+//! that reached the storage is that of the lowest ones. Below a loop device is the device that
+//! holds its file. If that is unknown (a file in memory or on a file server), nothing is known
+//! about the storage, and there is no leaf.
 //!
-//! Source: kernel documentation, `Documentation/ABI/testing/sysfs-block`; the `slaves` folder of a device. Paths of NVMe: [`super::nvme`].
+//! Source: kernel documentation, `Documentation/ABI/testing/sysfs-block`; the `slaves` folder of a
+//! device. Paths of NVMe: [`super::nvme`].
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,7 +27,8 @@ use super::{BlockDevice, Made, nvme, place};
 pub struct Stack {
     /// Each device once, from the top down.
     pub devices: Vec<BlockDevice>,
-    /// Names of the lowest devices, whose `/proc/diskstats` counters are read. Incomplete when something is not known.
+    /// Names of the lowest devices, whose `/proc/diskstats` counters are read. Incomplete when
+    /// something is not known.
     pub leaves: BTreeSet<String>,
 }
 
@@ -89,14 +93,8 @@ fn under(tree: &Path, name: &str) -> Vec<String> {
 
 fn slaves(disk: &Path) -> Vec<String> {
     let entries = fs::read_dir(disk.join("slaves")).ok();
-    let names = entries
-        .into_iter()
-        .flatten()
-        .filter_map(Result::ok)
-        .map(|entry| entry.file_name());
-    names
-        .map(|name| name.to_string_lossy().into_owned())
-        .collect()
+    let names = entries.into_iter().flatten().filter_map(Result::ok).map(|entry| entry.file_name());
+    names.map(|name| name.to_string_lossy().into_owned()).collect()
 }
 
 #[cfg(test)]
@@ -152,10 +150,7 @@ mod tests {
         }
         let (devices, leaves) = tree.below("dm-3");
         assert_eq!(leaves, ["sda", "sdb", "sdc"]);
-        assert_eq!(
-            devices,
-            ["dm-3", "md0", "dm-1", "dm-2", "sda", "sdb", "sdc"]
-        );
+        assert_eq!(devices, ["dm-3", "md0", "dm-1", "dm-2", "sda", "sdb", "sdc"]);
         assert_eq!(tree.below("sda").1, ["sda"]);
         tree.over("a", &["b"]);
         tree.over("b", &["a"]);
@@ -180,10 +175,7 @@ mod tests {
         tree.put("loop0", &[("loop/backing_file", "/on/sda\n")]);
         tree.put("loop1", &[("loop/backing_file", "/in/memory\n")]);
         let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
-        assert_eq!(
-            tree.below("loop0"),
-            (names(&["loop0", "sda"]), names(&["sda"]))
-        );
+        assert_eq!(tree.below("loop0"), (names(&["loop0", "sda"]), names(&["sda"])));
         assert_eq!(tree.below("loop1"), (names(&["loop1"]), Vec::new()));
     }
 }

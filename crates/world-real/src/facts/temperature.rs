@@ -1,4 +1,5 @@
-//! Temperatures of processors and drives, where the machine reports them. Virtual machines rarely do.
+//! Temperatures of processors and drives, where the machine reports them. Virtual machines rarely
+//! do.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,9 +7,11 @@ use std::path::Path;
 
 use super::{number, text};
 
-/// The warmest sensor of each chip, in degrees Celsius, by driver name: `coretemp`, `nvme`, `drivetemp`.
+/// The warmest sensor of each chip, in degrees Celsius, by driver name: `coretemp`, `nvme`,
+/// `drivetemp`.
 ///
-/// Source: kernel documentation, `Documentation/hwmon/sysfs-interface.rst`: `tempN_input` is in thousandths of a degree.
+/// Source: kernel documentation, `Documentation/hwmon/sysfs-interface.rst`: `tempN_input` is in
+/// thousandths of a degree.
 pub fn temperatures() -> BTreeMap<String, f64> {
     chips(Path::new("/sys/class/hwmon"))
 }

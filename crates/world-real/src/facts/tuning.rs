@@ -1,6 +1,7 @@
 //! Settings of the kernel that matter to latency: clock, memory, swap, NUMA.
 //!
-//! Source: kernel documentation, `Documentation/admin-guide/mm`, `Documentation/admin-guide/sysctl/{vm,kernel}.rst`,
+//! Source: kernel documentation, `Documentation/admin-guide/mm`,
+//! `Documentation/admin-guide/sysctl/{vm,kernel}.rst`,
 //! `Documentation/ABI/testing/sysfs-devices-system-cpu`; proc(5) for `/proc/swaps`.
 
 use std::fs;
@@ -57,10 +58,7 @@ fn swap(line: &str) -> Option<Swap> {
     let mut words = line.split_whitespace();
     let path = words.next()?.to_owned();
     let kib = words.nth(1)?.parse().ok()?;
-    Some(Swap {
-        path,
-        bytes: ByteSize::kib(kib),
-    })
+    Some(Swap { path, bytes: ByteSize::kib(kib) })
 }
 
 /// The word in brackets: `always [madvise] never`.
@@ -76,9 +74,8 @@ fn nodes(folder: &Path) -> Option<usize> {
         let digits = name.strip_prefix("node");
         digits.is_some_and(|digits| digits.parse::<u32>().is_ok())
     };
-    let count = names
-        .filter(|entry| is_node(entry.file_name().to_string_lossy().into_owned()))
-        .count();
+    let count =
+        names.filter(|entry| is_node(entry.file_name().to_string_lossy().into_owned())).count();
     (count > 0).then_some(count)
 }
 
@@ -90,10 +87,7 @@ mod tests {
     fn tables_of_the_kernel_are_read() {
         let line = "/dev/sda2                               partition\t2097148\t\t0\t\t-2";
         let found = swap(line).unwrap();
-        assert_eq!(
-            (found.path.as_str(), found.bytes),
-            ("/dev/sda2", ByteSize::kib(2_097_148))
-        );
+        assert_eq!((found.path.as_str(), found.bytes), ("/dev/sda2", ByteSize::kib(2_097_148)));
         assert_eq!(swap("garbage"), None);
         assert_eq!(chosen("always [madvise] never").as_deref(), Some("madvise"));
         assert_eq!(chosen("always"), None);

@@ -1,7 +1,9 @@
-//! Hundreds of random schedules over the fake ring, checked against an oracle that is a byte vector.
+//! Hundreds of random schedules over the fake ring, checked against an oracle that is a byte
+//! vector.
 //!
-//! Each session owns a region of one file, so what it reads depends only on its own writes, however requests are cut, refused and
-//! shuffled. A sector whose write failed is unknown until it is written again.
+//! Each session owns a region of one file, so what it reads depends only on its own writes, however
+//! requests are cut, refused and shuffled. A sector whose write failed is unknown until it is
+//! written again.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -78,11 +80,7 @@ impl Bench {
             let (now, later) = rest.split_at(sectors * SECTOR);
             let mut frame = self.frames.take(4096);
             frame[start..start + now.len()].copy_from_slice(now);
-            segments.push(Segment::Drain {
-                frame: Rc::new(frame),
-                start,
-                length: now.len(),
-            });
+            segments.push(Segment::Drain { frame: Rc::new(frame), start, length: now.len() });
             rest = later;
         }
         segments
@@ -169,10 +167,7 @@ impl Session {
         let io = self.io(Op::Read, start, bench.fills(pages, random));
         let done = bench.perform(io).await;
         if self.check(done.result) {
-            let bytes: Vec<u8> = done
-                .into_frames()
-                .flat_map(|frame| frame.to_vec())
-                .collect();
+            let bytes: Vec<u8> = done.into_frames().flat_map(|frame| frame.to_vec()).collect();
             for (known, sector) in self.known[start..].iter().zip(bytes.chunks(SECTOR)) {
                 assert!(known.is_none_or(|known| known == sector), "wrong content");
             }
@@ -205,10 +200,7 @@ fn run(seed: u64, habits: Habits, steps: usize) {
             spawner.spawn(session.work(bench.clone(), random, steps))
         })
         .collect();
-    let reactor = Loop {
-        flights: Rc::clone(&bench.flights),
-        ticks: Rc::clone(&bench.ticks),
-    };
+    let reactor = Loop { flights: Rc::clone(&bench.flights), ticks: Rc::clone(&bench.ticks) };
     Executor::new(&tasks, reactor).block_on(async move {
         for session in sessions {
             session.await;
@@ -221,10 +213,7 @@ fn open(bench: &Bench, fakes: &FakeFiles, direct: bool) -> FileId {
     // An empty file that provides a unique descriptor; its content is the fake's.
     let file = rustix::fs::memfd_create("fake", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
     let file = OpenFile::new(file, direct, &Record::default(), &Errands::nowhere());
-    let fake = FakeFile {
-        bytes: vec![0; SESSIONS * SHARE * SECTOR],
-        direct,
-    };
+    let fake = FakeFile { bytes: vec![0; SESSIONS * SHARE * SECTOR], direct };
     fakes.borrow_mut().insert(file.raw(), fake);
     bench.flights.borrow_mut().open(file)
 }
@@ -247,12 +236,7 @@ fn every_schedule_gives_the_same_content() {
 
 #[test]
 fn the_end_of_a_file_is_found_through_short_reads() {
-    let habits = Habits {
-        short: 50,
-        refused: 10,
-        failed: 0,
-        ended: 50,
-    };
+    let habits = Habits { short: 50, refused: 10, failed: 0, ended: 50 };
     for seed in 0..50 {
         let tasks = Tasks::default();
         let fakes = FakeFiles::from(RefCell::new(BTreeMap::new()));
@@ -268,10 +252,7 @@ fn the_end_of_a_file_is_found_through_short_reads() {
         for fake in fakes.borrow_mut().values_mut() {
             fake.bytes.truncate(usize::try_from(length).unwrap());
         }
-        let reactor = Loop {
-            flights: Rc::clone(&bench.flights),
-            ticks: Rc::clone(&bench.ticks),
-        };
+        let reactor = Loop { flights: Rc::clone(&bench.flights), ticks: Rc::clone(&bench.ticks) };
         Executor::new(&tasks, reactor).block_on(async move {
             for offset in (0..20_480).step_by(SECTOR) {
                 let frame = bench.frames.take(4096);

@@ -1,13 +1,11 @@
 //! A ring without a kernel, for tests: it does everything that a kernel may do, only more often.
 //!
-//! Requests end in any order and at any later reap. Transfers are cut short, anywhere in buffered files and between sectors in
-//! direct ones; requests are refused with `EAGAIN` and `EINTR`; some fail. The submission queue has three places. Bytes are
-//! transferred when a request ends, through the pointers it carries, so a memory error in the code above shows up as wrong content.
+//! Requests end in any order and at any later reap. Transfers are cut short, anywhere in buffered
+//! files and between sectors in direct ones; requests are refused with `EAGAIN` and `EINTR`; some
+//! fail. The submission queue has three places. Bytes are transferred when a request ends, through
+//! the pointers it carries, so a memory error in the code above shows up as wrong content.
 
-#![expect(
-    unsafe_code,
-    reason = "moves bytes through raw pointers as a kernel does"
-)]
+#![expect(unsafe_code, reason = "moves bytes through raw pointers as a kernel does")]
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -101,11 +99,7 @@ impl Fake {
             Verb::Read(_) => read(file, at(entry.offset), &pieces, limit),
             _ => write(file, at(entry.offset), &pieces, limit),
         };
-        if fails {
-            -libc::EIO
-        } else {
-            i32::try_from(moved).unwrap()
-        }
+        if fails { -libc::EIO } else { i32::try_from(moved).unwrap() }
     }
 }
 
@@ -115,14 +109,12 @@ fn at(number: u64) -> usize {
 
 fn pieces(memory: Memory) -> Vec<libc::iovec> {
     match memory {
-        Memory::One {
-            pointer, length, ..
-        } => vec![libc::iovec {
-            iov_base: pointer.cast(),
-            iov_len: length as usize,
-        }],
+        Memory::One { pointer, length, .. } => {
+            vec![libc::iovec { iov_base: pointer.cast(), iov_len: length as usize }]
+        }
         Memory::Many { pieces, count } => {
-            // SAFETY: the caller of `Ring::push` keeps the pieces until the outcome, which has not been delivered yet.
+            // SAFETY: the caller of `Ring::push` keeps the pieces until the outcome, which has not
+            // been delivered yet.
             unsafe { std::slice::from_raw_parts(pieces, count as usize) }.to_vec()
         }
     }
@@ -139,7 +131,8 @@ fn read(file: &FakeFile, start: usize, pieces: &[libc::iovec], limit: usize) -> 
     let moved = rest.len();
     for piece in pieces {
         let (now, later) = rest.split_at(rest.len().min(piece.iov_len));
-        // SAFETY: the piece is `iov_len` bytes that the caller of `Ring::push` lends for writing until the outcome.
+        // SAFETY: the piece is `iov_len` bytes that the caller of `Ring::push` lends for writing
+        // until the outcome.
         unsafe { std::ptr::copy_nonoverlapping(now.as_ptr(), piece.iov_base.cast(), now.len()) };
         rest = later;
     }
@@ -154,7 +147,8 @@ fn write(file: &mut FakeFile, start: usize, pieces: &[libc::iovec], limit: usize
         if file.bytes.len() < from + length {
             file.bytes.resize(from + length, 0);
         }
-        // SAFETY: the piece is `iov_len` bytes, at least `length`, that do not change until the outcome.
+        // SAFETY: the piece is `iov_len` bytes, at least `length`, that do not change until the
+        // outcome.
         let bytes = unsafe { std::slice::from_raw_parts(piece.iov_base.cast::<u8>(), length) };
         file.bytes[from..from + length].copy_from_slice(bytes);
         moved += length;
@@ -167,7 +161,8 @@ impl Ring for Fake {
         let mut known = self.queued.iter().chain(&self.running);
         let twice = known.any(|other| other.token == entry.token);
         assert!(!twice, "two requests of one flight");
-        // Sometimes the queue stays full even after submitting: the kernel is out of memory for requests.
+        // Sometimes the queue stays full even after submitting: the kernel is out of memory for
+        // requests.
         if self.queued.len() == PLACES || self.random.percent(5) {
             return Err(Full);
         }

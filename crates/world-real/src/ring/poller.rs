@@ -1,12 +1,9 @@
 //! The thread that watches sockets where there is no io_uring.
 //!
-//! One thread waits for all of them in poll(2), and for orders: more sockets, or fewer. Each wake-up costs time in proportion
-//! to their number, which is why a ring does it better.
+//! One thread waits for all of them in poll(2), and for orders: more sockets, or fewer. Each
+//! wake-up costs time in proportion to their number, which is why a ring does it better.
 
-#![expect(
-    unsafe_code,
-    reason = "polls descriptors by number; the block says why it is sound"
-)]
+#![expect(unsafe_code, reason = "polls descriptors by number; the block says why it is sound")]
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -18,11 +15,7 @@ use super::Outcome;
 use crate::bell::Mailbox;
 
 enum Order {
-    Watch {
-        token: u64,
-        file: RawFd,
-        writable: bool,
-    },
+    Watch { token: u64, file: RawFd, writable: bool },
     GiveUp(u64),
     End,
 }
@@ -56,11 +49,7 @@ impl Poller {
 
     /// Posts `token` when `file` can be written, or read. It stays open until then.
     pub(crate) fn watch(&self, token: u64, file: RawFd, writable: bool) {
-        self.order(Order::Watch {
-            token,
-            file,
-            writable,
-        });
+        self.order(Order::Watch { token, file, writable });
     }
 
     /// Posts `token` soon, if it was not posted.
@@ -84,18 +73,15 @@ impl Drop for Poller {
 
 impl Shared {
     fn watch(&self) {
-        let poll = |fd, events| libc::pollfd {
-            fd,
-            events,
-            revents: 0,
-        };
+        let poll = |fd, events| libc::pollfd { fd, events, revents: 0 };
         // The first is that of orders; the token of each other stands at its place.
         let mut files = vec![poll(self.wake.as_raw_fd(), libc::POLLIN)];
         let mut tokens = vec![0];
         loop {
             let count = libc::nfds_t::try_from(files.len()).unwrap_or(libc::nfds_t::MAX);
-            // SAFETY: `files` has that many entries and is not shared. Their files are open until their tokens are
-            // posted; after the ring is dropped one may be closed, and then what is seen of it has no consequence.
+            // SAFETY: `files` has that many entries and is not shared. Their files are open until
+            // their tokens are posted; after the ring is dropped one may be closed, and then what
+            // is seen of it has no consequence.
             unsafe { libc::poll(files.as_mut_ptr(), count, -1) };
             for at in (1..files.len()).rev() {
                 if files[at].revents != 0 {
@@ -112,16 +98,8 @@ impl Shared {
             for order in orders {
                 match order {
                     Order::End => return,
-                    Order::Watch {
-                        token,
-                        file,
-                        writable,
-                    } => {
-                        let events = if writable {
-                            libc::POLLOUT
-                        } else {
-                            libc::POLLIN
-                        };
+                    Order::Watch { token, file, writable } => {
+                        let events = if writable { libc::POLLOUT } else { libc::POLLIN };
                         files.push(poll(file, events));
                         tokens.push(token);
                     }

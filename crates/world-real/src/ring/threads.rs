@@ -1,16 +1,14 @@
 //! The ring for systems without io_uring: threads that each make one blocking call at a time.
 //!
-//! Submitted entries wait in one queue; a thread takes the oldest, performs it, and posts the outcome. Threads are started when
-//! there is work and no idle thread, up to a fixed number, and then stay. Requests beyond the number of threads wait in our queue
-//! instead of the device's, so that number limits the queue depth.
+//! Submitted entries wait in one queue; a thread takes the oldest, performs it, and posts the
+//! outcome. Threads are started when there is work and no idle thread, up to a fixed number, and
+//! then stay. Requests beyond the number of threads wait in our queue instead of the device's, so
+//! that number limits the queue depth.
 //!
-//! Dropping the ring abandons the queue; the threads end when they return from their calls. They are not joined: a call that never
-//! returns must not block the end of a run.
+//! Dropping the ring abandons the queue; the threads end when they return from their calls. They
+//! are not joined: a call that never returns must not block the end of a run.
 
-#![expect(
-    unsafe_code,
-    reason = "vectored calls with raw memory; each block says why it is sound"
-)]
+#![expect(unsafe_code, reason = "vectored calls with raw memory; each block says why it is sound")]
 
 use std::collections::VecDeque;
 use std::io;
@@ -52,12 +50,13 @@ struct Queue {
 
 struct Job(Entry);
 
-// SAFETY: the pointers in an entry are used only by the thread that takes it from the queue, and the caller of `Ring::push` keeps
-// what they point to in place until the outcome.
+// SAFETY: the pointers in an entry are used only by the thread that takes it from the queue, and
+// the caller of `Ring::push` keeps what they point to in place until the outcome.
 unsafe impl Send for Job {}
 
 impl Threads {
-    /// A ring of at most `most` threads (at least one) that rings `bell`. All but the first are started when there is work.
+    /// A ring of at most `most` threads (at least one) that rings `bell`. All but the first are
+    /// started when there is work.
     ///
     /// # Errors
     /// The system refuses to start even one thread.
@@ -81,9 +80,8 @@ impl Threads {
 
     fn start(&self, number: usize) -> io::Result<()> {
         let shared = Arc::clone(&self.shared);
-        let thread = std::thread::Builder::new()
-            .name(format!("io-{number}"))
-            .stack_size(STACK_BYTES);
+        let thread =
+            std::thread::Builder::new().name(format!("io-{number}")).stack_size(STACK_BYTES);
         thread.spawn(move || shared.work_off()).map(drop)
     }
 }
@@ -104,17 +102,11 @@ impl Shared {
                     break job;
                 }
                 queue.idle += 1;
-                queue = self
-                    .work
-                    .wait(queue)
-                    .unwrap_or_else(PoisonError::into_inner);
+                queue = self.work.wait(queue).unwrap_or_else(PoisonError::into_inner);
                 queue.idle -= 1;
             };
             drop(queue);
-            self.ended.post(Outcome {
-                token: job.0.token,
-                result: job.perform(),
-            });
+            self.ended.post(Outcome { token: job.0.token, result: job.perform() });
         }
     }
 }
@@ -152,9 +144,8 @@ impl Ring for Threads {
         queue.jobs.extend(self.queued.drain(..));
         let wanted = queue.jobs.len().saturating_sub(queue.idle);
         let starting = wanted.min(self.most - queue.started);
-        let started = (0..starting)
-            .take_while(|number| self.start(queue.started + number).is_ok())
-            .count();
+        let started =
+            (0..starting).take_while(|number| self.start(queue.started + number).is_ok()).count();
         queue.started += started;
         drop(queue);
         (0..count).for_each(|_| self.shared.work.notify_one());
@@ -197,19 +188,18 @@ impl Drop for Threads {
 impl Job {
     /// Makes the call; returns the result in io_uring's form.
     fn perform(&self) -> i32 {
-        let Entry {
-            file, offset, verb, ..
-        } = self.0;
+        let Entry { file, offset, verb, .. } = self.0;
         let Ok(offset) = libc::off_t::try_from(offset) else {
             return -libc::EINVAL;
         };
-        // SAFETY: the caller of `Ring::push` keeps the file open and the memory, pieces and what they point to, in place and
-        // unshared until the outcome, which is posted after this returns.
+        // SAFETY: the caller of `Ring::push` keeps the file open and the memory, pieces and what
+        // they point to, in place and unshared until the outcome, which is posted after this
+        // returns.
         let result = unsafe {
             match verb {
-                Verb::Read(Memory::One {
-                    pointer, length, ..
-                }) => libc::pread(file, pointer.cast(), length as usize, offset),
+                Verb::Read(Memory::One { pointer, length, .. }) => {
+                    libc::pread(file, pointer.cast(), length as usize, offset)
+                }
                 Verb::Read(Memory::Many { pieces, count }) => {
                     libc::preadv(file, pieces, count.cast_signed(), offset)
                 }
@@ -217,13 +207,9 @@ impl Job {
                     let flags = if durable { libc::RWF_DSYNC } else { 0 };
                     let one;
                     let (pieces, count) = match memory {
-                        Memory::One {
-                            pointer, length, ..
-                        } => {
-                            one = libc::iovec {
-                                iov_base: pointer.cast(),
-                                iov_len: length as usize,
-                            };
+                        Memory::One { pointer, length, .. } => {
+                            one =
+                                libc::iovec { iov_base: pointer.cast(), iov_len: length as usize };
                             (&raw const one, 1)
                         }
                         Memory::Many { pieces, count } => (pieces, count.cast_signed()),
@@ -240,9 +226,7 @@ impl Job {
             }
         };
         if result < 0 {
-            -io::Error::last_os_error()
-                .raw_os_error()
-                .unwrap_or(libc::EIO)
+            -io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
         } else {
             // Linux transfers at most 2 GiB - 4 KiB in one call (MAX_RW_COUNT).
             i32::try_from(result).unwrap_or(i32::MAX)

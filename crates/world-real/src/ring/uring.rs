@@ -1,8 +1,9 @@
 //! The kernel's ring: io_uring, through the raw `io-uring` crate.
 //!
-//! One thread submits and reaps. Where the kernel supports it (6.1), completions are deferred: they are processed when we enter the
-//! kernel and never interrupt a poll, and a flag in shared memory shows that there are some. So a turn with nothing queued and no
-//! flag reads two words of memory and makes no system call. Older kernels use cooperative task running (5.19) or plain
+//! One thread submits and reaps. Where the kernel supports it (6.1), completions are deferred: they
+//! are processed when we enter the kernel and never interrupt a poll, and a flag in shared memory
+//! shows that there are some. So a turn with nothing queued and no flag reads two words of memory
+//! and makes no system call. Older kernels use cooperative task running (5.19) or plain
 //! interruption, with the same code.
 //!
 //! The ring itself polls the bell's file, so that one wait covers both completions and helpers.
@@ -25,13 +26,16 @@ use super::{Entry, Full, Memory, Outcome, Ring, TOKENS, Tables, Verb};
 use crate::bell::Bell;
 use crate::memory::Slab;
 
-/// Requests that can be queued between submissions. A full queue is submitted at once; most polls queue one request.
+/// Requests that can be queued between submissions. A full queue is submitted at once; most polls
+/// queue one request.
 const SUBMISSIONS: u32 = 256;
 
-/// Completions before the kernel must buffer them elsewhere. Sessions × one page read, with plenty to spare.
+/// Completions before the kernel must buffer them elsewhere. Sessions × one page read, with plenty
+/// to spare.
 const COMPLETIONS: u32 = 8192;
 
-/// Maximum number of registered slabs: 256 GiB of frames. The kernel's own limit is 16,384 (`IORING_MAX_REG_BUFFERS`).
+/// Maximum number of registered slabs: 256 GiB of frames. The kernel's own limit is 16,384
+/// (`IORING_MAX_REG_BUFFERS`).
 const MOST_SLABS: u32 = 4096;
 
 /// Sizes of the file table, tried in this order: the limit on open files bounds it.
@@ -43,7 +47,8 @@ const BELL: u64 = TOKENS;
 /// Requests that end watches.
 const GIVEN_UP: u64 = TOKENS + 1;
 
-/// Maximum length of a wait when the bell could not be polled: the kernel is out of memory for requests, which passes quickly.
+/// Maximum length of a wait when the bell could not be polled: the kernel is out of memory for
+/// requests, which passes quickly.
 const DEAF: Span = Span::millis(1);
 
 /// When the kernel processes completions.
@@ -81,8 +86,8 @@ impl Uring {
     /// A ring that polls `bell`; with empty tables for memory and files if `registered`.
     ///
     /// # Errors
-    /// Any error of `io_uring_setup`: `ENOSYS` or `EPERM` where it is disabled, `ENOMEM`; `ENOSYS` also for kernels before 5.11,
-    /// which cannot wait with a timeout.
+    /// Any error of `io_uring_setup`: `ENOSYS` or `EPERM` where it is disabled, `ENOMEM`; `ENOSYS`
+    /// also for kernels before 5.11, which cannot wait with a timeout.
     pub(crate) fn new(bell: &Arc<Bell>, registered: bool) -> io::Result<(Self, TaskRun)> {
         let (ring, task_run) = Self::build()?;
         let features = ring.params();
@@ -98,13 +103,7 @@ impl Uring {
                 .take(1)
                 .sum();
         }
-        let uring = Self {
-            ring,
-            bell: Arc::clone(bell),
-            bell_polled: false,
-            files,
-            queued: 0,
-        };
+        let uring = Self { ring, bell: Arc::clone(bell), bell_polled: false, files, queued: 0 };
         Ok((uring, task_run))
     }
 
@@ -124,18 +123,13 @@ impl Uring {
         }
         let mut cooperative = IoUring::builder();
         common(&mut cooperative);
-        cooperative
-            .setup_coop_taskrun()
-            .setup_taskrun_flag()
-            .setup_submit_all();
+        cooperative.setup_coop_taskrun().setup_taskrun_flag().setup_submit_all();
         if let Ok(ring) = cooperative.build(SUBMISSIONS) {
             return Ok((ring, TaskRun::Cooperative));
         }
         let mut plain = IoUring::builder();
         common(&mut plain);
-        plain
-            .build(SUBMISSIONS)
-            .map(|ring| (ring, TaskRun::Interrupting))
+        plain.build(SUBMISSIONS).map(|ring| (ring, TaskRun::Interrupting))
     }
 
     fn enter(&mut self, least: u32, limit: Option<Span>) {
@@ -150,7 +144,8 @@ impl Uring {
                 let arguments = SubmitArgs::new().timespec(timeout);
                 submitter.submit_with_args(least as usize, &arguments)
             }
-            // SAFETY: no argument is passed, and GETEVENTS with a minimum of `least` is what the manual allows.
+            // SAFETY: no argument is passed, and GETEVENTS with a minimum of `least` is what the
+            // manual allows.
             None => unsafe {
                 let flags = EnterFlags::GETEVENTS.bits();
                 submitter.enter::<libc::sigset_t>(self.queued, least, flags, None)
@@ -158,37 +153,29 @@ impl Uring {
         };
         self.queued = u32::try_from(self.ring.submission().len()).unwrap_or(u32::MAX);
         if let Err(error) = entered {
-            // Interrupted, timed out, or out of memory for requests: what is queued stays queued, and the next turn or wait
-            // continues with it.
-            let passing = [
-                libc::EINTR,
-                libc::ETIME,
-                libc::EAGAIN,
-                libc::EBUSY,
-                libc::ENOMEM,
-            ];
-            let passes = error
-                .raw_os_error()
-                .is_some_and(|code| passing.contains(&code));
+            // Interrupted, timed out, or out of memory for requests: what is queued stays queued,
+            // and the next turn or wait continues with it.
+            let passing = [libc::EINTR, libc::ETIME, libc::EAGAIN, libc::EBUSY, libc::ENOMEM];
+            let passes = error.raw_os_error().is_some_and(|code| passing.contains(&code));
             assert!(passes, "io_uring_enter: {error}");
         }
     }
 
     fn queue(&mut self, entry: &squeue::Entry) -> Result<(), Full> {
-        // SAFETY: the caller of `Ring::push` guarantees that files and memory live until the outcome. The polls of watches
-        // and of the bell are queued here too; they have no memory, and the kernel keeps the file for its request.
+        // SAFETY: the caller of `Ring::push` guarantees that files and memory live until the
+        // outcome. The polls of watches and of the bell are queued here too; they have no memory,
+        // and the kernel keeps the file for its request.
         unsafe { self.ring.submission().push(entry) }.map_err(|_| Full)?;
         self.queued += 1;
         Ok(())
     }
 
-    /// Makes the next wait include the bell. False when the queue has no room for that, even after submitting.
+    /// Makes the next wait include the bell. False when the queue has no room for that, even after
+    /// submitting.
     fn poll_bell(&mut self) -> bool {
         if !self.bell_polled {
             let readable = u32::from(libc::POLLIN.unsigned_abs());
-            let poll = opcode::PollAdd::new(Fd(self.bell.raw()), readable)
-                .build()
-                .user_data(BELL);
+            let poll = opcode::PollAdd::new(Fd(self.bell.raw()), readable).build().user_data(BELL);
             let mut queued = self.queue(&poll);
             if queued.is_err() {
                 self.enter(0, None);
@@ -244,11 +231,7 @@ impl Ring for Uring {
     }
 
     fn wait(&mut self, limit: Option<Span>) {
-        let limit = if self.poll_bell() {
-            limit
-        } else {
-            Some(limit.unwrap_or(DEAF).min(DEAF))
-        };
+        let limit = if self.poll_bell() { limit } else { Some(limit.unwrap_or(DEAF).min(DEAF)) };
         self.enter(1, limit);
     }
 
@@ -260,11 +243,10 @@ impl Ring for Uring {
 impl Tables for Uring {
     fn register_slab(&mut self, number: u16, slab: &Slab) -> Result<(), i32> {
         let bytes = slab.bytes();
-        let piece = libc::iovec {
-            iov_base: bytes.as_ptr().cast_mut().cast(),
-            iov_len: bytes.len(),
-        };
-        // SAFETY: a slab stays mapped as long as the program runs; the kernel writes to it only for requests.
+        let piece =
+            libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+        // SAFETY: a slab stays mapped as long as the program runs; the kernel writes to it only for
+        // requests.
         let registered = unsafe {
             let submitter = self.ring.submitter();
             submitter.register_buffers_update(u32::from(number), &[piece], None)
@@ -278,8 +260,8 @@ impl Tables for Uring {
     }
 
     fn forget_file(&mut self, slot: u32) {
-        // The slot is ours and the table exists, so the only possible failure is lack of memory for the update; the slot then keeps
-        // the file open until it is reused.
+        // The slot is ours and the table exists, so the only possible failure is lack of memory for
+        // the update; the slot then keeps the file open until it is reused.
         let _ = self.ring.submitter().register_files_update(slot, &[-1]);
     }
 }
@@ -290,36 +272,26 @@ fn request(entry: &Entry) -> squeue::Entry {
     let file = Fd(slot.unwrap_or(entry.file));
     match entry.verb {
         Verb::Read(memory) => match memory {
-            Memory::One {
-                pointer,
-                length,
-                buffer: Some(buffer),
-            } => opcode::ReadFixed::new(file, pointer, length, buffer)
-                .offset(entry.offset)
-                .build(),
-            Memory::One {
-                pointer, length, ..
-            } => opcode::Read::new(file, pointer, length)
-                .offset(entry.offset)
-                .build(),
-            Memory::Many { pieces, count } => opcode::Readv::new(file, pieces, count)
-                .offset(entry.offset)
-                .build(),
+            Memory::One { pointer, length, buffer: Some(buffer) } => {
+                opcode::ReadFixed::new(file, pointer, length, buffer).offset(entry.offset).build()
+            }
+            Memory::One { pointer, length, .. } => {
+                opcode::Read::new(file, pointer, length).offset(entry.offset).build()
+            }
+            Memory::Many { pieces, count } => {
+                opcode::Readv::new(file, pieces, count).offset(entry.offset).build()
+            }
         },
         Verb::Write { memory, durable } => {
             let flags = if durable { libc::RWF_DSYNC } else { 0 };
             match memory {
-                Memory::One {
-                    pointer,
-                    length,
-                    buffer: Some(buffer),
-                } => opcode::WriteFixed::new(file, pointer, length, buffer)
-                    .offset(entry.offset)
-                    .rw_flags(flags)
-                    .build(),
-                Memory::One {
-                    pointer, length, ..
-                } => opcode::Write::new(file, pointer, length)
+                Memory::One { pointer, length, buffer: Some(buffer) } => {
+                    opcode::WriteFixed::new(file, pointer, length, buffer)
+                        .offset(entry.offset)
+                        .rw_flags(flags)
+                        .build()
+                }
+                Memory::One { pointer, length, .. } => opcode::Write::new(file, pointer, length)
                     .offset(entry.offset)
                     .rw_flags(flags)
                     .build(),
@@ -335,11 +307,7 @@ fn request(entry: &Entry) -> squeue::Entry {
             .mode(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE)
             .build(),
         Verb::Watch { writable } => {
-            let event = if writable {
-                libc::POLLOUT
-            } else {
-                libc::POLLIN
-            };
+            let event = if writable { libc::POLLOUT } else { libc::POLLIN };
             opcode::PollAdd::new(file, u32::from(event.unsigned_abs())).build()
         }
     }

@@ -14,12 +14,7 @@ use brunt_world_real::{Choice, Kind, Options, RealWorld, StartError};
 const KINDS: [Kind; 3] = [Kind::Registered, Kind::Unregistered, Kind::Threads];
 
 fn options(kind: Kind) -> Options {
-    Options {
-        backend: Choice::Only(kind),
-        slab_bytes: 4 << 20,
-        threads: 4,
-        ..Options::default()
-    }
+    Options { backend: Choice::Only(kind), slab_bytes: 4 << 20, threads: 4, ..Options::default() }
 }
 
 /// Runs `test` in its own folder on each backend that this machine supports.
@@ -28,10 +23,7 @@ fn on_each<F: Future<Output = ()> + 'static>(test: impl Fn(World, PathBuf) -> F)
     for kind in KINDS {
         for direct in [true, false] {
             let folder = tempfile::tempdir().unwrap();
-            let options = Options {
-                direct,
-                ..options(kind)
-            };
+            let options = Options { direct, ..options(kind) };
             match RealWorld::new(&options) {
                 Ok(mut real) => {
                     assert_eq!(real.backend().kind, kind);
@@ -50,16 +42,8 @@ fn on_each<F: Future<Output = ()> + 'static>(test: impl Fn(World, PathBuf) -> F)
 }
 
 async fn create(world: &World, path: &Path, bytes: u64) -> FileId {
-    let file = world
-        .volume
-        .open(path, OpenMode::CreateNew)
-        .await
-        .expect("a new file");
-    world
-        .volume
-        .allocate(file, bytes)
-        .await
-        .expect("room for it");
+    let file = world.volume.open(path, OpenMode::CreateNew).await.expect("a new file");
+    world.volume.allocate(file, bytes).await.expect("room for it");
     file
 }
 
@@ -105,30 +89,21 @@ fn what_was_written_is_read() {
 fn pieces_go_out_and_come_back_in_order() {
     on_each(|world, folder| async move {
         let file = create(&world, &folder.join("data"), 1 << 20).await;
-        // Writes parts of frames, reads whole frames of other sizes, with more pieces than one system call takes.
-        let frames: Vec<_> = (0..1100)
-            .map(|salt| patterned(&world, 4096, salt))
-            .collect();
-        let drain = |frame: &Rc<Frame>| Segment::Drain {
-            frame: Rc::clone(frame),
-            start: 512,
-            length: 512,
-        };
+        // Writes parts of frames, reads whole frames of other sizes, with more pieces than one
+        // system call takes.
+        let frames: Vec<_> = (0..1100).map(|salt| patterned(&world, 4096, salt)).collect();
+        let drain =
+            |frame: &Rc<Frame>| Segment::Drain { frame: Rc::clone(frame), start: 512, length: 512 };
         let segments: Segments = frames.iter().map(drain).collect();
         let write = Io::new(Class::Database, Op::Write, file, 4096, segments);
         assert_eq!(world.disk.submit(write).await.result, Ok(()));
         let lengths = [8192, 4096, 1024 * 512 - 12288, 4096];
-        let segments: Segments = lengths
-            .iter()
-            .map(|length| Segment::Fill(world.frames.take(*length)))
-            .collect();
+        let segments: Segments =
+            lengths.iter().map(|length| Segment::Fill(world.frames.take(*length))).collect();
         let read = Io::new(Class::Database, Op::Read, file, 4096, segments);
         let done = world.disk.submit(read).await;
         assert_eq!(done.result, Ok(()));
-        let bytes: Vec<u8> = done
-            .into_frames()
-            .flat_map(|frame| frame.to_vec())
-            .collect();
+        let bytes: Vec<u8> = done.into_frames().flat_map(|frame| frame.to_vec()).collect();
         for (sector, frame) in bytes.chunks(512).zip(&frames) {
             assert_eq!(sector, &frame[512..1024]);
         }
@@ -172,10 +147,7 @@ fn refusals_have_names() {
         let write = Io::write(Class::Database, readers, 0, &patterned(&world, 4096, 1));
         assert_eq!(result(write).await, Err(IoError::Invalid));
         world.volume.close(file).await.unwrap();
-        assert_eq!(
-            result(Io::sync(Class::Database, file)).await,
-            Err(IoError::Invalid)
-        );
+        assert_eq!(result(Io::sync(Class::Database, file)).await, Err(IoError::Invalid));
         assert!(world.volume.close(file).await.is_err());
     });
 }
@@ -203,10 +175,7 @@ fn names_are_made_moved_and_removed() {
         create(&world, &b, 8192).await;
         let names = |text: &str| text.split_whitespace().map(str::to_owned).collect();
         assert_eq!(volume.list(&folder).await, Ok(names("a b")));
-        assert_eq!(
-            volume.open(&a, OpenMode::CreateNew).await,
-            Err(VolumeError::Exists)
-        );
+        assert_eq!(volume.open(&a, OpenMode::CreateNew).await, Err(VolumeError::Exists));
         volume.rename(&a, &b).await.unwrap();
         volume.sync_directory(&folder).await.unwrap();
         assert_eq!(volume.list(&folder).await, Ok(names("b")));
@@ -300,8 +269,7 @@ fn the_record_says_what_was_obtained() {
     })
     .unwrap();
     let (world, path) = (real.world.clone(), folder.path().join("data"));
-    real.executor
-        .block_on(async move { create(&world, &path, 4096).await });
+    real.executor.block_on(async move { create(&world, &path, 4096).await });
     let backend = real.backend();
     assert_eq!((backend.kind, backend.task_run), (Kind::Threads, None));
     assert_eq!((backend.slabs, backend.slabs_registered), (1, 0));

@@ -71,11 +71,7 @@ fn everything_can_be_dropped_in_flight() {
             let client = net.connect(at).await.unwrap();
             let (server, _) = net.accept(listener).await.unwrap();
             let reading = (net.read(client, 10), net.accept(listener));
-            (
-                reading,
-                net.write(server, vec![0; 16 << 20]),
-                net.connect(at),
-            )
+            (reading, net.write(server, vec![0; 16 << 20]), net.connect(at))
         });
         drop(real);
         drop(kept);
@@ -100,18 +96,12 @@ fn more_connections_wait_than_a_ring_has_places() {
                 pairs.push((server, client));
             }
             // All of them begin to wait in one poll, and the last is the first to get anything.
-            let reads: Vec<_> = pairs
-                .iter()
-                .map(|(_, client)| net.read(*client, 9))
-                .collect();
+            let reads: Vec<_> = pairs.iter().map(|(_, client)| net.read(*client, 9)).collect();
             for (read, (server, _)) in reads.into_iter().zip(&pairs).rev() {
                 net.write(*server, vec![1]).await.unwrap();
                 assert_eq!(read.await, Ok(vec![1]));
             }
-            for socket in pairs
-                .into_iter()
-                .flat_map(|(server, client)| [server, client])
-            {
+            for socket in pairs.into_iter().flat_map(|(server, client)| [server, client]) {
                 net.close(socket);
             }
         });

@@ -1,12 +1,9 @@
 //! Systems that allow less: a limit on locked memory, and a filter that refuses io_uring.
 //!
-//! Both are set up for one test's thread only: capabilities and seccomp filters belong to threads. The limit belongs to the
-//! process, but does not apply to a thread with the capability.
+//! Both are set up for one test's thread only: capabilities and seccomp filters belong to threads.
+//! The limit belongs to the process, but does not apply to a thread with the capability.
 
-#![expect(
-    unsafe_code,
-    reason = "installs a seccomp filter; the block says why it is sound"
-)]
+#![expect(unsafe_code, reason = "installs a seccomp filter; the block says why it is sound")]
 
 use crate::skipped::skipped;
 use brunt_world::{Class, Io, OpenMode};
@@ -31,28 +28,20 @@ fn refuse_io_uring() {
         statement(libc::BPF_RET | libc::BPF_K, eperm, 0, 0),
         statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0, 0),
     ];
-    let program = libc::sock_fprog {
-        len: u16::try_from(filter.len()).unwrap(),
-        filter: filter.as_mut_ptr(),
-    };
-    // SAFETY: the program and its filter outlive the call, which copies them; it only removes rights.
+    let program =
+        libc::sock_fprog { len: u16::try_from(filter.len()).unwrap(), filter: filter.as_mut_ptr() };
+    // SAFETY: the program and its filter outlive the call, which copies them; it only removes
+    // rights.
     let installed = unsafe {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
-            && libc::prctl(
-                libc::PR_SET_SECCOMP,
-                libc::SECCOMP_MODE_FILTER,
-                &raw const program,
-            ) == 0
+            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) == 0
     };
     assert!(installed, "{}", std::io::Error::last_os_error());
 }
 
 /// Removes this thread's right to lock memory beyond the limit, and sets the limit to one mebibyte.
 fn limit_locked_memory() {
-    let limit = Rlimit {
-        current: Some(1 << 20),
-        maximum: Some(1 << 20),
-    };
+    let limit = Rlimit { current: Some(1 << 20), maximum: Some(1 << 20) };
     setrlimit(Resource::Memlock, limit).unwrap();
     let mut sets = capabilities(None).unwrap();
     sets.effective.remove(CapabilitySet::IPC_LOCK);
@@ -90,10 +79,7 @@ fn threads_where_io_uring_is_refused() {
         assert_eq!(backend.refused.len(), 2);
         assert!(backend.refused[0].contains("not permitted"), "{backend:?}");
         for kind in [Kind::Registered, Kind::Unregistered] {
-            let only = Options {
-                backend: Choice::Only(kind),
-                ..Options::default()
-            };
+            let only = Options { backend: Choice::Only(kind), ..Options::default() };
             let error = RealWorld::new(&only).err().unwrap();
             assert!(matches!(error, StartError::Backend { .. }), "{error}");
         }
@@ -112,10 +98,7 @@ fn unregistered_where_memory_may_not_be_locked() {
         assert_eq!((backend.slabs, backend.slabs_registered), (1, 0));
         assert_ne!(backend.task_run, None::<TaskRun>);
         assert!(backend.refused[0].contains("locking 64 MiB"), "{backend:?}");
-        let only = Options {
-            backend: Choice::Only(Kind::Registered),
-            ..Options::default()
-        };
+        let only = Options { backend: Choice::Only(Kind::Registered), ..Options::default() };
         let error = RealWorld::new(&only).err().unwrap().to_string();
         assert!(error.contains("ulimit -l"), "{error}");
     });

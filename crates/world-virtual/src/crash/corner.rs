@@ -70,9 +70,7 @@ impl Corner {
     }
 
     fn write(&self, store: &mut Store, file: Inode, write: &PendingWrite<'_>) {
-        write.apply(store, file, |number, sector| {
-            sector == Sector::Open && self.spares(number)
-        });
+        write.apply(store, file, |number, sector| sector == Sector::Open && self.spares(number));
         if self.has_metadata() {
             lengthen(store, file, write);
         }

@@ -1,7 +1,8 @@
 //! Walks along a journal: tracks what is durable so far and what is pending.
 //!
-//! Invariants: `durable` holds every file that has a durable name or may get one, with the journal's own inodes. Pending changes
-//! belong to files in `durable`, and are in the order of submission.
+//! Invariants: `durable` holds every file that has a durable name or may get one, with the
+//! journal's own inodes. Pending changes belong to files in `durable`, and are in the order of
+//! submission.
 
 use std::path::Path;
 
@@ -57,12 +58,7 @@ impl<'j> Cursor<'j> {
     fn submitted(&mut self, number: u32) {
         let recorded = &self.journal.actions()[number as usize];
         match &recorded.action {
-            Some(Action::Write {
-                file,
-                offset,
-                content,
-                ..
-            }) => {
+            Some(Action::Write { file, offset, content, .. }) => {
                 let change = Change::Write(PendingWrite::new(*offset, content));
                 self.push(number, *file, change);
             }
@@ -199,10 +195,8 @@ impl<'j> Cursor<'j> {
                 name.unsynced.retain(|unsynced| *unsynced != directory);
             }
         }
-        let mut settled: Vec<_> = self
-            .names
-            .extract_if(.., |name| name.unsynced.is_empty())
-            .collect();
+        let mut settled: Vec<_> =
+            self.names.extract_if(.., |name| name.unsynced.is_empty()).collect();
         // Earlier changes of the same names become durable with them, recursively.
         let mut looked_at = 0;
         while let Some(name) = settled.get(looked_at).cloned() {
@@ -226,7 +220,6 @@ impl<'j> Cursor<'j> {
         let possible: Vec<Inode> = self.names.iter().map(|name| name.change.file()).collect();
         self.durable.drop_unnamed(&possible);
         let durable = &self.durable;
-        self.changes
-            .retain(|change| durable.length(change.file).is_some());
+        self.changes.retain(|change| durable.length(change.file).is_some());
     }
 }

@@ -8,20 +8,24 @@
 //!
 //! The rules are the durability contract of [`brunt_world::Disk`], in its worst-case reading:
 //!
-//! * **Bytes.** A write-through that completed is durable. So is a write that completed before a sync of its file was submitted, if
-//!   that sync completed. Of every other write, in flight or completed, any set of 512-byte sectors may survive, whatever happened
-//!   to the others; later writes do not need earlier ones. Data that completed before a durable write to the same sector was
-//!   submitted is gone for good. Two concurrent writes have no order: until both are durable, either may be found; then the one
-//!   that completed last is.
-//! * **Lengths.** A file is at least as long as its durable writes need. Growing by [`brunt_world::Volume::allocate`] is durable
-//!   after a sync, like a write. A write past the end may leave its length without its bytes, which then read as zero. Shrinking
-//!   may be lost, but not if a write that completed after it is durable; otherwise that write would be cut off.
-//! * **Names.** A change is durable once every directory it touches was synced after it completed; earlier changes of the same
-//!   names are durable with it. Any of the others may have happened, in any possible order: a file can be renamed only from the
-//!   name it has, and created only under a free name. Each happens completely or not at all. A file without a name is gone.
+//! * **Bytes.** A write-through that completed is durable. So is a write that completed before a
+//!   sync of its file was submitted, if that sync completed. Of every other write, in flight or
+//!   completed, any set of 512-byte sectors may survive, whatever happened to the others; later
+//!   writes do not need earlier ones. Data that completed before a durable write to the same sector
+//!   was submitted is gone for good. Two concurrent writes have no order: until both are durable,
+//!   either may be found; then the one that completed last is.
+//! * **Lengths.** A file is at least as long as its durable writes need. Growing by
+//!   [`brunt_world::Volume::allocate`] is durable after a sync, like a write. A write past the end
+//!   may leave its length without its bytes, which then read as zero. Shrinking may be lost, but
+//!   not if a write that completed after it is durable; otherwise that write would be cut off.
+//! * **Names.** A change is durable once every directory it touches was synced after it completed;
+//!   earlier changes of the same names are durable with it. Any of the others may have happened, in
+//!   any possible order: a file can be renamed only from the name it has, and created only under a
+//!   free name. Each happens completely or not at all. A file without a name is gone.
 //!
-//! Making an image forks the durable store and writes what survives: microseconds for tiny files. Advancing to the next cut costs
-//! only the moments between; going back costs the whole way from the beginning. So go forwards.
+//! Making an image forks the durable store and writes what survives: microseconds for tiny files.
+//! Advancing to the next cut costs only the moments between; going back costs the whole way from
+//! the beginning. So go forwards.
 
 mod corner;
 mod durable;
@@ -61,14 +65,11 @@ pub struct CrashImages<'j> {
 impl<'j> CrashImages<'j> {
     /// Images of `journal`.
     pub fn new(journal: &'j Journal) -> Self {
-        Self {
-            journal,
-            cursor: Cursor::new(journal),
-        }
+        Self { journal, cursor: Cursor::new(journal) }
     }
 
-    /// The steps at which to cut: before the first moment, and after every submission and completion including the marks that
-    /// follow it, because the test set those afterwards.
+    /// The steps at which to cut: before the first moment, and after every submission and
+    /// completion including the marks that follow it, because the test set those afterwards.
     pub fn cuts(&self) -> Vec<Step> {
         let moments = self.journal.moments();
         let ends = (0..).zip(moments).filter_map(|(step, moment)| {

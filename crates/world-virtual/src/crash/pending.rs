@@ -10,7 +10,8 @@ use crate::{Inode, SECTOR_BYTES, Step, Store};
 pub(super) enum Sector {
     /// It may survive, and will once the write is durable.
     Open,
-    /// It may survive, but a concurrent durable write completed later and stays on top of it once both are durable.
+    /// It may survive, but a concurrent durable write completed later and stays on top of it once
+    /// both are durable.
     Overtaken,
     /// A later write to it is durable.
     Dead,
@@ -28,11 +29,7 @@ impl<'j> PendingWrite<'j> {
     pub(super) fn new(offset: u64, content: &'j Content) -> Self {
         let count = content.length().div_euclid(SECTOR_BYTES);
         let count = usize::try_from(count).expect("a write fits memory");
-        Self {
-            offset,
-            content,
-            sectors: vec![Sector::Open; count],
-        }
+        Self { offset, content, sectors: vec![Sector::Open; count] }
     }
 
     pub(super) fn end(&self) -> u64 {
@@ -146,12 +143,7 @@ impl<'j> PendingName<'j> {
     pub(super) fn new(action: u32, change: &'j NameChange) -> Self {
         let mut unsynced: Vec<&Path> = change.paths().map(directory).collect();
         unsynced.dedup();
-        Self {
-            action,
-            completed: None,
-            change,
-            unsynced,
-        }
+        Self { action, completed: None, change, unsynced }
     }
 
     pub(super) fn shares_a_name_with(&self, other: &Self) -> bool {
@@ -186,10 +178,9 @@ fn unlink(store: &mut Store, path: &Path, file: Inode) {
 pub(super) fn attempt(store: &mut Store, change: &NameChange) {
     let can = match change {
         NameChange::Create { path, .. } => store.find(path).is_none(),
-        NameChange::Rename {
-            from: path, file, ..
+        NameChange::Rename { from: path, file, .. } | NameChange::Remove { path, file } => {
+            store.find(path) == Some(*file)
         }
-        | NameChange::Remove { path, file } => store.find(path) == Some(*file),
     };
     if can {
         force(store, change);

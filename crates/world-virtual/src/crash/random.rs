@@ -1,7 +1,7 @@
 //! Samples drawn from a seed.
 //!
-//! A sample first draws how much of each kind survives, then which parts. A fair coin for every sector would never produce an image
-//! in which nearly everything, or nearly nothing, is lost.
+//! A sample first draws how much of each kind survives, then which parts. A fair coin for every
+//! sector would never produce an image in which nearly everything, or nearly nothing, is lost.
 
 use brunt_world::random::Stream;
 

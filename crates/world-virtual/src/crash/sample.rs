@@ -1,4 +1,5 @@
-//! Selects the pending actions that survive: first a few corner cases ([`super::corner`]), then random ones ([`super::random`]).
+//! Selects the pending actions that survive: first a few corner cases ([`super::corner`]), then
+//! random ones ([`super::random`]).
 
 use brunt_world::random::Streams;
 
@@ -13,7 +14,8 @@ use crate::{Inode, Store};
 pub enum Sample {
     /// Nothing.
     Nothing,
-    /// Everything, in the order of completion, including I/Os in flight: the files as a killed process would leave them.
+    /// Everything, in the order of completion, including I/Os in flight: the files as a killed
+    /// process would leave them.
     Everything,
     /// Everything that has completed: a volatile cache that was saved at the last moment.
     Completed,
@@ -50,7 +52,8 @@ impl Sample {
         Self::TornOdd,
     ];
 
-    /// The corner cases, then random samples, so that the first few samples of any search are the most important ones.
+    /// The corner cases, then random samples, so that the first few samples of any search are the
+    /// most important ones.
     pub fn nth(number: u64) -> Self {
         let corner = usize::try_from(number).ok();
         let corner = corner.and_then(|number| Self::CORNERS.get(number));

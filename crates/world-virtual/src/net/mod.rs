@@ -7,9 +7,10 @@
 //!    crate::Link          arrival times
 //! ```
 //!
-//! Opening a connection takes a round trip. Bytes go in messages of up to 64 KiB. They count against the sender's buffer of
-//! 4 MiB until it hears that they were read, so a long link needs many bytes in flight. A host that was killed resets or ends
-//! its connections. One that lost power is silent: writes to it time out, or are reset once it is back, and reads wait forever.
+//! Opening a connection takes a round trip. Bytes go in messages of up to 64 KiB. They count
+//! against the sender's buffer of 4 MiB until it hears that they were read, so a long link needs
+//! many bytes in flight. A host that was killed resets or ends its connections. One that lost power
+//! is silent: writes to it time out, or are reset once it is back, and reads wait forever.
 //!
 //! Source and simplifications: `docs/models/link.md`.
 

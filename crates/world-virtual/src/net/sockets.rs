@@ -1,7 +1,8 @@
 //! Listeners and connections of all hosts, and the effect of messages on them.
 //!
-//! A connection has two ends, each a socket of its host, and each knows about the other only from messages. A closed socket is
-//! gone: messages that still arrive for it are answered with a reset, as in TCP.
+//! A connection has two ends, each a socket of its host, and each knows about the other only from
+//! messages. A closed socket is gone: messages that still arrive for it are answered with a reset,
+//! as in TCP.
 
 mod arrivals;
 
@@ -58,12 +59,7 @@ pub(super) struct Sockets {
 
 impl Sockets {
     pub(super) fn new(wires: Wires) -> Self {
-        Self {
-            wires,
-            hosts: BTreeMap::new(),
-            sockets: BTreeMap::new(),
-            made: 0,
-        }
+        Self { wires, hosts: BTreeMap::new(), sockets: BTreeMap::new(), made: 0 }
     }
 
     fn now(&self) -> Time {
@@ -92,9 +88,7 @@ impl Sockets {
     }
 
     fn state(&mut self, host: IpAddr) -> &mut HostState {
-        self.hosts
-            .get_mut(&host)
-            .expect("a host that lives or lived")
+        self.hosts.get_mut(&host).expect("a host that lives or lived")
     }
 
     fn free_port(&mut self, host: IpAddr) -> u16 {
@@ -128,7 +122,8 @@ impl Sockets {
         state.lives
     }
 
-    /// Ends the life of a host. Its operating system closes the sockets of its processes, unless it has lost power.
+    /// Ends the life of a host. Its operating system closes the sockets of its processes, unless it
+    /// has lost power.
     pub(super) fn end_life(&mut self, host: IpAddr, loses_power: bool) {
         let now = self.now();
         let state = self.state(host);
@@ -138,12 +133,7 @@ impl Sockets {
             state.dark_at = Some(now);
         }
         let is_own = |(_, (owner, _)): &(&SocketId, &(IpAddr, Socket))| *owner == host;
-        let own: Vec<_> = self
-            .sockets
-            .iter()
-            .filter(is_own)
-            .map(|own| *own.0)
-            .collect();
+        let own: Vec<_> = self.sockets.iter().filter(is_own).map(|own| *own.0).collect();
         for id in own {
             match loses_power {
                 true => drop(self.sockets.remove(&id)),
@@ -169,11 +159,7 @@ impl Sockets {
         if self.state(host).listeners.contains_key(&port) {
             return Err(NetError::InUse);
         }
-        let listener = Listener {
-            port,
-            waiting: VecDeque::new(),
-            accepting: None,
-        };
+        let listener = Listener { port, waiting: VecDeque::new(), accepting: None };
         let id = self.add(host, Socket::Listener(listener));
         self.state(host).listeners.insert(port, id);
         Ok((id, SocketAddr::new(ip, port)))
@@ -205,11 +191,7 @@ impl Sockets {
         }
         let (from_port, port) = (self.free_port(host), to.port());
         let socket = self.add(host, Socket::Stream(Stream::new(None, Some(answering))));
-        let open = What::Open {
-            socket,
-            from_port,
-            port,
-        };
+        let open = What::Open { socket, from_port, port };
         let mut message = Message::new(host, there, socket, open);
         message.patience = Some((self.now() + CONNECTING, socket));
         self.wires.send(message, Time::ZERO);
@@ -286,11 +268,7 @@ impl Sockets {
             }
             self.state(host).listeners.remove(&port);
         }
-        if self
-            .sockets
-            .get(&id)
-            .is_some_and(|(owner, _)| *owner == host)
-        {
+        if self.sockets.get(&id).is_some_and(|(owner, _)| *owner == host) {
             self.sockets.remove(&id);
         }
     }

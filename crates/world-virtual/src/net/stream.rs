@@ -1,4 +1,5 @@
-//! One end of a connection: bytes that have arrived but were not read, and bytes that wait for buffer space.
+//! One end of a connection: bytes that have arrived but were not read, and bytes that wait for
+//! buffer space.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -6,7 +7,8 @@ use std::net::IpAddr;
 use brunt_units::Time;
 use brunt_world::{Answering, NetError, SocketId};
 
-/// Maximum bytes that were sent but not read by the other side. Source: Linux, the largest of `net.ipv4.tcp_wmem`.
+/// Maximum bytes that were sent but not read by the other side. Source: Linux, the largest of
+/// `net.ipv4.tcp_wmem`.
 pub(super) const BUFFER_BYTES: usize = 4 << 20;
 
 /// Bytes of one message: what Linux passes to a network card at once.

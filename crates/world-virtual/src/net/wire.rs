@@ -1,7 +1,8 @@
 //! Messages in flight between hosts.
 //!
-//! TCP sends unacknowledged bytes again until it gives up. A message that would arrive after that times out, and so does one to
-//! a host that stays down. During an outage messages wait in the link.
+//! TCP sends unacknowledged bytes again until it gives up. A message that would arrive after that
+//! times out, and so does one to a host that stays down. During an outage messages wait in the
+//! link.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -16,19 +17,15 @@ use crate::slots::Slots;
 /// Delay from a host to itself.
 const LOOPBACK: Span = Span::micros(10);
 
-/// The first and the longest interval between retransmissions; each is twice the one before. Source: RFC 6298, section 2; Linux,
-/// `TCP_RTO_MAX`.
+/// The first and the longest interval between retransmissions; each is twice the one before.
+/// Source: RFC 6298, section 2; Linux, `TCP_RTO_MAX`.
 const SENT_AGAIN: [Span; 2] = [Span::seconds(1), Span::seconds(120)];
 
 /// The content of a message.
 #[derive(Debug)]
 pub(super) enum What {
     /// A client asks for a connection to `port`.
-    Open {
-        socket: SocketId,
-        from_port: u16,
-        port: u16,
-    },
+    Open { socket: SocketId, from_port: u16, port: u16 },
     /// The connection was established; `peer` is its other end.
     Opened { peer: SocketId },
     /// Nothing listens there.
@@ -96,11 +93,7 @@ pub(super) struct Wires {
 
 impl Wires {
     pub(super) fn new(events: &Events, links: BTreeMap<(IpAddr, IpAddr), Link>) -> Self {
-        Self {
-            events: events.clone(),
-            links,
-            under_way: Slots::default(),
-        }
+        Self { events: events.clone(), links, under_way: Slots::default() }
     }
 
     pub(super) fn lead(&self, from: IpAddr, to: IpAddr) -> bool {
@@ -116,10 +109,7 @@ impl Wires {
         let (now, bytes) = (self.events.now(), message.bytes());
         let passage = match self.links.get_mut(&(message.from, message.to)) {
             Some(link) => link.send(now, bytes),
-            None => Passage {
-                leaves: now,
-                arrives: now + LOOPBACK,
-            },
+            None => Passage { leaves: now, arrives: now + LOOPBACK },
         };
         (message.sent, message.leaves) = (now, passage.leaves);
         let arrives = passage.arrives.max(not_before);

@@ -1,7 +1,8 @@
 //! The bytes of one file.
 //!
-//! Chunks of 4 KiB are in groups of 64 (256 KiB). A chunk that was never written is absent and reads as zero. Groups make the first
-//! change after a fork cheap (one group is copied, 64 counts go up) and holes free, at any file length.
+//! Chunks of 4 KiB are in groups of 64 (256 KiB). A chunk that was never written is absent and
+//! reads as zero. Groups make the first change after a fork cheap (one group is copied, 64 counts
+//! go up) and holes free, at any file length.
 //!
 //! Invariant: every byte at or past `length` is zero, so growing never exposes what was cut off.
 

@@ -5,12 +5,15 @@
 //!          -> files: Inode -> FileBytes -> groups of 64 chunks of 4 KiB
 //! ```
 //!
-//! Every arrow is an `Rc`: [`Store::fork`] copies three words, and the first change after it copies only the path from the root to
-//! the changed chunk. This allows thousands of crash images per second.
+//! Every arrow is an `Rc`: [`Store::fork`] copies three words, and the first change after it copies
+//! only the path from the root to the changed chunk. This allows thousands of crash images per
+//! second.
 //!
-//! Names are flat: a directory exists as soon as a name uses it. A file without a name stays until [`Store::drop_unnamed`].
+//! Names are flat: a directory exists as soon as a name uses it. A file without a name stays until
+//! [`Store::drop_unnamed`].
 //!
-//! Content-free writers (ghost segments) use the same store: unwritten data take no space, only lengths.
+//! Content-free writers (ghost segments) use the same store: unwritten data take no space, only
+//! lengths.
 
 mod chunks;
 
@@ -50,23 +53,16 @@ impl Store {
     #[must_use]
     pub fn part(&self, keep: impl Fn(&Path) -> bool) -> Self {
         let names = self.names().filter(|(path, _)| keep(path));
-        let names: BTreeMap<PathBuf, Inode> = names
-            .map(|(path, inode)| (path.to_path_buf(), inode))
-            .collect();
+        let names: BTreeMap<PathBuf, Inode> =
+            names.map(|(path, inode)| (path.to_path_buf(), inode)).collect();
         let files = names.values();
         let files = files.map(|inode| (*inode, Rc::clone(&self.files[inode])));
-        Self {
-            files: Rc::new(files.collect()),
-            names: Rc::new(names),
-            next: self.next,
-        }
+        Self { files: Rc::new(files.collect()), names: Rc::new(names), next: self.next }
     }
 
     /// Every name with its file, sorted.
     pub fn names(&self) -> impl Iterator<Item = (&Path, Inode)> {
-        self.names
-            .iter()
-            .map(|(path, inode)| (path.as_path(), *inode))
+        self.names.iter().map(|(path, inode)| (path.as_path(), *inode))
     }
 
     /// The file named `path`.
@@ -101,7 +97,8 @@ impl Store {
         }
     }
 
-    /// A new file without a name with the content that `inode` has in `other`; they share it until one of the two changes.
+    /// A new file without a name with the content that `inode` has in `other`; they share it until
+    /// one of the two changes.
     ///
     /// # Panics
     /// When `other` has no such file.
@@ -192,7 +189,8 @@ impl Store {
         Some(content)
     }
 
-    /// A hash of names, lengths and contents; reads everything. The representation of holes does not matter.
+    /// A hash of names, lengths and contents; reads everything. The representation of holes does
+    /// not matter.
     pub fn digest(&self) -> Digest {
         let mut digest = Digest::default();
         for (path, inode) in self.names() {

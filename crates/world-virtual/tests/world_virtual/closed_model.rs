@@ -9,8 +9,9 @@ use brunt_world_virtual::{VirtualOptions, VirtualWorld};
 
 const SERVICE: Span = Span::millis(5);
 
-/// Mean response in milliseconds of `sessions` that each queue, first come, first served, at one of `disks` drawn uniformly, are
-/// served for an exponentially distributed time, and draw again; and the digest of the run.
+/// Mean response in milliseconds of `sessions` that each queue, first come, first served, at one of
+/// `disks` drawn uniformly, are served for an exponentially distributed time, and draw again; and
+/// the digest of the run.
 fn mean_response_ms(seed: u64, sessions: u32, disks: u64, seconds: u64) -> (f64, u64) {
     let mut made = VirtualWorld::new(VirtualOptions::new(seed));
     let world = made.world.clone();
@@ -36,22 +37,18 @@ fn mean_response_ms(seed: u64, sessions: u32, disks: u64, seconds: u64) -> (f64,
                 }
             }
         };
-        let running: Vec<_> = (0..sessions)
-            .map(|number| world.spawner.spawn(session(number)))
-            .collect();
+        let running: Vec<_> =
+            (0..sessions).map(|number| world.spawner.spawn(session(number))).collect();
         for session in running {
             session.await;
         }
     });
     let (count, sum) = totals.get();
-    (
-        sum as f64 / count as f64 / 1e6,
-        made.machine.digest().value(),
-    )
+    (sum as f64 / count as f64 / 1e6, made.machine.digest().value())
 }
 
-/// A product-form network with equal visits: an arrival finds the mean queue of the network with one customer less, so
-/// the response is (sessions + disks - 1) / disks times the service time.
+/// A product-form network with equal visits: an arrival finds the mean queue of the network with
+/// one customer less, so the response is (sessions + disks - 1) / disks times the service time.
 fn expected_ms(sessions: u32, disks: u64) -> f64 {
     (f64::from(sessions) + disks as f64 - 1.0) / disks as f64 * SERVICE.as_millis()
 }

@@ -93,9 +93,7 @@ fn a_misdirected_write_is_seen() {
 #[test]
 #[should_panic(expected = "pieces_are_gathered_and_scattered: ")]
 fn swapped_pieces_are_seen() {
-    fail("pieces_are_gathered_and_scattered", |io| {
-        io.segments.reverse()
-    });
+    fail("pieces_are_gathered_and_scattered", |io| io.segments.reverse());
 }
 
 #[test]

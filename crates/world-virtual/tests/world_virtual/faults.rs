@@ -1,4 +1,5 @@
-//! Faults around a disk: without a plan it conforms, and each fault has its effect, at its place only.
+//! Faults around a disk: without a plan it conforms, and each fault has its effect, at its place
+//! only.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -17,25 +18,21 @@ fn a_disk_without_faults_conforms() {
     }
 }
 
-/// Writes three blocks of a file with ones, with the fault at the middle one, and then with twos; returns what is read then.
+/// Writes three blocks of a file with ones, with the fault at the middle one, and then with twos;
+/// returns what is read then.
 fn read_after(kind: FaultKind, change: impl Fn(&mut Fault)) -> (Result<Vec<u8>, IoError>, u64) {
     let mut made = VirtualWorld::new(VirtualOptions::default());
     let mut fault = Fault::new(kind, "file", 4096..8192);
     change(&mut fault);
     let (world, struck) = faulty(&made.world, vec![fault]);
     let read = made.executor.block_on(async move {
-        let open = world
-            .volume
-            .open(Path::new("dir/file"), OpenMode::CreateNew);
+        let open = world.volume.open(Path::new("dir/file"), OpenMode::CreateNew);
         let file = open.await.unwrap();
         for byte in 1..3 {
             write(&world, file, byte).await?;
         }
         let frame = world.frames.take(16384);
-        let done = world
-            .disk
-            .submit(Io::read(Class::Database, file, 0, frame))
-            .await;
+        let done = world.disk.submit(Io::read(Class::Database, file, 0, frame)).await;
         done.result.map(|()| done.into_frame().to_vec())
     });
     (read, struck.counts()[0])
@@ -66,10 +63,7 @@ fn reads_lie_about_their_place_alone() {
     assert_eq!(middle(FaultKind::Zeroed), [0; 4096]);
     assert_eq!(middle(FaultKind::Stale), [1; 4096]);
     let short = middle(FaultKind::ShortRead);
-    assert_eq!(
-        (&short[..512], &short[512..]),
-        (&[2; 512][..], &[0; 3584][..])
-    );
+    assert_eq!((&short[..512], &short[512..]), (&[2; 512][..], &[0; 3584][..]));
 }
 
 #[test]
@@ -79,24 +73,18 @@ fn writes_are_lost_torn_and_led_astray_at_their_place_alone() {
         read.unwrap()
     };
     let lost = after_the_first(FaultKind::Lost);
-    assert_eq!(
-        (lost[4095], lost[4096], lost[8191], lost[8192]),
-        (2, 1, 1, 2)
-    );
+    assert_eq!((lost[4095], lost[4096], lost[8191], lost[8192]), (2, 1, 1, 2));
     let torn = after_the_first(FaultKind::Torn);
     assert_eq!((torn[4096 + 511], torn[4096 + 512], torn[8192]), (2, 1, 2));
     let astray = after_the_first(FaultKind::MisdirectedWrite(4096));
     assert_eq!((astray[4096], astray[8192]), (1, 2));
 }
 
-/// A fault without a place, before reads of a file of eight blocks. The blocks of `data` are filled with their numbers, the others
-/// are blank. Returns the result of each read.
+/// A fault without a place, before reads of a file of eight blocks. The blocks of `data` are filled
+/// with their numbers, the others are blank. Returns the result of each read.
 fn lying_in_wait(kind: FaultKind, data: &'static [u8], reads: &'static [u8]) -> Vec<u8> {
     let mut made = VirtualWorld::new(VirtualOptions::default());
-    let fault = Fault {
-        settles: Some(4096),
-        ..Fault::new(kind, "file", 0..u64::MAX)
-    };
+    let fault = Fault { settles: Some(4096), ..Fault::new(kind, "file", 0..u64::MAX) };
     let (world, struck) = faulty(&made.world, vec![fault]);
     made.executor.block_on(async move {
         let open = world.volume.open(Path::new("file"), OpenMode::CreateNew);
@@ -144,10 +132,8 @@ fn errors_come_as_often_as_they_are_planned() {
 #[test]
 fn slow_is_later_and_stuck_is_never() {
     let mut made = VirtualWorld::new(VirtualOptions::default());
-    let plan = [FaultKind::Slow(Span::seconds(5)), FaultKind::Stuck].map(|kind| Fault {
-        times: 1,
-        ..Fault::new(kind, "file", 0..512)
-    });
+    let plan = [FaultKind::Slow(Span::seconds(5)), FaultKind::Stuck]
+        .map(|kind| Fault { times: 1, ..Fault::new(kind, "file", 0..512) });
     let (world, _) = faulty(&made.world, plan.into());
     made.executor.block_on(async move {
         let open = world.volume.open(Path::new("file"), OpenMode::CreateNew);
@@ -155,9 +141,7 @@ fn slow_is_later_and_stuck_is_never() {
         write(&world, file, 1).await.unwrap();
         assert!(world.clock.now().0 >= Span::seconds(5).0);
         let clone = world.clone();
-        let hangs = world
-            .spawner
-            .spawn(async move { write(&clone, file, 2).await });
+        let hangs = world.spawner.spawn(async move { write(&clone, file, 2).await });
         world.sleep(Span::seconds(100)).await;
         drop(hangs);
         write(&world, file, 3).await.unwrap();

@@ -1,4 +1,5 @@
-//! The network of the virtual world: the conformance suite, and behaviour that only a modelled network has.
+//! The network of the virtual world: the conformance suite, and behaviour that only a modelled
+//! network has.
 
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
@@ -14,24 +15,12 @@ fn address(number: u8) -> IpAddr {
 
 /// Two hosts, 1 and 2, with a link between them.
 fn linked(seed: u64, options: LinkOptions) -> (VirtualWorld, [Rc<Host>; 2]) {
-    let link = VirtualLink {
-        ends: [address(1), address(2)],
-        options,
-    };
-    let made = VirtualWorld::new(VirtualOptions {
-        links: vec![link],
-        ..VirtualOptions::new(seed)
-    });
+    let link = VirtualLink { ends: [address(1), address(2)], options };
+    let made = VirtualWorld::new(VirtualOptions { links: vec![link], ..VirtualOptions::new(seed) });
     let hosts = [1, 2].map(|number| {
         let name = format!("host-{number}");
         let cores = Cores::Unlimited;
-        Rc::new(Host::new(
-            &made.machine,
-            &made.world,
-            &name,
-            address(number),
-            cores,
-        ))
+        Rc::new(Host::new(&made.machine, &made.world, &name, address(number), cores))
     });
     (made, hosts)
 }
@@ -122,11 +111,7 @@ fn times_are_those_of_the_link() {
         one.net.write(client, vec![2; 1_000]).await.unwrap();
         assert_eq!(one.clock.now(), millis(20), "taken at once");
         assert_eq!(two.net.read(server, 9_999).await.unwrap().len(), 1_000);
-        assert_eq!(
-            two.clock.now(),
-            millis(31),
-            "1 ms of transfer, 10 ms of delay"
-        );
+        assert_eq!(two.clock.now(), millis(31), "1 ms of transfer, 10 ms of delay");
         assert_eq!(two.net.read(server, 9_999).await.unwrap().len(), 1_000);
         assert_eq!(two.clock.now(), millis(32));
     });
@@ -134,10 +119,7 @@ fn times_are_those_of_the_link() {
 
 #[test]
 fn a_long_link_carries_a_buffer_in_each_round_trip() {
-    let options = LinkOptions {
-        delay: Span::millis(50),
-        ..LinkOptions::default()
-    };
+    let options = LinkOptions { delay: Span::millis(50), ..LinkOptions::default() };
     between(options, |hosts| async move {
         let [(two, server), (one, client)] = connected(&hosts).await;
         let start = one.clock.now();
@@ -174,10 +156,8 @@ fn bytes_wait_for_the_end_of_an_outage() {
 
 #[test]
 fn a_long_outage_times_out_who_writes() {
-    let options = LinkOptions {
-        outages: vec![seconds(10)..seconds(10_000)],
-        ..LinkOptions::default()
-    };
+    let options =
+        LinkOptions { outages: vec![seconds(10)..seconds(10_000)], ..LinkOptions::default() };
     between(options, |hosts| async move {
         let [(two, server), (one, client)] = connected(&hosts).await;
         let listening = port(2, 25);
@@ -235,10 +215,7 @@ fn a_killed_host_ends_or_resets_its_connections_and_refuses_new_ones() {
 
 #[test]
 fn a_host_without_power_is_silent_until_it_is_back() {
-    let options = LinkOptions {
-        delay: Span::millis(1),
-        ..LinkOptions::default()
-    };
+    let options = LinkOptions { delay: Span::millis(1), ..LinkOptions::default() };
     between(options, |hosts| async move {
         let [_, (one, client)] = connected(&hosts).await;
         hosts[1].lose_power();
@@ -261,21 +238,15 @@ fn a_host_without_power_is_silent_until_it_is_back() {
         later.await.expect("it is back");
         again.world().net.accept(listener).await.unwrap();
         // Four times one way in vain, then there and back.
-        assert_eq!(
-            one.clock.now() - start,
-            Span::seconds(142) + Span::millis(6)
-        );
+        assert_eq!(one.clock.now() - start, Span::seconds(142) + Span::millis(6));
         assert_eq!(reading.await.0, Err(NetError::Reset));
     });
 }
 
 #[test]
 fn what_has_not_left_a_host_is_lost_with_its_power() {
-    let options = LinkOptions {
-        delay: Span::seconds(1),
-        bytes_per_second: 65_536,
-        ..LinkOptions::default()
-    };
+    let options =
+        LinkOptions { delay: Span::seconds(1), bytes_per_second: 65_536, ..LinkOptions::default() };
     between(options, |hosts| async move {
         let [(two, server), (one, client)] = connected(&hosts).await;
         one.net.write(client, vec![1; 4 * 65_536]).await.unwrap();
@@ -369,10 +340,7 @@ fn fail(check: &str, mistake: impl FnOnce(&mut Wrong)) {
         closes: true,
     };
     mistake(&mut wrong);
-    let world = World {
-        net: Rc::new(wrong),
-        ..made.world.clone()
-    };
+    let world = World { net: Rc::new(wrong), ..made.world.clone() };
     let checks = conformance::net::checks();
     let check = checks.iter().find(|one| one.name == check).unwrap();
     let future = check.start(&world, &world, [127, 0, 0, 1].into());

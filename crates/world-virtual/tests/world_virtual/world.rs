@@ -75,12 +75,7 @@ async fn session(world: World, file: brunt_world::FileId, task: u64) {
 #[test]
 fn equal_seeds_give_equal_runs_and_others_do_not() {
     for landing in [Landing::AtCompletion, Landing::Torn] {
-        let run = |seed| {
-            busy(VirtualOptions {
-                landing,
-                ..jittered(seed)
-            })
-        };
+        let run = |seed| busy(VirtualOptions { landing, ..jittered(seed) });
         assert_eq!(run(7), run(7));
         assert_ne!(run(7).digest, run(8).digest);
         assert_ne!(run(7).requests, run(8).requests);
@@ -146,10 +141,7 @@ fn every_part_of_a_request_changes_its_digest() {
 #[test]
 fn cores_are_waited_for() {
     let end = |cores| {
-        let mut made = VirtualWorld::new(VirtualOptions {
-            cores,
-            ..VirtualOptions::default()
-        });
+        let mut made = VirtualWorld::new(VirtualOptions { cores, ..VirtualOptions::default() });
         let world = made.world.clone();
         made.executor.block_on(async move {
             let spenders: Vec<_> = (0..6)
@@ -174,10 +166,7 @@ fn completions_are_stamped_when_the_device_says() {
     let device =
         Delay(|_: Time, request: &Request| Span::micros(request.offset.div_euclid(4096) + 1));
     let devices: Vec<Box<dyn Device>> = vec![Box::new(device)];
-    let mut made = VirtualWorld::new(VirtualOptions {
-        devices,
-        ..VirtualOptions::default()
-    });
+    let mut made = VirtualWorld::new(VirtualOptions { devices, ..VirtualOptions::default() });
     let world = made.world.clone();
     made.executor.block_on(async move {
         let path = Path::new("f");
@@ -187,10 +176,8 @@ fn completions_are_stamped_when_the_device_says() {
             let segments = [Segment::Ghost(4096)].into_iter().collect();
             Io::new(Class::Database, op, file, page * 4096, segments)
         };
-        let tickets: Vec<_> = (0..8)
-            .rev()
-            .map(|page| world.disk.submit(ghost(Op::Write, page)))
-            .collect();
+        let tickets: Vec<_> =
+            (0..8).rev().map(|page| world.disk.submit(ghost(Op::Write, page))).collect();
         for (ticket, page) in tickets.into_iter().zip((0..8).rev()) {
             let done = ticket.await;
             assert_eq!(done.submitted_at, begin);
@@ -215,11 +202,8 @@ fn completions_are_stamped_when_the_device_says() {
 
 #[test]
 fn volumes_have_room_of_their_own() {
-    let small = VirtualVolume {
-        path: PathBuf::from("/logs"),
-        bytes: 8192,
-        ..VirtualVolume::everything()
-    };
+    let small =
+        VirtualVolume { path: PathBuf::from("/logs"), bytes: 8192, ..VirtualVolume::everything() };
     let mut made = VirtualWorld::new(VirtualOptions {
         volumes: vec![VirtualVolume::everything(), small],
         ..VirtualOptions::default()
@@ -253,10 +237,7 @@ fn volumes_have_room_of_their_own() {
 #[test]
 fn overlapping_writes_in_flight_are_torn_where_asked() {
     let torn = |landing| {
-        let mut made = VirtualWorld::new(VirtualOptions {
-            landing,
-            ..jittered(5)
-        });
+        let mut made = VirtualWorld::new(VirtualOptions { landing, ..jittered(5) });
         let world = made.world.clone();
         made.executor.block_on(async move {
             let path = Path::new("f");
@@ -286,12 +267,10 @@ fn overlapping_writes_in_flight_are_torn_where_asked() {
 #[test]
 fn a_read_overtaken_by_growth_is_whole() {
     for seed in 0..20 {
-        let device = Delay(
-            |_: Time, request: &brunt_world_virtual::Request| match request.op {
-                Op::Read => Span::micros(20),
-                _ => Span::micros(10),
-            },
-        );
+        let device = Delay(|_: Time, request: &brunt_world_virtual::Request| match request.op {
+            Op::Read => Span::micros(20),
+            _ => Span::micros(10),
+        });
         let mut made = VirtualWorld::new(VirtualOptions {
             devices: vec![Box::new(device)],
             landing: Landing::Torn,
@@ -302,9 +281,7 @@ fn a_read_overtaken_by_growth_is_whole() {
             let path = Path::new("f");
             let file = world.volume.open(path, OpenMode::CreateNew).await.unwrap();
             let memory = world.frames.zeroed(32_768);
-            let read = world
-                .disk
-                .submit(Io::read(Class::Database, file, 0, memory));
+            let read = world.disk.submit(Io::read(Class::Database, file, 0, memory));
             let mut frame = world.frames.take(32_768);
             frame.fill(7);
             let write = Io::write(Class::Database, file, 0, &Rc::new(frame));

@@ -48,10 +48,7 @@ pub(super) async fn written_bytes_are_read_back(probe: Probe) {
             let scattered = frames.map(Segment::Fill).collect();
             let done = probe.submit(Op::Read, file, offset, scattered).await;
             probe.good(done.result, "read");
-            let read: Vec<u8> = done
-                .into_frames()
-                .flat_map(|frame| frame.to_vec())
-                .collect();
+            let read: Vec<u8> = done.into_frames().flat_map(|frame| frame.to_vec()).collect();
             probe.ensure(read == oracle[range], "bytes that were never written");
         }
     }
@@ -66,20 +63,10 @@ pub(super) async fn pieces_are_gathered_and_scattered(probe: Probe) {
     let file = probe.create("file").await;
     let mut oracle = Vec::new();
     let mut pieces = Segments::new();
-    for (start, length) in [
-        (0, 512),
-        (512, 1024),
-        (7680, 512),
-        (4096, 4096),
-        (1024, 6144),
-    ] {
+    for (start, length) in [(0, 512), (512, 1024), (7680, 512), (4096, 4096), (1024, 6144)] {
         let frame = Rc::new(probe.random_frame(8192, &mut stream));
         oracle.extend_from_slice(&frame[start..start + length]);
-        pieces.push(Segment::Drain {
-            frame,
-            start,
-            length,
-        });
+        pieces.push(Segment::Drain { frame, start, length });
     }
     probe.equal(oracle.len(), 12_288, "bytes in all");
     let done = probe.submit(Op::Write, file, 0, pieces).await;
@@ -110,11 +97,7 @@ pub(super) async fn sectors_are_written_alone(probe: Probe) {
         let mut frame = probe.world.frames.take(4096);
         frame.fill(1);
         frame[1024..1536].fill(2);
-        let sector = Segment::Drain {
-            frame: Rc::new(frame),
-            start: 1024,
-            length: 512,
-        };
+        let sector = Segment::Drain { frame: Rc::new(frame), start: 1024, length: 512 };
         let offset = if op == Op::Write { 512 } else { 4096 + 3584 };
         let done = probe.submit(op, file, offset, [sector].into_iter().collect());
         probe.good(done.await.result, "write of one sector");
@@ -136,15 +119,9 @@ pub(super) async fn writing_past_the_end_extends(probe: Probe) {
         probe.write(op, file, offset, &Rc::new(frame)).await;
         probe.equal(probe.length(file).await, offset + 4096, "length");
     }
-    probe.ensure(
-        probe.is_filled(file, 0, 65_536, 0).await,
-        "the gap is not zero",
-    );
+    probe.ensure(probe.is_filled(file, 0, 65_536, 0).await, "the gap is not zero");
     probe.ensure(probe.is_filled(file, 65_536, 4096, 1).await, "first write");
-    probe.ensure(
-        probe.is_filled(file, 131_072, 4096, 2).await,
-        "second write",
-    );
+    probe.ensure(probe.is_filled(file, 131_072, 4096, 2).await, "second write");
     probe.close(file).await;
 }
 
@@ -170,86 +147,29 @@ pub(super) async fn wrong_requests_are_invalid(probe: Probe) {
     let frame = Rc::new(probe.world.frames.zeroed(4096));
     let piece = |start, length| -> Segments {
         let frame = Rc::clone(&frame);
-        [Segment::Drain {
-            frame,
-            start,
-            length,
-        }]
-        .into_iter()
-        .collect()
+        [Segment::Drain { frame, start, length }].into_iter().collect()
     };
     let reader = probe.open("file", OpenMode::Read).await;
     let closed = probe.open("file", OpenMode::Write).await;
     probe.close(closed).await;
     let memory = || fill(probe.world.frames.take(4096));
     let wrong: [(&str, Op, FileId, u64, Segments); 10] = [
-        (
-            "an unaligned offset of a read",
-            Op::Read,
-            file,
-            100,
-            memory(),
-        ),
-        (
-            "an unaligned offset of a write",
-            Op::Write,
-            file,
-            100,
-            piece(0, 512),
-        ),
+        ("an unaligned offset of a read", Op::Read, file, 100, memory()),
+        ("an unaligned offset of a write", Op::Write, file, 100, piece(0, 512)),
         ("an unaligned length", Op::Write, file, 0, piece(0, 100)),
-        (
-            "an unaligned start",
-            Op::WriteThrough,
-            file,
-            0,
-            piece(100, 512),
-        ),
-        (
-            "a write through a reading handle",
-            Op::Write,
-            reader,
-            0,
-            piece(0, 512),
-        ),
+        ("an unaligned start", Op::WriteThrough, file, 0, piece(100, 512)),
+        ("a write through a reading handle", Op::Write, reader, 0, piece(0, 512)),
         ("a read from a closed file", Op::Read, closed, 0, memory()),
-        (
-            "a write to a closed file",
-            Op::Write,
-            closed,
-            0,
-            piece(0, 512),
-        ),
-        (
-            "a sync of a closed file",
-            Op::Sync,
-            closed,
-            0,
-            Segments::new(),
-        ),
-        (
-            "a file that never was",
-            Op::Read,
-            FileId(u32::MAX),
-            0,
-            memory(),
-        ),
-        (
-            "a read into what is written from",
-            Op::Read,
-            file,
-            0,
-            piece(0, 512),
-        ),
+        ("a write to a closed file", Op::Write, closed, 0, piece(0, 512)),
+        ("a sync of a closed file", Op::Sync, closed, 0, Segments::new()),
+        ("a file that never was", Op::Read, FileId(u32::MAX), 0, memory()),
+        ("a read into what is written from", Op::Read, file, 0, piece(0, 512)),
     ];
     for (what, op, file, offset, segments) in wrong {
         let done = probe.submit(op, file, offset, segments).await;
         probe.equal(done.result, Err(IoError::Invalid), what);
     }
-    probe.ensure(
-        probe.is_filled(file, 0, 8192, 1).await,
-        "a refused write wrote",
-    );
+    probe.ensure(probe.is_filled(file, 0, 8192, 1).await, "a refused write wrote");
     probe.close(reader).await;
     probe.close(file).await;
 }
@@ -279,15 +199,9 @@ pub(super) async fn trimming_spares_the_neighbours(probe: Probe) {
     probe.ensure(settled, "a trim is done or refused");
     probe.equal(probe.length(file).await, 65_536, "length");
     probe.ensure(probe.is_filled(file, 0, 16_384, 1).await, "bytes before");
-    probe.ensure(
-        probe.is_filled(file, 32_768, 32_768, 1).await,
-        "bytes after",
-    );
+    probe.ensure(probe.is_filled(file, 32_768, 32_768, 1).await, "bytes after");
     let _anything = probe.read(file, 16_384, 16_384).await;
     probe.write_fill(file, 16_384, 16_384, 2).await;
-    probe.ensure(
-        probe.is_filled(file, 16_384, 16_384, 2).await,
-        "written again",
-    );
+    probe.ensure(probe.is_filled(file, 16_384, 16_384, 2).await, "written again");
     probe.close(file).await;
 }

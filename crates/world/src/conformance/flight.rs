@@ -40,10 +40,7 @@ pub(super) async fn many_in_flight_complete_once(probe: Probe) {
     for (page, read) in (0..PAGES).zip(reads).collect::<Vec<_>>().into_iter().rev() {
         let done = read.await;
         probe.good(done.result, "read");
-        probe.ensure(
-            done.into_frame()[..] == stamp(page)[..],
-            "another page came",
-        );
+        probe.ensure(done.into_frame()[..] == stamp(page)[..], "another page came");
     }
     probe.close(file).await;
 }
@@ -141,10 +138,7 @@ pub(super) async fn closing_spares_io_in_flight(probe: Probe) {
         let memory = probe.world.frames.take(4096);
         let read = Io::read(Class::Database, file, page * 4096, memory);
         let write = Io::write(Class::Database, file, (page + 32) * 4096, &frame);
-        tickets.push((
-            probe.world.disk.submit(read),
-            probe.world.disk.submit(write),
-        ));
+        tickets.push((probe.world.disk.submit(read), probe.world.disk.submit(write)));
     }
     let removed = probe.world.volume.remove(&probe.path("file"));
     probe.close(file).await;

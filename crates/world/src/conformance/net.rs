@@ -1,7 +1,7 @@
 //! The suite that every implementation of [`Net`](crate::Net) must pass.
 //!
-//! A check gets the worlds of two hosts, which may be the same, and an address at which the second reaches the first. It checks
-//! nothing about latencies.
+//! A check gets the worlds of two hosts, which may be the same, and an address at which the second
+//! reaches the first. It checks nothing about latencies.
 //!
 //! ```text
 //!    for check in conformance::net::checks() { executor.block_on(check.start(&server, &client, address)) }
@@ -29,7 +29,8 @@ pub struct Check {
 }
 
 impl Check {
-    /// The check as a future, for the executor of both worlds. `client` reaches `server` at `address`.
+    /// The check as a future, for the executor of both worlds. `client` reaches `server` at
+    /// `address`.
     pub fn start(
         &self,
         server: &World,

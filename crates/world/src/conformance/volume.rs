@@ -17,10 +17,7 @@ pub(super) async fn open_modes_are_kept(probe: Probe) {
     probe.write_fill(file, 0, 4096, 1).await;
     probe.close(file).await;
     let file = probe.open("file", OpenMode::Read).await;
-    probe.ensure(
-        probe.is_filled(file, 0, 4096, 1).await,
-        "its bytes are gone",
-    );
+    probe.ensure(probe.is_filled(file, 0, 4096, 1).await, "its bytes are gone");
     probe.close(file).await;
     let file = probe.open("file", OpenMode::Write).await;
     probe.equal(probe.length(file).await, 4096, "length when opened again");
@@ -32,10 +29,7 @@ async fn names(probe: &Probe) -> Vec<String> {
     let mut names = probe.good(listed, "list");
     probe.ensure(names.is_sorted(), "names are not sorted");
     names.retain(|name| name.starts_with(probe.check));
-    names
-        .iter()
-        .map(|name| name[probe.check.len() + 1..].to_owned())
-        .collect()
+    names.iter().map(|name| name[probe.check.len() + 1..].to_owned()).collect()
 }
 
 pub(super) async fn names_are_listed_sorted(probe: Probe) {
@@ -134,10 +128,6 @@ pub(super) async fn space_is_sane(probe: Probe) {
     probe.ensure(fits, "more is free than there is");
     let beside = volume.space(&probe.path("file")).await;
     let beside = probe.good(beside, "space of a file");
-    probe.equal(
-        beside.volume,
-        space.volume,
-        "volume of a file and its directory",
-    );
+    probe.equal(beside.volume, space.volume, "volume of a file and its directory");
     probe.equal(beside.total_bytes, space.total_bytes, "room of one volume");
 }

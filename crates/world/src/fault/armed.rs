@@ -5,8 +5,9 @@
 //!    after = 3          |strikes, `times` times|  passes again
 //! ```
 //!
-//! A fault without a place lies in wait. Timing decides which request comes next, and a fault in blank bytes shows as another error
-//! or not at all. So it settles only where there is data: its effect follows from the plan alone.
+//! A fault without a place lies in wait. Timing decides which request comes next, and a fault in
+//! blank bytes shows as another error or not at all. So it settles only where there is data: its
+//! effect follows from the plan alone.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -36,12 +37,7 @@ pub(super) struct Armed {
 
 impl Armed {
     pub(super) fn new(fault: Fault) -> Self {
-        Self {
-            fault,
-            met: 0,
-            struck: 0,
-            former: BTreeMap::new(),
-        }
+        Self { fault, met: 0, struck: 0, former: BTreeMap::new() }
     }
 
     /// Counts a request to the file at `path` if it touches the place.

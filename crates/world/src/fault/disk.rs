@@ -140,10 +140,9 @@ impl Shared {
         let inside = match fault.kind {
             FaultKind::Lost => None,
             FaultKind::Torn => slice(io, &(place.start..place.start + fault.sector)),
-            FaultKind::MisdirectedWrite(by) => slice(io, place).map(|io| Io {
-                offset: io.offset + by,
-                ..io
-            }),
+            FaultKind::MisdirectedWrite(by) => {
+                slice(io, place).map(|io| Io { offset: io.offset + by, ..io })
+            }
             _ => slice(io, place),
         };
         let before = slice(io, &(0..place.start));
@@ -196,13 +195,8 @@ impl Shared {
 
     /// Saves the content of the place before a write changes it.
     async fn remember(&self, io: &Io, number: usize, place: &Range<u64>) {
-        if let Some(former) = self
-            .read(io.file, place.start, place.end - place.start)
-            .await
-        {
-            self.armed.borrow_mut()[number]
-                .former
-                .insert(io.file, former);
+        if let Some(former) = self.read(io.file, place.start, place.end - place.start).await {
+            self.armed.borrow_mut()[number].former.insert(io.file, former);
         }
     }
 

@@ -112,18 +112,21 @@ const SECTOR: u64 = 512;
 pub struct Fault {
     /// The kind.
     pub kind: FaultKind,
-    /// Files whose path ends with these names; only whole names match. A last name of `*.log` matches every file with that ending;
-    /// the empty path matches every file.
+    /// Files whose path ends with these names; only whole names match. A last name of `*.log`
+    /// matches every file with that ending; the empty path matches every file.
     pub file: PathBuf,
-    /// The bytes of these files that it affects, multiples of [`Fault::sector`]. Syncs have no range and always match.
+    /// The bytes of these files that it affects, multiples of [`Fault::sector`]. Syncs have no
+    /// range and always match.
     pub bytes: Range<u64>,
     /// Number of matching requests that pass before it strikes.
     pub after: u64,
     /// How often it strikes; `u64::MAX` means forever.
     pub times: u64,
-    /// With a width, the place is only where the fault lies in wait. When it is due, it settles on this many bytes at the start of
-    /// the request, in that file, and stays there. Only requests that carry data count, not those that grow or format a file. It
-    /// settles only where there is data, at the place and where the fault leads to. The width is a multiple of [`Fault::sector`].
+    /// With a width, the place is only where the fault lies in wait. When it is due, it settles on
+    /// this many bytes at the start of the request, in that file, and stays there. Only requests
+    /// that carry data count, not those that grow or format a file. It settles only where there is
+    /// data, at the place and where the fault leads to. The width is a multiple of
+    /// [`Fault::sector`].
     pub settles: Option<u64>,
     /// Restricts the fault to reads or to writes.
     pub only: Option<Direction>,
@@ -153,10 +156,7 @@ impl Fault {
 
     /// Whether it applies to the file at `path`.
     pub fn is_in(&self, path: &Path) -> bool {
-        let name = |path: &Path| {
-            path.file_name()
-                .map(|name| name.as_encoded_bytes().to_vec())
-        };
+        let name = |path: &Path| path.file_name().map(|name| name.as_encoded_bytes().to_vec());
         let pattern = name(&self.file).filter(|name| name.first() == Some(&b'*'));
         match pattern {
             None => path.ends_with(&self.file),

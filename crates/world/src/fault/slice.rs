@@ -22,10 +22,7 @@ pub(super) fn slice(io: &Io, bytes: &Range<u64>) -> Option<Io> {
         }
         at = end;
     }
-    Some(Io {
-        tag: io.tag,
-        ..Io::new(io.class, io.op, io.file, first?, segments)
-    })
+    Some(Io { tag: io.tag, ..Io::new(io.class, io.op, io.file, first?, segments) })
 }
 
 fn part(segment: &Segment, from: u64, length: u64) -> Segment {
@@ -54,18 +51,11 @@ mod tests {
             sector.fill(number);
         }
         let frame = Rc::new(frame);
-        let segments = [
-            Segment::Ghost(512),
-            Segment::whole(&frame),
-            Segment::Ghost(512),
-        ];
+        let segments = [Segment::Ghost(512), Segment::whole(&frame), Segment::Ghost(512)];
         let segments: Segments = segments.into_iter().collect();
         let io = Io::new(Class::Log, Op::Write, FileId(3), 8192, segments);
         let one = slice(&io, &(8704..9728)).unwrap();
-        assert_eq!(
-            (one.offset, one.length(), one.segments.len()),
-            (8704, 1024, 1)
-        );
+        assert_eq!((one.offset, one.length(), one.segments.len()), (8704, 1024, 1));
         assert_eq!(one.segments[0].drained()[512..], [1; 512]);
         let whole = slice(&io, &(0..u64::MAX)).unwrap();
         assert_eq!((whole.offset, whole.length()), (8192, 5120));

@@ -1,7 +1,9 @@
-//! Compares the list of everything that was fitted, in `docs/models/twin.md`, with the sources and scenarios.
+//! Compares the list of everything that was fitted, in `docs/models/twin.md`, with the sources and
+//! scenarios.
 //!
-//! A figure is fitted when it was chosen so that predictions match published results. Each is marked where it is defined: `///
-//! Fitted` above a constant, `fitted(` in the table of versions, a comment with the word in a scenario, or a row of [`PARAMETERS`].
+//! A figure is fitted when it was chosen so that predictions match published results. Each is
+//! marked where it is defined: `/// Fitted` above a constant, `fitted(` in the table of versions, a
+//! comment with the word in a scenario, or a row of [`PARAMETERS`].
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -58,12 +60,8 @@ fn in_scenario(text: &str, found: &mut BTreeSet<String>) {
 fn listed() -> BTreeSet<String> {
     let page = fs::read_to_string(root().join("docs/models/twin.md")).unwrap();
     let list = page.split("| fitted figure |").nth(1).unwrap();
-    let rows = list
-        .lines()
-        .skip(2)
-        .take_while(|line| line.starts_with('|'));
-    rows.map(|row| row.split('`').nth(1).unwrap().to_owned())
-        .collect()
+    let rows = list.lines().skip(2).take_while(|line| line.starts_with('|'));
+    rows.map(|row| row.split('`').nth(1).unwrap().to_owned()).collect()
 }
 
 /// The figures that a leave-one-out resets, by the names they are listed under.

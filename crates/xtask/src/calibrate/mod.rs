@@ -1,10 +1,13 @@
-//! `cargo xtask calibrate`: fits what no paper prints, and reports each system's error when it is left out.
+//! `cargo xtask calibrate`: fits what no paper prints, and reports each system's error when it is
+//! left out.
 //!
-//! The headline is the leave-one-out error: a system is predicted with the parameters of its generation as fitted on the others,
-//! and with means of the others or defaults for its own array and tool, like a system that was never measured: no figure that was
-//! chosen on it stays ([`parameters`]). The errors of the full fit are shown after it.
+//! The headline is the leave-one-out error: a system is predicted with the parameters of its
+//! generation as fitted on the others, and with means of the others or defaults for its own array
+//! and tool, like a system that was never measured: no figure that was chosen on it stays
+//! ([`parameters`]). The errors of the full fit are shown after it.
 //!
-//! Each search of the others starts where the fit on all systems ended, because most of its points are simulated already.
+//! Each search of the others starts where the fit on all systems ended, because most of its points
+//! are simulated already.
 
 #[cfg(test)]
 mod fitted;
@@ -35,8 +38,8 @@ pub(crate) struct CalibrateArgs {
     #[command(flatten)]
     lengths: Lengths,
 
-    /// Rounds of the search, with decreasing steps: 1 to 4. It starts from the values in the scenarios, so one is enough unless
-    /// a model has changed much
+    /// Rounds of the search, with decreasing steps: 1 to 4. It starts from the values in the
+    /// scenarios, so one is enough unless a model has changed much
     #[arg(long, default_value_t = 1)]
     rounds: usize,
 }
@@ -48,16 +51,11 @@ pub(crate) struct CalibrateArgs {
 pub(crate) fn run(args: &CalibrateArgs) -> Result<(), TaskError> {
     let tests = wanted(published::all()?, &args.rows)?;
     // Recoveries are a different load: predicted, never fitted on.
-    let (tests, recoveries): (Vec<_>, Vec<_>) = tests
-        .into_iter()
-        .partition(|test| test.whole().io_per_s.is_some());
+    let (tests, recoveries): (Vec<_>, Vec<_>) =
+        tests.into_iter().partition(|test| test.whole().io_per_s.is_some());
     let mut predictions = Predictions::default();
     let lengths = args.lengths;
-    let search = |tests: Vec<_>| Search {
-        tests,
-        lengths,
-        rounds: args.rounds,
-    };
+    let search = |tests: Vec<_>| Search { tests, lengths, rounds: args.rounds };
     let whole = search(tests.iter().collect());
     let fitted = whole.fit(starts(), &mut predictions)?;
     let mut all = Vec::new();
@@ -110,8 +108,8 @@ fn systems(tests: &[Published]) -> BTreeSet<String> {
     tests.iter().map(|test| test.system.clone()).collect()
 }
 
-/// Replaces every parameter that no other test determines by the mean of those of its kind that others determine, or by its assumed
-/// value if there are none.
+/// Replaces every parameter that no other test determines by the mean of those of its kind that
+/// others determine, or by its assumed value if there are none.
 fn left_out(fitted: Values, others: &[&Published]) -> Values {
     let told = |at: usize| {
         let parameter = &PARAMETERS[at];
@@ -121,10 +119,8 @@ fn left_out(fitted: Values, others: &[&Published]) -> Values {
     let mut values = fitted;
     for (at, one) in PARAMETERS.iter().enumerate().filter(|(at, _)| !told(*at)) {
         let same = (0..PARAMETERS.len()).filter(|other| PARAMETERS[*other].kind == one.kind);
-        let known: Vec<f64> = same
-            .filter(|other| told(*other))
-            .map(|other| fitted[other])
-            .collect();
+        let known: Vec<f64> =
+            same.filter(|other| told(*other)).map(|other| fitted[other]).collect();
         values[at] = match known.len() {
             0 => one.assumed,
             some => one.possible(known.iter().sum::<f64>() / some as f64),
@@ -217,11 +213,7 @@ fn table(values: &Values, left_out: &[(String, Values)]) -> String {
     text.push_str("\nranges and reasons\n\n");
     for parameter in &PARAMETERS {
         let reason = parameter.reason;
-        text.push_str(&format!(
-            "  {:34}{}: {reason}\n",
-            parameter.name,
-            parameter.possibilities()
-        ));
+        text.push_str(&format!("  {:34}{}: {reason}\n", parameter.name, parameter.possibilities()));
     }
     text
 }
@@ -284,14 +276,11 @@ mod tests {
         }
     }
 
-    /// A scenario says what was fitted, or the tables of versions do. Three figures are constants of the engine.
+    /// A scenario says what was fitted, or the tables of versions do. Three figures are constants
+    /// of the engine.
     #[test]
     fn scenarios_say_what_was_fitted() {
-        let constants = [
-            "twin.log_format",
-            "profile.recovery_reads",
-            "twin.checksum_reads",
-        ];
+        let constants = ["twin.log_format", "profile.recovery_reads", "twin.checksum_reads"];
         for test in published::all().unwrap() {
             let scenario = scenario(&test.scenario, &[]).unwrap().to_toml();
             let scenario: toml::Value = toml::from_str(&scenario).unwrap();
@@ -307,9 +296,7 @@ mod tests {
                     table => table.get(part),
                 });
                 let said = said.unwrap_or_else(|| panic!("{key} of {}", test.scenario));
-                let said = said
-                    .as_str()
-                    .map_or_else(|| said.to_string(), str::to_owned);
+                let said = said.as_str().map_or_else(|| said.to_string(), str::to_owned);
                 let plain = |text: &str| text.replace(' ', "");
                 assert_eq!(plain(&said), plain(value), "{key} of {}", test.scenario);
             }

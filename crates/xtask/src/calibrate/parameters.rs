@@ -1,7 +1,9 @@
-//! What was fitted: searched parameters, few, each within its physically possible range, and figures chosen by hand.
+//! What was fitted: searched parameters, few, each within its physically possible range, and
+//! figures chosen by hand.
 //!
-//! At most three that are searched apply to everything, two per generation of the tool, two per array. Nothing outside this table is
-//! fitted, and the scenarios mark what is. A system that is left out is predicted without any value that was chosen for it:
+//! At most three that are searched apply to everything, two per generation of the tool, two per
+//! array. Nothing outside this table is fitted, and the scenarios mark what is. A system that is
+//! left out is predicted without any value that was chosen for it:
 //!
 //! * what other systems determine has the value that they were fitted to;
 //! * otherwise it has the mean of parameters of its kind that others determine;
@@ -25,7 +27,8 @@ pub(crate) enum Scope {
 pub(crate) enum Moves {
     /// In every round, up and down.
     Always,
-    /// In the last round, up and down by this factor. Chosen by hand, on more than one system: the others choose again.
+    /// In the last round, up and down by this factor. Chosen by hand, on more than one system: the
+    /// others choose again.
     Once(f64),
     /// In the last round, to every other choice.
     Choices,
@@ -223,18 +226,8 @@ pub(crate) const PARAMETERS: [Parameter; 22] = [
         settings: Settings::Number(&["profile.lazy_percent={}"]),
         whole: true,
     },
-    destages(
-        "destages, CX3-20",
-        "EMC CX3-20",
-        3.0,
-        &["array.cache.destages_per_drive={}"],
-    ),
-    destages(
-        "destages, MD3820f",
-        "Dell MD3820f",
-        2.0,
-        &["array.cache.destages_per_drive={}"],
-    ),
+    destages("destages, CX3-20", "EMC CX3-20", 3.0, &["array.cache.destages_per_drive={}"]),
+    destages("destages, MD3820f", "Dell MD3820f", 2.0, &["array.cache.destages_per_drive={}"]),
     destages("destages, PS5000XV", "EqualLogic PS5000XV", 3.0, DESTAGES),
     choice(
         "cache shares, MD3820f",
@@ -261,10 +254,7 @@ pub(crate) const PARAMETERS: [Parameter; 22] = [
         Scope::System("EMC CX3-20"),
         [1.0, 0.0],
         Moves::Never,
-        &[
-            &["array.front.host_stack=250us"],
-            &["array.front.host_stack=80us"],
-        ],
+        &[&["array.front.host_stack=250us"], &["array.front.host_stack=80us"]],
         "80 us are the default of iSCSI",
     ),
     choice(
@@ -280,10 +270,7 @@ pub(crate) const PARAMETERS: [Parameter; 22] = [
         Scope::System("Dell MD3820f"),
         [1.0, 0.0],
         Moves::Never,
-        &[
-            &["profile.checkpoint_writes=burst"],
-            &["profile.checkpoint_writes=trickle"],
-        ],
+        &[&["profile.checkpoint_writes=burst"], &["profile.checkpoint_writes=trickle"]],
         "the public source, and reports of 2010, show a trickle",
     ),
     reads_again("reads again, to 2007, %", "2007", 60.0, Moves::Once(1.5)),
@@ -313,10 +300,7 @@ pub(crate) const PARAMETERS: [Parameter; 22] = [
         Scope::System("EMC CX3-20"),
         [1.0, 0.0],
         Moves::Never,
-        &[
-            &["profile.recovery_reads=64"],
-            &["profile.recovery_reads=8"],
-        ],
+        &[&["profile.recovery_reads=64"], &["profile.recovery_reads=8"]],
         "the engine on real storage, as the public source, has 8 for a database",
     ),
     choice(

@@ -1,9 +1,10 @@
 //! A part of a group of servers that predicts the whole, for a search.
 //!
-//! The twelve servers of the EqualLogic group use four equal pools of data, three servers each, and one pool for logs. Six servers with
-//! two of the pools, and half of what the log pool has (drives, cores, ports, cache), are the same design once instead of twice. What
-//! differs is chance, and that two queues of one core each wait a little longer than one of two. `calibrate` prints both, so that
-//! they can be compared.
+//! The twelve servers of the EqualLogic group use four equal pools of data, three servers each, and
+//! one pool for logs. Six servers with two of the pools, and half of what the log pool has (drives,
+//! cores, ports, cache), are the same design once instead of twice. What differs is chance, and
+//! that two queues of one core each wait a little longer than one of two. `calibrate` prints both,
+//! so that they can be compared.
 
 use crate::figures::Figures;
 
@@ -69,11 +70,7 @@ mod tests {
 
     #[test]
     fn rates_add_up_and_latencies_stay() {
-        let part = Figures {
-            io_per_s: Some(100.0),
-            read_ms: Some(18.0),
-            ..Figures::default()
-        };
+        let part = Figures { io_per_s: Some(100.0), read_ms: Some(18.0), ..Figures::default() };
         let whole = PARTS[0].whole(part);
         assert_eq!((whole.io_per_s, whole.read_ms), (Some(200.0), Some(18.0)));
     }

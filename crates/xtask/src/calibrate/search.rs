@@ -1,7 +1,8 @@
 //! Coordinate search: one parameter at a time, up and down, with decreasing steps.
 //!
-//! Minimises the sum over tests of [`cost`]. A few parameters, each with a separate effect, need nothing better. Each point is
-//! simulated once, all points of a step at the same time; of a group of servers, a part stands for the whole ([`super::part`]).
+//! Minimises the sum over tests of [`cost`]. A few parameters, each with a separate effect, need
+//! nothing better. Each point is simulated once, all points of a step at the same time; of a group
+//! of servers, a part stands for the whole ([`super::part`]).
 
 use crate::calibrate::parameters::PARAMETERS;
 use crate::calibrate::part;
@@ -30,7 +31,8 @@ pub(super) struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The best values found, starting from `values`. Parameters that affect none of the tests stay unchanged.
+    /// The best values found, starting from `values`. Parameters that affect none of the tests stay
+    /// unchanged.
     ///
     /// # Errors
     /// [`TaskError`] when a test cannot be simulated.
@@ -63,11 +65,7 @@ impl Search<'_> {
                     }
                 }
             }
-            self.tell(
-                round + 1 - first,
-                self.cost(&values, predictions)?,
-                predictions,
-            );
+            self.tell(round + 1 - first, self.cost(&values, predictions)?, predictions);
         }
         Ok(values)
     }
@@ -92,9 +90,7 @@ impl Search<'_> {
     fn cost(&self, values: &Values, predictions: &Predictions) -> Result<f64, TaskError> {
         let costs = self.tests.iter().map(|test| {
             let prediction = predictions.get(&searched(test, values, self.lengths));
-            let prediction = prediction
-                .expect("it was just made")
-                .map_err(TaskError::again)?;
+            let prediction = prediction.expect("it was just made").map_err(TaskError::again)?;
             let mut predicted = prediction.of(test, &test.rows[0]);
             if let Some(part) = part::of(&test.scenario) {
                 predicted = part.whole(predicted);

@@ -64,10 +64,7 @@ pub(super) fn page(
             text.push_str(&known(published, test, predictions));
         }
     }
-    let mut others = tests
-        .iter()
-        .filter(|test| test.published.is_none())
-        .peekable();
+    let mut others = tests.iter().filter(|test| test.published.is_none()).peekable();
     if others.peek().is_some() {
         text.push_str("\n## Tests predicted only\n\n");
         for test in others {
@@ -181,11 +178,7 @@ fn share(error: Option<f64>, badness: Option<f64>) -> String {
 fn parts(published: &Published, closed: &Prediction) -> String {
     let printed = |row: &Row, at: usize| (FIGURES[at].of)(&row.figures);
     let shown: Vec<usize> = (0..FIGURES.len())
-        .filter(|at| {
-            published.rows[1..]
-                .iter()
-                .any(|row| printed(row, *at).is_some())
-        })
+        .filter(|at| published.rows[1..].iter().any(|row| printed(row, *at).is_some()))
         .collect();
     let names = shown.iter().map(|at| Column::numbers(FIGURES[*at].name));
     let rows = published.rows[1..].iter().map(|row| {
@@ -228,9 +221,7 @@ fn predicted(test: &Test, predictions: &Predictions) -> String {
     let backup = prediction.backup().map(|rate| written(Some(rate)));
     let busy = prediction.utilisation().map(Cell::Share);
     let others = [("backup, MiB per second", backup), ("busy", busy)];
-    let others = others
-        .into_iter()
-        .filter_map(|(name, cell)| Some((name, cell?)));
+    let others = others.into_iter().filter_map(|(name, cell)| Some((name, cell?)));
     let rows = known.chain(others);
     let table = Table::new(
         [
@@ -266,10 +257,7 @@ fn skipped(request: &Request) -> String {
 fn command(request: &Request) -> String {
     let (name, set) = (&request.scenario, &request.set);
     let set: Vec<String> = set.iter().map(|set| format!(" --set '{set}'")).collect();
-    format!(
-        "cargo run --release -- simulate scenarios/papers/{name}.toml{}",
-        set.concat()
-    )
+    format!("cargo run --release -- simulate scenarios/papers/{name}.toml{}", set.concat())
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! `cargo xtask papers`: every published figure beside its prediction, in `docs/papers.md`.
 //!
-//! Each test whose paper prints a rate is simulated twice: in a closed loop, with exactly the printed sessions, and paced at the
-//! published rate. A closed loop hides storage errors, because slower storage gets less work; a pace does not.
+//! Each test whose paper prints a rate is simulated twice: in a closed loop, with exactly the
+//! printed sessions, and paced at the published rate. A closed loop hides storage errors, because
+//! slower storage gets less work; a pace does not.
 
 mod markdown;
 mod procedures;
@@ -37,9 +38,9 @@ pub(crate) struct PapersArgs {
 
 /// Minutes of virtual time.
 ///
-/// An array works through its dirty cache once in five or ten minutes, from one end of its volumes to the other; shorter
-/// measurements depend on where it happened to be. From 20 minutes on a prediction stops when it knows its figures to 1 %, and gives
-/// their intervals.
+/// An array works through its dirty cache once in five or ten minutes, from one end of its volumes
+/// to the other; shorter measurements depend on where it happened to be. From 20 minutes on a
+/// prediction stops when it knows its figures to 1 %, and gives their intervals.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Lengths {
     /// Minutes of virtual time for array and cache to settle
@@ -50,7 +51,8 @@ pub(crate) struct Lengths {
     #[arg(long, default_value_t = 120)]
     pub(crate) minutes: u32,
 
-    /// Minutes measured at most with several servers, each of which takes as many times longer to simulate
+    /// Minutes measured at most with several servers, each of which takes as many times longer to
+    /// simulate
     #[arg(long, default_value_t = 20)]
     pub(crate) group_minutes: u32,
 }
@@ -116,11 +118,7 @@ fn known(published: Published, lengths: Lengths) -> Test {
         ..closed(&published.scenario, published.outline(), lengths)
     };
     let paced = paced(&published, &closed);
-    Test {
-        published: Some(published),
-        closed,
-        paced,
-    }
+    Test { published: Some(published), closed, paced }
 }
 
 /// The test as written, except for its length.
@@ -133,11 +131,7 @@ pub(crate) fn closed(name: &str, outline: Outline, lengths: Lengths) -> Request 
             format!("test.duration={}min", lengths.measured(outline.servers)),
         ],
     };
-    Request {
-        scenario: name.to_owned(),
-        set,
-        checksum: false,
-    }
+    Request { scenario: name.to_owned(), set, checksum: false }
 }
 
 /// The same at the published rate, which is per server.

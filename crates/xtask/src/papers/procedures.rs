@@ -1,6 +1,8 @@
-//! Which command is which procedure: of the papers in the repository, from the heads of their scenarios, and of any other paper.
+//! Which command is which procedure: of the papers in the repository, from the heads of their
+//! scenarios, and of any other paper.
 //!
-//! A scenario in `scenarios/papers` begins with its paper, its section there, and the command that runs it:
+//! A scenario in `scenarios/papers` begins with its paper, its section there, and the command that
+//! runs it:
 //!
 //! ```text
 //! # PAPER, PUBLISHER, DATE
@@ -97,18 +99,11 @@ fn head(text: &str) -> Option<Head> {
     let paper = lines.next()??.trim().to_owned();
     let procedure = lines.next()??.trim().to_owned();
     let command = lines.flatten().map(str::trim).next()?.to_owned();
-    command.starts_with("brunt ").then_some(Head {
-        paper,
-        procedure,
-        command,
-    })
+    command.starts_with("brunt ").then_some(Head { paper, procedure, command })
 }
 
 fn file(path: &Path, error: std::io::Error) -> TaskError {
-    TaskError::File {
-        path: path.to_owned(),
-        error,
-    }
+    TaskError::File { path: path.to_owned(), error }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! LUNs of the map: their entries, copies of these, and what they leave to snapshots.
 //!
-//! A page that only snapshots still point to is *held* by them, and counts against the reserve of the LUN that it was made for.
+//! A page that only snapshots still point to is *held* by them, and counts against the reserve of
+//! the LUN that it was made for.
 
 use super::{Full, HOLDERS, Kind, Lun, Node, NodeId, PageMap};
 use crate::Extent;
@@ -38,7 +39,8 @@ impl PageMap {
         }
     }
 
-    /// Pages that snapshots of this kind keep beyond those of `lun`, and what is set aside for them.
+    /// Pages that snapshots of this kind keep beyond those of `lun`, and what is set aside for
+    /// them.
     pub(in crate::paged) fn held(&self, lun: u32, kind: Kind) -> (u32, Option<u32>) {
         let holder = kind.holder().expect("a kind of snapshot");
         let lun = self.luns[lun as usize].as_ref();
@@ -111,12 +113,7 @@ impl PageMap {
     pub(in crate::paged) fn copy_to(&mut self, number: u32, from: u32, kind: Kind) {
         debug_assert!(self.luns[number as usize].is_none(), "it exists");
         let lun = self.luns[from as usize].as_ref().expect("it is there");
-        let copy = Lun {
-            kind,
-            held: [0; HOLDERS],
-            reserve: [None; HOLDERS],
-            ..lun.clone()
-        };
+        let copy = Lun { kind, held: [0; HOLDERS], reserve: [None; HOLDERS], ..lun.clone() };
         for node in copy.pages.iter().flatten() {
             self.refer(*node, kind);
         }

@@ -1,4 +1,5 @@
-//! Where the pages of LUNs lie. One map provides thin provisioning, snapshots, clones and moves. No I/O.
+//! Where the pages of LUNs lie. One map provides thin provisioning, snapshots, clones and moves. No
+//! I/O.
 //!
 //! ```text
 //!    LUN       page 0   page 1   page 2          an entry points to a node; unwritten pages have none and read as zeros
@@ -10,12 +11,13 @@
 //!                +--> node 2
 //! ```
 //!
-//! A node is a slot in a member array's space, with the set of grains it holds. Grains it lacks are in its parent; without a parent
-//! they read as zeros. A node that several entries or children point to is never written again: writes go to a new node in front of
-//! it, in whole grains. A page is moved the same way: a new node on the other member is filled in the background.
+//! A node is a slot in a member array's space, with the set of grains it holds. Grains it lacks are
+//! in its parent; without a parent they read as zeros. A node that several entries or children
+//! point to is never written again: writes go to a new node in front of it, in whole grains. A page
+//! is moved the same way: a new node on the other member is filled in the background.
 //!
-//! Invariant: a slot belongs to one node. Invariant: `refs` of a node counts the entries and children that point to it; when that
-//! and its pins are zero, its slot is free.
+//! Invariant: a slot belongs to one node. Invariant: `refs` of a node counts the entries and
+//! children that point to it; when that and its pins are zero, its slot is free.
 
 mod luns;
 
@@ -163,14 +165,11 @@ pub(super) struct PageMap {
 }
 
 impl PageMap {
-    /// Creates a map with pages of `page_sectors` in grains of `grain_sectors`; `slots` lists each member's number of slots.
+    /// Creates a map with pages of `page_sectors` in grains of `grain_sectors`; `slots` lists each
+    /// member's number of slots.
     pub(super) fn new(page_sectors: u64, grain_sectors: u64, slots: &[u32]) -> Self {
         debug_assert!(page_sectors.is_multiple_of(grain_sectors));
-        let room = |slots: &u32| Room {
-            free: (0..*slots).collect(),
-            slots: *slots,
-            is_open: true,
-        };
+        let room = |slots: &u32| Room { free: (0..*slots).collect(), slots: *slots, is_open: true };
         Self {
             page_sectors,
             grain_sectors,
@@ -218,7 +217,8 @@ impl PageMap {
         sectors.div_ceil(self.grain_sectors)
     }
 
-    /// The grains of a page that are not zeros. A page that reaches past the end of its LUN has no more than the LUN.
+    /// The grains of a page that are not zeros. A page that reaches past the end of its LUN has no
+    /// more than the LUN.
     pub(super) fn grains_with_data(&self, lun: u32, page: u32) -> Vec<usize> {
         let first = self.entry(lun, page);
         let before = u64::from(page) * self.page_sectors;
@@ -226,9 +226,7 @@ impl PageMap {
         let all = self.grains(Extent::new(0, own.min(self.page_sectors)));
         match first {
             None => Vec::new(),
-            first => all
-                .filter(|grain| self.holder(first, *grain).is_some())
-                .collect(),
+            first => all.filter(|grain| self.holder(first, *grain).is_some()).collect(),
         }
     }
 
@@ -238,15 +236,11 @@ impl PageMap {
     }
 
     fn node(&self, node: NodeId) -> &Node {
-        self.nodes[node.0 as usize]
-            .as_ref()
-            .expect("somebody leads to it")
+        self.nodes[node.0 as usize].as_ref().expect("somebody leads to it")
     }
 
     fn node_mut(&mut self, node: NodeId) -> &mut Node {
-        self.nodes[node.0 as usize]
-            .as_mut()
-            .expect("somebody leads to it")
+        self.nodes[node.0 as usize].as_mut().expect("somebody leads to it")
     }
 
     pub(super) fn slot(&self, node: NodeId) -> Slot {
@@ -315,8 +309,8 @@ impl PageMap {
         node.filter(|node| self.node(*node).refs == 1)
     }
 
-    /// Begins to move a page to `member` and returns the new node. `None` when the page is not whole, is shared, or is already
-    /// there, or when there is no space.
+    /// Begins to move a page to `member` and returns the new node. `None` when the page is not
+    /// whole, is shared, or is already there, or when there is no space.
     pub(super) fn begin_move(&mut self, lun: u32, page: u32, member: usize) -> Option<NodeId> {
         let node = self.movable(lun, page)?;
         if self.slot(node).member == member {
@@ -365,7 +359,8 @@ impl PageMap {
     fn put_before(&mut self, lun: u32, page: u32, parent: Option<NodeId>, slot: Slot) -> NodeId {
         let grains = usize::try_from(self.grains_per_page()).expect("a page has few grains");
         let heat = parent.map_or(0, |parent| self.node(parent).heat);
-        // The entry now points to the new node, and the new node to the parent, so the parent's count stays the same.
+        // The entry now points to the new node, and the new node to the parent, so the parent's
+        // count stays the same.
         let node = Node {
             slot,
             has: Some(vec![false; grains].into()),
@@ -404,7 +399,8 @@ impl PageMap {
         id
     }
 
-    /// Whether a page of `lun` may have a slot: what is set aside for snapshots is only for what they keep.
+    /// Whether a page of `lun` may have a slot: what is set aside for snapshots is only for what
+    /// they keep.
     fn may_take(&self, lun: u32, page: u32) -> bool {
         if self.with_reserve.is_empty() {
             return true;
@@ -507,8 +503,7 @@ impl PageMap {
     /// Free slots of all active members, beyond those kept for moves.
     pub(super) fn free_slots(&self) -> usize {
         let open = self.rooms.iter().filter(|room| room.is_open);
-        open.map(|room| room.free.len().saturating_sub(WORKING_ROOM))
-            .sum()
+        open.map(|room| room.free.len().saturating_sub(WORKING_ROOM)).sum()
     }
 }
 

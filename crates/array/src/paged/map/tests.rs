@@ -35,9 +35,8 @@ impl World {
         let grains = self.map.grains(within);
         // Whole grains, with the old content around the new.
         let all = self.map.extent(&grains);
-        let old: Vec<u64> = (all.start..all.end())
-            .map(|sector| self.read_sector(lun, page, sector))
-            .collect();
+        let old: Vec<u64> =
+            (all.start..all.end()).map(|sector| self.read_sector(lun, page, sector)).collect();
         let slot = self.map.slot(node);
         for (sector, old) in (all.start..).zip(old) {
             let is_new = (within.start..within.end()).contains(&sector);
@@ -60,9 +59,8 @@ impl World {
             return;
         }
         let all = self.map.extent(&(grain..grain + 1));
-        let old: Vec<u64> = (all.start..all.end())
-            .map(|sector| self.read_sector(lun, page, sector))
-            .collect();
+        let old: Vec<u64> =
+            (all.start..all.end()).map(|sector| self.read_sector(lun, page, sector)).collect();
         let slot = self.map.slot(node);
         for (sector, old) in (all.start..).zip(old) {
             let at = (slot.member, u64::from(slot.number) * PAGE + sector);
@@ -78,13 +76,7 @@ impl World {
                 assert_eq!(self.read_sector(*lun, page, at % PAGE), *expected);
             }
         }
-        let mut used: Vec<Slot> = self
-            .map
-            .nodes
-            .iter()
-            .flatten()
-            .map(|node| node.slot)
-            .collect();
+        let mut used: Vec<Slot> = self.map.nodes.iter().flatten().map(|node| node.slot).collect();
         used.sort_unstable();
         let count = used.len();
         used.dedup();
@@ -186,11 +178,7 @@ fn whatever_is_done_every_lun_has_what_was_written_to_it() {
         for lun in luns {
             world.map.remove(lun);
         }
-        assert_eq!(
-            world.map.free_slots(),
-            21 - 2 * WORKING_ROOM,
-            "all is free again"
-        );
+        assert_eq!(world.map.free_slots(), 21 - 2 * WORKING_ROOM, "all is free again");
     }
     assert!(were_full > 5, "{were_full}");
 }
@@ -203,10 +191,8 @@ fn a_copy_of_zeros_is_zeros() {
     let node = map.own(lun, 1).unwrap();
     map.written(node, 1..2);
     let runs = map.resolve(lun, 1, Extent::new(2, 8));
-    let lengths: Vec<(bool, u64)> = runs
-        .iter()
-        .map(|run| (run.from.is_some(), run.within.length))
-        .collect();
+    let lengths: Vec<(bool, u64)> =
+        runs.iter().map(|run| (run.from.is_some(), run.within.length)).collect();
     assert_eq!(lengths, [(false, 2), (true, 4), (false, 2)]);
     assert_eq!(map.used_share(0), 0.125);
 }

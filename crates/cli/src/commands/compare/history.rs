@@ -43,10 +43,7 @@ pub(super) fn run(
 
 /// The run folders in `folder`, by name.
 fn inside(folder: &Path) -> Result<Vec<PathBuf>, CompareCommandError> {
-    let refused = |source| CompareCommandError::Folder {
-        path: folder.to_owned(),
-        source,
-    };
+    let refused = |source| CompareCommandError::Folder { path: folder.to_owned(), source };
     let entries = fs::read_dir(folder).map_err(refused)?;
     let paths: Result<Vec<PathBuf>, _> = entries.map(|e| e.map(|e| e.path())).collect();
     let mut paths = paths.map_err(refused)?;

@@ -46,7 +46,8 @@ pub struct CompareArgs {
     #[arg(long, value_name = "RUN", num_args = 1..)]
     pub with: Vec<PathBuf>,
 
-    /// Look for changes in a series: the runs in this folder, oldest first; the newest against the stable ones before it
+    /// Look for changes in a series: the runs in this folder, oldest first; the newest against the
+    /// stable ones before it
     #[arg(long, value_name = "DIR", conflicts_with_all = ["runs", "with", "allow_differences"])]
     pub history: Option<PathBuf>,
 
@@ -58,7 +59,8 @@ pub struct CompareArgs {
     #[arg(long)]
     pub allow_differences: bool,
 
-    /// Exit with 0 when B, or the newest run of a history, is not worse, 1 when it is, and 2 when nobody can tell
+    /// Exit with 0 when B, or the newest run of a history, is not worse, 1 when it is, and 2 when
+    /// nobody can tell
     #[arg(long)]
     pub gate: bool,
 
@@ -126,10 +128,7 @@ pub fn run(args: &CompareArgs, output: &Output) -> Result<Exit, CompareCommandEr
         seen.push(place);
     }
     let (a, b) = (read_all(&a)?, read_all(&b)?);
-    let options = Options {
-        smallest: args.smallest,
-        allow_differences: args.allow_differences,
-    };
+    let options = Options { smallest: args.smallest, allow_differences: args.allow_differences };
     let comparison = compare(&a, &b, &options)?;
     if let Some(path) = &args.html {
         write(path, &comparison_html(&comparison, &a, &b), "--html")?;
@@ -178,10 +177,7 @@ fn verdict(comparison: &Comparison, output: &Output) -> String {
 pub(crate) fn words(comparison: &Comparison, page: Option<&Path>, output: &Output) -> String {
     let mut lines = Vec::new();
     for (side, runs) in [("A", &comparison.a), ("B", &comparison.b)] {
-        lines.extend(labelled(
-            side,
-            runs.iter().map(|run| one_line(&run.run).into_owned()),
-        ));
+        lines.extend(labelled(side, runs.iter().map(|run| one_line(&run.run).into_owned())));
     }
     let differences = comparison.differences.iter().map(|one| {
         let differs = format!("{}: {} and {}", one.what, one.a, one.b);
@@ -190,10 +186,7 @@ pub(crate) fn words(comparison: &Comparison, page: Option<&Path>, output: &Outpu
     lines.extend(labelled("differs", differences));
     let mut text = lines.join("\n");
     let word = verdict(comparison, output);
-    text.push_str(&format!(
-        "\n\n{word}  {}\n\n",
-        one_line(&comparison.sentence)
-    ));
+    text.push_str(&format!("\n\n{word}  {}\n\n", one_line(&comparison.sentence)));
     text.push_str(&comparison.table().to_indented_text());
     if comparison.a.len() == 1 {
         let note = "one run a side: what varies from run to run is not in the intervals";

@@ -1,7 +1,8 @@
 //! `brunt drill`: what is lost when a site is lost, and how long do users wait?
 //!
-//! A scenario of replicated arrays is rehearsed in virtual time (`modelled`), one of two folders on this machine, with processes that are
-//! really killed (`real`). The lab and the host do the work; here is what is said and kept.
+//! A scenario of replicated arrays is rehearsed in virtual time (`modelled`), one of two folders on
+//! this machine, with processes that are really killed (`real`). The lab and the host do the work;
+//! here is what is said and kept.
 
 mod modelled;
 mod real;
@@ -39,8 +40,9 @@ Examples:
   brunt drill my-pair.toml --set link.rtt=5ms --json | jq .drill.rpo
   brunt drill examples/loop-pair.toml --check  a pair that is not brunt's, driven by commands of yours")]
 pub struct DrillArgs {
-    /// Scenario file (TOML), or - for stdin: a mail server and two folders, or mail servers on a replicated array, and a timeline of
-    /// events [default: a small drill in two folders of the working folder, which are removed again]
+    /// Scenario file (TOML), or - for stdin: a mail server and two folders, or mail servers on a
+    /// replicated array, and a timeline of events [default: a small drill in two folders of the
+    /// working folder, which are removed again]
     #[arg(value_name = "SCENARIO")]
     pub scenario: Option<PathBuf>,
 
@@ -52,11 +54,13 @@ pub struct DrillArgs {
     #[arg(long)]
     pub new: bool,
 
-    /// Run the commands of the scenario, which drive storage that replicates by itself: read them first (--check shows them)
+    /// Run the commands of the scenario, which drive storage that replicates by itself: read them
+    /// first (--check shows them)
     #[arg(long)]
     pub allow_exec: bool,
 
-    /// A folder or device in which such a drill may write; may be repeated, and has to cover every one that it names
+    /// A folder or device in which such a drill may write; may be repeated, and has to cover every
+    /// one that it names
     #[arg(long, value_name = "PATH")]
     pub allow: Vec<PathBuf>,
 
@@ -135,11 +139,7 @@ pub fn run(args: &DrillArgs, output: &Output) -> Result<Exit, DrillCommandError>
             brunt_world_real::huge_pages::ask();
             source(path)?.document()?
         }
-        None => Document::new(
-            "two-folders.toml (built in)",
-            DEMO_DRILL,
-            &env::current_dir()?,
-        )?,
+        None => Document::new("two-folders.toml (built in)", DEMO_DRILL, &env::current_dir()?)?,
     };
     let overrides = overrides(args)?;
     match document.subject() {
@@ -161,10 +161,8 @@ pub fn run(args: &DrillArgs, output: &Output) -> Result<Exit, DrillCommandError>
 
 fn overrides(args: &DrillArgs) -> Result<Vec<Override>, Refusal> {
     let mode = args.asynchronous.then(|| "asynchronous".to_owned());
-    let flags = [
-        ("--seed", "test.seed", &args.seed),
-        ("--asynchronous", "replication.mode", &mode),
-    ];
+    let flags =
+        [("--seed", "test.seed", &args.seed), ("--asynchronous", "replication.mode", &mode)];
     Override::all(&args.set, &flags)
 }
 
@@ -176,10 +174,7 @@ struct Screen {
 
 impl Screen {
     fn new(output: &Output) -> Self {
-        Self {
-            progress: Some(output.progress("drill")).into(),
-            output: output.clone(),
-        }
+        Self { progress: Some(output.progress("drill")).into(), output: output.clone() }
     }
 }
 
@@ -231,23 +226,18 @@ fn consent(args: &DrillArgs) -> String {
     std::iter::once(exec.to_owned()).chain(paths).collect()
 }
 
-/// Writes the files of the drill. Nothing stays of a folder that cannot be filled; `result.json` is the last, so where it is, all are.
+/// Writes the files of the drill. Nothing stays of a folder that cannot be filled; `result.json` is
+/// the last, so where it is, all are.
 fn keep(folder: &RunFolder, scenario: String, result: &RunResult) -> Result<(), FolderError> {
     let run = run_of(scenario, result);
-    let events: String = run
-        .events
-        .iter()
-        .map(|event| format!("{event}\n"))
-        .collect();
+    let events: String = run.events.iter().map(|event| format!("{event}\n")).collect();
     let files = [
         ("scenario.toml", run.scenario.clone()),
         ("events.log", events),
         ("report.html", report_html(&run)),
         ("result.json", result.to_json()),
     ];
-    let mut written = files
-        .iter()
-        .map(|(name, text)| folder.write(name, text.as_bytes()));
+    let mut written = files.iter().map(|(name, text)| folder.write(name, text.as_bytes()));
     let kept = written.try_for_each(|file| file);
     if kept.is_err() {
         folder.clone().discard();
@@ -280,12 +270,7 @@ pub(super) fn closing(
     output: &Output,
 ) -> String {
     let parts = [
-        format!(
-            "{}{}{}",
-            verdict_line(result, output),
-            failed(result),
-            reasons(result)
-        ),
+        format!("{}{}{}", verdict_line(result, output), failed(result), reasons(result)),
         lost(drill),
         steps(drill),
         phases(drill),
@@ -339,11 +324,9 @@ fn lost(drill: &Drill) -> String {
     };
     let at_risk = match rpo.bytes {
         0 => String::new(),
-        bytes => format!(
-            "\n{:14}{} of writes were not at the other site",
-            "",
-            ByteSize::bytes(bytes)
-        ),
+        bytes => {
+            format!("\n{:14}{} of writes were not at the other site", "", ByteSize::bytes(bytes))
+        }
     };
     let rto = drill.rto_s.map_or(String::new(), |seconds| {
         let span = |seconds| Span::from_seconds(seconds).to_string();
@@ -366,11 +349,7 @@ fn steps(drill: &Drill) -> String {
             Cell::from(if step.given { "given" } else { "measured" }),
         ])
     });
-    let columns = [
-        Column::words("step"),
-        Column::numbers("time"),
-        Column::words(""),
-    ];
+    let columns = [Column::words("step"), Column::numbers("time"), Column::words("")];
     match drill.steps.is_empty() {
         true => String::new(),
         false => Table::new(columns, rows).to_text(),

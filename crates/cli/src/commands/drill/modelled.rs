@@ -79,10 +79,7 @@ fn opening(scenario: &ModelledScenario, options: &DrillOptions) -> String {
     let lines = events.map(|(at, what)| format!("{:14}{at:>8}  {what}", ""));
     let lines: Vec<String> = lines.collect();
     let timeline = match lines.is_empty() {
-        true => format!(
-            "{:14}no [[event]]: nothing is lost, and nothing fails over",
-            "timeline"
-        ),
+        true => format!("{:14}no [[event]]: nothing is lost, and nothing fails over", "timeline"),
         false => format!("timeline{}", &lines.join("\n")["timeline".len()..]),
     };
     format!("{}\n{timeline}\n", first.trim_end())

@@ -57,11 +57,7 @@ pub(super) fn run(
     if is_external {
         let consent = PairConsent {
             exec: args.allow_exec,
-            paths: args
-                .allow
-                .iter()
-                .map(path::absolute)
-                .collect::<Result<_, _>>()?,
+            paths: args.allow.iter().map(path::absolute).collect::<Result<_, _>>()?,
         };
         external::check(&drill, &consent)?;
     }
@@ -74,11 +70,7 @@ pub(super) fn run(
     let stop = Stop::from(interrupt.flag());
     output.talk(&opening(&drill));
     let screen: Rc<dyn DrillListener> = Rc::new(Screen::new(output));
-    let options = RealDrillOptions {
-        consent,
-        controls: !args.no_controls,
-        program: None,
-    };
+    let options = RealDrillOptions { consent, controls: !args.no_controls, program: None };
     let begun = timestamp(SystemTime::now());
     let result = match rehearse(&drill, &options, version::origin, &screen, &stop) {
         Err(RealDrillError::Stopped) => None,
@@ -102,10 +94,7 @@ pub(super) fn run(
 fn opening(drill: &RealDrill) -> String {
     let mut lines = vec![first_line(&drill.scenario)];
     lines.extend(goal(&drill.scenario).map(|goal| format!("{:14}{goal}", "target")));
-    for (label, folder) in [
-        ("source", &drill.source),
-        ("destination", &drill.destination),
-    ] {
+    for (label, folder) in [("source", &drill.source), ("destination", &drill.destination)] {
         let path = folder.value.display().to_string();
         let on = match &drill.remote {
             Some(remote) if label == "destination" => format!("on {}", one_line(&remote.host)),
@@ -126,10 +115,9 @@ fn opening(drill: &RealDrill) -> String {
     let events = drill.timeline.iter().map(|event| {
         let at = Span(event.at.0).to_string();
         let (at, what) = match &event.what {
-            SiteIncident::FailOver(Decision::Automatic { silence }) => (
-                String::new(),
-                format!("failover, when the source has been silent for {silence}"),
-            ),
+            SiteIncident::FailOver(Decision::Automatic { silence }) => {
+                (String::new(), format!("failover, when the source has been silent for {silence}"))
+            }
             SiteIncident::Exec(exec) => (at, one_line(&exec.name).into_owned()),
             other => (at, other.word().to_owned()),
         };
@@ -157,10 +145,9 @@ fn link(drill: &RealDrill) -> String {
         words.push(format!("jitter up to {}", link.jitter));
     }
     words.extend(link.bandwidth.map(|rate| format!("{rate}/s")));
-    for (count, what) in [
-        (link.lost_per_million, "lost"),
-        (link.reordered_per_million, "reordered"),
-    ] {
+    for (count, what) in
+        [(link.lost_per_million, "lost"), (link.reordered_per_million, "reordered")]
+    {
         if count > 0 {
             words.push(format!("{count} of a million packets {what}"));
         }

@@ -4,10 +4,12 @@
 //!   mailboxes x quota, spread over the LUNs -> scenario -> room? -> folders, file -> what a run would do
 //! ```
 //!
-//! * One instance with one database on each LUN. Logs are spread over the log folders; without any, each database logs to the next
-//!   LUN, so that losing one costs no database and its log.
-//! * Sessions are enough to ask for the target even when every I/O takes as long as its limit allows, so they are never in the way.
-//! * Whether it fits and qualifies is asked of the functions that a run asks. How many mailboxes would do is found by trying.
+//! * One instance with one database on each LUN. Logs are spread over the log folders; without any,
+//!   each database logs to the next LUN, so that losing one costs no database and its log.
+//! * Sessions are enough to ask for the target even when every I/O takes as long as its limit
+//!   allows, so they are never in the way.
+//! * Whether it fits and qualifies is asked of the functions that a run asks. How many mailboxes
+//!   would do is found by trying.
 
 use std::path::{Path, PathBuf};
 
@@ -47,18 +49,15 @@ pub(super) struct Design {
     scenario: Scenario,
 }
 
-/// Database I/Os per second of a mailbox where nobody has measured them, and where the figure is from.
+/// Database I/Os per second of a mailbox where nobody has measured them, and where the figure is
+/// from.
 const PUBLISHED: [(Version, f64, &str); 3] = [
     (
         Version::Exchange2007Early,
         0.32,
         "a heavy user: Dell EqualLogic PS5000XV, ESRP-Storage 2.1, 2008",
     ),
-    (
-        Version::Exchange2010,
-        0.15,
-        "150 messages a day, copies: EMC CX4-960, 80,000 users, 2010",
-    ),
+    (Version::Exchange2010, 0.15, "150 messages a day, copies: EMC CX4-960, 80,000 users, 2010"),
     (
         Version::Exchange2013,
         0.134,
@@ -70,17 +69,14 @@ impl Design {
     /// The test that is wished for.
     ///
     /// # Errors
-    /// [`InitError`] when a folder is missing, caches do not fit into memory, or a volume has no room; with what there is room for.
+    /// [`InitError`] when a folder is missing, caches do not fit into memory, or a volume has no
+    /// room; with what there is room for.
     pub(super) fn new(wish: Wish) -> Result<Self, InitError> {
         check_folders(&wish)?;
         let text = wish.text(wish.mailboxes)?;
         let scenario = read(&text)?;
         check_memory(&scenario)?;
-        let design = Self {
-            wish,
-            text,
-            scenario,
-        };
+        let design = Self { wish, text, scenario };
         match design.wish.fits(design.wish.mailboxes)? {
             true => Ok(design),
             false => Err(InitError::Impossible(design.no_room()?)),
@@ -94,11 +90,7 @@ impl Design {
 
     /// Folders that a run needs. Their parents were named, and are there.
     pub(super) fn missing_folders(&self) -> Vec<PathBuf> {
-        let logs = self
-            .scenario
-            .instances
-            .iter()
-            .map(|one| one.log.value.as_path());
+        let logs = self.scenario.instances.iter().map(|one| one.log.value.as_path());
         let databases = self.scenario.databases();
         let databases = databases.filter_map(|database| database.path.value.parent());
         let all = databases.chain(logs).filter(|folder| !folder.exists());
@@ -184,15 +176,11 @@ impl Wish {
             let source = "as given".to_owned();
             return Ok(IoRate { per_s, source });
         }
-        // A version without a figure does what the one before it does; there is none before Exchange 2003.
-        let mut known = PUBLISHED
-            .iter()
-            .filter(|(version, ..)| *version <= self.version);
+        // A version without a figure does what the one before it does; there is none before
+        // Exchange 2003.
+        let mut known = PUBLISHED.iter().filter(|(version, ..)| *version <= self.version);
         match known.next_back() {
-            Some((_, per_s, source)) => Ok(IoRate {
-                per_s: *per_s,
-                source: (*source).to_owned(),
-            }),
+            Some((_, per_s, source)) => Ok(IoRate { per_s: *per_s, source: (*source).to_owned() }),
             None => Err(InitError::Impossible(format!(
                 "there is no published figure for the I/Os of a mailbox of Exchange {}\n  measure it on the old server: --io-per-mailbox 0.5",
                 self.version.name()
@@ -200,14 +188,13 @@ impl Wish {
         }
     }
 
-    /// Sessions, as the version counts them, that reach the target with its headroom even at the limits of latency.
+    /// Sessions, as the version counts them, that reach the target with its headroom even at the
+    /// limits of latency.
     fn sessions(&self, mailboxes: u64, io_per_s: f64) -> u64 {
         let figures = self.version.profile();
         let limits = figures.strict.value;
-        let target = Target {
-            io_per_s: mailboxes as f64 * io_per_s,
-            headroom_percent: HEADROOM_PERCENT,
-        };
+        let target =
+            Target { io_per_s: mailboxes as f64 * io_per_s, headroom_percent: HEADROOM_PERCENT };
         let busy = target.offered() * (limits.read_mean + limits.log_mean).as_seconds();
         let shared_by = match figures.session_scope.value {
             SessionScope::Server => 1,
@@ -363,10 +350,7 @@ mod tests {
         assert_eq!(large_enough(mib(120), mib(400)), enough(120, 2));
         assert_eq!(large_enough(mib(100), mib(600)), enough(150, 2));
         let never = large_enough(gib(1 << 20), mib(400)).unwrap();
-        assert!(
-            never.starts_with("no number of mailboxes that fits"),
-            "{never}"
-        );
+        assert!(never.starts_with("no number of mailboxes that fits"), "{never}");
     }
 
     #[test]
@@ -377,10 +361,7 @@ mod tests {
         assert_eq!(wish.sessions(4_000, 0.1), 15);
         assert_eq!(wish.sessions(1, 0.1), SESSIONS_MIN);
         assert_eq!(wish.sessions(100_000_000, 1.0), SESSIONS_MAX);
-        let for_each_database = Wish {
-            version: Version::Exchange2010,
-            ..wish
-        };
+        let for_each_database = Wish { version: Version::Exchange2010, ..wish };
         assert_eq!(for_each_database.sessions(4_000, 0.1), 8);
     }
 
@@ -389,13 +370,8 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let wish = wish(home.path(), 4_000);
         let of = |version| {
-            let wish = Wish {
-                version,
-                ..wish.clone()
-            };
-            wish.io_rate()
-                .map(|io| io.per_s)
-                .map_err(|error| error.to_string())
+            let wish = Wish { version, ..wish.clone() };
+            wish.io_rate().map(|io| io.per_s).map_err(|error| error.to_string())
         };
         assert!(of(Version::Exchange2003).is_err());
         assert_eq!(of(Version::Exchange2007), Ok(0.32));

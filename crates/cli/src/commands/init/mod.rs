@@ -70,7 +70,8 @@ pub struct InitArgs {
     #[arg(long, value_name = "VERSION", requires = "sized")]
     pub profile: Option<Version>,
 
-    /// Database I/Os per second of one mailbox in the busiest hours [default: a published figure of the version]
+    /// Database I/Os per second of one mailbox in the busiest hours [default: a published figure of
+    /// the version]
     #[arg(long, value_name = "RATE", requires = "sized")]
     pub io_per_mailbox: Option<f64>,
 
@@ -102,10 +103,7 @@ impl<T: FromStr> FromStr for Typed<T> {
     type Err = T::Err;
 
     fn from_str(text: &str) -> Result<Self, T::Err> {
-        Ok(Self {
-            value: text.parse()?,
-            text: text.to_owned(),
-        })
+        Ok(Self { value: text.parse()?, text: text.to_owned() })
     }
 }
 
@@ -155,7 +153,8 @@ pub enum InitError {
 /// Writes the scenario.
 ///
 /// # Errors
-/// [`InitError`] when there is a file of that name, when it cannot be written, or when there is no such test.
+/// [`InitError`] when there is a file of that name, when it cannot be written, or when there is no
+/// such test.
 pub fn run(args: &InitArgs, output: &Output) -> Result<Exit, InitError> {
     if args.org {
         return organisation(args, output);
@@ -179,9 +178,7 @@ pub fn run(args: &InitArgs, output: &Output) -> Result<Exit, InitError> {
         true => "every key of a modelled array with its default",
         false => "put in your own paths and sizes",
     };
-    output.talk(&format!(
-        "wrote {path}: {what}\n\nthen          brunt {then} {path}"
-    ));
+    output.talk(&format!("wrote {path}: {what}\n\nthen          brunt {then} {path}"));
     Ok(Exit::Passed)
 }
 
@@ -214,16 +211,9 @@ fn is_stdout(path: &Path) -> bool {
 fn write(path: &Path, text: &str) -> Result<(), InitError> {
     let refused = |source: io::Error| match source.kind() {
         io::ErrorKind::AlreadyExists => InitError::There(path.to_owned()),
-        _ => InitError::Write {
-            path: path.to_owned(),
-            source,
-        },
+        _ => InitError::Write { path: path.to_owned(), source },
     };
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(path)
-        .map_err(refused)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(refused)?;
     file.write_all(text.as_bytes()).map_err(refused)
 }
 
@@ -244,10 +234,8 @@ fn sized(args: &InitArgs, output: &Output) -> Result<Exit, InitError> {
         return Ok(Exit::Passed);
     }
     for folder in &folders {
-        fs::create_dir(folder).map_err(|source| InitError::Write {
-            path: folder.clone(),
-            source,
-        })?;
+        fs::create_dir(folder)
+            .map_err(|source| InitError::Write { path: folder.clone(), source })?;
     }
     write(path, design.text())?;
     let path = path.display();
@@ -271,10 +259,7 @@ fn complete(args: &InitArgs, output: &Output) -> Result<Wish, InitError> {
             return Ok(None);
         }
         let answer = output.ask(question);
-        answer.map_err(|source| InitError::Write {
-            path: PathBuf::from("stdin"),
-            source,
-        })
+        answer.map_err(|source| InitError::Write { path: PathBuf::from("stdin"), source })
     };
     let mut lacks = Vec::new();
     let mailboxes = match args.mailboxes {
@@ -284,17 +269,14 @@ fn complete(args: &InitArgs, output: &Output) -> Result<Wish, InitError> {
                 .replace([',', '_'], "")
                 .parse()
                 .map_err(|_| "a whole number, such as 4000".to_owned())?;
-            (number > 0)
-                .then_some(number)
-                .ok_or("more than none".to_owned())
+            (number > 0).then_some(number).ok_or("more than none".to_owned())
         })?,
     };
     lacks.extend(mailboxes.is_none().then_some("--mailboxes"));
     let quota = match &args.quota {
         Some(quota) => Some(quota.clone()),
         None => understood("How large may a mailbox be?", answer, |text| {
-            text.parse::<Typed<ByteSize>>()
-                .map_err(|error| error.to_string())
+            text.parse::<Typed<ByteSize>>().map_err(|error| error.to_string())
         })?,
     };
     lacks.extend(quota.is_none().then_some("--quota"));
@@ -335,19 +317,12 @@ fn understood<T>(
     let Some(answer) = answer(question)? else {
         return Ok(None);
     };
-    read(&answer).map(Some).map_err(|why| InitError::Answer {
-        question,
-        answer,
-        why: Some(why),
-    })
+    read(&answer).map(Some).map_err(|why| InitError::Answer { question, answer, why: Some(why) })
 }
 
 fn absolute(paths: &[PathBuf]) -> Result<Vec<PathBuf>, InitError> {
     let absolute = |path: &PathBuf| {
-        std::path::absolute(path).map_err(|source| InitError::Write {
-            path: path.clone(),
-            source,
-        })
+        std::path::absolute(path).map_err(|source| InitError::Write { path: path.clone(), source })
     };
     paths.iter().map(absolute).collect()
 }

@@ -1,4 +1,5 @@
-//! The text of an organisation for `brunt size`: `examples/org.toml`, with the user's own mailboxes in place of its two kinds of users.
+//! The text of an organisation for `brunt size`: `examples/org.toml`, with the user's own mailboxes
+//! in place of its two kinds of users.
 
 use brunt_report::grouped;
 
@@ -8,7 +9,8 @@ const EXAMPLE: &str = include_str!("../../../../../examples/org.toml");
 const USERS: &str = "# Kinds of users.";
 const STORAGE: &str = "# What a server's databases lie on.";
 
-/// The organisation of `users`, who are a number of mailboxes and what each may hold; without them, the example.
+/// The organisation of `users`, who are a number of mailboxes and what each may hold; without them,
+/// the example.
 ///
 /// `file` is the name that the text gives itself.
 pub(super) fn text(file: &str, users: Option<(u64, &str)>) -> String {
@@ -16,10 +18,7 @@ pub(super) fn text(file: &str, users: Option<(u64, &str)>) -> String {
     let Some((mailboxes, quota)) = users else {
         return text;
     };
-    let text = text.replace(
-        "4,000 mailboxes",
-        &format!("{} mailboxes", grouped(mailboxes)),
-    );
+    let text = text.replace("4,000 mailboxes", &format!("{} mailboxes", grouped(mailboxes)));
     let (head, rest) = text.split_once(USERS).expect("the example has users");
     let (_, storage) = rest.split_once(STORAGE).expect("the example has storage");
     let quota = toml::Value::from(quota);

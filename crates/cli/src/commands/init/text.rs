@@ -1,4 +1,5 @@
-//! The text of a scenario for given volumes: what a user may want to change, each with why it is as it is.
+//! The text of a scenario for given volumes: what a user may want to change, each with why it is as
+//! it is.
 
 use std::path::Path;
 

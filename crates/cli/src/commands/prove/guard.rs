@@ -1,8 +1,9 @@
-//! A guard in real time: work that goes round without asking the disk for anything never ends by itself.
+//! A guard in real time: work that goes round without asking the disk for anything never ends by
+//! itself.
 //!
-//! The search bounds the I/O of every story and every recovery, so a loop with I/O is a failure like any other. A loop without
-//! any lets no virtual time pass and gives nobody else a turn; only a thread outside sees it. It ends the program, with the
-//! command that repeats it.
+//! The search bounds the I/O of every story and every recovery, so a loop with I/O is a failure
+//! like any other. A loop without any lets no virtual time pass and gives nobody else a turn; only
+//! a thread outside sees it. It ends the program, with the command that repeats it.
 
 use std::process;
 use std::sync::Arc;
@@ -53,10 +54,7 @@ impl Guard {
                 since += LOOK.min(patience);
             }
         });
-        Self {
-            shared,
-            thread: Some(thread),
-        }
+        Self { shared, thread: Some(thread) }
     }
 
     /// So many steps are done.

@@ -2,8 +2,8 @@
 //!
 //! With `--pair`, both sites of a replicated array stop instead ([`pair`]).
 //!
-//! Nothing on this machine is read or written. Equal seeds find the same, to the last bit of the digest; only how fast it
-//! went differs. See [`brunt_testkit::crash`] for what is searched.
+//! Nothing on this machine is read or written. Equal seeds find the same, to the last bit of the
+//! digest; only how fast it went differs. See [`brunt_testkit::crash`] for what is searched.
 
 mod guard;
 mod json;
@@ -88,10 +88,7 @@ pub fn run(args: &ProveArgs, output: &Output) -> io::Result<Exit> {
     if args.pair {
         return Ok(pair::run(args, &interrupt, output));
     }
-    let proof = Proof {
-        first: args.first,
-        ..Proof::new(args.seed, args.steps())
-    };
+    let proof = Proof { first: args.first, ..Proof::new(args.seed, args.steps()) };
     let (searched, seconds) = watched(args, &interrupt, output, |watch| {
         proof.run(|coverage: &Coverage| watch(coverage.steps))
     });
@@ -106,8 +103,8 @@ pub fn run(args: &ProveArgs, output: &Output) -> io::Result<Exit> {
     })
 }
 
-/// Searches with progress and a guard against loops without end; the search tells `watch` how many steps are done, and ends when that
-/// says `false`. Also how many seconds it took.
+/// Searches with progress and a guard against loops without end; the search tells `watch` how many
+/// steps are done, and ends when that says `false`. Also how many seconds it took.
 fn watched<T>(
     args: &ProveArgs,
     interrupt: &Interrupt,

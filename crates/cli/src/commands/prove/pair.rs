@@ -1,4 +1,5 @@
-//! `brunt prove --pair`: both sites of a replicated array stop at one instant; is anything lost? In virtual time.
+//! `brunt prove --pair`: both sites of a replicated array stop at one instant; is anything lost? In
+//! virtual time.
 
 use brunt_lab::{PairCoverage, PairProof, PairProven, PairViolation};
 use brunt_report::{decimals, grouped};
@@ -14,14 +15,9 @@ type Searched = Result<PairProven, Box<PairViolation>>;
 
 /// Searches, and says what was found.
 pub(super) fn run(args: &ProveArgs, interrupt: &Interrupt, output: &Output) -> Exit {
-    let proof = PairProof {
-        seed: args.seed,
-        first: args.first,
-        steps: args.steps(),
-    };
-    let (searched, seconds) = watched(args, interrupt, output, |watch| {
-        proof.run(|coverage| watch(coverage.steps))
-    });
+    let proof = PairProof { seed: args.seed, first: args.first, steps: args.steps() };
+    let (searched, seconds) =
+        watched(args, interrupt, output, |watch| proof.run(|coverage| watch(coverage.steps)));
     match args.json {
         true => output.data(&as_json(args, &searched, seconds)),
         false => output.show(&words(&searched, seconds, output)),
@@ -57,11 +53,7 @@ fn words(searched: &Searched, seconds: f64, output: &Output) -> String {
             "pairs: synchronous or not, failsafe or not, links that come and go",
         ),
         line("stops", c.steps, &rate),
-        line(
-            "recoveries",
-            c.recovered,
-            "by the engine, of either site, with lost and torn writes",
-        ),
+        line("recoveries", c.recovered, "by the engine, of either site, with lost and torn writes"),
         line(
             "copying",
             c.inconsistent,

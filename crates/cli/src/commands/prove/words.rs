@@ -74,11 +74,9 @@ pub(super) fn result(
                 proven.copies.value()
             )
         }
-        Err(violation) => format!(
-            "{}step {}: {violation}",
-            failed(output),
-            grouped(violation.step),
-        ),
+        Err(violation) => {
+            format!("{}step {}: {violation}", failed(output), grouped(violation.step),)
+        }
     }
 }
 
@@ -100,11 +98,7 @@ fn counts(coverage: &Coverage, seconds: f64) -> String {
                 grouped(c.cramped)
             ),
         ),
-        line(
-            "actions",
-            c.actions,
-            "I/Os and changes of names that were recorded".to_owned(),
-        ),
+        line("actions", c.actions, "I/Os and changes of names that were recorded".to_owned()),
         line(
             "crashes",
             c.steps,
@@ -144,11 +138,7 @@ fn counts(coverage: &Coverage, seconds: f64) -> String {
                 grouped(c.missed)
             ),
         ),
-        line(
-            "copies",
-            c.copies,
-            "crashes of passive copies, each activated afterwards".to_owned(),
-        ),
+        line("copies", c.copies, "crashes of passive copies, each activated afterwards".to_owned()),
     ];
     lines.concat()
 }

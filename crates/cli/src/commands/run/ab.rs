@@ -1,12 +1,14 @@
-//! `run --ab A.toml B.toml`: two scenarios on the same storage, in turns, and a comparison at the end.
+//! `run --ab A.toml B.toml`: two scenarios on the same storage, in turns, and a comparison at the
+//! end.
 //!
 //! ```text
 //!   round 1   A B B A        pairs: A1 with B1, A2 with B2; whatever drifts steadily meets both sides alike
 //!   round 2   A B B A
 //! ```
 //!
-//! Each run is a run as any other, with a folder of its own. Both runs of a pair have the same seed, and each pair another one. Consent
-//! is that of `run`: databases are kept and opened again, and `--new` replaces them before every run.
+//! Each run is a run as any other, with a folder of its own. Both runs of a pair have the same
+//! seed, and each pair another one. Consent is that of `run`: databases are kept and opened again,
+//! and `--new` replaces them before every run.
 
 use std::env;
 use std::path::PathBuf;
@@ -50,10 +52,7 @@ struct Tested {
 /// [`RunCommandError`] when they cannot be compared, or it did not come to a test.
 pub(super) fn run(args: &TestArgs, ab: &AbArgs, output: &Output) -> Result<Exit, RunCommandError> {
     let [mut a, mut b] = sides(args, ab)?;
-    let options = Options {
-        smallest: ab.smallest,
-        allow_differences: ab.allow_differences,
-    };
+    let options = Options { smallest: ab.smallest, allow_differences: ab.allow_differences };
     if args.check {
         for side in [&a, &b] {
             check(&side.args, &side.scenario, output)?;
@@ -64,18 +63,11 @@ pub(super) fn run(args: &TestArgs, ab: &AbArgs, output: &Output) -> Result<Exit,
     let differences = work_differs(&outline(&a)?, &outline(&b)?);
     if !differences.is_empty() && !options.allow_differences {
         let [one, other] = [&a, &b].map(|side| name_of(&side.args));
-        return Err(RunCommandError::Compare(CompareError::Differ {
-            one,
-            other,
-            differences,
-        }));
+        return Err(RunCommandError::Compare(CompareError::Differ { one, other, differences }));
     }
     if args.check {
         let runs = ROUND.len() * ab.rounds as usize;
-        output.show(&format!(
-            "{:14}{runs} runs: A B B A, {} times",
-            "rounds", ab.rounds
-        ));
+        output.show(&format!("{:14}{runs} runs: A B B A, {} times", "rounds", ab.rounds));
         return Ok(Exit::Passed);
     }
     let interrupt = Interrupt::listen()?;
@@ -89,11 +81,9 @@ pub(super) fn run(args: &TestArgs, ab: &AbArgs, output: &Output) -> Result<Exit,
         output.talk("stopped before there was a pair of runs to compare");
         return Ok(stopped.unwrap_or(Exit::NoAnswer));
     }
-    // Databases may have grown since. Nothing is refused for what was only found out by testing; it is named.
-    let options = Options {
-        allow_differences: true,
-        ..options
-    };
+    // Databases may have grown since. Nothing is refused for what was only found out by testing; it
+    // is named.
+    let options = Options { allow_differences: true, ..options };
     let comparison = compare(&a.runs, &b.runs, &options)?;
     let name = format!("{}-vs-{}", a.scenario.name, b.scenario.name);
     let folder = RunFolder::create(&args.out, begun, &name)?;
@@ -104,11 +94,7 @@ pub(super) fn run(args: &TestArgs, ab: &AbArgs, output: &Output) -> Result<Exit,
         true => output.data(comparison.to_json().trim_end()),
         false => {
             output.talk("");
-            output.show(&words(
-                &comparison,
-                Some(&folder.file("report.html")),
-                output,
-            ));
+            output.show(&words(&comparison, Some(&folder.file("report.html")), output));
         }
     }
     Ok(match stopped {
@@ -157,9 +143,10 @@ fn take_turns(
 
 /// A run in one line.
 fn line(result: &RunResult, folder: &std::path::Path) -> String {
-    let rate = result.storage.achieved_iops.map_or(String::new(), |rate| {
-        format!("{} I/Os per second   ", decimals(rate))
-    });
+    let rate = result
+        .storage
+        .achieved_iops
+        .map_or(String::new(), |rate| format!("{} I/Os per second   ", decimals(rate)));
     let verdict = result.headline();
     format!("{:14}{verdict}   {rate}{}\n", "", folder.display())
 }
@@ -167,26 +154,16 @@ fn line(result: &RunResult, folder: &std::path::Path) -> String {
 /// Both sides; everything that is wrong with either is said before anything is written.
 fn sides(args: &TestArgs, ab: &AbArgs) -> Result<[Tested; 2], RunCommandError> {
     let side = |path: &PathBuf| {
-        let args = TestArgs {
-            scenario: Some(path.clone()),
-            ..args.clone()
-        };
+        let args = TestArgs { scenario: Some(path.clone()), ..args.clone() };
         let scenario = args.runnable(&env::current_dir()?)?;
         handles::provide(&scenario)?;
-        Ok::<_, RunCommandError>(Tested {
-            args,
-            scenario,
-            runs: Vec::new(),
-        })
+        Ok::<_, RunCommandError>(Tested { args, scenario, runs: Vec::new() })
     };
     Ok([side(&ab.ab[0])?, side(&ab.ab[1])?])
 }
 
 fn name_of(args: &TestArgs) -> String {
-    let path = args
-        .scenario
-        .as_ref()
-        .map(|path| path.display().to_string());
+    let path = args.scenario.as_ref().map(|path| path.display().to_string());
     one_line(&path.unwrap_or_default()).into_owned()
 }
 

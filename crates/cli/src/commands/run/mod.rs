@@ -5,7 +5,8 @@
 //!                                       ^---- tables, sample by sample -----'
 //! ```
 //!
-//! `brunt_host` has what a test on this machine needs; `watch` shows its progress and hands it to the recorder.
+//! `brunt_host` has what a test on this machine needs; `watch` shows its progress and hands it to
+//! the recorder.
 //!
 //! | exit code | when |
 //! | --- | --- |
@@ -14,8 +15,9 @@
 //! | 2 | there is no answer: the test could not be carried out, was invalid, or inconclusive |
 //! | 130 | it was stopped (Ctrl-C, SIGTERM); there is a report all the same |
 //!
-//! A second Ctrl-C ends the program at once; see [`crate::interrupt`]. The databases are then recovered by the next run, and
-//! `brunt report` shows what was recorded, and `--resume` carries the test on.
+//! A second Ctrl-C ends the program at once; see [`crate::interrupt`]. The databases are then
+//! recovered by the next run, and `brunt report` shows what was recorded, and `--resume` carries
+//! the test on.
 
 mod ab;
 mod watch;
@@ -155,13 +157,7 @@ fn once(
     let begun = SystemTime::now();
     let folder = RunFolder::create(&args.out, timestamp(begun), &scenario.name)?;
     interrupt.set_farewell(farewell(folder.path()));
-    let asked = Asked {
-        args,
-        scenario,
-        interrupted,
-        begun,
-        start,
-    };
+    let asked = Asked { args, scenario, interrupted, begun, start };
     let result = match test(&asked, &prepared, &folder, output, &stop) {
         Ok(result) => result,
         Err(error) => {
@@ -171,11 +167,7 @@ fn once(
             return Ok(None);
         }
     };
-    Ok(Some(Outcome {
-        written: write(&result, &folder),
-        result,
-        folder: folder.path().to_owned(),
-    }))
+    Ok(Some(Outcome { written: write(&result, &folder), result, folder: folder.path().to_owned() }))
 }
 
 /// Says what a run would do.
@@ -277,15 +269,9 @@ fn test(
     watch.log_all(begun, test_log::beginning(&plan, &version::command()));
     let carried = plan.carried.map(|carried| {
         let done = carried.length.min(plan.duration);
-        format!(
-            "carries on a run that was interrupted after {done} of {}",
-            plan.duration
-        )
+        format!("carries on a run that was interrupted after {done} of {}", plan.duration)
     });
-    for text in surroundings::shared_with(folder.path(), &plan)
-        .into_iter()
-        .chain(carried)
-    {
+    for text in surroundings::shared_with(folder.path(), &plan).into_iter().chain(carried) {
         watch.tell(begun, &News::Note { text });
     }
     let (run, backend) = if plan.shards > 1 {
@@ -326,7 +312,8 @@ fn test(
         result
     });
     if hangs {
-        // Taking the world apart would wait for what does not come back, perhaps for ever, and there is a report to write.
+        // Taking the world apart would wait for what does not come back, perhaps for ever, and
+        // there is a report to write.
         std::mem::forget(real);
     }
     if let Err(error) = watch.end() {
@@ -336,7 +323,8 @@ fn test(
     Ok(result?)
 }
 
-/// The numbers first and the report last, so that a full disk takes the part that can be made again.
+/// The numbers first and the report last, so that a full disk takes the part that can be made
+/// again.
 fn write(result: &RunResult, folder: &RunFolder) -> Result<(), RunCommandError> {
     folder.write("result.json", result.to_json().as_bytes())?;
     let run = Run::read(folder.path())?;
@@ -346,7 +334,5 @@ fn write(result: &RunResult, folder: &RunFolder) -> Result<(), RunCommandError> 
 
 pub(crate) fn timestamp(time: SystemTime) -> Timestamp {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp {
-        unix_seconds: since.as_secs(),
-    }
+    Timestamp { unix_seconds: since.as_secs() }
 }

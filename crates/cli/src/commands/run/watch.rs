@@ -1,4 +1,5 @@
-//! Watching a test: bars or lines on the screen, the test log, and the kernel's counters around the collection.
+//! Watching a test: bars or lines on the screen, the test log, and the kernel's counters around the
+//! collection.
 
 mod screen;
 mod words;
@@ -103,10 +104,7 @@ impl Watch {
 
     /// Watches a test of `plan` in virtual time.
     pub(crate) fn in_virtual_time(output: &Output, plan: &Plan, recorder: Recorder) -> Self {
-        Self {
-            virtual_since: Some(Instant::now()),
-            ..Self::new(output, plan, &[], recorder)
-        }
+        Self { virtual_since: Some(Instant::now()), ..Self::new(output, plan, &[], recorder) }
     }
 
     /// What is in place on the screen goes.
@@ -119,9 +117,7 @@ impl Watch {
     /// What was seen of the machine.
     pub(crate) fn machine(&self) -> Seen {
         let recorder = self.recorder.borrow();
-        recorder
-            .as_ref()
-            .map_or_else(Seen::default, Recorder::machine)
+        recorder.as_ref().map_or_else(Seen::default, Recorder::machine)
     }
 
     /// The test has ended: nothing stays in place on the screen, and everything is in the tables.
@@ -164,10 +160,7 @@ impl Watch {
 
     fn with_progress(&self, phase: Phase, show: impl FnOnce(&mut Progress)) {
         let mut state = self.state.borrow_mut();
-        let showing = state
-            .phase
-            .as_ref()
-            .is_some_and(|(shown, _)| *shown == phase);
+        let showing = state.phase.as_ref().is_some_and(|(shown, _)| *shown == phase);
         if !showing {
             let progress = self.output.progress(phase.label()).then(self.then(phase));
             state.phase = Some((phase, progress));
@@ -181,10 +174,7 @@ impl Watch {
         if !self.plan.kind.has_limits() {
             return String::new();
         }
-        let test = format!(
-            "{} of test, verification",
-            rough(self.plan.duration.as_seconds())
-        );
+        let test = format!("{} of test, verification", rough(self.plan.duration.as_seconds()));
         match phase {
             Phase::Create => format!("then warm-up, {test}"),
             Phase::Survey | Phase::WarmUp | Phase::Settle | Phase::Tune => format!("then {test}"),
@@ -217,14 +207,10 @@ impl Watch {
 
     /// What stands in the stream of news and in the test log for `news`.
     fn log_news(&self, at: Time, news: &News) {
-        if let (true, Some(recorder)) = (
-            self.thinned.borrow_mut().keeps(at, news),
-            &*self.recorder.borrow(),
-        ) {
-            recorder.news(NewsLine {
-                at: timestamp(&self.plan, at),
-                news: news.clone(),
-            });
+        if let (true, Some(recorder)) =
+            (self.thinned.borrow_mut().keeps(at, news), &*self.recorder.borrow())
+        {
+            recorder.news(NewsLine { at: timestamp(&self.plan, at), news: news.clone() });
         }
         if matches!(news, News::Dispatching) {
             self.log_all(at, test_log::dispatch(&self.plan));
@@ -262,10 +248,7 @@ impl Listener for Watch {
                 let rate = total.get() as f64 / took.as_seconds().max(1e-9);
                 let rate = decimals(rate / f64::from(1 << 20));
                 let took = self.lasted(*took);
-                self.finish(
-                    Phase::Create,
-                    &format!("{total}   {rate} MiB/s   done in {took}"),
-                );
+                self.finish(Phase::Create, &format!("{total}   {rate} MiB/s   done in {took}"));
             }
             News::Surveying { records } => {
                 let detail = || {
@@ -283,28 +266,19 @@ impl Listener for Watch {
             News::Waiting { left } => self.show(Phase::WarmUp, UNKNOWN, || {
                 format!("databases are ready; sessions begin in {}", seconds(*left))
             }),
-            News::Settling {
-                share,
-                what,
-                at_most,
-            } => self.with_progress(Phase::Settle, |progress| match at_most {
-                Some(left) => {
-                    progress.show(*share, || {
-                        format!("{what}   at most {} left", rough(left.as_seconds()))
-                    });
-                }
-                None => progress.show_paced(*share, || what.clone(), |_| String::new()),
-            }),
-            News::WarmedUp {
-                filled,
-                cache,
-                took,
-            } => {
+            News::Settling { share, what, at_most } => {
+                self.with_progress(Phase::Settle, |progress| match at_most {
+                    Some(left) => {
+                        progress.show(*share, || {
+                            format!("{what}   at most {} left", rough(left.as_seconds()))
+                        });
+                    }
+                    None => progress.show_paced(*share, || what.clone(), |_| String::new()),
+                })
+            }
+            News::WarmedUp { filled, cache, took } => {
                 let took = self.lasted(*took);
-                self.finish(
-                    Phase::WarmUp,
-                    &format!("cache {filled} of {cache}   done in {took}"),
-                );
+                self.finish(Phase::WarmUp, &format!("cache {filled} of {cache}   done in {took}"));
             }
             News::Tuning { trial, sessions } => self.tuning(*trial, *sessions),
             News::Tried(trial) => self.tried(trial),
@@ -339,10 +313,7 @@ impl Listener for Watch {
                 let rate = total.get() as f64 / took.as_seconds().max(1e-9);
                 let rate = decimals(rate / f64::from(1 << 20));
                 let took = self.lasted(*took);
-                self.finish(
-                    Phase::Test,
-                    &format!("{total}   {rate} MiB/s   done in {took}"),
-                );
+                self.finish(Phase::Test, &format!("{total}   {rate} MiB/s   done in {took}"));
             }
             News::Restoring { done, total } => {
                 self.show_bytes(Phase::Restore, *done, *total, "");
@@ -358,11 +329,7 @@ impl Listener for Watch {
             News::Recovering { done, logs } => {
                 let share = f64::from(*done) / f64::from((*logs).max(1));
                 let detail = || {
-                    format!(
-                        "{} of {} log files",
-                        grouped((*done).into()),
-                        grouped((*logs).into())
-                    )
+                    format!("{} of {} log files", grouped((*done).into()), grouped((*logs).into()))
                 };
                 let rate = |seconds: f64| format!("{} /s", decimals(f64::from(*done) / seconds));
                 self.with_progress(Phase::Recover, |progress| {
@@ -403,7 +370,8 @@ impl Listener for Watch {
 }
 
 impl Watch {
-    /// The present trial, below the table of those that have ended. How many there will be is not known.
+    /// The present trial, below the table of those that have ended. How many there will be is not
+    /// known.
     fn tuning(&self, trial: usize, sessions: u32) {
         self.show(Phase::Tune, UNKNOWN, || {
             format!("trial {trial}, {}", counted(sessions.into(), "session"))
@@ -468,11 +436,7 @@ impl Watch {
     fn backup_ended(&self, at: Time) {
         let begin = self.state.borrow_mut().backing_up.take();
         if let Some(begin) = begin.filter(|begin| at > *begin) {
-            self.keep(&Recorded {
-                begin,
-                length: at - begin,
-                ..Recorded::default()
-            });
+            self.keep(&Recorded { begin, length: at - begin, ..Recorded::default() });
         }
     }
 
@@ -502,10 +466,7 @@ impl Watch {
         let (lasted, wanted) = (at - began, self.plan.to_collect());
         if self.plan.kind.work() == Work::Replay {
             // It ends when there are logs enough, and the time is only the most that it may take.
-            self.finish(
-                Phase::Test,
-                &format!("logs written in {}", self.lasted(lasted)),
-            );
+            self.finish(Phase::Test, &format!("logs written in {}", self.lasted(lasted)));
         } else {
             let (took, of) = (self.lasted(lasted), seconds(wanted));
             let how = match lasted >= wanted {

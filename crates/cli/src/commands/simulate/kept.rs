@@ -111,8 +111,7 @@ impl Curve {
             "drives_busy",
             "rules",
         ];
-        self.with_paths(Table::new(columns.map(Column::words), self.rows()))
-            .to_csv()
+        self.with_paths(Table::new(columns.map(Column::words), self.rows())).to_csv()
     }
 
     /// Everything, for the screen.
@@ -125,15 +124,7 @@ impl Curve {
 
     fn table(&self) -> String {
         let key = self.key.as_str();
-        let figures = [
-            key,
-            "I/O /s",
-            "read ms",
-            "write ms",
-            "log /s",
-            "log ms",
-            "drives busy",
-        ];
+        let figures = [key, "I/O /s", "read ms", "write ms", "log /s", "log ms", "drives busy"];
         let rules = Column::words("rules");
         let columns = figures.into_iter().map(Column::numbers).chain([rules]);
         self.with_paths(Table::new(columns, self.rows())).to_text()
@@ -275,8 +266,8 @@ pub(super) fn sentence(key: &str, points: &[CurvePoint]) -> String {
     }
 }
 
-/// What became of it, for the cell of a table: `hold`, the rule that failed first, why it was not carried through, or the
-/// refusal.
+/// What became of it, for the cell of a table: `hold`, the rule that failed first, why it was not
+/// carried through, or the refusal.
 fn outcome(tried: &Tried) -> String {
     let judged = match tried {
         Tried::Simulated(judged) => judged,

@@ -1,11 +1,14 @@
-//! `brunt simulate`: would that array hold? A test, or raw load, on a modelled array, in virtual time.
+//! `brunt simulate`: would that array hold? A test, or raw load, on a modelled array, in virtual
+//! time.
 //!
-//! Nothing on this machine is read but the scenario and what it names. Equal scenarios and seeds give equal results, on every
-//! machine.
+//! Nothing on this machine is read but the scenario and what it names. Equal scenarios and seeds
+//! give equal results, on every machine.
 //!
-//! * `test`: a scenario with a mail server, such as `brunt run` takes, on an array: a run folder as after a real test.
+//! * `test`: a scenario with a mail server, such as `brunt run` takes, on an array: a run folder as
+//!   after a real test.
 //! * `check`: what would be simulated, or everything that is wrong with the scenario.
-//! * `several`: many of them at once: `sweep`, `until_fail`, or many seeds; `kept` is what they leave.
+//! * `several`: many of them at once: `sweep`, `until_fail`, or many seeds; `kept` is what they
+//!   leave.
 //! * A scenario with raw load is run here; `brunt_lab::load` has its words and its page.
 
 mod check;
@@ -77,7 +80,8 @@ pub struct SimulateArgs {
     #[arg(long, value_enum, default_value_t)]
     pub engine: Engine,
 
-    /// Simulate several values of one key, on all cores: test.sessions=1..16, array.cache.write=64MiB,1GiB, link.rtt=0ms..10ms (tests)
+    /// Simulate several values of one key, on all cores: test.sessions=1..16,
+    /// array.cache.write=64MiB,1GiB, link.rtt=0ms..10ms (tests)
     #[arg(long, value_name = "KEY=VALUES")]
     pub sweep: Option<String>,
 
@@ -241,10 +245,7 @@ fn verdict(outcome: &Outcome, output: &Output) -> String {
         (Some(note), _) => {
             let word = output.paint(colour.into(), word);
             let at = Span(note.at.0);
-            format!(
-                "{word}          {} at {at}; {rate} host I/Os per second",
-                note.what
-            )
+            format!("{word}          {} at {at}; {rate} host I/Os per second", note.what)
         }
     }
 }

@@ -1,7 +1,8 @@
-//! The distance planner: a sweep of `link.rtt` or `link.km` of a replicated test says how far apart its sites may be.
+//! The distance planner: a sweep of `link.rtt` or `link.km` of a replicated test says how far apart
+//! its sites may be.
 //!
-//! Where a link has several paths, every point is simulated again with one of them lost from the beginning. Kilometres are only a best
-//! case: they are those of fibre alone.
+//! Where a link has several paths, every point is simulated again with one of them lost from the
+//! beginning. Kilometres are only a best case: they are those of fibre alone.
 
 use brunt_lab::Tried;
 use brunt_lab::distance::{self, Reach};
@@ -96,10 +97,7 @@ impl RoundTrips {
             let point = self.0.iter().position(|one| *one == holds)?;
             Some((format!("{name} {}", millis(holds)), point))
         };
-        let marks = [
-            mark("limits hold to", all),
-            lost.and_then(|lost| mark("a path lost:", lost)),
-        ];
+        let marks = [mark("limits hold to", all), lost.and_then(|lost| mark("a path lost:", lost))];
         Planned {
             sentence: lines.join("\n"),
             found: json!({ "round_trip": { "all_paths": found(all), "one_path_lost": lost.map(found) } }),
@@ -159,11 +157,7 @@ mod tests {
         let failed = (log_ms > 10.0).then_some(rule);
         Some(Tried::Simulated(Box::new(Judged {
             headline: Headline::default(),
-            verdict: if failed.is_some() {
-                Verdict::Fail
-            } else {
-                Verdict::Pass
-            },
+            verdict: if failed.is_some() { Verdict::Fail } else { Verdict::Pass },
             sentence: String::new(),
             failed: failed.into_iter().collect(),
             bottlenecks: Vec::new(),
@@ -171,9 +165,7 @@ mod tests {
     }
 
     fn round_trips(text: &str) -> RoundTrips {
-        RoundTrips::of(&Sweep::read(text).unwrap())
-            .unwrap()
-            .unwrap()
+        RoundTrips::of(&Sweep::read(text).unwrap()).unwrap().unwrap()
     }
 
     #[test]
@@ -189,10 +181,7 @@ mod tests {
              A round trip of 4 ms is 400 km of fibre at best: detours and routers shorten that."
         );
         assert_eq!(planned.found["round_trip"]["all_paths"]["holds_ms"], 4.0);
-        assert_eq!(
-            planned.found["round_trip"]["one_path_lost"]["fails_ms"],
-            2.0
-        );
+        assert_eq!(planned.found["round_trip"]["one_path_lost"]["fails_ms"], 2.0);
     }
 
     #[test]
@@ -222,10 +211,7 @@ mod tests {
             refused.to_string()
         };
         for (text, why) in [
-            (
-                "link.rtt=0ms,1mss",
-                "`1mss` is no round trip: units are us, ms and s",
-            ),
+            ("link.rtt=0ms,1mss", "`1mss` is no round trip: units are us, ms and s"),
             ("link.rtt=0..10", "`0` is no round trip"),
             ("link.rtt=1MB..2MB", "`1MB` is no round trip"),
             ("link.km=1ms..2ms", "`1ms` is no number of kilometres"),

@@ -16,12 +16,7 @@ struct Figure {
 }
 
 const fn figure(key: &'static str, title: &'static str, of: fn(&Headline) -> f64) -> Figure {
-    Figure {
-        key,
-        title,
-        scale: 1.0,
-        of,
-    }
+    Figure { key, title, scale: 1.0, of }
 }
 
 const FIGURES: [Figure; 7] = [
@@ -33,9 +28,7 @@ const FIGURES: [Figure; 7] = [
     figure("log_write_bytes", "bytes in a log write", |h| h.log.bytes),
     Figure {
         scale: 100.0,
-        ..figure("drives_busy", "busiest group of drives, %", |h| {
-            h.utilisation
-        })
+        ..figure("drives_busy", "busiest group of drives, %", |h| h.utilisation)
     },
 ];
 
@@ -69,10 +62,7 @@ impl<'a> Seeds<'a> {
 
     /// The mean of a figure; `None` if there are fewer than two values.
     fn estimate(&self, figure: &Figure) -> Option<brunt_stats::Interval> {
-        let values = self
-            .whole
-            .iter()
-            .map(|judged| (figure.of)(&judged.headline));
+        let values = self.whole.iter().map(|judged| (figure.of)(&judged.headline));
         // A short run may have no such I/O, and no latency then.
         let values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
         brunt_stats::Interval::of(&values).filter(|_| values.len() > 1)
@@ -153,11 +143,8 @@ mod tests {
 
     #[test]
     fn screen_and_json_have_the_same_means() {
-        let all = [
-            judged(Verdict::Pass, 9.0),
-            judged(Verdict::Fail, 11.0),
-            judged(Verdict::Error, 99.0),
-        ];
+        let all =
+            [judged(Verdict::Pass, 9.0), judged(Verdict::Fail, 11.0), judged(Verdict::Error, 99.0)];
         let seeds = Seeds::new(all.iter());
         let words = seeds.words();
         assert!(
@@ -165,10 +152,7 @@ mod tests {
             "{words}"
         );
         let busy = words.lines().last().unwrap();
-        assert!(
-            busy.starts_with("busiest group of drives, %") && busy.contains("25"),
-            "{words}"
-        );
+        assert!(busy.starts_with("busiest group of drives, %") && busy.contains("25"), "{words}");
         assert_eq!(seeds.verdict(), Verdict::Fail);
         let of = |all: &[Judged]| Seeds::new(all.iter()).verdict();
         assert_eq!(of(&all[..1]), Verdict::Pass);

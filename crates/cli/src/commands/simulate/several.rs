@@ -38,10 +38,8 @@ pub(super) fn run(
         ("--until-fail", args.until_fail),
         ("--seeds", args.seeds.is_some()),
     ];
-    let asked: Vec<&str> = asked
-        .iter()
-        .filter_map(|(flag, is_asked)| is_asked.then_some(*flag))
-        .collect();
+    let asked: Vec<&str> =
+        asked.iter().filter_map(|(flag, is_asked)| is_asked.then_some(*flag)).collect();
     match asked.as_slice() {
         [] => return Ok(None),
         [_] => {}
@@ -72,9 +70,7 @@ pub(super) fn run(
     {
         let (key, taken) = (&sweep.key, sweep.texts().count());
         let all = grouped(all);
-        output.talk(&format!(
-            "{key}: {taken} of {all} values; /N after the range takes N"
-        ));
+        output.talk(&format!("{key}: {taken} of {all} values; /N after the range takes N"));
     }
     match args.json {
         true => output.data(text.trim_end()),
@@ -132,12 +128,9 @@ fn curve(
     };
     let text = match args.json {
         true => curve.json(name),
-        false => format!(
-            "{}\n\n{:14}{}",
-            curve.words(),
-            "report",
-            folder.file("report.html").display()
-        ),
+        false => {
+            format!("{}\n\n{:14}{}", curve.words(), "report", folder.file("report.html").display())
+        }
     };
     Ok((text, verdict))
 }
@@ -157,10 +150,7 @@ fn swept(
     let loses_path = round_trips.is_some() && distance::has_path_to_lose(scenario);
     let all = values.len() * (1 + usize::from(loses_path));
     let tried = points.simulate(&values, stop, &|done| told(done, Some(all)))?;
-    let with_path_lost = Points {
-        path_lost: true,
-        ..*points
-    };
+    let with_path_lost = Points { path_lost: true, ..*points };
     let path_lost = match loses_path {
         true => {
             let told = |done: usize| told(values.len() + done, Some(all));
@@ -169,11 +159,8 @@ fn swept(
         false => None,
     };
     let planned = round_trips.map(|all| all.plan(&tried, path_lost.as_deref()));
-    let has_curve = tried
-        .iter()
-        .flatten()
-        .filter_map(Tried::judged)
-        .any(|judged| judged.verdict.is_answer());
+    let has_curve =
+        tried.iter().flatten().filter_map(Tried::judged).any(|judged| judged.verdict.is_answer());
     let verdict = match has_curve {
         true => Verdict::Pass,
         false => Verdict::Inconclusive,
@@ -213,12 +200,7 @@ fn points<'a>(
     overrides: &'a [Override],
     options: &'a Options,
 ) -> Points<'a> {
-    Points {
-        document,
-        overrides,
-        options,
-        path_lost: false,
-    }
+    Points { document, overrides, options, path_lost: false }
 }
 
 /// What is said of several seeds, and their verdict.

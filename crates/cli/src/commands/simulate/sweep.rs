@@ -1,4 +1,5 @@
-//! `--sweep key=a..b`: one key of the scenario takes several values, and what comes of them is a curve.
+//! `--sweep key=a..b`: one key of the scenario takes several values, and what comes of them is a
+//! curve.
 //!
 //! | written | values |
 //! | --- | --- |
@@ -8,7 +9,8 @@
 //! | `link.rtt=0ms..10ms` | times: round ones, eleven at most, unless it says how many |
 //! | `array.group.0.level=raid10,raid5` | these |
 //!
-//! A sweep of `link.rtt` or `link.km` also says how far apart two sites may be ([`super::planner`]).
+//! A sweep of `link.rtt` or `link.km` also says how far apart two sites may be
+//! ([`super::planner`]).
 
 use std::fmt;
 
@@ -77,12 +79,7 @@ impl<'a> Measure<'a> {
             Kind::Number => 1.0,
             _ => measured(&format!("1{unit}")).ok_or(Unknown(text))?.1,
         };
-        Ok(Self {
-            kind,
-            value,
-            unit,
-            of_unit,
-        })
+        Ok(Self { kind, value, unit, of_unit })
     }
 }
 
@@ -133,9 +130,7 @@ impl Sweep {
     /// [`Refusal`] when the key is none.
     pub(super) fn overrides(&self) -> Result<Vec<Override>, Refusal> {
         let values = self.values.iter();
-        values
-            .map(|(value, _)| Override::of_set(&format!("{}={value}", self.key)))
-            .collect()
+        values.map(|(value, _)| Override::of_set(&format!("{}={value}", self.key))).collect()
     }
 
     /// The values as they are written.
@@ -143,8 +138,8 @@ impl Sweep {
         self.values.iter().map(|(text, _)| text.as_str())
     }
 
-    /// What came of the points, of the same with a path lost if that was simulated, and what follows for the distance of two sites;
-    /// points that were not carried through are left out.
+    /// What came of the points, of the same with a path lost if that was simulated, and what
+    /// follows for the distance of two sites; points that were not carried through are left out.
     pub(super) fn into_curve(
         self,
         tried: Vec<Option<Tried>>,
@@ -156,13 +151,7 @@ impl Sweep {
         let points = self.values.into_iter().zip(tried);
         let points = points.filter_map(|((value, at), tried)| {
             let path_lost = path_lost.next().flatten();
-            Some(CurvePoint {
-                label: value.clone(),
-                value,
-                at,
-                tried: tried?,
-                path_lost,
-            })
+            Some(CurvePoint { label: value.clone(), value, at, tried: tried?, path_lost })
         });
         let points: Vec<CurvePoint> = points.collect();
         let axis = match self.unit.as_str() {
@@ -202,10 +191,7 @@ fn list(text: &str) -> Result<Values, String> {
     let measures: Option<Vec<Measure<'_>>> = read.collect();
     let alike = measures.filter(|all| all.iter().all(|one| one.kind == all[0].kind));
     let (places, unit): (Vec<f64>, &str) = match &alike {
-        Some(all) => (
-            all.iter().map(|one| one.value / all[0].of_unit).collect(),
-            all[0].unit,
-        ),
+        Some(all) => (all.iter().map(|one| one.value / all[0].of_unit).collect(), all[0].unit),
         // Words stand beside each other.
         None => ((1..=values.len()).map(|at| at as f64).collect(), ""),
     };
@@ -255,9 +241,7 @@ fn range(from: &str, to: &str) -> Result<Values, String> {
 fn equal_steps((low, high): (f64, f64), count: usize, whole: bool) -> Vec<f64> {
     let step = (high - low) / (count - 1) as f64;
     let values = (0..count).map(|at| low + step * at as f64);
-    values
-        .map(|value| if whole { value.round() } else { value })
-        .collect()
+    values.map(|value| if whole { value.round() } else { value }).collect()
 }
 
 /// Both ends, and between them the multiples of the smallest round step that gives few enough.
@@ -291,10 +275,7 @@ mod tests {
         assert_eq!(values("a=1..4"), ["1", "2", "3", "4"]);
         assert_eq!(values("a=1..16/4"), ["1", "6", "11", "16"]);
         assert_eq!(values("a=0.5..1.5/3"), ["0.5", "1", "1.5"]);
-        assert_eq!(
-            values("a=64MiB..256MiB/4"),
-            ["64MiB", "128MiB", "192MiB", "256MiB"]
-        );
+        assert_eq!(values("a=64MiB..256MiB/4"), ["64MiB", "128MiB", "192MiB", "256MiB"]);
         assert_eq!(values("a=512MiB..1GiB/3"), ["512MiB", "768MiB", "1024MiB"]);
         assert_eq!(values("a=0ms..5ms/3"), ["0ms", "3ms", "5ms"]);
         assert_eq!(values("a=0.0s..1s/3"), ["0s", "0.5s", "1s"]);
@@ -319,10 +300,7 @@ mod tests {
         assert_eq!(values("a=0ms..10ms"), milliseconds);
         assert_eq!(
             values("a=0.25ms..2ms"),
-            [
-                "0.25ms", "0.4ms", "0.6ms", "0.8ms", "1ms", "1.2ms", "1.4ms", "1.6ms", "1.8ms",
-                "2ms"
-            ]
+            ["0.25ms", "0.4ms", "0.6ms", "0.8ms", "1ms", "1.2ms", "1.4ms", "1.6ms", "1.8ms", "2ms"]
         );
         assert_eq!(
             values("a=500us..3ms"),
@@ -353,10 +331,7 @@ mod tests {
             ("a=1..2/1", "`1` is no number of values, 2 to 1000"),
             ("a=1..64MiB", "`1` and `64MiB` need units of one kind"),
             ("a=0..10ms", "`0` and `10ms` need units of one kind"),
-            (
-                "a=0ms..10mss",
-                "`10mss` is no number, size or length of time",
-            ),
+            ("a=0ms..10mss", "`10mss` is no number, size or length of time"),
             ("a=x..y", "`x` is no number, size or length of time"),
         ] {
             let refusal = Sweep::read(text).unwrap_err().to_string();

@@ -1,4 +1,5 @@
-//! `--until-fail`: what is said of the largest number of mailboxes for which every rule holds, and of what ends it.
+//! `--until-fail`: what is said of the largest number of mailboxes for which every rule holds, and
+//! of what ends it.
 
 use brunt_lab::search::{Found, MAILBOXES};
 use brunt_lab::{Judged, Tried};
@@ -61,10 +62,9 @@ fn sentence(found: &Found, servers: u64) -> String {
     };
     let fails = grouped(fails);
     let answer = match (found.passes(), is_room) {
-        (Some(passes), true) => format!(
-            "{}, {fails} do not fit: room is the limit, not speed",
-            pass(passes, servers)
-        ),
+        (Some(passes), true) => {
+            format!("{}, {fails} do not fit: room is the limit, not speed", pass(passes, servers))
+        }
         (Some(passes), false) => format!("{}, {fails} do not{limit}", pass(passes, servers)),
         (None, true) => format!("no number of mailboxes passes; {fails} do not fit"),
         (None, false) => format!("no number of mailboxes passes, and {fails} do not{limit}"),
@@ -83,17 +83,15 @@ fn sentence(found: &Found, servers: u64) -> String {
             let has_failed =
                 |why: &&Bottleneck| failed.iter().any(|rule| rule.server == why.server);
             let why = judged.bottlenecks.iter().filter(has_failed);
-            named
-                .chain(more)
-                .chain(why.map(Bottleneck::heading))
-                .collect()
+            named.chain(more).chain(why.map(Bottleneck::heading)).collect()
         }
     };
     let why: String = why.iter().map(|line| format!("\n  {line}")).collect();
     answer + &why
 }
 
-/// Whether it failed because every server missed its target for want of sessions, and for nothing else.
+/// Whether it failed because every server missed its target for want of sessions, and for nothing
+/// else.
 fn is_sessions(judged: &Judged) -> bool {
     let is_sessions = |why: &Bottleneck| why.limit == Limiting::Sessions;
     let is_rate = |rule: &Rule| RuleId::AchievedIo.is(rule);
@@ -154,9 +152,7 @@ mod tests {
     }
 
     fn found(tried: impl IntoIterator<Item = (u64, Tried)>) -> Found {
-        Found {
-            tried: tried.into_iter().collect(),
-        }
+        Found { tried: tried.into_iter().collect() }
     }
 
     #[test]
@@ -179,11 +175,7 @@ mod tests {
         let curve = curve(found, 2);
         assert_eq!(curve.found["limit"], "rules");
         assert_eq!(curve.found["verdict"], "pass");
-        assert!(
-            curve
-                .words()
-                .contains("fail: B: log write, average: 10.5 ms")
-        );
+        assert!(curve.words().contains("fail: B: log write, average: 10.5 ms"));
     }
 
     #[test]
@@ -199,10 +191,7 @@ mod tests {
             ..Rule::at_least(RuleId::AchievedIo, "/s", 950.0, Some(815.0))
         };
         let of = |limit| {
-            let why = Bottleneck {
-                limit,
-                ..why.clone()
-            };
+            let why = Bottleneck { limit, ..why.clone() };
             let judged = Judged {
                 headline: Headline::default(),
                 verdict: Verdict::Fail,
@@ -230,10 +219,7 @@ mod tests {
 
     #[test]
     fn a_run_that_breaks_is_no_pass_and_says_why() {
-        let found = found([
-            (40, simulated(&[])),
-            (41, judged(Verdict::Error, Vec::new())),
-        ]);
+        let found = found([(40, simulated(&[])), (41, judged(Verdict::Error, Vec::new()))]);
         assert_eq!(
             sentence(&found, 1),
             "40 mailboxes pass, 41 do not\n  DB1 has outgrown its reserve."
@@ -246,10 +232,7 @@ mod tests {
     #[test]
     fn a_search_that_never_failed_has_no_answer() {
         let found = found([(40, simulated(&[])), (80, simulated(&[]))]);
-        assert_eq!(
-            sentence(&found, 1),
-            "80 mailboxes pass, and no more were tried"
-        );
+        assert_eq!(sentence(&found, 1), "80 mailboxes pass, and no more were tried");
         assert_eq!(curve(found, 1).found["verdict"], "inconclusive");
     }
 

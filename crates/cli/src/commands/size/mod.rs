@@ -52,7 +52,8 @@ pub struct SizeArgs {
     #[arg(long, requires = "write")]
     pub force: bool,
 
-    /// Find drives and groups: the cheapest, or without prices the fewest drives, that pass a simulation
+    /// Find drives and groups: the cheapest, or without prices the fewest drives, that pass a
+    /// simulation
     #[arg(long)]
     pub search: bool,
 
@@ -256,10 +257,9 @@ fn then(path: &Path, org: &Organisation) -> String {
             "{written}\n\n{:14}brunt simulate {path}\n{:14}brunt simulate {path} --set 'event=[{{ at = \"10min\", what = \"drive fails\", drive = 0 }}]'",
             "worst hour", "rebuilding"
         ),
-        false => format!(
-            "{written}\n\n{:14}brunt run {path} --check\n{:14}brunt run {path}",
-            "then", ""
-        ),
+        false => {
+            format!("{written}\n\n{:14}brunt run {path} --check\n{:14}brunt run {path}", "then", "")
+        }
     }
 }
 

@@ -1,7 +1,9 @@
-//! `--search`: the best designs by price or drives, and whether the best of them holds in a simulation.
+//! `--search`: the best designs by price or drives, and whether the best of them holds in a
+//! simulation.
 //!
-//! The cheapest design may fail for what a calculation does not see: latencies, logs beside databases, a cache that fills. Then the next
-//! one is tried. What passes is what is sized, and written.
+//! The cheapest design may fail for what a calculation does not see: latencies, logs beside
+//! databases, a cache that fills. Then the next one is tried. What passes is what is sized, and
+//! written.
 
 use brunt_lab::{Engine, Headline, Options, predict_to_an_answer};
 use brunt_qualify::progress::Stop;
@@ -41,7 +43,8 @@ struct Simulated {
 }
 
 impl Simulated {
-    /// Of a design that cannot be written as a scenario; the first line of `why` says what is wrong.
+    /// Of a design that cannot be written as a scenario; the first line of `why` says what is
+    /// wrong.
     fn never(why: &str) -> Self {
         Self {
             passed: false,
@@ -63,16 +66,9 @@ impl Searched {
         output: &Output,
     ) -> Result<Self, SizeError> {
         let found = search(org);
-        let currency = org
-            .search
-            .prices
-            .as_ref()
-            .map(|prices| prices.currency.clone());
-        let mut searched = Self {
-            found,
-            simulated: Vec::new(),
-            currency: currency.unwrap_or_default(),
-        };
+        let currency = org.search.prices.as_ref().map(|prices| prices.currency.clone());
+        let mut searched =
+            Self { found, simulated: Vec::new(), currency: currency.unwrap_or_default() };
         if !is_quick {
             searched.simulate(org, output)?;
         }
@@ -105,7 +101,8 @@ impl Searched {
         Ok(())
     }
 
-    /// The design that was chosen: the first that passed, or the best when nothing was simulated. `None` when none holds.
+    /// The design that was chosen: the first that passed, or the best when nothing was simulated.
+    /// `None` when none holds.
     pub(super) fn chosen(&self) -> Option<&Candidate> {
         match self.simulated.iter().position(|one| one.passed) {
             Some(at) => self.found.candidates.get(at),
@@ -122,11 +119,7 @@ impl Searched {
             "searched",
             grouped(found.tried),
             grouped(found.candidates.len() as u64),
-            match found
-                .candidates
-                .first()
-                .is_some_and(|first| first.price.is_some())
-            {
+            match found.candidates.first().is_some_and(|first| first.price.is_some()) {
                 true if self.currency.is_empty() => "price".to_owned(),
                 true => format!("price ({})", self.currency),
                 false => "drives".to_owned(),
@@ -153,12 +146,10 @@ impl Searched {
             cells.extend(one.price.map(price));
             cells.push(format!("{:.0} %", one.io_percent));
             let simulated = self.simulated.get(at);
-            cells.push(
-                simulated.map_or("-".to_owned(), |simulated| match simulated.passed {
-                    true => format!("{} ms", decimals(simulated.read_ms)),
-                    false => "fails".to_owned(),
-                }),
-            );
+            cells.push(simulated.map_or("-".to_owned(), |simulated| match simulated.passed {
+                true => format!("{} ms", decimals(simulated.read_ms)),
+                false => "fails".to_owned(),
+            }));
             Row::new(cells)
         });
         let mut columns = Column::of(&["drive", "group", "logs"], &["DBs", "drives"]);
@@ -167,16 +158,8 @@ impl Searched {
         }
         columns.push(Column::numbers("I/O"));
         columns.push(Column::numbers("reads"));
-        text += &format!(
-            "\n\n{}",
-            Table::new(columns, rows).to_indented_text().trim_end()
-        );
-        for (at, failed) in self
-            .simulated
-            .iter()
-            .enumerate()
-            .filter(|(_, one)| !one.passed)
-        {
+        text += &format!("\n\n{}", Table::new(columns, rows).to_indented_text().trim_end());
+        for (at, failed) in self.simulated.iter().enumerate().filter(|(_, one)| !one.passed) {
             text += &format!(
                 "\n{:14}{}: {}",
                 "failed",
@@ -189,32 +172,26 @@ impl Searched {
 
     /// The same for programs.
     pub(super) fn json(&self) -> Value {
-        let candidates = self
-            .found
-            .candidates
-            .iter()
-            .take(SHOWN)
-            .enumerate()
-            .map(|(at, one)| {
-                let simulated = self.simulated.get(at).map(|simulated| {
-                    json!({
-                        "passed": simulated.passed,
-                        "sentence": simulated.sentence,
-                        "read_ms": simulated.read_ms,
-                        "io_per_s": simulated.io_per_s,
-                    })
-                });
+        let candidates = self.found.candidates.iter().take(SHOWN).enumerate().map(|(at, one)| {
+            let simulated = self.simulated.get(at).map(|simulated| {
                 json!({
-                    "drive": one.block.drive.value,
-                    "level": one.block.group.word(),
-                    "group_drives": one.block.group.drives,
-                    "databases": one.databases,
-                    "drives": one.drives,
-                    "price": one.price,
-                    "io_percent": one.io_percent,
-                    "simulated": simulated,
+                    "passed": simulated.passed,
+                    "sentence": simulated.sentence,
+                    "read_ms": simulated.read_ms,
+                    "io_per_s": simulated.io_per_s,
                 })
             });
+            json!({
+                "drive": one.block.drive.value,
+                "level": one.block.group.word(),
+                "group_drives": one.block.group.drives,
+                "databases": one.databases,
+                "drives": one.drives,
+                "price": one.price,
+                "io_percent": one.io_percent,
+                "simulated": simulated,
+            })
+        });
         json!({
             "tried": self.found.tried,
             "held": self.found.candidates.len(),

@@ -1,7 +1,8 @@
-//! `brunt verify`: are these database and log files intact? Does a paper follow from its evidence ([`papers`])?
+//! `brunt verify`: are these database and log files intact? Does a paper follow from its evidence
+//! ([`papers`])?
 //!
-//! Files are only read, one after the other, past the page cache. The table goes to stdout; with `--json` one line of JSON
-//! for each file goes there instead, with every finding that was kept.
+//! Files are only read, one after the other, past the page cache. The table goes to stdout; with
+//! `--json` one line of JSON for each file goes there instead, with every finding that was kept.
 //!
 //! | exit code | when |
 //! | --- | --- |
@@ -82,10 +83,7 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<Exit, StartError> {
         output.error("--paper and --extract are about one paper\n  name one PDF");
         return Ok(Exit::NoAnswer);
     }
-    let kept = papers::Kept {
-        extract: args.extract.as_deref(),
-        paper: args.paper.as_deref(),
-    };
+    let kept = papers::Kept { extract: args.extract.as_deref(), paper: args.paper.as_deref() };
     for path in papers {
         ends.push(papers::judge(path, kept, args.json, output));
     }
@@ -124,14 +122,9 @@ fn judge(real: &mut RealWorld, path: &Path, output: &Output) -> Result<FileRepor
         total_bytes: bytes,
         progress: RefCell::new(output.progress("verify")),
     });
-    let world = World {
-        disk: watched.clone(),
-        ..real.world.clone()
-    };
+    let world = World { disk: watched.clone(), ..real.world.clone() };
     let path = path.to_owned();
-    let report = real
-        .executor
-        .block_on(async move { verify(&world, &path).await });
+    let report = real.executor.block_on(async move { verify(&world, &path).await });
     watched.progress.borrow_mut().vanish();
     report
 }
@@ -185,20 +178,10 @@ fn exit(judged: &[Judged]) -> Exit {
 }
 
 fn show(judged: &[Judged], output: &Output) {
-    let reports: Vec<_> = judged
-        .iter()
-        .filter_map(|(_, report)| report.as_ref().ok())
-        .collect();
+    let reports: Vec<_> = judged.iter().filter_map(|(_, report)| report.as_ref().ok()).collect();
     if !reports.is_empty() {
         let words = ["file", "kind"].map(Column::words);
-        let numbers = [
-            "pages",
-            "bad",
-            "correctable",
-            "wrong page number",
-            "size",
-            "MiB/s",
-        ];
+        let numbers = ["pages", "bad", "correctable", "wrong page number", "size", "MiB/s"];
         let columns = words.into_iter().chain(numbers.map(Column::numbers));
         let table = Table::new(columns, reports.iter().map(|report| row(report)));
         output.show(&table.to_text());
@@ -231,9 +214,7 @@ fn row(report: &FileReport) -> Row {
 
 fn kind(kind: &FileKind) -> String {
     match kind {
-        FileKind::Database {
-            page_size, state, ..
-        } => {
+        FileKind::Database { page_size, state, .. } => {
             format!("database, {page_size} pages, {}", state_word(*state))
         }
         FileKind::Log { generation } => format!("log {generation:X}"),
@@ -248,10 +229,7 @@ fn details(report: &FileReport, output: &Output) {
     let file = one_line(&file);
     for finding in report.findings.iter().take(SHOWN_MAX) {
         let place = place(finding.place);
-        output.show(&format!(
-            "{file}: {place} (offset {}): {}",
-            finding.offset, finding.fault
-        ));
+        output.show(&format!("{file}: {place} (offset {}): {}", finding.offset, finding.fault));
     }
     let shown = report.findings.len().min(SHOWN_MAX) as u64;
     let more = report.pages_bad + report.pages_correctable - shown;
@@ -278,16 +256,10 @@ fn verdict(judged: &[Judged], output: &Output) -> String {
     let files = if count == 1 { "file" } else { "files" };
     let of = |wanted: fn(&Judged) -> bool| judged.iter().filter(|one| wanted(one)).count();
     match exit(judged) {
-        Exit::Passed => format!(
-            "{}  {count} {files} intact",
-            output.paint(Tone::Good, "PASS")
-        ),
+        Exit::Passed => format!("{}  {count} {files} intact", output.paint(Tone::Good, "PASS")),
         Exit::Failed => {
             let damaged = of(is_damaged);
-            format!(
-                "{}  {damaged} of {count} {files} damaged",
-                output.paint(Tone::Bad, "FAIL")
-            )
+            format!("{}  {damaged} of {count} {files} damaged", output.paint(Tone::Bad, "FAIL"))
         }
         _ => {
             let unjudged = of(is_unjudged);
@@ -347,13 +319,9 @@ fn json(path: &Path, report: &Result<FileReport, VerifyError>) -> String {
 
 fn judged_line(report: &FileReport) -> JudgedLine {
     let (kind, page_bytes, state) = match &report.kind {
-        FileKind::Database {
-            page_size, state, ..
-        } => (
-            "database",
-            Some(page_size.bytes_u64()),
-            Some(state_word(*state)),
-        ),
+        FileKind::Database { page_size, state, .. } => {
+            ("database", Some(page_size.bytes_u64()), Some(state_word(*state)))
+        }
         FileKind::Log { .. } => ("log", None, None),
         FileKind::BlankLog => ("blank log", None, None),
         FileKind::Checkpoint => ("checkpoint", None, None),

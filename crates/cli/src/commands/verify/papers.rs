@@ -91,16 +91,12 @@ fn check(path: &Path, kept: Kept<'_>) -> Result<Checked, PaperError> {
     file.take(BYTES_MAX).read_to_end(&mut bytes)?;
     let checked = verify(&bytes, version::LONG)?;
     if let Some(out) = kept.paper {
-        write_new(out, &checked.follows, is_ours).map_err(|source| PaperError::Paper {
-            path: out.to_owned(),
-            source,
-        })?;
+        write_new(out, &checked.follows, is_ours)
+            .map_err(|source| PaperError::Paper { path: out.to_owned(), source })?;
     }
     if let Some(folder) = kept.extract {
-        keep(&checked, folder).map_err(|source| PaperError::Extract {
-            path: folder.to_owned(),
-            source,
-        })?;
+        keep(&checked, folder)
+            .map_err(|source| PaperError::Extract { path: folder.to_owned(), source })?;
     }
     Ok(checked)
 }
@@ -151,10 +147,9 @@ fn said(path: &Path, checked: &Checked, kept: Kept<'_>, output: &Output) -> Stri
     let numbers = counted(checked.numbers as u64, "number");
     let not_judged = output.paint(Tone::Faint, "NOT JUDGED");
     let mut end = match checked.answer {
-        Answer::Follows => format!(
-            "{}  all {numbers} follow from the evidence",
-            output.paint(Tone::Good, "PASS")
-        ),
+        Answer::Follows => {
+            format!("{}  all {numbers} follow from the evidence", output.paint(Tone::Good, "PASS"))
+        }
         Answer::Contradicted => format!(
             "{}  {} not follow from the evidence",
             output.paint(Tone::Bad, "FAIL"),
@@ -191,12 +186,7 @@ fn does(checked: &Checked) -> String {
 
 fn in_words(difference: &Difference) -> String {
     match difference {
-        Difference::Word {
-            page,
-            beside,
-            shown,
-            follows,
-        } => {
+        Difference::Word { page, beside, shown, follows } => {
             let place = match beside.is_empty() {
                 true => format!("page {page}"),
                 false => format!("page {page}, {beside}"),
@@ -211,10 +201,7 @@ fn in_words(difference: &Difference) -> String {
             format!("page {page}: the words follow, but not how they are drawn ({place})")
         }
         Difference::Pages { shown, follows } => {
-            format!(
-                "it has {}, but {follows} follow",
-                counted(*shown as u64, "page")
-            )
+            format!("it has {}, but {follows} follow", counted(*shown as u64, "page"))
         }
         Difference::Besides(what) => format!("besides the pages: {what} is not as brunt writes it"),
         Difference::Sum(wrong) => format!(

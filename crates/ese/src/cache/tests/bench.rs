@@ -1,4 +1,5 @@
-//! A cache over one database in a virtual world, on a device that records requests and fails on demand.
+//! A cache over one database in a virtual world, on a device that records requests and fails on
+//! demand.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -25,11 +26,8 @@ pub(super) const SIZE: PageSize = PageSize::KIB_4;
 /// Pages of the database.
 pub(super) const PAGES: u32 = 200;
 /// Signature that the database shares with its copies.
-pub(super) const SIGNATURE: Signature = Signature {
-    random: 9,
-    created: Stamp::from_bytes([0; 8]),
-    computer: [0; 16],
-};
+pub(super) const SIGNATURE: Signature =
+    Signature { random: 9, created: Stamp::from_bytes([0; 8]), computer: [0; 16] };
 /// Offset of the byte that tests change.
 pub(super) const BYTE_AT: usize = 3000;
 
@@ -61,10 +59,7 @@ impl Probe {
     pub(super) fn reads(&self) -> Vec<(u32, u32)> {
         let pages = |bytes: u64| u32::try_from(bytes.div_euclid(SIZE.bytes_u64())).unwrap();
         let reads = self.seen(Class::Database, Op::Read);
-        reads
-            .into_iter()
-            .map(|(offset, length)| (pages(offset) - 1, pages(length)))
-            .collect()
+        reads.into_iter().map(|(offset, length)| (pages(offset) - 1, pages(length))).collect()
     }
 
     /// Makes the next request of this kind fail.
@@ -97,10 +92,8 @@ impl Device for Probe {
         let mut plan = self.0.borrow_mut();
         plan.look = look;
         plan.seen.push(*request);
-        let failure = plan
-            .failures
-            .iter()
-            .position(|failure| *failure == (request.class, request.op));
+        let failure =
+            plan.failures.iter().position(|failure| *failure == (request.class, request.op));
         let result = match failure {
             Some(at) => {
                 plan.failures.remove(at);
@@ -131,10 +124,7 @@ pub(super) fn page_at(page: PageNumber, byte: u8, time: DatabaseTime) -> Vec<u8>
     put_u32(
         &mut bytes,
         FLAGS_AT,
-        PageFlags::ALWAYS
-            .with(PageFlags::PREINITIALISED)
-            .with_flush_type(1)
-            .0,
+        PageFlags::ALWAYS.with(PageFlags::PREINITIALISED).with_flush_type(1).0,
     );
     seal(&mut bytes, SIZE, page);
     bytes
@@ -149,7 +139,8 @@ pub(super) struct Bench {
     pub(super) probe: Probe,
 }
 
-/// Runs a test over a cache of `frames` frames with options changed by `adjust`. Page n of the database has byte n.
+/// Runs a test over a cache of `frames` frames with options changed by `adjust`. Page n of the
+/// database has byte n.
 pub(super) fn run(
     frames: u32,
     adjust: impl FnOnce(&mut CacheOptions),
@@ -220,13 +211,7 @@ impl Bench {
             flush: FlushMemory::new::<Bytes>(),
         });
         assert_eq!(number, 0);
-        Self {
-            world,
-            cache,
-            log,
-            file,
-            probe,
-        }
+        Self { world, cache, log, file, probe }
     }
 
     /// Reads a page like an operation and returns its byte.

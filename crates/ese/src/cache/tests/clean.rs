@@ -8,7 +8,8 @@ use super::same;
 use crate::cache::Trust;
 use crate::policy::available::Freeing;
 
-/// The coldest pages were just changed, and their log takes a second. Clean pages are evicted meanwhile.
+/// The coldest pages were just changed, and their log takes a second. Clean pages are evicted
+/// meanwhile.
 #[test]
 fn a_slow_log_holds_up_nobody_while_there_are_clean_pages() {
     run(16, same, async |bench| {
@@ -62,9 +63,7 @@ async fn most_writes(bench: &Bench) -> u32 {
     for page in (2..=200).step_by(2) {
         bench.change(page, 100).await;
     }
-    bench
-        .log
-        .want(bench.log.tail(), crate::log::FlushReason::Page);
+    bench.log.want(bench.log.tail(), crate::log::FlushReason::Page);
     bench.world.sleep(Span::millis(1)).await;
     let mut most = 0;
     for page in (1..=199).step_by(2) {

@@ -58,11 +58,7 @@ fn a_number_is_free_again_when_its_database_has_left_and_so_are_its_frames() {
         assert_eq!(again(bench, 0), second);
         let page = PageNumber(1);
         drop(bench.cache.fetch(second, page, Trust::Verified).await);
-        assert_eq!(
-            bench.probe.reads().len(),
-            reads + 1,
-            "nothing of it is left"
-        );
+        assert_eq!(bench.probe.reads().len(), reads + 1, "nothing of it is left");
     });
 }
 
@@ -76,10 +72,7 @@ fn pages_under_a_log_that_arrived_durable_are_written_without_a_flush() {
         let time = pages.time().next();
         pages.change(page)[8..16].copy_from_slice(&time.0.to_le_bytes());
         drop(pages);
-        let appended = Appended {
-            start: LogPosition::start_of(3),
-            end: LogPosition::start_of(4),
-        };
+        let appended = Appended { start: LogPosition::start_of(3), end: LogPosition::start_of(4) };
         bench.cache.changed(copy, &[page], appended, time);
         drop(pin);
         assert_eq!(bench.cache.unwritten(), 1);

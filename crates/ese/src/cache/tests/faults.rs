@@ -1,4 +1,5 @@
-//! Pages that differ from what was written: each kind has an error of its own, and none enters the cache.
+//! Pages that differ from what was written: each kind has an error of its own, and none enters the
+//! cache.
 
 use brunt_units::{PageNumber, Span};
 use brunt_world::{Class, IoError, Op};
@@ -10,20 +11,12 @@ use crate::page::Pages;
 
 /// The fault reported when reading a page.
 async fn fault(bench: &Bench, page: u32) -> PageFault {
-    let Err(EngineError::Page {
-        database,
-        page: number,
-        offset,
-        fault,
-    }) = bench.look(page).await
+    let Err(EngineError::Page { database, page: number, offset, fault }) = bench.look(page).await
     else {
         panic!("page {page} was taken for sound");
     };
     assert_eq!(database.to_str(), Some("/data/bench.edb"));
-    assert_eq!(
-        (number, offset),
-        (PageNumber(page), u64::from(page + 1) * 4096)
-    );
+    assert_eq!((number, offset), (PageNumber(page), u64::from(page + 1) * 4096));
     let cached = bench.cache.pages(0).resident(number).is_ok();
     assert!(!cached, "a bad page is not kept");
     fault

@@ -1,4 +1,5 @@
-//! The guarantees of the cache, one per test, on a device that records requests and fails on demand.
+//! The guarantees of the cache, one per test, on a device that records requests and fails on
+//! demand.
 
 mod bench;
 mod clean;
@@ -88,7 +89,8 @@ fn a_stall_is_counted_once_and_ends_when_a_pin_is_dropped() {
     });
 }
 
-/// Most lookups find their page in memory and never call the reader. They must count as references too.
+/// Most lookups find their page in memory and never call the reader. They must count as references
+/// too.
 #[test]
 fn pages_that_are_looked_at_in_memory_outlast_a_scan() {
     run(16, same, async |bench| {

@@ -34,11 +34,8 @@ struct Shelf {
 impl Shelf {
     /// Registers copies with these answers at the cache.
     fn of(bench: &Bench, manners: Vec<Manner>) -> Rc<Self> {
-        let shelf = Rc::new(Self {
-            world: bench.world.clone(),
-            manners,
-            asked: RefCell::default(),
-        });
+        let shelf =
+            Rc::new(Self { world: bench.world.clone(), manners, asked: RefCell::default() });
         bench.cache.patch_from(Rc::<Self>::clone(&shelf));
         shelf
     }
@@ -47,21 +44,13 @@ impl Shelf {
         let mut frame = self.world.frames.take(page.len());
         frame.copy_from_slice(page);
         let page = Segment::Fill(frame);
-        Box::pin(async move {
-            Some(Offer {
-                signature,
-                replayed,
-                page,
-            })
-        })
+        Box::pin(async move { Some(Offer { signature, replayed, page }) })
     }
 }
 
 impl Copies for Shelf {
     fn names(&self, _: &Wanted) -> Vec<String> {
-        (0..self.manners.len())
-            .map(|number| format!("copy {number}"))
-            .collect()
+        (0..self.manners.len()).map(|number| format!("copy {number}")).collect()
     }
 
     fn ask(&self, copy: usize, wanted: &Wanted) -> Answering {
@@ -78,10 +67,7 @@ impl Copies for Shelf {
         match &self.manners[copy] {
             Manner::Has(page, more) => self.offer(page, SIGNATURE, replayed(*more)),
             Manner::Foreign(page) => {
-                let other = Signature {
-                    random: 10,
-                    ..SIGNATURE
-                };
+                let other = Signature { random: 10, ..SIGNATURE };
                 self.offer(page, other, wanted.replayed)
             }
             Manner::HasNothing => Box::pin(async { None }),
@@ -151,21 +137,14 @@ fn a_device_that_fails_is_as_bad_as_a_checksum() {
         assert_eq!(bench.look(4).await.unwrap(), 4);
         let patches = bench.cache.take_patches();
         assert_eq!(patches[0].fault, PageFault::Device(IoError::Device));
-        assert!(
-            patches[0]
-                .to_string()
-                .ends_with("(ESE -1022), patched from copy 0")
-        );
+        assert!(patches[0].to_string().ends_with("(ESE -1022), patched from copy 0"));
     });
 }
 
 #[test]
 fn a_read_of_several_pages_that_failed_is_counted() {
     run(16, same, async |bench| {
-        let run = crate::policy::coalesce::Run {
-            first: PageNumber(4),
-            count: 2,
-        };
+        let run = crate::policy::coalesce::Run { first: PageNumber(4), count: 2 };
         let reader = crate::cache::Reader {
             class: Class::Maintenance,
             meter: |meters| &mut meters.maintenance,
@@ -177,13 +156,7 @@ fn a_read_of_several_pages_that_failed_is_counted() {
         assert_eq!(count, 1);
         let first = first.unwrap();
         assert!(
-            matches!(
-                first,
-                crate::error::EngineError::Page {
-                    page: PageNumber(4),
-                    ..
-                }
-            ),
+            matches!(first, crate::error::EngineError::Page { page: PageNumber(4), .. }),
             "{first}"
         );
     });
@@ -315,19 +288,14 @@ fn a_repair_under_way_disturbs_who_reads_the_disk() {
     run(16, same, async |bench| {
         bench.put_on_disk(4, &rotten()).await;
         Shelf::of(bench, vec![Manner::Has(right(), 0)]);
-        bench
-            .probe
-            .set_latency_of(Class::Database, Span::millis(50));
+        bench.probe.set_latency_of(Class::Database, Span::millis(50));
         let cache = bench.cache.clone();
         let mending = bench.world.spawner.spawn(async move {
             let page = cache.fetch(0, PageNumber(4), super::Trust::Verified).await;
             page.map(drop)
         });
         bench.world.sleep(Span::millis(60)).await;
-        let run = crate::policy::coalesce::Run {
-            first: PageNumber(4),
-            count: 1,
-        };
+        let run = crate::policy::coalesce::Run { first: PageNumber(4), count: 1 };
         let reader = crate::cache::Reader {
             class: Class::Maintenance,
             meter: |meters| &mut meters.maintenance,

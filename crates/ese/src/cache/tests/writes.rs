@@ -75,11 +75,7 @@ fn a_page_changed_while_it_is_written_goes_out_as_it_was() {
     run(16, same, async |bench| {
         bench.change(9, 1).await;
         let end = bench.log.tail();
-        bench
-            .log
-            .flushed(end, crate::log::FlushReason::Commit)
-            .await
-            .unwrap();
+        bench.log.flushed(end, crate::log::FlushReason::Commit).await.unwrap();
         bench.probe.set_latency(Span::millis(20));
         let written = bench.cache.write_older_than(0, LogPosition::MAX, 9).await;
         assert_eq!(written.unwrap(), 1);
@@ -110,10 +106,7 @@ fn a_position_is_needed_until_a_later_sync_is_done() {
         assert_eq!(bench.cache.oldest_needed(0), needed, "written, not synced");
         bench.probe.set_latency(Span::millis(20));
         let cache = bench.cache.clone();
-        let sync = bench
-            .world
-            .spawner
-            .spawn(async move { cache.sync(0).await });
+        let sync = bench.world.spawner.spawn(async move { cache.sync(0).await });
         bench.world.sleep(Span::millis(10)).await;
         assert_eq!(bench.cache.oldest_needed(0), needed, "the sync is not done");
         sync.await.unwrap();
@@ -156,15 +149,13 @@ fn a_failed_log_stops_page_writes() {
         bench.change(3, 1).await;
         bench.probe.fail_next(Class::Log, Op::WriteThrough);
         let failed = bench.write_all().await;
-        assert!(
-            matches!(failed, Err(EngineError::LogFailed { .. })),
-            "{failed:?}"
-        );
+        assert!(matches!(failed, Err(EngineError::LogFailed { .. })), "{failed:?}");
         assert!(bench.probe.seen(Class::Database, Op::Write).is_empty());
     });
 }
 
-/// There are many more dirty neighbours than one write may contain, so neighbourhoods of the chosen pages overlap.
+/// There are many more dirty neighbours than one write may contain, so neighbourhoods of the chosen
+/// pages overlap.
 #[test]
 fn a_long_stretch_of_dirty_pages_goes_out_in_runs_that_do_not_overlap() {
     let short = |options: &mut CacheOptions| options.coalesce_bytes = 4 * SIZE.bytes_u64();

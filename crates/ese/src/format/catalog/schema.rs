@@ -1,6 +1,7 @@
 //! Tables, columns and indexes, assembled from the catalog's rows.
 //!
-//! Source of the flags: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/cat.hxx and dev/ese/src/inc/idb.hxx.
+//! Source of the flags: microsoft/Extensible-Storage-Engine, dev/ese/src/inc/cat.hxx and
+//! dev/ese/src/inc/idb.hxx.
 
 use brunt_units::PageNumber;
 
@@ -143,47 +144,25 @@ impl Table {
     /// The catalog's rows for this table, in key order.
     ///
     /// # Panics
-    /// When columns or indexes do not ascend by id, fixed ids have gaps (readers derive offsets from sizes), or a fixed
-    /// column's size does not match its type.
+    /// When columns or indexes do not ascend by id, fixed ids have gaps (readers derive offsets
+    /// from sizes), or a fixed column's size does not match its type.
     pub fn rows(&self) -> Vec<CatalogRow> {
-        assert!(
-            self.columns.is_sorted_by(|a, b| a.id < b.id),
-            "columns ascend"
-        );
-        assert!(
-            self.indexes.is_sorted_by(|a, b| a.object < b.object),
-            "indexes ascend"
-        );
+        assert!(self.columns.is_sorted_by(|a, b| a.id < b.id), "columns ascend");
+        assert!(self.indexes.is_sorted_by(|a, b| a.object < b.object), "indexes ascend");
         for (column, expected) in self.fixed_columns().zip(1..) {
             assert_eq!(column.id.0, expected, "fixed columns have no gaps");
         }
         let mut rows = vec![CatalogRow {
             pages_or_locale: self.pages,
             flags: self.flags,
-            ..self.row(
-                RowKind::Table,
-                self.object.0,
-                self.root.0,
-                self.density,
-                &self.name,
-            )
+            ..self.row(RowKind::Table, self.object.0, self.root.0, self.density, &self.name)
         }];
         let layout = self.layout();
-        rows.extend(
-            self.columns
-                .iter()
-                .map(|column| self.column_row(column, &layout)),
-        );
+        rows.extend(self.columns.iter().map(|column| self.column_row(column, &layout)));
         rows.extend(self.indexes.iter().map(|index| self.index_row(index)));
         rows.extend(self.long_values.iter().map(|tree| CatalogRow {
             pages_or_locale: 1,
-            ..self.row(
-                RowKind::LongValues,
-                tree.object.0,
-                tree.root.0,
-                LONG_VALUES_DENSITY,
-                "LV",
-            )
+            ..self.row(RowKind::LongValues, tree.object.0, tree.root.0, LONG_VALUES_DENSITY, "LV")
         }));
         rows
     }
@@ -216,13 +195,7 @@ impl Table {
             pages_or_locale: column.code_page.into(),
             record_offset: place.and_then(|place| u16::try_from(place.start).ok()),
             default_value: column.default_value.clone(),
-            ..self.row(
-                RowKind::Column,
-                column.id.0.into(),
-                number,
-                column.bytes_max,
-                &column.name,
-            )
+            ..self.row(RowKind::Column, column.id.0.into(), number, column.bytes_max, &column.name)
         }
     }
 
@@ -235,13 +208,7 @@ impl Table {
             flags: index.flags,
             key_max: index.key_max,
             key_columns: index.columns.iter().flat_map(segment).collect(),
-            ..self.row(
-                RowKind::Index,
-                index.object.0,
-                index.root.0,
-                index.density,
-                &index.name,
-            )
+            ..self.row(RowKind::Index, index.object.0, index.root.0, index.density, &index.name)
         }
     }
 
@@ -321,9 +288,7 @@ fn read_index(row: &CatalogRow) -> Result<Index, CatalogError> {
         density: row.space_usage,
         flags: row.flags,
         key_max: row.key_max,
-        columns: segments
-            .map(|segment| ColumnId(u16_at(segment, 2)))
-            .collect(),
+        columns: segments.map(|segment| ColumnId(u16_at(segment, 2))).collect(),
     })
 }
 
@@ -359,14 +324,7 @@ mod tests {
             flags: 0,
             pages: 1,
             columns: vec![
-                column(
-                    1,
-                    "Id",
-                    ColumnType::Long,
-                    4,
-                    COLUMN_NOT_NULL | COLUMN_AUTOINCREMENT,
-                    0,
-                ),
+                column(1, "Id", ColumnType::Long, 4, COLUMN_NOT_NULL | COLUMN_AUTOINCREMENT, 0),
                 column(2, "Folder", ColumnType::Long, 4, 0, 0),
                 column(3, "Received", ColumnType::LongLong, 8, 0, 0),
                 column(4, "Guid", ColumnType::Guid, 16, 0, 0),
@@ -379,10 +337,7 @@ mod tests {
                 index(10, 50, "FolderReceived", NON_UNIQUE_FLAGS, &[2, 3]),
                 index(11, 60, "ByDigest", UNIQUE_FLAGS, &[128]),
             ],
-            long_values: Some(LongValues {
-                object: ObjectId(9),
-                root: PageNumber(70),
-            }),
+            long_values: Some(LongValues { object: ObjectId(9), root: PageNumber(70) }),
         }
     }
 

@@ -1,4 +1,5 @@
-//! The system tables: the catalog's rows about itself, and the two small tables that genuine engines create.
+//! The system tables: the catalog's rows about itself, and the two small tables that genuine
+//! engines create.
 //!
 //! | tree | object | root | pages |
 //! | --- | --- | --- | --- |
@@ -10,7 +11,8 @@
 //! | `MSysObjids` | 6 | 29 | 29 |
 //! | `MSysLocales` | 7 | 30 | 30 |
 //!
-//! User tables start at object 8 and page 31. The indexes' first pages are among the catalog's twenty.
+//! User tables start at object 8 and page 31. The indexes' first pages are among the catalog's
+//! twenty.
 
 use brunt_units::{PageNumber, PageSize};
 
@@ -147,31 +149,14 @@ fn catalog(object: ObjectId) -> Table {
     };
     let mut indexes = vec![index(object, root, "Id", 0x1_0031, &[1, 2, 3])];
     if object == CATALOG {
-        indexes.push(index(
-            NAME_INDEX,
-            NAME_INDEX_ROOT,
-            "Name",
-            0x1_0011,
-            &[1, 2, 128],
-        ));
+        indexes.push(index(NAME_INDEX, NAME_INDEX_ROOT, "Name", 0x1_0011, &[1, 2, 128]));
         let root_objects = ROOT_OBJECTS_INDEX;
         let root = ROOT_OBJECTS_INDEX_ROOT;
-        indexes.push(index(
-            root_objects,
-            root,
-            "RootObjects",
-            0x1_0009,
-            &[8, 128],
-        ));
+        indexes.push(index(root_objects, root, "RootObjects", 0x1_0009, &[8, 128]));
     }
     let columns = CATALOG_COLUMNS.iter().map(|(id, name, column_type)| {
         let needed = *id <= 7 || *id == 128;
-        column(
-            *id,
-            name,
-            *column_type,
-            if needed { COLUMN_NOT_NULL } else { 0 },
-        )
+        column(*id, name, *column_type, if needed { COLUMN_NOT_NULL } else { 0 })
     });
     Table {
         flags: SYSTEM_TABLE,
@@ -301,9 +286,8 @@ pub fn object_id_rows(tables: &[Table], size: PageSize) -> Vec<(Vec<u8>, Vec<u8>
         trees.extend(long_values.map(|tree| (tree.object, table.object, RowKind::LongValues)));
     }
     let rows = trees.into_iter();
-    let mut rows: Vec<_> = rows
-        .map(|(object, table, kind)| object_id_row(object, table, kind, size))
-        .collect();
+    let mut rows: Vec<_> =
+        rows.map(|(object, table, kind)| object_id_row(object, table, kind, size)).collect();
     rows.sort();
     rows
 }
@@ -312,11 +296,7 @@ pub fn object_id_rows(tables: &[Table], size: PageSize) -> Vec<(Vec<u8>, Vec<u8>
 pub fn locale_rows(size: PageSize) -> Vec<(Vec<u8>, Vec<u8>)> {
     let layout = FixedLayout::new([1, 4]);
     let row = |kind: u8, name: String, value: u32| {
-        let name: Vec<u8> = name
-            .encode_utf16()
-            .chain([0])
-            .flat_map(u16::to_le_bytes)
-            .collect();
+        let name: Vec<u8> = name.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect();
         let value = value.to_le_bytes();
         let record = encode(
             &layout,
@@ -347,10 +327,7 @@ mod tests {
     fn there_are_as_many_rows_as_in_genuine_files() {
         let rows = rows();
         let count = |object| rows.iter().filter(|row| row.table == object).count();
-        assert_eq!(
-            [CATALOG, SHADOW, OBJECT_IDS, LOCALES].map(count),
-            [32, 30, 5, 5]
-        );
+        assert_eq!([CATALOG, SHADOW, OBJECT_IDS, LOCALES].map(count), [32, 30, 5, 5]);
         assert!(rows.is_sorted_by(|a, b| a.key() < b.key()));
         assert_eq!(Table::from_rows(&rows).unwrap().len(), 4);
     }

@@ -1,9 +1,11 @@
 //! The two block checksums of the format: the old XOR and the new XOR with error correction ("XE").
 //!
-//! **Old XOR.** `0x89ABCDEF` xor every 32-bit word of the block except the first, which stores it. Detects, never corrects.
-//! Used in headers of databases, logs and checkpoints, and in pages of engines before 2003 SP2.
+//! **Old XOR.** `0x89ABCDEF` xor every 32-bit word of the block except the first, which stores it.
+//! Detects, never corrects. Used in headers of databases, logs and checkpoints, and in pages of
+//! engines before 2003 SP2.
 //!
-//! **XE.** Number the bits of a block of `cb` bytes `i = 8 × byte + bit`, and let `M = 8 × cb − 1`. Then
+//! **XE.** Number the bits of a block of `cb` bytes `i = 8 × byte + bit`, and let `M = 8 × cb − 1`.
+//! Then
 //!
 //! ```text
 //!    xor = number  xor  every 32-bit word of the block
@@ -11,14 +13,16 @@
 //!    hi  = xor of M − i  over every set bit i            ecc = hi << 16 | lo
 //! ```
 //!
-//! A flipped bit changes `lo` by its index and `hi` by the complement of it, which locates it. `number` (a page number, or
-//! the number of a log segment) makes a block read from the wrong place fail.
+//! A flipped bit changes `lo` by its index and `hi` by the complement of it, which locates it.
+//! `number` (a page number, or the number of a log segment) makes a block read from the wrong place
+//! fail.
 //!
-//! **How it is computed.** Not bit by bit. `lo` is linear, so the index splits: seen as rows of 64 bytes, the upper bits of
-//! `lo` are the xor of the numbers of the rows with odd parity, the lower bits come the same way from the xor of all rows
-//! (the *column*), and `hi` is `lo`, complemented when the block as a whole has odd parity. Counting each row's bits would
-//! dominate the cost. Bit `b` of that xor of row numbers is the parity of the xor of all rows whose number has bit `b`, and
-//! a binary tree gathers those for all `b` with two xors per row:
+//! **How it is computed.** Not bit by bit. `lo` is linear, so the index splits: seen as rows of 64
+//! bytes, the upper bits of `lo` are the xor of the numbers of the rows with odd parity, the lower
+//! bits come the same way from the xor of all rows (the *column*), and `hi` is `lo`, complemented
+//! when the block as a whole has odd parity. Counting each row's bits would dominate the cost. Bit
+//! `b` of that xor of row numbers is the parity of the xor of all rows whose number has bit `b`,
+//! and a binary tree gathers those for all `b` with two xors per row:
 //!
 //! ```text
 //!    row      0   1   2   3   4   5   6   7
@@ -27,11 +31,13 @@
 //!                   └───────┬───────┘           right child goes to sum 2; the root goes to the column
 //! ```
 //!
-//! Eight rows make a group; groups fold to one word each, and the same rule continues over those. It is plain safe code on
-//! arrays of words that the compiler turns into the target's vector instructions.
+//! Eight rows make a group; groups fold to one word each, and the same rule continues over those.
+//! It is plain safe code on arrays of words that the compiler turns into the target's vector
+//! instructions.
 //!
-//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/checksum/checksum.cxx and checksum_amd64.cxx (definition);
-//! the tree is ours. The tests compare it with the definition, bit by bit.
+//! Source: microsoft/Extensible-Storage-Engine, dev/ese/src/checksum/checksum.cxx and
+//! checksum_amd64.cxx (definition); the tree is ours. The tests compare it with the definition, bit
+//! by bit.
 
 use crate::format::field::u32_at;
 
@@ -62,9 +68,7 @@ const GROUPS_MAX: usize = 16;
 pub fn old_xor(block: &[u8]) -> u32 {
     let (words, rest) = block.as_chunks::<4>();
     assert!(rest.is_empty(), "a block of whole words");
-    words[1..]
-        .iter()
-        .fold(OLD_SEED, |xor, word| xor ^ u32::from_le_bytes(*word))
+    words[1..].iter().fold(OLD_SEED, |xor, word| xor ^ u32::from_le_bytes(*word))
 }
 
 /// The XE checksum of a block.
@@ -108,10 +112,7 @@ impl Xe {
         lo ^= odd_bits(xor);
         let all_ones = bits(block) - 1;
         let hi = lo ^ (all_ones * (xor.count_ones() & 1));
-        Self {
-            xor: xor ^ number,
-            ecc: hi << 16 | lo,
-        }
+        Self { xor: xor ^ number, ecc: hi << 16 | lo }
     }
 
     /// The eight bytes on disk.
@@ -121,14 +122,11 @@ impl Xe {
 
     /// The reverse of [`Self::to_bytes`].
     pub fn from_bytes(bytes: [u8; XE_BYTES]) -> Self {
-        Self {
-            xor: u32_at(&bytes, 0),
-            ecc: u32_at(&bytes, 4),
-        }
+        Self { xor: u32_at(&bytes, 0), ecc: u32_at(&bytes, 4) }
     }
 
-    /// The index of the single bit that differs between a block whose stored checksum is `self` and the block for which
-    /// `computed` was computed; `None` if the difference is not a single bit.
+    /// The index of the single bit that differs between a block whose stored checksum is `self` and
+    /// the block for which `computed` was computed; `None` if the difference is not a single bit.
     ///
     /// `block_bytes` is the block's length. A flip inside the stored checksum itself is not found.
     pub fn flipped_bit(self, computed: Self, block_bytes: usize) -> Option<u32> {
@@ -199,10 +197,7 @@ fn fold(row: &[u64; ROW]) -> u64 {
 }
 
 /// Xor of both halves of a word.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the lower half is what is wanted"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "the lower half is what is wanted")]
 fn halves(word: u64) -> u32 {
     word as u32 ^ (word >> 32) as u32
 }
@@ -221,13 +216,7 @@ fn odd_places(column: &[u64; ROW]) -> u32 {
 /// The xor of the numbers of the set bits.
 fn odd_bits(word: u32) -> u32 {
     // Bit b of the result is the parity of the set bits whose number has bit b.
-    const WITH_BIT: [u32; 5] = [
-        0xAAAA_AAAA,
-        0xCCCC_CCCC,
-        0xF0F0_F0F0,
-        0xFF00_FF00,
-        0xFFFF_0000,
-    ];
+    const WITH_BIT: [u32; 5] = [0xAAAA_AAAA, 0xCCCC_CCCC, 0xF0F0_F0F0, 0xFF00_FF00, 0xFFFF_0000];
     let mut xor = 0;
     for (bit, mask) in WITH_BIT.iter().enumerate() {
         xor |= ((word & mask).count_ones() & 1) << bit;
@@ -252,10 +241,7 @@ mod tests {
                 hi ^= all_ones - (8 * at + bit);
             }
         }
-        Xe {
-            xor,
-            ecc: hi << 16 | lo,
-        }
+        Xe { xor, ecc: hi << 16 | lo }
     }
 
     #[test]

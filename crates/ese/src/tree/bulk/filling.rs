@@ -33,11 +33,7 @@ pub(super) struct Heading {
 impl Filling {
     /// Starts a page with `header` as its tag 0.
     pub(super) fn begin(page: &mut [u8], size: PageSize, header: &[u8]) -> Self {
-        let mut filling = Self {
-            size,
-            end: 0,
-            tags: 0,
-        };
+        let mut filling = Self { size, end: 0, tags: 0 };
         put(page, header_bytes(size), header);
         filling.tag(page, header.len());
         filling

@@ -9,10 +9,7 @@ use crate::page::memory::MemoryPages;
 use crate::tree::Cursor;
 use crate::tree::check::{TreeCheck, TreeProblem, TreeSummary, Visitor};
 
-const TREE: TreeId = TreeId {
-    root: PageNumber(4),
-    object: ObjectId(8),
-};
+const TREE: TreeId = TreeId { root: PageNumber(4), object: ObjectId(8) };
 const FIRST: PageNumber = PageNumber(7);
 
 /// The pages of the run, each once.
@@ -32,9 +29,7 @@ fn header() -> SpaceHeader {
         parent: PageNumber(1),
         non_unique: false,
         second_version: false,
-        kind: SpaceKind::Multiple {
-            owned_root: PageNumber(5),
-        },
+        kind: SpaceKind::Multiple { owned_root: PageNumber(5) },
     }
 }
 
@@ -42,11 +37,7 @@ fn load(options: BulkOptions, entries: &[(Vec<u8>, Vec<u8>)]) -> (MemoryPages, T
     let size = options.size;
     let room = (2 * entries.len() + 20).min((32_usize << 20).div_ceil(size.bytes()));
     let mut memory = vec![0xEE; room * size.bytes()];
-    let mut run = PageRun {
-        first: FIRST,
-        size,
-        bytes: &mut memory,
-    };
+    let mut run = PageRun { first: FIRST, size, bytes: &mut memory };
     let mut tree = BulkTree::new(TREE, FIRST, options);
     for (key, data) in entries {
         tree.push(&mut run, key, data);
@@ -73,13 +64,9 @@ fn load(options: BulkOptions, entries: &[(Vec<u8>, Vec<u8>)]) -> (MemoryPages, T
 fn what_goes_in_comes_out_at_every_size() {
     let mut draw = Streams::new(3).named("bulk");
     for size in PageSize::ALL {
-        for (count, key_most, by_data) in [
-            (0, 9, false),
-            (1, 9, false),
-            (40, 9, false),
-            (3000, 900, false),
-            (3000, 300, true),
-        ] {
+        for (count, key_most, by_data) in
+            [(0, 9, false), (1, 9, false), (40, 9, false), (3000, 900, false), (3000, 300, true)]
+        {
             let kind = match by_data {
                 true => PageFlags::INDEX.with(PageFlags::NON_UNIQUE),
                 false => PageFlags(0),
@@ -96,25 +83,14 @@ fn what_goes_in_comes_out_at_every_size() {
             let entries: Vec<_> = entries.into_iter().collect();
             let fill_percent = 90;
             let time = DatabaseTime(3);
-            let (pages, summary, _) = load(
-                BulkOptions {
-                    size,
-                    kind,
-                    fill_percent,
-                    time,
-                },
-                &entries,
-            );
+            let (pages, summary, _) =
+                load(BulkOptions { size, kind, fill_percent, time }, &entries);
             assert_eq!(summary.entries, entries.len() as u64);
             let mut cursor = Cursor::before(TREE, &[]);
             for (key, data) in &entries {
                 let entry = cursor.next(&pages).unwrap().unwrap();
                 assert_eq!((&entry.key.to_vec(), entry.data), (key, data.as_slice()));
-                let sort_key = if by_data {
-                    [key.as_slice(), data].concat()
-                } else {
-                    key.clone()
-                };
+                let sort_key = if by_data { [key.as_slice(), data].concat() } else { key.clone() };
                 assert!(crate::tree::seek(&pages, TREE, &sort_key).unwrap().exact);
             }
             assert!(cursor.next(&pages).unwrap().is_none());
@@ -136,12 +112,7 @@ fn every_size_of_tree_is_sound() {
             })
             .collect();
         load(
-            BulkOptions {
-                size,
-                kind,
-                fill_percent: if count % 2 == 0 { 100 } else { 10 },
-                time,
-            },
+            BulkOptions { size, kind, fill_percent: if count % 2 == 0 { 100 } else { 10 }, time },
             &entries,
         );
     }
@@ -149,9 +120,8 @@ fn every_size_of_tree_is_sound() {
 
 #[test]
 fn pages_are_as_full_as_asked_for() {
-    let entries: Vec<_> = (0..6000_u32)
-        .map(|entry| (entry.to_be_bytes().to_vec(), vec![5; 90]))
-        .collect();
+    let entries: Vec<_> =
+        (0..6000_u32).map(|entry| (entry.to_be_bytes().to_vec(), vec![5; 90])).collect();
     let pages = |fill_percent| {
         let options = BulkOptions {
             size: PageSize::KIB_8,

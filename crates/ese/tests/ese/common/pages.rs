@@ -1,4 +1,5 @@
-//! Work without trees: every change writes its sequence number into one to three pages, which contain nothing else.
+//! Work without trees: every change writes its sequence number into one to three pages, which
+//! contain nothing else.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -65,9 +66,7 @@ pub(crate) async fn session(
                     let mut editor = change.fresh(number_page);
                     editor.format(
                         ObjectId(9),
-                        PageFlags::ALWAYS
-                            .with(PageFlags::LEAF)
-                            .with(PageFlags::ROOT),
+                        PageFlags::ALWAYS.with(PageFlags::LEAF).with(PageFlags::ROOT),
                     );
                     editor.insert(0, b"key", &data);
                 } else {
@@ -80,11 +79,7 @@ pub(crate) async fn session(
         });
         let number = number.await.unwrap();
         if draw.percent(40) {
-            instance
-                .log()
-                .flushed(instance.log().tail(), FlushReason::Commit)
-                .await
-                .unwrap();
+            instance.log().flushed(instance.log().tail(), FlushReason::Commit).await.unwrap();
             machine.mark("durable", number);
         }
         if draw.percent(20) {

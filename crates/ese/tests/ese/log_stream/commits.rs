@@ -13,18 +13,15 @@ const COMMITS: u64 = 50;
 fn sessions_that_commit_hard_share_flushes() {
     play(LogShape::new(512, 1 << 20), 32 << 10, async |stage| {
         let before = stage.requests_of(Class::Log).len() as u64;
-        let sessions: Vec<_> = (0..SESSIONS)
-            .map(|_| stage.world.spawner.spawn(commit_hard(stage.clone())))
-            .collect();
+        let sessions: Vec<_> =
+            (0..SESSIONS).map(|_| stage.world.spawner.spawn(commit_hard(stage.clone()))).collect();
         for session in sessions {
             session.await;
         }
-        // The first flush carries only the first commit; every later one carries the next commits of all sessions.
+        // The first flush carries only the first commit; every later one carries the next commits
+        // of all sessions.
         let flushes = stage.requests_of(Class::Log).len() as u64 - before;
-        assert!(
-            (COMMITS..=COMMITS + 2).contains(&flushes),
-            "{flushes} flushes"
-        );
+        assert!((COMMITS..=COMMITS + 2).contains(&flushes), "{flushes} flushes");
         let counted = stage.meter(|log| {
             let of_commits = log.flushes[FlushReason::Commit as usize].close_interval();
             (of_commits, log.writes.close_interval().count)
@@ -44,7 +41,8 @@ async fn commit_hard(stage: Stage) {
     }
 }
 
-/// A lazy commit may come while the log is idle, during a flush, and when an older file still has unflushed bytes.
+/// A lazy commit may come while the log is idle, during a flush, and when an older file still has
+/// unflushed bytes.
 #[test]
 fn lazy_commits_are_durable_within_their_wait() {
     for (across_files, during_flush) in [(false, false), (false, true), (true, false), (true, true)]
@@ -105,11 +103,7 @@ fn one_lazy_flush_carries_what_came_meanwhile() {
 fn the_share_of_the_sync_in_a_flush_is_known_where_it_can_be() {
     for (durability, ops, flush) in [
         (Durability::WriteThrough, vec![Op::WriteThrough], SERVICE),
-        (
-            Durability::WriteThenSync,
-            vec![Op::Write, Op::Sync],
-            Span::nanos(2 * SERVICE.0),
-        ),
+        (Durability::WriteThenSync, vec![Op::Write, Op::Sync], Span::nanos(2 * SERVICE.0)),
     ] {
         let options = LogOptions {
             shape: LogShape::new(512, 64 << 10),
@@ -123,11 +117,8 @@ fn the_share_of_the_sync_in_a_flush_is_known_where_it_can_be() {
                 stage.log.flushed(end, FlushReason::Commit).await.unwrap();
                 assert_eq!(stage.now() - begun, flush);
             }
-            let asked: Vec<_> = stage
-                .requests_of(Class::Log)
-                .iter()
-                .map(|(_, request)| request.op)
-                .collect();
+            let asked: Vec<_> =
+                stage.requests_of(Class::Log).iter().map(|(_, request)| request.op).collect();
             assert_eq!(asked, ops.repeat(10));
             let (writes, syncs) =
                 stage.meter(|log| (log.writes.close_interval(), log.syncs.close_interval()));

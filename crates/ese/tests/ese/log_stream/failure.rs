@@ -1,4 +1,5 @@
-//! A failed log write stops the stream: everything that waits gets the error, and nothing more is written.
+//! A failed log write stops the stream: everything that waits gets the error, and nothing more is
+//! written.
 
 use brunt_ese::error::EngineError;
 use brunt_ese::log::{FlushReason, LogShape};
@@ -90,10 +91,7 @@ fn a_next_file_that_cannot_be_made_stops_the_stream() {
             let EngineError::File { path, error } = error else {
                 panic!("{error}");
             };
-            assert_eq!(
-                (path, error),
-                (stage.log.files().next_path(), IoError::Device)
-            );
+            assert_eq!((path, error), (stage.log.files().next_path(), IoError::Device));
         }
     });
 }

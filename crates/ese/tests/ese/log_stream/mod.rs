@@ -1,4 +1,5 @@
-//! The log stream alone, in a virtual world whose device has a fixed latency and records its requests.
+//! The log stream alone, in a virtual world whose device has a fixed latency and records its
+//! requests.
 
 mod commits;
 mod failure;

@@ -1,4 +1,5 @@
-//! A buffer that is small for its load: operations have to wait, without deadlocks and without loss.
+//! A buffer that is small for its load: operations have to wait, without deadlocks and without
+//! loss.
 
 use brunt_ese::log::reader::Generation;
 use brunt_ese::log::{FlushReason, LogShape};
@@ -43,13 +44,11 @@ async fn append_much(stage: Stage, number: u64, shape: LogShape, buffer: usize) 
         let end = stage.log.append(&record(length)).end;
         let (durable, tail) = (stage.log.durable(), stage.log.tail());
         if durable.generation == tail.generation {
-            // The log not yet durable: the buffer, and one record appended when it was not quite full.
+            // The log not yet durable: the buffer, and one record appended when it was not quite
+            // full.
             let waiting = shape.distance(durable, tail);
             let heads = 2 * (buffer + 9_000).div_ceil(shape.payload_bytes()) * 40;
-            assert!(
-                waiting <= (buffer + heads) as u64 + LONGEST,
-                "{waiting} bytes"
-            );
+            assert!(waiting <= (buffer + heads) as u64 + LONGEST, "{waiting} bytes");
         }
         if draw.percent(10) {
             stage.log.flushed(end, FlushReason::Commit).await.unwrap();
@@ -81,9 +80,7 @@ fn records_longer_than_half_a_file_take_a_file_each() {
                     let generation = Generation::read(&bytes).unwrap();
                     let long = generation.records().nth(1).unwrap();
                     assert_eq!(generation.records().count(), 2);
-                    (0..)
-                        .find(|length| shape.advance(long.start, *length) == long.end)
-                        .unwrap()
+                    (0..).find(|length| shape.advance(long.start, *length) == long.end).unwrap()
                 })
                 .collect();
             assert_eq!(lengths, [longest, 40_000, longest, 35_000, 34_000]);

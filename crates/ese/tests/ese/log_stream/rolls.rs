@@ -1,4 +1,5 @@
-//! Rolling: the next file is ready in time, and its formatting is spread over the life of the current one.
+//! Rolling: the next file is ready in time, and its formatting is spread over the life of the
+//! current one.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +14,7 @@ use super::stage::{NAMES, Stage, play, record};
 async fn commit_steadily(stage: &Stage, generations: u32) {
     while stage.log.tail().generation <= generations {
         let appended = stage.log.append(&record(4000));
-        stage
-            .log
-            .flushed(appended.end, FlushReason::Commit)
-            .await
-            .unwrap();
+        stage.log.flushed(appended.end, FlushReason::Commit).await.unwrap();
         stage.world.sleep(Span::millis(1)).await;
     }
 }
@@ -29,10 +26,7 @@ fn a_steady_stream_never_waits_for_its_next_file() {
             commit_steadily(&stage, generations).await;
             let (rolls, waits) =
                 stage.meter(|log| (log.rolls.close_interval(), log.roll_waits.close_interval()));
-            assert_eq!(
-                (rolls.count, waits.count),
-                (generations.into(), generations.into())
-            );
+            assert_eq!((rolls.count, waits.count), (generations.into(), generations.into()));
             assert_eq!(waits.max, Some(Span::ZERO), "files of {file} bytes");
             // Two renames, two syncs of the directory, and the old file closed.
             assert_eq!(rolls.max, Some(Span::nanos(5 * NAMES.0)));
@@ -57,17 +51,10 @@ fn formatting_is_spread_over_the_life_of_a_file() {
     play(LogShape::new(512, 5 << 20), 32 << 10, async move |stage| {
         commit_steadily(&stage, 3).await;
         let format = stage.requests_of(Class::LogFormat);
-        let chunks: Vec<_> = format
-            .iter()
-            .filter(|(_, request)| request.op == Op::Write)
-            .collect();
+        let chunks: Vec<_> = format.iter().filter(|(_, request)| request.op == Op::Write).collect();
         // The first file is formatted at once, because nothing can be logged before.
         let (of_first, ahead) = chunks.split_at(10);
-        assert!(
-            of_first
-                .iter()
-                .all(|(_, request)| request.length == 512 << 10)
-        );
+        assert!(of_first.iter().all(|(_, request)| request.length == 512 << 10));
         for file in ahead.chunks_exact(10) {
             let spacings: Vec<Span> = file.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
             let life = Span::nanos(spacings.iter().map(|spacing| spacing.0).sum());
@@ -86,10 +73,7 @@ fn files_that_are_given_up_become_the_next_ones() {
             commit_steadily(&stage, generation).await;
             // Like a checkpoint: four at a time, with the newest two still needed.
             if generation % 4 == 0 {
-                files
-                    .give_up_before(generation - 1, SPARES_MAX)
-                    .await
-                    .unwrap();
+                files.give_up_before(generation - 1, SPARES_MAX).await.unwrap();
             }
             let archived = files.archived().await.unwrap();
             assert!(

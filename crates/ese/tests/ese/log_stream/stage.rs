@@ -70,14 +70,8 @@ pub(crate) fn play(shape: LogShape, buffer_bytes: usize, test: impl AsyncFnOnce(
 /// Runs `test` on a new stream with `options`.
 pub(crate) fn play_with(options: LogOptions, test: impl AsyncFnOnce(Stage) + 'static) {
     let (requests, failing) = (Requests::default(), Rc::default());
-    let device = Noting {
-        requests: Rc::clone(&requests),
-        failing: Rc::clone(&failing),
-    };
-    let volume = VirtualVolume {
-        names_latency: NAMES,
-        ..VirtualVolume::everything()
-    };
+    let device = Noting { requests: Rc::clone(&requests), failing: Rc::clone(&failing) };
+    let volume = VirtualVolume { names_latency: NAMES, ..VirtualVolume::everything() };
     let mut virtual_world = VirtualWorld::new(VirtualOptions {
         devices: vec![Box::new(device)],
         volumes: vec![volume],
@@ -87,14 +81,7 @@ pub(crate) fn play_with(options: LogOptions, test: impl AsyncFnOnce(Stage) + 'st
     virtual_world.executor.block_on(async move {
         let meters = Rc::new(MeterBoard::new(0, 1));
         let log = begin(&world, options, &meters).await;
-        let stage = Stage {
-            world,
-            machine,
-            log,
-            meters,
-            requests,
-            failing,
-        };
+        let stage = Stage { world, machine, log, meters, requests, failing };
         test(stage).await;
     });
 }
@@ -132,9 +119,7 @@ impl Stage {
     /// Requests of a class so far.
     pub(crate) fn requests_of(&self, class: Class) -> Vec<(Time, Request)> {
         let requests = self.requests.borrow();
-        let of_class = requests
-            .iter()
-            .filter(|(_, request)| request.class == class);
+        let of_class = requests.iter().filter(|(_, request)| request.class == class);
         of_class.copied().collect()
     }
 

@@ -1,15 +1,18 @@
-//! `brunt site --stdio`: one site of a drill, as a process. It does what it is asked on stdin, and tells on stdout.
+//! `brunt site --stdio`: one site of a drill, as a process. It does what it is asked on stdin, and
+//! tells on stdout.
 //!
 //! ```text
 //!   source        begin, mirror, create, work ... killed, frozen, cut off, or closed
 //!   destination   begin, receive ... promote, open, first, look, work ... look, close, verify
 //! ```
 //!
-//! Asynchronous replication begins in the same way, so that both sites have the same databases. Then these are closed, and opened
-//! again without the mirror: `copy` at the destination, `ship` at the source, and `activate` instead of `promote`.
+//! Asynchronous replication begins in the same way, so that both sites have the same databases.
+//! Then these are closed, and opened again without the mirror: `copy` at the destination, `ship` at
+//! the source, and `activate` instead of `promote`.
 //!
-//! It listens on loopback alone, or in a network of its own (`--address`) that nothing but the drill reaches. It ends when its stdin
-//! does, when the process that started it dies, and when it learns that it is fenced: a site that woke up must not go on.
+//! It listens on loopback alone, or in a network of its own (`--address`) that nothing but the
+//! drill reaches. It ends when its stdin does, when the process that started it dies, and when it
+//! learns that it is fenced: a site that woke up must not go on.
 //!
 //! * `voice`: commands and answers; `replication`: what goes to the other site.
 
@@ -60,7 +63,8 @@ const LOOK: Span = Span::millis(1);
 /// How often it says that it is at work.
 const BEAT: Span = Span::millis(200);
 
-/// Serves as a site until stdin ends: with `address` in a network of its own, otherwise on loopback.
+/// Serves as a site until stdin ends: with `address` in a network of its own, otherwise on
+/// loopback.
 ///
 /// # Errors
 /// In words, when it could not begin.
@@ -81,15 +85,12 @@ pub fn serve(address: Option<Ipv4Addr>) -> Result<(), String> {
         set_parent_process_death_signal(None).map_err(said)?;
         voice.is_outlived();
         let version = VERSION.to_owned();
-        voice.say(&line(&Answer::Taken {
-            log_segment,
-            version,
-        }));
+        voice.say(&line(&Answer::Taken { log_segment, version }));
         first = read(&mut input);
     }
     let Some(begin) = first else {
         return Err(
-            "this command is for brunt drill, which starts it and tells it what to do".to_owned(),
+            "this command is for brunt drill, which starts it and tells it what to do".to_owned()
         );
     };
     let (mut real, site) = answered(Site::begin(begin, address, &voice), &voice)?;
@@ -100,7 +101,8 @@ pub fn serve(address: Option<Ipv4Addr>) -> Result<(), String> {
         while let Some(command) = read(&mut input) {
             inbox.put(command);
         }
-        // The drill is over, or gone: nothing is left to be done in order, but for a folder that nobody else empties.
+        // The drill is over, or gone: nothing is left to be done in order, but for a folder that
+        // nobody else empties.
         if let Some(folder) = taken {
             folder.empty_at_last();
         }
@@ -117,10 +119,8 @@ fn answered<T>(result: Result<T, String>, voice: &Voice) -> Result<T, String> {
 
 /// Takes `folder` on a host where the drill does not run.
 fn take(folder: &Path, replace: bool) -> Result<(SiteFolder, usize), String> {
-    let placed = Placed {
-        value: folder.to_owned(),
-        place: Place::file(&folder.display().to_string()),
-    };
+    let placed =
+        Placed { value: folder.to_owned(), place: Place::file(&folder.display().to_string()) };
     let folder = SiteFolder::take(&placed, Consent { replace }).map_err(said)?;
     let log_segment = plan::log_segment([folder.path()].into_iter());
     Ok((folder, log_segment))
@@ -162,12 +162,7 @@ impl Site {
         address: Option<Ipv4Addr>,
         voice: &Voice,
     ) -> Result<(RealWorld, Self), String> {
-        let Command::Begin {
-            scenario,
-            folder,
-            log_segment,
-        } = command
-        else {
+        let Command::Begin { scenario, folder, log_segment } = command else {
             return Err("it was not told to begin".to_owned());
         };
         let document =
@@ -311,9 +306,7 @@ impl Site {
             Command::Work => {
                 let (server, populations) = self.opened.take().ok_or(NOT_OPEN)?;
                 let populations = match populations.is_empty() {
-                    true => survey(&self.engine, &server, &Silence)
-                        .await
-                        .map_err(said)?,
+                    true => survey(&self.engine, &server, &Silence).await.map_err(said)?,
                     false => populations,
                 };
                 let serving = Serving::begin(&self.engine, &self.plan, &server, populations);
@@ -344,18 +337,13 @@ impl Site {
                 let longest = server.longest_replay();
                 let logs = server.recoveries().iter().map(|one| one.logs).sum();
                 self.opened = Some((Rc::new(server), Vec::new()));
-                return Ok(Answer::Opened {
-                    replay_s: longest.as_seconds(),
-                    logs,
-                });
+                return Ok(Answer::Opened { replay_s: longest.as_seconds(), logs });
             }
             Command::First { record } => {
                 let server = self.server()?;
                 let table = server.tables().first().ok_or(NOT_OPEN)?;
                 let record = table.contents().mixer().record(record);
-                serve_one(&server, &self.plan, 0, record)
-                    .await
-                    .map_err(said)?;
+                serve_one(&server, &self.plan, 0, record).await.map_err(said)?;
             }
             Command::Look { keys } => return self.found(keys).await,
             Command::Close => {

@@ -1,4 +1,5 @@
-//! What goes from the source to the destination: every change through the mirror, or closed logs to passive copies.
+//! What goes from the source to the destination: every change through the mirror, or closed logs to
+//! passive copies.
 
 use std::fs::File;
 use std::io::Read;
@@ -17,30 +18,23 @@ use brunt_world::messages::Token;
 use super::super::said::Answer;
 use super::{EPOCH, Site, said};
 
-/// A secret that the other site learns from the conductor, so that no other process is taken for it.
+/// A secret that the other site learns from the conductor, so that no other process is taken for
+/// it.
 fn secret() -> Result<Token, String> {
     let mut secret = Token([0; 16]);
     let random = File::open("/dev/urandom");
-    random
-        .and_then(|mut file| file.read_exact(&mut secret.0))
-        .map_err(said)?;
+    random.and_then(|mut file| file.read_exact(&mut secret.0)).map_err(said)?;
     Ok(secret)
 }
 
 impl Site {
     pub(super) async fn receive(&mut self) -> Result<Answer, String> {
         let (files, record) = (RealDrill::files(&self.folder), self.folder.join(EPOCH));
-        let receiver = Receiver::open(&self.world, &files, &record)
-            .await
-            .map_err(said)?;
+        let receiver = Receiver::open(&self.world, &files, &record).await.map_err(said)?;
         let at = SocketAddr::new(self.address.into(), 0);
         let (listener, at) = self.world.net.listen(at).await.map_err(said)?;
         let (serving, token) = (receiver.clone(), secret()?);
-        drop(
-            self.world
-                .spawner
-                .spawn(async move { serving.serve(listener, Some(token)).await }),
-        );
+        drop(self.world.spawner.spawn(async move { serving.serve(listener, Some(token)).await }));
         self.receiver = Some(receiver);
         let token = token.0;
         Ok(Answer::Listening { at, token })
@@ -73,19 +67,13 @@ impl Site {
                 lag: Span::ZERO,
                 maintenance: None,
             };
-            let copy = PassiveCopy::open(&self.world, options)
-                .await
-                .map_err(said)?;
+            let copy = PassiveCopy::open(&self.world, options).await.map_err(said)?;
             let at = SocketAddr::new(self.address.into(), 0);
             let (listener, at) = self.world.net.listen(at).await.map_err(said)?;
             all.push(at);
             let (following, receiving) = (copy.clone(), copy.clone());
             // Why a copy ended is said by its activation.
-            drop(
-                self.world
-                    .spawner
-                    .spawn(async move { following.follow().await }),
-            );
+            drop(self.world.spawner.spawn(async move { following.follow().await }));
             let world = self.world.clone();
             drop(self.world.spawner.spawn(async move {
                 while let Ok((connection, _)) = world.net.accept(listener).await {
@@ -111,11 +99,7 @@ impl Site {
             let connection = self.world.net.connect(to).await.map_err(said)?;
             token.show(&self.world, connection).await.map_err(said)?;
             // A copy that cannot be reached lacks logs, which the failover shows.
-            drop(
-                self.world
-                    .spawner
-                    .spawn(async move { shipper.serve(0, connection).await }),
-            );
+            drop(self.world.spawner.spawn(async move { shipper.serve(0, connection).await }));
         }
         self.ships = true;
         self.opened = Some((Rc::new(server), Vec::new()));

@@ -32,10 +32,7 @@ pub(super) struct Voice {
 impl Voice {
     pub(super) fn new() -> io::Result<Self> {
         let copy = rustix::io::dup(io::stdout().as_fd())?;
-        Ok(Self {
-            stdout: Arc::new(Mutex::new(copy.into())),
-            is_outlived: Arc::default(),
-        })
+        Ok(Self { stdout: Arc::new(Mutex::new(copy.into())), is_outlived: Arc::default() })
     }
 
     /// From now on the end of stdin ends the process, and nothing else.

@@ -1,8 +1,8 @@
-//! Writes the backup of one database: its pages into one file, in order, with several writes in flight. The first database of an
-//! instance also brings the log files and the checkpoint.
+//! Writes the backup of one database: its pages into one file, in order, with several writes in
+//! flight. The first database of an instance also brings the log files and the checkpoint.
 //!
-//! A file gets its name when it is complete and durable. Until then its name ends in `-making`, so the remains of an interrupted
-//! backup are not mistaken for a backup.
+//! A file gets its name when it is complete and durable. Until then its name ends in `-making`, so
+//! the remains of an interrupted backup are not mistaken for a backup.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -178,10 +178,7 @@ pub(super) async fn write_file<C: Content>(
 ) -> Result<(), EngineError> {
     let segment = C::outgoing(&world.frames, bytes);
     let file = create(world, path, segment.length()).await?;
-    let io = Io {
-        op: Op::WriteThrough,
-        ..write(file, 0, segment)
-    };
+    let io = Io { op: Op::WriteThrough, ..write(file, 0, segment) };
     let written = world.disk.submit(io).await;
     let closed = world.volume.close(file).await;
     written.result.map_err(file_error(path))?;
@@ -200,22 +197,17 @@ pub(super) async fn create(world: &World, path: &Path, length: u64) -> Result<Fi
     let file = created.map_err(volume_error(path))?;
     let reserved = world.volume.allocate(file, length).await;
     reserved.map_err(volume_error(path))?;
-    // Without this, a torn first write could leave less than a block, which would later look foreign.
+    // Without this, a torn first write could leave less than a block, which would later look
+    // foreign.
     let synced = world.disk.submit(Io::sync(Class::Backup, file)).await;
     synced.result.map_err(file_error(path))?;
     Ok(file)
 }
 
 pub(crate) fn file_error(path: &Path) -> impl Fn(IoError) -> EngineError {
-    move |error| EngineError::File {
-        path: path.to_owned(),
-        error,
-    }
+    move |error| EngineError::File { path: path.to_owned(), error }
 }
 
 pub(crate) fn volume_error(path: &Path) -> impl Fn(VolumeError) -> EngineError {
-    move |error| EngineError::Volume {
-        path: path.to_owned(),
-        error,
-    }
+    move |error| EngineError::Volume { path: path.to_owned(), error }
 }

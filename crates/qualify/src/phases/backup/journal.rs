@@ -1,7 +1,9 @@
-//! The journal of a restore: it replaces one set of files by another, although names change one at a time.
+//! The journal of a restore: it replaces one set of files by another, although names change one at
+//! a time.
 //!
-//! A log stream and its databases belong together: databases of one set are damaged by the log of another. So nothing of the old
-//! set is touched before the whole new set is there. From then on a restore only goes forward:
+//! A log stream and its databases belong together: databases of one set are damaged by the log of
+//! another. So nothing of the old set is touched before the whole new set is there. From then on a
+//! restore only goes forward:
 //!
 //! ```text
 //!   one.edb-restoring, edb00007.log-restoring ...   copies beside their targets, synced and compared
@@ -10,11 +12,12 @@
 //!   the journal removed
 //! ```
 //!
-//! A start that finds the journal repeats the last two steps, which is safe at any point. A start that finds copies but no journal
-//! removes them: the old set is complete.
+//! A start that finds the journal repeats the last two steps, which is safe at any point. A start
+//! that finds copies but no journal removes them: the old set is complete.
 //!
-//! The journal is in the log folder of its instance. It gets its name when it is durable, so an unreadable journal was damaged
-//! later. It holds file names without paths; the folders come from the scenario.
+//! The journal is in the log folder of its instance. It gets its name when it is durable, so an
+//! unreadable journal was damaged later. It holds file names without paths; the folders come from
+//! the scenario.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -70,10 +73,7 @@ pub(crate) fn is_log_or_checkpoint(name: &str) -> bool {
 impl Journal {
     /// The journal for the databases of `instance` and these files of its log folder.
     pub(crate) fn new(instance: &InstancePlan, logs: impl IntoIterator<Item = String>) -> Self {
-        Self {
-            databases: names(instance),
-            logs: logs.into_iter().collect(),
-        }
+        Self { databases: names(instance), logs: logs.into_iter().collect() }
     }
 
     /// Whether it restores the databases of `instance`.
@@ -107,10 +107,7 @@ impl Journal {
         if !is_sound || lines.next() != Some(TITLE) {
             return None;
         }
-        let mut journal = Self {
-            databases: Vec::new(),
-            logs: BTreeSet::new(),
-        };
+        let mut journal = Self { databases: Vec::new(), logs: BTreeSet::new() };
         for line in lines {
             match line.split_once(' ')? {
                 ("database", name) => journal.databases.push(name.to_owned()),
@@ -136,7 +133,8 @@ impl Journal {
         sync_directory(world, &instance.log).await
     }
 
-    /// Puts the copies in place and removes the journal. Steps that an earlier start has done are skipped.
+    /// Puts the copies in place and removes the journal. Steps that an earlier start has done are
+    /// skipped.
     ///
     /// # Errors
     /// When a rename or removal fails. The journal is still there, and the next start continues.
@@ -155,10 +153,7 @@ impl Journal {
             // It describes the writes of the old database.
             remove(world, &path_beside(&database.path)).await?;
         }
-        let databases = instance
-            .databases
-            .iter()
-            .map(|database| database.path.clone());
+        let databases = instance.databases.iter().map(|database| database.path.clone());
         let logs = self.logs.iter().map(|name| instance.log.join(name));
         for target in databases.chain(logs) {
             match world.volume.rename(&copy_beside(&target), &target).await {

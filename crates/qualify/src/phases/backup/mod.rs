@@ -7,13 +7,15 @@
 //!             --> every record compared, every page verified: as after any test
 //! ```
 //!
-//! With the twin nothing is compared, because nothing has content; files, I/Os and recovery are the same.
+//! With the twin nothing is compared, because nothing has content; files, I/Os and recovery are the
+//! same.
 //!
-//! No sessions run meanwhile. The version decides the size of a read: 128 KiB up to 2007, 256 KiB later. All databases of a log
-//! stream are restored together, because its log names them all.
+//! No sessions run meanwhile. The version decides the size of a read: 128 KiB up to 2007, 256 KiB
+//! later. All databases of a log stream are restored together, because its log names them all.
 //!
-//! The backup files are in one folder, under their own names: `brunt-backup-1-DB1.edb`, `brunt-backup-1-edb00007.log`. A file with
-//! such a name that is not ours stays untouched and ends the test.
+//! The backup files are in one folder, under their own names: `brunt-backup-1-DB1.edb`,
+//! `brunt-backup-1-edb00007.log`. A file with such a name that is not ours stays untouched and ends
+//! the test.
 
 pub(crate) mod copying;
 pub(crate) mod journal;
@@ -62,7 +64,8 @@ pub fn is_copy_name(name: &str) -> bool {
     name.starts_with(copying::PREFIX)
 }
 
-/// The name of a database's backup. Databases of one instance may have the same file name in different folders.
+/// The name of a database's backup. Databases of one instance may have the same file name in
+/// different folders.
 fn database_name(name: &str) -> String {
     format!("{name}.edb")
 }
@@ -157,21 +160,14 @@ impl Director<'_> {
                 other => other?,
             };
             let bytes = sizes[at];
-            run.backups.push(BackedUp {
-                database: at,
-                bytes,
-                took,
-            });
+            run.backups.push(BackedUp { database: at, bytes, took });
         }
         if let Some(folder) = &self.plan.copy_to {
             let synced = self.world.volume.sync_directory(folder).await;
             synced.map_err(RunError::name(folder))?;
         }
         server.board().with(crate::sampling::close_all);
-        self.tell(News::BackedUp {
-            total,
-            took: self.now() - begun,
-        });
+        self.tell(News::BackedUp { total, took: self.now() - begun });
         Ok(())
     }
 }

@@ -1,8 +1,9 @@
-//! Restores a backup: its files are copied beside those of the server, compared, and moved into place; the engine recovers them.
+//! Restores a backup: its files are copied beside those of the server, compared, and moved into
+//! place; the engine recovers them.
 //!
-//! Every backup file is verified before it is copied. The written bytes are read back and compared before any file of the server is
-//! touched. How one set then replaces the other, and what a start does when that was interrupted, is described in
-//! [`super::journal`].
+//! Every backup file is verified before it is copied. The written bytes are read back and compared
+//! before any file of the server is touched. How one set then replaces the other, and what a start
+//! does when that was interrupted, is described in [`super::journal`].
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -70,9 +71,7 @@ impl Director<'_> {
         let copied = self.now() - begun;
         self.note("what was restored takes the databases' place".to_owned());
         for (instance, pairs) in plan.instances.iter().zip(&all) {
-            let logs = pairs
-                .iter()
-                .filter(|(_, target)| target.starts_with(&instance.log));
+            let logs = pairs.iter().filter(|(_, target)| target.starts_with(&instance.log));
             let logs = logs.filter_map(|(_, target)| target.file_name()?.to_str());
             let logs = logs.filter(|name| journal::is_log_or_checkpoint(name));
             let journal = Journal::new(instance, logs.map(str::to_owned));
@@ -86,11 +85,7 @@ impl Director<'_> {
         let server: Server<T> = server?;
         run.recoveries = server.recoveries().to_vec();
         server.close().await?;
-        run.restored = Some(Restored {
-            bytes,
-            copied,
-            took: self.now() - begun,
-        });
+        run.restored = Some(Restored { bytes, copied, took: self.now() - begun });
         let took = (self.now() - begun).as_seconds();
         self.note(format!(
             "restored {} in {took:.1} s, recovery included",

@@ -10,11 +10,12 @@ use crate::error::RunError;
 use crate::phases::growth;
 use crate::plan::{DatabasePlan, InstancePlan, Plan};
 
-/// A database this close to the scenario's size is large enough: the size of a number of records is an estimate.
+/// A database this close to the scenario's size is large enough: the size of a number of records is
+/// an estimate.
 const SIZE_PERCENT_MIN: u128 = 90;
 
-/// Checks that a database is as long as it claims. One that was not closed may claim more until it is recovered, so it is checked
-/// only if it would be refused anyway.
+/// Checks that a database is as long as it claims. One that was not closed may claim more until it
+/// is recovered, so it is checked only if it would be refused anyway.
 pub(super) async fn check_whole(
     world: &World,
     database: &DatabasePlan,
@@ -40,7 +41,8 @@ fn is_too_small(length: ByteSize, wanted: ByteSize) -> bool {
     u128::from(length.get()) * 100 < u128::from(wanted.get()) * SIZE_PERCENT_MIN
 }
 
-/// Checks that a database can be used as it is. `missing` is a missing database of the same instance.
+/// Checks that a database can be used as it is. `missing` is a missing database of the same
+/// instance.
 pub(super) fn check_kept(
     plan: &Plan,
     instance: &InstancePlan,
@@ -48,32 +50,18 @@ pub(super) fn check_kept(
     found: &Found,
     missing: Option<&usize>,
 ) -> Result<(), RunError> {
-    let Found::Ours {
-        state,
-        page,
-        length,
-        made: _,
-    } = *found
-    else {
+    let Found::Ours { state, page, length, made: _ } = *found else {
         return Ok(());
     };
     let database = &instance.databases[index];
     let path = database.path.clone();
     if page != plan.engine.page {
         let wanted = plan.engine.page;
-        return Err(RunError::PageSize {
-            path,
-            found: page,
-            wanted,
-        });
+        return Err(RunError::PageSize { path, found: page, wanted });
     }
     if is_too_small(length, database.size) {
         let (found, wanted) = (length, database.size);
-        return Err(RunError::TooSmall {
-            path,
-            found,
-            wanted,
-        });
+        return Err(RunError::TooSmall { path, found, wanted });
     }
     let most = growth::size_max(plan, database.size);
     if length > most {

@@ -1,7 +1,8 @@
 //! Which files exist in the places of a test, and what may be done with them.
 //!
-//! brunt writes genuine ESE files, possibly next to real mail data. So before anything is written every path of the plan is
-//! checked. A file without brunt's marker ends the run with its name, even with `--new`:
+//! brunt writes genuine ESE files, possibly next to real mail data. So before anything is written
+//! every path of the plan is checked. A file without brunt's marker ends the run with its name,
+//! even with `--new`:
 //!
 //! | path | ours when |
 //! | --- | --- |
@@ -11,8 +12,8 @@
 //! | `edb*.log`, `edb*.jrs`, `edb.chk` in a log folder, and `-restoring` behind it | its log signature carries the marker, or it is blank |
 //! | `brunt-restore.journal` in a log folder | it begins with its title |
 //!
-//! A crash leaves a blank file while it is being created: empty, zeros, or the fill of a log. The engine applies the same rules to
-//! the last three rows, but only when it opens an instance.
+//! A crash leaves a blank file while it is being created: empty, zeros, or the fill of a log. The
+//! engine applies the same rules to the last three rows, but only when it opens an instance.
 //!
 //! ```text
 //!    check everything --> [Decision per instance] --> finish restores --> remove files --> create missing databases
@@ -21,9 +22,10 @@
 //!    RunError, nothing written
 //! ```
 //!
-//! A database whose creation was interrupted says so in its header, and is replaced without asking. The remains of an interrupted
-//! restore are finished or removed: see `unfinished`. Logs are removed only with `--new`, because a database outside this scenario
-//! may need them. They are removed after the databases, because databases without their logs are worthless.
+//! A database whose creation was interrupted says so in its header, and is replaced without asking.
+//! The remains of an interrupted restore are finished or removed: see `unfinished`. Logs are
+//! removed only with `--new`, because a database outside this scenario may need them. They are
+//! removed after the databases, because databases without their logs are worthless.
 
 mod fits;
 mod ours;
@@ -137,10 +139,7 @@ async fn decide_instance(
     let kept = found.iter().enumerate();
     let kept = kept.filter(|(index, _)| !create.contains(index));
     let keep = kept.filter_map(|(_, found)| match *found {
-        Found::Ours { length, made, .. } => Some(Kept {
-            size: length,
-            made: made.to_string(),
-        }),
+        Found::Ours { length, made, .. } => Some(Kept { size: length, made: made.to_string() }),
         Found::Nothing | Found::Unfinished => None,
     });
     let keep = keep.collect();
@@ -157,14 +156,7 @@ async fn decide_instance(
     }
     let mut remove_logs = if plan.renew { logs } else { Vec::new() };
     remove_logs.extend(left.journal);
-    Ok(Decision {
-        restore: left.restore,
-        unfinished,
-        remove,
-        remove_logs,
-        create,
-        keep,
-    })
+    Ok(Decision { restore: left.restore, unfinished, remove, remove_logs, create, keep })
 }
 
 /// The first database that would be created.
@@ -184,10 +176,7 @@ pub(crate) fn news(plan: &Plan, decisions: &[Decision]) -> News {
         databases.map(|index| instance.databases[*index].size)
     });
     let keep = decisions.iter().flat_map(|decision| &decision.keep);
-    News::Databases {
-        open: keep.cloned().collect(),
-        create: create.collect(),
-    }
+    News::Databases { open: keep.cloned().collect(), create: create.collect() }
 }
 
 /// Removes the files that were decided on, and makes that durable.
@@ -202,7 +191,8 @@ pub async fn remove(world: &World, decisions: &[Decision]) -> Result<(), RunErro
     Ok(())
 }
 
-/// The files of ours in the places of `plan`, in the order in which they may be removed. Nothing is removed.
+/// The files of ours in the places of `plan`, in the order in which they may be removed. Nothing is
+/// removed.
 ///
 /// # Errors
 /// [`RunError`] with the first file that is in the way.
@@ -217,10 +207,7 @@ pub async fn leftovers(world: &World, plan: &Plan) -> Result<Vec<PathBuf>, RunEr
 
 /// The same for the instances of `plan` alone.
 pub(crate) async fn of_instances(world: &World, plan: &Plan) -> Result<Vec<PathBuf>, RunError> {
-    let renewed = Plan {
-        renew: true,
-        ..plan.clone()
-    };
+    let renewed = Plan { renew: true, ..plan.clone() };
     let mut files = Vec::new();
     for decision in decide(world, &renewed).await? {
         files.extend(decision.remove);
@@ -265,11 +252,7 @@ mod tests {
     use crate::progress::{Silence, Stop};
 
     async fn put(world: &World, path: &str, bytes: &[u8]) {
-        let file = world
-            .volume
-            .open(Path::new(path), OpenMode::CreateNew)
-            .await
-            .unwrap();
+        let file = world.volume.open(Path::new(path), OpenMode::CreateNew).await.unwrap();
         // In every test the rest of the file is zero.
         let start = &bytes[..bytes.len().min(64 << 10)];
         if !start.is_empty() {
@@ -286,10 +269,7 @@ mod tests {
     fn header(ours: bool, state: DatabaseState) -> Vec<u8> {
         let signature = match ours {
             true => Signature::ours(5, Stamp::from_unix_millis(1), RunId(3)),
-            false => Signature {
-                random: 5,
-                ..Signature::default()
-            },
+            false => Signature { random: 5, ..Signature::default() },
         };
         let mut header = DatabaseHeader::new(PageSize::KIB_4, signature);
         header.state = state;
@@ -340,10 +320,7 @@ mod tests {
         let nothing = decided(false, vec![]).unwrap();
         assert_eq!((nothing.create, nothing.remove), (vec![0], vec![]));
         let kept = decided(false, vec![("db/1.edb", header(true, CLEAN))]).unwrap();
-        let open = Kept {
-            size: ByteSize::mib(4),
-            made: "1970-01-01 00:00:00".to_owned(),
-        };
+        let open = Kept { size: ByteSize::mib(4), made: "1970-01-01 00:00:00".to_owned() };
         assert_eq!((kept.create, kept.remove), (vec![], vec![]));
         assert_eq!(kept.keep, [open]);
         let begun = decided(false, vec![("db/1.edb-making", Vec::new())]).unwrap();
@@ -357,12 +334,7 @@ mod tests {
 
     #[test]
     fn new_replaces_only_what_is_ours() {
-        let files = || {
-            vec![
-                ("db/1.edb", header(true, CLEAN)),
-                ("log1/edb.log", vec![FILL; 4096]),
-            ]
-        };
+        let files = || vec![("db/1.edb", header(true, CLEAN)), ("log1/edb.log", vec![FILL; 4096])];
         let renewed = decided(true, files()).unwrap();
         assert_eq!(paths(&renewed), ["db/1.edb"]);
         assert_eq!(renewed.remove_logs, [Path::new("log1/edb.log")]);
@@ -415,11 +387,7 @@ mod tests {
             ],
         );
         let left = left.unwrap();
-        let all = [
-            "db/1.edb-restoring",
-            "log1/edb00001.log-restoring",
-            "db/1.edb-making",
-        ];
+        let all = ["db/1.edb-restoring", "log1/edb00001.log-restoring", "db/1.edb-making"];
         assert_eq!(paths(&left), all);
         assert_eq!(left.unfinished, left.remove);
         assert_eq!((left.create, left.restore), (vec![], None));

@@ -61,7 +61,8 @@ pub(super) async fn look_at_database(world: &World, path: &Path) -> Result<Found
     }
 }
 
-/// Whether a backup file (by its name a database, a log or a checkpoint) carries our marker or is blank.
+/// Whether a backup file (by its name a database, a log or a checkpoint) carries our marker or is
+/// blank.
 pub(crate) async fn is_ours(world: &World, path: &Path) -> Result<bool, RunError> {
     let name = path.to_string_lossy();
     if name.ends_with(".log") {

@@ -13,7 +13,8 @@ pub(crate) async fn length(world: &World, path: &Path) -> Result<Option<u64>, Ru
     Ok(beginning(world, path, 0).await?.map(|(_, length)| length))
 }
 
-/// The first bytes of a file, at most `most` (a multiple of 4,096), and its length; `None` when there is no file.
+/// The first bytes of a file, at most `most` (a multiple of 4,096), and its length; `None` when
+/// there is no file.
 pub(crate) async fn beginning(
     world: &World,
     path: &Path,
@@ -47,10 +48,7 @@ async fn read_beginning(
     }
     let bytes = usize::try_from(wanted).expect("at most two headers");
     let frame = world.frames.take(bytes);
-    let done = world
-        .disk
-        .submit(Io::read(Class::Metadata, file, 0, frame))
-        .await;
+    let done = world.disk.submit(Io::read(Class::Metadata, file, 0, frame)).await;
     done.result.map_err(RunError::read(path))?;
     Ok((done.into_frame().to_vec(), length))
 }

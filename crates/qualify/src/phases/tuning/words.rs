@@ -29,11 +29,7 @@ impl Over {
     pub(super) fn of(sessions: u32, measured: &Measured, limits: &Limits) -> Option<Self> {
         let latency = &limits.latency;
         let values = [
-            (
-                Which::Reads,
-                measured.read_ms,
-                latency.read_mean.as_millis(),
-            ),
+            (Which::Reads, measured.read_ms, latency.read_mean.as_millis()),
             (Which::Log, measured.log_ms, latency.log_mean.as_millis()),
             (Which::Stalls, measured.stalls_per_s, limits.stalls_per_s),
         ];
@@ -57,8 +53,9 @@ impl Over {
     }
 }
 
-/// Why no sessions were found for `asked` I/Os per second, and whether trials contradict one another. `over` is the limit that its
-/// trials exceeded. With a pace, `maximum` is the outcome of the search without one.
+/// Why no sessions were found for `asked` I/Os per second, and whether trials contradict one
+/// another. `over` is the limit that its trials exceeded. With a pace, `maximum` is the outcome of
+/// the search without one.
 pub(super) fn refusal(
     why: Why,
     asked: f64,
@@ -66,11 +63,9 @@ pub(super) fn refusal(
     maximum: Option<Search>,
 ) -> (String, bool) {
     let (most, beyond) = match &maximum {
-        Some(Search::Found {
-            sessions,
-            io_per_s,
-            over,
-        }) => (Some((*sessions, *io_per_s)), over.clone()),
+        Some(Search::Found { sessions, io_per_s, over }) => {
+            (Some((*sessions, *io_per_s)), over.clone())
+        }
         Some(Search::None { over, .. }) => (None, over.clone()),
         _ => (None, None),
     };
@@ -116,7 +111,8 @@ pub(super) fn refusal(
     (text, false)
 }
 
-/// A trial of `sessions`, paced for `asked` I/Os per second if there is a pace; `over` is the limit that it exceeded.
+/// A trial of `sessions`, paced for `asked` I/Os per second if there is a pace; `over` is the limit
+/// that it exceeded.
 pub(super) fn described(
     asked: Option<f64>,
     sessions: u32,
@@ -159,10 +155,7 @@ mod tests {
 
     fn measured(read_ms: f64, log_ms: f64, stalls_per_s: f64) -> Measured {
         Measured {
-            reading: Reading {
-                io_per_s: 2_431.0,
-                ..Reading::default()
-            },
+            reading: Reading { io_per_s: 2_431.0, ..Reading::default() },
             read_ms,
             log_ms,
             stalls_per_s,
@@ -171,11 +164,7 @@ mod tests {
 
     #[test]
     fn storage_that_does_more_without_a_pace_is_not_blamed() {
-        let found = |io_per_s| Search::Found {
-            sessions: 19,
-            io_per_s,
-            over: None,
-        };
+        let found = |io_per_s| Search::Found { sessions: 19, io_per_s, over: None };
         let said = |why, most| refusal(why, 2_400.0, None, Some(found(most)));
         for why in [Why::Pace, Why::Limits, Why::Unsteady] {
             let (text, is_contradictory) = said(why, 18_735.0);
@@ -195,10 +184,7 @@ mod tests {
         assert!(refusal(Why::Unsteady, 0.0, None, None).1);
         assert_eq!(
             refusal(Why::Limits, 0.0, None, None),
-            (
-                "even the fewest sessions are above a limit".to_owned(),
-                false
-            )
+            ("even the fewest sessions are above a limit".to_owned(), false)
         );
     }
 
@@ -211,19 +197,13 @@ mod tests {
             said(Why::Limits, over(measured(34.0, 12.0, 0.0)), None),
             "even the fewest sessions are above a limit; with 2 sessions, database reads take 34.0 ms (limit 20 ms)"
         );
-        let maximum = Search::None {
-            why: Why::Limits,
-            over: over(measured(1.0, 1.0, 35.0)),
-        };
+        let maximum = Search::None { why: Why::Limits, over: over(measured(1.0, 1.0, 35.0)) };
         let stalls = said(Why::Pace, None, Some(maximum));
         assert!(
             stalls.contains("; with 2 sessions, operations wait 35.0 times a second for a free page of the cache (limit 1): "),
             "{stalls}"
         );
-        assert!(
-            stalls.ends_with("; try a larger `profile.cache_max`"),
-            "{stalls}"
-        );
+        assert!(stalls.ends_with("; try a larger `profile.cache_max`"), "{stalls}");
     }
 
     #[test]

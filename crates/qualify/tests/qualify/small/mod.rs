@@ -51,7 +51,8 @@ pub(crate) fn plan() -> Plan {
             ..EnginePlan::of(profile, 2)
         },
         load: LoadPlan {
-            // About a hundred times the default cost, so that the test has thousands of operations and not millions.
+            // About a hundred times the default cost, so that the test has thousands of operations
+            // and not millions.
             cost: Span::millis(5),
             ..LoadPlan::of(profile)
         },
@@ -148,10 +149,7 @@ impl Small {
         let options = VirtualOptions {
             store: self.store,
             devices: vec![Box::new(Delay(self.latency))],
-            volumes: vec![VirtualVolume {
-                bytes: self.room.get(),
-                ..VirtualVolume::everything()
-            }],
+            volumes: vec![VirtualVolume { bytes: self.room.get(), ..VirtualVolume::everything() }],
             ..VirtualOptions::new(self.seed)
         };
         let mut machine = VirtualWorld::new(options);
@@ -288,7 +286,5 @@ pub(crate) fn fails(result: &RunResult, id: RuleId, wanted: Outcome) {
 pub(crate) fn failed(result: &RunResult) -> Vec<String> {
     let rules = result.rules.iter();
     let failed = rules.filter(|rule| rule.outcome == Outcome::Failed);
-    failed
-        .map(|rule| format!("{}: {:?} ({})", rule.title, rule.measured, rule.remark))
-        .collect()
+    failed.map(|rule| format!("{}: {:?} ({})", rule.title, rule.measured, rule.remark)).collect()
 }

@@ -13,10 +13,7 @@ struct Silent {
 
 /// The volume of `world`, which stops answering after `span`.
 pub(super) fn after(world: &World, span: Span) -> Rc<dyn Volume> {
-    Rc::new(Silent {
-        world: world.clone(),
-        from: world.clock.now() + span,
-    })
+    Rc::new(Silent { world: world.clone(), from: world.clock.now() + span })
 }
 
 impl Silent {

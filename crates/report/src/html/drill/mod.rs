@@ -1,4 +1,5 @@
-//! The page of a drill: outcome, what is lost, how long users waited, one picture of it all, and what shows that the checks can see.
+//! The page of a drill: outcome, what is lost, how long users waited, one picture of it all, and
+//! what shows that the checks can see.
 
 mod picture;
 mod sentences;
@@ -83,10 +84,7 @@ pub(super) fn drill_html(run: &Run, drill: &Drill) -> String {
         controls: controls(drill),
         rules: tables::rules(result),
         events: events(drill, &moments),
-        moments: moments
-            .into_iter()
-            .map(|(moment, _)| (clock(moment.at_s), moment.text))
-            .collect(),
+        moments: moments.into_iter().map(|(moment, _)| (clock(moment.at_s), moment.text)).collect(),
         origin: tables::origin(result),
         scenario: &run.scenario,
     };
@@ -151,51 +149,32 @@ fn figures(result: &RunResult, drill: &Drill) -> Vec<Figure> {
         },
     });
     let limit = steps::limit_of(result, drill.rto_s);
-    let time = drill
-        .rto_s
-        .map_or(none("RTO: users waited"), |rto_s| Figure {
-            class: match limit {
-                Some(limit) if rto_s > limit => "bad",
-                Some(_) => "good",
-                None => "",
-            },
-            label: "RTO: users waited",
-            number: span(rto_s),
-            remark: match limit {
-                Some(limit) => format!(
-                    "{}limit {}, {:.0} % of it used{of_last}",
-                    given(&drill.steps),
-                    span(limit),
-                    100.0 * rto_s / limit
-                ),
-                None => format!("{}no limit is set{of_last}", given(&drill.steps)),
-            },
-        });
+    let time = drill.rto_s.map_or(none("RTO: users waited"), |rto_s| Figure {
+        class: match limit {
+            Some(limit) if rto_s > limit => "bad",
+            Some(_) => "good",
+            None => "",
+        },
+        label: "RTO: users waited",
+        number: span(rto_s),
+        remark: match limit {
+            Some(limit) => format!(
+                "{}limit {}, {:.0} % of it used{of_last}",
+                given(&drill.steps),
+                span(limit),
+                100.0 * rto_s / limit
+            ),
+            None => format!("{}no limit is set{of_last}", given(&drill.steps)),
+        },
+    });
     let red = drill.controls.iter().filter(|control| control.red).count();
     let controls = match drill.controls.len() {
-        0 => (
-            "unknown",
-            "none".to_owned(),
-            "nothing shows that the checks would find a loss",
-        ),
-        all if red == all => (
-            "",
-            format!("{red} of {all}"),
-            "were found: each turned a rule red",
-        ),
-        all => (
-            "bad",
-            format!("{red} of {all}"),
-            "were found: the checks are blind to the others",
-        ),
+        0 => ("unknown", "none".to_owned(), "nothing shows that the checks would find a loss"),
+        all if red == all => ("", format!("{red} of {all}"), "were found: each turned a rule red"),
+        all => ("bad", format!("{red} of {all}"), "were found: the checks are blind to the others"),
     };
     let (class, number, remark) = controls;
-    let controls = Figure {
-        class,
-        label: "Controls",
-        number,
-        remark: remark.to_owned(),
-    };
+    let controls = Figure { class, label: "Controls", number, remark: remark.to_owned() };
     let replication = &drill.replication;
     let log = Figure {
         class: "",
@@ -210,11 +189,7 @@ fn figures(result: &RunResult, drill: &Drill) -> Vec<Figure> {
         remark: "after link or site returned".to_owned(),
     });
     let log = (result.world == World::Virtual).then_some(log);
-    [point, time, controls]
-        .into_iter()
-        .chain(log)
-        .chain(merge)
-        .collect()
+    [point, time, controls].into_iter().chain(log).chain(merge).collect()
 }
 
 /// How much of a recovery time the scenario gives; nothing if all was measured.
@@ -253,9 +228,7 @@ fn phases(drill: &Drill, has_history: bool) -> Table {
         "Log write (ms)",
         "Log write, worst sample (ms)",
     ];
-    let numbers = numbers
-        .into_iter()
-        .chain(has_history.then_some("History logs, at most"));
+    let numbers = numbers.into_iter().chain(has_history.then_some("History logs, at most"));
     let rows = drill.phases.iter().enumerate().map(|(number, phase)| {
         let cells = [
             Cell::from(letter(number)),
@@ -320,26 +293,18 @@ fn replication(drill: &Drill, has_history: bool) -> Option<Table> {
     if !has_history && replication.link_bytes == 0 {
         return None;
     }
-    let fulls = drill
-        .samples
-        .iter()
-        .filter_map(|sample| sample.full_in_s.map(|full| (full, sample.at_s)));
+    let fulls =
+        drill.samples.iter().filter_map(|sample| sample.full_in_s.map(|full| (full, sample.at_s)));
     let soonest = fulls.min_by(|one, other| one.0.total_cmp(&other.0));
-    let soonest = soonest.map_or(
-        "no log grew for long enough to tell".to_owned(),
-        |(full_in, at)| format!("in {}, at the pace at {}", span(full_in), clock(at)),
-    );
+    let soonest = soonest
+        .map_or("no log grew for long enough to tell".to_owned(), |(full_in, at)| {
+            format!("in {}, at the pace at {}", span(full_in), clock(at))
+        });
     let merge = replication.merge_s.map_or("not measured".to_owned(), span);
     let rows = vec![
-        (
-            "Write history log of one group, at most",
-            Cell::Bytes(replication.whl_peak_bytes),
-        ),
+        ("Write history log of one group, at most", Cell::Bytes(replication.whl_peak_bytes)),
         ("A log would have been full", soonest.into()),
-        (
-            "From the return until the last group was in step",
-            merge.into(),
-        ),
+        ("From the return until the last group was in step", merge.into()),
         ("Sent over the link", Cell::Bytes(replication.link_bytes)),
     ];
     let skipped = if has_history { 0 } else { 3 };
@@ -349,15 +314,8 @@ fn replication(drill: &Drill, has_history: bool) -> Option<Table> {
 
 fn controls(drill: &Drill) -> Table {
     let rows = drill.controls.iter().map(|control| {
-        let (outcome, class) = if control.red {
-            ("red", "")
-        } else {
-            ("NOT FOUND", "missed")
-        };
-        Row::classed(
-            [control.name.as_str(), outcome, control.found.as_str()],
-            class,
-        )
+        let (outcome, class) = if control.red { ("red", "") } else { ("NOT FOUND", "missed") };
+        Row::classed([control.name.as_str(), outcome, control.found.as_str()], class)
     });
     Table::new(["Control", "Outcome", "What was found"].map(Column::words), rows)
         .titled("Controls")

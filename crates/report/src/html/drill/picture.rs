@@ -12,37 +12,26 @@ const TALL: f64 = 4.0;
 /// The name that drills give to the time between a failure and the first operation.
 const NO_SERVICE: &str = "no service";
 
-/// The picture; none without samples. Drills on folders have no write history logs, and know only at the failure what is at risk.
+/// The picture; none without samples. Drills on folders have no write history logs, and know only
+/// at the failure what is at risk.
 pub(super) fn panels(drill: &Drill, has_history: bool) -> Option<Panels> {
     let end = drill.samples.last()?.at_s;
     let each = drill.samples.len().div_ceil(POINTS_MAX);
     let points = drill.samples.chunks(each);
-    let points: Vec<DrillSample> = points
-        .filter_map(|chunk| chunk.iter().copied().reduce(then))
-        .collect();
+    let points: Vec<DrillSample> =
+        points.filter_map(|chunk| chunk.iter().copied().reduce(then)).collect();
     let outages = outages(drill);
     let points = with_outages(points, &outages);
     Some(Panels {
         title: "Timeline of the drill",
         x: Axis::time(end).of("the drill"),
-        panels: [
-            interrupted(load(&points), &outages),
-            interrupted(latency(&points), &outages),
-        ]
-        .into_iter()
-        .chain(
-            has_history
-                .then(|| [log(&points), at_risk(&points)])
-                .into_iter()
-                .flatten(),
-        )
-        .collect(),
+        panels: [interrupted(load(&points), &outages), interrupted(latency(&points), &outages)]
+            .into_iter()
+            .chain(has_history.then(|| [log(&points), at_risk(&points)]).into_iter().flatten())
+            .collect(),
         phases: phases(drill, end),
         outages,
-        events: moments(&drill.events)
-            .into_iter()
-            .map(|(moment, _)| moment)
-            .collect(),
+        events: moments(&drill.events).into_iter().map(|(moment, _)| moment).collect(),
     })
 }
 
@@ -80,14 +69,11 @@ fn curve(
     of: impl Fn(&DrillSample) -> Option<f64>,
 ) -> Curve {
     let point = |one: &DrillSample| (middle(one), of(one).unwrap_or(f64::NAN));
-    Curve {
-        name,
-        points: points.iter().map(point).collect(),
-        filled,
-    }
+    Curve { name, points: points.iter().map(point).collect(), filled }
 }
 
-/// `points` with one in each outage, so that no curve runs through it: what logs hold stays as it was.
+/// `points` with one in each outage, so that no curve runs through it: what logs hold stays as it
+/// was.
 fn with_outages(points: Vec<DrillSample>, outages: &[Band]) -> Vec<DrillSample> {
     let mut all = points;
     for out in outages {
@@ -119,10 +105,7 @@ fn is_within(out: &Band, at_s: f64) -> bool {
 
 /// The curves of `panel`, interrupted while there was no service.
 fn interrupted(mut panel: Panel, outages: &[Band]) -> Panel {
-    let points = panel
-        .curves
-        .iter_mut()
-        .flat_map(|(curve, _)| &mut curve.points);
+    let points = panel.curves.iter_mut().flat_map(|(curve, _)| &mut curve.points);
     for (at_s, value) in points {
         if outages.iter().any(|out| is_within(out, *at_s)) {
             *value = f64::NAN;
@@ -136,14 +119,8 @@ fn load(points: &[DrillSample]) -> Panel {
         move |one: &DrillSample| Some(of(one) as f64 / one.length_s.max(1e-9))
     };
     let curves = vec![
-        (
-            curve(points, "database reads", true, rate(|one| one.reads)),
-            0,
-        ),
-        (
-            curve(points, "database writes", false, rate(|one| one.writes)),
-            1,
-        ),
+        (curve(points, "database reads", true, rate(|one| one.reads)), 0),
+        (curve(points, "database writes", false, rate(|one| one.writes)), 1),
     ];
     Panel {
         title: "Database I/Os",
@@ -153,36 +130,25 @@ fn load(points: &[DrillSample]) -> Panel {
     }
 }
 
-/// The end of an axis on which most samples can be told apart, though the cache of a server that has just begun is filled at many times the usual rate.
+/// The end of an axis on which most samples can be told apart, though the cache of a server that
+/// has just begun is filled at many times the usual rate.
 fn tall_enough(curves: &[(Curve, usize)]) -> f64 {
     let mut all: Vec<f64> = values(curves).filter(|value| *value > 0.0).collect();
     all.sort_by(f64::total_cmp);
     let most = all.last().copied().unwrap_or(0.0);
-    let usual = all
-        .get((all.len() * 95).div_euclid(100))
-        .copied()
-        .unwrap_or(most);
-    if most > TALL * usual {
-        1.3 * usual
-    } else {
-        most
-    }
+    let usual = all.get((all.len() * 95).div_euclid(100)).copied().unwrap_or(most);
+    if most > TALL * usual { 1.3 * usual } else { most }
 }
 
 fn values(curves: &[(Curve, usize)]) -> impl Iterator<Item = f64> {
     let points = curves.iter().flat_map(|(curve, _)| &curve.points);
-    points
-        .map(|(_, value)| *value)
-        .filter(|value| value.is_finite())
+    points.map(|(_, value)| *value).filter(|value| value.is_finite())
 }
 
 fn latency(points: &[DrillSample]) -> Panel {
     let curves = vec![
         (curve(points, "read", false, |one| one.read_ms), 0),
-        (
-            curve(points, "database write", false, |one| one.write_ms),
-            1,
-        ),
+        (curve(points, "database write", false, |one| one.write_ms), 1),
         (curve(points, "log write", false, |one| one.log_ms), 2),
     ];
     let ends = values(&curves).filter(|value| *value > 0.0);
@@ -202,9 +168,7 @@ fn log(points: &[DrillSample]) -> Panel {
     let most = points.iter().map(|one| one.log_bytes).max().unwrap_or(0);
     let fits = |(size, _): &&(u64, &str)| most >= *size;
     let (size, unit) = UNITS.iter().find(fits).copied().unwrap_or((1 << 20, "MiB"));
-    let fill = curve(points, "held", true, |one| {
-        Some(one.log_bytes as f64 / size as f64)
-    });
+    let fill = curve(points, "held", true, |one| Some(one.log_bytes as f64 / size as f64));
     Panel {
         title: "Write history logs, all groups",
         y: Axis::from_zero(most as f64 / size as f64, unit),
@@ -214,9 +178,7 @@ fn log(points: &[DrillSample]) -> Panel {
 }
 
 fn at_risk(points: &[DrillSample]) -> Panel {
-    let risk = curve(points, "at risk", true, |one| {
-        one.at_risk_writes.map(|writes| writes as f64)
-    });
+    let risk = curve(points, "at risk", true, |one| one.at_risk_writes.map(|writes| writes as f64));
     let mut absent: Vec<Band> = Vec::new();
     for one in points.iter().filter(|one| one.at_risk_writes.is_none()) {
         let begin = one.at_s - one.length_s;
@@ -240,12 +202,7 @@ fn at_risk(points: &[DrillSample]) -> Panel {
 
 /// The phases, each until the next one begins.
 fn phases(drill: &Drill, end: f64) -> Vec<Band> {
-    let ends = drill
-        .phases
-        .iter()
-        .skip(1)
-        .map(|phase| phase.from_s)
-        .chain([end]);
+    let ends = drill.phases.iter().skip(1).map(|phase| phase.from_s).chain([end]);
     let phases = drill.phases.iter().zip(ends).map(|(phase, until_s)| Band {
         from_s: phase.from_s,
         until_s,
@@ -254,22 +211,18 @@ fn phases(drill: &Drill, end: f64) -> Vec<Band> {
     phases.collect()
 }
 
-/// When users had no service: every failover, and every time that is called so and ended without one.
+/// When users had no service: every failover, and every time that is called so and ended without
+/// one.
 pub(super) fn outages(drill: &Drill) -> Vec<Band> {
     let band = |from_s: f64, seconds: f64| Band {
         from_s,
         until_s: from_s + seconds,
         text: format!("no service {}", Span::from_seconds(seconds)),
     };
-    let mut outages: Vec<Band> = drill
-        .failovers
-        .iter()
-        .map(|one| band(one.at_s, one.rto_s))
-        .collect();
+    let mut outages: Vec<Band> =
+        drill.failovers.iter().map(|one| band(one.at_s, one.rto_s)).collect();
     let end = drill.samples.last().map_or(0.0, |sample| sample.at_s);
-    let last = drill
-        .out_of_service_s
-        .map(|seconds| band(end - seconds, seconds));
+    let last = drill.out_of_service_s.map(|seconds| band(end - seconds, seconds));
     outages.extend(last);
     let silent = drill.phases.iter().filter(|phase| phase.name == NO_SERVICE);
     for phase in silent {
@@ -282,18 +235,17 @@ pub(super) fn outages(drill: &Drill) -> Vec<Band> {
     outages
 }
 
-/// The events of the picture, each with how many it stands for: what happened to several groups at once is one of them.
+/// The events of the picture, each with how many it stands for: what happened to several groups at
+/// once is one of them.
 pub(super) fn moments(events: &[DrillEvent]) -> Vec<(Moment, usize)> {
     const NAMES_MAX: usize = 3;
     let parts = |what: &'_ str| {
-        what.split_once(": ")
-            .map(|(name, what)| (name.to_owned(), what.to_owned()))
+        what.split_once(": ").map(|(name, what)| (name.to_owned(), what.to_owned()))
     };
     let mut moments: Vec<(f64, Vec<String>, String)> = Vec::new();
     for event in events {
-        let (name, what) = parts(&event.what).map_or((None, event.what.clone()), |(name, what)| {
-            (Some(name), what)
-        });
+        let (name, what) = parts(&event.what)
+            .map_or((None, event.what.clone()), |(name, what)| (Some(name), what));
         match (moments.last_mut(), name) {
             (Some((at_s, names, text)), Some(name))
                 if *at_s == event.at_s && *text == what && !names.is_empty() =>
@@ -324,10 +276,7 @@ mod tests {
     use super::*;
 
     fn event(at_s: f64, what: &str) -> DrillEvent {
-        DrillEvent {
-            at_s,
-            what: what.to_owned(),
-        }
+        DrillEvent { at_s, what: what.to_owned() }
     }
 
     #[test]
@@ -336,10 +285,8 @@ mod tests {
         events.extend((1..=5).map(|group| event(9.0, &format!("SG{group}: serves"))));
         events.extend([event(9.0, "SG6: copied in full"), event(9.5, "SG7: serves")]);
         let moments = moments(&events);
-        let shown: Vec<_> = moments
-            .iter()
-            .map(|(moment, count)| (moment.text.as_str(), *count))
-            .collect();
+        let shown: Vec<_> =
+            moments.iter().map(|(moment, count)| (moment.text.as_str(), *count)).collect();
         assert_eq!(
             shown,
             [
@@ -362,15 +309,9 @@ mod tests {
             log_bytes: reads,
             ..DrillSample::default()
         };
-        let both = then(
-            sample(5.0, 100, Some(4.0), Some(3)),
-            sample(10.0, 300, Some(8.0), None),
-        );
+        let both = then(sample(5.0, 100, Some(4.0), Some(3)), sample(10.0, 300, Some(8.0), None));
         assert_eq!((both.at_s, both.length_s, both.reads), (10.0, 10.0, 400));
-        assert_eq!(
-            (both.read_ms, both.at_risk_writes, both.log_bytes),
-            (Some(7.0), None, 300)
-        );
+        assert_eq!((both.read_ms, both.at_risk_writes, both.log_bytes), (Some(7.0), None, 300));
         assert_eq!((both.write_ms, both.log_ms), (None, None));
     }
 
@@ -384,19 +325,13 @@ mod tests {
             ..DrillSample::default()
         };
         let drawn = |from_s, until_s| {
-            let outages = [Band {
-                from_s,
-                until_s,
-                text: String::new(),
-            }];
+            let outages = [Band { from_s, until_s, text: String::new() }];
             let points = [1.0, 2.0, 3.0, 4.0, 5.0].map(|at| sample(at, 140)).to_vec();
             let points = with_outages(points, &outages);
             assert!(points.iter().all(|one| one.log_bytes == 7));
             let panel = interrupted(load(&points), &outages);
             let values = panel.curves[0].0.points.iter();
-            values
-                .map(|(_, value)| value.is_finite())
-                .collect::<Vec<_>>()
+            values.map(|(_, value)| value.is_finite()).collect::<Vec<_>>()
         };
         // One sample lies in the outage; then none does, and there is a gap all the same.
         assert_eq!(drawn(2.0, 3.4), [true, true, false, true, true]);
@@ -408,14 +343,7 @@ mod tests {
         let rates = |burst: f64| {
             let mut points: Vec<_> = (0..100).map(|at| (f64::from(at), 100.0)).collect();
             points[0].1 = burst;
-            tall_enough(&[(
-                Curve {
-                    name: "",
-                    points,
-                    filled: false,
-                },
-                0,
-            )])
+            tall_enough(&[(Curve { name: "", points, filled: false }, 0)])
         };
         assert_eq!([rates(399.0), rates(1_600.0)], [399.0, 130.0]);
         assert_eq!(tall_enough(&[]), 0.0);

@@ -5,29 +5,18 @@ use brunt_units::Span;
 use crate::result::{Drill, DrillControl, DrillStep, Outcome, Rule, RunResult};
 use crate::{counted, grouped};
 
-/// What kept the drill from a pass: rules that failed, then controls that were not found, then everything else that is in the way.
+/// What kept the drill from a pass: rules that failed, then controls that were not found, then
+/// everything else that is in the way.
 ///
-/// The first reason of a drill in virtual time is what every such drill is worth; it is not repeated here.
+/// The first reason of a drill in virtual time is what every such drill is worth; it is not
+/// repeated here.
 pub(super) fn why_no_pass(result: &RunResult, drill: &Drill) -> Vec<String> {
-    let failed = || {
-        result
-            .rules
-            .iter()
-            .filter(|rule| rule.outcome == Outcome::Failed)
-    };
+    let failed = || result.rules.iter().filter(|rule| rule.outcome == Outcome::Failed);
     let mut sentences: Vec<String> = Vec::new();
     sentences.extend(
-        failed()
-            .filter(|rule| rule.id != "drill-controls")
-            .map(|rule| of_rule(rule, drill)),
+        failed().filter(|rule| rule.id != "drill-controls").map(|rule| of_rule(rule, drill)),
     );
-    sentences.extend(
-        drill
-            .controls
-            .iter()
-            .filter(|control| !control.red)
-            .map(of_control),
-    );
+    sentences.extend(drill.controls.iter().filter(|control| !control.red).map(of_control));
     let is_told = |reason: &&String| {
         let by_rule = failed().any(|rule| reason.starts_with(&rule.against_limit()));
         by_rule
@@ -36,11 +25,7 @@ pub(super) fn why_no_pass(result: &RunResult, drill: &Drill) -> Vec<String> {
                 .iter()
                 .any(|control| !control.red && reason.contains(&format!("\"{}\"", control.name)))
     };
-    let others = result
-        .reasons
-        .iter()
-        .skip(1)
-        .filter(|reason| !is_told(reason));
+    let others = result.reasons.iter().skip(1).filter(|reason| !is_told(reason));
     sentences.extend(others.map(|reason| sentence(reason)));
     sentences
 }
@@ -48,31 +33,18 @@ pub(super) fn why_no_pass(result: &RunResult, drill: &Drill) -> Vec<String> {
 /// The sentence of the result without the reason that it begins with: that is told apart.
 pub(super) fn what_came_of_it(result: &RunResult) -> &str {
     let sentence = result.storage.details.sentence.as_str();
-    let begin = result
-        .reasons
-        .iter()
-        .find_map(|reason| sentence.strip_prefix(reason.as_str()));
-    begin
-        .and_then(|rest| rest.strip_prefix(". "))
-        .unwrap_or(sentence)
+    let begin = result.reasons.iter().find_map(|reason| sentence.strip_prefix(reason.as_str()));
+    begin.and_then(|rest| rest.strip_prefix(". ")).unwrap_or(sentence)
 }
 
 fn of_rule(rule: &Rule, drill: &Drill) -> String {
     let measured = rule.measured.unwrap_or_default();
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a count"
-    )]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
     let count = measured as u64;
     let span = |seconds: f64| Span::from_seconds(seconds).to_string();
     let remark = &rule.remark;
     let also = |before: &str| {
-        if remark.is_empty() {
-            String::new()
-        } else {
-            format!("{before}{remark}")
-        }
+        if remark.is_empty() { String::new() } else { format!("{before}{remark}") }
     };
     match rule.id.as_str() {
         "drill-recovery-point" => {
@@ -148,10 +120,7 @@ fn of_control(control: &DrillControl) -> String {
     format!(
         "The control \u{201c}{}\u{201d} was not found: {}. A check that misses it proves nothing when it is green.",
         control.name,
-        control
-            .found
-            .trim_start_matches("nothing: ")
-            .trim_end_matches('.')
+        control.found.trim_start_matches("nothing: ").trim_end_matches('.')
     )
 }
 

@@ -37,10 +37,8 @@ const THIN: f64 = 0.3;
 
 /// The limit of the recovery time that judged `rto_s`, in seconds.
 pub(super) fn limit_of(result: &RunResult, rto_s: Option<f64>) -> Option<f64> {
-    let rules = result
-        .rules
-        .iter()
-        .filter(|rule| rule.id == "drill-recovery-time" && rule.unit == "s");
+    let rules =
+        result.rules.iter().filter(|rule| rule.id == "drill-recovery-time" && rule.unit == "s");
     let mut limits = rules
         .filter(|rule| rto_s.is_none() || rule.measured == rto_s)
         .filter_map(|rule| rule.limit);
@@ -60,13 +58,7 @@ pub(super) fn all(result: &RunResult, drill: &Drill) -> Vec<Steps> {
             1 => one.kind.clone(),
             _ => format!("{number}: {}", one.kind),
         };
-        of_one(
-            &title,
-            &one.steps,
-            one.rto_s,
-            limit_of(result, Some(one.rto_s)),
-            scale,
-        )
+        of_one(&title, &one.steps, one.rto_s, limit_of(result, Some(one.rto_s)), scale)
     });
     tables.collect()
 }
@@ -106,12 +98,7 @@ fn of_one(title: &str, steps: &[DrillStep], rto_s: f64, limit: Option<f64>, scal
         limit: limit.map_or(String::new(), span),
         limit_at: limit.map_or(0.0, share),
         steps: shown,
-        total: step(
-            "Users waited",
-            if is_late { "late" } else { "total" },
-            0.0,
-            rto_s,
-        ),
+        total: step("Users waited", if is_late { "late" } else { "total" }, 0.0, rto_s),
     }
 }
 
@@ -126,22 +113,11 @@ mod tests {
             seconds,
             given: name == "decision",
         };
-        let steps = [
-            step("decision", 30.0),
-            step("rescan", 120.0),
-            step("mount", 0.0),
-        ];
+        let steps = [step("decision", 30.0), step("rescan", 120.0), step("mount", 0.0)];
         let shown = of_one("failback", &steps, 150.0, Some(100.0), 200.0);
-        let bars: Vec<_> = shown
-            .steps
-            .iter()
-            .map(|one| (one.begin, one.width))
-            .collect();
+        let bars: Vec<_> = shown.steps.iter().map(|one| (one.begin, one.width)).collect();
         assert_eq!(bars, [(0.0, 15.0), (15.0, 60.0), (75.0, THIN)]);
-        assert_eq!(
-            (shown.total.width, shown.limit_at, shown.total.class),
-            (75.0, 50.0, "late")
-        );
+        assert_eq!((shown.total.width, shown.limit_at, shown.total.class), (75.0, 50.0, "late"));
         assert_eq!(shown.scale, "Limit 100.0 s: exceeded");
         assert_eq!(shown.steps[1].until, "2 min 30 s");
         let named = |at: usize| (shown.steps[at].name.as_str(), shown.steps[at].class);

@@ -27,12 +27,7 @@ fn row(name: String, counter: &HostCounter) -> Row {
         false => "not measured",
     };
     let cell = |value: Option<f64>| value.map_or(absent.to_owned(), number);
-    Row::new(vec![
-        name,
-        cell(counter.avg),
-        cell(counter.min),
-        cell(counter.max),
-    ])
+    Row::new(vec![name, cell(counter.avg), cell(counter.min), cell(counter.max)])
 }
 
 fn number(number: f64) -> String {

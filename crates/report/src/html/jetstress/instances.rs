@@ -53,10 +53,9 @@ struct Streams {
 impl Streams {
     fn cells(&self) -> Vec<Cell> {
         let mut cells = Vec::new();
-        for (reads, writes) in [
-            (&self.database_reads, &self.database_writes),
-            (&self.log_reads, &self.log_writes),
-        ] {
+        for (reads, writes) in
+            [(&self.database_reads, &self.database_writes), (&self.log_reads, &self.log_writes)]
+        {
             cells.extend([latency(reads), latency(writes), rate(reads), rate(writes)]);
             cells.extend([mean_bytes(reads), mean_bytes(writes)]);
         }
@@ -86,10 +85,8 @@ fn maintenance(result: &RunResult) -> Table {
         vec![rate(&reads), mean_bytes(&reads)]
     };
     let row = |one: Named<'_>| one.row(2, cells);
-    let numbers = [
-        "Database Maintenance IO Reads/sec",
-        "Database Maintenance IO Reads Average Bytes",
-    ];
+    let numbers =
+        ["Database Maintenance IO Reads/sec", "Database Maintenance IO Reads Average Bytes"];
     Table::new(Column::of(&INSTANCES, &numbers), named(result).map(row))
         .titled("Background Database Maintenance I/O Performance")
 }
@@ -107,9 +104,7 @@ fn replication(result: &RunResult) -> Table {
 
 fn total(result: &RunResult) -> Table {
     let cells = |InstanceDetails { log, databases }: &InstanceDetails| {
-        let reads = databases
-            .iter()
-            .flat_map(|d| [&d.reads, &d.maintenance_reads]);
+        let reads = databases.iter().flat_map(|d| [&d.reads, &d.maintenance_reads]);
         let streams = Streams {
             database_reads: IoNumbers::together(reads),
             database_writes: IoNumbers::together(databases.iter().map(|d| &d.writes)),

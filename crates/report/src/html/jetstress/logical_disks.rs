@@ -1,4 +1,5 @@
-//! Jetstress 2007 and before: rates and latencies (in seconds) of the disk of each database and each log.
+//! Jetstress 2007 and before: rates and latencies (in seconds) of the disk of each database and
+//! each log.
 
 use super::{Named, named};
 use crate::result::{IoNumbers, RunResult};
@@ -14,12 +15,7 @@ const NUMBERS: [&str; 5] = [
 
 pub(super) fn disks(result: &RunResult) -> Table {
     let mut rows = Vec::new();
-    for Named {
-        name,
-        instance,
-        streams,
-    } in named(result)
-    {
+    for Named { name, instance, streams } in named(result) {
         let several = result.storage.servers.len() > 1;
         let place = |path: &str| match several {
             true => format!("{name}: {path}"),

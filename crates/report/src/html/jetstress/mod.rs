@@ -1,4 +1,5 @@
-//! The tables that readers of Jetstress reports look for, in the order and with the names of the version whose profile ran.
+//! The tables that readers of Jetstress reports look for, in the order and with the names of the
+//! version whose profile ran.
 //!
 //! ```text
 //!   performance, stress     2007 and before: LogicalDisk       2010 and later: instances
@@ -12,10 +13,11 @@
 //!
 //! Reports of a backup or recovery begin with its statistics; the rest follows.
 //!
-//! Sections, columns and their order come from published reports of Jetstress 08.02 (EqualLogic PS5000XV, 2008) and 15.00.0995
-//! (Dell PowerVault MD3820f, 2015), and from the scripts named in [`super`]. Where several databases share a log stream their I/O
-//! is added up, because the counters of Jetstress were per instance. I/O and counters of the host are those of the load, of the backup,
-//! or of the replay: what the test is about.
+//! Sections, columns and their order come from published reports of Jetstress 08.02 (EqualLogic
+//! PS5000XV, 2008) and 15.00.0995 (Dell PowerVault MD3820f, 2015), and from the scripts named in
+//! [`super`]. Where several databases share a log stream their I/O is added up, because the
+//! counters of Jetstress were per instance. I/O and counters of the host are those of the load, of
+//! the backup, or of the replay: what the test is about.
 
 mod host;
 mod instances;
@@ -29,11 +31,7 @@ use crate::table::{Cell, Row, Table};
 /// All tables.
 pub(super) fn all(result: &RunResult) -> Vec<Table> {
     let mut tables = statistics::all(result);
-    tables.extend([
-        summary::summary(result),
-        summary::sizing(result),
-        summary::parameters(result),
-    ]);
+    tables.extend([summary::summary(result), summary::sizing(result), summary::parameters(result)]);
     if counts_logical_disks(result) {
         tables.push(logical_disks::disks(result));
     } else {

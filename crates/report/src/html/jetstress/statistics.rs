@@ -1,4 +1,5 @@
-//! The first table of a backup or recovery report: its statistics, with rows for the mean and the sum.
+//! The first table of a backup or recovery report: its statistics, with rows for the mean and the
+//! sum.
 
 use crate::result::{Backup, Recovery, RunResult, Server};
 use crate::table::{Cell, Column, Row, Table};
@@ -40,11 +41,7 @@ fn backup(backups: &[&Backup]) -> Table {
     let (megabytes, rate) = (sum(|b| b.megabytes), sum(|b| b.mb_per_s));
     rows.push(row("Avg", megabytes / count, String::new(), rate / count));
     rows.push(row("Sum", megabytes, clock(longest), rate));
-    let numbers = [
-        "Database Size (MBytes)",
-        "Elapsed Backup Time",
-        "MBytes Transferred/sec",
-    ];
+    let numbers = ["Database Size (MBytes)", "Elapsed Backup Time", "MBytes Transferred/sec"];
     Table::new(Column::of(&["Database Instance"], &numbers), rows)
         .titled("Database Backup Statistics - All")
 }
@@ -54,10 +51,8 @@ fn recovery(recoveries: &[&Recovery]) -> Table {
     let row = |name: &str, logs: String, seconds: f64| {
         Row::new([name.into(), logs.into(), Cell::Fixed(seconds, 3)])
     };
-    let mut rows: Vec<Row> = recoveries
-        .iter()
-        .map(|r| row(&r.instance, r.logs.to_string(), r.seconds))
-        .collect();
+    let mut rows: Vec<Row> =
+        recoveries.iter().map(|r| row(&r.instance, r.logs.to_string(), r.seconds)).collect();
     let logs: u64 = recoveries.iter().map(|r| r.logs).sum();
     let seconds: f64 = recoveries.iter().map(|r| r.seconds).sum();
     let mean = format!("{:.2}", logs as f64 / count);
@@ -73,11 +68,7 @@ fn clock(seconds: f64) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "a float cast saturates")]
     let all = seconds.round() as u64;
     let (hours, rest) = (all.div_euclid(3600), all.rem_euclid(3600));
-    format!(
-        "{hours:02}:{:02}:{:02}",
-        rest.div_euclid(60),
-        rest.rem_euclid(60)
-    )
+    format!("{hours:02}:{:02}:{:02}", rest.div_euclid(60), rest.rem_euclid(60))
 }
 
 #[cfg(test)]
@@ -96,9 +87,7 @@ mod tests {
         let (first, second) = (one(1000.0, 10.0), one(3000.0, 60.0));
         let table = backup(&[&first, &second]);
         let lines = table.text_lines();
-        let cells = lines[1..]
-            .iter()
-            .map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let cells = lines[1..].iter().map(|line| line.split_whitespace().collect::<Vec<_>>());
         assert_eq!(
             cells.collect::<Vec<_>>(),
             [

@@ -27,10 +27,7 @@ pub(super) fn summary(result: &RunResult) -> Table {
         vec![
             ("Overall Test Result", result.outcome_in_words().into()),
             ("Machine Name", all(|server| server.name.clone())),
-            (
-                "Test Description",
-                result.storage.details.setup.description.as_str().into(),
-            ),
+            ("Test Description", result.storage.details.setup.description.as_str().into()),
             ("Test Start Time", result.when(times.started)),
             ("Test End Time", when(times.ended)),
             ("Collection Start Time", when(times.collection_started)),
@@ -53,7 +50,8 @@ pub(super) fn summary(result: &RunResult) -> Table {
     table
 }
 
-/// Seeds of a prediction share its duration, and begin at the same virtual time: start and end of the collection are those of one.
+/// Seeds of a prediction share its duration, and begin at the same virtual time: start and end of
+/// the collection are those of one.
 fn parts(precision: Option<&Precision>) -> Option<(&'static str, Cell)> {
     let precision = precision.filter(|precision| precision.seeds.len() > 1)?;
     let seeds = precision.seeds.len();
@@ -69,31 +67,20 @@ pub(super) fn sizing(result: &RunResult) -> Table {
     let bytes = |bytes: Option<u64>| bytes.map_or("not measured".into(), Cell::Bytes);
     let (achieved, target) = match super::counts_logical_disks(result) {
         true => ("Achieved I/O per Second", "Target I/O per Second"),
-        false => (
-            "Achieved Transactional I/O per Second",
-            "Target Transactional I/O per Second",
-        ),
+        false => ("Achieved Transactional I/O per Second", "Target Transactional I/O per Second"),
     };
     let rows = vec![
         (achieved, rate(result.storage.achieved_iops, "not measured")),
         (target, rate(result.storage.target_iops, "none set")),
-        (
-            "Initial Database Size (bytes)",
-            bytes(result.storage.database_bytes_initial),
-        ),
-        (
-            "Final Database Size (bytes)",
-            bytes(result.storage.database_bytes_final),
-        ),
-        (
-            "Database Files (Count)",
-            result.storage.database_files.to_string().into(),
-        ),
+        ("Initial Database Size (bytes)", bytes(result.storage.database_bytes_initial)),
+        ("Final Database Size (bytes)", bytes(result.storage.database_bytes_final)),
+        ("Database Files (Count)", result.storage.database_files.to_string().into()),
     ];
     Table::pairs("Database Sizing and Throughput", with_shares(result, rows))
 }
 
-/// The thread count as that version of Jetstress counts it, with its scope when that is not the server.
+/// The thread count as that version of Jetstress counts it, with its scope when that is not the
+/// server.
 fn threads(setup: &Setup) -> String {
     match setup.session_scope.as_str() {
         "instance" => format!("{} (per-storage group)", setup.sessions_each),
@@ -102,8 +89,9 @@ fn threads(setup: &Setup) -> String {
     }
 }
 
-/// A throughput test shows shares of capacity and throughput where other tests have a target. Scripts that read later reports rely
-/// on the row of the target, so there the shares are appended instead.
+/// A throughput test shows shares of capacity and throughput where other tests have a target.
+/// Scripts that read later reports rely on the row of the target, so there the shares are appended
+/// instead.
 fn with_shares<'a>(result: &RunResult, mut rows: Vec<(&'a str, Cell)>) -> Vec<(&'a str, Cell)> {
     let setup = &result.storage.details.setup;
     let Some(throughput) = setup.throughput_percent else {
@@ -147,10 +135,7 @@ pub(super) fn parameters(result: &RunResult) -> Table {
     ]);
     if !former {
         rows.extend([
-            (
-                "Run Background Database Maintenance",
-                truth(setup.background_maintenance),
-            ),
+            ("Run Background Database Maintenance", truth(setup.background_maintenance)),
             ("Number of Copies per Database", setup.copies.to_string()),
         ]);
     }
@@ -211,20 +196,10 @@ mod tests {
             let rows = with_shares(&result, rows.to_vec());
             rows.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
         };
-        let former = [
-            "achieved",
-            "Capacity Percentage",
-            "Throughput Percentage",
-            "initial",
-        ];
+        let former = ["achieved", "Capacity Percentage", "Throughput Percentage", "initial"];
         assert_eq!(names("exchange-2007"), former);
-        let later = [
-            "achieved",
-            "target",
-            "initial",
-            "Capacity Percentage",
-            "Throughput Percentage",
-        ];
+        let later =
+            ["achieved", "target", "initial", "Capacity Percentage", "Throughput Percentage"];
         assert_eq!(names("exchange-2013"), later);
     }
 }

@@ -1,4 +1,5 @@
-//! Results of verification: each database on its own, logs by folder, because a long run leaves thousands of them.
+//! Results of verification: each database on its own, logs by folder, because a long run leaves
+//! thousands of them.
 
 use std::collections::BTreeMap;
 
@@ -73,12 +74,8 @@ impl Checked {
     }
 
     fn add(&mut self, file: &VerifiedFile) {
-        let pages = [
-            file.pages_seen,
-            file.pages_bad,
-            file.pages_correctable,
-            file.pages_wrong_number,
-        ];
+        let pages =
+            [file.pages_seen, file.pages_bad, file.pages_correctable, file.pages_wrong_number];
         for (sum, pages) in self.pages.iter_mut().zip(pages) {
             *sum = match self.files {
                 0 => pages,

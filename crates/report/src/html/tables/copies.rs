@@ -26,9 +26,7 @@ pub(super) fn copies(result: &RunResult) -> Table {
         "Pages verified",
     ];
     let columns = Column::of(&words, &numbers);
-    let columns = columns
-        .into_iter()
-        .chain(["Outcome", "Best copy"].map(Column::words));
+    let columns = columns.into_iter().chain(["Outcome", "Best copy"].map(Column::words));
     Table::new(columns, copies.map(row))
         .titled("Passive copies")
         .noted("Queues are in logs, at the end of each sample. The replay queue of a lagged copy is wanted. The best copy of an \

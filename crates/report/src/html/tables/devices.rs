@@ -1,4 +1,5 @@
-//! The devices under the databases and logs, as they describe themselves: a report must show what it was measured on.
+//! The devices under the databases and logs, as they describe themselves: a report must show what
+//! it was measured on.
 
 use brunt_units::ByteSize;
 
@@ -14,10 +15,7 @@ pub(super) fn devices(result: &RunResult) -> Table {
         let mut shown: Vec<&str> = Vec::new();
         // A model's volumes have no devices, and its server has no processors.
         let volumes = &server.details.backend.volumes;
-        for volume in volumes
-            .iter()
-            .filter(|_| server.details.machine.processors > 0)
-        {
+        for volume in volumes.iter().filter(|_| server.details.machine.processors > 0) {
             if volume.stack.is_empty() {
                 rows.push(unknown(volume));
             }
@@ -42,9 +40,7 @@ pub(super) fn devices(result: &RunResult) -> Table {
     let columns = Column::of(&words, &["Sector (bytes)", "Size"]);
     let note = "As reported by the kernel; virtual and array devices often report little, or report it wrongly. \
                 Each logical volume, RAID and file is listed above the devices it is built from.";
-    Table::new(columns, rows)
-        .titled("Devices")
-        .noted(&format!("{note}{}", raids(result)))
+    Table::new(columns, rows).titled("Devices").noted(&format!("{note}{}", raids(result)))
 }
 
 /// How each RAID was at both ends of the run.
@@ -80,9 +76,7 @@ fn row(device: &Device) -> Row {
         (false, None) => "-".to_owned(),
         _ => told(text),
     };
-    let size = device
-        .capacity_bytes
-        .map(|bytes| ByteSize::bytes(bytes).to_string());
+    let size = device.capacity_bytes.map(|bytes| ByteSize::bytes(bytes).to_string());
     let media = device.is_rotational.map(|rotates| match rotates {
         true => "rotational".to_owned(),
         false => "solid state".to_owned(),

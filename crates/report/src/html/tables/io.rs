@@ -8,18 +8,10 @@ pub(in crate::html) fn servers(result: &RunResult) -> Table {
     let test = &result.storage.test;
     let mut all = Some(Vec::new());
     let mut rows = Vec::new();
-    for server in result
-        .storage
-        .servers
-        .iter()
-        .filter(|_| result.storage.servers.len() > 1)
-    {
+    for server in result.storage.servers.iter().filter(|_| result.storage.servers.len() > 1) {
         let own = server.instances.iter().map(|instance| {
             let details = server.main_streams(test, instance)?;
-            Some(Instance {
-                details,
-                ..instance.clone()
-            })
+            Some(Instance { details, ..instance.clone() })
         });
         let own: Option<Vec<Instance>> = own.collect();
         rows.push(server_row(&server.name, own.as_deref()));
@@ -48,12 +40,7 @@ fn server_row(name: &str, instances: Option<&[Instance]>) -> Row {
         return Row::new([Cell::from(name)].into_iter().chain(absent));
     };
     let [reads, writes, logs] = Instance::primary_io(instances.iter());
-    let rates = [
-        reads.per_s + writes.per_s,
-        reads.per_s,
-        writes.per_s,
-        logs.per_s,
-    ];
+    let rates = [reads.per_s + writes.per_s, reads.per_s, writes.per_s, logs.per_s];
     let latencies = [&reads, &writes, &logs].map(|stream| stream.latency_ms_mean);
     let mut cells = vec![Cell::from(name)];
     cells.extend(rates.map(Cell::from));
@@ -75,10 +62,7 @@ pub(super) fn spread(result: &RunResult) -> Table {
                 ("database read", &instance.db_read_latency),
                 ("database write", &instance.db_write_latency),
                 ("log write", &instance.log_write_latency),
-                (
-                    "operation, from its intended start",
-                    &instance.operation_latency,
-                ),
+                ("operation, from its intended start", &instance.operation_latency),
             ] {
                 if summary.count > 0 {
                     rows.push(spread_row(&name, what, summary));
@@ -86,14 +70,7 @@ pub(super) fn spread(result: &RunResult) -> Table {
             }
         }
     }
-    let numbers = [
-        "Count",
-        "p50 (ms)",
-        "p95 (ms)",
-        "p99 (ms)",
-        "p99.9 (ms)",
-        "Max (ms)",
-    ];
+    let numbers = ["Count", "p50 (ms)", "p95 (ms)", "p99 (ms)", "p99.9 (ms)", "Max (ms)"];
     let columns = Column::of(&["Instance", "Latency of"], &numbers);
     let title = match result.storage.test.as_str() {
         "soft-recovery" => "Latency by Instance - log generation",
@@ -147,15 +124,8 @@ pub(super) fn by_file(result: &RunResult) -> Table {
             add(&name, "replication read", &log.replication_reads);
         }
     }
-    let numbers = [
-        "Per second",
-        "Count",
-        "Mean bytes",
-        "Mean (ms)",
-        "p50 (ms)",
-        "p99 (ms)",
-        "Max (ms)",
-    ];
+    let numbers =
+        ["Per second", "Count", "Mean bytes", "Mean (ms)", "p50 (ms)", "p99 (ms)", "Max (ms)"];
     let columns = Column::of(&["File", "I/O"], &numbers);
     Table::new(columns, rows).titled("I/O by File").noted(
         "Latency is from submission to completion. The p-th percentile is the smallest latency that p % of the I/Os \

@@ -1,4 +1,5 @@
-//! Tables that Jetstress does not have: rules, passive copies, I/O by file with percentiles, verification, durability, volumes, devices, origin.
+//! Tables that Jetstress does not have: rules, passive copies, I/O by file with percentiles,
+//! verification, durability, volumes, devices, origin.
 
 mod checksum;
 mod copies;
@@ -40,9 +41,7 @@ pub(super) fn rules(result: &RunResult) -> Vec<Rules> {
 /// The same without what is open.
 pub(super) fn rule_groups(result: &RunResult) -> Vec<(String, Table)> {
     let groups = RuleGroup::all(&result.rules);
-    let groups = groups
-        .iter()
-        .map(|group| (group.summary(), of_group(group)));
+    let groups = groups.iter().map(|group| (group.summary(), of_group(group)));
     groups.collect()
 }
 
@@ -75,7 +74,8 @@ fn judged() -> [Column; 2] {
     ["Outcome", "Remark"].map(Column::words)
 }
 
-/// A row for each rule, a column for each server. The outcome is the worst, and the remark that of its server.
+/// A row for each rule, a column for each server. The outcome is the worst, and the remark that of
+/// its server.
 fn by_server(group: &RuleGroup<'_>) -> Table {
     let mut servers: Vec<&str> = group.rules.iter().map(|rule| server(rule)).collect();
     servers.sort_unstable();
@@ -140,11 +140,7 @@ pub(super) fn further(result: &RunResult) -> Vec<Table> {
         io::spread(result),
     ]);
     tables.extend(phases::all(result));
-    tables.extend([
-        durability(result),
-        volumes(result),
-        devices::devices(result),
-    ]);
+    tables.extend([durability(result), volumes(result), devices::devices(result)]);
     tables
 }
 
@@ -180,13 +176,8 @@ fn tuning(tuning: &Tuning) -> Table {
             trial.outcome.as_str().into(),
         ])
     });
-    let numbers = [
-        "Sessions",
-        "I/O per second",
-        "Database read (ms)",
-        "Log write (ms)",
-        "Stalls per second",
-    ];
+    let numbers =
+        ["Sessions", "I/O per second", "Database read (ms)", "Log write (ms)", "Stalls per second"];
     let columns = Column::of(&["Load"], &numbers);
     Table::new(columns.into_iter().chain([Column::words("Outcome")]), rows)
         .titled("Tuning")

@@ -28,12 +28,7 @@ pub(super) fn model(result: &RunResult) -> Vec<Table> {
     ]);
     let pairs = model.arrays.iter().flat_map(|array| &array.replication);
     tables.extend(pairs.flat_map(ReplicationNumbers::demand_tables));
-    tables.extend([
-        replicas(model),
-        recovered(model),
-        happened(model),
-        drives(model),
-    ]);
+    tables.extend([replicas(model), recovered(model), happened(model), drives(model)]);
     tables
 }
 
@@ -52,10 +47,7 @@ fn setting(model: &Model) -> Table {
             ("Sessions: held back", Cell::Share(sessions.held_back)),
             ("Sessions: reading pages", Cell::Share(sessions.reading)),
             ("Sessions: computing", Cell::Share(sessions.computing)),
-            (
-                "Sessions: waiting for log, cache or other sessions",
-                Cell::Share(sessions.other),
-            ),
+            ("Sessions: waiting for log, cache or other sessions", Cell::Share(sessions.other)),
         ]);
     }
     rows.extend(late);
@@ -80,9 +72,8 @@ fn time(model: &Model) -> Table {
 
 fn time_row(asked: &AskedNumbers) -> Row {
     let parts = asked.parts.iter().filter(|part| part.ms >= 0.005);
-    let parts: Vec<String> = parts
-        .map(|part| format!("{} {}", part.part, decimals(part.ms)))
-        .collect();
+    let parts: Vec<String> =
+        parts.map(|part| format!("{} {}", part.part, decimals(part.ms))).collect();
     Row::new([
         Cell::from(asked.what.as_str()),
         asked.per_s.into(),
@@ -109,11 +100,7 @@ fn groups(model: &Model) -> Table {
         "Service (ms)",
         "Response (ms)",
     ];
-    Table::new(
-        Column::of(&["Array", "Group", "Protection"], &numbers),
-        rows,
-    )
-    .titled("Drive groups")
+    Table::new(Column::of(&["Array", "Group", "Protection"], &numbers), rows).titled("Drive groups")
 }
 
 fn busy(model: &Model) -> Table {
@@ -160,12 +147,7 @@ fn luns(model: &Model) -> Table {
             ])
         })
     });
-    let numbers = [
-        "Reads per second",
-        "Read (ms)",
-        "Writes per second",
-        "Write (ms)",
-    ];
+    let numbers = ["Reads per second", "Read (ms)", "Writes per second", "Write (ms)"];
     Table::new(Column::of(&["Array", "LUN"], &numbers), rows).titled("LUNs")
 }
 
@@ -188,10 +170,7 @@ fn pages(model: &Model) -> Table {
 
 /// Replication groups at the end; empty without any.
 fn replication(model: &Model) -> Table {
-    let arrays = model
-        .arrays
-        .iter()
-        .filter_map(|array| array.replication.as_ref());
+    let arrays = model.arrays.iter().filter_map(|array| array.replication.as_ref());
     let rows = arrays.flat_map(|replication| {
         replication.groups.iter().map(|group| {
             Row::new([
@@ -220,14 +199,8 @@ fn replicas(model: &Model) -> Table {
             ByteSize::bytes(replica.at_risk_bytes).to_string().into(),
         ])
     });
-    let numbers = [
-        "Complete",
-        "Skipped",
-        "Kept",
-        "Age of the newest (s)",
-        "At worst (s)",
-        "At risk",
-    ];
+    let numbers =
+        ["Complete", "Skipped", "Kept", "Age of the newest (s)", "At worst (s)", "At risk"];
     Table::new(Column::of(&["Replicas"], &numbers), rows).titled("Replicas of volumes")
 }
 

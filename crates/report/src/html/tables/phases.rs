@@ -1,4 +1,5 @@
-//! Each phase of a test with tables of its own: I/O by file and by volume, and the machine. And what a restore took.
+//! Each phase of a test with tables of its own: I/O by file and by volume, and the machine. And
+//! what a restore took.
 
 use super::{Cell, Column, Row, Table, io};
 use crate::result::{HostCounter, Phase, PhaseIo, PhaseName, RunResult, Server, World};
@@ -15,10 +16,7 @@ pub(super) fn all(result: &RunResult) -> Vec<Table> {
             names.push(phase.phase);
         }
     }
-    names
-        .into_iter()
-        .flat_map(|name| of_phase(result, name))
-        .collect()
+    names.into_iter().flat_map(|name| of_phase(result, name)).collect()
 }
 
 fn of_phase(result: &RunResult, name: PhaseName) -> Vec<Table> {
@@ -132,12 +130,8 @@ pub(super) fn restores(result: &RunResult) -> Table {
             restore.mb_per_s.into(),
         ]))
     });
-    let numbers = [
-        "MiB restored",
-        "Copied and compared (s)",
-        "Databases usable (s)",
-        "MiB/sec, all",
-    ];
+    let numbers =
+        ["MiB restored", "Copied and compared (s)", "Databases usable (s)", "MiB/sec, all"];
     Table::new(Column::of(&["Server", "Backup in"], &numbers), rows)
         .titled("Restore")
         .noted("Every byte is copied beside the databases, read back and compared, then moved into place; the logs are replayed.")

@@ -7,9 +7,7 @@ use brunt_report::{Event, Run, RunResult, Timestamp};
 use brunt_stats::{Meter, Reading};
 use brunt_units::Span;
 
-const STARTED: Timestamp = Timestamp {
-    unix_seconds: 1_795_284_903,
-};
+const STARTED: Timestamp = Timestamp { unix_seconds: 1_795_284_903 };
 const SAMPLES: u64 = 80;
 const TARGET: f64 = 240.0;
 const SAMPLE: Span = Span::seconds(15);
@@ -77,12 +75,7 @@ pub(crate) fn run(passes: bool) -> Run {
             },
         },
     };
-    Run {
-        result,
-        scenario: SCENARIO.to_owned(),
-        events: events(),
-        samples,
-    }
+    Run { result, scenario: SCENARIO.to_owned(), events: events(), samples }
 }
 
 const SCENARIO: &str = "[test]\nkind = \"performance\"\nduration = \"20min\"\nseed = 7\n\n[[instance]]\nlog = \"/data/log1\"\ndatabases = [\"/data/db1/sample1.edb\"]\n";
@@ -101,10 +94,7 @@ struct Dice(u64);
 impl Dice {
     /// From 0 to 1.
     fn roll(&mut self) -> f64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (self.0 >> 11) as f64 / (1_u64 << 53) as f64
     }
 
@@ -145,18 +135,9 @@ impl Load {
         let mut flows = [const { Vec::new() }; 3];
         for database in 0..2 {
             let wave = 1.0 + 0.12 * (at as f64 / 6.0).sin() + 0.05 * self.dice.roll();
-            let (pace, read_ms) = if slow && database == 1 {
-                (0.4, 74.0)
-            } else {
-                (1.0, 3.9)
-            };
+            let (pace, read_ms) = if slow && database == 1 { (0.4, 74.0) } else { (1.0, 3.9) };
             let all = [
-                (
-                    &mut self.reads[database],
-                    75.0 * wave * pace,
-                    read_ms,
-                    32_768,
-                ),
+                (&mut self.reads[database], 75.0 * wave * pace, read_ms, 32_768),
                 (&mut self.writes[database], 46.0 * wave * pace, 1.6, 33_510),
                 (&mut self.logs[database], 23.0 * wave * pace, 0.31, 9_216),
             ];
@@ -241,13 +222,7 @@ impl Load {
             log_writes: self.logs[at].latencies().clone(),
             operations: self.operations[at].latencies().clone(),
         };
-        Instance::new(
-            &format!("Instance {number}"),
-            details,
-            true,
-            counts,
-            &measured,
-        )
+        Instance::new(&format!("Instance {number}"), details, true, counts, &measured)
     }
 
     fn distributions(&self) -> Vec<Distribution> {
@@ -281,11 +256,7 @@ fn together(readings: &[Reading]) -> Flow {
         latency_ms_mean: all.latency_ms_mean,
         latency_ms_p50: Some(worst(|n| n.latency_ms_p50)),
         latency_ms_p99: Some(worst(|n| n.latency_ms_p99)),
-        latency_ms_p999: readings
-            .iter()
-            .filter_map(|r| r.p999)
-            .max()
-            .map(Span::as_millis),
+        latency_ms_p999: readings.iter().filter_map(|r| r.p999).max().map(Span::as_millis),
         latency_ms_max: all.latency_ms_max,
     }
 }
@@ -349,10 +320,7 @@ fn rules(server: &Load) -> Vec<Rule> {
         Rule::at_most(limit("bad-pages", "bad pages"), "pages", 0.0, Some(0.0))
             .with_remark("2,097,152 verified, 0 corrected"),
         Rule::at_most(
-            limit(
-                "difference-to-the-kernel-s-read-count",
-                "difference to the kernel's read count",
-            ),
+            limit("difference-to-the-kernel-s-read-count", "difference to the kernel's read count"),
             "%",
             10.0,
             None,
@@ -494,10 +462,7 @@ fn durability(number: u64) -> Durability {
 }
 
 fn events() -> Vec<Event> {
-    let event = |seconds, text: &str| Event {
-        at: STARTED.after(seconds),
-        text: text.to_owned(),
-    };
+    let event = |seconds, text: &str| Event { at: STARTED.after(seconds), text: text.to_owned() };
     vec![
         event(0, "Test begins: performance, 20 min, 8 sessions, seed 7"),
         event(1, "Preparing 2 databases of 32 GiB"),
@@ -506,16 +471,10 @@ fn events() -> Vec<Event> {
             22,
             "Operation mix: sessions 8, inserts 40 %, deletes 20 %, replaces 5 %, reads 35 %, lazy commits 70 %",
         ),
-        event(
-            23,
-            "Attaining prerequisites: cache at least 460.8 of 512 MiB",
-        ),
+        event(23, "Attaining prerequisites: cache at least 460.8 of 512 MiB"),
         event(41, "Prerequisites attained, collection begins"),
         event(1241, "Collection ends after 80 samples"),
-        event(
-            1242,
-            "Shutting down databases: Instance 1 (complete), Instance 2 (complete)",
-        ),
+        event(1242, "Shutting down databases: Instance 1 (complete), Instance 2 (complete)"),
         event(1263, "Verified 2 databases, 41 logs passed"),
     ]
 }

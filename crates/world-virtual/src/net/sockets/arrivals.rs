@@ -35,15 +35,8 @@ impl Sockets {
         }
         let (host, id) = (message.to, message.socket);
         match message.what {
-            What::Open {
-                socket,
-                from_port,
-                port,
-            } => {
-                let client = Peer {
-                    host: message.from,
-                    socket,
-                };
+            What::Open { socket, from_port, port } => {
+                let client = Peer { host: message.from, socket };
                 self.opened(host, port, client, from_port, message.patience);
             }
             What::Opened { peer } => self.connected(host, id, message.from, peer),
@@ -114,10 +107,7 @@ impl Sockets {
 
     /// The connection that `id` asked for was made.
     fn connected(&mut self, host: IpAddr, id: SocketId, there: IpAddr, socket: SocketId) {
-        let peer = Peer {
-            host: there,
-            socket,
-        };
+        let peer = Peer { host: there, socket };
         let connecting = self.stream(host, id).and_then(|stream| {
             stream.peer = Some(peer);
             stream.connecting.take()

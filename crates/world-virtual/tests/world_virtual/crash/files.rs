@@ -30,11 +30,7 @@ pub(crate) async fn write(
             word.copy_from_slice(&number.to_le_bytes());
         }
     }
-    let piece = Segment::Drain {
-        frame: Rc::new(frame),
-        start: 0,
-        length: count * 512,
-    };
+    let piece = Segment::Drain { frame: Rc::new(frame), start: 0, length: count * 512 };
     let segments = [piece].into_iter().collect();
     let io = Io::new(Class::Database, op, file, sector * 512, segments);
     world.disk.submit(io).await.result.unwrap();
@@ -45,9 +41,6 @@ pub(crate) fn stamp(store: &Store, file: Inode, sector: u64) -> u64 {
     let mut bytes = [0; 512];
     store.read(file, sector * 512, &mut bytes);
     let stamp: [u8; 8] = bytes[..8].try_into().unwrap();
-    assert!(
-        bytes.chunks(8).all(|word| word == stamp),
-        "a torn sector is torn inside"
-    );
+    assert!(bytes.chunks(8).all(|word| word == stamp), "a torn sector is torn inside");
     u64::from_le_bytes(stamp)
 }

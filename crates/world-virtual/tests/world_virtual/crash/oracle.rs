@@ -1,5 +1,5 @@
-//! A slow second implementation of the durability contract: every possible value of each sector and every possible map of names,
-//! straight from the list of actions.
+//! A slow second implementation of the durability contract: every possible value of each sector and
+//! every possible map of names, straight from the list of actions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -18,9 +18,7 @@ pub(crate) struct Oracle<'j> {
 
 pub(crate) fn names(store: &Store) -> Names {
     let names = store.names();
-    names
-        .map(|(path, file)| (path.to_path_buf(), file))
-        .collect()
+    names.map(|(path, file)| (path.to_path_buf(), file)).collect()
 }
 
 struct Write {
@@ -38,17 +36,15 @@ impl<'j> Oracle<'j> {
     /// Actions submitted before the cut.
     fn submitted(&self) -> impl Iterator<Item = &'j Recorded> {
         let cut = self.cut;
-        self.journal
-            .actions()
-            .iter()
-            .filter(move |recorded| recorded.submitted < cut)
+        self.journal.actions().iter().filter(move |recorded| recorded.submitted < cut)
     }
 
     fn completed(&self, recorded: &Recorded) -> Option<Step> {
         recorded.completed.filter(|step| *step < self.cut)
     }
 
-    /// Whether a sync that matches `is_right` was submitted after `step` and completed before the cut.
+    /// Whether a sync that matches `is_right` was submitted after `step` and completed before the
+    /// cut.
     fn is_synced(&self, step: Step, is_right: impl Fn(&Action) -> bool) -> bool {
         self.submitted().any(|sync| {
             sync.action.as_ref().is_some_and(&is_right)
@@ -110,15 +106,12 @@ impl<'j> Oracle<'j> {
         let (mut least, mut most) = (base, base);
         for recorded in self.submitted() {
             let (end, through) = match &recorded.action {
-                Some(Action::Write {
-                    file: written,
-                    offset,
-                    content,
-                    through,
-                }) if *written == file => (offset + content.length(), *through),
-                Some(Action::Length {
-                    file: grown, to, ..
-                }) if *grown == file => (*to, false),
+                Some(Action::Write { file: written, offset, content, through })
+                    if *written == file =>
+                {
+                    (offset + content.length(), *through)
+                }
+                Some(Action::Length { file: grown, to, .. }) if *grown == file => (*to, false),
                 _ => continue,
             };
             most = most.max(end);
@@ -188,10 +181,9 @@ fn every_order(names: &Names, left: &[&NameChange], reached: &mut BTreeSet<Names
     for (at, change) in left.iter().enumerate() {
         let can = match change {
             NameChange::Create { path, .. } => !names.contains_key(path),
-            NameChange::Rename {
-                from: path, file, ..
+            NameChange::Rename { from: path, file, .. } | NameChange::Remove { path, file } => {
+                names.get(path) == Some(file)
             }
-            | NameChange::Remove { path, file } => names.get(path) == Some(file),
         };
         if can {
             let mut names = names.clone();

@@ -27,11 +27,7 @@ async fn worker(world: World, file: FileId, number: u64, steps: u64) {
         let volume = &world.volume;
         match stream.below(12) {
             0..=3 => {
-                let op = if stream.percent(60) {
-                    Op::Write
-                } else {
-                    Op::WriteThrough
-                };
+                let op = if stream.percent(60) { Op::Write } else { Op::WriteThrough };
                 let (sector, count) = (stream.below(SECTORS), 1 + stream.below(4));
                 let (first, count) = (1000 * (number * 100 + step) + 1, usize::try_from(count));
                 write(&world, op, file, sector, count.unwrap(), first).await;
@@ -99,9 +95,7 @@ fn every_image_is_legal() {
                     assert!((least..=most).contains(&length), "length: {context}");
                     for sector in 0..length.div_euclid(512) {
                         let key = (file, sector);
-                        let legal = legal
-                            .entry(key)
-                            .or_insert_with(|| oracle.sector(file, sector));
+                        let legal = legal.entry(key).or_insert_with(|| oracle.sector(file, sector));
                         let found = stamp(&image, file, sector);
                         assert!(legal.contains(&found), "sector {sector}: {context}");
                         sectors_seen += 1;
@@ -114,7 +108,8 @@ fn every_image_is_legal() {
     assert!(names_checked > 10_000, "{names_checked} maps of names");
 }
 
-/// Every legal state can be reached: with enough samples, every value of every sector and every map of names occurs.
+/// Every legal state can be reached: with enough samples, every value of every sector and every map
+/// of names occurs.
 #[test]
 fn every_legal_state_is_reached() {
     let mut missed = Vec::new();
@@ -139,10 +134,7 @@ fn every_legal_state_is_reached() {
                 (0..SECTORS).filter(|at| seen_stamps.range((*at, 0)..(*at + 1, 0)).count() > 0)
             {
                 let legal = oracle.sector(file, at);
-                if legal
-                    .iter()
-                    .any(|stamp| !seen_stamps.contains(&(at, *stamp)))
-                {
+                if legal.iter().any(|stamp| !seen_stamps.contains(&(at, *stamp))) {
                     missed.push((seed, cut, Some(at)));
                 }
             }
@@ -193,18 +185,9 @@ fn everything_is_the_live_store_and_a_full_sync_leaves_no_choice() {
         machine.start_recording();
         let file = world.volume.open(path, OpenMode::CreateNew).await.unwrap();
         worker(world.clone(), file, 1, 30).await;
-        world
-            .disk
-            .submit(Io::sync(Class::Database, file))
-            .await
-            .result
-            .unwrap();
+        world.disk.submit(Io::sync(Class::Database, file)).await.result.unwrap();
         for directory in ["d", "e"] {
-            world
-                .volume
-                .sync_directory(Path::new(directory))
-                .await
-                .unwrap();
+            world.volume.sync_directory(Path::new(directory)).await.unwrap();
         }
         machine.mark("synced", 1);
     });

@@ -91,15 +91,12 @@ fn corners_are_what_they_say() {
         let file = image.find(Path::new("d/file")).unwrap();
         let found = [0, 1, 2, 3].map(|sector| stamp(&image, file, sector));
         assert_eq!(found, stamps, "{corner:?}");
-        assert_eq!(
-            image.find(Path::new("d/x")).is_some(),
-            is_named,
-            "{corner:?}"
-        );
+        assert_eq!(image.find(Path::new("d/x")).is_some(), is_named, "{corner:?}");
     }
 }
 
-/// The states of `d/new` over many random samples at the last cut: whether it exists, and its first sector.
+/// The states of `d/new` over many random samples at the last cut: whether it exists, and its first
+/// sector.
 fn seen_at_the_end(journal: &Journal) -> BTreeSet<Option<(u64, u64)>> {
     let mut images = CrashImages::new(journal);
     let last = *images.cuts().last().unwrap();
@@ -139,21 +136,11 @@ fn syncs_pass_over_what_is_in_flight() {
             let write = world.spawner.spawn(write);
             if waits {
                 write.await;
-                world
-                    .disk
-                    .submit(Io::sync(Class::Log, file))
-                    .await
-                    .result
-                    .unwrap();
+                world.disk.submit(Io::sync(Class::Log, file)).await.result.unwrap();
             } else {
                 // Lets the write be submitted, and submits the sync while it is in flight.
                 world.sleep(Span::micros(1)).await;
-                world
-                    .disk
-                    .submit(Io::sync(Class::Log, file))
-                    .await
-                    .result
-                    .unwrap();
+                world.disk.submit(Io::sync(Class::Log, file)).await.result.unwrap();
                 write.await;
             }
         });
@@ -202,7 +189,8 @@ fn growing_never_shortens() {
     }
 }
 
-/// A durable removal takes the whole file with it, and a move between directories needs both synced.
+/// A durable removal takes the whole file with it, and a move between directories needs both
+/// synced.
 #[test]
 fn names_need_every_directory_they_touch() {
     for synced in [&["e"][..], &["d"], &["d", "e"]] {
@@ -210,19 +198,14 @@ fn names_need_every_directory_they_touch() {
         let (world, machine) = (made.world.clone(), made.machine.clone());
         let removed = made.executor.block_on(async move {
             let create = |path| world.volume.open(Path::new(path), OpenMode::CreateNew);
-            let (moved, removed) = (
-                create("e/old").await.unwrap(),
-                create("d/gone").await.unwrap(),
-            );
+            let (moved, removed) =
+                (create("e/old").await.unwrap(), create("d/gone").await.unwrap());
             write(&world, Op::Write, moved, 0, 1, 7).await;
             let inode = machine.store().find(Path::new("d/gone")).unwrap();
             machine.start_recording();
             write(&world, Op::Write, removed, 0, 1, 8).await;
             let volume = &world.volume;
-            volume
-                .rename(Path::new("e/old"), Path::new("d/new"))
-                .await
-                .unwrap();
+            volume.rename(Path::new("e/old"), Path::new("d/new")).await.unwrap();
             volume.remove(Path::new("d/gone")).await.unwrap();
             for directory in synced {
                 volume.sync_directory(Path::new(directory)).await.unwrap();
@@ -232,11 +215,7 @@ fn names_need_every_directory_they_touch() {
         let journal = made.machine.stop_recording().unwrap();
         let is_certain = synced.len() == 2;
         let moved = Some((512, 7));
-        let expected = if is_certain {
-            vec![moved]
-        } else {
-            vec![None, moved]
-        };
+        let expected = if is_certain { vec![moved] } else { vec![None, moved] };
         assert_eq!(seen_at_the_end(&journal), expected.into_iter().collect());
         let mut images = CrashImages::new(&journal);
         let last = *images.cuts().last().unwrap();
@@ -286,35 +265,22 @@ fn a_careful_log_loses_nothing_and_a_careless_one_is_caught() {
     assert!(lost_records(false) > 100);
 }
 
-/// Replacing a file by a new one is safe only if the new file is synced before the rename, and the directory after it.
+/// Replacing a file by a new one is safe only if the new file is synced before the rename, and the
+/// directory after it.
 fn broken_replacements(syncs_file: bool, syncs_directory: bool) -> (usize, usize) {
     let mut made = VirtualWorld::new(jittered(4));
     let (world, machine) = (made.world.clone(), made.machine.clone());
     made.executor.block_on(async move {
         let volume: &dyn Volume = &*world.volume;
-        let old = volume
-            .open(Path::new("d/now"), OpenMode::CreateNew)
-            .await
-            .unwrap();
+        let old = volume.open(Path::new("d/now"), OpenMode::CreateNew).await.unwrap();
         write(&world, Op::Write, old, 0, 2, 10).await;
         machine.start_recording();
-        let new = volume
-            .open(Path::new("d/new"), OpenMode::CreateNew)
-            .await
-            .unwrap();
+        let new = volume.open(Path::new("d/new"), OpenMode::CreateNew).await.unwrap();
         write(&world, Op::Write, new, 0, 2, 20).await;
         if syncs_file {
-            world
-                .disk
-                .submit(Io::sync(Class::Metadata, new))
-                .await
-                .result
-                .unwrap();
+            world.disk.submit(Io::sync(Class::Metadata, new)).await.result.unwrap();
         }
-        volume
-            .rename(Path::new("d/new"), Path::new("d/now"))
-            .await
-            .unwrap();
+        volume.rename(Path::new("d/new"), Path::new("d/now")).await.unwrap();
         if syncs_directory {
             volume.sync_directory(Path::new("d")).await.unwrap();
         }
@@ -326,9 +292,7 @@ fn broken_replacements(syncs_file: bool, syncs_directory: bool) -> (usize, usize
     for cut in images.cuts() {
         for sample in (0..50).map(Sample::nth) {
             let image = images.image(cut, sample);
-            let file = image
-                .find(Path::new("d/now"))
-                .expect("never without a name");
+            let file = image.find(Path::new("d/now")).expect("never without a name");
             let found = [stamp(&image, file, 0), stamp(&image, file, 1)];
             torn += usize::from(![[10, 11], [20, 21]].contains(&found));
             stale += usize::from(journal.marks(cut).count() > 0 && found != [20, 21]);

@@ -55,10 +55,7 @@ pub(super) async fn a_message_that_is_too_long_is_refused(probe: Probe) {
     let (sender, _) = messages(&probe.client, client, LONGEST);
     probe.good(sender.send(&[1; 101]).await, "send");
     let (_, mut receiver) = messages(&probe.server, server, 100);
-    let refused = MessageError::TooLong {
-        length: 101,
-        longest: 100,
-    };
+    let refused = MessageError::TooLong { length: 101, longest: 100 };
     probe.equal(receiver.receive().await, Err(refused), "receive");
 }
 

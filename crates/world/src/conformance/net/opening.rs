@@ -7,10 +7,7 @@ pub(super) async fn ports_are_given_out_once(probe: Probe) {
     let (first, at) = probe.listen().await;
     let (second, other) = probe.listen().await;
     probe.equal(at.ip(), probe.address, "address");
-    probe.ensure(
-        at.port() != 0 && other.port() != 0,
-        "a listener without a port",
-    );
+    probe.ensure(at.port() != 0 && other.port() != 0, "a listener without a port");
     probe.ensure(at != other, "two listeners with one address");
     let net = &probe.server.net;
     let taken = net.listen(at).await;

@@ -9,10 +9,8 @@ use crate::NetError;
 pub(super) async fn bytes_arrive_in_order_and_complete(probe: Probe) {
     const BYTES: usize = 3 << 20;
     let (server, client) = probe.pair().await;
-    let sides = [
-        (probe.server.clone(), server, "server"),
-        (probe.client.clone(), client, "client"),
-    ];
+    let sides =
+        [(probe.server.clone(), server, "server"), (probe.client.clone(), client, "client")];
     let mut sent = Vec::new();
     let mut received = Vec::new();
     for (world, connection, name) in sides {

@@ -1,4 +1,5 @@
-//! A running test on the screen: the state of its rules, a picture of read latency over the run, and a row a database.
+//! A running test on the screen: the state of its rules, a picture of read latency over the run,
+//! and a row a database.
 //!
 //! ```text
 //! test          ##################..........   41 s of 60 s   then verification
@@ -10,7 +11,8 @@
 //! DB2           read #....... 0.16 of 20 ms   log #....... 0.31 of 10 ms
 //! ```
 //!
-//! The rows below the figures are left out where there is no terminal, and databases that do not fit, the best first.
+//! The rows below the figures are left out where there is no terminal, and databases that do not
+//! fit, the best first.
 
 use std::cmp::Ordering;
 use std::time::Instant;
@@ -92,7 +94,8 @@ impl Screen {
         rows
     }
 
-    /// The larger share of both limits, and that of reads: databases of an instance have the same log.
+    /// The larger share of both limits, and that of reads: databases of an instance have the same
+    /// log.
     fn used(&self, database: &LiveDatabase) -> (f64, f64) {
         let read = share(database.read, self.read_limit);
         let log = share(database.log_write, self.log_limit);
@@ -147,7 +150,8 @@ fn against(latency: Option<Span>, limit: Span) -> String {
     format!("{bar} {latency:>4} of {} ms", limit.as_millis())
 }
 
-/// Values over a run of any length, in cells of equal length: when there are too many, every two become one.
+/// Values over a run of any length, in cells of equal length: when there are too many, every two
+/// become one.
 #[derive(Debug, Default)]
 struct History {
     /// Sum and number of the values of each cell.
@@ -169,8 +173,7 @@ impl History {
         if self.cells.len() > CELLS {
             let pairs = self.cells.chunks(2);
             let sum = |pair: &[(f64, u32)]| {
-                pair.iter()
-                    .fold((0.0, 0), |all, one| (all.0 + one.0, all.1 + one.1))
+                pair.iter().fold((0.0, 0), |all, one| (all.0 + one.0, all.1 + one.1))
             };
             self.cells = pairs.map(sum).collect();
             self.each *= 2;
@@ -182,10 +185,7 @@ impl History {
         const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
         const ASCII: [char; 8] = ['_', '.', ':', '-', '=', '+', '*', '#'];
         let levels = if is_unicode { BLOCKS } else { ASCII };
-        let means = self
-            .cells
-            .iter()
-            .map(|(sum, count)| sum / f64::from(*count));
+        let means = self.cells.iter().map(|(sum, count)| sum / f64::from(*count));
         let most = means.clone().max_by(f64::total_cmp)?;
         let level = |mean: f64| {
             let share = if most > 0.0 { mean / most } else { 0.0 };
@@ -198,15 +198,12 @@ impl History {
             levels[level.clamp(1, levels.len()) - 1]
         };
         let picture: String = means.map(level).collect();
-        Some(format!(
-            "{:NAME$} {picture}   up to {} ms",
-            "reads",
-            decimals(most)
-        ))
+        Some(format!("{:NAME$} {picture}   up to {} ms", "reads", decimals(most)))
     }
 }
 
-/// How fast virtual time goes by at `at`, if the test began to be watched at `since` in virtual time.
+/// How fast virtual time goes by at `at`, if the test began to be watched at `since` in virtual
+/// time.
 pub(super) fn speed(since: Option<Instant>, at: Time) -> String {
     let Some(since) = since else {
         return String::new();
@@ -220,9 +217,9 @@ pub(super) fn speed(since: Option<Instant>, at: Time) -> String {
 pub(super) fn testing(live: &Live, speed: &str) -> String {
     let millis =
         |span: Option<Span>| span.map_or("-".to_owned(), |span| decimals(span.as_millis()));
-    let least = live.io_per_s_min.map_or_else(String::new, |least| {
-        format!(", at least {}", decimals(least))
-    });
+    let least = live
+        .io_per_s_min
+        .map_or_else(String::new, |least| format!(", at least {}", decimals(least)));
     format!(
         "{} of {}{speed}\n{} IOPS   mean {}{least}   read {} ms (p99 {})   write {} ms   log {} ms   {}   {}",
         exact(live.elapsed.as_seconds()),
@@ -356,12 +353,8 @@ mod tests {
     #[test]
     fn it_passes_so_far_only_when_the_rules_say_so() {
         let with = |so_far| {
-            let live = Live {
-                io_per_s_mean: 4_158.0,
-                io_per_s_min: Some(57_000.0),
-                so_far,
-                ..live(1)
-            };
+            let live =
+                Live { io_per_s_mean: 4_158.0, io_per_s_min: Some(57_000.0), so_far, ..live(1) };
             testing(&live, "")
         };
         let text = with(SoFar::default());

@@ -35,9 +35,6 @@ mod tests {
         let head = row("tune", ["sessions", "I/O /s", "read ms", "log ms"], "");
         let first = row("", ["8", "2,431", "0.18", "0.95"], "behind its pace");
         assert_eq!(head, "tune          sessions    I/O /s   read ms    log ms");
-        assert_eq!(
-            first,
-            "                     8     2,431      0.18      0.95  behind its pace"
-        );
+        assert_eq!(first, "                     8     2,431      0.18      0.95  behind its pace");
     }
 }

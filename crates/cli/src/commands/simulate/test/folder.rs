@@ -1,7 +1,7 @@
 //! What a simulation leaves behind.
 //!
-//! One server leaves what a real run leaves. Several leave a folder each, within that of the simulation, and the simulation's
-//! own files are the sum of theirs.
+//! One server leaves what a real run leaves. Several leave a folder each, within that of the
+//! simulation, and the simulation's own files are the sum of theirs.
 
 use std::fs;
 
@@ -23,12 +23,7 @@ pub(super) fn write(
     scenario: &ModelledScenario,
     simulated: Simulated,
 ) -> Result<Run, SimulateError> {
-    let Simulated {
-        servers,
-        model,
-        states,
-        precision,
-    } = simulated;
+    let Simulated { servers, model, states, precision } = simulated;
     let results: Vec<RunResult> = servers.into_iter().map(|server| server.result).collect();
     folder.write("scenario.toml", scenario.to_toml().as_bytes())?;
     let mut whole = match <[RunResult; 1]>::try_from(results) {
@@ -59,15 +54,8 @@ fn several(
         folder.write(&format!("{own}/result.json"), result.to_json().as_bytes())?;
         runs.push(Run::read(&folder.file(own))?);
     }
-    let whole = Run {
-        scenario: scenario.to_toml(),
-        ..together(runs)?
-    };
-    let events: String = whole
-        .events
-        .iter()
-        .map(|event| format!("{event}\n"))
-        .collect();
+    let whole = Run { scenario: scenario.to_toml(), ..together(runs)? };
+    let events: String = whole.events.iter().map(|event| format!("{event}\n")).collect();
     folder.write("events.log", events.as_bytes())?;
     folder.write("counters.csv", counters(&whole.samples).as_bytes())?;
     folder.write("latency.hlog", &latencies(folder, results)?)?;

@@ -24,11 +24,7 @@ pub(in crate::commands) fn opening(scenario: &ModelledScenario, engine: Engine) 
     let mut lines = vec![opening::first_line(&scenario.scenario)];
     if scenario.servers.len() > 1 {
         let names = scenario.servers.join(", ");
-        lines.push(format!(
-            "{:14}{} ({names})",
-            "servers",
-            scenario.servers.len()
-        ));
+        lines.push(format!("{:14}{} ({names})", "servers", scenario.servers.len()));
     }
     let each = match scenario.servers.len() {
         1 => "",
@@ -37,10 +33,7 @@ pub(in crate::commands) fn opening(scenario: &ModelledScenario, engine: Engine) 
     let goal = opening::goal(&scenario.scenario);
     lines.extend(goal.map(|goal| format!("{:14}{goal}{each}", "target")));
     lines.extend((scenario.scenario.shards.value > 1).then(|| {
-        format!(
-            "{:14}not simulated: a modelled server has no cores to divide",
-            "shards"
-        )
+        format!("{:14}not simulated: a modelled server has no cores to divide", "shards")
     }));
     for array in &scenario.arrays {
         let first = &array.design.arrays()[0];
@@ -49,11 +42,7 @@ pub(in crate::commands) fn opening(scenario: &ModelledScenario, engine: Engine) 
             .iter()
             .map(|group| {
                 let drives = group.drives.len();
-                format!(
-                    "{} \"{}\" over {drives} drives",
-                    group.level.word(),
-                    group.name
-                )
+                format!("{} \"{}\" over {drives} drives", group.level.word(), group.name)
             })
             .collect();
         lines.push(format!(
@@ -97,17 +86,12 @@ fn several(result: &RunResult, report: &Path, output: &Output) -> String {
     // The result has every rule for each server: only those that failed are shown here.
     let failed = result.rules.iter();
     let failed = failed.filter(|rule| rule.outcome == Outcome::Failed);
-    let short = RunResult {
-        rules: failed.cloned().collect(),
-        ..result.clone()
-    };
+    let short = RunResult { rules: failed.cloned().collect(), ..result.clone() };
     let numbers = ["I/O /s", "read ms", "write ms", "log /s", "log ms"].map(Column::numbers);
     let columns = std::iter::once(Column::words("server")).chain(numbers);
     let rows = result.storage.servers.iter().map(server_row);
     let table = Table::new(columns, rows).to_indented_text();
-    format!("{}\n\n{table}", summary(&short, report, output))
-        .trim_end()
-        .to_owned()
+    format!("{}\n\n{table}", summary(&short, report, output)).trim_end().to_owned()
 }
 
 fn server_row(server: &Server) -> Row {
@@ -162,10 +146,7 @@ fn model(result: &RunResult) -> String {
         decimals(model.wall_seconds),
         decimals(speed)
     ));
-    text.push_str(&format!(
-        "\n{:14}{} of all requests to storage",
-        "digest", model.request_digest
-    ));
+    text.push_str(&format!("\n{:14}{} of all requests to storage", "digest", model.request_digest));
     text
 }
 
@@ -181,15 +162,10 @@ fn percent(share: f64) -> String {
 fn where_it_went(what: &str, asked: &AskedNumbers) -> String {
     // What would print as nothing is left out.
     let parts = asked.parts.iter().filter(|part| part.ms >= 0.005);
-    let parts: Vec<String> = parts
-        .map(|part| format!("{} {}", part.part, decimals(part.ms)))
-        .collect();
+    let parts: Vec<String> =
+        parts.map(|part| format!("{} {}", part.part, decimals(part.ms))).collect();
     let mean = asked.latency_ms_mean.map_or("-".to_owned(), decimals);
-    format!(
-        "{}{}\n",
-        label(&format!("where a {what}'s {mean} ms went")),
-        parts.join("   ")
-    )
+    format!("{}{}\n", label(&format!("where a {what}'s {mean} ms went")), parts.join("   "))
 }
 
 fn busiest(model: &Model) -> String {
@@ -283,10 +259,8 @@ fn groups(model: &Model) -> Table {
         "service ms",
         "response ms",
     ];
-    let groups = model
-        .arrays
-        .iter()
-        .flat_map(|array| array.groups.iter().map(move |group| (array, group)));
+    let groups =
+        model.arrays.iter().flat_map(|array| array.groups.iter().map(move |group| (array, group)));
     let rows = groups.take(GROUPS_SHOWN).map(|(array, group)| {
         let name = match model.arrays.len() {
             1 => group.name.clone(),
