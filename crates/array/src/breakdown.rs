@@ -30,7 +30,6 @@ impl Breakdown {
     pub const NAMES: [&'static str; 8] =
         ["link", "controller", "wait", "queue", "overhead", "seek", "rotation", "transfer"];
 
-    /// All parts.
     pub fn parts(&self) -> [Span; 8] {
         [
             self.link,

@@ -156,7 +156,6 @@ pub struct LunDesign {
     pub name: String,
     /// The group it lies on, by number. LUNs of a group follow one another from the outer edge.
     pub group: usize,
-    /// Its size.
     pub size: ByteSize,
     /// The controller that serves it; by default, LUNs alternate between controllers.
     pub owner: Option<usize>,
@@ -316,10 +315,8 @@ impl Default for CacheDesign {
     }
 }
 
-/// The design of an array.
 #[derive(Clone)]
 pub struct ArrayDesign {
-    /// The model of each drive.
     pub drives: Vec<DriveModel>,
     /// How drives order their queues.
     pub policy: Policy,
@@ -466,7 +463,6 @@ pub enum DesignError {
     /// The level cannot be built from this many drives.
     #[error("{level} cannot be built of {drives} drives: it needs {needs}")]
     Drives {
-        /// The level.
         level: String,
         /// Drives given.
         drives: usize,
@@ -482,11 +478,8 @@ pub enum DesignError {
     /// A LUN does not fit.
     #[error("LUN \"{lun}\" of {size} does not fit: group \"{group}\" has {left} left")]
     Lun {
-        /// The LUN.
         lun: String,
-        /// Its size.
         size: ByteSize,
-        /// The group.
         group: String,
         /// Space left in it.
         left: ByteSize,

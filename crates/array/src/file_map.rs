@@ -115,7 +115,6 @@ impl FileMap {
         runs
     }
 
-    /// Removes a file.
     pub(crate) fn remove(&mut self, file: Inode) {
         for piece in self.files.remove(&file).unwrap_or_default() {
             self.give_back(piece.first, piece.length);

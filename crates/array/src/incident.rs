@@ -141,7 +141,6 @@ pub struct Note {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum NoteKind {
-    /// A drive failed.
     DriveFailed(u16),
     /// A drive became slow.
     DriveSlowed(u16, f64),
@@ -149,16 +148,13 @@ pub enum NoteKind {
     DriveReturned(u16),
     /// A lost drive's part of a group is being rebuilt.
     RebuildStarted {
-        /// The group.
         group: String,
         /// The failed drive.
         lost: u16,
         /// The drive it is rebuilt onto; `None` when that is spread over all.
         onto: Option<u16>,
     },
-    /// A rebuild has ended.
     RebuildEnded {
-        /// The group.
         group: String,
         /// The failed drive.
         lost: u16,
@@ -167,14 +163,12 @@ pub enum NoteKind {
     },
     /// A spare's content is being copied to the replaced drive.
     CopybackStarted {
-        /// The group.
         group: String,
         /// The replaced drive.
         onto: u16,
     },
     /// A copyback has ended, and the spare is free again.
     CopybackEnded {
-        /// The group.
         group: String,
         /// The replaced drive.
         onto: u16,
@@ -185,7 +179,6 @@ pub enum NoteKind {
     PoolGrew {
         /// The pool.
         group: String,
-        /// The drive.
         drive: u16,
         /// The space that LUNs may grow into.
         room: ByteSize,
@@ -194,21 +187,18 @@ pub enum NoteKind {
     PoolStays {
         /// The pool.
         group: String,
-        /// The drive.
         drive: u16,
         /// The reason.
         why: &'static str,
     },
     /// A LUN has grown.
     LunGrew {
-        /// The LUN.
         lun: String,
         /// Its new size.
         size: ByteSize,
     },
     /// A LUN was to grow, but there is no room, or the size is not larger.
     LunStays {
-        /// The LUN.
         lun: String,
         /// Its unchanged size.
         size: ByteSize,
@@ -222,7 +212,6 @@ pub enum NoteKind {
         /// The new LUN.
         name: String,
     },
-    /// A LUN was removed.
     LunRemoved(String),
     /// An event log entry of the volumes of a storage pool.
     Volume(VolumeNote),
@@ -249,7 +238,6 @@ pub enum NoteKind {
     Member(usize, Box<NoteKind>),
     /// There is no drive to rebuild a lost drive onto.
     NoSpare {
-        /// The group.
         group: String,
         /// The failed drive.
         lost: u16,
@@ -274,7 +262,6 @@ pub enum NoteKind {
     },
     /// Data loss: a stripe lost more members than its protection survives.
     DataLost {
-        /// The group.
         group: String,
         /// Drives of the group that are lost at that time.
         failures: u32,

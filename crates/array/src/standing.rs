@@ -88,7 +88,6 @@ impl Standings {
 pub struct Unfinished {
     /// The array's member number, if there are several.
     pub member: Option<usize>,
-    /// The group.
     pub group: String,
     /// The lost drive; `None` when the content being moved is still there.
     pub lost: Option<u16>,

@@ -165,7 +165,6 @@ pub trait System {
     /// Takes the requests that have finished since the last call, in order.
     fn finished(&mut self) -> Drain<'_, Finished>;
 
-    /// Size of a LUN.
     fn lun_size(&self, lun: u32) -> ByteSize;
 
     /// Schedules an incident.

@@ -13,9 +13,7 @@ use crate::{Finished, Verb};
 /// Reads and writes of one class on one LUN.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
-    /// Reads.
     pub reads: Side,
-    /// Writes.
     pub writes: Side,
 }
 

@@ -5,7 +5,6 @@ use crate::subject::Subject;
 
 /// What a rule says of a subject.
 pub struct Judgement {
-    /// The rule.
     pub rule: &'static Rule,
     /// What it says.
     pub outcome: Outcome,

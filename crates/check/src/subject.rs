@@ -17,7 +17,6 @@ pub enum What<'a> {
     Modelled(&'a ModelledScenario),
     /// Raw load on a modelled array.
     Load(&'a ArrayScenario),
-    /// An organisation, sized.
     Organisation(&'a Sizing<'a>),
 }
 
@@ -123,7 +122,6 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// The machine.
     pub(crate) fn machine(&self) -> Result<&'a Configuration, Gap> {
         self.host.ok_or_else(|| match self.what {
             What::Test(_) => Gap::unknown("this machine was not looked at"),

@@ -125,7 +125,6 @@ pub fn not_judged(judgements: &[Judgement]) -> Vec<String> {
     reasons.into_iter().map(|(why, of)| format!("{why}: {}", of.join(", "))).collect()
 }
 
-/// All judgements as JSON.
 pub fn json(name: &str, judgements: &[Judgement]) -> Json {
     let rules = judgements.iter().map(|one| {
         let rule = one.rule;

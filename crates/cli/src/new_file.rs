@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 /// Why a file was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum NewFileError {
-    /// There is one.
     #[error("{}: is there already, and is left alone\n  name another file, or add --force", .0.display())]
     There(PathBuf),
     /// The system refuses.

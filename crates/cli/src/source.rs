@@ -19,7 +19,6 @@ use rustix::io::{Errno, read};
 pub struct Source {
     /// What it is called in messages.
     pub name: String,
-    /// All of it.
     pub text: String,
     /// What its relative paths are relative to.
     pub folder: PathBuf,

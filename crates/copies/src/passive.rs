@@ -59,7 +59,6 @@ pub struct CopyOptions {
     /// Its folders and files, as for the instance that it becomes. The folders exist, the databases
     /// as well.
     pub instance: InstanceOptions,
-    /// Its cache.
     pub cache: CacheOptions,
     /// How old a log must be before it is replayed.
     pub lag: Span,

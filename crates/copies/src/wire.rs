@@ -46,7 +46,6 @@ pub enum Message {
     Closed(u32),
     /// A log file begins.
     Log {
-        /// Its generation.
         generation: u32,
         /// Bytes of the file.
         length: u32,
@@ -90,7 +89,6 @@ pub struct Hello {
 /// A log file that a side holds, by which histories are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// Its generation.
     pub generation: u32,
     /// CRC-32 of the file.
     pub sum: u32,
@@ -99,7 +97,6 @@ pub struct Held {
 /// What an active answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Welcome {
-    /// Its stream.
     pub stream: Signature,
     /// Its newest closed generation; 0 for none.
     pub closed: u32,
@@ -112,7 +109,6 @@ pub struct Want {
     pub number: u32,
     /// The number of the database in its instance.
     pub database: u8,
-    /// The page.
     pub page: PageNumber,
     /// The page must have every change before this position.
     pub replayed: LogPosition,

@@ -61,14 +61,12 @@ pub struct Survival {
 pub struct Checksum {
     /// Pages read.
     pub pages: u64,
-    /// Bad ones.
     pub bad: u64,
 }
 
 /// A control, and whether it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Control {
-    /// Its name.
     pub name: &'static str,
     /// What the checks found that they do not find without the fault; `None` when that is nothing.
     pub found: Option<String>,
@@ -124,7 +122,6 @@ pub struct Evidence {
     pub kept_apart: Option<String>,
     /// Why the timeline did not come to its end.
     pub unfinished: Option<String>,
-    /// The controls.
     pub controls: Vec<Control>,
 }
 

@@ -214,7 +214,6 @@ impl Minutes {
         Self(Arc::new(Mutex::new(ledger)))
     }
 
-    /// The ledger.
     pub fn ledger(&self) -> MutexGuard<'_, Ledger> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

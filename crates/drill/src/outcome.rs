@@ -65,7 +65,6 @@ pub struct FailoverDone {
     pub loss: DrillLoss,
     /// How long users waited.
     pub took: Span,
-    /// Its steps.
     pub steps: Vec<DrillStep>,
 }
 
@@ -93,11 +92,9 @@ impl FailoverDone {
 pub struct Rehearsed {
     /// What was found.
     pub evidence: Evidence,
-    /// Every failover.
     pub failovers: Vec<FailoverDone>,
     /// What was seen over time.
     pub course: Course,
-    /// The replication.
     pub replication: DrillReplication,
     /// Whether the control has broken something.
     pub struck: bool,

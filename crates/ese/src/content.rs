@@ -34,7 +34,6 @@ pub struct Sound {
 /// How to treat a single flipped bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flips {
-    /// Correct it.
     Correct,
     /// Report the page as bad.
     Leave,
@@ -80,7 +79,6 @@ pub trait Content: 'static {
     fn is_same(one: &Self::Page, other: &Self::Page) -> bool;
     /// Whether a log file holds this generation, as far as that can be told.
     fn holds_generation(file: &[u8], generation: u32) -> bool;
-    /// A page of zeros.
     fn zeroed(frames: &Frames, size: PageSize) -> Self::Page;
     /// Checks the page read as page `number` of a file of `pages`. Corrects a flipped bit if
     /// `flips` says so. It must not where the page may be torn: a mixture of two versions can look

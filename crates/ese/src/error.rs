@@ -25,7 +25,6 @@ pub enum EngineError {
     Page {
         /// The database file.
         database: PathBuf,
-        /// The page.
         page: PageNumber,
         /// Offset of the page in the file.
         offset: u64,
@@ -72,7 +71,6 @@ pub enum EngineError {
     /// A file could not be opened, created, renamed or removed.
     #[error("{}: {error}", path.display())]
     Volume {
-        /// The path.
         path: PathBuf,
         /// The volume's error.
         error: VolumeError,
@@ -93,7 +91,6 @@ pub enum EngineError {
     Record {
         /// The database file.
         database: PathBuf,
-        /// The page.
         page: PageNumber,
         /// Offset of the page in the file.
         offset: u64,
@@ -130,7 +127,6 @@ pub enum EngineError {
     LogRequired {
         /// The first missing file.
         path: PathBuf,
-        /// The database.
         database: PathBuf,
     },
     /// The log ends before changes that a database has (ESE -543): its end is lost. Log and headers
@@ -141,7 +137,6 @@ pub enum EngineError {
         path: PathBuf,
         /// Where it ends.
         end: LogPosition,
-        /// The database.
         database: PathBuf,
         /// The page that is newer than the log.
         page: PageNumber,
@@ -163,7 +158,6 @@ pub enum EngineError {
     LogOfOthers {
         /// The folder of the logs.
         directory: PathBuf,
-        /// The database.
         database: PathBuf,
     },
     /// The consumer of the data asked to stop. Not a fault.

@@ -75,7 +75,6 @@ pub struct Meters {
     pub logs: Vec<LogMeters>,
     /// Waits of operations for a free frame.
     pub page_fault_stalls: Counter,
-    /// Pages requested.
     pub page_requests: Counter,
     /// Pages requested and found in the cache.
     pub page_hits: Counter,

@@ -59,7 +59,6 @@ pub struct Wanted {
     pub database: PathBuf,
     /// Its signature, shared by its copies.
     pub signature: Signature,
-    /// The page.
     pub page: PageNumber,
     /// The page must include all log before this position.
     pub replayed: LogPosition,
@@ -79,17 +78,13 @@ pub struct Offer {
 /// A bad page and the outcome of asking for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Patch {
-    /// The database.
     pub database: PathBuf,
-    /// The page.
     pub page: PageNumber,
     /// Offset of the page in the file.
     pub offset: u64,
-    /// Its fault.
     pub fault: PageFault,
     /// Copies that could not help, in the order asked.
     pub refused: Vec<(String, Refusal)>,
-    /// The outcome.
     pub outcome: Outcome,
 }
 

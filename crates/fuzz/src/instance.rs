@@ -47,7 +47,6 @@ pub fn seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Runs one input.
 pub fn run(input: &[u8]) {
     let mut store = seeds::files();
     for change in input.chunks_exact(8).take(CHANGES_MAX) {

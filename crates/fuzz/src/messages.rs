@@ -63,7 +63,6 @@ pub fn seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Runs one input.
 pub fn run(input: &[u8]) {
     thread_local! {
         static FILES: OnceCell<Store> = const { OnceCell::new() };

@@ -107,7 +107,6 @@ pub fn scenarios() -> Vec<Vec<u8>> {
     texts.map(|text| text.as_bytes().to_vec()).into()
 }
 
-/// A result.
 pub fn results() -> Vec<Vec<u8>> {
     let texts: [&[u8]; 2] = [
         include_bytes!("../../report/tests/report/result_v1.json"),

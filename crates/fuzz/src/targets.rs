@@ -132,7 +132,6 @@ pub fn checkpoint(bytes: &[u8]) {
     }
 }
 
-/// A flush map.
 pub fn flush_map(bytes: &[u8]) {
     let mut sealed = bytes.to_vec();
     seal::flush_map(&mut sealed, MAP_PAGE_BYTES);

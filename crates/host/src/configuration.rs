@@ -40,7 +40,6 @@ pub struct Volume {
     pub file_system: Option<String>,
     /// Mount options, separated by commas.
     pub options: Option<String>,
-    /// Its size.
     pub bytes: Option<ByteSize>,
     /// What is free once the databases are there.
     pub free: Option<ByteSize>,
@@ -59,7 +58,6 @@ pub struct Volume {
 /// A block device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Device {
-    /// What it is.
     pub device: BlockDevice,
     /// How it is reached and set up.
     pub settings: DiskSettings,

@@ -73,7 +73,6 @@ impl Interrupted {
         run.tuning = self.tuned.as_ref().map(|tuned| tuned.tuning.clone());
     }
 
-    /// What it has recorded.
     pub fn recorded(&self) -> &Earlier {
         &self.earlier
     }

@@ -37,11 +37,9 @@ pub enum ImportError {
     /// A value is none that Jetstress knows.
     #[error("line {line}: <{name}> is `{value}`: {what}")]
     Value {
-        /// The line.
         line: u32,
         /// The element.
         name: String,
-        /// Its value.
         value: String,
         /// What it should be.
         what: String,

@@ -24,7 +24,6 @@ pub struct Noted {
     pub line: u32,
     /// Its name, with that of an attribute: `OperationMix InsertOps`.
     pub name: String,
-    /// Its value.
     pub value: String,
     /// What became of it.
     pub fate: Fate,

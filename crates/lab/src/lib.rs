@@ -102,7 +102,6 @@ impl Engine {
 /// The simulating program, as named in results; nothing by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
-    /// Its version.
     pub version: String,
     /// The commit it was built from, if known.
     pub commit: Option<String>,
@@ -113,13 +112,11 @@ pub struct Program {
 /// How a scenario is simulated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The engine.
     pub engine: Engine,
     /// Whether files are read after the test.
     pub read_files: bool,
     /// Whether it is simulated in one piece, as it would be run, also where two halves would do.
     pub in_one_piece: bool,
-    /// The program.
     pub program: Program,
 }
 

@@ -29,11 +29,9 @@ pub enum Tried {
 pub struct Judged {
     /// Its figures.
     pub headline: Headline,
-    /// The verdict.
     pub verdict: Verdict,
     /// The verdict in a sentence.
     pub sentence: String,
-    /// The rules that failed.
     pub failed: Vec<Rule>,
     /// Why servers missed their target.
     pub bottlenecks: Vec<Bottleneck>,
@@ -143,9 +141,6 @@ impl Points<'_> {
 }
 
 /// Predicts the test of `scenario`; all of it, if what stops early leaves open whether it passes.
-///
-/// # Errors
-/// As [`predict`].
 pub fn predict_to_an_answer(
     mut scenario: ModelledScenario,
     options: &Options,

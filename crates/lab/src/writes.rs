@@ -9,7 +9,6 @@ use brunt_world::Class;
 use brunt_world_virtual::journal::{Action, Content, NameChange};
 use brunt_world_virtual::{Inode, Request, Store};
 
-/// A write of a host.
 pub(crate) struct HostWrite {
     pub(crate) volume: u32,
     pub(crate) file: Inode,

@@ -47,10 +47,7 @@ pub enum MirrorError {
     Connection(String),
     /// The other site serves itself, or another one, in a newer epoch.
     #[error("the other site has been promoted: it is in epoch {epoch}")]
-    Fenced {
-        /// Its epoch.
-        epoch: u64,
-    },
+    Fenced { epoch: u64 },
     /// The other site had a connection before, and lacks what came after it.
     #[error("the other site was connected before, and may lack what was written since")]
     Taken,

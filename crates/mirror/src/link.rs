@@ -19,10 +19,7 @@ pub enum MirrorState {
     /// The other site cannot be reached, or refused what this one has done. Changes wait for ever.
     Broken(String),
     /// The other site was promoted to this epoch. Changes wait for ever.
-    Fenced {
-        /// Its epoch.
-        epoch: u64,
-    },
+    Fenced { epoch: u64 },
 }
 
 /// The connection of a mirror. A clone is another handle.

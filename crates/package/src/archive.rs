@@ -10,7 +10,6 @@ use tar::{EntryType, Header};
 /// A file of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// What is in it.
     pub bytes: Vec<u8>,
     /// Whether it is a program.
     pub is_program: bool,

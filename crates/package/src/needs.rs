@@ -37,7 +37,6 @@ impl fmt::Display for GlibcVersion {
 /// Processors that brunt is packed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Machine {
-    /// x86-64.
     X86_64,
     /// 64-bit ARM.
     Aarch64,

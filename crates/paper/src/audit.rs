@@ -59,7 +59,6 @@ pub struct Wrong {
     pub what: String,
     /// As the result has it.
     pub stated: String,
-    /// As it follows.
     pub follows: String,
     /// Whether it follows from the rules of this program, which other versions need not have.
     pub by_rules: bool,

@@ -56,7 +56,6 @@ pub(crate) struct Group {
     pub(crate) drive: Drive,
 }
 
-/// A LUN.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Lun {
     pub(crate) name: String,

@@ -56,7 +56,6 @@ pub enum PaperError {
         "{0}: its verdict is {1}, and a paper is made of tests that passed or failed\n  repeat the test, or leave this run out"
     )]
     NoAnswer(String, Verdict),
-    /// A run that did not end.
     #[error(
         "{0}: did not end: it was killed, its host died, or it still goes on\n  repeat the test, or leave this run out"
     )]

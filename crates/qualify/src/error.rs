@@ -19,7 +19,6 @@ pub enum RunError {
     PageSize {
         /// The database.
         path: PathBuf,
-        /// Its page size.
         found: PageSize,
         /// The scenario's.
         wanted: PageSize,
@@ -53,7 +52,6 @@ pub enum RunError {
     /// A passive copy cannot be seeded.
     #[error("{copy} cannot be seeded: {error}")]
     Copy {
-        /// The copy.
         copy: String,
         /// Why.
         error: CopyError,
@@ -111,7 +109,6 @@ pub enum RunError {
     /// An operation on a path failed.
     #[error("{}: {error}", path.display())]
     Name {
-        /// The path.
         path: PathBuf,
         /// The error of the world.
         error: VolumeError,

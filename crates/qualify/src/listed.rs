@@ -14,7 +14,6 @@ macro_rules! listed {
         }
 
         impl $name {
-            /// Every variant.
             pub const ALL: [Self; [$(Self::$variant),+].len()] = [$(Self::$variant),+];
         }
     };

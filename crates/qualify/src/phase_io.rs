@@ -19,7 +19,6 @@ use crate::phases::backup::copying;
 /// The I/O of one phase.
 #[derive(Clone, Debug)]
 pub struct PhaseMeters {
-    /// Which phase.
     pub phase: PhaseName,
     /// When it began.
     pub began: Time,
@@ -30,7 +29,6 @@ pub struct PhaseMeters {
 }
 
 impl PhaseMeters {
-    /// A phase that begins now.
     pub(crate) fn begin(phase: PhaseName, now: Time) -> Self {
         Self { phase, began: now, ended: now, streams: BTreeMap::new() }
     }

@@ -35,7 +35,6 @@ use crate::truth::witness::Hearing;
 /// A test with every default resolved.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The kind of test.
     pub kind: TestKind,
     /// The name in reports.
     pub name: String,
@@ -145,7 +144,6 @@ pub struct TwinPlan {
 pub struct EnginePlan {
     /// Bytes in a page.
     pub page: PageSize,
-    /// Bytes in a log file.
     pub log_file: ByteSize,
     /// Bytes in a log segment: 512, or 4,096 where the device has no smaller sectors.
     pub log_segment: usize,
@@ -230,7 +228,6 @@ pub struct InstancePlan {
     pub databases: Vec<DatabasePlan>,
 }
 
-/// One database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabasePlan {
     /// The name in reports.

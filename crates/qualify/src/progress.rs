@@ -34,10 +34,7 @@ pub const NEWS_SCHEMA: &str = "brunt.news/1";
 #[serde(tag = "news", rename_all = "snake_case")]
 pub enum News {
     /// A note for the test log.
-    Note {
-        /// The text.
-        text: String,
-    },
+    Note { text: String },
     /// The databases of the test are decided.
     Databases {
         /// Databases of earlier runs, to be opened.
@@ -214,7 +211,6 @@ pub enum News {
 pub struct NewsLine {
     /// The time.
     pub at: Timestamp,
-    /// The news.
     #[serde(flatten)]
     pub news: News,
 }

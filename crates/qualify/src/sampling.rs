@@ -74,7 +74,6 @@ struct Held {
 pub struct Recorded {
     /// When the sample began.
     pub begin: Time,
-    /// Its length.
     pub length: Span,
     /// Rows of `counters.csv`, without a head.
     pub counters: String,
@@ -117,7 +116,6 @@ pub struct WholeLatencies {
     pub reads: Latencies,
     /// Database writes.
     pub writes: Latencies,
-    /// Log writes.
     pub log_writes: Latencies,
     /// Bytes of both kinds of writes.
     pub written: u64,
@@ -136,7 +134,6 @@ struct Watched {
 pub struct Collected {
     /// When it began.
     pub begin: Time,
-    /// Its length.
     pub length: Span,
     /// The whole server over time.
     pub samples: Vec<Sample>,

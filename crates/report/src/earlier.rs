@@ -35,7 +35,6 @@ pub struct Earlier {
     pub length_s: f64,
     /// The whole server over time, from the beginning of the collection.
     pub samples: Vec<Sample>,
-    /// Every stream.
     pub streams: BTreeMap<String, Stream>,
     /// The table `counters.csv`.
     pub counters: Vec<u8>,
@@ -50,7 +49,6 @@ pub struct Earlier {
 /// A stream over the whole collection.
 #[derive(Clone, Debug, Default)]
 pub struct Stream {
-    /// Its totals.
     pub total: Total,
     /// Its latencies; empty for streams without histograms.
     pub latencies: Latencies,
@@ -65,7 +63,6 @@ pub enum EarlierError {
     /// It cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// It has ended.
     #[error("{}: was not interrupted, its verdict is {}\n  to run it again: brunt run {}", .0.display(), .1, .0.join("scenario.toml").display())]
     Ended(PathBuf, Verdict),
     /// It is a drill, which records nothing until it is over.

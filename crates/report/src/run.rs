@@ -56,7 +56,6 @@ pub enum ReadError {
     /// It is the folder of a simulation of another kind.
     #[error("{}: is the folder of a {what}, not of a run; its figures are in report.html and {table}", folder.display())]
     NotOneRun {
-        /// The folder.
         folder: PathBuf,
         /// The kind of simulation.
         what: &'static str,
@@ -90,9 +89,6 @@ impl Run {
 
     /// Reads the run whose files `open` opens by their names; `None` is a file that is not there.
     /// Messages call it `folder`.
-    ///
-    /// # Errors
-    /// As [`Self::read`].
     pub fn of_files<'f>(
         folder: &Path,
         open: impl Fn(&str) -> Opened<'f>,

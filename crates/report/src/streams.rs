@@ -5,9 +5,7 @@
 
 /// Database reads for operations.
 pub const DATABASE_READ: &str = "database-read";
-/// Database writes.
 pub const DATABASE_WRITE: &str = "database-write";
-/// Log writes.
 pub const LOG_WRITE: &str = "log-write";
 /// Operations, from their intended start.
 pub const OPERATION: &str = "operation-intended";

@@ -187,9 +187,6 @@ impl Document {
 
     /// The test on modelled arrays that it describes, with `overrides` in their order. Drive models
     /// that it names are read.
-    ///
-    /// # Errors
-    /// As [`Self::test`].
     pub fn modelled_test(&self, overrides: &[Override]) -> Result<ModelledScenario, Refusal> {
         self.read(overrides, ModelledTest, Self::read_modelled)
     }
@@ -206,9 +203,6 @@ impl Document {
 
     /// What each server does in the test that it describes, on real storage or on modelled arrays.
     /// No file is looked at, so the document may come from anywhere.
-    ///
-    /// # Errors
-    /// As [`Self::test`].
     pub fn server(&self) -> Result<Scenario, Refusal> {
         match self.subject() {
             ModelledTest => self.read(&[], ModelledTest, |_, mut top| {
@@ -222,9 +216,6 @@ impl Document {
 
     /// The drill on real storage that it describes, with `overrides` in their order. No file is
     /// looked at.
-    ///
-    /// # Errors
-    /// As [`Self::test`].
     pub fn real_drill(&self, overrides: &[Override]) -> Result<RealDrill, Refusal> {
         self.read(overrides, Real, Self::read_real)
     }
@@ -241,9 +232,6 @@ impl Document {
 
     /// The raw load that it describes, with `overrides` in their order. Drive models and traces
     /// that it names are read.
-    ///
-    /// # Errors
-    /// As [`Self::test`].
     pub fn load(&self, overrides: &[Override]) -> Result<ArrayScenario, Refusal> {
         self.read(overrides, Load, Self::read_load)
     }
@@ -260,9 +248,6 @@ impl Document {
 
     /// The organisation that it describes, with `overrides` in their order. `known` are the figures
     /// that it can give.
-    ///
-    /// # Errors
-    /// As [`Self::test`].
     pub fn organisation(
         &self,
         overrides: &[Override],

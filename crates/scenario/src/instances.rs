@@ -27,7 +27,6 @@ pub struct InstancePlan {
     pub databases: Vec<DatabasePlan>,
 }
 
-/// One database.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DatabasePlan {
     /// What it is called in reports.

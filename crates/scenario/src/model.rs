@@ -39,7 +39,6 @@ pub struct Scenario {
     /// The folder that may be made, with everything below it; without one, folders have to be
     /// there.
     pub scratch: Option<Placed<PathBuf>>,
-    /// The test.
     pub test: Test,
     /// The engine's sizes, what the sessions do, and what records are like.
     pub profile: Profile,
@@ -228,7 +227,6 @@ impl Scenario {
         }
     }
 
-    /// All databases.
     pub fn databases(&self) -> impl Iterator<Item = &DatabasePlan> {
         self.instances.iter().flat_map(|instance| &instance.databases)
     }

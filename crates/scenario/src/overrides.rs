@@ -20,9 +20,6 @@ pub struct Override {
 impl Override {
     /// Everything that a command line replaces, in order: `--set` first, so that `flags` of their
     /// own win. Those are given as flag, key and value, if there is one.
-    ///
-    /// # Errors
-    /// As [`Self::of_set`].
     pub fn all(
         set: &[String],
         flags: &[(&str, &str, &Option<String>)],

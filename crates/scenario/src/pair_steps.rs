@@ -61,7 +61,6 @@ pub enum StepTime {
 }
 
 impl StepTime {
-    /// Its word.
     pub fn word(self) -> &'static str {
         let own = WHEN.iter().find(|(_, when)| *when == self);
         own.expect("every time has a word").0
@@ -71,9 +70,7 @@ impl StepTime {
 /// A command that is run at a fixed point of a drill.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairStep {
-    /// When.
     pub when: StepTime,
-    /// What.
     pub exec: Exec,
 }
 

@@ -99,7 +99,6 @@ impl fmt::Display for Place {
 /// A value and where it was written. Two are equal when their values are.
 #[derive(Clone, Debug)]
 pub struct Placed<T> {
-    /// The value.
     pub value: T,
     /// Where it was written.
     pub place: Place,

@@ -37,7 +37,6 @@ use super::section;
 use super::site_events::{self, Decision, SiteEvent, SiteIncident};
 use super::sites::{RemoteHost, SIDES, Sites};
 
-/// Modes of replication.
 const MODES: [(&str, SiteReplication); 3] = [
     ("synchronous", SiteReplication::Synchronous),
     ("asynchronous", SiteReplication::Asynchronous),

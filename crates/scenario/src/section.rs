@@ -155,7 +155,6 @@ const OWN_NAME_MAX: usize = 200;
 /// do.
 pub(super) const RATE_MAX: f64 = 1e9;
 
-/// A text.
 pub(super) fn text(node: &Node) -> Result<String, Refusal> {
     match &node.value {
         Value::Text(text) => Ok(text.clone()),

@@ -49,7 +49,6 @@ const SILENCE_MIN: Span = Span::seconds(1);
 const SILENCE_MAX: Span = Span::seconds(600);
 
 impl SiteIncident {
-    /// Its word.
     pub fn word(&self) -> &'static str {
         match self {
             Self::SourceLost => WORDS[0],
@@ -66,7 +65,6 @@ impl SiteIncident {
 pub struct SiteEvent {
     /// When, from the beginning of the timeline.
     pub at: Span,
-    /// What.
     pub what: SiteIncident,
 }
 

@@ -83,7 +83,6 @@ impl Sites {
 pub struct RemoteHost {
     /// The host as ssh is given it.
     pub host: String,
-    /// The program there.
     pub program: String,
 }
 

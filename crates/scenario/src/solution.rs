@@ -40,7 +40,6 @@ pub enum Part {
 /// How a key is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// A text.
     Text,
     /// A list of texts.
     List,

@@ -18,7 +18,6 @@ use super::tree::Node;
 /// What is done.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Test {
-    /// What kind of test.
     pub kind: TestKind,
     /// How long is measured, once the cache is warm.
     pub duration: Span,

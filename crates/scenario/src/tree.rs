@@ -21,7 +21,6 @@ pub(super) const LISTS: [&str; 10] = [
     "array.lun",
 ];
 
-/// A value.
 #[derive(Clone, Debug)]
 pub(super) enum Value {
     Text(String),

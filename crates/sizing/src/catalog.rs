@@ -15,15 +15,11 @@ pub enum Unit {
     Count,
     /// Anything else.
     Number,
-    /// Percent.
     Percent,
-    /// Bytes.
     Bytes,
     /// Bytes per second.
     Rate,
-    /// Seconds.
     Seconds,
-    /// Days.
     Days,
     /// I/Os per second.
     Io,
@@ -50,11 +46,9 @@ impl Unit {
 /// What is known of a figure besides its value.
 #[derive(Clone, Copy, Debug)]
 pub struct Meaning {
-    /// Its name.
     pub name: &'static str,
     /// What it is, in words.
     pub label: &'static str,
-    /// Its unit.
     pub unit: Unit,
     /// For what is calculated: how certain the formula is.
     pub certainty: Certainty,

@@ -33,9 +33,7 @@ const LEVELS: [Level; 4] = [Level::Raid10, Level::Raid5, Level::Raid6, Level::PO
 pub struct Candidate {
     /// Its drives.
     pub block: BlockPlan,
-    /// Databases in all.
     pub databases: u64,
-    /// Drives in all.
     pub drives: u64,
     /// What it costs, if there are prices.
     pub price: Option<f64>,

@@ -20,9 +20,7 @@ pub enum Origin {
         /// Where it was found, or why it is as it is.
         source: &'static str,
     },
-    /// It was calculated.
     Calculated {
-        /// The formula.
         formula: &'static str,
         /// Figures in it, all of which stand above it.
         inputs: &'static [&'static str],
@@ -101,7 +99,6 @@ impl Sheet {
         Some(value)
     }
 
-    /// What was calculated.
     pub(crate) fn calculate(
         &mut self,
         name: &'static str,

@@ -304,7 +304,6 @@ pub fn block(sizing: &Sizing<'_>) -> Option<Table> {
     Some(Table::new(columns, rows))
 }
 
-/// The limits.
 pub fn limits(sizing: &Sizing<'_>) -> Table {
     let rows = sizing.findings.iter().map(|finding| {
         let outcome = if finding.holds { "ok" } else { "TOO MUCH" };

@@ -101,9 +101,6 @@ pub async fn message_database(
 }
 
 /// Opens the instance over a cache of `frames` frames.
-///
-/// # Errors
-/// As [`Instance::open`].
 pub async fn open(
     world: &World,
     frames: u32,
@@ -114,9 +111,6 @@ pub async fn open(
 }
 
 /// As [`open`], with cache options; bad pages are requested from `copies`.
-///
-/// # Errors
-/// As [`Instance::open`].
 pub async fn open_with(
     world: &World,
     cache: CacheOptions,

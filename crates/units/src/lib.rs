@@ -11,6 +11,8 @@
 //! * [`Time`], [`Span`]: points in time and lengths of time on a world's clock, in integer
 //!   nanoseconds.
 
+#![warn(missing_docs)]
+
 mod bytes;
 mod line;
 mod log_position;

@@ -114,7 +114,6 @@ impl Mixer {
         (unshift(x, 30) ^ self.seed) & mask
     }
 
-    /// The record of a number.
     pub const fn record(self, number: u64) -> Record {
         Record { number, key: self.key(number) }
     }

@@ -20,7 +20,6 @@ use crate::session::{Pool, PoolShape};
 /// An operation of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// The session.
     pub session: u32,
     /// The instance on which the session's batch runs.
     pub instance: u32,
@@ -30,16 +29,13 @@ pub struct Operation {
     pub kind: Kind,
     /// The record, locked for this operation.
     pub record: Record,
-    /// How to commit.
     pub commit: Commit,
 }
 
 /// How an operation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was committed.
     Committed,
-    /// It was rolled back.
     RolledBack,
     /// It ended with an error, and was rolled back.
     Failed,

@@ -39,7 +39,6 @@ pub enum Certainty {
 pub struct Figure<T> {
     /// The figure.
     pub value: T,
-    /// Its certainty.
     pub certainty: Certainty,
     /// Its source, or the reason for it.
     pub source: &'static str,
@@ -198,7 +197,6 @@ pub struct Profile {
     pub version: Version,
     /// Bytes in a database page.
     pub page_size: Figure<PageSize>,
-    /// Bytes in a log file.
     pub log_file: Figure<ByteSize>,
     /// Log buffer in units of 512 bytes, before the engine clamps it to its limits.
     pub log_buffer_units: Figure<u32>,
@@ -226,7 +224,6 @@ pub struct Profile {
     pub maintenance: Figure<Option<Maintenance>>,
     /// Shares of the operations and of lazy commits.
     pub mix: Figure<Mix>,
-    /// Operations in a batch.
     pub batch_operations: Figure<u32>,
     /// What a test's session count refers to.
     pub session_scope: Figure<SessionScope>,

@@ -27,7 +27,6 @@ use brunt_world::random::{Stream, Streams};
 
 pub use crate::profile::InstanceChoice;
 
-/// The shape of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolShape {
     /// Sessions in the pool, at least one.

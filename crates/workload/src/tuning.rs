@@ -66,14 +66,12 @@ pub struct Reading {
 pub enum Step {
     /// Run a trial with this many sessions, as long as several trials if `long`.
     Try {
-        /// Sessions.
         sessions: u32,
         /// Whether the trial is to confirm an answer.
         long: bool,
     },
     /// The answer.
     Found {
-        /// Sessions.
         sessions: u32,
         /// Mean of all trials of that number.
         reading: Reading,
@@ -172,7 +170,6 @@ impl Tuner {
         }
     }
 
-    /// The next step.
     pub fn next(&self) -> Step {
         if let Some(units) = self.uncertain() {
             return self.attempt(units);

@@ -22,7 +22,6 @@ pub const YIELD_AFTER: Span = Span::micros(20);
 pub struct ClockZero(u64);
 
 impl ClockZero {
-    /// Now.
     pub fn now() -> Self {
         Self(monotonic_nanos())
     }

@@ -22,7 +22,6 @@ use brunt_world::FileId;
 use crate::backend::Record;
 use crate::helper::Errands;
 
-/// An open file.
 pub(crate) struct OpenFile {
     /// `None` only during drop.
     file: Option<Arc<OwnedFd>>,

@@ -42,7 +42,6 @@ pub enum LockError {
     /// Another process is using it.
     #[error("{} is in use by {}", folder.display(), name(*holder))]
     Held {
-        /// The folder.
         folder: PathBuf,
         /// The process that holds the lock, if known.
         holder: Option<u32>,
@@ -55,7 +54,6 @@ pub enum LockError {
     System {
         /// The lock file.
         path: PathBuf,
-        /// The error.
         error: io::Error,
     },
 }

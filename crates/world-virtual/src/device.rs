@@ -25,13 +25,11 @@ impl RequestId {
 /// An I/O without its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Its id.
     pub id: RequestId,
     /// What to do.
     pub op: Op,
     /// The volume, by its number in [`crate::VirtualOptions::volumes`].
     pub volume: u32,
-    /// The file.
     pub file: Inode,
     /// The first byte in the file, a multiple of 512.
     pub offset: u64,

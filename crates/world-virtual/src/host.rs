@@ -80,12 +80,10 @@ impl Host {
         }
     }
 
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its address.
     pub fn address(&self) -> IpAddr {
         self.address
     }

@@ -42,14 +42,12 @@ impl Content {
     }
 }
 
-/// A change of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NameChange {
     /// A new file gets its name.
     Create {
         /// The name.
         path: PathBuf,
-        /// The file.
         file: Inode,
     },
     /// A file gets another name; a file that had that name loses it.
@@ -58,14 +56,12 @@ pub enum NameChange {
         from: PathBuf,
         /// The new name.
         to: PathBuf,
-        /// The file.
         file: Inode,
     },
     /// A file loses its name.
     Remove {
         /// The name.
         path: PathBuf,
-        /// The file.
         file: Inode,
     },
 }
@@ -95,7 +91,6 @@ impl NameChange {
 pub enum Action {
     /// Bytes are written, or trimmed.
     Write {
-        /// The file.
         file: Inode,
         /// The first byte in the file, a multiple of 512.
         offset: u64,
@@ -106,7 +101,6 @@ pub enum Action {
     },
     /// [`brunt_world::Volume::allocate`] makes a file longer or shorter.
     Length {
-        /// The file.
         file: Inode,
         /// Its length before, in bytes.
         from: u64,
@@ -115,10 +109,8 @@ pub enum Action {
     },
     /// Makes completed changes of a file durable.
     Sync {
-        /// The file.
         file: Inode,
     },
-    /// Changes a name.
     Name(NameChange),
     /// Makes completed changes of the names in a directory durable.
     SyncDirectory {
@@ -169,7 +161,6 @@ pub struct Recorded {
 pub struct Mark {
     /// The kind of mark.
     pub what: &'static str,
-    /// Its number.
     pub number: u64,
 }
 

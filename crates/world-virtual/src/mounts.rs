@@ -45,7 +45,6 @@ impl Mounts {
             .map(|(_, number)| number)
     }
 
-    /// The path of a volume.
     pub(crate) fn path(&self, volume: u32) -> &Path {
         &self.0[volume as usize].volume.path
     }

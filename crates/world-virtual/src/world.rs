@@ -86,7 +86,6 @@ pub struct VirtualOptions {
     pub frames: Frames,
     /// The devices, which determine latencies.
     pub devices: Vec<Box<dyn Device>>,
-    /// The volumes.
     pub volumes: Vec<VirtualVolume>,
     /// When bytes move.
     pub landing: Landing,

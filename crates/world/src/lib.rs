@@ -29,6 +29,8 @@
 //! and no atomics. A combinator that substitutes wakers must therefore poll all its children
 //! whenever it is polled.
 
+#![warn(missing_docs)]
+
 mod answer;
 pub mod clock;
 pub mod conformance;

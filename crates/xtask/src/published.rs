@@ -24,7 +24,6 @@ pub(crate) struct Published {
     pub(crate) generation: String,
     /// Which counters were printed.
     pub(crate) counters: Counters,
-    /// The source.
     pub(crate) source: Source,
     /// Known errors of the prediction, and their cause.
     pub(crate) remark: Option<String>,

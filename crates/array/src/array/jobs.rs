@@ -64,9 +64,7 @@ pub(super) struct Job {
 /// What a request to a drive is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IoOwner {
-    /// A job.
     Job(Key),
-    /// A repair.
     Repair(Key),
     /// The media scan.
     Scan,

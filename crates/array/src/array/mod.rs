@@ -251,7 +251,6 @@ impl<O: Observer> Array<O> {
         self.now
     }
 
-    /// Size of a LUN.
     pub fn lun_size(&self, lun: u32) -> ByteSize {
         ByteSize::bytes(Extent::new(0, self.luns[lun as usize].sectors).bytes())
     }

@@ -23,10 +23,17 @@ use crate::slab::Key;
 
 /// An I/O of the tier.
 pub(super) enum TierIo {
-    /// A part of a fill.
-    Read { place: u32, fill: Key, group: u32, part: Extent },
+    Read {
+        place: u32,
+        fill: Key,
+        group: u32,
+        part: Extent,
+    },
     /// Pages of a block, in `pending` drive requests.
-    Write { place: u32, pending: u32 },
+    Write {
+        place: u32,
+        pending: u32,
+    },
 }
 
 /// Runs of units in a set: the first unit and the count.

@@ -115,7 +115,6 @@ impl Page {
 /// Pages whose memory is reserved at the beginning; it costs nothing until it is used.
 const RESERVED: usize = 1 << 24;
 
-/// All pages.
 pub(crate) struct Pages {
     heads: Vec<Link>,
     held: usize,

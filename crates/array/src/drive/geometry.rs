@@ -19,7 +19,6 @@
 pub struct Zone {
     /// Number of cylinders.
     pub cylinders: u32,
-    /// Sectors per track.
     pub sectors_per_track: u32,
 }
 

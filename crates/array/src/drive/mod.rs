@@ -71,7 +71,6 @@ enum Mechanism {
     Flash(Flash),
 }
 
-/// One drive.
 pub(crate) struct Drive {
     mechanism: Mechanism,
     policy: Policy,

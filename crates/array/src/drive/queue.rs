@@ -33,7 +33,6 @@ pub enum Order {
 /// A queue order with its waiting time bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// The order.
     pub order: Order,
     /// A request that has waited longer than this goes first, at most one time in eight.
     pub wait_max: Span,

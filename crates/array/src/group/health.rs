@@ -183,7 +183,6 @@ impl Group {
         candidates.min().map(|(_, number, member)| (number, member))
     }
 
-    /// The repair priority of a chunk.
     pub(crate) fn repair_priority(&self, chunk: u32) -> crate::incident::Priority {
         match self.chunks[chunk as usize].bad() {
             0 => self.repair.moving,

@@ -71,7 +71,6 @@ impl Locks {
         }
     }
 
-    /// Releases the stripe.
     pub(crate) fn give(&mut self, at: StripeAt) -> Released {
         let mut released = Released::default();
         let queue = self.held.get_mut(&at).expect("it was held");

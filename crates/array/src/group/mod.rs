@@ -180,7 +180,6 @@ impl Group {
         self.shape.data_sectors() * self.rows_per_chunk * self.chunks.len() as u64
     }
 
-    /// Sectors of a piece.
     pub(crate) fn piece_sectors(&self) -> u64 {
         self.rows_per_chunk * self.shape.strip_sectors
     }

@@ -29,19 +29,16 @@ pub const WIDTH_MAX: u32 = 32;
 /// A set of members.
 pub(crate) type Members = u32;
 
-/// The shape of a stripe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StripeShape {
     /// Members, 1 to [`WIDTH_MAX`].
     pub width: u32,
     /// What protects them.
     pub protection: Protection,
-    /// Sectors of a strip.
     pub strip_sectors: u64,
 }
 
 impl StripeShape {
-    /// Data strips.
     pub fn data_strips(&self) -> u32 {
         match self.protection {
             Protection::None => self.width,
@@ -67,12 +64,10 @@ impl StripeShape {
         }
     }
 
-    /// Sectors of data.
     pub fn data_sectors(&self) -> u64 {
         self.strip_sectors * u64::from(self.data_strips())
     }
 
-    /// All members.
     pub(crate) fn all(&self) -> Members {
         Members::MAX >> (WIDTH_MAX - self.width)
     }

@@ -30,7 +30,6 @@ pub struct Simulation {
     pub design: SystemDesign,
     /// The load.
     pub streams: Vec<Stream>,
-    /// The scheduled incidents.
     pub incidents: Vec<Scheduled>,
     /// Time at the beginning that is not measured.
     pub warm_up: Span,

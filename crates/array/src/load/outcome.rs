@@ -58,11 +58,8 @@ impl Side {
 pub struct Interval {
     /// When it ended.
     pub until: Time,
-    /// Its length.
     pub length: Span,
-    /// Reads.
     pub reads: Side,
-    /// Writes.
     pub writes: Side,
     /// Utilisation of the busiest drive, 0 to 1, and its number.
     pub busiest: (f64, usize),
@@ -81,7 +78,6 @@ pub struct Interval {
 /// A part of the measured time during which the standing of the groups did not change.
 #[derive(Clone, Debug)]
 pub struct Phase {
-    /// The standing.
     pub standing: Standing,
     /// When it began.
     pub since: Time,

@@ -11,7 +11,6 @@ use brunt_world::random;
 use crate::system::System;
 use crate::{Extent, Verb};
 
-/// An entry of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceEntry {
     /// Time of the request.
@@ -30,7 +29,6 @@ pub enum Access {
     /// Anywhere on the LUNs, aligned to the request size; each LUN is chosen in proportion to its
     /// size.
     Random {
-        /// The LUNs.
         luns: Vec<u32>,
         /// Percentage of reads.
         read_percent: u32,
@@ -39,7 +37,6 @@ pub enum Access {
     },
     /// Sequentially from the beginning of a LUN, repeatedly.
     Sequential {
-        /// The LUN.
         lun: u32,
         /// Read or write.
         verb: Verb,

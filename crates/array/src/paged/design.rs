@@ -4,12 +4,10 @@ use brunt_units::{ByteSize, Span};
 
 use crate::design::{ArrayDesign, DesignError};
 
-/// A LUN in pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PagedLunDesign {
     /// Its name in reports.
     pub name: String,
-    /// Its size.
     pub size: ByteSize,
     /// Whether pages are allocated when first written; otherwise all are allocated at the start.
     pub is_thin: bool,
@@ -101,21 +99,14 @@ pub enum PagedError {
     #[error(
         "a page of {page} is no whole number of grains of {grain}, or those no whole number of 512 bytes"
     )]
-    Page {
-        /// Page size.
-        page: ByteSize,
-        /// Grain size.
-        grain: ByteSize,
-    },
+    Page { page: ByteSize, grain: ByteSize },
     /// A member has too little space for pages.
     #[error("member {0} has room for {1} pages of {2} only: it needs more than {3}")]
     TooSmall(usize, u32, ByteSize, usize),
     /// A LUN that is not thin does not fit.
     #[error("LUN \"{lun}\" of {size} does not fit: {left} are left; a thin one would")]
     Lun {
-        /// The LUN.
         lun: String,
-        /// Its size.
         size: ByteSize,
         /// Space left.
         left: ByteSize,
@@ -125,9 +116,7 @@ pub enum PagedError {
         "LUN \"{lun}\": its snapshot reserve of {reserve} does not fit: {left} are left beside what is set aside"
     )]
     Reserve {
-        /// The LUN.
         lun: String,
-        /// Its reserve.
         reserve: ByteSize,
         /// Space left.
         left: ByteSize,

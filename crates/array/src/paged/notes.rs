@@ -7,7 +7,6 @@ use brunt_units::{Span, Time};
 /// Several LUNs, by number, of which a snapshot is taken at one instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotPlan {
-    /// The LUNs.
     pub luns: Vec<u32>,
     /// The name; with `every`, a number follows it.
     pub name: String,
@@ -39,7 +38,6 @@ pub enum VolumeIncident {
     Remove(String),
     /// LUNs of their own that begin with the content of others.
     Clone {
-        /// Of what.
         of: CloneOf,
         /// The name; that of each LUN follows it if there are several.
         name: String,
@@ -53,7 +51,6 @@ pub enum VolumeIncident {
 pub enum VolumeNote {
     /// A snapshot of several LUNs was taken.
     Taken {
-        /// Its name.
         name: String,
         /// The number of LUNs.
         luns: usize,
@@ -64,7 +61,6 @@ pub enum VolumeNote {
     Expired(String),
     /// A snapshot was deleted for room.
     Deleted {
-        /// Its name.
         name: String,
         /// The LUN whose reserve is full.
         lun: String,
@@ -88,9 +84,7 @@ pub enum VolumeNote {
     Gone(String),
     /// A clone was made.
     Cloned {
-        /// Of what.
         of: String,
-        /// The time of that.
         at: Time,
         /// The clone.
         name: String,

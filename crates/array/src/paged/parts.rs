@@ -23,7 +23,6 @@ use crate::incident::NoteKind;
 use crate::slab::Key;
 use crate::{Extent, Finished, HostIo, Verb};
 
-/// What a part is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PartOwner {
     /// A host's request.
@@ -363,7 +362,6 @@ impl PagedArray {
         }
     }
 
-    /// Ends a part.
     pub(super) fn part_ended(&mut self, key: Key) {
         #[cfg(test)]
         self.note_part(key);

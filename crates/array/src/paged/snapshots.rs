@@ -41,7 +41,6 @@ pub(crate) struct SnapshotSet {
     pub(crate) members: Vec<Member>,
 }
 
-/// All snapshots.
 #[derive(Default)]
 pub(super) struct Snapshots {
     /// From the oldest to the newest.

@@ -23,7 +23,6 @@ pub struct PageStats {
     pub redirected: u64,
     /// Sectors read around the data of both, to write whole grains.
     pub around_sectors: u64,
-    /// Writes of the map.
     pub map_writes: u64,
     /// Host writes, by page, that found no free page.
     pub refused: u64,
@@ -53,7 +52,6 @@ impl PageStats {
 pub struct LunRoom {
     /// What it is called.
     pub name: String,
-    /// Its size.
     pub size: ByteSize,
     /// Its allocated pages, its own and shared ones; the last page counts whole.
     pub has: ByteSize,

@@ -142,7 +142,6 @@ pub enum PairError {
     /// A side lacks a LUN.
     #[error("replication group \"{group}\": the {side} has no LUN {lun}")]
     NoLun {
-        /// The group.
         group: String,
         /// Source or destination.
         side: &'static str,
@@ -156,7 +155,6 @@ pub enum PairError {
         group: String,
         /// Source or destination.
         side: &'static str,
-        /// The LUN.
         lun: String,
     },
     /// A LUN of the destination is smaller than its source.
@@ -164,11 +162,9 @@ pub enum PairError {
         "replication group \"{group}\": LUN \"{lun}\" has {size}, and its destination only {room}"
     )]
     TooSmall {
-        /// The group.
         group: String,
         /// The LUN of the source.
         lun: String,
-        /// Its size.
         size: ByteSize,
         /// The size of the LUN at the destination.
         room: ByteSize,

@@ -134,7 +134,6 @@ struct History {
     since: Option<(Time, u64)>,
 }
 
-/// A group.
 pub(super) struct Group {
     pub(super) name: String,
     mode: Mode,

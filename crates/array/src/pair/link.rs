@@ -63,7 +63,6 @@ impl Default for PairLinkDesign {
 /// Why a link cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PairLinkError {
-    /// There are no paths.
     #[error("a link has at least one path")]
     NoPath,
     /// A write crosses in zero round trips.
@@ -169,7 +168,6 @@ impl Exchange {
     }
 }
 
-/// The link of a pair.
 pub struct PairLink {
     design: PairLinkDesign,
     paths: Vec<Path>,

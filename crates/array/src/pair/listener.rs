@@ -58,10 +58,7 @@ pub enum PairMove {
         number: Option<u64>,
     },
     /// The other side has the write with this number.
-    Done {
-        /// The number.
-        number: u64,
-    },
+    Done { number: u64 },
     /// The other side has stopped: what it had received or begun, and what is not done, is
     /// forgotten there.
     Stopped,
@@ -76,12 +73,7 @@ pub enum PairMove {
     /// This site serves from now on, and the former other side is this one. A new order begins;
     /// what it had not done of the old one is lost unless the failover was planned. The site that
     /// served keeps everything that it accepted, until a full copy.
-    FailedOver {
-        /// The site.
-        to: Site,
-        /// How.
-        how: Failover,
-    },
+    FailedOver { to: Site, how: Failover },
     /// This site serves as well, and what it had not done yet stays at the other one alone. Writes
     /// are accepted at both (the LUN says where) and have no numbers.
     Parted {
@@ -89,10 +81,7 @@ pub enum PairMove {
         to: Site,
     },
     /// The split ends: this site serves alone, and a full copy brings what it has to the other one.
-    Kept {
-        /// The site.
-        site: Site,
-    },
+    Kept { site: Site },
 }
 
 impl PairMove {

@@ -42,7 +42,6 @@ pub enum PairIncident {
     FailOver {
         /// The group; all by default.
         group: Option<usize>,
-        /// The site.
         to: Site,
         /// With or without the site that serves now.
         how: Failover,
@@ -51,14 +50,12 @@ pub enum PairIncident {
     Keep {
         /// The group; all by default.
         group: Option<usize>,
-        /// The site.
         site: Site,
     },
     /// A group stops replicating; its writes go into its log.
     GroupSuspended(usize),
     /// A group replicates again: its log is replayed, or everything is copied.
     GroupResumed {
-        /// The group.
         group: usize,
         /// Whether everything is copied instead.
         full_copy: bool,

@@ -44,7 +44,6 @@ impl Site {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Source, Self::Destination];
 
-    /// The other one.
     pub fn other(self) -> Self {
         match self {
             Self::Source => Self::Destination,

@@ -51,7 +51,6 @@ pub(super) struct Lane {
 /// A group at a time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupState {
-    /// Its name.
     pub name: String,
     /// Its state.
     pub phase: Phase,
@@ -81,7 +80,6 @@ pub struct GroupState {
 /// A pair's replication at a time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplicationState {
-    /// Its groups.
     pub groups: Vec<GroupState>,
     /// As [`Replication::log_peak`].
     pub log_peak: ByteSize,
@@ -175,7 +173,6 @@ impl Replication {
         &self.notes
     }
 
-    /// The link.
     pub fn link(&self) -> &PairLink {
         &self.link
     }

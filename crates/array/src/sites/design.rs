@@ -78,12 +78,7 @@ pub enum SitesError {
     #[error(
         "grains of {source_grain} here and {partner_grain} at the partner: replicas need the same"
     )]
-    Grains {
-        /// At the source.
-        source_grain: ByteSize,
-        /// At the partner.
-        partner_grain: ByteSize,
-    },
+    Grains { source_grain: ByteSize, partner_grain: ByteSize },
 }
 
 impl SitesDesign {

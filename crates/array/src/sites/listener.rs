@@ -29,21 +29,14 @@ pub trait ReplicaListener {
 pub enum ReplicaMove {
     /// Its instant is now.
     Started {
-        /// Its number.
         number: u64,
         /// What it has of writes that their hosts have no answer for yet.
         unanswered: Vec<InReplica>,
     },
     /// It is complete at the partner, and the newest there.
-    Made {
-        /// Its number.
-        number: u64,
-    },
+    Made { number: u64 },
     /// It will not be made.
-    GivenUp {
-        /// Its number.
-        number: u64,
-    },
+    GivenUp { number: u64 },
 }
 
 /// Sectors that a host is writing, and that a replica has.

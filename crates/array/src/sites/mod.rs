@@ -182,7 +182,6 @@ impl Sites {
         Ok(sites)
     }
 
-    /// The replicas.
     pub fn replicas(&self) -> &Replicas {
         &self.state
     }

@@ -20,7 +20,6 @@ pub enum SiteNote {
 /// What is reported about a replication.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReplicaNote {
-    /// It starts.
     Started {
         /// The number of the replica.
         number: u64,
@@ -47,7 +46,6 @@ pub enum ReplicaNote {
     Failed,
     /// A replica is complete.
     Complete {
-        /// Its number.
         number: u64,
         /// The instant whose content it has.
         of: Time,

@@ -44,7 +44,6 @@ pub(super) struct Counted {
 /// A replication at a time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplicaState {
-    /// Its name.
     pub name: String,
     /// Replications that are complete.
     pub complete: u64,
@@ -93,7 +92,6 @@ impl Replicas {
         &self.notes
     }
 
-    /// The link.
     pub fn link(&self) -> &PairLink {
         &self.link
     }

@@ -28,7 +28,6 @@ pub struct Rule {
     pub versions: (Version, Version),
     /// How bad it is to break it.
     pub severity: Severity,
-    /// What is measured.
     pub measure: fn(&Subject<'_>) -> Measured,
     /// What each value should be.
     pub wanted: Wanted,
@@ -71,7 +70,6 @@ impl Gap {
 pub struct Item {
     /// What it is of: a volume, a group, a device.
     pub what: String,
-    /// The value.
     pub value: Value,
     /// Its own limit, where limits differ.
     pub limit: Option<f64>,
@@ -92,7 +90,6 @@ impl Item {
 pub enum Value {
     /// A number in the unit of what is wanted.
     Number(f64),
-    /// A word.
     Word(String),
 }
 
@@ -143,11 +140,9 @@ impl From<String> for Value {
 pub enum Wanted {
     /// At most this, or at most the value's own limit.
     AtMost(f64, Unit),
-    /// At least this.
     AtLeast(f64, Unit),
     /// Between these.
     Between(f64, f64, Unit),
-    /// A multiple of this.
     MultipleOf(f64, Unit),
     /// One of these words.
     OneOf(&'static [&'static str]),
@@ -160,11 +155,8 @@ pub enum Wanted {
 pub enum Unit {
     /// Things.
     Count,
-    /// Percent.
     Percent,
-    /// Bytes.
     Bytes,
-    /// Seconds.
     Seconds,
 }
 
@@ -252,7 +244,6 @@ pub enum Group {
     Device,
     /// File systems of this machine.
     FileSystem,
-    /// This machine.
     Machine,
 }
 
@@ -292,9 +283,7 @@ impl fmt::Display for Severity {
     }
 }
 
-/// Every version.
 pub(crate) const ALL: (Version, Version) = (Version::Exchange2003, Version::Exchange2019);
-/// From Exchange 2013 on.
 pub(crate) const FROM_2013: (Version, Version) = (Version::Exchange2013, Version::Exchange2019);
 
 /// Every rule, by group.

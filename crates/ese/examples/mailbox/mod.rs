@@ -165,7 +165,6 @@ pub(crate) async fn create(
 pub(crate) struct Opening {
     /// Directory of `db.edb` and the log.
     pub(crate) directory: PathBuf,
-    /// Cache size.
     pub(crate) cache: ByteSize,
     /// Target for the log that recovery may have to replay.
     pub(crate) checkpoint_depth: ByteSize,
@@ -174,7 +173,6 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    /// The database.
     pub(crate) fn database(&self) -> PathBuf {
         self.directory.join("db.edb")
     }

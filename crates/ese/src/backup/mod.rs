@@ -54,7 +54,6 @@ pub enum Piece<'a, C: Content> {
     Pages(PageNumber, &'a [Option<C::Page>]),
     /// A whole log file.
     Log {
-        /// Its generation.
         generation: u32,
         /// Its content. The last one may continue past the end of the backup.
         bytes: &'a [u8],
@@ -100,9 +99,6 @@ pub async fn read<C: Content>(
 }
 
 /// Reads a database as a backup does, without its log: the read load of a backup.
-///
-/// # Errors
-/// As [`read`].
 pub async fn read_pages<C: Content>(
     instance: &Instance<C>,
     database: u8,

@@ -21,7 +21,6 @@ use crate::log::WriteAhead;
 pub struct NewDatabase {
     /// Its path, for messages.
     pub path: PathBuf,
-    /// Its file.
     pub file: FileId,
     /// Pages of the file.
     pub pages: u32,
@@ -37,7 +36,6 @@ pub struct NewDatabase {
     pub flush: FlushMemory,
 }
 
-/// A database in the cache.
 pub(super) struct CachedDatabase {
     pub(super) path: PathBuf,
     pub(super) file: FileId,

@@ -69,7 +69,6 @@ use frames::{FrameTable, Phase};
 pub struct PageKey {
     /// The database's number in the cache.
     pub database: u8,
-    /// The page.
     pub page: PageNumber,
 }
 
@@ -79,7 +78,6 @@ impl PageKey {
     }
 }
 
-/// Options of a cache.
 #[derive(Clone, Debug)]
 pub struct CacheOptions {
     /// Size of every page of every database.
@@ -180,7 +178,6 @@ struct Inner<C: Content> {
     closing: Cell<bool>,
     /// A page arrived, a write ended, a frame became free.
     progress: Event,
-    /// A write ended.
     write_ended: Event,
     /// The cleaner has something to check.
     demand: Event,
@@ -420,7 +417,6 @@ impl<C: Content> Cache<C> {
         (frames - free, frames - self.0.available.stop)
     }
 
-    /// The size of every page.
     pub fn page_size(&self) -> PageSize {
         self.0.options.page_size
     }

@@ -30,7 +30,6 @@ const BATCH: (u32, Span) = (16, Span::micros(40));
 /// Options for creating a database.
 #[derive(Clone, Debug)]
 pub struct CreateOptions {
-    /// The page size.
     pub page_size: PageSize,
     /// Fill of pages, in percent; at most 100. The catalog says 80.
     pub fill_percent: u32,
@@ -75,7 +74,6 @@ pub trait MessageSource {
 /// A database that was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Created {
-    /// Messages.
     pub messages: u64,
     /// Pages, without headers.
     pub pages: u32,

@@ -42,13 +42,11 @@ pub struct Attachment {
     pub time: DatabaseTime,
     /// Highest object id in use.
     pub object_max: ObjectId,
-    /// Log position of the attach.
     pub attached: LogPosition,
     /// Log position at which it was last consistent.
     pub consistent: LogPosition,
     /// Signature of the database.
     pub signature: Signature,
-    /// Path.
     pub path: String,
 }
 

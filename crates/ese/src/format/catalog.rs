@@ -68,11 +68,8 @@ const BIT_TRUE: u8 = 0xFF;
 /// What a catalog row describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RowKind {
-    /// A table.
     Table,
-    /// A column.
     Column,
-    /// An index.
     Index,
     /// The tree of a table's long values.
     LongValues,
@@ -119,7 +116,6 @@ pub struct CatalogRow {
     pub record_offset: Option<u16>,
     /// Maximum key length, if the index limits it.
     pub key_max: Option<u16>,
-    /// The name.
     pub name: String,
     /// A column's default value.
     pub default_value: Option<Vec<u8>>,

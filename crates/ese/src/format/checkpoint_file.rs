@@ -27,7 +27,6 @@ use super::stamp::{RunId, Signature};
 
 /// Bytes of one copy.
 pub const CHECKPOINT_BYTES: usize = 4096;
-/// File type of a checkpoint.
 pub const CHECKPOINT_FILE_TYPE: u32 = 4;
 
 const POSITION_AT: usize = 12;

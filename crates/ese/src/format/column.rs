@@ -2,7 +2,6 @@
 //!
 //! Source: microsoft/Extensible-Storage-Engine, dev/ese/published/inc/jethdr.w (`JET_coltyp`).
 
-/// Type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ColumnType {

@@ -38,7 +38,6 @@ use super::stamp::Signature;
 
 /// Bytes of the header and of each map page.
 pub const MAP_PAGE_BYTES: usize = 8192;
-/// File type of a flush map.
 pub const FLUSH_MAP_FILE_TYPE: u32 = 7;
 /// Database pages that one map page covers.
 pub const PAGES_PER_MAP_PAGE: u32 = 32_608;
@@ -103,10 +102,8 @@ pub const fn map_pages(pages: u32) -> u32 {
     pages.div_ceil(PAGES_PER_MAP_PAGE)
 }
 
-/// The header of a flush map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlushMapHeader {
-    /// The database.
     pub database: Signature,
     /// Changes with every write of this header; the database header repeats it.
     pub flush: Signature,

@@ -41,7 +41,6 @@ pub const REVISION: u32 = 20;
 pub const HEADERS_BYTES_MAX: usize = 2 * 32_768;
 /// Offset of the file type, the same in every kind of file: u32.
 pub const FILE_TYPE_AT: usize = 667;
-/// File type of a database.
 pub const DATABASE_FILE_TYPE: u32 = 1;
 
 const SIGNATURE: u32 = OLD_SEED;
@@ -76,7 +75,6 @@ const REVISION_MINOR_AT: usize = 644;
 /// reader.
 const OS: [u32; 4] = [10, 0, 17_763, 0];
 
-/// State of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DatabaseState {
     /// Creation has started but not finished.
@@ -118,7 +116,6 @@ pub struct LogsRequired {
     pub highest: u32,
 }
 
-/// A database header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabaseHeader {
     /// Bytes per page.
@@ -127,13 +124,11 @@ pub struct DatabaseHeader {
     pub time: DatabaseTime,
     /// Identifies the database; carries our marker.
     pub signature: Signature,
-    /// State of the database.
     pub state: DatabaseState,
     /// Log position at which it was last consistent; zero without a log.
     pub consistent: LogPosition,
     /// When it was last consistent.
     pub consistent_on: Stamp,
-    /// Log position of the attach.
     pub attached: LogPosition,
     /// When it was attached.
     pub attached_on: Stamp,
@@ -149,7 +144,6 @@ pub struct DatabaseHeader {
     pub object_max: ObjectId,
     /// Format revision, 20 in our files.
     pub revision: u32,
-    /// Minor revision.
     pub revision_minor: u32,
     /// The log generations it needs.
     pub required: LogsRequired,

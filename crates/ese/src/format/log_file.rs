@@ -42,13 +42,10 @@ use super::field::{array_at, put, put_u16, put_u32, u16_at, u32_at};
 use super::header::FILE_TYPE_AT;
 use super::stamp::{RunId, Signature, Stamp};
 
-/// Bytes of the header.
 pub const LOG_HEADER_BYTES: usize = 4096;
-/// Bytes of a segment header.
 pub const SEGMENT_HEADER_BYTES: usize = 40;
 /// Filling of unused segments in a new log file.
 pub const FILL: u8 = 0xDA;
-/// File type of a log.
 pub const LOG_FILE_TYPE: u32 = 3;
 /// The major version of our logs, unknown to genuine engines.
 pub const LOG_MAJOR: u32 = u32::from_le_bytes(*b"brnt");
@@ -239,7 +236,6 @@ impl LogHeader {
     }
 }
 
-/// The header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentHeader {
     /// Generation and segment number; the byte is 0.

@@ -79,7 +79,6 @@ impl LongValueRoot {
 /// A node of a long-value tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LongValueKey {
-    /// The root of a value.
     Root(LongValueId),
     /// The chunk of a value that starts at this byte.
     Chunk(LongValueId, u32),

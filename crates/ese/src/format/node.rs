@@ -120,11 +120,8 @@ impl<'a> Key<'a> {
 /// A decoded node.
 #[derive(Clone, Copy, Debug)]
 pub struct Node<'a> {
-    /// Its flags.
     pub flags: NodeFlags,
-    /// Its key.
     pub key: Key<'a>,
-    /// Its data.
     pub data: &'a [u8],
 }
 

@@ -55,7 +55,6 @@ pub const TAG_COUNT_AT: usize = 34;
 pub const FLAGS_AT: usize = 36;
 /// Offset of a large page's own number: u32.
 pub const NUMBER_AT: usize = 64;
-/// Bytes of one tag.
 pub const TAG_BYTES: usize = 4;
 /// The bits of the tag count field that count tags.
 pub const TAG_COUNT_MASK: u16 = 0x0FFF;
@@ -100,7 +99,6 @@ pub struct PageFlags(pub u32);
 impl PageFlags {
     /// Root of a tree, also of the two space trees.
     pub const ROOT: Self = Self(0x0001);
-    /// Leaf.
     pub const LEAF: Self = Self(0x0002);
     /// Branch page whose children are leaves.
     pub const PARENT_OF_LEAF: Self = Self(0x0004);
@@ -188,22 +186,13 @@ pub enum PageError {
     },
     /// The tag points outside the page's body.
     #[error("tag {tag} points outside the page")]
-    ItemOutside {
-        /// The tag.
-        tag: usize,
-    },
+    ItemOutside { tag: usize },
     /// The item is too short for its lengths.
     #[error("the key of tag {tag} is longer than its item")]
-    KeyOutside {
-        /// The tag.
-        tag: usize,
-    },
+    KeyOutside { tag: usize },
     /// The node takes more from the prefix than it has.
     #[error("tag {tag} takes more of the page's prefix than there is")]
-    PrefixOutside {
-        /// The tag.
-        tag: usize,
-    },
+    PrefixOutside { tag: usize },
     /// The item is not a space header.
     #[error("a space header of {bytes} bytes")]
     SpaceHeader {
@@ -245,7 +234,6 @@ impl<'a> Page<'a> {
         self.bytes
     }
 
-    /// The page size.
     pub fn size(self) -> PageSize {
         self.size
     }
@@ -290,7 +278,6 @@ impl<'a> Page<'a> {
         (u16_at(self.bytes, TAG_COUNT_AT) & TAG_COUNT_MASK).into()
     }
 
-    /// The flags.
     pub fn flags(self) -> PageFlags {
         PageFlags(u32_at(self.bytes, FLAGS_AT))
     }

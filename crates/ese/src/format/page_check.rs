@@ -50,10 +50,7 @@ pub enum PageProblem {
     },
     /// An item extends past the first free byte.
     #[error("tag {tag} reaches past the first free byte")]
-    PastFirstFree {
-        /// Its tag.
-        tag: usize,
-    },
+    PastFirstFree { tag: usize },
     /// Two items share bytes.
     #[error("tag {tag} overlaps another")]
     Overlap {
@@ -62,43 +59,25 @@ pub enum PageProblem {
     },
     /// A node without bytes.
     #[error("tag {tag} is empty")]
-    EmptyItem {
-        /// Its tag.
-        tag: usize,
-    },
+    EmptyItem { tag: usize },
     /// A node cannot be read.
     #[error(transparent)]
     Unreadable(#[from] PageError),
     /// An empty key, which only the last node of a branch page may have.
     #[error("tag {tag} has no key")]
-    EmptyKey {
-        /// Its tag.
-        tag: usize,
-    },
+    EmptyKey { tag: usize },
     /// A node without data.
     #[error("tag {tag} has no data")]
-    NoData {
-        /// Its tag.
-        tag: usize,
-    },
+    NoData { tag: usize },
     /// A branch node whose data is not a page number.
     #[error("tag {tag} does not name a child page")]
-    NoChild {
-        /// Its tag.
-        tag: usize,
-    },
+    NoChild { tag: usize },
     /// A node that is not above the one before it.
     #[error("tag {tag} is out of order")]
-    Order {
-        /// Its tag.
-        tag: usize,
-    },
+    Order { tag: usize },
     /// Flags that exclude each other, or that no engine accepts.
     #[error("flags {flags:#x}")]
-    Flags {
-        /// The flags.
-        flags: u32,
-    },
+    Flags { flags: u32 },
 }
 
 impl Page<'_> {

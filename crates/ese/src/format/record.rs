@@ -211,7 +211,6 @@ pub enum RecordError {
 /// A tagged column, undecoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tagged<'a> {
-    /// The column.
     pub id: ColumnId,
     /// The form of its bytes.
     pub flags: TaggedFlags,

@@ -24,7 +24,6 @@ use brunt_units::PageNumber;
 use super::field::{put_u32, u32_at};
 use super::node::Key;
 
-/// Bytes of a space header.
 pub const SPACE_HEADER_BYTES: usize = 16;
 
 /// Bytes of tag 0 on the root of a space tree: pages reserved for its splits. All zeros is normal.
@@ -121,7 +120,6 @@ impl SpaceHeader {
 /// A run of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Extent {
-    /// The last page.
     pub last: PageNumber,
     /// Number of pages.
     pub pages: u32,

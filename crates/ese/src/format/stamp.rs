@@ -33,7 +33,6 @@ use super::field::{array_at, put, put_u32, u32_at};
 
 /// Bytes of a date.
 pub const STAMP_BYTES: usize = 8;
-/// Bytes of a signature.
 pub const SIGNATURE_BYTES: usize = 28;
 
 const COMPUTER_AT: usize = 12;

@@ -85,7 +85,6 @@ pub(super) enum Assay {
     Rebuilt(Vec<u8>),
     /// A block had one flipped bit. Holds the page after the last turn, with the bit corrected.
     Corrected(Vec<u8>),
-    /// It is rotten.
     Rotten,
 }
 

@@ -38,9 +38,6 @@ impl Instance<Bytes> {
 impl<C: Content> Instance<C> {
     /// Closes an instance without open transactions. Afterwards every database is clean and needs
     /// no log.
-    ///
-    /// # Errors
-    /// As [`Instance::close`].
     pub async fn shut_down(self) -> Result<(), EngineError> {
         self.end_background().await;
         if let Some(error) = self.failure() {

@@ -15,7 +15,6 @@ use crate::small_file::{file_error, name_error, read_at, write_through};
 pub struct Database {
     /// Number in the cache.
     pub number: u8,
-    /// Path.
     pub path: PathBuf,
     /// The database file.
     pub file: FileId,
@@ -33,7 +32,6 @@ pub struct Database {
 
 /// A database file, opened and examined, but not yet part of an instance.
 pub struct Found {
-    /// The file.
     pub file: FileId,
     /// The header: the better of the two copies.
     pub header: DatabaseHeader,

@@ -31,7 +31,6 @@ pub struct MessageTable {
 pub struct NewContent<'a> {
     /// Primary key.
     pub id: i64,
-    /// The folder it is in.
     pub folder: i32,
     /// When it was received.
     pub received: i64,
@@ -43,12 +42,10 @@ pub struct NewContent<'a> {
     pub body: &'a [u8],
 }
 
-/// A message as read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadMessage {
     /// Primary key.
     pub id: i64,
-    /// The folder it is in.
     pub folder: i32,
     /// When it was received.
     pub received: i64,

@@ -71,7 +71,6 @@ use database::Database;
 pub use replayer::Replayer;
 use transactions::Transactions;
 
-/// Options of an instance.
 #[derive(Clone, Debug)]
 pub struct InstanceOptions {
     /// Number in the server, from 0.
@@ -171,7 +170,6 @@ impl<C: Content> Clone for Instance<C> {
 }
 
 impl<C: Content> Instance<C> {
-    /// The options.
     pub fn options(&self) -> &InstanceOptions {
         &self.0.options
     }
@@ -186,7 +184,6 @@ impl<C: Content> Instance<C> {
         &self.0.cache
     }
 
-    /// The databases.
     pub fn databases(&self) -> &[Database] {
         &self.0.databases
     }

@@ -226,9 +226,6 @@ impl Replayer {
     }
 
     /// Leaves the databases as they are, for the next open.
-    ///
-    /// # Errors
-    /// As [`Replayer::move_checkpoint`].
     pub async fn close(mut self) -> Result<(), EngineError> {
         self.beside.end().await;
         self.move_checkpoint().await?;

@@ -26,7 +26,6 @@ pub struct Transaction<'i> {
 }
 
 impl Instance<Bytes> {
-    /// Begins a transaction.
     pub fn begin(&self) -> Transaction<'_> {
         Transaction { instance: self, number: self.0.transactions.begin() }
     }

@@ -33,9 +33,7 @@ pub enum Undo {
 pub struct Node {
     /// The database's number within the instance.
     pub database: u8,
-    /// The tree.
     pub tree: TreeId,
-    /// The key.
     pub key: Vec<u8>,
 }
 

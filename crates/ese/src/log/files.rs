@@ -73,7 +73,6 @@ pub struct LogPlace {
 pub struct Rolled {
     /// Its number.
     pub generation: u32,
-    /// Its file.
     pub file: FileId,
 }
 

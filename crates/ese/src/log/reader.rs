@@ -19,7 +19,6 @@ use crate::format::stamp::Stamp;
 
 /// The records of one generation.
 pub struct Generation {
-    /// Its header.
     pub header: LogHeader,
     shape: LogShape,
     /// Record bytes of all valid segments.

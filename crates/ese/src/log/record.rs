@@ -43,7 +43,6 @@ pub enum LogRecord<'a> {
         database: u8,
         /// Time of its latest change.
         time: DatabaseTime,
-        /// Its signature.
         signature: &'a [u8; SIGNATURE],
     },
     /// A database is clean and detached.
@@ -110,7 +109,6 @@ pub enum Role<'a> {
 /// A node, identified so that it can be found after it has moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeAt<'a> {
-    /// The tree.
     pub tree: TreeId,
     /// The key within the tree.
     pub key: &'a [u8],

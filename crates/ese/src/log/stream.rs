@@ -222,9 +222,6 @@ impl<C: Content> Log<C> {
 
     /// Closes the file of `position` when it is the newest: the next record goes to the next file.
     /// Everything so far is durable then, and log shipping can send the file.
-    ///
-    /// # Errors
-    /// As [`Self::flushed`].
     pub async fn close_file(&self, position: LogPosition) -> Result<(), EngineError> {
         let tail = {
             let mut state = self.0.state.borrow_mut();

@@ -33,7 +33,6 @@ pub enum Need {
 
 /// The pages of one database in memory.
 pub trait Pages {
-    /// Size of every page.
     fn page_size(&self) -> PageSize;
 
     /// The last page of the file. A page number beyond it is damage.
@@ -215,7 +214,6 @@ pub struct Changed {
 /// One page's part of a change, read back from the log.
 #[derive(Clone, Copy, Debug)]
 pub struct PageChange<'a> {
-    /// The page.
     pub page: PageNumber,
     /// Whether the page starts as zeros.
     pub is_fresh: bool,

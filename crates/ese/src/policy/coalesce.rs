@@ -52,7 +52,6 @@ impl Limits {
 /// A cached page that a write could include.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// The page.
     pub page: PageNumber,
     /// Whether it needs writing; a clean one only fills a gap.
     pub dirty: bool,

@@ -25,7 +25,6 @@ enum From {
 }
 
 impl Grant {
-    /// The page.
     pub(crate) fn page(self) -> PageNumber {
         self.page
     }

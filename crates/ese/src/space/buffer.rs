@@ -69,7 +69,6 @@ impl SplitBuffer {
         self.runs.into_iter().flatten()
     }
 
-    /// Takes a page.
     pub(crate) fn take(&mut self) -> Option<PageNumber> {
         let run = self.runs.iter_mut().rev().find(|run| run.is_some())?;
         let Extent { last, pages } = (*run)?;

@@ -28,7 +28,6 @@ const ROOT_PAGES: u32 = 3;
 /// Options for loading a database.
 #[derive(Clone, Copy, Debug)]
 pub struct LoadOptions {
-    /// The page size.
     pub size: PageSize,
     /// Fill of pages, in percent; at most 100.
     pub fill_percent: u32,
@@ -78,7 +77,6 @@ pub struct Loaded {
     pub last: PageNumber,
     /// The table's trees.
     pub trees: Messages,
-    /// Messages.
     pub messages: u64,
     /// Pages in use.
     pub used: u32,

@@ -67,7 +67,6 @@ pub enum Body<'a> {
 pub struct Message<'a> {
     /// Primary key.
     pub id: i64,
-    /// The folder it is in.
     pub folder: i32,
     /// When it was received.
     pub received: i64,

@@ -14,7 +14,6 @@ use crate::tree::TreeId;
 /// A change of one entry of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeOperation {
-    /// The tree.
     pub tree: TreeId,
     /// Kind of change.
     pub kind: OperationKind,
@@ -28,7 +27,6 @@ pub struct TreeOperation {
 /// Kind of change to an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperationKind {
-    /// Insert it.
     Insert,
     /// Mark it deleted.
     Delete,
@@ -51,7 +49,6 @@ impl TreeOperation {
 pub struct NewMessage<'a> {
     /// Primary key.
     pub id: i64,
-    /// The folder it is in.
     pub folder: i32,
     /// When it was received.
     pub received: i64,
@@ -82,7 +79,6 @@ struct List {
     operations: Vec<TreeOperation>,
 }
 
-/// Inserts a message.
 pub fn insert(trees: &Messages, size: PageSize, new: &NewMessage<'_>) -> Vec<TreeOperation> {
     let mut list = List::new(trees, size);
     let body = list.insert_body(new);
@@ -92,7 +88,6 @@ pub fn insert(trees: &Messages, size: PageSize, new: &NewMessage<'_>) -> Vec<Tre
     list.operations
 }
 
-/// Deletes a message.
 pub fn delete(trees: &Messages, size: PageSize, old: &Stored<'_>) -> Vec<TreeOperation> {
     let mut list = List::new(trees, size);
     list.index(OperationKind::Delete, &old.message);

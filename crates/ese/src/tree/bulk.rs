@@ -52,9 +52,7 @@ pub trait PageSink {
 /// Memory for a run of consecutive pages.
 #[derive(Debug)]
 pub struct PageRun<'m> {
-    /// The first page.
     pub first: PageNumber,
-    /// The page size.
     pub size: PageSize,
     /// The memory.
     pub bytes: &'m mut [u8],
@@ -72,7 +70,6 @@ impl PageSink for PageRun<'_> {
 /// Options for building a tree.
 #[derive(Clone, Copy, Debug)]
 pub struct BulkOptions {
-    /// The page size.
     pub size: PageSize,
     /// Page flags besides the position: index, long values, non-unique.
     pub kind: PageFlags,

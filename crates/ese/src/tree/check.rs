@@ -77,7 +77,6 @@ pub enum CheckStop {
     /// A rule is broken. The pages below were not checked; continuing checks the rest.
     #[error("page {page}: {problem}")]
     Fault {
-        /// The page.
         page: PageNumber,
         /// The rule.
         problem: TreeProblem,
@@ -114,7 +113,6 @@ pub struct TreeSummary {
     pub levels: usize,
     /// Pages, including the root.
     pub pages: u64,
-    /// Leaves.
     pub leaves: u64,
     /// Entries not marked deleted.
     pub entries: u64,

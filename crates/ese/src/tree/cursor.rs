@@ -48,9 +48,7 @@ struct Sighting {
 pub struct Entry<'p> {
     /// Its leaf page.
     pub page: PageNumber,
-    /// Its key.
     pub key: Key<'p>,
-    /// Its data.
     pub data: &'p [u8],
     /// Whether it is marked deleted.
     pub deleted: bool,

@@ -6,7 +6,6 @@ use super::{Site, Step, TreeId, descend, key_bytes_max, load, order};
 use crate::format::page::{PageFlags, TAG_BYTES, node_bytes_max};
 use crate::page::{Change, Need, Pages, node_cost};
 
-/// Outcome of an insert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InsertOutcome {
     /// The entry is in the tree.

@@ -64,9 +64,7 @@ use crate::format::page::ObjectId;
 /// Identifies a tree: its root, which never moves, and the object id of its pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TreeId {
-    /// The root page.
     pub root: PageNumber,
-    /// The object id.
     pub object: ObjectId,
 }
 

@@ -50,9 +50,6 @@ impl<'p, 't> Search<'p, 't> {
     }
 
     /// The first of `count` nodes that is not below the target; `count` when all are.
-    ///
-    /// # Errors
-    /// As [`Self::first_above`].
     pub(super) fn first_not_below(&self, count: usize) -> Result<usize, PageError> {
         partition(count, |index| Ok(self.order(index)? == Ordering::Less))
     }

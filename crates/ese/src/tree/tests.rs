@@ -21,7 +21,6 @@ struct Trial {
     draw: Stream,
     /// Maximum length of key and data.
     most: (u64, u64),
-    /// The pages at the start.
     start: BTreeMap<PageNumber, Vec<u8>>,
     /// Most levels the tree has had.
     levels: usize,

@@ -49,7 +49,6 @@ impl Recent {
 pub(super) struct Leaf {
     /// Number of the loaded leaf whose range contains the key.
     index: u32,
-    /// The page.
     pub(super) page: PageNumber,
 }
 

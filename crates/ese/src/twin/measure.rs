@@ -63,7 +63,6 @@ pub enum LogRecords {
 /// The sizes of one table's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measure {
-    /// The page size.
     pub page: PageSize,
     /// Fill of pages by a bulk load, in percent.
     pub fill_percent: u32,

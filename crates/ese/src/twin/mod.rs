@@ -68,7 +68,6 @@ const ROOTS: u32 = 3;
 pub struct Layout {
     /// Sizes of its records.
     pub measure: Measure,
-    /// Records.
     pub records: u64,
     /// Mean pages of a body besides its record.
     pub body_pages: f64,

@@ -13,7 +13,6 @@ use crate::space::extent_pages;
 /// The trees that take pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taker {
-    /// Records.
     Records,
     /// Separate bodies.
     Bodies,

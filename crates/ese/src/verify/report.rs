@@ -15,7 +15,6 @@ pub const LISTED_MAX: usize = 1000;
 /// Blank pages that a note names.
 const NAMED_MAX: usize = 10;
 
-/// Kind of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// An ESE database of any program.
@@ -30,10 +29,7 @@ pub enum FileKind {
         ours: bool,
     },
     /// A brunt log file.
-    Log {
-        /// Its generation.
-        generation: u32,
-    },
+    Log { generation: u32 },
     /// A log file without content: a reserve, or one created ahead.
     BlankLog,
     /// A checkpoint file.
@@ -79,10 +75,7 @@ pub enum Fault {
         bits: usize,
     },
     /// Intact, but another page. A damaged checksum field of a small page can look the same.
-    WrongNumber {
-        /// The page number it belongs to.
-        belongs_at: PageNumber,
-    },
+    WrongNumber { belongs_at: PageNumber },
     /// Blank, but a tree points to it.
     Uninitialised,
     /// Intact, but not the last write: its flush type differs from the map's.
@@ -166,7 +159,6 @@ pub struct Finding {
     pub place: Place,
     /// Offset in the file.
     pub offset: u64,
-    /// Fault.
     pub fault: Fault,
 }
 
@@ -194,7 +186,6 @@ pub enum Note {
     PerhapsTorn,
     /// The two header copies differ; the first counts.
     CopiesDiffer,
-    /// The flush map was used.
     FlushMapUsed,
     /// There is a flush map, but it does not apply to this state of the database.
     FlushMapIgnored(&'static str),
@@ -279,9 +270,7 @@ impl fmt::Display for Note {
 /// Result of verifying one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileReport {
-    /// The file.
     pub file: PathBuf,
-    /// Its kind.
     pub kind: FileKind,
     /// Pages (segments, copies) verified, including blank ones.
     pub pages_seen: u64,

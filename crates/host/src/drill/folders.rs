@@ -246,7 +246,6 @@ impl SiteFolder {
         self.lock.take();
     }
 
-    /// Its path.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

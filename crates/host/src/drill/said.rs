@@ -72,38 +72,70 @@ pub(super) enum Command {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Answer {
-    /// It was done.
     Done,
     /// Has its folder, for log segments of this size; and which brunt it is.
-    Taken { log_segment: usize, version: String },
+    Taken {
+        log_segment: usize,
+        version: String,
+    },
     /// It could not be done.
-    Failed { why: String },
+    Failed {
+        why: String,
+    },
     /// Listens there, for who shows this token.
-    Listening { at: SocketAddr, token: [u8; 16] },
+    Listening {
+        at: SocketAddr,
+        token: [u8; 16],
+    },
     /// Receives logs at these addresses, one for each log stream.
-    Copying { at: Vec<SocketAddr>, token: [u8; 16] },
+    Copying {
+        at: Vec<SocketAddr>,
+        token: [u8; 16],
+    },
     /// The newest log of each stream that it has.
-    Activated { stored: Vec<u32> },
+    Activated {
+        stored: Vec<u32>,
+    },
     /// Databases with so many records, in the order of the scenario.
-    Created { records: Vec<u64> },
+    Created {
+        records: Vec<u64>,
+    },
     /// Whether the broken receiver has broken anything.
-    Promoted { struck: bool },
+    Promoted {
+        struck: bool,
+    },
     /// What recovery took, and the log files that it read.
-    Opened { replay_s: f64, logs: u32 },
+    Opened {
+        replay_s: f64,
+        logs: u32,
+    },
     /// The version of each record.
-    Found { versions: Vec<(Key, Option<u32>)> },
+    Found {
+        versions: Vec<(Key, Option<u32>)>,
+    },
     /// Pages read, and bad ones.
-    Verified { pages: u64, bad: u64 },
+    Verified {
+        pages: u64,
+        bad: u64,
+    },
     /// Unasked: the site is at work, if there is nothing else to say.
     Alive,
     /// Unasked: the load since the last one.
-    Sample { load: DrillSample },
+    Sample {
+        load: DrillSample,
+    },
     /// Unasked: where each log ends, in bytes from the beginning of its first file.
-    Logs { ends: Vec<u64> },
+    Logs {
+        ends: Vec<u64>,
+    },
     /// Unasked: the other site does not have everything any more.
-    Broken { why: String },
+    Broken {
+        why: String,
+    },
     /// Unasked: the other site has been promoted, and this one ends.
-    Fenced { epoch: u64 },
+    Fenced {
+        epoch: u64,
+    },
 }
 
 /// How a receiver is broken.

@@ -49,7 +49,6 @@ pub struct DrillOptions {
     pub engine: Option<Engine>,
     /// Whether the replica is broken on purpose, too.
     pub controls: bool,
-    /// The program.
     pub program: Program,
 }
 

@@ -42,7 +42,6 @@ const BETWEEN: Span = Span::millis(150);
 /// What is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PairProof {
-    /// The seed.
     pub seed: u64,
     /// The first step; the search begins with its round, and a round has [`PairProof::ROUND`]
     /// steps.
@@ -80,9 +79,7 @@ pub struct PairProven {
 /// Something was lost, or a site could not be recovered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PairViolation {
-    /// The seed.
     pub seed: u64,
-    /// The step.
     pub step: u64,
     /// What was found.
     pub what: String,

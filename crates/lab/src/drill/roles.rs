@@ -13,7 +13,6 @@ pub(super) enum Cue {
     Lost(Site),
     /// Everything is to be served by a site.
     FailOver {
-        /// The site.
         to: Site,
         /// With or without the other one.
         how: Failover,
@@ -53,7 +52,6 @@ pub(super) fn loss_and_failover() -> [PairIncident; 2] {
 }
 
 impl Scene {
-    /// Asks the replication.
     pub(super) fn of_pair<R>(&self, ask: impl FnOnce(&Replication) -> R) -> R {
         let device = self.array.device();
         ask(device.array().replication().expect("it is a pair"))

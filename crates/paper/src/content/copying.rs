@@ -86,7 +86,6 @@ fn backups(kind: &Kind) -> Table {
     Table::new(Column::of(&["Database"], &numbers), rows).titled("Database backup, by database")
 }
 
-/// Seconds for a log.
 fn each(seconds: f64, logs: u64) -> Option<f64> {
     (logs > 0).then(|| seconds / float(logs))
 }

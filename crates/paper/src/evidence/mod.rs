@@ -65,7 +65,6 @@ pub struct Redacted {
     pub stays: Vec<String>,
 }
 
-/// The files of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunFiles {
     /// What messages call it.
@@ -91,11 +90,9 @@ pub struct File {
 pub struct Whole {
     /// Its size.
     pub bytes: u64,
-    /// Its SHA-256.
     pub sha256: String,
 }
 
-/// The manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
@@ -117,7 +114,6 @@ pub struct Listed {
     pub name: String,
     /// Its size.
     pub bytes: u64,
-    /// Its SHA-256.
     pub sha256: String,
     /// The whole file, if this is a shortened one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -127,7 +123,6 @@ pub struct Listed {
 /// An attached file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attachment {
-    /// Its name.
     pub name: String,
     /// Its content.
     pub bytes: Vec<u8>,

@@ -56,7 +56,6 @@ const KEPT_IN_SCENARIO: [&str; 2] = ["kind", "version"];
 struct Names {
     /// Where they stand alone.
     alone: BTreeMap<String, String>,
-    /// Anywhere.
     anywhere: BTreeMap<String, String>,
 }
 

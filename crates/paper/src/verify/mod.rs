@@ -99,7 +99,6 @@ pub enum Difference {
     Pages {
         /// As the paper has it.
         shown: usize,
-        /// As it follows.
         follows: usize,
     },
     /// Something besides the pages: tags, attachments, forms, scripts.

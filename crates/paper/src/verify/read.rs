@@ -87,7 +87,6 @@ impl ReadError {
     }
 }
 
-/// A PDF.
 pub(super) struct Pdf {
     pub(super) document: Document,
     pages: Vec<ObjectId>,

@@ -67,7 +67,6 @@ impl Samples {
 /// What became of a passive copy.
 #[derive(Clone, Debug, Default)]
 pub struct Followed {
-    /// Its name.
     pub name: String,
     /// The name of its instance.
     pub instance: String,

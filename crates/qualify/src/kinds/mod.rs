@@ -29,7 +29,6 @@ use crate::plan::Plan;
 use crate::rules::Done;
 
 listed! {
-    /// A kind of test.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum TestKind {
         /// Transactional load under strict limits.

@@ -92,7 +92,6 @@ pub struct Log {
     pub findings: Findings,
     /// Operations that ended with an error.
     pub errors: u64,
-    /// The first error.
     pub first_error: Option<EngineError>,
     /// Faults of the storage, each listed once.
     pub found: Found,
@@ -176,7 +175,6 @@ impl<T: Target + 'static> Sessions<T> {
         *log = former.log();
     }
 
-    /// The target.
     pub fn target(&self) -> &T {
         &self.target
     }

@@ -55,7 +55,6 @@ pub struct Interval {
     pub reads: Reading,
     /// Database writes.
     pub writes: Reading,
-    /// Log writes.
     pub log_writes: Reading,
 }
 
@@ -86,7 +85,6 @@ impl<T: Table> Serving<T> {
         }
     }
 
-    /// The server.
     pub fn server(&self) -> &Rc<Server<T>> {
         &self.server
     }

@@ -46,7 +46,6 @@ const BODY_ROOT: u32 = 4 + 8;
 /// What a new database holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Amount {
-    /// Records.
     pub records: u64,
     /// Free pages after them.
     pub free_pages: u32,

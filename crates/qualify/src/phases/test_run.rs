@@ -63,7 +63,6 @@ pub struct Recovered {
 
 /// The complete output of a test, before it is judged.
 pub struct TestRun {
-    /// How it ended.
     pub ending: Ending,
     /// When it began.
     pub started: Time,

@@ -64,7 +64,6 @@ pub struct SoFar {
 /// One database, and the log of its instance.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LiveDatabase {
-    /// Its name.
     pub name: String,
     /// Mean latency of its reads.
     pub read: Option<Span>,

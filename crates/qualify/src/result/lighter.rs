@@ -81,7 +81,6 @@ use Effect::{Beyond, Neutral, Own};
 use Side::{Less, More};
 use Source::{Limit, Published, Version};
 
-/// Every key.
 pub const KEYS: [Key; 66] = [
     key("name", Neutral),
     key("description", Neutral),

@@ -48,7 +48,6 @@ pub const THROUGH_CACHE: &str = " through the page cache";
 pub struct Surroundings {
     /// Real or virtual.
     pub world: World,
-    /// The machine.
     pub machine: Machine,
     /// Counters of the machine during the collection, apart from those of the engine.
     pub host: Vec<HostCounter>,
@@ -100,7 +99,6 @@ pub struct VolumeUse {
 /// What a file system lies on, as far as it can flatter a test.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Beneath {
-    /// Devices.
     #[default]
     Devices,
     /// Nothing that is known.

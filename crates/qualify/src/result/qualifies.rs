@@ -18,7 +18,6 @@ const VOLUME_SHARE_MIN: f64 = 0.25;
 /// Decides whether a result qualifies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Circumstances {
-    /// The kind of test.
     pub kind: TestKind,
     /// Length of the collection.
     pub measured: Span,

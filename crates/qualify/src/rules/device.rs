@@ -30,7 +30,6 @@ const GAP_PERCENT: f64 = 10.0;
 /// Below this, activity of other programs between two readings of the counters matters.
 const BYTES_MIN: u64 = 4 << 20;
 
-/// Reads on one volume.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VolumeReads {
     /// Its mount point.

@@ -148,7 +148,6 @@ pub struct Writes {
 pub struct Evidence {
     /// Database reads, by database.
     pub reads: Vec<StreamLatency>,
-    /// Log writes, by log stream.
     pub log_writes: Vec<StreamLatency>,
     /// Page-fault stalls per second.
     pub stalls_per_s: Option<f64>,
@@ -228,7 +227,6 @@ impl Evidence {
 /// Work that had to be done a number of times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// The rule.
     pub what: RuleId,
     /// The number wanted.
     pub wanted: u64,

@@ -13,7 +13,6 @@ use super::{Evidence, RuleId, shortened, tester};
 /// How the run ended, before its rules count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It was completed.
     Complete,
     /// The user stopped it.
     Stopped,

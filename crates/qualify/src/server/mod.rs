@@ -202,7 +202,6 @@ impl<T: Table> Server<T> {
         replayed.map(|one| one.took).max().unwrap_or_default()
     }
 
-    /// The instances.
     pub fn instances(&self) -> &[Instance<T::Content>] {
         &self.instances
     }
@@ -259,7 +258,6 @@ impl<T: Table> Server<T> {
         &self.databases
     }
 
-    /// The instance of a table.
     pub fn instance_of(&self, table: &T) -> &Instance<T::Content> {
         &self.instances[table.instance_number()]
     }

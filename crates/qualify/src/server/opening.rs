@@ -30,7 +30,6 @@ pub(super) struct Opened<C: Content> {
     took: Span,
 }
 
-/// The result of recovering an instance.
 type Recovering<C> = Result<(Instance<C>, RecoveryReport), EngineError>;
 
 impl Server {

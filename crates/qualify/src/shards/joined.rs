@@ -50,7 +50,6 @@ pub struct Sampled {
     pub(crate) meters: Meters,
     /// Operations that ended in the sample, by instance.
     pub(crate) operations: Vec<OperationLatencies>,
-    /// Bytes in the cache.
     pub(crate) cache_bytes: u64,
     /// Counts and findings of its sessions so far.
     pub(crate) log: Log,

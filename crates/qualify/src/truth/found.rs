@@ -18,7 +18,6 @@ const LISTED_MAX: usize = 32;
 pub struct Found(Vec<String>);
 
 impl Found {
-    /// The lines.
     pub fn lines(&self) -> &[String] {
         &self.0
     }

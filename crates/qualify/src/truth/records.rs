@@ -107,7 +107,6 @@ impl Contents {
         self.mixer.record(self.mixer.number(id.cast_unsigned()))
     }
 
-    /// The folder of a record.
     pub fn folder(record: Record) -> i32 {
         i32::try_from(record.number.rem_euclid(FOLDERS)).expect("few folders")
     }

@@ -24,7 +24,6 @@ const FILES_AT_ONCE: usize = 4;
 /// The results of all files.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Files {
-    /// Each file.
     pub files: Vec<VerifiedFile>,
     /// All databases combined.
     pub databases: FilesVerified,

@@ -23,7 +23,6 @@ pub enum CompareError {
     /// It ended without an answer.
     #[error("{run}: its verdict is {verdict}, so it is no whole test: {sentence}")]
     NoAnswer {
-        /// The run.
         run: String,
         /// *interrupted*, *error*, *invalid* or *inconclusive*.
         verdict: String,
@@ -35,12 +34,7 @@ pub enum CompareError {
     Kind(String, String),
     /// It has too few samples.
     #[error("{run}: has {samples} samples, and {SAMPLES_MIN} are needed")]
-    Short {
-        /// The run.
-        run: String,
-        /// Its samples.
-        samples: usize,
-    },
+    Short { run: String, samples: usize },
     /// They did different work.
     #[error("{one} and {other} do different work:\n{}\n  --allow-differences compares them all the same", lines(.differences))]
     Differ {
@@ -48,7 +42,6 @@ pub enum CompareError {
         one: String,
         /// The first that differs.
         other: String,
-        /// In what.
         differences: Vec<Difference>,
     },
     /// There are too few runs for a history.
@@ -56,7 +49,6 @@ pub enum CompareError {
     NoHistory {
         /// Where they were looked for.
         folder: String,
-        /// How many there are.
         found: usize,
         /// How many it takes.
         least: usize,

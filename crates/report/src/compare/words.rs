@@ -19,7 +19,6 @@ impl Answer {
         }
     }
 
-    /// Its colour.
     pub fn colour(self) -> Colour {
         match self {
             Self::Better => Colour::Green,
@@ -215,7 +214,6 @@ impl Comparison {
         Table::new(columns, rows).titled("How well they are known")
     }
 
-    /// The controls.
     pub fn controls_table(&self) -> Table {
         let columns = Column::of(&["control"], &["A", "B"]).into_iter();
         let columns = columns.chain([Column::words("moved")]);
@@ -243,7 +241,6 @@ impl Comparison {
         Table::new(["", "A", "B"].map(Column::words), rows).titled("What else differs")
     }
 
-    /// The runs.
     pub(crate) fn runs_table(&self) -> Table {
         let columns = Column::of(&["side", "run", "began", "verdict"], &["measured", "samples"]);
         let sides = [("A", &self.a), ("B", &self.b)].into_iter();

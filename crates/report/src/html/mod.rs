@@ -45,7 +45,6 @@ pub(crate) const GENERATOR: &str = r#"<meta name="generator" content="brunt">"#;
 const TEMPLATE: &str = include_str!("report.html");
 const FRAMED: &str = include_str!("framed.html");
 
-/// The tables of a report.
 #[derive(Clone, Debug)]
 pub struct ReportTables {
     /// Rules, group by group, with a summary of each.

@@ -47,7 +47,6 @@ pub struct StoragePage<'a> {
     pub name: &'a str,
     /// What came of it, in a word.
     pub verdict: &'static str,
-    /// Its colour.
     pub colour: Colour,
     /// The outcome.
     pub sentence: String,

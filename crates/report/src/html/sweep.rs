@@ -20,7 +20,6 @@ pub struct SweepPoint {
     pub value: String,
     /// The value as a number: its place on the axis.
     pub at: f64,
-    /// What came of it.
     pub came: SweepOutcome,
     /// What came of it with a path of the link lost, where that was simulated.
     pub path_lost: Option<SweepOutcome>,

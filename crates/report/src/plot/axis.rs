@@ -7,7 +7,6 @@ use crate::decimals;
 /// How an axis maps values to positions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Scale {
-    /// Linear.
     Linear,
     /// Linear, in seconds.
     Time,
@@ -15,7 +14,6 @@ enum Scale {
     Log,
 }
 
-/// One axis.
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
     scale: Scale,

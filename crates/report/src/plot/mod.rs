@@ -46,7 +46,6 @@ const TOP: f64 = 36.0;
 /// Where the area below a curve ends.
 pub const BOTTOM: f64 = HEIGHT - 44.0;
 
-/// One curve.
 #[derive(Clone, Debug)]
 pub(crate) struct Curve {
     pub(crate) name: &'static str,
@@ -138,7 +137,6 @@ impl Plot {
         curves.chain(marks).collect()
     }
 
-    /// Its title.
     pub fn title(&self) -> &'static str {
         self.title
     }

@@ -10,7 +10,6 @@ pub enum Look {
     Label,
     /// A line at a mark of an axis.
     Grid,
-    /// An axis.
     Axis,
     /// A value that should not be exceeded.
     Limit,
@@ -25,7 +24,6 @@ pub enum Look {
 pub enum Anchor {
     /// Its left end.
     Start,
-    /// Its middle.
     Middle,
     /// Its right end.
     End,
@@ -41,7 +39,6 @@ pub enum Shape {
     Rectangle(Look, [f64; 4]),
     /// A text whose baseline is at a place.
     Text(Look, Anchor, [f64; 2], String),
-    /// A curve.
     Curve {
         /// Its number, which gives its colour and its dashes.
         number: usize,

@@ -58,7 +58,6 @@ impl Timeline {
         }
     }
 
-    /// Draws the events.
     pub(super) fn draw_events(&self, shapes: &mut Vec<Shape>, x: &Axis) {
         for at in self.events.iter().filter_map(|event| x.x(event.at_s)) {
             line(shapes, Look::Event, [at, TOP - 3.0, at, BOTTOM]);

@@ -21,7 +21,6 @@ pub(super) struct Columns {
     max: usize,
 }
 
-/// A row.
 pub(crate) struct Row<'l> {
     pub(crate) begin_s: f64,
     pub(crate) length_s: f64,

@@ -21,6 +21,8 @@
 //! must happen, [`SCHEMA`] gets a new number. Names end in their unit. A value that was not
 //! measured is `null`, never zero; a part that did not take place is an empty list.
 
+#![warn(missing_docs)]
+
 mod bottleneck;
 mod content;
 mod copies;

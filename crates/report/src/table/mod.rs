@@ -55,7 +55,6 @@ pub struct Column {
     is_number: bool,
 }
 
-/// A row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     cells: Vec<Cell>,
@@ -63,7 +62,6 @@ pub struct Row {
     pub(crate) class: &'static str,
 }
 
-/// A table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     /// A line above the table; often empty.

@@ -13,7 +13,6 @@ use super::super::section::{self, Section};
 use super::super::tree::{Node, Value};
 use super::toml_text;
 
-/// One array.
 #[derive(Clone)]
 pub struct ArrayPlan {
     /// What it is called; no two have the same name.

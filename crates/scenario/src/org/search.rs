@@ -32,7 +32,6 @@ pub struct Prices {
     pub array: f64,
     /// A shelf without drives.
     pub shelf: f64,
-    /// Drives in a shelf.
     pub shelf_drives: u64,
     /// Each drive model that can be bought.
     pub drives: BTreeMap<&'static str, f64>,

@@ -20,7 +20,6 @@ use super::by_itself;
 pub struct GroupPlan {
     /// How it protects data.
     pub level: Level,
-    /// Its drives.
     pub drives: u32,
 }
 

@@ -13,7 +13,6 @@ use super::figures::up_to;
 pub struct Tier {
     /// What they are called.
     pub name: String,
-    /// How many.
     pub count: Placed<u64>,
     /// What each mailbox may hold.
     pub quota: Placed<ByteSize>,

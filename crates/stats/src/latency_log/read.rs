@@ -45,7 +45,6 @@ const BUCKETS_MAX: usize = 64 << 20;
 /// One line of a log: a stream in an interval.
 #[derive(Clone, Copy, Debug)]
 pub struct LatencyLine<'l> {
-    /// The stream.
     pub stream: &'l str,
     /// End of the interval, in seconds from the log's base time.
     pub end_s: f64,

@@ -221,7 +221,6 @@ impl Configuration {
         pages.max(1) * (64 << 10)
     }
 
-    /// The options of the cache.
     pub(super) fn cache_options(&self) -> CacheOptions {
         CacheOptions {
             freeing: match self.bursts {

@@ -21,7 +21,6 @@ use crate::tiny::database_path;
 /// Changes that a session makes.
 const CHANGES: u32 = 60;
 
-/// One session.
 pub(super) async fn session(stage: Stage, number: u64) -> Result<(), EngineError> {
     let mut draw = stage.draw(number);
     let databases = u64::from(stage.configuration.databases);

@@ -44,7 +44,6 @@ pub struct Proof {
 /// The result of a search that found no violation.
 #[derive(Clone, Debug)]
 pub struct Proven {
-    /// Its coverage.
     pub coverage: Coverage,
     /// A hash of all results: equal for equal proofs.
     pub digest: Digest,
@@ -65,7 +64,6 @@ pub struct Violation {
     pub configuration: Configuration,
     /// The seed of the search.
     pub seed: u64,
-    /// The step.
     pub step: u64,
     /// The cut of the record, and what survived of the non-durable data; `None` when no crash had
     /// happened yet.

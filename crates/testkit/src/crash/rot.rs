@@ -32,9 +32,7 @@ pub enum Decay {
 /// A damaged page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rot {
-    /// The database.
     pub database: u8,
-    /// The page.
     pub page: PageNumber,
     /// The damage.
     pub decay: Decay,

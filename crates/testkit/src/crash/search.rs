@@ -43,9 +43,6 @@ impl Search {
     }
 
     /// The same with these frames; adds to `coverage`.
-    ///
-    /// # Errors
-    /// As [`Search::run`].
     pub fn run_on(&self, frames: &Frames, coverage: &mut Coverage) -> Result<(), String> {
         let story = Story::run(&self.configuration, frames)?;
         coverage.saw_story(&story);

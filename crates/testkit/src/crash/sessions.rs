@@ -56,7 +56,6 @@ enum Steps {
     Cramped,
 }
 
-/// One session.
 pub(super) async fn session(
     stage: Stage,
     number: u64,

@@ -60,7 +60,6 @@ pub struct Refusals {
 
 /// The record of a run.
 pub struct Story {
-    /// The configuration.
     pub configuration: Configuration,
     /// Everything that reached the disk.
     pub journal: Journal,
@@ -147,9 +146,6 @@ impl Story {
     }
 
     /// Continues with the remains of a power failure.
-    ///
-    /// # Errors
-    /// As [`Story::run`].
     pub(super) fn run_on(
         configuration: &Configuration,
         ruins: Ruins,

@@ -20,7 +20,6 @@ use brunt_units::ByteSize;
 
 use super::{number, nvme, switch, text};
 
-/// A block device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockDevice {
     /// Its name: `sda1`, `nvme0n1`, `dm-3`.
@@ -28,7 +27,6 @@ pub struct BlockDevice {
     /// The disk it is part of; its own name if it is not a partition. `/proc/diskstats` counts
     /// both.
     pub disk: String,
-    /// What it is made of.
     pub made: Made,
     /// When the disk reports a write as complete.
     pub write_cache: Option<WriteCache>,
@@ -40,7 +38,6 @@ pub struct BlockDevice {
     pub logical_sector: Option<u32>,
     /// Smallest unit in bytes that it writes without reading.
     pub physical_sector: Option<u32>,
-    /// Its capacity.
     pub capacity: Option<ByteSize>,
     /// Its vendor and model, where reported.
     pub model: Option<String>,
@@ -79,7 +76,6 @@ pub enum Made {
     },
     /// A file, through the loop driver.
     Loop {
-        /// The file.
         file: PathBuf,
         /// Whether its I/O bypasses the page cache.
         direct: Option<bool>,

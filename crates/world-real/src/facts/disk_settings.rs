@@ -30,9 +30,7 @@ pub struct DiskSettings {
 /// How a device is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// iSCSI.
     Iscsi,
-    /// Fibre Channel.
     FibreChannel,
     /// NVMe over TCP, RDMA or Fibre Channel.
     NvmeFabrics,

@@ -15,13 +15,11 @@ use brunt_units::{ByteSize, Span};
 pub struct DiskCounters {
     /// Reads completed.
     pub reads: u64,
-    /// Bytes read.
     pub read_bytes: ByteSize,
     /// Total time of all reads, from queueing to completion. The kernel counts milliseconds.
     pub read_time: Span,
     /// Writes completed.
     pub writes: u64,
-    /// Bytes written.
     pub written_bytes: ByteSize,
     /// Total time of all writes.
     pub write_time: Span,

@@ -11,7 +11,6 @@ use brunt_units::ByteSize;
 pub struct GroupLimits {
     /// Processor time, in processors.
     pub processors: Option<f64>,
-    /// Memory.
     pub memory: Option<ByteSize>,
 }
 

@@ -27,7 +27,6 @@ pub struct Redundancy {
 }
 
 impl Redundancy {
-    /// How it is, in words.
     pub fn words(&self) -> String {
         let found = self.lacks.iter().chain(&self.busy).cloned();
         let found: Vec<String> = found.collect();

@@ -31,9 +31,7 @@ pub struct Tuning {
 /// A swap file or device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Swap {
-    /// Its path.
     pub path: String,
-    /// Its size.
     pub bytes: ByteSize,
 }
 

@@ -12,7 +12,6 @@ use crate::{Inode, Store};
 /// Which of the pending actions at a cut survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sample {
-    /// Nothing.
     Nothing,
     /// Everything, in the order of completion, including I/Os in flight: the files as a killed
     /// process would leave them.

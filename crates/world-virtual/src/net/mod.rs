@@ -72,7 +72,6 @@ pub(crate) struct HostNet {
 }
 
 impl HostNet {
-    /// Ends this life.
     pub(crate) fn end_life(&self, loses_power: bool) {
         let mut sockets = self.network.sockets.borrow_mut();
         if self.is_alive(&sockets) {

@@ -35,7 +35,6 @@ pub(super) fn of(name: &str) -> Option<&'static Part> {
 }
 
 impl Part {
-    /// The figures of the whole.
     pub(super) fn whole(&self, part: Figures) -> Figures {
         let all = |rate: Option<f64>| rate.map(|rate| rate * self.times);
         Figures {

@@ -77,7 +77,6 @@ impl Node {
 pub(super) enum Kind {
     /// Hosts use it: a volume, or a clone.
     Volume,
-    /// A snapshot of one.
     Snapshot,
     /// What a volume had when its replication started.
     Start,
@@ -206,7 +205,6 @@ impl PageMap {
         1.0 - free / f64::max(slots, 1.0)
     }
 
-    /// Grains of a page.
     pub(super) fn grains_per_page(&self) -> u64 {
         self.page_sectors.div_euclid(self.grain_sectors)
     }

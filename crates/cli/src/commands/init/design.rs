@@ -98,9 +98,6 @@ impl Design {
     }
 
     /// What a run would do, and what would make it qualify.
-    ///
-    /// # Errors
-    /// As [`outlook`].
     pub(super) fn outlook(&self) -> Result<String, InitError> {
         let outlook = outlook(&self.scenario, Consent::default(), Path::new("runs"))?;
         let mut lines = vec![outlook.text.clone()];

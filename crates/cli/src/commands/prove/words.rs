@@ -27,7 +27,6 @@ pub(super) fn opening(args: &ProveArgs) -> String {
     )
 }
 
-/// How far it is.
 pub(super) fn so_far(done: u64, steps: u64) -> String {
     let [done, steps] = [done, steps].map(grouped);
     format!("{done} of {steps} crash points")

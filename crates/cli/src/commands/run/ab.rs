@@ -141,7 +141,6 @@ fn take_turns(
     Ok(None)
 }
 
-/// A run in one line.
 fn line(result: &RunResult, folder: &std::path::Path) -> String {
     let rate = result
         .storage

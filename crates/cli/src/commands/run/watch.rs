@@ -114,7 +114,6 @@ impl Watch {
         }
     }
 
-    /// What was seen of the machine.
     pub(crate) fn machine(&self) -> Seen {
         let recorder = self.recorder.borrow();
         recorder.as_ref().map_or_else(Seen::default, Recorder::machine)

@@ -38,18 +38,13 @@ pub const NON_UNIQUE_FLAGS: u32 = 0x1_000E;
 const LONG_VALUES_DENSITY: u32 = 100;
 const SEGMENT_BYTES: usize = 4;
 
-/// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its id.
     pub id: ColumnId,
-    /// Its name.
     pub name: String,
-    /// Its type.
     pub column_type: ColumnType,
     /// Maximum length of a value in bytes; 0 for a long column without a limit.
     pub bytes_max: u32,
-    /// Flags.
     pub flags: u32,
     /// Code page of text, [`UNICODE`] or [`LATIN`]; 0 for everything else.
     pub code_page: u16,
@@ -57,10 +52,8 @@ pub struct Column {
     pub default_value: Option<Vec<u8>>,
 }
 
-/// An index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Index {
-    /// Its name.
     pub name: String,
     /// Object id of its tree; for a primary index, the table's.
     pub object: ObjectId,
@@ -68,7 +61,6 @@ pub struct Index {
     pub root: PageNumber,
     /// Fill of its pages by a bulk load, in percent.
     pub density: u32,
-    /// Flags.
     pub flags: u32,
     /// Maximum key length, if not 255.
     pub key_max: Option<u16>,
@@ -79,24 +71,17 @@ pub struct Index {
 /// A tree of long values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LongValues {
-    /// Its object id.
     pub object: ObjectId,
-    /// Its root page.
     pub root: PageNumber,
 }
 
-/// A table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// Its name.
     pub name: String,
-    /// Its object id.
     pub object: ObjectId,
-    /// Its root page.
     pub root: PageNumber,
     /// Fill of its pages by a bulk load, in percent.
     pub density: u32,
-    /// Flags.
     pub flags: u32,
     /// Initial number of pages.
     pub pages: u32,
@@ -131,12 +116,10 @@ impl Table {
         self.columns.iter().filter(fixed)
     }
 
-    /// The column with this name.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|column| column.name == name)
     }
 
-    /// The index with this name.
     pub fn index(&self, name: &str) -> Option<&Index> {
         self.indexes.iter().find(|index| index.name == name)
     }

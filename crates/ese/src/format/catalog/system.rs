@@ -27,7 +27,6 @@ use crate::format::record::{Value, encode};
 pub const DATABASE: ObjectId = ObjectId(1);
 /// Root page of [`DATABASE`]; its space trees follow.
 pub const DATABASE_ROOT: PageNumber = PageNumber(1);
-/// The catalog.
 pub const CATALOG: ObjectId = ObjectId(2);
 /// Root page of [`CATALOG`].
 pub const CATALOG_ROOT: PageNumber = PageNumber(4);

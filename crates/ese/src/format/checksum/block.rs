@@ -140,7 +140,6 @@ impl Xe {
     }
 }
 
-/// Bits in a block.
 fn bits(block: &[u8]) -> u32 {
     u32::try_from(block.len() * 8).expect("a block has at most 65,536 bits")
 }

@@ -106,7 +106,6 @@ async fn begin(world: &World, options: LogOptions, meters: &Rc<MeterBoard>) -> L
 }
 
 impl Stage {
-    /// The time.
     pub(crate) fn now(&self) -> Time {
         self.world.clock.now()
     }

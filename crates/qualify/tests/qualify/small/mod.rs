@@ -27,7 +27,6 @@ use brunt_world_virtual::{
     VirtualWorld,
 };
 
-/// Size of each database.
 pub(crate) const DATABASE_SIZE: ByteSize = ByteSize::mib(4);
 
 /// Two instances of one small database each, and a test of twenty seconds.
@@ -266,7 +265,6 @@ pub(crate) fn instances(count: usize) -> Vec<InstancePlan> {
     (1..=count).map(instance).collect()
 }
 
-/// The outcome of a rule.
 pub(crate) fn outcome(result: &RunResult, id: RuleId) -> Outcome {
     rule(result, id).outcome
 }

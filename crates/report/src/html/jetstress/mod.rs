@@ -28,7 +28,6 @@ mod summary;
 use crate::result::{Instance, InstanceDetails, IoNumbers, RunResult, Server};
 use crate::table::{Cell, Row, Table};
 
-/// All tables.
 pub(super) fn all(result: &RunResult) -> Vec<Table> {
     let mut tables = statistics::all(result);
     tables.extend([summary::summary(result), summary::sizing(result), summary::parameters(result)]);
