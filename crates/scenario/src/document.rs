@@ -45,7 +45,7 @@ pub enum Subject {
 use Subject::{Load, ModelledTest, Organisation as Org, RealDrill as Real, Test};
 
 /// Every key at the top, and the subjects that have it.
-pub(super) const SECTIONS: [(&str, &[Subject]); 36] = [
+pub(super) const SECTIONS: [(&str, &[Subject]); 34] = [
     ("name", &[Test, ModelledTest, Real, Load, Org]),
     ("description", &[Test, ModelledTest, Real, Load, Org]),
     ("solution", &[Test, ModelledTest, Real]),
@@ -63,7 +63,6 @@ pub(super) const SECTIONS: [(&str, &[Subject]); 36] = [
     ("instance", &[Test, ModelledTest, Real]),
     ("copy", &[Test, ModelledTest]),
     ("event", &[Test, ModelledTest, Real, Load]),
-    ("faults", &[Test, ModelledTest]),
     ("twin", &[ModelledTest]),
     ("simulate", &[Load]),
     ("array", &[ModelledTest, Load, Org]),
@@ -76,7 +75,6 @@ pub(super) const SECTIONS: [(&str, &[Subject]); 36] = [
     ("partner", &[ModelledTest, Load]),
     ("volumes", &[ModelledTest]),
     ("load", &[Load]),
-    ("incident", &[ModelledTest, Load]),
     ("org", &[Org]),
     ("tier", &[Org]),
     ("figures", &[Org]),

@@ -31,19 +31,8 @@ pub struct Checked<T> {
 const READS_MAX: usize = 200;
 
 /// Sections that are compared with other sections.
-const COMPARED: [&str; 11] = [
-    "engine",
-    "mailboxes",
-    "throughput",
-    "instance",
-    "copy",
-    "event",
-    "faults",
-    "incident",
-    "volumes",
-    "load",
-    "tier",
-];
+const COMPARED: [&str; 9] =
+    ["engine", "mailboxes", "throughput", "instance", "copy", "event", "volumes", "load", "tier"];
 
 /// Tables that stand in for missing ones.
 const TABLES: [(&str, &str); 8] = [

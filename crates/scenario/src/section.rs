@@ -28,6 +28,11 @@ impl Section {
         };
         for (key, node) in &entries {
             if !known.contains(&key.as_str()) {
+                if ["faults", "incident"].contains(&key.as_str()) {
+                    let refusal = node.place.refuse(format!("unknown table `{key}` in {name}"));
+                    let refusal = refusal.hint("did you mean [[event]]?");
+                    return Err(refusal.because(Cause::Unknown { meant: None }));
+                }
                 let refusal = node.place.refuse(format!("unknown key `{key}` in {name}"));
                 let meant = nearest(key, known).map(str::to_owned);
                 let refusal = refusal.hint(match &meant {

@@ -8,18 +8,8 @@ use toml::de::{DeTable, DeValue};
 use super::place::{Place, Refusal};
 
 /// Tables that there may be several of.
-pub(super) const LISTS: [&str; 10] = [
-    "instance",
-    "copy",
-    "event",
-    "faults",
-    "incident",
-    "load",
-    "tier",
-    "array.drives",
-    "array.group",
-    "array.lun",
-];
+pub(super) const LISTS: [&str; 8] =
+    ["instance", "copy", "event", "load", "tier", "array.drives", "array.group", "array.lun"];
 
 #[derive(Clone, Debug)]
 pub(super) enum Value {

@@ -81,7 +81,7 @@ use Effect::{Beyond, Neutral, Own};
 use Side::{Less, More};
 use Source::{Limit, Published, Version};
 
-pub const KEYS: [Key; 66] = [
+pub const KEYS: [Key; 65] = [
     key("name", Neutral),
     key("description", Neutral),
     key("scratch", Neutral),
@@ -90,7 +90,6 @@ pub const KEYS: [Key; 66] = [
     // Databases that are smaller than this cache are a reason of their own, and so are faults.
     key("storage.cache", Neutral),
     key("event", Neutral),
-    key("faults", Neutral),
     key("engine", Neutral),
     key("instance", Neutral),
     key("copy", Neutral),

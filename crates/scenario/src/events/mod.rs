@@ -14,9 +14,6 @@
 //!
 //! Each word of `what` is a row of [`words::WORDS`], with its keys and where it applies. A new one
 //! is a new row there. `docs/events.md` has the same table for users.
-//!
-//! Before `[[event]]` there were `[[faults]]` (with `kind` instead of `what`), `[[incident]]` and
-//! `[[array.incident]]`. They are still read; [`Spelling`] is all that knows of them.
 
 mod course;
 mod faults;
@@ -29,53 +26,11 @@ use brunt_units::{Span, Time};
 
 use super::place::{Place, Refusal};
 use super::section::{self, Section};
-use super::tree::{Node, Value};
+use super::tree::Node;
 use words::{Event, WORDS, Word};
 
 pub(super) use faults::{read as read_faults, write as write_faults};
 pub(super) use incidents::read as read_incidents;
-
-/// A way to write events.
-struct Spelling {
-    /// The key of the list.
-    list: &'static str,
-    /// The same in messages.
-    name: &'static str,
-    /// The key of the word.
-    what: &'static str,
-    /// The words that it knows.
-    knows: fn(&Word) -> bool,
-    /// What a table without a word lacks.
-    example: &'static str,
-    /// Whether a single table may stand for the list.
-    may_be_one: bool,
-}
-
-const EVENT: Spelling = Spelling {
-    list: "event",
-    name: "[[event]]",
-    what: "what",
-    knows: |_| true,
-    example: "what = \"lost-write\", or \"drive fails\" on a modelled array",
-    may_be_one: false,
-};
-
-const INCIDENT: Spelling = Spelling {
-    list: "incident",
-    name: "[[incident]]",
-    knows: |word| !word.is_fault(),
-    example: "what = \"drive fails\"",
-    ..EVENT
-};
-
-const FAULTS: Spelling = Spelling {
-    list: "faults",
-    name: "[[faults]]",
-    what: "kind",
-    knows: Word::is_fault,
-    example: "kind = \"lost-write\"",
-    may_be_one: true,
-};
 
 /// An event of which the word is known.
 pub(super) struct Entry {
@@ -97,12 +52,9 @@ pub(super) struct Events {
 impl Events {
     /// Takes the events out of `top`.
     pub(super) fn take(top: &mut Section) -> Result<Self, Refusal> {
-        let mut entries = Vec::new();
-        for spelling in [&EVENT, &INCIDENT, &FAULTS] {
-            if let Some(node) = top.take(spelling.list) {
-                entries.extend(Entry::read_all(node, spelling)?);
-            }
-        }
+        let nodes =
+            top.take("event").map_or(Ok(Vec::new()), |node| section::tables(node, "event"))?;
+        let entries = nodes.into_iter().map(Entry::read).collect::<Result<Vec<_>, _>>()?;
         let (faults, incidents) = entries.into_iter().partition(|one| one.word.is_fault());
         Ok(Self { faults, incidents })
     }
@@ -136,44 +88,24 @@ fn list(of: fn(&Word) -> bool) -> String {
     words.map(|word| word.word).collect::<Vec<_>>().join(", ")
 }
 
-/// Takes the events out of a table of an array, where [[array.incident]] put them.
-pub(super) fn take_nested(array: &mut Node) -> Result<Vec<Entry>, Refusal> {
-    let Value::Table(entries) = &mut array.value else {
-        return Ok(Vec::new());
-    };
-    let at = entries.iter().position(|(key, _)| key == INCIDENT.list);
-    at.map_or(Ok(Vec::new()), |at| Entry::read_all(entries.remove(at).1, &INCIDENT))
-}
-
 impl Entry {
-    fn read_all(node: Node, spelling: &Spelling) -> Result<Vec<Self>, Refusal> {
-        let nodes = match node.value {
-            Value::Table(_) if spelling.may_be_one => vec![node],
-            _ => section::tables(node, spelling.list)?,
-        };
-        let read = |node| Self::read(node, spelling);
-        nodes.into_iter().map(read).collect()
-    }
-
-    fn read(node: Node, spelling: &Spelling) -> Result<Self, Refusal> {
-        let known: Vec<&Word> = WORDS.iter().filter(|word| (spelling.knows)(word)).collect();
-        let mut keys = vec![spelling.what];
-        for key in known.iter().flat_map(|word| word.keys()) {
+    fn read(node: Node) -> Result<Self, Refusal> {
+        let mut keys = vec!["what"];
+        for key in WORDS.iter().flat_map(Word::keys) {
             if !keys.contains(&key) {
                 keys.push(key);
             }
         }
-        let mut section = Section::new(node, spelling.name, &keys)?;
-        let words: Vec<&str> = known.iter().map(|word| word.word).collect();
-        let what = section.read(spelling.what, |node| section::word(node, &words))?;
-        let what = what.ok_or_else(|| section.lacks(spelling.what, spelling.example))?;
-        let word = words::find(words[what.value]);
+        let mut section = Section::new(node, "[[event]]", &keys)?;
+        let words: Vec<&str> = WORDS.iter().map(|word| word.word).collect();
+        let what = section.read("what", |node| section::word(node, &words))?;
+        let example = "what = \"lost-write\", or \"drive fails\" on a modelled array";
+        let what = what.ok_or_else(|| section.lacks("what", example))?;
+        let word = &WORDS[what.value];
         let others = section.entries().iter();
         let mut others = others.filter(|(key, _)| word.keys().all(|own| own != key));
         if let Some((key, node)) = others.next() {
-            let refusal = node
-                .place
-                .refuse(format!("`{key}` is not for {} = \"{}\"", spelling.what, word.word));
+            let refusal = node.place.refuse(format!("`{key}` is not for what = \"{}\"", word.word));
             let own: Vec<&str> = word.keys().collect();
             return Err(refusal.hint(format!("its keys are {}", own.join(", "))));
         }

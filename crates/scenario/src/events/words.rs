@@ -40,7 +40,7 @@ type Read = fn(&mut One<'_>) -> Result<Incident, Refusal>;
 
 use Event::{Array, Fault, Lun, Pages, Pair};
 
-pub(super) const WORDS: [Word; 47] = [
+pub(super) static WORDS: [Word; 47] = [
     word("bit-flip", Fault(FaultKind::BitFlip), &[]),
     word("two-bit-flip", Fault(FaultKind::TwoBitFlip), &[]),
     word("zeroed", Fault(FaultKind::Zeroed), &[]),
@@ -125,10 +125,4 @@ impl Word {
         };
         usual.iter().chain(self.more).copied()
     }
-}
-
-/// The row of `word`, which is one of them.
-pub(super) fn find(word: &str) -> &'static Word {
-    let mut all = WORDS.iter();
-    all.find(|one| one.word == word).expect("a word of the list")
 }

@@ -44,10 +44,9 @@ pub(super) fn read(
             .refuse("names no array")
             .hint(format!("for example: {}", arrays::EXAMPLE)));
     }
-    let (mut plans, mut own): (Vec<ArrayPlan>, Vec<Vec<Entry>>) = (Vec::new(), Vec::new());
+    let mut plans: Vec<ArrayPlan> = Vec::new();
     let several = nodes.len() > 1;
-    for (number, mut node) in (1..).zip(nodes) {
-        own.push(events::take_nested(&mut node)?);
+    for (number, node) in (1..).zip(nodes) {
         plans.push(read_one(node, number, several, folder)?);
     }
     if let [plan] = plans.as_mut_slice() {
@@ -57,6 +56,7 @@ pub(super) fn read(
         return Err(node.place.refuse(what));
     }
     check_names(&plans, &place)?;
+    let mut own: Vec<Vec<Entry>> = plans.iter().map(|_| Vec::new()).collect();
     for mut event in events {
         let array = array_of(&mut event, &plans)?;
         own[array].push(event);

@@ -92,7 +92,7 @@ impl ModelledScenario {
     pub(super) fn read(mut top: Top, folder: &Path) -> Result<Self, Refusal> {
         let Events { faults, incidents } = Events::take(&mut top.sections)?;
         let mut storage = top.sections.split(is_of_storage);
-        let mut written = toml_text::storage(&storage, folder);
+        let mut written = toml_text::table(storage.entries(), folder);
         let mut scenario = Scenario::read(top, faults, Path::new("/"))?;
         if let Some(percent) = scenario.capacity_percent.take() {
             let refusal = percent.place.refuse("sizes databases by the volumes of this machine");

@@ -135,7 +135,7 @@ fn several_arrays_have_names_and_incidents_of_their_own() {
     let (array, volumes) = rest.split_once("\n[volumes]\n").unwrap();
     let second =
         array.replace("\"database ", "\"other database ").replace("\"log {}\"", "\"other log {}\"");
-    let incident = "[[array.incident]]\nat = \"1s\"\nwhat = \"drive fails\"\ndrive = 0\n";
+    let incident = "[[event]]\narray = \"b\"\nat = \"1s\"\nwhat = \"drive fails\"\ndrive = 0\n";
     let text = format!(
         "{head}\n[[array]]\n{array}\n[[array]]\nname = \"b\"\n{second}\n{incident}\n[volumes]\n{volumes}"
     );

@@ -6,22 +6,7 @@
 use std::path::Path;
 
 use super::super::events::Entry;
-use super::super::section::Section;
 use super::super::tree::{Node, Value};
-
-/// Everything in `storage`, but for events of arrays.
-pub(super) fn storage(storage: &Section, folder: &Path) -> toml::Table {
-    let mut table = table(storage.entries(), folder);
-    let arrays = match table.get_mut("array") {
-        Some(toml::Value::Array(arrays)) => arrays.iter_mut().collect(),
-        Some(array) => vec![array],
-        None => Vec::new(),
-    };
-    for array in arrays.into_iter().filter_map(toml::Value::as_table_mut) {
-        array.remove("incident");
-    }
-    table
-}
 
 /// `event` of an array, which is named where there are several.
 pub(super) fn event(event: &Entry, array: Option<&String>) -> toml::Value {

@@ -84,8 +84,8 @@ fn a_place_is_a_page_or_bytes_or_found_when_the_time_has_come() {
 }
 
 #[test]
-fn a_single_fault_of_the_older_spelling_may_be_one_table() {
-    let faults = parse("[faults]\nkind = \"dropped-sync\"\nfile = \"*.log\"").unwrap();
+fn a_fault_of_logs_needs_no_place() {
+    let faults = parse("[[event]]\nwhat = \"dropped-sync\"\nfile = \"*.log\"").unwrap();
     assert_eq!(faults.len(), 1);
     assert!(faults[0].is_in(Path::new("/data/log1/edb.log")));
     assert!(parse("").unwrap().is_empty());
