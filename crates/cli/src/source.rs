@@ -71,9 +71,10 @@ impl Source {
     /// The document that the text is.
     ///
     /// # Errors
-    /// [`Refusal`] when it is not TOML.
+    /// [`Refusal`] when it is not TOML, or its `base` is no file beside it.
     pub fn document(&self) -> Result<Document, Refusal> {
-        Document::new(&self.name, &self.text, &self.folder)
+        let read = |path: &Path| Self::read(path, &self.folder).map(|source| source.text);
+        Document::open(&self.name, &self.text, &self.folder, &read)
     }
 }
 

@@ -294,6 +294,10 @@ fn luns(written: &[&Table], groups: &[Group], in_pages: bool) -> Vec<Lun> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use brunt_scenario::Document;
+
     use super::*;
 
     fn of(text: &str) -> Modelled {
@@ -302,8 +306,12 @@ mod tests {
 
     #[test]
     fn drives_groups_and_luns_are_those_of_the_scenario() {
-        let text = include_str!("../../../scenarios/papers/emc-cx3-20-performance.toml");
-        let modelled = of(text);
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/papers");
+        let read = |path: &Path| std::fs::read_to_string(path);
+        let text = read(&folder.join("emc-cx3-20-performance.toml")).unwrap();
+        let document = Document::open("performance.toml", &text, &folder, &read).unwrap();
+        let text = document.modelled_test(&[]).unwrap().to_toml();
+        let modelled = of(&text);
         assert_eq!(modelled.drives(), [14, 14]);
         let [array] = &modelled.arrays[..] else {
             panic!("one array: {modelled:?}");

@@ -11,9 +11,11 @@
 //! [`SECTIONS`] says which section belongs to which of them; one that does not belong is refused.
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::arrays::{self, ArrayScenario};
+use super::base::{self, Origin};
 use super::events::Events;
 use super::mistakes::{self, Checked};
 use super::model::Scenario;
@@ -45,7 +47,8 @@ pub enum Subject {
 use Subject::{Load, ModelledTest, Organisation as Org, RealDrill as Real, Test};
 
 /// Every key at the top, and the subjects that have it.
-pub(super) const SECTIONS: [(&str, &[Subject]); 34] = [
+pub(super) const SECTIONS: [(&str, &[Subject]); 35] = [
+    ("base", &[Test, ModelledTest, Real, Load, Org]),
     ("name", &[Test, ModelledTest, Real, Load, Org]),
     ("description", &[Test, ModelledTest, Real, Load, Org]),
     ("solution", &[Test, ModelledTest, Real]),
@@ -124,6 +127,7 @@ pub struct Document {
     file: String,
     folder: PathBuf,
     root: Node,
+    origin: Origin,
 }
 
 /// The top of a scenario, without name and description.
@@ -131,6 +135,7 @@ pub(super) struct Top {
     /// The file's stem without a `name`.
     pub(super) name: String,
     pub(super) description: String,
+    pub(super) origin: Origin,
     pub(super) sections: Section,
 }
 
@@ -141,11 +146,24 @@ impl Document {
     /// # Errors
     /// [`Refusal`] of a text that is not TOML.
     pub fn new(file: &str, text: &str, folder: &Path) -> Result<Self, Refusal> {
-        Ok(Self {
-            file: file.to_owned(),
-            folder: folder.to_owned(),
-            root: tree::parse(file, text)?,
-        })
+        let (file, folder, root) = (file.to_owned(), folder.to_owned(), tree::parse(file, text)?);
+        Ok(Self { file, folder, root, origin: Origin::default() })
+    }
+
+    /// The same, laid over the scenarios that it names as its `base`. `read` gives the text of a
+    /// file in `folder` or below.
+    ///
+    /// # Errors
+    /// [`Refusal`] of a text that is not TOML, or of a `base` that is no such file.
+    pub fn open(
+        file: &str,
+        text: &str,
+        folder: &Path,
+        read: &dyn Fn(&Path) -> io::Result<String>,
+    ) -> Result<Self, Refusal> {
+        let own = Self::new(file, text, folder)?;
+        let (root, files) = base::merged(file, own.root, folder, read)?;
+        Ok(Self { root, origin: Origin::of(&files), ..own })
     }
 
     /// What it describes.
@@ -277,7 +295,7 @@ impl Document {
         for change in overrides {
             change.apply(&mut root)?;
         }
-        read(self, self.open(root, wanted)?)
+        read(self, self.top(root, wanted)?)
     }
 
     fn check<T>(
@@ -295,18 +313,23 @@ impl Document {
                 Err(refusal) => refused.push(refusal),
             }
         }
-        mistakes::all(root, refused, |root| read(self, self.open(root, subject)?))
+        mistakes::all(root, refused, |root| read(self, self.top(root, subject)?))
     }
 
     /// The sections of `wanted` in `root`.
-    fn open(&self, root: Node, wanted: Subject) -> Result<Top, Refusal> {
+    fn top(&self, root: Node, wanted: Subject) -> Result<Top, Refusal> {
         check_fit(&root, wanted)?;
         let mut sections = Section::new(root, "the scenario", &wanted.keys())?;
+        if let Some(node) = sections.take("base") {
+            let refusal = node.place.refuse("is only followed in the file of a scenario");
+            return Err(refusal.hint("write it there, not in a flag").because(Cause::Value));
+        }
         let stem = Path::new(&self.file).file_stem().unwrap_or_default();
         let stem = stem.to_string_lossy().into_owned();
         let name = sections.read_or("name", stem, section::name)?.value;
         let description = sections.read_or("description", String::new(), section::text)?;
-        Ok(Top { name, description: description.value, sections })
+        let (description, origin) = (description.value, self.origin.clone());
+        Ok(Top { name, description, origin, sections })
     }
 
     /// The refusal of a document that does not describe `wanted`.
@@ -360,7 +383,7 @@ fn check_fit(root: &Node, subject: Subject) -> Result<(), Refusal> {
 
 impl Node {
     /// The keys of a table and their values; none of anything else.
-    fn entries(&self) -> &[(String, Node)] {
+    pub(super) fn entries(&self) -> &[(String, Node)] {
         match &self.value {
             Value::Table(entries) => entries,
             _ => &[],

@@ -15,6 +15,7 @@
 //! writes that form, and reading it again gives the same scenario.
 
 mod arrays;
+mod base;
 mod capacity;
 mod copies;
 mod document;

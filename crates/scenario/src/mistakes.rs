@@ -74,7 +74,7 @@ pub(super) fn all<T>(
         }
     }
     let mut mistakes = mender.mistakes;
-    mistakes.sort_by_key(|mistake| mistake.place().number());
+    mistakes.sort_by(|one, other| one.place().order().cmp(&other.place().order()));
     Checked { mistakes, value }
 }
 

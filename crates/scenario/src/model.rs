@@ -12,6 +12,7 @@ use brunt_workload::profile::SessionScope;
 use brunt_world::fault::Fault;
 use brunt_world_real::Choice;
 
+use super::base::Origin;
 use super::copies::{self, CopyPlan};
 use super::document::Top;
 use super::events::{Entry, read_faults, write_faults};
@@ -34,6 +35,8 @@ pub struct Scenario {
     pub name: String,
     /// Free text.
     pub description: String,
+    /// The files that say all this.
+    pub(super) origin: Origin,
     /// What a paper says about the storage.
     pub solution: Solution,
     /// The folder that may be made, with everything below it; without one, folders have to be
@@ -78,7 +81,7 @@ impl Scenario {
     /// # Errors
     /// [`Refusal`] for the first thing that is wrong. No file has been looked at.
     pub(super) fn read(top: Top, faults: Vec<Entry>, folder: &Path) -> Result<Self, Refusal> {
-        let Top { name, description, sections: mut top } = top;
+        let Top { name, description, origin, sections: mut top } = top;
         let scratch = top.read("scratch", |node| section::absolute(node, folder))?;
         let folder = scratch.as_ref().map_or(folder, |scratch| &scratch.value);
         let solution = Solution::take(&mut top)?;
@@ -106,6 +109,7 @@ impl Scenario {
         let mut scenario = Self {
             name,
             description,
+            origin,
             solution,
             scratch: scratch.clone(),
             test,
@@ -136,7 +140,7 @@ impl Scenario {
     /// The scenario with every default written out and every path absolute. Reading it gives this
     /// scenario again.
     pub fn to_toml(&self) -> String {
-        let mut text = String::new();
+        let mut text = self.origin.head();
         self.write(&mut text).expect("a string takes all");
         text
     }

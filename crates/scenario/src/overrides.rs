@@ -75,6 +75,21 @@ impl Override {
     }
 }
 
+/// Removes from `base` what says otherwise what `over` says.
+pub(super) fn forget_rivals(base: &mut Node, over: &Node) {
+    let has = |table: &str, key: &str| {
+        let tables = over.entries().iter().filter(|(name, _)| name == table);
+        tables.flat_map(|(_, node)| node.entries()).any(|(own, _)| own == key)
+    };
+    for (table, [one, other]) in EITHER {
+        for (own, rival) in [(one, other), (other, one)] {
+            if has(table, own) {
+                forget(base, table, rival);
+            }
+        }
+    }
+}
+
 /// Removes `key` from `table`.
 fn forget(root: &mut Node, table: &str, key: &str) {
     let Value::Table(tables) = &mut root.value else {

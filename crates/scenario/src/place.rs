@@ -47,8 +47,14 @@ impl Place {
     }
 
     /// The number of its line, if it is in one.
+    #[cfg(test)]
     pub(super) fn number(&self) -> Option<usize> {
         self.line
+    }
+
+    /// What comes first in lists: flags, then the lines of each file.
+    pub(super) fn order(&self) -> (Option<&str>, Option<usize>) {
+        (self.file.as_deref(), self.line)
     }
 
     /// Whether `text` is what stands here, and messages show it.

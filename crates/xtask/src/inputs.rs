@@ -53,7 +53,8 @@ struct Input {
     tests: Option<Vec<String>>,
 }
 
-/// A scenario of a paper: its name, its name without that of the paper, and its text.
+/// A scenario of a paper: its name, its name without that of the paper, and its text with those of
+/// its bases.
 struct Test {
     name: String,
     short: String,
@@ -74,6 +75,22 @@ fn files(folder: PathBuf) -> Vec<(String, String)> {
     files
 }
 
+/// `text` with those of the systems below it. A base that is a test itself answers for its remarks.
+fn with_bases(mut text: String) -> String {
+    let mut folder = scenarios();
+    let mut last: toml::Table = text.parse().unwrap();
+    while let Some(base) = last.get("base").and_then(Value::as_str) {
+        let path = folder.join(base);
+        let own = fs::read_to_string(&path).unwrap();
+        folder = path.parent().unwrap().to_owned();
+        if folder != scenarios() {
+            text = format!("{text}\n{own}");
+        }
+        last = own.parse().unwrap();
+    }
+    text
+}
+
 /// Every paper with its tests. Every scenario is one of a paper.
 fn papers() -> Vec<(Paper, Vec<Test>)> {
     let all = files(scenarios());
@@ -83,7 +100,8 @@ fn papers() -> Vec<(Paper, Vec<Test>)> {
         .map(|(paper, text)| {
             let own = all.iter().filter_map(|(name, text)| {
                 let short = name.strip_prefix(&paper)?.strip_prefix('-')?;
-                Some(Test { name: name.clone(), short: short.to_owned(), text: text.clone() })
+                let text = with_bases(text.clone());
+                Some(Test { name: name.clone(), short: short.to_owned(), text })
             });
             let own: Vec<Test> = own.collect();
             count += own.len();

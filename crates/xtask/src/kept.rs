@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 use brunt_report::RunResult;
 
+use crate::prediction::scenario;
 use crate::predictions::Request;
-use crate::published::scenarios;
 use crate::root;
 
 /// The folder, for this program.
@@ -28,7 +28,7 @@ impl Kept {
 
     /// The place of the result of `request`, whose scenario is as it is now.
     pub(crate) fn place(&self, request: &Request) -> Place {
-        let text = fs::read(scenarios().join(format!("{}.toml", request.scenario)));
+        let text = scenario(&request.scenario, &[]).map(|scenario| scenario.to_toml());
         let key = hash(&(self.program, request, text.unwrap_or_default()));
         let name = format!("{}-{key:016x}.json", request.scenario);
         Place(self.folder.join(name))

@@ -1,6 +1,7 @@
 //! The simulated figures of a test.
 
 use std::fs;
+use std::path::Path;
 
 use brunt_lab::{Engine, Options, Program, predict};
 use brunt_qualify::progress::Stop;
@@ -54,7 +55,8 @@ pub(crate) fn scenario(name: &str, set: &[String]) -> Result<ModelledScenario, S
     let text = text.map_err(|error| format!("cannot be read: {error}"))?;
     let folder = path.parent().expect("a file lies in a folder");
     let scenario = Override::all(set, &[]).and_then(|overrides| {
-        Document::new(&path.display().to_string(), &text, folder)?.modelled_test(&overrides)
+        let read = |path: &Path| fs::read_to_string(path);
+        Document::open(&path.display().to_string(), &text, folder, &read)?.modelled_test(&overrides)
     });
     scenario.map_err(|refusal| refusal.to_string())
 }

@@ -7,10 +7,11 @@
 use std::fs;
 use std::path::PathBuf;
 
-use brunt_qualify::kinds::{TestKind, Work};
+use brunt_qualify::kinds::Work;
 use serde::Deserialize;
 
 use crate::figures::Figures;
+use crate::prediction::scenario;
 use crate::root;
 
 /// The published results of one test.
@@ -134,17 +135,13 @@ pub(crate) fn only_predicted(published: &[Published]) -> Result<Vec<String>, Pub
 /// # Errors
 /// [`PublishedError`] when it cannot be read.
 pub(crate) fn outline(name: &str) -> Result<Outline, PublishedError> {
-    let path = scenarios().join(format!("{name}.toml"));
-    let refuse = |what: String| PublishedError { path: path.clone(), what };
-    let text = fs::read_to_string(&path).map_err(|error| refuse(error.to_string()))?;
-    let scenario: toml::Table = toml::from_str(&text).map_err(|error| refuse(error.to_string()))?;
-    let kind = scenario.get("test").and_then(|test| test.get("kind"));
-    let kind = kind.and_then(toml::Value::as_str);
-    let kind = kind.and_then(TestKind::named);
-    let servers = scenario.get("servers").and_then(toml::Value::as_array);
+    let read = scenario(name, &[]).map_err(|what| {
+        let path = scenarios().join(format!("{name}.toml"));
+        PublishedError { path, what }
+    })?;
     Ok(Outline {
-        replays_logs: kind.is_some_and(|kind| kind.work() == Work::Replay),
-        servers: servers.map_or(1, Vec::len),
+        replays_logs: read.scenario.test.kind.work() == Work::Replay,
+        servers: read.servers.len(),
     })
 }
 

@@ -81,7 +81,8 @@ use Effect::{Beyond, Neutral, Own};
 use Side::{Less, More};
 use Source::{Limit, Published, Version};
 
-pub const KEYS: [Key; 65] = [
+pub const KEYS: [Key; 66] = [
+    key("base", Neutral),
     key("name", Neutral),
     key("description", Neutral),
     key("scratch", Neutral),

@@ -79,7 +79,7 @@ impl ArrayScenario {
     /// # Errors
     /// [`Refusal`] for the first thing that is wrong.
     pub(super) fn read(top: Top, folder: &Path) -> Result<Self, Refusal> {
-        let Top { name, description, sections: mut top } = top;
+        let Top { name, description, sections: mut top, .. } = top;
         let times = Times::read(&mut top)?;
         let Some(node) = top.take("array") else {
             return Err(top.lacks("array", EXAMPLE));

@@ -141,7 +141,8 @@ impl ModelledScenario {
     pub fn to_toml(&self) -> String {
         // Lists of the top level have to stand before the first table.
         let (top, tables) = toml_text::top_and_tables(&self.storage);
-        format!("{top}{}\n{tables}", self.scenario.to_toml())
+        let (head, scenario) = (self.scenario.origin.head(), self.scenario.to_toml());
+        format!("{head}{top}{}\n{tables}", &scenario[head.len()..])
     }
 
     /// What happens when, as it was written.

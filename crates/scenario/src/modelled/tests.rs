@@ -219,7 +219,8 @@ fn every_published_test_is_read_and_called_after_its_file() {
         }
         let text = std::fs::read_to_string(&path).unwrap();
         let file = path.display().to_string();
-        let scenario = Document::new(&file, &text, Path::new("/"))
+        let read = |path: &Path| std::fs::read_to_string(path);
+        let scenario = Document::open(&file, &text, path.parent().unwrap(), &read)
             .and_then(|document| document.modelled_test(&[]));
         let scenario = scenario.unwrap_or_else(|refusal| panic!("{refusal}"));
         assert_eq!(path.file_stem().unwrap().to_string_lossy(), scenario.scenario.name);

@@ -78,7 +78,7 @@ impl Organisation {
     /// # Errors
     /// [`Refusal`] for the first thing that is wrong.
     pub(super) fn read(top: Top, folder: &Path, known: &[FigureKey]) -> Result<Self, Refusal> {
-        let Top { name, description, sections: mut top } = top;
+        let Top { name, description, sections: mut top, .. } = top;
         let mut profile = top.section("profile", &["version"])?;
         let version = profile.read_or("version", Version::Exchange2019, profile::read_version)?;
         let mut org = match top.take("org") {
