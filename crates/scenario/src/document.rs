@@ -317,7 +317,8 @@ impl Document {
     }
 
     /// The sections of `wanted` in `root`.
-    fn top(&self, root: Node, wanted: Subject) -> Result<Top, Refusal> {
+    fn top(&self, mut root: Node, wanted: Subject) -> Result<Top, Refusal> {
+        root.forget_kept();
         check_fit(&root, wanted)?;
         let mut sections = Section::new(root, "the scenario", &wanted.keys())?;
         if let Some(node) = sections.take("base") {

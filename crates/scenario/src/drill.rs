@@ -22,7 +22,7 @@ use super::place::Refusal;
 use super::section::{self, Section};
 use super::tree::Node;
 
-const KEYS: [&str; 8] = [
+pub(super) const KEYS: [&str; 8] = [
     "recovery_time",
     "recovery_point",
     "storage_failover",
@@ -80,11 +80,8 @@ impl Default for Drill {
 }
 
 /// Reads `[drill]`; `is_paced` says whether the load has a pace to reduce.
-pub(super) fn read(node: Option<Node>, is_paced: bool) -> Result<Drill, Refusal> {
+pub(super) fn read(node: Node, is_paced: bool) -> Result<Drill, Refusal> {
     let usual = Drill::default();
-    let Some(node) = node else {
-        return Ok(usual);
-    };
     let mut section = Section::new(node, "[drill]", &KEYS)?;
     let common = read_common(&mut section)?;
     let share =

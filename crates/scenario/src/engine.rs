@@ -27,8 +27,7 @@ const SHARDS_MAX: u64 = 64;
 /// Reads `[engine]`: backend and shards.
 pub(super) fn read(top: &mut Section) -> Result<(Choice, Placed<u32>), Refusal> {
     let mut section = top.section("engine", &KEYS)?;
-    let backend =
-        section.read_or("backend", BACKENDS[0].1, |node| section::choice(node, &BACKENDS))?;
+    let backend = section.choice_or("backend", BACKENDS[0].1, &BACKENDS)?;
     let shards = section.read_or("shards", 1, |node| {
         let shards = section::integer(node, 1..=SHARDS_MAX)?;
         Ok(u32::try_from(shards).expect("in range"))

@@ -24,6 +24,7 @@ mod engine;
 mod events;
 mod format;
 mod instances;
+mod kept;
 #[cfg(test)]
 mod lighter;
 mod limits;

@@ -283,7 +283,7 @@ fn made(root: &mut Node, keys: Vec<String>) -> Option<&mut Node> {
         let index = entries.iter().position(|(own, _)| *own == key);
         let index = index.unwrap_or_else(|| {
             let value = Value::Table(Vec::new());
-            entries.push((key, Node { value, place }));
+            entries.push((key, Node::new(value, place)));
             entries.len() - 1
         });
         node = &mut entries[index].1;

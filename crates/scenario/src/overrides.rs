@@ -110,7 +110,7 @@ fn descend<'a>(node: &'a mut Node, step: &str, place: &Place) -> Result<&'a mut 
             let at = at.unwrap_or_else(|| {
                 let value = Value::Table(Vec::new());
                 let place = place.clone();
-                entries.push((step.to_owned(), Node { value, place }));
+                entries.push((step.to_owned(), Node::new(value, place)));
                 entries.len() - 1
             });
             Ok(&mut entries[at].1)

@@ -12,6 +12,7 @@ use brunt_workload::mix::{Kind, Mix};
 use brunt_workload::profile::{CheckpointPacing, Maintenance, Version};
 
 use super::format::{quoted, size, span, word};
+use super::kept::Keep;
 use super::place::{Cause, Placed, Refusal};
 use super::section::{self, Section};
 use super::tree::{Node, Value};
@@ -69,6 +70,12 @@ const MAINTENANCE_SLEEP_MIN: Span = Span::millis(1);
 const BATCH_MAX: u64 = 1_000_000;
 /// As many I/Os as ESE ever has outstanding.
 const RECOVERY_READS_MAX: u64 = 1_024;
+impl Keep for Version {
+    fn keep(&self) -> toml::Value {
+        name(*self).into()
+    }
+}
+
 /// What scenarios call a version.
 fn name(version: Version) -> String {
     format!("exchange-{}", version.name())
@@ -103,9 +110,7 @@ impl Profile {
         let is_circular = switch("circular_logging", usual.circular != Circular::Off)?.value;
         let background_maintenance =
             switch("background_maintenance", usual.background_maintenance)?.value;
-        let pacing = section.read_or("checkpoint_writes", usual.pacing, |node| {
-            section::choice(node, &CHECKPOINT_WRITES)
-        })?;
+        let pacing = section.choice_or("checkpoint_writes", usual.pacing, &CHECKPOINT_WRITES)?;
         let batch = section.read_or("batch_operations", usual_load.batch.into(), |node| {
             section::integer(node, 1..=BATCH_MAX)
         })?;

@@ -33,7 +33,6 @@ use super::model::Scenario;
 use super::pair_steps::{self, PairStep, StepTime};
 use super::place::{Place, Placed, Refusal};
 use super::real_link::RealLink;
-use super::section;
 use super::site_events::{self, Decision, SiteEvent, SiteIncident};
 use super::sites::{RemoteHost, SIDES, Sites};
 
@@ -94,8 +93,7 @@ impl RealDrill {
         let link_place = link.as_ref().map(|link| link.place.clone());
         let link = link.map(RealLink::read).transpose()?;
         let mut replication = top.sections.section("replication", &["mode"])?;
-        let mode = replication
-            .read_or("mode", SiteReplication::Synchronous, |node| section::choice(node, &MODES))?;
+        let mode = replication.choice_or("mode", SiteReplication::Synchronous, &MODES)?;
         let (events, drill) = (top.sections.take("event"), top.sections.take("drill"));
         let steps = pair_steps::read(top.sections.take("step"), folder)?;
         let timeline = site_events::read(events, &own, folder)?;

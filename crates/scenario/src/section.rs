@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use brunt_units::{ByteSize, SizeError, Span};
 
+use super::format::bare_word;
+use super::kept::{Keep, Kept};
 use super::nearest::nearest;
 use super::place::{Cause, Place, Placed, Refusal};
 use super::tree::{Node, Value};
@@ -14,6 +16,7 @@ pub(super) struct Section {
     entries: Vec<(String, Node)>,
     place: Place,
     name: String,
+    kept: Kept,
 }
 
 impl Section {
@@ -42,15 +45,22 @@ impl Section {
                 return Err(refusal.because(Cause::Unknown { meant }));
             }
         }
-        Ok(Self { entries, place: node.place, name: name.to_owned() })
+        Ok(Self { entries, place: node.place, name: name.to_owned(), kept: node.kept })
     }
 
     /// The table `key` of this one; an empty one where it is not written.
     pub(super) fn section(&mut self, key: &str, known: &[&str]) -> Result<Self, Refusal> {
-        let node = self
-            .take(key)
-            .unwrap_or_else(|| Node { value: Value::Table(Vec::new()), place: self.place.clone() });
+        let node = self.table(key);
         Self::new(node, &format!("[{key}]"), known)
+    }
+
+    /// The value of `key`; an empty table where it is not written.
+    pub(super) fn table(&mut self, key: &str) -> Node {
+        self.take(key).unwrap_or_else(|| Node {
+            value: Value::Table(Vec::new()),
+            place: self.place.clone(),
+            kept: self.kept.table(key),
+        })
     }
 
     /// Where the table stands.
@@ -68,13 +78,19 @@ impl Section {
         let all = std::mem::take(&mut self.entries);
         let (taken, kept) = all.into_iter().partition(|(key, _)| is_of(key));
         self.entries = kept;
-        Self { entries: taken, place: self.place.clone(), name: self.name.clone() }
+        let (place, name) = (self.place.clone(), self.name.clone());
+        Self { entries: taken, place, name, kept: Kept::default() }
     }
 
     /// Takes the value of `key` out, if it was written.
     pub(super) fn take(&mut self, key: &str) -> Option<Node> {
         let at = self.entries.iter().position(|(name, _)| name == key)?;
         Some(self.entries.remove(at).1)
+    }
+
+    /// Whether `key` is written.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.entries.iter().any(|(name, _)| name == key)
     }
 
     /// Puts a value in that was taken out before, or a part of it.
@@ -122,15 +138,41 @@ impl Section {
     }
 
     /// The value of `key`, or `default`.
-    pub(super) fn read_or<T>(
+    pub(super) fn read_or<T: Keep>(
         &mut self,
         key: &str,
         default: T,
         read: impl FnOnce(&Node) -> Result<T, Refusal>,
     ) -> Result<Placed<T>, Refusal> {
-        let place = self.place.clone();
-        let value = self.read(key, read)?;
-        Ok(value.unwrap_or(Placed { value: default, place }))
+        if let Some(value) = self.read(key, read)? {
+            return Ok(value);
+        }
+        self.keep(key, &default);
+        Ok(Placed { value: default, place: self.place.clone() })
+    }
+
+    /// What the word of `key` stands for, or `default`.
+    pub(super) fn choice_or<T: Copy + PartialEq, const N: usize>(
+        &mut self,
+        key: &str,
+        default: T,
+        choices: &[(&str, T); N],
+    ) -> Result<Placed<T>, Refusal> {
+        if let Some(value) = self.read(key, |node| choice(node, choices))? {
+            return Ok(value);
+        }
+        self.keep(key, &bare_word(choices, default).to_owned());
+        Ok(Placed { value: default, place: self.place.clone() })
+    }
+
+    /// In what is kept, `key` has this value.
+    pub(super) fn keep(&self, key: &str, value: &impl Keep) {
+        self.kept.note(key, value.keep());
+    }
+
+    /// What is kept of it.
+    pub(super) fn kept(&self) -> &Kept {
+        &self.kept
     }
 }
 

@@ -51,10 +51,10 @@ impl Sites {
         if !rest.is_empty() {
             let value = Value::Table(rest);
             let place = place.clone();
-            top.put("site", Node { value, place });
+            top.put("site", Node::new(value, place));
         }
         let value = Value::Table(sides);
-        let mut sides = Section::new(Node { value, place }, "[site]", &SIDES)?;
+        let mut sides = Section::new(Node::new(value, place), "[site]", &SIDES)?;
         let mut one = |number: usize| {
             let side = SIDES[number];
             let example = format!("[site.{side}] with folder = \"/srv/{side}\"");

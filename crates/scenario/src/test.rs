@@ -11,6 +11,7 @@ use brunt_units::Span;
 use brunt_workload::session::Scheduling;
 
 use super::format::{path, quoted, span, word};
+use super::kept::Keep;
 use super::place::{Cause, Placed, Refusal};
 use super::section::{self, Section};
 use super::tree::Node;
@@ -116,7 +117,7 @@ impl Test {
     pub(super) fn read(top: &mut Section, folder: &Path) -> Result<Self, Refusal> {
         let section = &mut top.section("test", &KEYS)?;
         let kinds = TestKind::ALL.map(|kind| (kind.word(), kind));
-        let kind = section.read_or("kind", kinds[0].1, |node| section::choice(node, &kinds))?;
+        let kind = section.choice_or("kind", kinds[0].1, &kinds)?;
         let duration = section.read("duration", section::span)?;
         let kind = kind.value;
         let duration = match duration {
@@ -160,8 +161,7 @@ impl Test {
             let refusal = scheduling.place.refuse("the sessions are paced already");
             return Err(refusal.hint("keep `scheduling`, or the target or rate that paces them"));
         }
-        let growth =
-            section.read_or("growth", GROWTHS[0].1, |node| section::choice(node, &GROWTHS))?;
+        let growth = section.choice_or("growth", GROWTHS[0].1, &GROWTHS)?;
         let copies = section.read_or("copies", 1, |node| section::integer(node, 1..=COPIES_MAX))?;
         let logs = section
             .read_or("logs", u64::from(LOGS), |node| section::integer(node, 1..=LOGS_MAX))?;
@@ -295,6 +295,12 @@ impl Test {
             io_per_s: target.value,
             headroom_percent: self.headroom_percent,
         })
+    }
+}
+
+impl Keep for Scheduling {
+    fn keep(&self) -> toml::Value {
+        self.to_string().into()
     }
 }
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::kept::Kept;
 use super::place::{Place, Refusal};
 
 /// Tables that there may be several of.
@@ -28,6 +29,8 @@ pub(super) enum Value {
 pub(super) struct Node {
     pub(super) value: Value,
     pub(super) place: Place,
+    /// What the reader of a table fills in.
+    pub(super) kept: Kept,
 }
 
 impl Value {
@@ -48,20 +51,33 @@ impl Value {
 pub(super) fn parse(file: &str, text: &str) -> Result<Node, Refusal> {
     let source = Source::new(file, text);
     let table = DeTable::parse(text).map_err(|error| source.syntax(&error))?;
-    Ok(Node { value: source.table(table.get_ref())?, place: Place::file(file) })
+    Ok(Node::new(source.table(table.get_ref())?, Place::file(file)))
 }
 
 /// Reads one value that was written on the command line; what is not TOML is a text.
 pub(super) fn parse_flag(text: &str, place: &Place) -> Node {
     let source = Source::new("", text);
     let value = DeValue::parse(text).ok().and_then(|value| source.value(value.get_ref()).ok());
-    let mut node =
-        Node { value: value.unwrap_or_else(|| Value::Text(text.to_owned())), place: place.clone() };
+    let mut node = Node::new(value.unwrap_or_else(|| Value::Text(text.to_owned())), place.clone());
     node.set_place(place);
     node
 }
 
 impl Node {
+    pub(super) fn new(value: Value, place: Place) -> Self {
+        Self { value, place, kept: Kept::default() }
+    }
+
+    /// Forgets what readers filled in: clones share it.
+    pub(super) fn forget_kept(&mut self) {
+        self.kept = Kept::default();
+        match &mut self.value {
+            Value::List(nodes) => nodes.iter_mut().for_each(Self::forget_kept),
+            Value::Table(entries) => entries.iter_mut().for_each(|(_, node)| node.forget_kept()),
+            _ => {}
+        }
+    }
+
     pub(super) fn set_place(&mut self, place: &Place) {
         self.place = place.clone();
         match &mut self.value {
@@ -122,7 +138,7 @@ impl<'a> Source<'a> {
         for (key, value) in table {
             let place = self.entry_place(key.span(), value);
             let value = self.value_at(value.get_ref(), &place)?;
-            entries.push((key.get_ref().to_string(), Node { value, place }));
+            entries.push((key.get_ref().to_string(), Node::new(value, place)));
         }
         Ok(Value::Table(entries))
     }
@@ -165,7 +181,7 @@ impl<'a> Source<'a> {
                         _ => place.clone(),
                     };
                     let value = self.value_at(value.get_ref(), &place)?;
-                    nodes.push(Node { value, place });
+                    nodes.push(Node::new(value, place));
                 }
                 Value::List(nodes)
             }

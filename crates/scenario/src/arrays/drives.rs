@@ -1,18 +1,18 @@
 //! `[[array.drives]]`: models by name or from a file, and how many of each.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use brunt_array::drive::{DriveModel, Order, Policy, library};
 use brunt_units::Span;
 
 use super::super::nearest::nearest;
-use super::super::place::Refusal;
+use super::super::place::{Placed, Refusal};
 use super::super::section::{self, Section};
 use super::super::tree::Node;
 use super::{above_zero, tables};
 
-pub(super) const KEYS: [&str; 3] = ["model", "file", "count"];
+pub(crate) const KEYS: [&str; 3] = ["model", "file", "count"];
 const ORDERS: [(&str, Order); 3] =
     [("sptf", Order::Sptf), ("elevator", Order::Elevator), ("fcfs", Order::Fcfs)];
 /// Drives are numbered in 16 bits.
@@ -28,7 +28,12 @@ pub(super) fn read(array: &mut Section, folder: &Path) -> Result<Vec<DriveModel>
         let model = section.read("model", named)?;
         let file = section.read("file", |node| from_file(node, folder))?;
         let model = match (model, file) {
-            (Some(model), None) | (None, Some(model)) => model.value,
+            (Some(model), None) => model.value,
+            (None, Some(Placed { value: (path, model), .. })) => {
+                // What is kept lies in another folder.
+                section.keep("file", &path.to_string_lossy().into_owned());
+                model
+            }
             (Some(_), Some(file)) => {
                 return Err(file.place.refuse("a drive has a `model` or a `file`, not both"));
             }
@@ -60,18 +65,19 @@ fn named(node: &Node) -> Result<DriveModel, Refusal> {
     })
 }
 
-fn from_file(node: &Node, folder: &Path) -> Result<DriveModel, Refusal> {
+fn from_file(node: &Node, folder: &Path) -> Result<(PathBuf, DriveModel), Refusal> {
     let path = folder.join(section::path(node)?);
     let text = fs::read_to_string(&path)
         .map_err(|error| node.place.refuse(format!("cannot be read: {error}")))?;
-    DriveModel::from_toml(&text).map_err(|error| {
+    let model = DriveModel::from_toml(&text).map_err(|error| {
         let text = error.to_string();
         node.place.refuse(format!("is no drive model: {}", text.trim_end().replace('\n', "\n  ")))
-    })
+    })?;
+    Ok((path, model))
 }
 
 pub(super) fn read_policy(array: &mut Section) -> Result<Policy, Refusal> {
-    let order = array.read_or("queue", ORDERS[0].1, |node| section::choice(node, &ORDERS))?;
+    let order = array.choice_or("queue", ORDERS[0].1, &ORDERS)?;
     let wait_max = array.read_or("wait_max", Span::millis(500), above_zero)?;
     Ok(Policy { order: order.value, wait_max: wait_max.value })
 }

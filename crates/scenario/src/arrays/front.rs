@@ -9,9 +9,9 @@ use super::super::place::Refusal;
 use super::super::section::{self, Section};
 use super::super::tree::Node;
 
-pub(super) const FRONT_KEYS: [&str; 6] =
+pub(crate) const FRONT_KEYS: [&str; 6] =
     ["transport", "host_stack", "ports", "port_rate", "latency", "paths"];
-pub(super) const CONTROLLER_KEYS: [&str; 9] = [
+pub(crate) const CONTROLLER_KEYS: [&str; 9] = [
     "count",
     "cores",
     "read",
@@ -22,7 +22,7 @@ pub(super) const CONTROLLER_KEYS: [&str; 9] = [
     "link_latency",
     "failover",
 ];
-pub(super) const CACHE_KEYS: [&str; 11] = [
+pub(crate) const CACHE_KEYS: [&str; 11] = [
     "page",
     "write",
     "read",
@@ -35,7 +35,7 @@ pub(super) const CACHE_KEYS: [&str; 11] = [
     "prefetch",
     "keep_old",
 ];
-pub(super) const SCAN_KEYS: [&str; 2] = ["unit", "pause"];
+pub(crate) const SCAN_KEYS: [&str; 2] = ["unit", "pause"];
 const PATHS: [(&str, PathPolicy); 3] = [
     ("optimised", PathPolicy::Optimised),
     ("least queue", PathPolicy::LeastQueue),
@@ -116,13 +116,10 @@ fn spend(section: &mut Section, key: &str, usual: Span) -> Result<Span, Refusal>
 }
 
 pub(super) fn read_front(array: &mut Section) -> Result<FrontDesign, Refusal> {
-    let Some(mut section) = table(array, "front", &FRONT_KEYS)? else {
-        return Ok(FrontDesign::default());
-    };
-    let words = TRANSPORTS.map(|one| one.word);
-    let transport = section.read_or("transport", 0, |node| section::word(node, &words))?;
-    let usual = &TRANSPORTS[transport.value];
-    let paths = section.read_or("paths", PATHS[0].1, |node| section::choice(node, &PATHS))?;
+    let mut section = Section::new(array.table("front"), "[array.front]", &FRONT_KEYS)?;
+    let words: [(&str, usize); 7] = std::array::from_fn(|at| (TRANSPORTS[at].word, at));
+    let usual = &TRANSPORTS[section.choice_or("transport", 0, &words)?.value];
+    let paths = section.choice_or("paths", PATHS[0].1, &PATHS)?;
     Ok(FrontDesign {
         host_stack: spend(&mut section, "host_stack", usual.host_stack)?,
         ports: count(&mut section, "ports", 1, 64)?,
@@ -134,25 +131,35 @@ pub(super) fn read_front(array: &mut Section) -> Result<FrontDesign, Refusal> {
 
 pub(super) fn read_controller(array: &mut Section) -> Result<ControllerDesign, Refusal> {
     let usual = ControllerDesign::default();
-    let Some(mut section) = table(array, "controller", &CONTROLLER_KEYS)? else {
-        return Ok(usual);
-    };
+    // One that is not described takes no time at all.
+    let is_written = array.has("controller");
+    let memory = if is_written { MEMORY_RATE } else { usual.memory_bytes_per_s };
+    let mut section =
+        Section::new(array.table("controller"), "[array.controller]", &CONTROLLER_KEYS)?;
     let count_of = count(&mut section, "count", usual.count, 2)?;
     let between = ["link_rate", "link_latency", "failover"];
     if let (1, Some(node)) = (count_of, between.iter().find_map(|key| section.take(key))) {
         let refusal = node.place.refuse("is for two controllers only");
         return Err(refusal.hint("count = 2, or without this key"));
     }
+    let (link_bytes_per_s, link_latency, failover) = match count_of {
+        1 => (usual.link_bytes_per_s, usual.link_latency, usual.failover),
+        _ => (
+            rate(&mut section, "link_rate", usual.link_bytes_per_s)?,
+            spend(&mut section, "link_latency", usual.link_latency)?,
+            spend(&mut section, "failover", usual.failover)?,
+        ),
+    };
     Ok(ControllerDesign {
         count: count_of,
         cores: count(&mut section, "cores", usual.cores, 256)?,
         read: spend(&mut section, "read", usual.read)?,
         write: spend(&mut section, "write", usual.write)?,
         device_io: spend(&mut section, "device_io", usual.device_io)?,
-        memory_bytes_per_s: rate(&mut section, "memory_rate", MEMORY_RATE)?,
-        link_bytes_per_s: rate(&mut section, "link_rate", usual.link_bytes_per_s)?,
-        link_latency: spend(&mut section, "link_latency", usual.link_latency)?,
-        failover: spend(&mut section, "failover", usual.failover)?,
+        memory_bytes_per_s: rate(&mut section, "memory_rate", memory)?,
+        link_bytes_per_s,
+        link_latency,
+        failover,
     })
 }
 
@@ -164,7 +171,7 @@ pub(super) fn read_cache(array: &mut Section) -> Result<Option<CacheDesign>, Ref
     let size = |section: &mut Section, key: &str, usual: ByteSize| -> Result<ByteSize, Refusal> {
         Ok(section.read_or(key, usual, section::size)?.value)
     };
-    let flush = section.read_or("flush", FLUSHES[0].1, |node| section::choice(node, &FLUSHES))?;
+    let flush = section.choice_or("flush", FLUSHES[0].1, &FLUSHES)?;
     let page = size(&mut section, "page", usual.page)?;
     let room = |section: &mut Section, key: &str, usual: ByteSize| -> Result<ByteSize, Refusal> {
         let room = section.read_or(key, usual, section::size)?;

@@ -5,16 +5,18 @@ use std::collections::BTreeMap;
 use brunt_array::drive::DriveModel;
 use brunt_array::{
     DesignError, GroupDesign, Level, LunDesign, MirrorChoice, Priority, RepairDesign, TierDesign,
+    preservation_drives,
 };
 use brunt_units::ByteSize;
 
+use super::super::format::bare_word;
 use super::super::nearest::nearest;
 use super::super::place::{Place, Placed, Refusal};
 use super::super::section::{self, Section};
 use super::super::tree::{Node, Value};
 use super::{tables, tier};
 
-pub(super) const GROUP_KEYS: [&str; 13] = [
+pub(crate) const GROUP_KEYS: [&str; 13] = [
     "name",
     "each",
     "level",
@@ -120,16 +122,20 @@ fn read_groups(
         let what = format!("but only {left} of {drives} drives are left for \"{name}\"");
         return Err(count.place.refuse(what));
     }
-    let level = read_level(&mut section, word.value)?;
+    let level = read_level(&mut section, word.value, own)?;
     let is_pool = matches!(level, Level::Pool { .. });
     let strip = if is_pool { ByteSize::kib(128) } else { ByteSize::kib(64) };
     let strip = section.read_or("strip", strip, section::size)?;
-    let mirror = section.read("mirror", |node| section::choice(node, &MIRRORS))?;
-    let has_mirrors = matches!(level, Level::Raid1 | Level::Raid10);
-    if let Some(mirror) = mirror.as_ref().filter(|_| !has_mirrors) {
-        let what = "is for level = \"raid1\" and \"raid10\" only";
-        return Err(mirror.place.refuse(what));
-    }
+    let mirror_choice = match level {
+        Level::Raid1 | Level::Raid10 => section.choice_or("mirror", MIRRORS[0].1, &MIRRORS)?.value,
+        _ => {
+            if let Some(mirror) = section.read("mirror", |node| section::choice(node, &MIRRORS))? {
+                let what = "is for level = \"raid1\" and \"raid10\" only";
+                return Err(mirror.place.refuse(what));
+            }
+            MIRRORS[0].1
+        }
+    };
     let survives_two = match level {
         Level::Raid6 | Level::Pool { .. } => true,
         Level::Raid1 => own > 2,
@@ -142,7 +148,7 @@ fn read_groups(
         drives: (*next..*next + own).map(number).collect(),
         drive_size: read_drive_size(&mut section, taken)?,
         strip: strip.value,
-        mirror_choice: mirror.map_or(MIRRORS[0].1, |mirror| mirror.value),
+        mirror_choice,
         repair: read_repair(&mut section, survives_two)?,
     };
     // A number of drives that cannot make such a group is reported at the number.
@@ -197,7 +203,8 @@ pub(super) fn read_each(section: &mut Section, name: &str) -> Result<Option<Vec<
     Ok(each.map(|each| each.value))
 }
 
-fn read_level(section: &mut Section, word: usize) -> Result<Level, Refusal> {
+/// That of a group with so many `drives`.
+fn read_level(section: &mut Section, word: usize, drives: usize) -> Result<Level, Refusal> {
     let sets = section.read("sets", |node| section::integer(node, 2..=1024))?;
     let piece = section.read("piece", section::size)?;
     let preserved = section.read("preserved", |node| section::integer(node, 0..=1024))?;
@@ -226,10 +233,14 @@ fn read_level(section: &mut Section, word: usize) -> Result<Level, Refusal> {
             Level::Raid50(small(sets))
         }
         "raid6" => Level::Raid6,
-        _ => Level::Pool {
-            piece: piece.map_or(ByteSize::mib(512), |piece| piece.value),
-            preserved: preserved.map(small),
-        },
+        _ => {
+            let piece = piece.map_or(ByteSize::mib(512), |piece| piece.value);
+            section.keep("piece", &piece);
+            let usual = || u32::try_from(preservation_drives(drives)).expect("few drives");
+            let preserved = preserved.map_or_else(usual, small);
+            section.keep("preserved", &preserved);
+            Level::Pool { piece, preserved: Some(preserved) }
+        }
     })
 }
 
@@ -244,11 +255,17 @@ fn read_repair(section: &mut Section, survives_two: bool) -> Result<RepairDesign
         let what = "is for groups that survive two lost drives: raid6, a pool, or raid1 of three";
         return Err(critical.place.refuse(what));
     }
-    Ok(RepairDesign {
+    let repair = RepairDesign {
         unit: section.read_or("rebuild_unit", usual.unit, section::size)?.value,
         priority: degraded.map_or(usual.priority, |written| written.value),
         critical: critical.map_or(usual.critical, |written| written.value),
-    })
+    };
+    let word = |priority| bare_word(&Priority::WORDS, priority).to_owned();
+    section.keep("rebuild_priority", &word(repair.priority));
+    if survives_two {
+        section.keep("critical_priority", &word(repair.critical));
+    }
+    Ok(repair)
 }
 
 /// One LUN, or one for each name of `each`, which takes the place of `{}` in its own name and in
@@ -303,7 +320,10 @@ fn group_of(
             let written = section::text(node)?.replace(EACH, each);
             find_name(&written, node, &names, "group")
         }
-        (None, 1) => Ok(0),
+        (None, 1) => {
+            section.keep("group", &names[0].to_owned());
+            Ok(0)
+        }
         (None, _) => Err(section.lacks("group", &format!("group = \"{}\"", names[0]))),
     }
 }

@@ -144,7 +144,7 @@ fn sequential(section: &mut Section, all: &Luns<'_>) -> Result<Access, Refusal> 
         }
         (None, []) => unreachable!("an array has a LUN"),
     };
-    let verb = section.read_or("verb", VERBS[0].1, |node| section::choice(node, &VERBS))?;
+    let verb = section.choice_or("verb", VERBS[0].1, &VERBS)?;
     Ok(Access::Sequential {
         lun,
         verb: verb.value,

@@ -38,13 +38,25 @@ use super::tree::Node;
 
 /// What a scenario without an array lacks.
 pub(super) const EXAMPLE: &str = "[array] with [[array.drives]] and [[array.group]]";
+#[cfg(test)]
+pub(super) use drives::KEYS as DRIVE_KEYS;
 pub(super) use front::cost as read_short_time;
+#[cfg(test)]
+pub(super) use front::{CACHE_KEYS, CONTROLLER_KEYS, FRONT_KEYS, SCAN_KEYS};
+#[cfg(test)]
+pub(super) use groups::GROUP_KEYS;
 pub(super) use groups::find;
+#[cfg(test)]
+pub(super) use pages::KEYS as PAGES_KEYS;
+#[cfg(test)]
+pub(super) use pair::{KEYS as REPLICATION_KEYS, LINK_KEYS};
 pub(super) use pair::{read_bandwidth, read_per_million, read_round_trip};
 pub(super) use replicas::read_luns;
+#[cfg(test)]
+pub(super) use tier::KEYS as TIER_KEYS;
 
 const SIMULATE_KEYS: [&str; 4] = ["duration", "warm_up", "interval", "seed"];
-const ARRAY_KEYS: [&str; 11] = [
+pub(super) const ARRAY_KEYS: [&str; 11] = [
     "drives",
     "queue",
     "wait_max",

@@ -31,7 +31,7 @@ use super::super::section::{self, Section};
 use super::super::tree::Node;
 use super::{above_zero, read_array, tables};
 
-pub(super) const KEYS: [&str; 8] = [
+pub(crate) const KEYS: [&str; 8] = [
     "members",
     "later",
     "size",
@@ -184,16 +184,18 @@ fn read_lun(node: Node, index: usize) -> Result<(PagedLunDesign, Place), Refusal
 /// The space for the snapshots of a LUN; without it, they have what is free.
 fn read_reserve(section: &mut Section) -> Result<Option<ReserveDesign>, Refusal> {
     let percent = section.read("snapshot_reserve", |node| section::integer(node, 0..=10_000))?;
-    let when_full = section.read("when_full", |node| section::choice(node, &WHEN_FULL))?;
-    match (percent, when_full) {
-        (None, Some(when_full)) => Err(when_full
-            .place
-            .refuse("is for a reserve")
-            .hint("for example: snapshot_reserve = 100")),
-        (None, None) => Ok(None),
-        (Some(percent), when_full) => Ok(Some(ReserveDesign {
-            percent: u32::try_from(percent.value).expect("in range"),
-            when_full: when_full.map_or_else(WhenFull::default, |when_full| when_full.value),
-        })),
-    }
+    let Some(percent) = percent else {
+        return match section.read("when_full", |node| section::choice(node, &WHEN_FULL))? {
+            Some(when_full) => Err(when_full
+                .place
+                .refuse("is for a reserve")
+                .hint("for example: snapshot_reserve = 100")),
+            None => Ok(None),
+        };
+    };
+    let when_full = section.choice_or("when_full", WhenFull::default(), &WHEN_FULL)?;
+    Ok(Some(ReserveDesign {
+        percent: u32::try_from(percent.value).expect("in range"),
+        when_full: when_full.value,
+    }))
 }

@@ -33,9 +33,9 @@ use super::front::{cost, count};
 use super::groups::{EACH, read_each};
 use super::{ARRAY_KEYS, read_system, tables};
 
-pub(super) const LINK_KEYS: [&str; 8] =
+pub(crate) const LINK_KEYS: [&str; 8] =
     ["rtt", "km", "jitter", "bandwidth", "loss_per_million", "round_trips", "gateway", "paths"];
-pub(super) const KEYS: [&str; 10] = [
+pub(crate) const KEYS: [&str; 10] = [
     "mode",
     "failsafe",
     "group",
@@ -47,7 +47,7 @@ pub(super) const KEYS: [&str; 10] = [
     "log_room",
     "log_lun",
 ];
-pub(super) const GROUP_KEYS: [&str; 5] = ["name", "each", "luns", "mode", "failsafe"];
+pub(crate) const GROUP_KEYS: [&str; 5] = ["name", "each", "luns", "mode", "failsafe"];
 const MODES: [(&str, Mode); 2] =
     [("synchronous", Mode::Synchronous), ("asynchronous", Mode::Asynchronous)];
 const RESUMES: [(&str, ResumePolicy); 2] =
@@ -163,12 +163,12 @@ pub(crate) fn read_per_million(section: &mut Section, key: &str) -> Result<u32, 
 }
 
 fn read_resume(section: &mut Section) -> Result<ResumePolicy, Refusal> {
-    let policy = section.read("resume", |node| section::choice(node, &RESUMES))?;
-    let at = section.read("resume_at", section::span)?;
-    match (policy, at) {
-        (Some(_), Some(at)) => Err(at.place.refuse("says when, and `resume` says how: give one")),
-        (None, Some(at)) => Ok(ResumePolicy::NotBefore(Time::ZERO + at.value)),
-        (policy, None) => Ok(policy.map_or(ResumePolicy::AllAtOnce, |policy| policy.value)),
+    let Some(at) = section.read("resume_at", section::span)? else {
+        return Ok(section.choice_or("resume", ResumePolicy::AllAtOnce, &RESUMES)?.value);
+    };
+    match section.read("resume", |node| section::choice(node, &RESUMES))? {
+        Some(_) => Err(at.place.refuse("says when, and `resume` says how: give one")),
+        None => Ok(ResumePolicy::NotBefore(Time::ZERO + at.value)),
     }
 }
 
@@ -182,6 +182,9 @@ fn read_history(section: &mut Section, pair: &PairDesign) -> Result<HistoryDesig
         (None, Some(limit)) => usual.initial.min(limit.value),
         (None, None) => usual.initial,
     };
+    let limit = limit.map_or(usual.limit, |limit| limit.value);
+    section.keep("log_initial", &initial);
+    section.keep("log_limit", &limit);
     let names = pair.source.lun_names();
     let lun = section.read_beside("log_lun", |node| super::find(node, &names, "LUN"))?;
     // The destination logs on its LUN of the same name, if it has one.
@@ -192,7 +195,7 @@ fn read_history(section: &mut Section, pair: &PairDesign) -> Result<HistoryDesig
     });
     Ok(HistoryDesign {
         initial,
-        limit: limit.map_or(usual.limit, |limit| limit.value),
+        limit,
         room: section.read_or("log_room", usual.room, section::size)?.value,
         lun: lun.map(|lun| u32::try_from(lun.value).expect("few LUNs")),
         replica_lun: replica_lun.map(|lun| u32::try_from(lun).expect("few LUNs")),
@@ -202,8 +205,7 @@ fn read_history(section: &mut Section, pair: &PairDesign) -> Result<HistoryDesig
 
 /// Adds the groups to `design`; returns the place of each.
 fn read_groups(section: &mut Section, design: &mut PairDesign) -> Result<Vec<Place>, Refusal> {
-    let mode = section.read("mode", |node| section::choice(node, &MODES))?;
-    let mode = mode.map_or(Mode::Synchronous, |mode| mode.value);
+    let mode = section.choice_or("mode", Mode::Synchronous, &MODES)?.value;
     let failsafe = section.read_or("failsafe", false, section::switch)?.value;
     let names = design.source.lun_names();
     let replicas = design.destination.lun_names();
@@ -226,7 +228,7 @@ fn read_groups(section: &mut Section, design: &mut PairDesign) -> Result<Vec<Pla
         let Some(luns) = group.read("luns", texts)? else {
             return Err(group.lacks("luns", "luns = [\"data\", \"log\"]"));
         };
-        let mode = group.read_or("mode", mode, |node| section::choice(node, &MODES))?;
+        let mode = group.choice_or("mode", mode, &MODES)?;
         let failsafe = group.read_or("failsafe", failsafe, section::switch)?;
         for each in each {
             let members = luns.value.iter();

@@ -136,7 +136,7 @@ fn read_replica(
     let every = every.ok_or_else(|| section.lacks("every", "every = \"1h\""))?;
     let at = section.read_or("at", Span::ZERO, section::span)?;
     let keep = section.read_or("keep", 1, |node| section::integer(node, 1..=KEEP_MAX))?;
-    let on_media = section.read_or("seed", false, |node| section::choice(node, &SEEDS))?;
+    let on_media = section.choice_or("seed", false, &SEEDS)?;
     let takes = section.read("media_takes", section::span)?;
     let seed = match (on_media.value, takes) {
         (false, Some(takes)) => {

@@ -14,7 +14,7 @@ use brunt_array::TierDesign;
 use super::super::place::{Place, Refusal};
 use super::super::section::{self, Section};
 
-pub(super) const KEYS: [&str; 5] = ["drives", "size", "block", "admit_after", "refresh"];
+pub(crate) const KEYS: [&str; 5] = ["drives", "size", "block", "admit_after", "refresh"];
 
 /// The tier and where it stands; its drives begin with `next`, which is moved past them.
 pub(super) fn read(

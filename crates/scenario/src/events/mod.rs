@@ -24,6 +24,7 @@ mod words;
 
 use brunt_units::{Span, Time};
 
+use super::kept::{self, Kept};
 use super::place::{Place, Refusal};
 use super::section::{self, Section};
 use super::tree::Node;
@@ -39,6 +40,33 @@ pub(super) struct Entry {
     what: Place,
     /// Everything else.
     section: Section,
+}
+
+/// An event for the run folder: what was written, and what its reader fills in.
+pub(super) struct Written {
+    table: toml::Table,
+    kept: Kept,
+}
+
+impl Written {
+    /// When and what, as it was written.
+    pub(super) fn said(&self) -> (String, String) {
+        let text = |value: &toml::Value| value.to_string().replace('"', "");
+        let of = |key: &str| self.table.get(key).map(text).unwrap_or_default();
+        let more = self.table.iter().filter(|(key, _)| *key != "at" && *key != "what");
+        let more: Vec<String> =
+            more.map(|(key, value)| format!("{key} = {}", text(value))).collect();
+        match more.is_empty() {
+            true => (of("at"), of("what")),
+            false => (of("at"), format!("{} ({})", of("what"), more.join(", "))),
+        }
+    }
+
+    /// Everything, once it has been read.
+    pub(super) fn whole(mut self) -> toml::Table {
+        self.kept.fill(&mut self.table);
+        self.table
+    }
 }
 
 /// The events of a scenario.
@@ -137,9 +165,13 @@ impl Entry {
         self.section.take("array")
     }
 
-    /// The word, and the values of all keys that have not been taken out.
-    pub(super) fn written(&self) -> (&'static str, &[(String, Node)]) {
-        (self.word.word, self.section.entries())
+    /// What is kept of it, with the name of its array where there are several.
+    pub(super) fn written(&self, array: Option<&String>) -> Written {
+        let mut table = toml::Table::new();
+        table.insert("what".to_owned(), self.word.word.into());
+        table.extend(array.map(|name| ("array".to_owned(), name.as_str().into())));
+        table.extend(kept::table(self.section.entries()));
+        Written { table, kept: self.section.kept().clone() }
     }
 
     /// When it happens; not after `end`.

@@ -7,11 +7,10 @@ use brunt_array::{Scheduled, SystemDesign};
 use brunt_units::Span;
 
 use super::super::arrays;
-use super::super::events::{self, Entry};
+use super::super::events::{self, Entry, Written};
 use super::super::place::{Place, Refusal};
 use super::super::section::{self, Section};
 use super::super::tree::{Node, Value};
-use super::toml_text;
 
 #[derive(Clone)]
 pub struct ArrayPlan {
@@ -26,14 +25,14 @@ pub struct ArrayPlan {
 /// Keys of an array here, besides its own.
 const OWN_KEYS: [&str; 2] = ["name", "pages"];
 
-/// The arrays, and their events as they were written; none comes after `end`.
+/// The arrays, and their events; none comes after `end`.
 pub(super) fn read(
     node: Node,
     storage: &mut Section,
     events: Vec<Entry>,
     end: Option<Span>,
     folder: &Path,
-) -> Result<(Vec<ArrayPlan>, Vec<toml::Value>), Refusal> {
+) -> Result<(Vec<ArrayPlan>, Vec<Written>), Refusal> {
     let place = node.place.clone();
     let nodes = match node.value {
         Value::List(nodes) => nodes,
@@ -65,7 +64,7 @@ pub(super) fn read(
     for (plan, events) in plans.iter_mut().zip(own) {
         for event in &events {
             event.check_under_test()?;
-            written.push(toml_text::event(event, several.then_some(&plan.name)));
+            written.push(event.written(several.then_some(&plan.name)));
         }
         plan.incidents = events::read_incidents(events, &mut plan.design, end)?;
     }

@@ -23,7 +23,6 @@
 //! arms short.
 
 mod arrays;
-mod toml_text;
 mod volumes;
 
 use std::path::Path;
@@ -32,13 +31,12 @@ use brunt_qualify::plan::{LogRecords, TwinPlan};
 
 use super::document::{Top, is_of_storage};
 use super::drill::Drill;
-use super::events::Events;
+use super::events::{Events, Written};
+use super::kept;
 use super::model::Scenario;
 use super::place::Refusal;
 use super::section::{self, Section};
 use super::tree::{Node, Value};
-
-pub(super) use toml_text::table;
 
 pub use arrays::ArrayPlan;
 pub use volumes::VolumePlan;
@@ -79,8 +77,10 @@ pub struct ModelledScenario {
     pub arrays: Vec<ArrayPlan>,
     /// Where folders lie.
     pub volumes: Vec<VolumePlan>,
-    /// The storage as it was written, for the run folder.
-    storage: String,
+    /// What happens to the arrays when, as it was written.
+    timeline: Vec<(String, String)>,
+    /// The storage for the run folder, with every default filled in.
+    storage: toml::Table,
 }
 
 impl ModelledScenario {
@@ -92,7 +92,7 @@ impl ModelledScenario {
     pub(super) fn read(mut top: Top, folder: &Path) -> Result<Self, Refusal> {
         let Events { faults, incidents } = Events::take(&mut top.sections)?;
         let mut storage = top.sections.split(is_of_storage);
-        let mut written = toml_text::table(storage.entries(), folder);
+        let written = storage.entries().to_vec();
         let mut scenario = Scenario::read(top, faults, Path::new("/"))?;
         if let Some(percent) = scenario.capacity_percent.take() {
             let refusal = percent.place.refuse("sizes databases by the volumes of this machine");
@@ -108,61 +108,43 @@ impl ModelledScenario {
             Some(node) => read_servers(&node)?,
             None => vec![scenario.name.clone()],
         };
-        let twin = match storage.take("twin") {
-            Some(node) => read_twin(node)?,
-            None => TwinPlan::default(),
-        };
-        let drill = storage.take("drill");
+        let twin = read_twin(storage.table("twin"))?;
         // A drill lasts until its last event.
-        let end = match drill {
-            Some(_) => None,
-            None => scenario.test.end(),
+        let end = match storage.has("drill") {
+            true => None,
+            false => scenario.test.end(),
         };
-        let drill = super::drill::read(drill, scenario.test.target_io_per_s.is_some())?;
+        let is_paced = scenario.test.target_io_per_s.is_some();
+        let drill = match storage.has("drill") || storage.has("replication") {
+            true => super::drill::read(storage.table("drill"), is_paced)?,
+            false => Drill::default(),
+        };
         let array = storage.take("array").expect("a modelled test has one");
         let (arrays, events) = arrays::read(array, &mut storage, incidents, end, folder)?;
-        if !events.is_empty() {
-            written.insert("event".to_owned(), events.into());
-        }
         let volumes = volumes::read(&mut storage, &scenario, &servers, &arrays)?;
-        Ok(Self {
-            scenario,
-            servers,
-            twin,
-            drill,
-            arrays,
-            volumes,
-            storage: toml::to_string(&written).expect("it was TOML before"),
-        })
+        let mut kept = kept::table(&written);
+        storage.kept().fill(&mut kept);
+        let timeline = events.iter().map(Written::said).collect();
+        if !events.is_empty() {
+            let whole = events.into_iter().map(Written::whole);
+            kept.insert("event".to_owned(), whole.collect::<Vec<_>>().into());
+        }
+        Ok(Self { scenario, servers, twin, drill, arrays, volumes, timeline, storage: kept })
     }
 
-    /// The scenario, resolved. The storage stands there as it was written, with what the command
-    /// line replaced.
+    /// The scenario with every default written out. Reading it gives this scenario again.
     pub fn to_toml(&self) -> String {
-        // Lists of the top level have to stand before the first table.
-        let (top, tables) = toml_text::top_and_tables(&self.storage);
         let (head, scenario) = (self.scenario.origin.head(), self.scenario.to_toml());
-        format!("{head}{top}{}\n{tables}", &scenario[head.len()..])
+        let mut storage = self.storage.clone();
+        // A list of the top level has to stand before the first table.
+        let servers = storage.remove("servers").map(|servers| format!("servers = {servers}\n"));
+        let (servers, scenario) = (servers.unwrap_or_default(), &scenario[head.len()..]);
+        format!("{head}{servers}{scenario}\n{storage}")
     }
 
     /// What happens when, as it was written.
-    pub fn timeline(&self) -> Vec<(String, String)> {
-        let written: toml::Table = self.storage.parse().expect("it was TOML before");
-        let events = written.get("event").and_then(toml::Value::as_array);
-        let events = events.into_iter().flatten().filter_map(toml::Value::as_table);
-        let words = events.map(|event| {
-            let text = |key: &str| event.get(key).map(|value| value.to_string().replace('"', ""));
-            let more = event.iter().filter(|(key, _)| *key != "at" && *key != "what");
-            let more: Vec<String> =
-                more.map(|(key, value)| format!("{key} = {value}").replace('"', "")).collect();
-            let what = text("what").unwrap_or_default();
-            let what = match more.is_empty() {
-                true => what,
-                false => format!("{what} ({})", more.join(", ")),
-            };
-            (text("at").unwrap_or_default(), what)
-        });
-        words.collect()
+    pub fn timeline(&self) -> &[(String, String)] {
+        &self.timeline
     }
 
     /// The folder of `path` as `server` has it: with several servers, each has a root of its own.
@@ -178,11 +160,9 @@ impl ModelledScenario {
 /// What of the engine is left out or done otherwise.
 fn read_twin(node: Node) -> Result<TwinPlan, Refusal> {
     let mut twin = Section::new(node, "[twin]", &TWIN_KEYS)?;
-    let branches =
-        twin.read_or("branch_pages", false, |node| section::choice(node, &BRANCH_PAGES))?;
-    let maps = twin.read_or("flush_maps", false, |node| section::choice(node, &FLUSH_MAPS))?;
-    let log = twin
-        .read_or("log_records", LogRecords::Ranges, |node| section::choice(node, &LOG_RECORDS))?;
+    let branches = twin.choice_or("branch_pages", false, &BRANCH_PAGES)?;
+    let maps = twin.choice_or("flush_maps", false, &FLUSH_MAPS)?;
+    let log = twin.choice_or("log_records", LogRecords::Ranges, &LOG_RECORDS)?;
     let chunk = twin.read("log_format", |node| {
         let size = section::size(node)?;
         match LOG_FORMAT.contains(&size.get()) && size.get().is_multiple_of(4096) {

@@ -1,10 +1,12 @@
 use std::path::PathBuf;
 
-use brunt_array::{Incident, VolumeIncident};
+use brunt_array::{
+    ArrayDesign, Incident, PagedDesign, PairDesign, SitesDesign, SystemDesign, VolumeIncident,
+};
 use brunt_units::{ByteSize, Span};
 use brunt_workload::session::Scheduling;
 
-use super::super::document::Document;
+use super::super::document::{Document, Subject};
 use super::super::overrides::Override;
 use super::*;
 
@@ -231,4 +233,157 @@ fn every_published_test_is_read_and_called_after_its_file() {
         seen += 1;
     }
     assert!(seen > 15, "{seen}");
+}
+
+/// Everything that decides how a system behaves, in words.
+fn design(system: &SystemDesign) -> String {
+    let array = |array: &ArrayDesign| {
+        let drives = array.drives.iter().map(|drive| (drive.title(), drive.sectors()));
+        let drives: Vec<_> = drives.collect();
+        let ArrayDesign { policy, groups, spares, luns, front, controller, .. } = array;
+        let more = (array.scan, array.cache, &array.tier);
+        format!(
+            "{drives:?} {policy:?} {groups:?} {spares:?} {luns:?} {front:?} {controller:?} {more:?}"
+        )
+    };
+    let pages = |pool: &PagedDesign| {
+        let PagedDesign { members, later, page, grain, luns, clones, balance } = pool;
+        let members: Vec<String> = members.iter().map(array).collect();
+        format!("{members:?} {later:?} {page:?} {grain:?} {luns:?} {clones:?} {balance:?}")
+    };
+    match system {
+        SystemDesign::One(one) => array(one),
+        SystemDesign::Paged(pool) => pages(pool),
+        SystemDesign::Pair(pair) => {
+            let PairDesign { link, groups, history, resume, outstanding, .. } = pair;
+            let sites = [&pair.source, &pair.destination].map(|site| design(site));
+            format!("{sites:?} {link:?} {groups:?} {history:?} {resume:?} {outstanding}")
+        }
+        SystemDesign::Sites(sites) => {
+            let SitesDesign { link, replicas, outstanding, block, .. } = &**sites;
+            let pools = [&sites.source, &sites.partner].map(pages);
+            format!("{pools:?} {link:?} {replicas:?} {outstanding} {block:?}")
+        }
+    }
+}
+
+/// Every test on modelled arrays in the repository, and its file.
+fn all() -> Vec<(PathBuf, ModelledScenario)> {
+    let mut all = Vec::new();
+    for folder in ["examples", "scenarios/papers"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|ending| ending != "toml") {
+                continue;
+            }
+            let read = |path: &Path| std::fs::read_to_string(path);
+            let name = path.display().to_string();
+            let document = Document::open(&name, &read(&path).unwrap(), &folder, &read).unwrap();
+            if document.subject() == Subject::ModelledTest {
+                all.push((path, document.modelled_test(&[]).unwrap()));
+            }
+        }
+    }
+    assert!(all.len() > 35, "{}", all.len());
+    all
+}
+
+/// Reading `text` gives `one` again.
+fn check_same(one: &ModelledScenario, text: &str) {
+    let two = parse(text, &[]).unwrap_or_else(|refusal| panic!("{refusal}\n{text}"));
+    assert_eq!(two.scenario, one.scenario);
+    assert_eq!((&two.servers, &two.twin), (&one.servers, &one.twin));
+    assert_eq!((&two.drill, &two.volumes), (&one.drill, &one.volumes));
+    let arrays = |of: &ModelledScenario| -> Vec<_> {
+        let arrays = of.arrays.iter();
+        arrays.map(|one| (one.name.clone(), design(&one.design), one.incidents.clone())).collect()
+    };
+    assert_eq!(arrays(&two), arrays(one));
+    let own = |text: &str| -> Vec<String> {
+        text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+    };
+    assert_eq!(own(&two.to_toml()), own(text));
+}
+
+/// Tables of storage, and the keys without which they mean what no value of these keys says.
+const TABLES: [(&str, &[&str], &[&str]); 14] = [
+    ("twin", &TWIN_KEYS, &["log_format", "checksum_reads"]),
+    ("array", &crate::arrays::ARRAY_KEYS, &["lun", "cache", "scan", "tier"]),
+    ("array.drives", &crate::arrays::DRIVE_KEYS, &["model", "file"]),
+    (
+        "array.group",
+        &crate::arrays::GROUP_KEYS,
+        &["each", "sets", "drive_size", "mirror", "piece", "preserved", "critical_priority"],
+    ),
+    ("array.lun", &["name", "group"], &["group"]),
+    ("array.front", &crate::arrays::FRONT_KEYS, &[]),
+    (
+        "array.controller",
+        &crate::arrays::CONTROLLER_KEYS,
+        &["link_rate", "link_latency", "failover"],
+    ),
+    ("array.cache", &crate::arrays::CACHE_KEYS, &[]),
+    ("array.scan", &crate::arrays::SCAN_KEYS, &[]),
+    ("array.tier", &crate::arrays::TIER_KEYS, &["size"]),
+    (
+        "array.pages",
+        &crate::arrays::PAGES_KEYS,
+        &["balance_every", "balance_gap", "balance_pages", "balance_unit"],
+    ),
+    ("link", &crate::arrays::LINK_KEYS, &["rtt", "km", "bandwidth"]),
+    ("replication", &crate::arrays::REPLICATION_KEYS, &["group", "resume", "resume_at", "log_lun"]),
+    ("drill", &super::super::drill::KEYS, &["recovery_point"]),
+];
+
+/// A default that changes later does not change what was kept: it is written, and means the same.
+#[test]
+fn what_is_kept_has_every_default_and_is_the_same_plan() {
+    fn tables<'t>(value: &'t toml::Value, path: &str) -> Vec<&'t toml::Table> {
+        let step = path.split('.').next().unwrap();
+        let rest = path.strip_prefix(step).unwrap().trim_start_matches('.');
+        match value {
+            toml::Value::Array(all) => all.iter().flat_map(|one| tables(one, path)).collect(),
+            toml::Value::Table(table) if path.is_empty() => vec![table],
+            toml::Value::Table(table) => {
+                table.get(step).map_or(Vec::new(), |one| tables(one, rest))
+            }
+            _ => Vec::new(),
+        }
+    }
+    let mut seen = Vec::new();
+    for (path, scenario) in all() {
+        let text = scenario.to_toml();
+        check_same(&scenario, &text);
+        let kept: toml::Value = toml::from_str(&text).unwrap();
+        for (name, keys, may_lack) in TABLES {
+            for table in tables(&kept, name) {
+                let lacks = keys.iter().filter(|key| !table.contains_key(**key));
+                let lacks: Vec<_> = lacks.filter(|key| !may_lack.contains(key)).collect();
+                assert!(lacks.is_empty(), "{}: [{name}] lacks {lacks:?}", path.display());
+                seen.push(name);
+            }
+        }
+    }
+    let unseen: Vec<_> =
+        TABLES.iter().map(|(name, ..)| *name).filter(|name| !seen.contains(name)).collect();
+    assert_eq!(unseen, ["array.scan", "array.tier"], "no scenario has these");
+}
+
+#[test]
+fn levels_and_tables_have_their_own_defaults() {
+    let kept = |set: &[&str]| parse(EXAMPLE, set).unwrap().to_toml();
+    let plain = kept(&[]);
+    for line in
+        ["strip = \"64 KiB\"", "queue = \"sptf\"", "wait_max = \"500ms\"", "mirrored = true"]
+    {
+        assert!(plain.contains(line), "{line}\n{plain}");
+    }
+    let one = kept(&["array.controller={ count = 1 }"]);
+    assert!(one.contains("memory_rate") && !one.contains("link_rate"), "{one}");
+    // Read with other values in between, nothing of them is left.
+    let document = Document::new("m.toml", EXAMPLE, Path::new("/models")).unwrap();
+    let set = |set: &str| document.modelled_test(&[Override::of_set(set).unwrap()]).unwrap();
+    set("array.controller={ count = 1 }");
+    assert_eq!(document.modelled_test(&[]).unwrap().to_toml(), plain);
 }

@@ -113,7 +113,7 @@ impl Organisation {
             let what = format!("more than the {} there are", servers.value);
             return Err(storage.servers.place.refuse(what));
         }
-        let array = storage::read_array(&mut top, folder)?;
+        let array = storage::read_array(&mut top)?;
         let figures = figures::read(&mut top, known)?;
         let search = search::read(&mut top)?;
         Ok(Self {

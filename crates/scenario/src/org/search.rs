@@ -84,7 +84,7 @@ fn read_prices(node: Node) -> Result<Prices, Refusal> {
     };
     let mut drives = BTreeMap::new();
     for (name, value) in entries {
-        let named = Node { value: Value::Text(name.clone()), place: value.place.clone() };
+        let named = Node::new(Value::Text(name.clone()), value.place.clone());
         drives.insert(drive(&named)?, price(value)?);
     }
     Ok(Prices {

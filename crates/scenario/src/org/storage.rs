@@ -8,7 +8,7 @@ use brunt_array::{GroupDesign, Level, MirrorChoice, RepairDesign};
 use brunt_units::ByteSize;
 
 use super::super::arrays::read_front_tables;
-use super::super::modelled::table;
+use super::super::kept;
 use super::super::nearest::nearest;
 use super::super::place::{Place, Placed, Refusal};
 use super::super::section::{self, Section};
@@ -269,14 +269,14 @@ fn read_folders(
 const ARRAY_KEYS: [&str; 6] = ["queue", "wait_max", "front", "controller", "cache", "scan"];
 
 /// Reads `[array]`: checked as for `simulate`, and kept as it was written.
-pub(super) fn read_array(top: &mut Section, folder: &Path) -> Result<toml::Table, Refusal> {
+pub(super) fn read_array(top: &mut Section) -> Result<toml::Table, Refusal> {
     let Some(node) = top.take("array") else {
         return Ok(toml::Table::new());
     };
     let written = Section::new(node.clone(), "[array]", &ARRAY_KEYS).map_err(|refusal| {
         refusal.hint("drives, groups and LUNs follow from the size: see [storage]")
     })?;
-    let table = table(written.entries(), folder);
+    let table = kept::table(written.entries());
     read_front_tables(node)?;
     Ok(table)
 }

@@ -75,7 +75,7 @@ fn check(
 /// What is rehearsed, on what, and the timeline.
 fn opening(scenario: &ModelledScenario, options: &DrillOptions) -> String {
     let first = words::opening(scenario, engine_of(scenario, options));
-    let events = scenario.timeline().into_iter();
+    let events = scenario.timeline().iter();
     let lines = events.map(|(at, what)| format!("{:14}{at:>8}  {what}", ""));
     let lines: Vec<String> = lines.collect();
     let timeline = match lines.is_empty() {
