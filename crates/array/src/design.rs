@@ -470,7 +470,7 @@ pub enum DesignError {
         needs: String,
     },
     /// The strip is not a whole number of sectors.
-    #[error("a strip of {0} is no whole number of sectors of 512 bytes")]
+    #[error("a strip of {0} is not a multiple of 512 bytes")]
     Strip(ByteSize),
     /// A drive is used twice, or does not exist.
     #[error("drive {0} {1}")]
@@ -491,7 +491,7 @@ pub enum DesignError {
     #[error("a cache page of {0} is not one of 512 B, 1, 2, 4, 8, 16 or 32 KiB")]
     Page(ByteSize),
     /// A page straddles strips.
-    #[error("a strip of {1} is no whole number of cache pages of {0}")]
+    #[error("a strip of {1} is not a multiple of the cache page of {0}")]
     PageInStrip(ByteSize, ByteSize),
     /// The watermarks are out of order.
     #[error("watermarks: low ({0} %) has to be below high ({1} %), and high at most 100 %")]

@@ -54,13 +54,13 @@ pub enum Command {
     /// Be one site of a drill
     #[command(hide = true)]
     Site(SiteArgs),
-    /// Say how much storage an organisation needs, and write a scenario of it
+    /// Size storage for an organisation
     Size(SizeArgs),
-    /// Judge a scenario, and the machine that it is for, by best-practice rules
+    /// Check a scenario and this machine against best practice
     Check(CheckArgs),
     /// Rebuild the report of a run, or combine the runs of several hosts
     Report(ReportArgs),
-    /// Say which of two sides of runs is better, or where a series of runs changes
+    /// Compare runs: before and after, or over time
     Compare(CompareArgs),
     /// Write the paper about a storage solution from the runs of its tests
     Paper(PaperArgs),

@@ -43,7 +43,7 @@ pub fn write(path: &Path, text: &str, force: bool) -> Result<(), NewFileError> {
     };
     let is_file = fs::symlink_metadata(path).map(|there| there.file_type().is_file());
     if force && is_file.as_ref().is_ok_and(|is_file| !is_file) {
-        let source = io::Error::other("is no regular file, and is not replaced");
+        let source = io::Error::other("is not a regular file, and is not replaced");
         return Err(refused(source));
     }
     if !force && is_file.is_ok() {

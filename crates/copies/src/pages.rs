@@ -1,8 +1,8 @@
 //! Pages at the active's side: for a copy whose page is bad, and from copies when its own is.
 //!
-//! A copy can have replayed no log that is not closed. So whoever asks for a page, the file that is
-//! being written is closed first, as far as it is needed: the copy then receives it, and the page
-//! belongs to a log that both have.
+//! A copy can have replayed no log that is not closed. So before a page is sent, the log file
+//! that is being written is closed, if the page needs it: the copy then receives that log, and the
+//! page belongs to a log that both have.
 
 use std::rc::{Rc, Weak};
 

@@ -11,7 +11,7 @@
 //! nothing. Pages go both ways over the same connection ([`crate::pages`]). Logs are kept for every
 //! copy from the beginning, also for one that has not come yet. A copy that stays away for too long
 //! is left out with an alarm. It may come back: as long as the logs that it needs are there, it
-//! continues, and else it is told to be reseeded.
+//! continues; otherwise it must be reseeded.
 
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;

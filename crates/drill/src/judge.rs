@@ -484,7 +484,7 @@ mod tests {
             ]
         );
         assert_eq!(judged(&evidence(survived()), false).0, Verdict::Pass);
-        // Whatever fails is told first.
+        // Failures first.
         let mut split = evidence(lost(2, Some(6)));
         split.both_served = true;
         assert_eq!(judged(&split, false).0, Verdict::Fail);

@@ -2,7 +2,7 @@
 //!
 //! Between a session's question and the commit's log record nothing else runs, so commits are asked
 //! for in the order in which their log has them. What the survivor holds of a log is therefore a
-//! number: so many of its commits, from the first.
+//! number of its commits, counted from the first.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,7 +30,7 @@ pub struct Commit {
 }
 
 impl Commit {
-    /// Whether a user was told that it is durable.
+    /// Whether a user has the acknowledgement that it is durable.
     pub fn is_promised(&self) -> bool {
         self.is_hard && self.acknowledged_at.is_some()
     }
@@ -47,7 +47,7 @@ pub struct Base {
 }
 
 impl Base {
-    /// Databases as they were created: database `(log stream, number)` with so many records.
+    /// Databases as they were created: database `(log stream, number)` with its number of records.
     pub fn created(databases: impl IntoIterator<Item = ((usize, u8), u64)>) -> Self {
         Self { initial: databases.into_iter().collect(), changed: BTreeMap::new() }
     }

@@ -201,7 +201,7 @@ fn sentence(drill: &Drill, by: &str, why: &[String], had_failover: bool) -> Stri
     let red = drill.controls.iter().filter(|control| control.red).count();
     let controls = match drill.controls.len() {
         0 => "no control was run".to_owned(),
-        all => format!("{red} of {all} controls were found"),
+        all => format!("{red} of {all} deliberately broken replicas were detected"),
     };
     let told = match (&drill.rpo, drill.rto_s) {
         _ if let Some(waited) = drill.out_of_service_s => {

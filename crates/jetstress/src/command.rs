@@ -91,7 +91,7 @@ pub fn options(words: &[String]) -> Result<Options, String> {
             }
             _ => {
                 return Err(format!(
-                    "{word}: is no option of JetstressCmd that brunt knows\n  brunt jetstress /? lists them"
+                    "{word}: is not a JetstressCmd option that brunt knows\n  brunt jetstress /? lists them"
                 ));
             }
         }
@@ -224,8 +224,8 @@ mod tests {
             ("/timeout 2x", "/timeout 2x: a length of time"),
             ("/timeout", "/timeout: a value is missing"),
             ("/pctcapacity 0", "from 1 to 100"),
-            ("/frobnicate", "/frobnicate: is no option"),
-            ("x.xml", "x.xml: is no option"),
+            ("/frobnicate", "/frobnicate: is not a JetstressCmd option"),
+            ("x.xml", "x.xml: is not a JetstressCmd option"),
             ("/report a;b", "brunt report RUN"),
         ] {
             let said = read(line).unwrap_err();

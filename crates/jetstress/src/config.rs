@@ -32,7 +32,7 @@ pub enum ImportError {
     #[error("line {0}: is not XML: {1}")]
     Xml(u32, String),
     /// Its root is something else.
-    #[error("line 1: is no configuration of Jetstress: its root is <{0}>, not <configuration>")]
+    #[error("line 1: is not a Jetstress configuration: its root is <{0}>, not <configuration>")]
     Root(String),
     /// A value is none that Jetstress knows.
     #[error("line {line}: <{name}> is `{value}`: {what}")]
@@ -324,7 +324,7 @@ impl<'a> Reader<'a> {
             "MaxVerPages" => not_supported("the version store has no limit in pages"),
             "RetrieveLVOnRead" | "RetrieveLVOnScan" | "PrereadOnRead" | "PrereadOnScan"
             | "UpdateLV" | "ScanPercentage" | "BatchRecords" | "BatchUpdates"
-            | "Bulky1Percentage" => not_supported("operations are those of the version profile"),
+            | "Bulky1Percentage" => not_supported("fixed by the Exchange version"),
             "RestoreBackupPath" => not_supported("databases are not restored before a test"),
             _ => not_supported("is not known"),
         };

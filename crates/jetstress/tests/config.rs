@@ -53,7 +53,7 @@ fn no_element_is_dropped() {
     let names: Vec<_> = settings.not_supported().map(|noted| noted.name.as_str()).collect();
     assert!(names.contains(&"MaxVerPages") && !names.contains(&"Type"), "{names:?}");
     let text = settings.to_toml("x");
-    assert!(text.contains("#   BatchUpdates = 16: operations are those of the version profile"));
+    assert!(text.contains("#   BatchUpdates = 16: fixed by the Exchange version"));
     assert!(text.contains("#   VerifyChecksum = true: every page"));
 }
 

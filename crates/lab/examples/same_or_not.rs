@@ -91,7 +91,7 @@ fn table(out: &mut impl Write, title: &str, all: &[Comparison]) -> io::Result<()
         "\n{} pairs {title}: {better} better, {worse} worse, {gates} not worse\n",
         all.len()
     )?;
-    writeln!(out, "| figure | B / A | better | worse | finds from |")?;
+    writeln!(out, "| figure | B / A | better | worse | can detect from |")?;
     writeln!(out, "| --- | ---: | ---: | ---: | ---: |")?;
     for (at, figure) in all[0].figures.iter().enumerate() {
         let own = || all.iter().map(|one| &one.figures[at]);

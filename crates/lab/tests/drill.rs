@@ -227,8 +227,8 @@ fn the_worst_failover_is_told_and_the_pair_waits_for_its_end() {
         let mut events = drill.events.iter();
         events.find(|event| event.what.contains(what)).unwrap().at_s
     };
-    assert!(at("link is back") >= at("serves, after"));
-    assert!(at("was to be at 7.0 s") >= at("serves, after"));
+    assert!(at("link is back") >= at("is served again by"));
+    assert!(at("was to be at 7.0 s") >= at("is served again by"));
 }
 
 #[test]

@@ -53,7 +53,7 @@ pub(crate) enum Outcome {
 
 /// Bytes that are no message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it sent what is no message of a mirror")]
+#[error("it sent something that is not a mirror message")]
 pub(crate) struct Nonsense;
 
 const HELLO: u8 = 0;

@@ -7,7 +7,7 @@
 //!   texts ────► release ───► archive (.tar.gz) ──► debian (.deb)
 //! ```
 //!
-//! Bytes in, bytes out: whoever calls reads and writes the files. Equal inputs give equal bytes:
+//! Bytes in, bytes out: callers read and write the files. Equal inputs give equal bytes:
 //! entries are sorted, owners are root, and every time is the one that was handed in.
 //!
 //! Not taken: `dpkg-deb`, `cargo-deb` and `strip`. Each would have to be installed where a release

@@ -77,7 +77,7 @@ pub struct Needs {
 #[derive(Debug, thiserror::Error)]
 pub enum NeedsError {
     /// It is not an ELF file of 64 bits, or is cut off.
-    #[error("is no program for Linux: {0}")]
+    #[error("is not a Linux program: {0}")]
     Elf(#[from] object::read::Error),
     /// It is for another processor.
     #[error("is for a processor that has no package (ELF machine {0})")]

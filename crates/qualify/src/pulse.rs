@@ -2,7 +2,7 @@
 //!
 //! A signal, a frozen control group, a virtual machine that is paused or moved, a machine that is
 //! suspended: the program stands still, and afterwards every I/O in flight looks as slow as that,
-//! and the rate as low. So whoever waits says when it will be woken, and whoever is woken much
+//! and the rate as low. So every waiting task says when it will be woken; one that is woken much
 //! later has found a gap:
 //!
 //! ```text

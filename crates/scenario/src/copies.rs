@@ -186,7 +186,7 @@ fn refuse_twins<'s>(
     let mut seen = BTreeMap::new();
     for (owner, path) in paths {
         if let Some(other) = seen.insert(&path.value, owner) {
-            let refusal = path.place.refuse(format!("{what} of \"{other}\" will be there"));
+            let refusal = path.place.refuse(format!("{what} of \"{other}\" is already there"));
             return Err(refusal.hint(hint));
         }
     }
@@ -262,11 +262,10 @@ mod tests {
             document.test(&[]).unwrap_err().to_string()
         };
         let said = read("2.edb", "1.edb");
-        let wanted =
-            "`databases = [\"1.edb\"]`: a database of \"SG1\" will be there\n  every instance has";
+        let wanted = "`databases = [\"1.edb\"]`: a database of \"SG1\" is already there\n  every instance has";
         assert!(said.contains(wanted), "{said}");
         let said = read("log2", "log1");
-        assert!(said.contains("the logs of \"SG1\" will be there"), "{said}");
+        assert!(said.contains("\"SG1\" already keeps its logs there"), "{said}");
         let text = TEST.replace("SG1", "SG 1").replace("SG2", "SG-1");
         let document = Document::new("t.toml", &text, Path::new("/t")).unwrap();
         let said = document.test(&[]).unwrap_err().to_string();
@@ -286,11 +285,11 @@ mod tests {
             (one.replace("of = \"SG1\"\n", ""), "lacks `of`\n  for example: of = \"SG1\""),
             (
                 one.replace("c1\"", "log1\""),
-                "t.toml:16: `log = \"log1\"`: the logs of \"SG1\" will be there\n  a copy has",
+                "t.toml:16: `log = \"log1\"`: \"SG1\" already keeps its logs there\n  a copy has",
             ),
             (
                 one.replace("c1.edb", "2.edb"),
-                "t.toml:17: `databases = [\"2.edb\"]`: a database of \"SG2\" will be there",
+                "t.toml:17: `databases = [\"2.edb\"]`: a database of \"SG2\" is already there",
             ),
             (
                 one.replace("[\"c1.edb\"]", "[\"c1.edb\", \"c2.edb\"]"),

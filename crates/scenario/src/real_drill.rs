@@ -318,7 +318,7 @@ pub(super) mod tests {
         let nested = "[site.source]\nfolder = \"a\"\n[site.destination]\nfolder = \"a/b\"\n";
         refused(whole(nested, EVENTS), "in the folder of the other site");
         let there = |keys: &str| format!("{SITES}{keys}\n");
-        refused(whole(&there("host = \"-oProxyCommand=x\""), EVENTS), "is no host of ssh");
+        refused(whole(&there("host = \"-oProxyCommand=x\""), EVENTS), "is not a valid ssh host");
         refused(whole(&there("program = \"brunt\""), EVENTS), "is for another host");
         refused(
             whole(&there("host = \"b\"\n[link]\nrtt = \"1ms\""), EVENTS),

@@ -217,15 +217,15 @@ pub(super) fn path(node: &Node) -> Result<PathBuf, Refusal> {
         return refuse("the path is empty".to_owned());
     }
     if text.contains('\0') {
-        return refuse("no path has a zero byte".to_owned());
+        return refuse("a path cannot contain a NUL byte".to_owned());
     }
     let longest = text.split('/').map(str::len).max().unwrap_or_default();
     if longest > NAME_MAX {
-        let what = format!("a name in it has {longest} bytes, and Linux ends at {NAME_MAX}");
+        let what = format!("a name in it has {longest} bytes; Linux allows {NAME_MAX}");
         return refuse(what);
     }
     if text.len() > PATH_MAX {
-        let what = format!("has {} bytes, and Linux ends at {PATH_MAX}", text.len());
+        let what = format!("has {} bytes; Linux allows {PATH_MAX}", text.len());
         return refuse(what);
     }
     Ok(text.into())

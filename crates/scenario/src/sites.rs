@@ -115,7 +115,7 @@ fn destination(node: &Node) -> Result<String, Refusal> {
     // No character that a shell of somebody's ssh configuration could read.
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-@:%[]".contains(c);
     if host.is_empty() || host.starts_with('-') || !host.chars().all(is_plain) {
-        let refusal = node.place.refuse("is no host of ssh");
+        let refusal = node.place.refuse("is not a valid ssh host");
         return Err(refusal.hint(
             "for example \"backup\", \"mail@backup.example.org\", or a Host of ~/.ssh/config",
         ));

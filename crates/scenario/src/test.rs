@@ -329,7 +329,7 @@ fn read_scheduling(node: &Node) -> Result<Scheduling, Refusal> {
         ("pause", Some(Ok(factor)), None) if FACTORS.contains(&factor) => {
             Ok(Scheduling::Pause { factor })
         }
-        _ => Err(node.place.refuse("is no way to hold sessions back").hint(
+        _ => Err(node.place.refuse("is not a valid `scheduling`").hint(
             "\"none\", \"think 50ms\" (after each operation, 60s at most), \"station 0.43\" (times a database write, one session of an instance at a time), or \"pause 1\" (times its active time)",
         )),
     }
@@ -344,7 +344,7 @@ fn read_precision(node: &Node) -> Result<Option<f64>, Refusal> {
     let percent = text.strip_suffix('%').map(|number| number.trim().parse());
     match percent {
         Some(Ok(percent)) if PRECISIONS.contains(&percent) => Ok(Some(percent / 100.0)),
-        _ => Err(node.place.refuse("is no precision").hint(format!(
+        _ => Err(node.place.refuse("is not a valid `precision`").hint(format!(
             "\"1 %\", from {} to {} %, or {COMPLETE:?} to simulate the whole duration",
             PRECISIONS.start(),
             PRECISIONS.end()

@@ -66,7 +66,7 @@ pub(crate) fn entries<'s>(
             |sheet: &'s Sheet| sheet.entries().iter().rev().find(|entry| entry.name == figure.name);
         let all = of_all.iter().rev().find(|entry| entry.name == figure.name);
         let tiers = sizing.tiers.iter().filter_map(move |(name, sheet)| {
-            // What a tier shares with all is told once.
+            // What a tier shares with all is printed once.
             let own = last(sheet).filter(|own| all != Some(*own))?;
             Some((several.then_some(name.as_str()), own))
         });

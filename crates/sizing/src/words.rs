@@ -32,7 +32,7 @@ fn needs(sizing: &Sizing<'_>) -> String {
         "{} for {databases}; {}",
         counted(sheet.count("drives"), "drive"),
         match decides(sheet) {
-            "both" => "I/O and capacity decide alike".to_owned(),
+            "both" => "I/O and capacity need the same number".to_owned(),
             one => format!("{one} decides"),
         }
     )
@@ -299,8 +299,10 @@ pub fn block(sizing: &Sizing<'_>) -> Option<Table> {
             drives(get("groups_for_balance")),
         ]));
     }
-    let columns =
-        Column::of(&["for a copy of its databases", "asked for"], &["drives", "in groups"]);
+    let columns = Column::of(
+        &["drives for one copy of a server's databases", "demand"],
+        &["exact", "in whole groups"],
+    );
     Some(Table::new(columns, rows))
 }
 
@@ -343,7 +345,7 @@ pub fn remarks(sizing: &Sizing<'_>) -> Vec<(&'static str, String)> {
     remarks.push((
         "inferred",
         format!(
-            "{} from no primary source; --explain marks them, [figures] replaces them",
+            "{} without a primary source; --explain marks them, [figures] replaces them",
             match uncertain.len() {
                 1 => "1 figure is".to_owned(),
                 more => format!("{more} figures are"),

@@ -76,7 +76,7 @@ impl Mixer {
         if self.beside == 0 {
             return self.mix(number, u64::MAX);
         }
-        assert!(number < NUMBERS_MAX, "so many records there are not");
+        assert!(number < NUMBERS_MAX, "there are fewer records");
         // A hundred numbers take this many places; each number that lies beside the previous one
         // shares its place.
         let places = 100 - self.beside;

@@ -1,7 +1,7 @@
-//! A network namespace with one device, whose packets somebody else carries.
+//! A network namespace with one device, whose packets the holder of its file carries.
 //!
 //! ```text
-//!   process in the namespace --> TCP of the kernel --> TUN device --> whoever holds its file
+//!   process in the namespace --> TCP of the kernel --> TUN device --> the holder of its file
 //! ```
 //!
 //! Nothing reaches the namespace but through that file, and nothing leaves it in another way. Root

@@ -33,7 +33,7 @@ impl State {
         }
     }
 
-    /// Removes every file below `path`, whoever has it open.
+    /// Removes every file below `path`, open or not.
     fn clear(&mut self, path: &Path) {
         let names = self.store.names();
         let below = names.filter(|(name, _)| name.starts_with(path));

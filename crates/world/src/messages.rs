@@ -4,8 +4,8 @@
 //!   length, 4 bytes | CRC-32 of the content, 4 bytes | content        numbers are little-endian
 //! ```
 //!
-//! Before the first message, the side that connects may have to show a [`Token`]: whoever else
-//! finds the port is not let in.
+//! Before the first message, the side that connects may have to show a [`Token`], so that finding
+//! the port is not enough.
 //!
 //! A connection ends between two messages or inside one; only the first is an orderly end. Nothing
 //! that arrives is trusted: a message that is longer than the receiver allows is refused before

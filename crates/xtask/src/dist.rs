@@ -154,7 +154,9 @@ fn time() -> Result<u64, TaskError> {
         }
     };
     time.parse().map_err(|_| {
-        TaskError::Dist(format!("`{time}` is no time: SOURCE_DATE_EPOCH is in seconds since 1970"))
+        TaskError::Dist(format!(
+            "`{time}` is not a time: SOURCE_DATE_EPOCH is in seconds since 1970"
+        ))
     })
 }
 

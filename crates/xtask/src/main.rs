@@ -70,7 +70,7 @@ pub(crate) enum TaskError {
     },
     /// A row that must not be used in a fit.
     #[error(
-        "`{0}` is no calibration row: parameters are fitted on scenarios/papers/published only, never on what is to be predicted"
+        "`{0}` is not a calibration row: parameters are fitted on scenarios/papers/published only, never on what is to be predicted"
     )]
     NotForCalibration(String),
     /// A release cannot be packed.

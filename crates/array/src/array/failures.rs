@@ -76,7 +76,7 @@ impl<O: Observer> Array<O> {
         self.names[group as usize].clone()
     }
 
-    pub(super) fn befall(&mut self, number: u32) {
+    pub(super) fn apply_incident(&mut self, number: u32) {
         match self.incidents[number as usize] {
             Incident::DriveFails(drive) => self.fail_drive(drive),
             Incident::DriveReturns(drive) => self.return_drive(drive),

@@ -38,7 +38,7 @@ impl<O: Observer> Array<O> {
         let is_used = in_tier || self.groups.iter().any(|group| group.uses(drive));
         let (one, pool) = (&self.drives[usize::from(drive)], &self.groups[group]);
         let bars = [
-            (pool.slots.is_none(), "it is no pool"),
+            (pool.slots.is_none(), "it is not a pool"),
             (is_used, "the drive is in use"),
             (one.is_failed(), "the drive has failed"),
             (!pool.admits(one.sectors()), "the drive is too small"),

@@ -231,7 +231,7 @@ impl<O: Observer> Array<O> {
             match due.event {
                 Event::Device(io) => self.device_ended(io),
                 Event::NextUnit(repair) => self.next_unit(repair),
-                Event::Incident(number) => self.befall(number),
+                Event::Incident(number) => self.apply_incident(number),
                 Event::Arrive(request) => self.arrive(request),
                 Event::Leave(request) => self.leave(request),
                 Event::Scan(drive) => self.scan_unit(drive),

@@ -193,7 +193,7 @@ impl Tester {
     }
 
     /// Triggers an incident that the array should survive.
-    fn befall(&mut self) {
+    fn apply_incident(&mut self) {
         let now = self.array.now();
         // Lost drives: those that failed and whose pieces have not been rebuilt elsewhere.
         let lost = self.array.groups[0].failures() as usize;
@@ -253,7 +253,7 @@ impl Tester {
             self.ask();
             self.collect();
             if step % 10 == 3 && !peaceful {
-                self.befall();
+                self.apply_incident();
             }
             let micros = [0, 200, 3000, 20_000][draw(&mut self.stream, 4)];
             self.pass(Span::micros(micros));

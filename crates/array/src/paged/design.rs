@@ -97,7 +97,7 @@ pub enum PagedError {
     NoMember,
     /// The page is not a multiple of the grain, or a size is invalid.
     #[error(
-        "a page of {page} is no whole number of grains of {grain}, or those no whole number of 512 bytes"
+        "a page of {page} is not a multiple of the grain of {grain}, or the grain not one of 512 bytes"
     )]
     Page { page: ByteSize, grain: ByteSize },
     /// A member has too little space for pages.

@@ -202,7 +202,7 @@ impl PagedArray {
         Ok(())
     }
 
-    fn befall(&mut self, number: u32) {
+    fn apply_incident(&mut self, number: u32) {
         match self.incidents[number as usize].clone() {
             Incident::Snapshot(lun, name) => {
                 if self.map.sectors(lun).is_some() {
@@ -349,7 +349,7 @@ impl PagedArray {
             self.collect();
             while let Some(Due { event, .. }) = self.schedule.pop(next) {
                 match event {
-                    Event::Incident(number) => self.befall(number),
+                    Event::Incident(number) => self.apply_incident(number),
                     Event::Zeros(part) => self.part_ended(part),
                     Event::Compare => self.compare(),
                     Event::Copy(moving) => self.copy_unit(moving),

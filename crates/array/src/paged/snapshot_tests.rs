@@ -245,7 +245,7 @@ impl Host {
         }
     }
 
-    fn befall(&mut self) {
+    fn apply_incident(&mut self) {
         let name = format!("{}", self.next);
         let sets = self.array.snapshots.sets.clone();
         match self.draw(8) {
@@ -348,7 +348,7 @@ fn every_copy_holds_what_its_instant_says_and_keeps_it() {
         for step in 0..250 {
             host.ask();
             if step % 9 == 5 {
-                host.befall();
+                host.apply_incident();
                 // The newest copy is read at once, while writes are under way.
                 let newest = *host.luns.keys().last().unwrap();
                 let is_free = |place: &Place| place.writing.is_none() && place.readers == 0;

@@ -236,7 +236,7 @@ impl Host {
     }
 
     /// Takes or removes a snapshot. Writes in flight may be in it or not.
-    fn befall(&mut self) {
+    fn apply_incident(&mut self) {
         let now = self.array.now();
         let luns: Vec<u32> = self.luns.keys().copied().collect();
         let lun = luns[self.draw(luns.len())];
@@ -302,7 +302,7 @@ fn every_lun_has_what_was_written_to_it() {
             host.ask();
             host.collect();
             if step % 20 == 7 {
-                host.befall();
+                host.apply_incident();
             }
             let micros = [0, 300, 4000, 15_000][host.draw(4)];
             host.pass(Span::micros(micros));

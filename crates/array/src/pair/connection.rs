@@ -14,7 +14,7 @@ use crate::slab::Key;
 use brunt_units::ByteSize;
 
 impl<O: Observer> Pair<O> {
-    pub(super) fn befall(&mut self, what: PairIncident) {
+    pub(super) fn apply_incident(&mut self, what: PairIncident) {
         let was_up = self.state.link.is_up();
         match what {
             PairIncident::LinkLost | PairIncident::LinkReturns => {

@@ -40,7 +40,7 @@ struct Accepted {
     /// Its number in the pair's order, for as long as it is there.
     number: Option<u64>,
     acknowledged_at: Option<Time>,
-    /// Whether its host was told that both systems have it.
+    /// Whether its host has the acknowledgement that both systems have it.
     both: bool,
 }
 

@@ -81,7 +81,7 @@ impl PairLinkDesign {
     /// 2005.
     pub const FCIP_GATEWAYS: Span = Span::micros(1125);
 
-    /// The round trip over so many kilometres of fibre, the least that it can be: routers and
+    /// The round trip over this many kilometres of fibre, the least that it can be: routers and
     /// detours add to it.
     pub fn round_trip_over(kilometres: f64) -> Span {
         Span::from_seconds(PER_KILOMETRE.as_seconds() * kilometres * 2.0)

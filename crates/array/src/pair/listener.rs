@@ -85,7 +85,7 @@ pub enum PairMove {
 }
 
 impl PairMove {
-    /// What is told of `moved`, if anything.
+    /// The words for `moved`, if it has any.
     pub(super) fn of(moved: Move) -> Option<Self> {
         Some(match moved {
             Move::Accepted { tag, lun, place, number, .. } => {

@@ -15,8 +15,8 @@
 //! said here of source and destination of a group holds for the site that serves it and for the
 //! other one.
 //!
-//! Invariant: the destination is a prefix of its group's order, and where a host was told that both
-//! systems have its write, they have; a full copy alone is exempt, and marked. The [`observer`]
+//! Invariant: the destination is a prefix of its group's order, and where a host has the word that
+//! both systems have its write, they have; a full copy alone is exempt, and marked. The [`observer`]
 //! sees every write, and the ledger of tests checks this at each.
 
 #![expect(private_bounds, reason = "only this crate observes pairs")]
@@ -258,7 +258,7 @@ impl<O: Observer> Pair<O> {
             self.collect();
             while let Some(Due { event, .. }) = self.schedule.pop(next) {
                 match event {
-                    Event::Incident(number) => self.befall(self.incidents[number as usize]),
+                    Event::Incident(number) => self.apply_incident(self.incidents[number as usize]),
                     Event::Crossed(message) => self.crossed(message),
                     Event::Resume => self.connect_all(),
                 }

@@ -219,7 +219,7 @@ fn writes(risk: Option<AtRisk>) -> String {
 /// What was lost at `at`, in words.
 fn lost(risk: Option<AtRisk>, at: Time) -> String {
     match risk {
-        None => "it is no state of the group".to_owned(),
+        None => "that is not a state of the group".to_owned(),
         Some(AtRisk { since: None, .. }) => "nothing acknowledged is lost".to_owned(),
         Some(AtRisk { bytes, since: Some(since), .. }) => {
             let age = at.since(since);

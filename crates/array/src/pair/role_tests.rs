@@ -248,7 +248,9 @@ fn a_site_in_the_middle_of_a_full_copy_serves_only_when_forced() {
     let said = notes(&pair).join("\n");
     let inconsistent = "13.00 ms mail: no change: a full copy has left the destination inconsistent; force it if nothing else is left";
     assert!(said.contains(inconsistent), "{said}");
-    assert!(said.contains("14.00 ms mail: the destination serves; it is no state of the group"));
+    assert!(
+        said.contains("14.00 ms mail: the destination serves; that is not a state of the group")
+    );
     assert_eq!(pair.replication().group(0).losses[0].lost, None);
     clean(&pair);
 }

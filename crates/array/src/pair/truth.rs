@@ -140,7 +140,7 @@ impl Tester {
     }
 
     /// Something goes wrong or returns.
-    fn befall(&mut self) {
+    fn apply_incident(&mut self) {
         let path = self.draw(self.pair.state.link.design().paths);
         let group = self.draw(2);
         let resumed = |full_copy| PairIncident::GroupResumed { group, full_copy };
@@ -250,7 +250,7 @@ impl Tester {
             let most = [0, 500, 3_000, 30_000][self.draw(4)];
             self.pass(most);
             if self.stream.percent(25) {
-                self.befall();
+                self.apply_incident();
             }
             self.compare();
         }

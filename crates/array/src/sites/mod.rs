@@ -193,7 +193,7 @@ impl Sites {
         self.schedule.set(at, Event::Incident(number));
     }
 
-    fn befall(&mut self, number: u32) {
+    fn apply_incident(&mut self, number: u32) {
         match self.incidents[number as usize].clone() {
             Incident::Pair(PairIncident::LinkLost) => self.set_link(false),
             Incident::Pair(PairIncident::LinkReturns) => self.set_link(true),
@@ -298,7 +298,7 @@ impl Sites {
             self.collect();
             while let Some(Due { event, .. }) = self.schedule.pop(next) {
                 match event {
-                    Event::Incident(number) => self.befall(number),
+                    Event::Incident(number) => self.apply_incident(number),
                     Event::Start(set) => self.start(set),
                     Event::Crossed(message) => self.crossed(message),
                     Event::Arrived(set) => self.media_arrived(set),

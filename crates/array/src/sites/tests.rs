@@ -445,7 +445,7 @@ impl Host {
         self.collect();
     }
 
-    fn befall(&mut self) {
+    fn apply_incident(&mut self) {
         let what = [
             PairIncident::LinkLost,
             PairIncident::LinkReturns,
@@ -486,7 +486,7 @@ fn a_replica_has_what_its_instant_says_whatever_becomes_of_the_link() {
         for step in 0..260 {
             host.ask();
             if step % 11 == 7 {
-                host.befall();
+                host.apply_incident();
             }
             let micros = [0, 300, 4000, 25_000][host.draw(4)];
             host.pass(Span::micros(micros));

@@ -27,7 +27,7 @@ pub(super) enum Step {
     Shipping,
     /// Blocks are written from media.
     FromMedia,
-    /// The partner has everything, and is told so.
+    /// The partner has everything, and has been told.
     Completing,
 }
 

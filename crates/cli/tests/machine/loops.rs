@@ -177,7 +177,7 @@ fn others_who_read_the_device_are_noticed() {
     drop(others);
     let agrees = fails(&result, RuleId::DeviceAgrees, "advisory");
     let remark = agrees["remark"].as_str().unwrap();
-    assert!(remark.starts_with("others read there too"), "{remark}");
+    assert!(remark.starts_with("other programs read there too"), "{remark}");
     assert!(agrees["measured"].as_f64() > Some(110.0), "{agrees}");
     assert_eq!(result["storage"]["servers"][0]["details"]["backend"]["direct"], true);
 }

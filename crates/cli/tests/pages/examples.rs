@@ -85,7 +85,7 @@ const EXAMPLES: &[(&str, Look)] = &[
                     "PREDICTED PASS",
                     "nothing that was acknowledged is lost",
                     "every record was read at the survivor",
-                    "4 of 4 controls were found",
+                    "4 of 4 deliberately broken replicas were detected",
                 ],
             ),
             (

@@ -301,7 +301,7 @@ fn a_foreign_file_under_the_name_of_an_arriving_log_is_left_alone() {
     }
 }
 
-/// A copy that lacks what the active has removed is told so, and the active names it.
+/// A copy that lacks what the active has removed is refused, and the active names it.
 #[test]
 fn a_copy_that_stays_away_for_too_long_must_be_reseeded() {
     let (mut made, [active, copy]) = world(1, files(&["/a", "/b"]), LinkOptions::default());

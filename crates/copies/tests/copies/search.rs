@@ -36,7 +36,7 @@ use crate::stage::{
 
 const STORED: &str = "stored";
 
-/// How a story is told.
+/// How a story is printed.
 #[derive(Clone, Copy)]
 struct Plan {
     seed: u64,

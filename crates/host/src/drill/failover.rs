@@ -95,7 +95,7 @@ impl Conductor {
         steps.ended("first operation", served);
         self.lost.set(None);
         let took = served.since(failed_at);
-        self.tell(served, format!("the destination serves, after {took}"));
+        self.tell(served, format!("mail is served again by the destination, after {took}"));
         self.course.phase(served, &format!("after the {name}"));
 
         // What the former side said before it was lost has been written to its pipe before it was

@@ -179,7 +179,7 @@ impl Link {
         };
         let carried = emulator.carried();
         Some(format!(
-            "packets over the link: {} arrived, {} were lost, {} found its queue full",
+            "packets over the link: {} arrived, {} were lost, {} were dropped by a full queue",
             carried.arrived, carried.lost, carried.dropped
         ))
     }

@@ -96,7 +96,7 @@ pub(super) enum Answer {
     Activated {
         stored: Vec<u32>,
     },
-    /// Databases with so many records, in the order of the scenario.
+    /// Databases with their numbers of records, in the order of the scenario.
     Created {
         records: Vec<u64>,
     },

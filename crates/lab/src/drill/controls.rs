@@ -10,7 +10,7 @@
 //! The same course without a fault comes first. Where that is red already, as with groups that lack
 //! their log, a red control shows nothing.
 //!
-//! The judge is told that replication is synchronous and in step, as an operator would believe.
+//! The judge assumes that replication is synchronous and in step, as an operator would.
 //! Groups have no failsafe here, and are synchronous, so that there is a log to replay and nothing
 //! may be lost.
 

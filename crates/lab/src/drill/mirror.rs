@@ -255,7 +255,7 @@ impl Mirror {
         if earlier > 0 {
             self.broken.get_or_insert_with(|| {
                 format!(
-                    "a write is done at the other side before {}",
+                    "a write reached the other side before {}",
                     counted(earlier as u64, "earlier one")
                 )
             });

@@ -208,7 +208,10 @@ impl<T: Cast> Conductor<T> {
         steps.ended("first operation", self.scene.now());
         let took = self.scene.now().since(failed_at);
         self.lost.set(None);
-        self.tell(self.scene.now(), format!("the {} serves, after {took}", to.word()));
+        self.tell(
+            self.scene.now(),
+            format!("mail is served again by the {}, after {took}", to.word()),
+        );
         self.course.phase(self.scene.now(), &format!("after the {name}"));
 
         let loss = self.loss(&opened, &sites, failed_at).await?;

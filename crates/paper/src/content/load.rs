@@ -15,7 +15,7 @@ pub(super) fn blocks(kind: &Kind) -> Vec<Block> {
         "stress" => {
             "The load of the performance test, kept up for a long time: nothing may fail, and the last third must be as fast as the first."
         }
-        _ => "How much of the load of mail databases the storage bears at the latency they need.",
+        _ => "How much mail load the storage carries within the latency limits.",
     };
     let length = length(result.times.collection_s);
     let measured = match result.world {

@@ -1,8 +1,8 @@
 //! Compares two PDFs object by object, from their catalogs on.
 //!
 //! Numbers of objects and the compression of streams mean nothing here; what refers to what does.
-//! So both graphs are walked together. What differs is told by the page that it belongs to, or by
-//! its place below the catalog.
+//! So both graphs are walked together. A difference is named by its page, or by its place below
+//! the catalog.
 
 use std::collections::{BTreeMap, VecDeque};
 

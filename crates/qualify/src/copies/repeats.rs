@@ -1,7 +1,7 @@
 //! One note for a bad page, however often it is read.
 //!
 //! A page that no copy can replace is bad again at each read. Its first note says how often so far;
-//! what came later is told once, at the end.
+//! what came later is reported once, at the end.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -156,7 +156,7 @@ impl Reserve {
         }
         match (began, plan.databases().nth(over)) {
             (true, Some(database)) => Growing::Held(format!(
-                "{} has reached its room to grow; deletes now balance inserts",
+                "{} has grown as far as it may; from now on it keeps its size",
                 database.name
             )),
             _ => Growing::On,
@@ -192,8 +192,7 @@ impl Forecast {
         match self.arrival {
             None => "databases do not grow: there are as many deletes as inserts".to_owned(),
             Some(arrival) if arrival < SOON => {
-                "databases have reached their room to grow: deletes balance inserts from the beginning"
-                    .to_owned()
+                "databases have already grown as far as they may, and keep their size".to_owned()
             }
             Some(arrival) if self.is_within(duration) => format!(
                 "{growth}; after {} inserts and deletes are balanced so that they stop growing",
@@ -304,11 +303,11 @@ mod tests {
         let forecast = reserve.forecast(&plan, &sizes, 100.0);
         assert_eq!(forecast.arrival, Some(Span::ZERO));
         let said = forecast.note(Span::seconds(60));
-        assert!(said.starts_with("databases have reached their room to grow: "), "{said}");
+        assert!(said.starts_with("databases have already grown as far as they may"), "{said}");
         let mut workload = workload(1_000);
         match reserve.watch(&plan, &sizes, &mut workload) {
             Growing::Held(note) => {
-                assert_eq!(note, "DB1 has reached its room to grow; deletes now balance inserts")
+                assert_eq!(note, "DB1 has grown as far as it may; from now on it keeps its size")
             }
             other => panic!("{other:?}"),
         }

@@ -82,7 +82,7 @@ impl Director<'_> {
         // would replay fewer logs than were written.
         server.instances().iter().for_each(Instance::hold_checkpoint);
         self.note(format!(
-            "first, sessions write {} of {} for each instance; that may take up to {}",
+            "first, sessions write {} of {} for each instance, for at most {}",
             counted(self.plan.logs.into(), "log file"),
             self.plan.engine.log_file,
             rough(self.plan.duration)

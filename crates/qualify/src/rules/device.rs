@@ -16,7 +16,7 @@
 //! | bytes at the device | means | outcome |
 //! | --- | --- | --- |
 //! | below 90 % of the engine's | a cache in between: something else was measured | failed |
-//! | above 110 % | others read there too, so a cache in between would not be seen: not shown | advisory, and no qualification |
+//! | above 110 % | other programs read there too, so a cache in between would not be seen: not shown | advisory, and no qualification |
 //! | no device (overlay, NFS, memory), or counters that stand still | | not measured |
 
 use brunt_report::decimals;
@@ -130,7 +130,7 @@ fn said_of_others(volume: &VolumeReads) -> String {
     let ours = volume.engine.saturating_add(volume.copies);
     let [device, ours] = [volume.device.unwrap_or(0), ours].map(ByteSize::bytes);
     format!(
-        "others read there too, or parity was read; {}: the device read {device}, {ours} of it for brunt",
+        "other programs read there too, or parity was read; {}: the device read {device}, {ours} of it for brunt",
         volume.mount
     )
 }

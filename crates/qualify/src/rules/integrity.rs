@@ -55,10 +55,8 @@ fn records(verified: Option<RecordsVerified>, met: Findings, unjudged: &str) -> 
         );
     }
     if let Some(found) = verified.filter(|found| found.known < found.checked) {
-        remark += &format!(
-            "; of {} % it is known which version it must be",
-            share(found.known, found.checked)
-        );
+        remark +=
+            &format!("; exact version known for {} % of them", share(found.known, found.checked));
     }
     if findings.total() > 0 {
         remark += &format!(
@@ -113,7 +111,7 @@ mod tests {
         let met = Findings { stale: 1, ..Findings::default() };
         let rule = records(Some(found), met, "");
         assert_eq!(rule.outcome, Outcome::Failed);
-        let wanted = "of 100,000, a sample of 2,000,000 (5.00 %); of 75.0 % it is known which version it must be: \
+        let wanted = "of 100,000, a sample of 2,000,000 (5.00 %); exact version known for 75.0 % of them: \
                       2 lost, 1 stale, 0 that must not be there, 0 torn";
         assert_eq!(rule.remark, wanted);
         let met = records(None, met, "");

@@ -1,8 +1,8 @@
 //! Did the kernel report errors of the tested devices?
 //!
 //! The first question about reliability in an ESRP paper is whether the event log has errors. The
-//! kernel writes down what no program is told: retried commands, resets, a file system that found
-//! damage. An error fails the test; a warning is for somebody to look at.
+//! kernel writes down what no program sees: retried commands, resets, a file system that found
+//! damage. An error fails the test; a warning is for people to look at.
 
 use brunt_report::grouped;
 use brunt_report::result::{Outcome, Rule};

@@ -252,8 +252,8 @@ fn done(rules: &[Rule], evidence: &Evidence) -> String {
     });
     let all: Vec<String> = all.collect();
     let mut parts = vec![match evidence.records {
-        Some(_) if all.is_empty() => "Everything was done, and everything was there afterwards",
-        Some(_) => "Everything was there afterwards",
+        Some(_) if all.is_empty() => "Everything was done, and nothing is missing",
+        Some(_) => "Nothing is missing",
         // A prediction has nothing to compare.
         None => "Everything was done",
     }];
@@ -539,7 +539,7 @@ mod tests {
                 known: 1_000,
                 ..RecordsVerified::default()
             }))),
-            "Everything was there afterwards; databases backed up: 2 (912 MiB/s over all of them)."
+            "Nothing is missing; databases backed up: 2 (912 MiB/s over all of them)."
         );
         assert_eq!(
             said(evidence(None)),

@@ -1,4 +1,4 @@
-//! Joins shards: their news is told as that of one test, and their samples become those of the
+//! Joins shards: their news becomes that of one test, and their samples become those of the
 //! whole server.
 //!
 //! A shard closes its samples on the same grid as every other. When all have handed in a sample,

@@ -1,6 +1,6 @@
-//! The news of several shards, told as that of one test.
+//! The news of several shards, as that of one test.
 //!
-//! Shards go through the same steps, each at its own pace. Progress is told of the step that the
+//! Shards go through the same steps, each at its own pace. Progress is that of the step that the
 //! slowest of them is in, as the sum over all that have been there; an event when every shard has
 //! come that far.
 
@@ -57,7 +57,7 @@ impl Steps {
         self.events()
     }
 
-    /// What several shards say in the same words is told once.
+    /// What several shards say in the same words is reported once.
     fn note(&mut self, shard: usize, news: &News) -> Vec<News> {
         let News::Note { text } = news else {
             return vec![news.clone()];

@@ -22,7 +22,7 @@ use crate::plan::Plan;
 const CHUNK: usize = 32 << 10;
 /// Chunks that are read of all databases together.
 const CHUNKS: u64 = 256;
-/// One chunk of so many is read at most: verification has read all of them before.
+/// One chunk in this many is read at most: verification has read all of them before.
 const ONE_IN: u64 = 64;
 /// Block sizes that arrays and file systems work in.
 const BLOCKS: [usize; 3] = [4 << 10, 8 << 10, CHUNK];

@@ -233,9 +233,9 @@ fn changed(before: &[f64], after: &[f64], at: usize, chance: f64, run: &str) -> 
 fn sentence(runs: usize, missing: u64, changes: usize) -> String {
     let count = counted(runs as u64, "run");
     match (missing, changes) {
-        (0, 0) => format!("{count}, and no change is shown."),
-        (0, 1) => format!("{count}, and a change at one of them."),
-        (0, more) => format!("{count}, and changes at {more} of them."),
+        (0, 0) => format!("{count}; no change is shown."),
+        (0, 1) => format!("{count}; performance changed at one of them."),
+        (0, more) => format!("{count}; performance changed at {more} of them."),
         (missing, _) => {
             let more = counted(missing, "more run");
             format!("{count}: cannot tell where figures change; that takes {more}.")
@@ -248,7 +248,7 @@ fn newest_in_words(newest: &Comparison) -> String {
     let before = format!("the {} before it", counted(newest.a.len() as u64, "stable run"));
     if let Some(moved) = newest.moved() {
         return format!(
-            "The machine was not the same in the newest run as in {before}, so the storage cannot be compared ({moved})."
+            "The host behaved differently in the newest run and in {before}, so the storage cannot be compared ({moved})."
         );
     }
     let (better, worse) = (newest.of(Answer::Better), newest.of(Answer::Worse));

@@ -21,7 +21,7 @@ pub enum CompareError {
     #[error("{0}: has not ended: it is running, or its host died\n  compare it when it has ended")]
     Unfinished(String),
     /// It ended without an answer.
-    #[error("{run}: its verdict is {verdict}, so it is no whole test: {sentence}")]
+    #[error("{run}: its verdict is {verdict}, so it is not a whole test: {sentence}")]
     NoAnswer {
         run: String,
         /// *interrupted*, *error*, *invalid* or *inconclusive*.

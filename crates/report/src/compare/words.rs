@@ -99,7 +99,7 @@ impl Comparison {
     pub(super) fn in_a_sentence(&self) -> String {
         if let Some(moved) = self.moved() {
             return format!(
-                "The machine was not the same in A and B, so the storage cannot be compared ({moved})."
+                "The host behaved differently in A and B, so the storage cannot be compared ({moved})."
             );
         }
         let (better, worse) = (self.of(Answer::Better), self.of(Answer::Worse));
@@ -194,7 +194,7 @@ impl Comparison {
     pub(crate) fn details(&self) -> Table {
         let columns = Column::of(
             &["figure", "decides"],
-            &["B / A", "Cliff's delta", "finds from", "block, samples"],
+            &["B / A", "Cliff's delta", "can detect from", "block, samples"],
         );
         let rows = self.figures.iter().map(|figure| {
             Row::new([

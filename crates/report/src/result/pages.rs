@@ -165,7 +165,7 @@ impl PagesNumbers {
         let mut parts = Vec::new();
         if self.first_writes > 0 {
             let many = grouped(self.first_writes);
-            let mut first = format!("{many} writes to what nobody had written");
+            let mut first = format!("{many} writes to blocks that were never written");
             if self.redirected == 0 {
                 first.push_str(&format!("; {}", self.overhead()));
             }
@@ -330,6 +330,9 @@ mod tests {
             of("redirected"),
             "1,200 writes to pages that are shared or moving; 3.00 MiB read around such writes, 1,207 writes of the map"
         );
-        assert_eq!(of("thin LUNs"), "7 writes to what nobody had written; 2 writes found no room");
+        assert_eq!(
+            of("thin LUNs"),
+            "7 writes to blocks that were never written; 2 writes found no room"
+        );
     }
 }

@@ -266,7 +266,7 @@ fn a_history_names_the_run_and_the_size_of_a_change() {
     assert!(
         found
             .sentence
-            .starts_with("18 runs, and a change at one of them. The newest run beside the 7 stable runs before it: "),
+            .starts_with("18 runs; performance changed at one of them. The newest run beside the 7 stable runs before it: "),
         "{}",
         found.sentence
     );

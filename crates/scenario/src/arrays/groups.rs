@@ -49,7 +49,7 @@ pub(super) struct Parts {
     pub(super) tier_place: Option<Place>,
 }
 
-/// Those of an array with so many `controllers`.
+/// Those of an array with `controllers` controllers.
 pub(super) fn read(
     array: &mut Section,
     models: &[DriveModel],

@@ -103,7 +103,7 @@ fn sectors(section: &mut Section, sizes: &[Option<ByteSize>]) -> Result<u64, Ref
     let bytes = size.value.get();
     if bytes == 0 || !bytes.is_multiple_of(512) || bytes > SIZE_MAX {
         let most = ByteSize::bytes(SIZE_MAX);
-        return Err(size.place.refuse(format!("is no multiple of 512 bytes up to {most}")));
+        return Err(size.place.refuse(format!("is not a multiple of 512 bytes up to {most}")));
     }
     let largest = sizes.iter().copied().collect::<Option<Vec<_>>>();
     if let Some(largest) = largest.and_then(|sizes| sizes.into_iter().max())
@@ -121,7 +121,7 @@ fn random(section: &mut Section, all: &Luns<'_>) -> Result<Access, Refusal> {
         Value::List(nodes) if !nodes.is_empty() => {
             nodes.iter().map(|node| lun(node, names)).collect()
         }
-        _ => Err(node.place.refuse("is no list of LUNs").hint("for example [\"data\"]")),
+        _ => Err(node.place.refuse("is not a list of LUNs").hint("for example [\"data\"]")),
     })?;
     let luns: Vec<u32> = luns.map_or_else(|| (0..).take(names.len()).collect(), |luns| luns.value);
     let sizes: Vec<_> = luns.iter().map(|lun| all.sizes[*lun as usize]).collect();

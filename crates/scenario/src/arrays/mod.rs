@@ -146,7 +146,7 @@ impl Times {
 
 fn above_zero(node: &Node) -> Result<Span, Refusal> {
     match section::span(node)? {
-        Span::ZERO => Err(node.place.refuse("is no time at all")),
+        Span::ZERO => Err(node.place.refuse("must be longer than zero")),
         span => Ok(span),
     }
 }

@@ -185,7 +185,9 @@ pub(crate) fn read_luns(
             }
             Ok(luns)
         }
-        _ => Err(node.place.refuse("is no list of LUNs").hint("for example [\"data\", \"log\"]")),
+        _ => {
+            Err(node.place.refuse("is not a list of LUNs").hint("for example [\"data\", \"log\"]"))
+        }
     })?;
     match (one, several) {
         (Some(_), Some(several)) => {

@@ -109,7 +109,7 @@ fn refusals_name_their_lines() {
         ("verb = \"write\"", "read_percent = 3", "`read_percent` is not for kind = \"sequential\""),
         ("rate_per_s = 10", "", "lacks `outstanding`"),
         ("size = \"1 GiB\"", "size = \"9 TiB\"", "array.toml:18: `size = \"9 TiB\"`: LUN"),
-        ("duration = \"1h\"", "duration = \"0s\"", "is no time at all"),
+        ("duration = \"1h\"", "duration = \"0s\"", "must be longer than zero"),
         ("count = 12", "count = 12\nfile = \"x.toml\"", "cannot be read"),
     ] {
         let text = SMALL.replace(from, to);
@@ -261,7 +261,7 @@ fn what_makes_no_sense_is_refused_where_it_stands() {
         ("drive_size = \"0 GB\"", "`drive_size = \"0 GB\"`: is nothing"),
         (
             "strip = \"1000 B\"",
-            "`strip = \"1000 B\"`: a strip of 1000 B is no whole number of sectors",
+            "`strip = \"1000 B\"`: a strip of 1000 B is not a multiple of 512 bytes",
         ),
         ("drive_size = \"4 KiB\"", "`[[array.group]]`: group \"logs\" has no room for a stripe"),
     ] {

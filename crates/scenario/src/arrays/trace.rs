@@ -51,16 +51,16 @@ fn parse(line: &str, luns: &[&str]) -> Result<TraceEntry, String> {
     let [time, lun, offset, length, verb] = cells.as_slice() else {
         return Err(format!("has {} columns, not 5", cells.len()));
     };
-    let time: f64 = time.parse().map_err(|_| format!("`{time}` is no time in seconds"))?;
+    let time: f64 = time.parse().map_err(|_| format!("`{time}` is not a time in seconds"))?;
     if !(0.0..1e9).contains(&time) {
-        return Err(format!("`{time}` is no time in seconds"));
+        return Err(format!("`{time}` is not a time in seconds"));
     }
     let found = luns.iter().position(|name| name == lun);
     let found = found.ok_or_else(|| format!("there is no LUN called \"{lun}\""))?;
     let sectors = |text: &str| {
         let bytes = text.parse::<u64>().ok().filter(|bytes| bytes.is_multiple_of(512));
         let sectors = bytes.map(|bytes| bytes.div_euclid(512));
-        sectors.ok_or_else(|| format!("`{text}` is no multiple of 512 bytes"))
+        sectors.ok_or_else(|| format!("`{text}` is not a multiple of 512 bytes"))
     };
     let extent = Extent::new(sectors(offset)?, sectors(length)?);
     if extent.length == 0 {

@@ -203,7 +203,7 @@ impl<'a> One<'a> {
         let number = usize::try_from(member.value).expect("in range");
         match self.pages().later.contains(&number) {
             true => Ok(Incident::MemberJoins(number)),
-            false => Err(member.place.refuse("is no member that comes later")),
+            false => Err(member.place.refuse("is not a member that joins later")),
         }
     }
 
@@ -252,7 +252,7 @@ impl<'a> One<'a> {
         let times = times.ok_or_else(|| section.lacks("times", "times = 10"))?;
         let mut span = |key, example| {
             let read = |node: &Node| match section::span(node)? {
-                Span::ZERO => Err(node.place.refuse("is no time at all")),
+                Span::ZERO => Err(node.place.refuse("must be longer than zero")),
                 span => Ok(span),
             };
             let span = section.read(key, read)?;

@@ -191,7 +191,7 @@ fn read_servers(node: &Node) -> Result<Vec<String>, Refusal> {
         let name = section::text(node)?;
         let fits = |c: char| c.is_alphanumeric() || "-_. ".contains(c);
         if name.trim().is_empty() || !name.chars().all(fits) {
-            let what = format!("\"{name}\" is no name of a server");
+            let what = format!("\"{name}\" is not a valid server name");
             return Err(node.place.refuse(what).hint("letters, digits, `-`, `_` and points"));
         }
         if names.contains(&name) {

@@ -125,7 +125,7 @@ fn what_cannot_be_is_refused_where_it_stands() {
     assert!(said.contains("the mailboxes make databases of 5 GiB"), "{said}");
     for unknown in ["fair", "think", "think 2min", "think 5"] {
         let text = EXAMPLE.replace("scheduling = \"none\"", &format!("scheduling = \"{unknown}\""));
-        assert!(refused(&text).contains("no way to hold sessions back"));
+        assert!(refused(&text).contains("is not a valid `scheduling`"));
     }
     let one_name = EXAMPLE.replace("name = \"log {}\"", "name = \"log\"");
     assert!(refused(&one_name).contains("need different names"));

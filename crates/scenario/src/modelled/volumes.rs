@@ -86,7 +86,7 @@ fn absolute(path: &str, place: &Place) -> Result<PathBuf, Refusal> {
     match path.is_absolute() {
         true => Ok(path.components().collect()),
         false => Err(place
-            .refuse(format!("{} is no absolute path", path.display()))
+            .refuse(format!("{} is not an absolute path", path.display()))
             .hint("folders of the modelled servers begin with a slash, such as \"/db1\"")),
     }
 }

@@ -229,7 +229,7 @@ mod tests {
         let all = published::all().unwrap();
         let rows = ["emc-cx3-20-stress".to_owned()];
         let refusal = wanted(all.clone(), &rows).unwrap_err().to_string();
-        assert!(refusal.contains("`emc-cx3-20-stress` is no calibration row"));
+        assert!(refusal.contains("`emc-cx3-20-stress` is not a calibration row"));
         let rows = ["emc-cx3-20-performance".to_owned()];
         assert_eq!(wanted(all, &rows).unwrap().len(), 1);
     }

@@ -296,7 +296,7 @@ fn failed(result: &RunResult) -> String {
     failed.map(failure).collect()
 }
 
-/// What the result is worth, and why there is no answer; rules that failed are told already.
+/// What the result is worth, and why there is no answer; rules that failed have been printed.
 fn reasons(result: &RunResult) -> String {
     let is_told = |reason: &str| {
         let mut rules = result.rules.iter();

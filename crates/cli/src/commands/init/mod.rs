@@ -130,7 +130,7 @@ pub enum InitError {
     )]
     Users(&'static str),
     /// An answer is not what was asked for.
-    #[error("`{answer}` is no answer to \"{question}\"{}", why.as_ref().map(|why| format!(": {why}")).unwrap_or_default())]
+    #[error("`{answer}` does not answer \"{question}\"{}", why.as_ref().map(|why| format!(": {why}")).unwrap_or_default())]
     Answer {
         /// What was asked.
         question: &'static str,
@@ -199,7 +199,7 @@ fn organisation(args: &InitArgs, output: &Output) -> Result<Exit, InitError> {
     write(path, &text)?;
     let path = path.display();
     output.talk(&format!(
-        "wrote {path}: say who the users are, and which drives and array you think of\n\nthen          brunt size {path}"
+        "wrote {path}: describe your users, and the drives and array you have in mind\n\nthen          brunt size {path}"
     ));
     Ok(Exit::Passed)
 }

@@ -269,7 +269,7 @@ fn test(
     watch.log_all(begun, test_log::beginning(&plan, &version::command()));
     let carried = plan.carried.map(|carried| {
         let done = carried.length.min(plan.duration);
-        format!("carries on a run that was interrupted after {done} of {}", plan.duration)
+        format!("continues a run that was interrupted after {done} of {}", plan.duration)
     });
     for text in surroundings::shared_with(folder.path(), &plan).into_iter().chain(carried) {
         watch.tell(begun, &News::Note { text });

@@ -45,7 +45,7 @@ impl RoundTrips {
         let (read, what, example): (Reader, _, _) = match sweep.key.as_str() {
             "link.rtt" => (
                 |text| text.parse().ok(),
-                "is no round trip: units are us, ms and s",
+                "is not a round trip: units are us, ms and s",
                 "link.rtt=0ms..10ms",
             ),
             "link.km" => (
@@ -53,7 +53,7 @@ impl RoundTrips {
                     let km = text.parse().ok().filter(|km: &f64| *km >= 0.0);
                     km.map(distance::round_trip_over)
                 },
-                "is no number of kilometres",
+                "is not a number of kilometres",
                 "link.km=0..500/11",
             ),
             _ => return Ok(None),
@@ -211,10 +211,10 @@ mod tests {
             refused.to_string()
         };
         for (text, why) in [
-            ("link.rtt=0ms,1mss", "`1mss` is no round trip: units are us, ms and s"),
-            ("link.rtt=0..10", "`0` is no round trip"),
-            ("link.rtt=1MB..2MB", "`1MB` is no round trip"),
-            ("link.km=1ms..2ms", "`1ms` is no number of kilometres"),
+            ("link.rtt=0ms,1mss", "`1mss` is not a round trip: units are us, ms and s"),
+            ("link.rtt=0..10", "`0` is not a round trip"),
+            ("link.rtt=1MB..2MB", "`1MB` is not a round trip"),
+            ("link.km=1ms..2ms", "`1ms` is not a number of kilometres"),
         ] {
             let refusal = refused(text);
             assert!(refusal.contains(why), "{refusal}");

@@ -64,7 +64,7 @@ struct Unknown<'a>(&'a str);
 
 impl fmt::Display for Unknown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is no number, size or length of time", self.0)
+        write!(f, "`{}` is not a number, size or duration", self.0)
     }
 }
 
@@ -216,7 +216,7 @@ fn range(from: &str, to: &str) -> Result<Values, String> {
         let number = count.parse().ok();
         number
             .filter(|count| (2..=VALUES_MAX).contains(count))
-            .ok_or_else(|| format!("`{count}` is no number of values, 2 to {VALUES_MAX}"))
+            .ok_or_else(|| format!("`{count}` is not a number of values from 2 to {VALUES_MAX}"))
     });
     let count: Option<usize> = count.transpose()?;
     let ends = (low.value / low.of_unit, high.value / low.of_unit);
@@ -328,11 +328,11 @@ mod tests {
             ("a", "has no `key=values`"),
             ("a=", "has no value"),
             ("a=4..1", "`4` is not less than `1`"),
-            ("a=1..2/1", "`1` is no number of values, 2 to 1000"),
+            ("a=1..2/1", "`1` is not a number of values from 2 to 1000"),
             ("a=1..64MiB", "`1` and `64MiB` need units of one kind"),
             ("a=0..10ms", "`0` and `10ms` need units of one kind"),
-            ("a=0ms..10mss", "`10mss` is no number, size or length of time"),
-            ("a=x..y", "`x` is no number, size or length of time"),
+            ("a=0ms..10mss", "`10mss` is not a number, size or duration"),
+            ("a=x..y", "`x` is not a number, size or duration"),
         ] {
             let refusal = Sweep::read(text).unwrap_err().to_string();
             assert!(refusal.contains(&format!("--sweep {text}")), "{refusal}");

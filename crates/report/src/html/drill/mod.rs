@@ -282,7 +282,7 @@ fn failovers(drill: &Drill) -> Table {
         )
     });
     Table::new(Column::of(&["Failover"], &numbers), rows).titled("Failovers").noted(
-        "Read after the survivor had replayed its log. A lazy commit is acknowledged before it is durable: it is no promise. Most writes \
+        "Read after the survivor had replayed its log. A lazy commit is acknowledged before it is durable: it promises nothing. Most writes \
          that were not at the other site are pages that the log has as well.",
     )
 }
@@ -298,13 +298,13 @@ fn replication(drill: &Drill, has_history: bool) -> Option<Table> {
     let soonest = fulls.min_by(|one, other| one.0.total_cmp(&other.0));
     let soonest = soonest
         .map_or("no log grew for long enough to tell".to_owned(), |(full_in, at)| {
-            format!("in {}, at the pace at {}", span(full_in), clock(at))
+            format!("{}, at the rate at {}", span(full_in), clock(at))
         });
     let merge = replication.merge_s.map_or("not measured".to_owned(), span);
     let rows = vec![
         ("Write history log of one group, at most", Cell::Bytes(replication.whl_peak_bytes)),
-        ("A log would have been full", soonest.into()),
-        ("From the return until the last group was in step", merge.into()),
+        ("Time to a full log", soonest.into()),
+        ("Time to resynchronise", merge.into()),
         ("Sent over the link", Cell::Bytes(replication.link_bytes)),
     ];
     let skipped = if has_history { 0 } else { 3 };

@@ -30,7 +30,7 @@ pub(super) fn why_no_pass(result: &RunResult, drill: &Drill) -> Vec<String> {
     sentences
 }
 
-/// The sentence of the result without the reason that it begins with: that is told apart.
+/// The sentence of the result without its leading reason, which is shown apart.
 pub(super) fn what_came_of_it(result: &RunResult) -> &str {
     let sentence = result.storage.details.sentence.as_str();
     let begin = result.reasons.iter().find_map(|reason| sentence.strip_prefix(reason.as_str()));
