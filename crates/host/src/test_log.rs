@@ -4,8 +4,8 @@
 //! 15.00.0995. What brunt has and Jetstress has not (records, hung I/O, notes) stands between in
 //! its own words.
 
-use brunt_qualify::phases::places::Kept;
 use brunt_qualify::plan::Plan;
+use brunt_qualify::progress::Kept;
 use brunt_qualify::progress::News;
 use brunt_report::event::{COLLECTION_ENDS, COLLECTION_STARTS};
 use brunt_report::host_counters::PAGE_FAULT_STALLS;

@@ -16,10 +16,9 @@ use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use brunt_array::FlushPolicy;
+use brunt_qualify::goal::Precision;
 use brunt_qualify::plan::Plan;
-use brunt_qualify::precision::{
-    self, Estimate, Moment, Precision, Stopping, engine_cycle, flush_cycle,
-};
+use brunt_qualify::precision::{self, Estimate, Moment, Stopping, engine_cycle, flush_cycle};
 use brunt_qualify::progress::{Listener, News};
 use brunt_qualify::sampling::Recorded;
 use brunt_report::result::{Interval, PreciseFigure, Precision as Numbers};

@@ -48,6 +48,31 @@ impl Target {
     }
 }
 
+/// Latencies scatter more than rates: near saturation, 1 % of rate is 3 % of latency.
+const LATENCIES: f64 = 3.0;
+
+/// How well a prediction must know its figures, as shares of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Precision {
+    /// Half-width of the interval of a rate.
+    pub rates: f64,
+    /// The same of a latency.
+    pub latencies: f64,
+}
+
+impl Default for Precision {
+    fn default() -> Self {
+        Self::of_rates(0.01)
+    }
+}
+
+impl Precision {
+    /// Rates known to `share`, latencies to three times that.
+    pub fn of_rates(share: f64) -> Self {
+        Self { rates: share, latencies: LATENCIES * share }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -47,3 +47,4 @@ pub mod server;
 pub mod shards;
 pub mod stops;
 pub mod truth;
+mod unfinished_name;

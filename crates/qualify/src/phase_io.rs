@@ -14,7 +14,7 @@ use brunt_stats::Meter;
 use brunt_units::{Span, Time};
 use brunt_world::{Op, Watcher};
 
-use crate::phases::backup::copying;
+use crate::unfinished_name::unmade;
 
 /// The I/O of one phase.
 #[derive(Clone, Debug)]
@@ -105,7 +105,7 @@ pub(crate) fn stream(path: &Path, op: Op) -> Option<(PathBuf, PhaseOp)> {
 
 /// `path`, without the mark of an unfinished backup; log files are one: `/log/edb*.log`.
 fn subject(path: &Path) -> PathBuf {
-    let whole = copying::unmade(path).unwrap_or_else(|| path.to_owned());
+    let whole = unmade(path).unwrap_or_else(|| path.to_owned());
     let name = whole.file_name().unwrap_or_default().to_string_lossy();
     let of_logs = name.split_once("edb").and_then(|(before, rest)| {
         let (_, after) = rest.split_once(".log")?;

@@ -6,6 +6,7 @@
 
 use std::path::PathBuf;
 
+use brunt_ese::backup::Reads;
 use brunt_ese::cache::CacheOptions;
 use brunt_ese::format::stamp::RunId;
 use brunt_ese::instance::{Circular, InstanceOptions};
@@ -26,10 +27,8 @@ use brunt_workload::profile::{
 use brunt_workload::session::Scheduling;
 use brunt_world::fault::Fault;
 
-pub use crate::copies::CopyPlan;
-use crate::goal::{Growth, Target, Tune};
+use crate::goal::{Growth, Precision, Target, Tune};
 use crate::kinds::TestKind;
-use crate::precision::Precision;
 use crate::truth::witness::Hearing;
 
 /// A test with every default resolved.
@@ -342,7 +341,58 @@ impl Limits {
     }
 }
 
+/// How a version reads for a backup.
+pub(crate) fn reads(version: Version) -> Reads {
+    match version {
+        Version::Exchange2003 | Version::Exchange2007Early | Version::Exchange2007 => {
+            Reads::STREAMING
+        }
+        _ => Reads::COPY,
+    }
+}
+
+/// A passive copy of an instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyPlan {
+    /// The number of its instance in the plan.
+    pub of: usize,
+    /// How old a log is before the copy replays it.
+    pub lag: Span,
+    /// Its name and its files; as many databases as the instance has.
+    pub files: InstancePlan,
+}
+
 impl Plan {
+    /// The most that all caches of the test hold together: those of its instances, and of the
+    /// copies that follow them.
+    pub fn caches(&self) -> ByteSize {
+        let copies = self.passive.iter();
+        let copies = copies.map(|copy| self.of_copy(copy).engine.cache_max.get());
+        let own = self.engine.cache_max.get();
+        ByteSize::bytes(copies.fold(own, u64::saturating_add))
+    }
+
+    /// The plan of a server with the files of `copy` alone, an instance's part of the cache, and
+    /// the checkpoint depth of a passive copy.
+    pub(crate) fn of_copy(&self, copy: &CopyPlan) -> Self {
+        let (page, parts) = (self.engine.page.bytes_u64(), self.instances.len().max(1) as u64);
+        let part = |size: ByteSize| ByteSize::bytes(size.get().div_euclid(parts * page) * page);
+        Self {
+            instances: vec![copy.files.clone()],
+            passive: Vec::new(),
+            faults: Vec::new(),
+            copy_to: None,
+            hearing: Hearing::default(),
+            engine: EnginePlan {
+                cache_min: part(self.engine.cache_min),
+                cache_max: part(self.engine.cache_max),
+                checkpoint_depth: self.version.profile().copy_checkpoint_depth.value,
+                ..self.engine
+            },
+            ..self.clone()
+        }
+    }
+
     /// Copies of each database, its own among them: those that `copies` counts, or that follow an
     /// instance, if these are more.
     pub fn copies_of_each(&self) -> u32 {

@@ -21,39 +21,15 @@ use brunt_stats::batch_means::{Part, batches, ratio};
 use brunt_stats::{Interval, Latencies};
 use brunt_units::{ByteSize, Span};
 
-use crate::goal::Growth;
+use crate::goal::{Growth, Precision};
 use crate::kinds::{TestKind, Work};
 use crate::plan::Plan;
 use crate::sampling::Recorded;
 
-/// How well a prediction must know its figures, as shares of them.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Precision {
-    /// Half-width of the interval of a rate.
-    pub rates: f64,
-    /// The same of a latency.
-    pub latencies: f64,
-}
-
-/// Latencies scatter more than rates: near saturation, 1 % of rate is 3 % of latency.
-const LATENCIES: f64 = 3.0;
 /// Batches, over all halves.
 const BATCHES: usize = 10;
 /// What each half collects at least.
 pub const LENGTH_MIN: Span = Span::seconds(600);
-
-impl Default for Precision {
-    fn default() -> Self {
-        Self::of_rates(0.01)
-    }
-}
-
-impl Precision {
-    /// Rates known to `share`, latencies to three times that.
-    pub fn of_rates(share: f64) -> Self {
-        Self { rates: share, latencies: LATENCIES * share }
-    }
-}
 
 /// Why a test of `plan` is simulated in one piece; `None` when in two halves.
 pub fn in_one_piece(plan: &Plan) -> Option<String> {

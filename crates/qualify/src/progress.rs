@@ -22,12 +22,24 @@ use brunt_units::{ByteSize, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::goal::Target;
-use crate::phases::places::Kept;
 use crate::sampling::Recorded;
 
 /// Name and version of the stream of news. Kinds of news and their fields are only added; a reader
 /// skips unknown ones.
 pub const NEWS_SCHEMA: &str = "brunt.news/1";
+
+/// How often the state of a test is reported.
+pub(crate) const TELL: Span = Span::millis(250);
+
+/// A database of an earlier run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// Size of its file.
+    #[serde(rename = "bytes", with = "in_json::bytes")]
+    pub size: ByteSize,
+    /// When it was created: `2026-11-23 04:25:09`.
+    pub made: String,
+}
 
 /// An event of a run. In JSON `news` names its kind, and field names end in their unit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -282,7 +294,7 @@ pub trait Listener {
 
     /// How often it wants the state of a running test. Reading all meters takes time.
     fn wants_news_every(&self) -> Span {
-        crate::phases::run::TELL
+        TELL
     }
 
     /// Whether the figures are known well enough: then a prediction ends its collection with the

@@ -3,10 +3,10 @@
 use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
 
+use brunt_qualify::goal::Precision;
 use brunt_qualify::goal::{Growth, HEADROOM_PERCENT, Target};
 use brunt_qualify::kinds::{TestKind, Work};
 use brunt_qualify::plan::{LOGS, LoadPlan, Plan};
-use brunt_qualify::precision::Precision;
 use brunt_units::Span;
 use brunt_workload::session::Scheduling;
 

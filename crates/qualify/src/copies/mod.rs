@@ -33,64 +33,20 @@ use brunt_ese::content::Bytes;
 use brunt_ese::format::stamp::Signature;
 use brunt_ese::instance::database;
 use brunt_ese::patch::Patch;
-use brunt_units::{ByteSize, Span, Time};
+use brunt_units::{Span, Time};
 use brunt_world::World;
 
 use crate::error::RunError;
-use crate::phases::{backup, places};
-use crate::plan::{EnginePlan, InstancePlan, Plan};
+use crate::phases::places;
+use crate::plan::{CopyPlan, Plan, reads};
 use crate::progress::{Listener, News, Stop};
-use crate::server::Server;
-use crate::truth::witness::Hearing;
+use crate::server::{Following, Server};
 pub use followed::Followed;
 use followed::Samples;
 pub(crate) use followed::in_result;
 use repeats::Repeats;
 pub use scan::Scan;
 pub(crate) use twins::TwinFollowers;
-
-/// A passive copy of an instance.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CopyPlan {
-    /// The number of its instance in the plan.
-    pub of: usize,
-    /// How old a log is before the copy replays it.
-    pub lag: Span,
-    /// Its name and its files; as many databases as the instance has.
-    pub files: InstancePlan,
-}
-
-impl Plan {
-    /// The most that all caches of the test hold together: those of its instances, and of the
-    /// copies that follow them.
-    pub fn caches(&self) -> ByteSize {
-        let copies = self.passive.iter();
-        let copies = copies.map(|copy| self.of_copy(copy).engine.cache_max.get());
-        let own = self.engine.cache_max.get();
-        ByteSize::bytes(copies.fold(own, u64::saturating_add))
-    }
-
-    /// The plan of a server with the files of `copy` alone, an instance's part of the cache, and
-    /// the checkpoint depth of a passive copy.
-    fn of_copy(&self, copy: &CopyPlan) -> Self {
-        let (page, parts) = (self.engine.page.bytes_u64(), self.instances.len().max(1) as u64);
-        let part = |size: ByteSize| ByteSize::bytes(size.get().div_euclid(parts * page) * page);
-        Self {
-            instances: vec![copy.files.clone()],
-            passive: Vec::new(),
-            faults: Vec::new(),
-            copy_to: None,
-            hearing: Hearing::default(),
-            engine: EnginePlan {
-                cache_min: part(self.engine.cache_min),
-                cache_max: part(self.engine.cache_max),
-                checkpoint_depth: self.version.profile().copy_checkpoint_depth.value,
-                ..self.engine
-            },
-            ..self.clone()
-        }
-    }
-}
 
 /// The files of ours in the places of the plan's copies.
 ///
@@ -165,21 +121,6 @@ async fn signature(world: &World, plan: &Plan, path: &Path) -> Option<Signature>
     let found = database::open(world, path, plan.engine.page).await.ok()?;
     let closed = world.volume.close(found.file).await;
     closed.is_ok().then_some(found.header.signature)
-}
-
-/// Passive copies at work, with or without content.
-pub(crate) trait Following {
-    /// Notes the queues and I/Os of all copies; their names and queues, in logs.
-    fn sample(&self, now: Time) -> Vec<(String, [u32; 2])>;
-
-    /// What is new: bad pages, and copies that no longer follow.
-    fn news(&self) -> Vec<String>;
-
-    /// Bad pages that were found again after their news.
-    fn repeated(&self) -> Vec<String>;
-
-    /// The bad pages of actives so far, and what became of them.
-    fn patches(&self) -> Vec<Patch>;
 }
 
 /// A passive copy at work.
@@ -266,7 +207,7 @@ impl Followers {
                 };
                 let named =
                     |error: CopyError| RunError::Copy { copy: copy.files.name.clone(), error };
-                let reads = backup::reads(plan.version);
+                let reads = reads(plan.version);
                 let seed = seed(world, instance, &options.instance, reads).await;
                 let seed = seed.map_err(named)?;
                 shipper.seeded(number, seed.first());

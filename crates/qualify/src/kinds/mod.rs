@@ -7,7 +7,8 @@
 //! | database-backup | reads every database, optionally writes and restores a backup | none |
 //! | soft-recovery | writes a number of logs, stops without a shutdown, replays them | none |
 //!
-//! A new kind is a variant of [`TestKind`], a file with its `Kind`, and rows in `docs/rules.md`.
+//! A new kind is a variant of [`TestKind`], a file with its `Kind`, an arm of `result::done`, and
+//! rows in `docs/rules.md`.
 //! The compiler and `tests/rules.rs` demand them.
 
 mod database_backup;
@@ -15,18 +16,12 @@ mod performance;
 mod soft_recovery;
 mod stress;
 
-pub(crate) use database_backup::{backups, restored};
-pub(crate) use soft_recovery::recoveries;
-
 use std::fmt;
 
 use brunt_units::Span;
 use brunt_workload::profile::{LatencyLimits, Profile};
 
 use crate::listed::listed;
-use crate::phases::test_run::TestRun;
-use crate::plan::Plan;
-use crate::rules::Done;
 
 listed! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,8 +51,6 @@ struct Kind {
     must_be_stationary: bool,
     /// Minimum length of a qualification.
     length_min: Span,
-    /// Work besides carrying load, and whether it was done.
-    done: fn(&Plan, &TestRun) -> Vec<Done>,
 }
 
 /// The work on the databases.
@@ -132,10 +125,6 @@ impl TestKind {
 
     pub(crate) const fn must_be_stationary(self) -> bool {
         self.kind().must_be_stationary
-    }
-
-    pub(crate) fn done(self, plan: &Plan, run: &TestRun) -> Vec<Done> {
-        (self.kind().done)(plan, run)
     }
 }
 

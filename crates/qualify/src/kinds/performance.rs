@@ -14,5 +14,4 @@ pub(super) const KIND: Kind = Kind {
     // The test may end before a trend means anything.
     must_be_stationary: false,
     length_min: Span::seconds(2 * 3600),
-    done: |_, _| Vec::new(),
 };

@@ -13,5 +13,4 @@ pub(super) const KIND: Kind = Kind {
     limits: |profile| profile.lenient.value,
     must_be_stationary: true,
     length_min: Span::seconds(24 * 3600),
-    done: |_, _| Vec::new(),
 };

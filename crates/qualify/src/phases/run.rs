@@ -34,7 +34,7 @@ use crate::phases::places::{self, Decision};
 use crate::phases::telling::telling;
 use crate::phases::test_run::{TestRun, broken_by};
 use crate::plan::Plan;
-use crate::progress::{Listener, News, Stop};
+use crate::progress::{Listener, News, Stop, TELL};
 use crate::rules::{Ending, RecordsVerified};
 use crate::server::{Server, Table};
 use crate::shards::{Border, Part, Shard};
@@ -46,8 +46,6 @@ use crate::truth::verification::{self, Files, Unwritten};
 
 /// How often the director checks whether to stop, to sample, or to report.
 pub(crate) const TICK: Span = Span::millis(50);
-/// How often the state of a test is reported.
-pub(crate) const TELL: Span = Span::millis(250);
 /// How often the director checks for hung I/O.
 pub(crate) const LOOK: Span = Span::seconds(1);
 

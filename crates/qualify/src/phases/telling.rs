@@ -6,7 +6,7 @@ use std::task::Poll;
 
 use brunt_world::World;
 
-use crate::phases::run::TELL;
+use crate::progress::TELL;
 
 /// Does `work` and calls `tell` regularly until it is done. Work that is done at once is not
 /// reported, and the reports delay nothing.

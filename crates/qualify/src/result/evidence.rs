@@ -6,6 +6,7 @@ use brunt_report::result::World;
 use brunt_stats::{Meter, Percentile};
 use brunt_units::{ByteSize, Span};
 
+use super::done::done;
 use super::{Assembly, Surroundings, VolumeUse};
 use crate::copies::Followed;
 use crate::progress::SoFar;
@@ -105,7 +106,7 @@ impl Assembly<'_> {
             io_errors: run.errors.0,
             first_error: run.errors.1.clone(),
             hung: run.hung.clone(),
-            done: plan.kind.done(plan, run),
+            done: done(plan, run),
             restored: run.restored.map(|restored| restored.took),
             tester: Tester {
                 delay_p99: self.run.delays.percentile(Percentile::P99),

@@ -5,6 +5,7 @@
 
 mod again;
 mod circumstances;
+mod done;
 mod evidence;
 mod instances;
 pub mod lighter;
@@ -26,7 +27,6 @@ use brunt_stats::Percentile;
 use brunt_units::{ByteSize, Span, Time};
 
 use crate::copies;
-use crate::kinds::{backups, recoveries, restored};
 use crate::phases::test_run::TestRun;
 use crate::plan::Plan;
 use crate::progress::SoFar;
@@ -37,6 +37,7 @@ use crate::rules::{
 };
 use crate::sampling::distributions;
 use crate::truth::oracle::Findings;
+use done::{backups, recoveries, restored};
 use qualifies::{Circumstances, obstacles, unproven};
 
 /// How [`Device::made`](brunt_report::result::Device::made) ends for a file whose I/O goes through

@@ -22,13 +22,13 @@ use brunt_ese::error::EngineError;
 use brunt_ese::instance::Instance;
 use brunt_ese::maintenance::Maintenance;
 use brunt_ese::meter::MeterBoard;
+use brunt_ese::patch::Patch;
 use brunt_ese::policy::scan::Throttle;
-use brunt_units::{ByteSize, Span};
+use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::mix::Kind;
 use brunt_workload::operations::{Operation, Outcome};
 use brunt_world::{FileId, World};
 
-use crate::copies::Following;
 use crate::load::sessions::{Performed, Target};
 use crate::phases::test_run::Recovered;
 use crate::plan::Plan;
@@ -99,6 +99,21 @@ pub trait Table: Sized + 'static {
     /// # Errors
     /// When a write fails.
     fn close(instance: Instance<Self::Content>) -> impl Future<Output = Result<(), EngineError>>;
+}
+
+/// Passive copies at work, with or without content.
+pub(crate) trait Following {
+    /// Notes the queues and I/Os of all copies; their names and queues, in logs.
+    fn sample(&self, now: Time) -> Vec<(String, [u32; 2])>;
+
+    /// What is new: bad pages, and copies that no longer follow.
+    fn news(&self) -> Vec<String>;
+
+    /// Bad pages that were found again after their news.
+    fn repeated(&self) -> Vec<String>;
+
+    /// The bad pages of actives so far, and what became of them.
+    fn patches(&self) -> Vec<Patch>;
 }
 
 /// Open databases, ready for operations.

@@ -16,18 +16,26 @@ use brunt_world::{
     Class, FileId, Io, IoError, Op, OpenMode, Segment, Segments, Ticket, VolumeError, World,
 };
 
-use super::{copy_path, database_name};
 use crate::error::RunError;
 use crate::phases::places;
 use crate::plan::Plan;
 use crate::progress::Stop;
+use crate::unfinished_name::{making, unmade};
 
 /// Writes in flight.
 const IN_FLIGHT: usize = 4;
 /// Prefix of our names in the folder.
 pub(super) const PREFIX: &str = "brunt-backup-";
-/// Suffix of unfinished files.
-const MAKING: &str = "-making";
+/// The path of the backup of an instance's file.
+pub(super) fn copy_path(folder: &Path, instance: usize, name: &str) -> PathBuf {
+    folder.join(format!("{}{}-{name}", PREFIX, instance + 1))
+}
+
+/// The name of a database's backup. Databases of one instance may have the same file name in
+/// different folders.
+pub(super) fn database_name(name: &str) -> String {
+    format!("{name}.edb")
+}
 
 /// The files of earlier backups in `folder`.
 ///
@@ -48,19 +56,6 @@ pub(crate) async fn earlier(world: &World, folder: &Path) -> Result<Vec<PathBuf>
         }
     }
     Ok(own)
-}
-
-/// The name of a backup file until it is durable.
-fn making(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(MAKING);
-    name.into()
-}
-
-/// The final name of an unfinished backup file; `None` for a finished one.
-pub(crate) fn unmade(path: &Path) -> Option<PathBuf> {
-    let name = path.to_str()?.strip_suffix(MAKING)?;
-    Some(name.into())
 }
 
 /// Writes the backup of one database.

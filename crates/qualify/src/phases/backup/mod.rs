@@ -21,15 +21,13 @@ pub(crate) mod copying;
 pub(crate) mod journal;
 mod restoring;
 
-use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use brunt_ese::backup::{self, Piece, Reads, Sink};
+use brunt_ese::backup::{self, Piece, Sink};
 use brunt_ese::content::Content;
 use brunt_ese::error::EngineError;
 use brunt_report::result::PhaseName;
 use brunt_units::{ByteSize, Span};
-use brunt_workload::profile::Version;
 use brunt_world::{Task, World};
 
 use crate::error::RunError;
@@ -38,36 +36,15 @@ use crate::phases::places;
 use crate::phases::run::{Director, GaveUp};
 use crate::phases::telling::telling;
 use crate::phases::test_run::{BackedUp, TestRun};
-use crate::plan::Plan;
+use crate::plan::{Plan, reads};
 use crate::progress::{News, Stop};
 use crate::rules::Ending;
 use crate::server::{Server, Table};
 use copying::CopySink;
 
-/// How a version reads for a backup.
-pub(crate) fn reads(version: Version) -> Reads {
-    match version {
-        Version::Exchange2003 | Version::Exchange2007Early | Version::Exchange2007 => {
-            Reads::STREAMING
-        }
-        _ => Reads::COPY,
-    }
-}
-
-/// The path of the backup of an instance's file.
-fn copy_path(folder: &Path, instance: usize, name: &str) -> PathBuf {
-    folder.join(format!("{}{}-{name}", copying::PREFIX, instance + 1))
-}
-
 /// Whether a file in the folder of backups has the name of one, which the next backup replaces.
 pub fn is_copy_name(name: &str) -> bool {
     name.starts_with(copying::PREFIX)
-}
-
-/// The name of a database's backup. Databases of one instance may have the same file name in
-/// different folders.
-fn database_name(name: &str) -> String {
-    format!("{name}.edb")
 }
 
 impl Director<'_> {

@@ -14,9 +14,9 @@ use brunt_report::result::PhaseName;
 use brunt_units::ByteSize;
 use brunt_world::{Class, FileId, Io, IoError, Op, OpenMode, Segments, World};
 
+use super::copying::{copy_path, database_name};
 use super::copying::{create, file_error, volume_error, write};
 use super::journal::{self, Journal, copy_beside};
-use super::{copy_path, database_name};
 use crate::error::RunError;
 use crate::phases::run::Director;
 use crate::phases::telling::telling;

@@ -39,9 +39,7 @@ use std::path::{Path, PathBuf};
 
 use brunt_ese::create::making_path;
 use brunt_ese::format::flush_map::path_beside;
-use brunt_units::ByteSize;
 use brunt_world::{VolumeError, World};
-use serde::{Deserialize, Serialize};
 
 use crate::copies;
 use crate::error::RunError;
@@ -49,7 +47,7 @@ use crate::phases::backup::copying;
 use crate::phases::backup::journal::{Journal, copy_beside};
 use crate::phases::unfinished;
 use crate::plan::{InstancePlan, Plan};
-use crate::progress::{News, in_json};
+use crate::progress::{Kept, News};
 use fits::{check_kept, check_whole};
 use ours::{Found, look_at_database, look_at_map, own_logs};
 
@@ -68,16 +66,6 @@ pub struct Decision {
     pub create: Vec<usize>,
     /// Existing databases that will be used.
     pub keep: Vec<Kept>,
-}
-
-/// A database of an earlier run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
-    /// Size of its file.
-    #[serde(rename = "bytes", with = "in_json::bytes")]
-    pub size: ByteSize,
-    /// When it was created: `2026-11-23 04:25:09`.
-    pub made: String,
 }
 
 /// Checks everything and decides. Nothing is written.
@@ -237,6 +225,7 @@ pub async fn remove_all(world: &World, paths: &[PathBuf]) -> Result<(), RunError
 
 #[cfg(test)]
 mod tests {
+    use brunt_units::ByteSize;
     use std::rc::Rc;
 
     use brunt_ese::format::header::{DatabaseHeader, DatabaseState};
