@@ -6,6 +6,7 @@
 //! * [`papers`]: `docs/papers.md`, every published figure beside its prediction.
 //! * [`calibrate`]: fits the few parameters that no paper prints, and reports how reliable the
 //!   result is.
+//! * [`tidy`]: what bends in the house.
 //! * [`dist`]: builds and packs a release; [`licences`]: those of the crates in it; [`manual`]: its
 //!   man pages and completions alone.
 
@@ -21,6 +22,7 @@ mod papers;
 mod prediction;
 mod predictions;
 mod published;
+mod tidy;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -48,6 +50,8 @@ enum Command {
     Calibrate(calibrate::CalibrateArgs),
     /// Build a release and pack it: tarball, Debian package, container file
     Dist(dist::DistArgs),
+    /// Find long functions, files nobody names, circles of files, wide pages, unexplained crates
+    Tidy,
     /// Write the man pages
     Man(manual::ManualArgs),
     /// Write completions for Bash, zsh and fish
@@ -125,6 +129,7 @@ fn main() -> ExitCode {
         Command::Papers(args) => papers::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Dist(args) => dist::run(&args),
+        Command::Tidy => tidy::run(),
         Command::Man(args) => manual::man(&args),
         Command::Completions(args) => manual::completions(&args),
     };
