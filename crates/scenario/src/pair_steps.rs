@@ -122,7 +122,7 @@ fn read_run(node: &Node, folder: &Path) -> Result<Vec<String>, Refusal> {
     for one in nodes {
         match &one.value {
             Value::Text(text) if text.contains('\0') => {
-                return refuse(&one.place, "no argument has a zero byte");
+                return refuse(&one.place, "an argument cannot contain a NUL byte");
             }
             Value::Text(text) => words.push(text.clone()),
             _ => return refuse(&one.place, "is not a list of texts"),

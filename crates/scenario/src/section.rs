@@ -242,7 +242,7 @@ pub(super) fn name(node: &Node) -> Result<String, Refusal> {
     let text = text(node)?;
     let refuse = |what: String| Err(node.place.refuse(what).hint("for example \"mail\""));
     match text.len() {
-        _ if text.contains('\0') => refuse("no name has a zero byte".to_owned()),
+        _ if text.contains('\0') => refuse("a name cannot contain a NUL byte".to_owned()),
         long if long > OWN_NAME_MAX => {
             refuse(format!("has {long} bytes, and a name ends at {OWN_NAME_MAX}"))
         }

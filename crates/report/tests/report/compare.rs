@@ -315,7 +315,7 @@ fn the_newest_run_is_judged_the_same_night() {
     assert_eq!((better.newest.verdict, better.newest.not_worse), (Answer::Better, true));
     let same = history_of(&[1.0; 12]);
     assert_eq!(same.newest.verdict, Answer::CannotTell, "{}", same.sentence);
-    assert!(same.sentence.starts_with("12 runs, and no change is shown. "));
+    assert!(same.sentence.starts_with("12 runs; no change is shown. "));
     // After a change the level is the new one.
     let settled = history_of(&[1.0, 1.0, 1.0, 1.0, 5.0, 5.0, 5.0, 5.0, 5.0]);
     let stable: Vec<_> = settled.newest.a.iter().map(|run| run.run.as_str()).collect();

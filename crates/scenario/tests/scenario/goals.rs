@@ -284,7 +284,7 @@ fn a_stress_test_is_one() {
 fn paths_and_names_that_no_folder_can_have_are_refused() {
     let refused = |text: &str| parse(text, &[]).unwrap_err();
     let long = "x".repeat(300);
-    for (bad, what) in [("a\\u0000b", "has a zero byte"), (long.as_str(), "300 bytes")] {
+    for (bad, what) in [("a\\u0000b", "cannot contain a NUL byte"), (long.as_str(), "300 bytes")] {
         let log = SMALL.replace("log = \"log1\"", &format!("log = \"{bad}\""));
         let name = format!("name = \"{bad}\"\n{SMALL}");
         for text in [log, name] {
