@@ -71,7 +71,10 @@ fn from_file(node: &Node, folder: &Path) -> Result<(PathBuf, DriveModel), Refusa
         .map_err(|error| node.place.refuse(format!("cannot be read: {error}")))?;
     let model = DriveModel::from_toml(&text).map_err(|error| {
         let text = error.to_string();
-        node.place.refuse(format!("is no drive model: {}", text.trim_end().replace('\n', "\n  ")))
+        node.place.refuse(format!(
+            "is not a valid drive model: {}",
+            text.trim_end().replace('\n', "\n  ")
+        ))
     })?;
     Ok((path, model))
 }
