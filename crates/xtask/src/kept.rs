@@ -73,6 +73,7 @@ mod tests {
             scenario: "emc-cx3-20-performance".to_owned(),
             set: set.iter().map(|word| (*word).to_owned()).collect(),
             checksum: false,
+            is_drill: false,
         };
         let mut result: RunResult =
             serde_json::from_str(include_str!("../../report/tests/report/result_v2.json")).unwrap();

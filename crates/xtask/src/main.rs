@@ -85,6 +85,9 @@ pub(crate) enum TaskError {
         /// The reason.
         error: brunt_package::ReleaseError,
     },
+    /// Predictions that are not what their scenarios say.
+    #[error("these scenarios do not keep their promise:\n  {0}")]
+    Promises(String),
     /// A release cannot be made.
     #[error("{0}")]
     Dist(String),
@@ -137,7 +140,8 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let _ = writeln!(io::stderr().lock(), "error: {error}");
-            ExitCode::from(2)
+            // As everywhere in brunt, 1 is an answer that is not the wanted one.
+            ExitCode::from(if matches!(error, TaskError::Promises(_)) { 1 } else { 2 })
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::path::Path;
+use std::rc::Rc;
 
-use brunt_lab::{Engine, Options, Program, predict};
+use brunt_lab::{DrillListener, DrillOptions, Engine, Options, Program, drill, predict};
 use brunt_qualify::progress::Stop;
 use brunt_report::RunResult;
 use brunt_report::result::{Instance, IoNumbers, Server};
@@ -11,6 +12,7 @@ use brunt_scenario::{Document, ModelledScenario, Override};
 
 use crate::TaskError;
 use crate::figures::{Figure, Figures};
+use crate::predictions::Request;
 use crate::published::{Counters, Published, Row, scenarios};
 
 /// A simulated test.
@@ -18,31 +20,39 @@ pub(crate) struct Prediction {
     pub(crate) result: RunResult,
 }
 
-/// Simulates the scenario called `name`, with `set` replaced; the checksum after the test runs only
-/// with `checksum`.
+/// Simulates what `request` asks for.
 ///
 /// # Errors
 /// [`TaskError`] when it cannot be simulated.
-pub(crate) fn simulate(
-    name: &str,
-    set: &[String],
-    checksum: bool,
-) -> Result<Prediction, TaskError> {
-    let failed = |why| TaskError::Simulate { scenario: name.to_owned(), why };
-    let scenario = scenario(name, set).map_err(failed)?;
-    let options = Options {
-        engine: Engine::Twin,
-        read_files: checksum,
-        in_one_piece: false,
-        program: Program {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            commit: None,
-            command: String::new(),
-        },
+pub(crate) fn simulate(request: &Request) -> Result<Prediction, TaskError> {
+    let failed = |why| TaskError::Simulate { scenario: request.scenario.clone(), why };
+    let scenario = scenario(&request.scenario, &request.set).map_err(failed)?;
+    let (engine, stop) = (Engine::Twin, Stop::default());
+    let program = Program {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: None,
+        command: String::new(),
     };
-    let result = predict(&scenario, options, &Stop::default());
-    let result = result.map_err(|error| failed(error.to_string()))?;
-    Ok(Prediction { result })
+    let result = if request.is_drill {
+        let options = DrillOptions { engine: Some(engine), controls: false, program };
+        let listener: Rc<dyn DrillListener> = Rc::new(Silent);
+        drill(&scenario, &options, &listener, &stop).map_err(|error| error.to_string())
+    } else {
+        let options =
+            Options { engine, read_files: request.checksum, in_one_piece: false, program };
+        predict(&scenario, options, &stop).map_err(|error| error.to_string())
+    };
+    Ok(Prediction { result: result.map_err(failed)? })
+}
+
+/// Nobody follows a drill here.
+struct Silent;
+
+impl DrillListener for Silent {
+    fn happened(&self, _: f64, _: &str) {}
+    fn progress(&self, _: f64, _: f64) {}
+    fn step(&self, _: &str, _: &str) {}
+    fn control(&self, _: &str) {}
 }
 
 /// The scenario called `name`, with `set` replaced.

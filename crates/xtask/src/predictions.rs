@@ -20,6 +20,8 @@ pub(crate) struct Request {
     pub(crate) set: Vec<String>,
     /// Whether the checksum after the test runs.
     pub(crate) checksum: bool,
+    /// Whether it is rehearsed as a drill, with its events.
+    pub(crate) is_drill: bool,
 }
 
 /// Completed predictions.
@@ -77,7 +79,7 @@ fn made_or_kept(request: &Request, kept: Option<&Kept>) -> Result<Prediction, Ta
     if let Some(result) = place.as_ref().and_then(Place::get) {
         return Ok(Prediction { result });
     }
-    let simulated = || simulate(&request.scenario, &request.set, request.checksum);
+    let simulated = || simulate(request);
     let prediction = panic::catch_unwind(simulated).unwrap_or_else(|_| {
         Err(TaskError::Simulate {
             scenario: request.scenario.clone(),

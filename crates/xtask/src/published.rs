@@ -92,6 +92,7 @@ impl Published {
         Outline {
             replays_logs: self.whole().recovery_s_per_log.is_some(),
             servers: servers.count().max(1),
+            is_drill: false,
         }
     }
 }
@@ -103,6 +104,8 @@ pub(crate) struct Outline {
     pub(crate) replays_logs: bool,
     /// Number of servers tested together, at least one.
     pub(crate) servers: usize,
+    /// Whether it is a drill.
+    pub(crate) is_drill: bool,
 }
 
 /// The folder with the scenarios of published tests.
@@ -135,13 +138,16 @@ pub(crate) fn only_predicted(published: &[Published]) -> Result<Vec<String>, Pub
 /// # Errors
 /// [`PublishedError`] when it cannot be read.
 pub(crate) fn outline(name: &str) -> Result<Outline, PublishedError> {
-    let read = scenario(name, &[]).map_err(|what| {
-        let path = scenarios().join(format!("{name}.toml"));
-        PublishedError { path, what }
-    })?;
+    let path = scenarios().join(format!("{name}.toml"));
+    let refuse = |what: String| PublishedError { path: path.clone(), what };
+    let text = fs::read_to_string(&path).map_err(|error| refuse(error.to_string()))?;
+    let mut head = text.lines().take_while(|line| line.starts_with('#'));
+    let is_drill = head.any(|line| line.contains(" brunt drill "));
+    let read = scenario(name, &[]).map_err(refuse)?;
     Ok(Outline {
         replays_logs: read.scenario.test.kind.work() == Work::Replay,
         servers: read.servers.len(),
+        is_drill,
     })
 }
 
@@ -192,6 +198,8 @@ mod tests {
         assert!(!predicted.contains(&"emc-cx3-20-performance".to_owned()));
         assert!(outline("emc-cx4-960-soft-recovery").unwrap().replays_logs);
         assert!(!outline("emc-cx4-960-backup").unwrap().replays_logs);
+        assert!(outline("hp-eva5000-ca-whl-merge").unwrap().is_drill);
+        assert!(!outline("hp-eva5000-ca-phase1-jetstress-latency-replicated").unwrap().is_drill);
     }
 
     #[test]

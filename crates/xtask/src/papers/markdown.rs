@@ -44,18 +44,19 @@ How to read the tables:
 | checksum and recovery | 15 % |
 ";
 
-/// The whole page; `procedures` is a section of it.
+/// The whole page; `procedures` and `promises` are sections of it.
 pub(super) fn page(
     tests: &[Test],
     predictions: &Predictions,
     lengths: Lengths,
     procedures: &str,
+    promises: &str,
 ) -> String {
     let mut text = HEAD.to_owned();
     writeln!(
         text,
         "\nPredictions measure at most {} minutes of virtual time ({} for several servers together) after {} minutes in which array and cache settle; \
-        recoveries run to their end.\n{procedures}\n## Tests available for fitting",
+        recoveries and drills run to their end.\n{procedures}{promises}\n## Tests available for fitting",
         lengths.minutes, lengths.group_minutes, lengths.settle
     )
     .expect("a string takes all");
@@ -220,7 +221,15 @@ fn predicted(test: &Test, predictions: &Predictions) -> String {
     });
     let backup = prediction.backup().map(|rate| written(Some(rate)));
     let busy = prediction.utilisation().map(Cell::Share);
-    let others = [("backup, MiB per second", backup), ("busy", busy)];
+    let drill = prediction.result.drill.as_ref();
+    let rto = drill.and_then(|drill| drill.rto_s);
+    let merge = drill.and_then(|drill| drill.replication.merge_s);
+    let others = [
+        ("backup, MiB per second", backup),
+        ("from the failure to the first operation served, s", rto.map(Cell::from)),
+        ("merge of the write history logs, s", merge.map(Cell::from)),
+        ("busy", busy),
+    ];
     let others = others.into_iter().filter_map(|(name, cell)| Some((name, cell?)));
     let rows = known.chain(others);
     let table = Table::new(
@@ -257,7 +266,11 @@ fn skipped(request: &Request) -> String {
 fn command(request: &Request) -> String {
     let (name, set) = (&request.scenario, &request.set);
     let set: Vec<String> = set.iter().map(|set| format!(" --set '{set}'")).collect();
-    format!("cargo run --release -- simulate scenarios/papers/{name}.toml{}", set.concat())
+    let what = match request.is_drill {
+        true => "drill",
+        false => "simulate",
+    };
+    format!("cargo run --release -- {what} scenarios/papers/{name}.toml{}", set.concat())
 }
 
 #[cfg(test)]
@@ -289,6 +302,7 @@ mod tests {
             scenario: "x".to_owned(),
             set: vec!["test.duration=10min".to_owned()],
             checksum: false,
+            is_drill: false,
         };
         assert_eq!(
             command(&request),

@@ -2,10 +2,12 @@
 //!
 //! Each test whose paper prints a rate is simulated twice: in a closed loop, with exactly the
 //! printed sessions, and paced at the published rate. A closed loop hides storage errors, because
-//! slower storage gets less work; a pace does not.
+//! slower storage gets less work; a pace does not. Every other scenario runs as its head says.
+//! [`promises`]: what each must come to.
 
 mod markdown;
 mod procedures;
+mod promises;
 
 use std::fs;
 use std::path::PathBuf;
@@ -80,7 +82,8 @@ pub(crate) struct Test {
 /// Simulates all tests and writes the page.
 ///
 /// # Errors
-/// [`TaskError`] when something cannot be read, simulated or written.
+/// [`TaskError`] when something cannot be read, simulated or written, and when a scenario does not
+/// keep its promise.
 pub(crate) fn run(args: &PapersArgs) -> Result<(), TaskError> {
     let all = published::all()?;
     let mut tests: Vec<Test> = Vec::new();
@@ -102,14 +105,20 @@ pub(crate) fn run(args: &PapersArgs) -> Result<(), TaskError> {
     let paced = paced.filter_map(|test| test.paced.clone());
     let mut predictions = Predictions::default();
     predictions.make(&closed.chain(paced).collect::<Vec<_>>());
-    let text = markdown::page(&tests, &predictions, lengths, &procedures::section()?);
+    let judged = promises::judge(&tests, &predictions);
+    let procedures = procedures::section()?;
+    let text = markdown::page(&tests, &predictions, lengths, &procedures, &judged.section);
     if !args.only.is_empty() && args.out.is_none() {
         say(&text);
-        return Ok(());
+    } else {
+        let usual = || root().join("docs/papers.md");
+        let path = args.out.clone().unwrap_or_else(usual);
+        fs::write(&path, text).map_err(|error| TaskError::File { path, error })?;
     }
-    let usual = || root().join("docs/papers.md");
-    let path = args.out.clone().unwrap_or_else(usual);
-    fs::write(&path, text).map_err(|error| TaskError::File { path, error })
+    match judged.broken.is_empty() {
+        true => Ok(()),
+        false => Err(TaskError::Promises(judged.broken.join("\n  "))),
+    }
 }
 
 fn known(published: Published, lengths: Lengths) -> Test {
@@ -123,15 +132,16 @@ fn known(published: Published, lengths: Lengths) -> Test {
 
 /// The test as written, except for its length.
 pub(crate) fn closed(name: &str, outline: Outline, lengths: Lengths) -> Request {
-    // A recovery lasts as long as its logs: a shorter one would never reach it.
-    let set = match outline.replays_logs {
+    // A recovery lasts as long as its logs, and a drill as long as its events: a shorter one would
+    // never reach them.
+    let set = match outline.replays_logs || outline.is_drill {
         true => Vec::new(),
         false => vec![
             format!("test.min_warmup={}min", lengths.settle),
             format!("test.duration={}min", lengths.measured(outline.servers)),
         ],
     };
-    Request { scenario: name.to_owned(), set, checksum: false }
+    Request { scenario: name.to_owned(), set, checksum: false, is_drill: outline.is_drill }
 }
 
 /// The same at the published rate, which is per server.
