@@ -7,12 +7,14 @@
 //! * [`calibrate`]: fits the few parameters that no paper prints, and reports how reliable the
 //!   result is.
 //! * [`tidy`]: what bends in the house.
+//! * [`history`]: how `./test` went over time.
 //! * [`dist`]: builds and packs a release; [`licences`]: those of the crates in it; [`manual`]: its
 //!   man pages and completions alone.
 
 mod calibrate;
 mod dist;
 mod figures;
+mod history;
 #[cfg(test)]
 mod inputs;
 mod kept;
@@ -52,6 +54,8 @@ enum Command {
     Dist(dist::DistArgs),
     /// Find long functions, files nobody names, circles of files, wide pages, unexplained crates
     Tidy,
+    /// Print how ./test went over time
+    History(history::HistoryArgs),
     /// Write the man pages
     Man(manual::ManualArgs),
     /// Write completions for Bash, zsh and fish
@@ -133,6 +137,7 @@ fn main() -> ExitCode {
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Dist(args) => dist::run(&args),
         Command::Tidy => tidy::run(),
+        Command::History(args) => history::run(&args),
         Command::Man(args) => manual::man(&args),
         Command::Completions(args) => manual::completions(&args),
     };
