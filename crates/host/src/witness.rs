@@ -8,7 +8,7 @@
 //!
 //! Each line is one write, short enough that a pipe takes it whole or not at all, and what a pipe
 //! has taken survives the process that wrote it. For tests that kill the program
-//! (`crates/cli/tests/real_crash`); it slows a run down.
+//! (`crates/cli/tests/real/crash`); it slows a run down.
 
 use std::env;
 use std::fs::{File, OpenOptions};

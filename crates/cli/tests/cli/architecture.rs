@@ -2,11 +2,8 @@
 //! and a row uses only the rows above it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use super::program::root;
 
 /// The folders that the table names, from its first row to its last.
 fn rows() -> Vec<String> {

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
-const EXAMPLE: &str = include_str!("../../../examples/mail-on-pool.toml");
+const EXAMPLE: &str = include_str!("../../../../examples/mail-on-pool.toml");
 
 /// The example, made small enough for a test: small databases, small pages, everything within a
 /// minute.

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-const EXAMPLE: &str = include_str!("../../../examples/copies.toml");
-const SCHEMA: &str = include_str!("../../../docs/result.schema.json");
+const EXAMPLE: &str = include_str!("../../../../examples/copies.toml");
+const SCHEMA: &str = include_str!("../../../../docs/result.schema.json");
 
 /// Runs `text` in `home`: exit code, what was said, the result.
 fn run(home: &Path, text: &str, more: &[&str]) -> (Option<i32>, String, Value) {

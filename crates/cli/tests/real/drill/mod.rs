@@ -2,7 +2,7 @@
 //! replicates by itself.
 //!
 //! The long form, which kills at random moments: `BRUNT_DRILLS=100 cargo test --release -p
-//! brunt-cli --test real_drill -- --nocapture random`.
+//! brunt-cli --test real -- --nocapture random`.
 
 mod own;
 mod pair;

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use brunt_scenario::{Document, TEMPLATE};
 use serde_json::Value;
 use tempfile::TempDir;
 
-const SCHEMA: &str = include_str!("../../../docs/result.schema.json");
+use super::program::{Victim, brunt, keeps_to_the_schema, said};
 
 /// The scenario of `brunt init`, made small enough for a test.
 const SMALL: [&str; 7] = [
@@ -24,13 +24,6 @@ const SMALL: [&str; 7] = [
     "--seed=7",
 ];
 
-fn brunt(folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
-    command.current_dir(folder).env("NO_COLOR", "1");
-    command.stdin(Stdio::null());
-    command
-}
-
 fn init(folder: &Path) {
     let init = brunt(folder).args(["init", "my.toml"]).output().unwrap();
     assert!(init.status.success(), "{}", said(&init));
@@ -42,22 +35,10 @@ fn run(folder: &Path, more: &[&str]) -> Command {
     command
 }
 
-fn said(output: &Output) -> String {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    text(&output.stdout) + &text(&output.stderr)
-}
-
 /// The only run folder below `folder`.
 fn run_folder(folder: &Path) -> Option<PathBuf> {
     let mut runs = fs::read_dir(folder.join("runs")).ok()?;
     Some(runs.next()?.unwrap().path())
-}
-
-fn keeps_to_the_schema(result: &Value) {
-    let schema: Value = serde_json::from_str(SCHEMA).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let faults: Vec<_> = validator.iter_errors(result).map(|e| e.to_string()).collect();
-    assert_eq!(faults, [""; 0]);
 }
 
 fn json(text: &[u8]) -> Value {
@@ -213,16 +194,6 @@ fn list(home: &Path, first: &Path, result: &Value) {
     keeps_to_the_schema(&list["runs"][1]);
     let html = fs::read_to_string(home.join("both.html")).unwrap();
     assert!(html.contains("Nothing is added up"));
-}
-
-/// A child that is killed with its owner.
-struct Victim(Child);
-
-impl Drop for Victim {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 /// Starts a test and waits until some samples were recorded of everything that is looked at.

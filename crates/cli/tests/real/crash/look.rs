@@ -15,7 +15,7 @@ use brunt_scenario::Document;
 use brunt_world::World;
 use brunt_world_real::RealWorld;
 
-use crate::journal::State;
+use super::journal::State;
 
 /// Small pages, logs and caches: many borders in little time.
 pub(crate) const SCENARIO: &str = r#"

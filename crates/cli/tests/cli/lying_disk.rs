@@ -9,8 +9,9 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-const SCENARIO: &str = include_str!("../../../examples/lying-disk.toml");
-const SCHEMA: &str = include_str!("../../../docs/result.schema.json");
+use super::program::keeps_to_the_schema;
+
+const SCENARIO: &str = include_str!("../../../../examples/lying-disk.toml");
 
 /// Runs the example in `home`: exit code, what was said, the result.
 fn run(home: &Path) -> (Option<i32>, String, Value) {
@@ -68,11 +69,4 @@ fn every_lie_is_named_and_nothing_qualifies() {
     let report = fs::read_to_string(folder.join("report.html")).unwrap();
     assert!(report.contains("Faults were put in the way on purpose"));
     assert!(report.contains("(ESE -1119)"));
-}
-
-fn keeps_to_the_schema(result: &Value) {
-    let schema: Value = serde_json::from_str(SCHEMA).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let faults = validator.iter_errors(result);
-    assert_eq!(faults.map(|fault| fault.to_string()).collect::<Vec<_>>(), [""; 0]);
 }

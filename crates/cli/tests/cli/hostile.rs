@@ -12,20 +12,10 @@ use std::time::Duration;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
 
-fn brunt(home: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
-    command.current_dir(home).env("NO_COLOR", "1");
-    command.stdin(Stdio::null());
-    command
-}
-
-fn said(output: &Output) -> String {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    text(&output.stdout) + &text(&output.stderr)
-}
+use super::program::{brunt, said};
 
 /// A run that was made up: its report can be made, and it took no time.
-const RESULT: &str = include_str!("../../report/tests/report/result_v2.json");
+const RESULT: &str = include_str!("../../../report/tests/report/result_v2.json");
 
 fn run_folder(home: &Path) -> std::path::PathBuf {
     let folder = home.join("run");

@@ -28,9 +28,9 @@ use brunt_world_real::{Options, RealWorld};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::brunt;
-use crate::journal::{State, Tally, commits, compare};
-use crate::look::{SCENARIO, look};
+use super::brunt;
+use super::journal::{State, Tally, commits, compare};
+use super::look::{SCENARIO, look};
 
 /// Kills of each phase, in the short form and in the long one.
 const KILLS: (u64, u64) = (3, 30);

@@ -9,10 +9,12 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-#[path = "../../paper/tests/paper/forger.rs"]
+use super::program::said;
+
+#[path = "../../../paper/tests/paper/forger.rs"]
 mod forger;
 
-const GUIDE: &str = include_str!("../../../docs/guide.md");
+const GUIDE: &str = include_str!("../../../../docs/guide.md");
 
 /// A minute of virtual time instead of two hours.
 const SHORTER: &str = " --duration 60s --set test.min_warmup=5s";
@@ -49,11 +51,6 @@ fn run(folder: &Path, line: &str) -> Output {
         .env("PATH", format!("{}:{path}", programs.display()))
         .output()
         .unwrap()
-}
-
-fn said(output: &Output) -> String {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    text(&output.stdout) + &text(&output.stderr)
 }
 
 #[test]

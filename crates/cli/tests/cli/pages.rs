@@ -4,16 +4,17 @@
 //! A command that names a flag, key or file that does not exist ends with `error:`, and so does one
 //! whose scenario is refused. Verdicts are not looked at: they depend on the machine.
 
-#[path = "pages/examples.rs"]
 mod examples;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
+
+use super::program::root;
 
 /// Makes any test small.
 const SMALL: [&str; 4] =
@@ -22,10 +23,6 @@ const SMALL: [&str; 4] =
 const REAL: [&str; 2] = ["mailboxes.quota=8KiB", "mailboxes.io_per_s=1"];
 /// Load for modelled storage: so little that a search ends for want of room.
 const MODELLED: [&str; 2] = ["mailboxes.quota=1MiB", "mailboxes.io_per_s=0.01"];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 /// A fenced block: its language, and its lines.
 struct Block {

@@ -8,8 +8,9 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
-const SCHEMA: &str = include_str!("../../../docs/result.schema.json");
-const EXAMPLE: &str = include_str!("../../../examples/mail-on-array.toml");
+use super::program::{keeps_to_the_schema, said};
+
+const EXAMPLE: &str = include_str!("../../../../examples/mail-on-array.toml");
 
 /// The example, made small enough for a test.
 const SMALL: [&str; 6] = [
@@ -29,11 +30,6 @@ fn simulate(folder: &Path, scenario: &str, out: &str, more: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-fn said(output: &Output) -> String {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    text(&output.stdout) + &text(&output.stderr)
-}
-
 fn home(scenario: &str) -> TempDir {
     let home = TempDir::new().unwrap();
     fs::write(home.path().join("mail.toml"), scenario).unwrap();
@@ -50,10 +46,7 @@ fn only_folder(folder: &Path) -> PathBuf {
 fn result(folder: &Path) -> Value {
     let text = fs::read(folder.join("result.json")).unwrap();
     let result = serde_json::from_slice(&text).unwrap();
-    let schema: Value = serde_json::from_str(SCHEMA).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let faults = validator.iter_errors(&result).map(|e| e.to_string());
-    assert_eq!(faults.collect::<Vec<_>>(), [""; 0]);
+    keeps_to_the_schema(&result);
     result
 }
 

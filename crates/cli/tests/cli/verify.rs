@@ -2,8 +2,7 @@
 //! and a repairable one, and that looking changes nothing.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use brunt_ese::format::header::{DatabaseHeader, DatabaseState};
 use brunt_ese::format::page::{ObjectId, PageFlags};
@@ -11,6 +10,8 @@ use brunt_ese::format::page_builder::PageBuilder;
 use brunt_ese::format::space::{Extent, SpaceHeader, SpaceKind};
 use brunt_ese::format::stamp::{RunId, Signature, Stamp};
 use brunt_units::{DatabaseTime, PageNumber, PageSize};
+
+use super::program::answer;
 
 const SIZE: PageSize = PageSize::KIB_8;
 const PAGES: u32 = 16;
@@ -66,10 +67,6 @@ fn put(bytes: &mut [u8], page: u32, content: &[u8]) {
     bytes[offset(page)..][..content.len()].copy_from_slice(content);
 }
 
-fn brunt(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_brunt")).args(arguments).current_dir(folder).output().unwrap()
-}
-
 /// Stdout with the last column, the speed, taken off.
 fn said(output: &Output) -> String {
     let text = String::from_utf8(output.stdout.clone()).unwrap();
@@ -86,7 +83,7 @@ fn a_sound_database_passes_and_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("good.edb");
     fs::write(&path, database()).unwrap();
-    let output = brunt(folder.path(), &["verify", "good.edb"]);
+    let output = answer(folder.path(), &["verify", "good.edb"]);
     assert_eq!(
         said(&output),
         "file      kind                                   pages  bad  correctable  wrong page number     size\n\
@@ -110,7 +107,7 @@ fn damage_is_named_and_fails() {
     bytes[offset(3) + 100] ^= 0xFF;
     fs::write(folder.path().join("bad.edb"), bytes).unwrap();
     fs::write(folder.path().join("good.edb"), database()).unwrap();
-    let output = brunt(folder.path(), &["verify", "bad.edb", "good.edb", "none.edb"]);
+    let output = answer(folder.path(), &["verify", "bad.edb", "good.edb", "none.edb"]);
     let said = said(&output);
     assert!(
         said.contains(
@@ -140,7 +137,7 @@ fn json_has_a_line_for_each_file() {
     let mut bytes = database();
     bytes[offset(1) + 200] ^= 0x10;
     fs::write(folder.path().join("bit.edb"), bytes).unwrap();
-    let output = brunt(folder.path(), &["verify", "--json", "bit.edb", "none.edb"]);
+    let output = answer(folder.path(), &["verify", "--json", "bit.edb", "none.edb"]);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<serde_json::Value> =
@@ -167,7 +164,7 @@ fn json_has_a_line_for_each_file() {
 fn a_file_that_is_no_database_is_not_judged() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("letter.txt"), "Dear Sir,\n".repeat(1000)).unwrap();
-    let output = brunt(folder.path(), &["verify", "letter.txt", "."]);
+    let output = answer(folder.path(), &["verify", "letter.txt", "."]);
     assert_eq!(output.status.code(), Some(2));
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(stderr.contains("error: letter.txt: not an ESE database"), "{stderr}");
@@ -178,7 +175,7 @@ fn a_file_that_is_no_database_is_not_judged() {
 fn judged(name: &str, bytes: &[u8]) -> (i32, serde_json::Value) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join(name), bytes).unwrap();
-    let output = brunt(folder.path(), &["verify", "--json", name]);
+    let output = answer(folder.path(), &["verify", "--json", name]);
     let line = serde_json::from_slice(&output.stdout).unwrap();
     (output.status.code().unwrap(), line)
 }

@@ -6,12 +6,13 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::thread;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::root;
+use crate::program::{brunt, root};
 
 /// How an example is looked at.
 enum Look {
@@ -35,7 +36,7 @@ const EXAMPLES: &[(&str, Look)] = &[
     ("array.toml", Run(&[("simulate {} --duration=2min", 0, PREDICTED)])),
     (
         "copies.toml",
-        By("cli/tests/copies.rs", "both_copies_of_the_example_follow_and_equal_their_active"),
+        By("cli/tests/cli/copies.rs", "both_copies_of_the_example_follow_and_equal_their_active"),
     ),
     ("demo.toml", Real("run {}")),
     (
@@ -46,10 +47,13 @@ const EXAMPLES: &[(&str, Look)] = &[
             &["Every limit holds up to a round trip of", "With one path lost"],
         )]),
     ),
-    ("loop-pair.toml", By("cli/tests/real_drill/pair.rs", "the_example_of_two_loop_devices")),
-    ("lying-disk.toml", By("cli/tests/lying_disk.rs", "every_lie_is_named_and_nothing_qualifies")),
+    ("loop-pair.toml", By("cli/tests/real/drill/pair.rs", "the_example_of_two_loop_devices")),
+    (
+        "lying-disk.toml",
+        By("cli/tests/cli/lying_disk.rs", "every_lie_is_named_and_nothing_qualifies"),
+    ),
     ("mail-on-array.toml", Run(&[("simulate {}", 0, PREDICTED)])),
-    ("mail-on-pool.toml", By("cli/tests/simulated_pool.rs", "fn small() -> String")),
+    ("mail-on-pool.toml", By("cli/tests/cli/simulated_pool.rs", "fn small() -> String")),
     (
         "mail-replicated.toml",
         Run(&[(
@@ -118,7 +122,7 @@ const EXAMPLES: &[(&str, Look)] = &[
     ),
     (
         "arrays/raid5-degraded.toml",
-        By("cli/tests/simulated_load.rs", "a_simulation_of_load_leaves_a_page_and_its_numbers"),
+        By("cli/tests/cli/simulated_load.rs", "a_simulation_of_load_leaves_a_page_and_its_numbers"),
     ),
     ("arrays/raid5-healthy.toml", Run(&[("simulate {}", 0, DONE)])),
     (
@@ -168,68 +172,74 @@ const SMALL: &str = "--json --set=profile.cache_min=1MiB --set=profile.cache_max
 
 /// Runs `line` in `home`, which has the examples: exit code, stdout, and both streams.
 fn run(home: &Path, line: &str) -> (Option<i32>, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_brunt"))
-        .args(line.split_whitespace())
-        .current_dir(home)
-        .env("NO_COLOR", "1")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
+    let output = brunt(home).args(line.split_whitespace()).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (data, talk) = (text(&output.stdout), text(&output.stderr));
     let both = format!("{data}{talk}");
     (output.status.code(), data, both)
 }
 
-/// Goes through `examples`: what is wrong with any of them.
-fn go_through(examples: &[&(&str, Look)]) -> Vec<String> {
+/// Goes through one example: what is wrong with it.
+fn go_through((name, look): &(&str, Look)) -> Vec<String> {
     // Not below /tmp, which may be in memory, where direct I/O is refused.
     let home = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let mut wrong = Vec::new();
-    for (name, look) in examples {
-        let file = Path::new(name).file_name().unwrap();
-        fs::copy(root().join("examples").join(name), home.path().join(file)).unwrap();
-        let file = file.to_str().unwrap();
-        match look {
-            Run(lines) => {
-                for (line, code, says) in *lines {
-                    let line = line.replace("{}", file);
-                    let (ended, _, said) = run(home.path(), &line);
-                    let missing = says.iter().find(|words| !said.contains(**words));
-                    if ended != Some(*code) || missing.is_some() {
-                        wrong.push(format!("brunt {line}: {ended:?}, lacks {missing:?}\n{said}"));
-                    }
+    let file = Path::new(name).file_name().unwrap();
+    fs::copy(root().join("examples").join(name), home.path().join(file)).unwrap();
+    let file = file.to_str().unwrap();
+    match look {
+        Run(lines) => {
+            for (line, code, says) in *lines {
+                let line = line.replace("{}", file);
+                let (ended, _, said) = run(home.path(), &line);
+                let missing = says.iter().find(|words| !said.contains(**words));
+                if ended != Some(*code) || missing.is_some() {
+                    wrong.push(format!("brunt {line}: {ended:?}, lacks {missing:?}\n{said}"));
                 }
             }
-            Real(line) => {
-                let line = format!("{} {SMALL}", line.replace("{}", file));
-                let (ended, data, said) = run(home.path(), &line);
-                let result: Value = serde_json::from_str(&data).unwrap_or_default();
-                let rules = result["rules"].as_array().cloned().unwrap_or_default();
-                let is_broken =
-                    |rule: &&Value| rule["group"] == "integrity" && rule["outcome"] == "failed";
-                let broken: Vec<&Value> = rules.iter().filter(is_broken).collect();
-                let lost = result["drill"]["rpo"]["transactions"].as_u64();
-                let is_whole = !rules.is_empty() && broken.is_empty() && lost.unwrap_or(0) == 0;
-                if !is_whole || result["verdict"] == "error" {
-                    wrong.push(format!("brunt {line}: {ended:?}, {broken:?}, {lost:?}\n{said}"));
-                }
+        }
+        Real(line) => {
+            let line = format!("{} {SMALL}", line.replace("{}", file));
+            let (ended, data, said) = run(home.path(), &line);
+            let result: Value = serde_json::from_str(&data).unwrap_or_default();
+            let rules = result["rules"].as_array().cloned().unwrap_or_default();
+            let is_broken =
+                |rule: &&Value| rule["group"] == "integrity" && rule["outcome"] == "failed";
+            let broken: Vec<&Value> = rules.iter().filter(is_broken).collect();
+            let lost = result["drill"]["rpo"]["transactions"].as_u64();
+            let is_whole = !rules.is_empty() && broken.is_empty() && lost.unwrap_or(0) == 0;
+            if !is_whole || result["verdict"] == "error" {
+                wrong.push(format!("brunt {line}: {ended:?}, {broken:?}, {lost:?}\n{said}"));
             }
-            By(path, test) => {
-                let text = fs::read_to_string(root().join("crates").join(path)).unwrap();
-                if !text.contains(test) || !text.contains(file) {
-                    wrong.push(format!("{name}: {path} has no {test} of it"));
-                }
+        }
+        By(path, test) => {
+            let text = fs::read_to_string(root().join("crates").join(path)).unwrap();
+            if !text.contains(test) || !text.contains(file) {
+                wrong.push(format!("{name}: {path} has no {test} of it"));
             }
         }
     }
     wrong
 }
 
+/// Examples under way at a time.
+const AT_ONCE: usize = 2;
+
 /// Goes through those for which `choose` is true.
 fn keep_their_promise(choose: fn(&str, &Look) -> bool) {
-    let chosen: Vec<_> = EXAMPLES.iter().filter(|(name, look)| choose(name, look)).collect();
-    let wrong = go_through(&chosen);
+    let chosen = EXAMPLES.iter().filter(|(name, look)| choose(name, look));
+    let (left, wrong) = (Mutex::new(chosen), Mutex::new(Vec::new()));
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(example) = { left.lock().unwrap().next() } {
+                    let of_it = go_through(example);
+                    wrong.lock().unwrap().extend(of_it);
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().unwrap();
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-const SCHEMA: &str = include_str!("../../../docs/result.schema.json");
+use super::program::{Victim, keeps_to_the_schema};
 
 const SCENARIO: &str = r#"
 name = "shards"
@@ -65,11 +65,7 @@ fn said(output: &Output) -> String {
 fn result(output: &Output) -> Value {
     let result = serde_json::from_slice(&output.stdout);
     let result: Value = result.unwrap_or_else(|_| panic!("{}", said(output)));
-    let schema: Value = serde_json::from_str(SCHEMA).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let faults = validator.iter_errors(&result);
-    let faults: Vec<_> = faults.map(|fault| fault.to_string()).collect();
-    assert_eq!(faults, [""; 0]);
+    keeps_to_the_schema(&result);
     result
 }
 
@@ -169,16 +165,6 @@ fn what_stands_in_the_way_of_one_shard_is_the_error_of_the_run() {
     assert!(!scratch.join("one.edb").exists(), "nothing was created");
 }
 
-/// A child that is killed with its owner.
-struct Victim(Child);
-
-impl Drop for Victim {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Starts a long test and waits until a sample was recorded.
 fn recorded(home: &Path, samples: usize) -> (Victim, PathBuf) {
     let child = brunt(home, &["--duration=20s", "--quiet"]);
@@ -231,7 +217,7 @@ fn a_killed_test_in_shards_is_carried_on() {
 
 #[test]
 fn a_prediction_says_that_it_ignores_them() {
-    let home = home(include_str!("../../../examples/mail-on-array.toml"));
+    let home = home(include_str!("../../../../examples/mail-on-array.toml"));
     let check = |shards: &str| {
         let checked = Command::new(env!("CARGO_BIN_EXE_brunt"))
             .args(["simulate", "shards.toml", "--check", "--set", shards])

@@ -4,15 +4,11 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use tempfile::TempDir;
 
-fn brunt(home: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
-    command.current_dir(home).args(arguments).env("NO_COLOR", "1");
-    command.output().unwrap()
-}
+use super::program::answer;
 
 fn said(output: &[u8]) -> String {
     String::from_utf8(output.to_vec()).unwrap()
@@ -41,7 +37,7 @@ fn a_check_says_what_a_run_would_do_and_writes_nothing() {
     }
     fs::write(home.path().join("t.toml"), SMALL).unwrap();
     let before = listing(home.path());
-    let check = || brunt(home.path(), &["run", "--check", "t.toml"]);
+    let check = || answer(home.path(), &["run", "--check", "t.toml"]);
     let output = check();
     let plan = said(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{plan}{}", said(&output.stderr));
@@ -60,14 +56,14 @@ fn a_check_says_what_a_run_would_do_and_writes_nothing() {
         assert!(plan.contains(wanted), "{wanted}\n{plan}");
     }
     // What a run foresees is what the check foresees.
-    let refused = brunt(home.path(), &["run", "t.toml", "--require-qualified"]);
-    let checked = brunt(home.path(), &["run", "t.toml", "--check", "--require-qualified"]);
+    let refused = answer(home.path(), &["run", "t.toml", "--require-qualified"]);
+    let checked = answer(home.path(), &["run", "t.toml", "--check", "--require-qualified"]);
     let last = |output: &Output| said(&output.stderr).lines().last().unwrap().to_owned();
     assert_eq!((refused.status.code(), checked.status.code()), (Some(2), Some(2)));
     assert!(last(&refused).starts_with("error: the result will not qualify: measured for 1 s"));
     assert_eq!(last(&refused), last(&checked));
     // Then there are databases.
-    let run = brunt(home.path(), &["run", "t.toml", "--quiet"]);
+    let run = answer(home.path(), &["run", "t.toml", "--quiet"]);
     assert!(run.status.code().is_some_and(|code| code < 2), "{}", said(&run.stderr));
     let before = listing(home.path());
     let plan = said(&check().stdout);
@@ -94,7 +90,7 @@ fn a_check_reports_every_mistake_with_its_line_and_a_way_out() {
         .replace("\"4 MiB\"", "4");
     fs::write(home.path().join("t.toml"), &text).unwrap();
     for check in [&["run", "--check", "t.toml"][..], &["run", "t.toml"]] {
-        let output = brunt(home.path(), check);
+        let output = answer(home.path(), check);
         let said = said(&output.stderr).replace(home.path().to_str().unwrap(), "DIR");
         assert_eq!(output.status.code(), Some(2));
         assert!(output.stdout.is_empty());
@@ -120,11 +116,11 @@ fn a_check_of_an_array_simulates_nothing() {
         ("arrays/raid5-rebuilding.toml", "raid5"),
     ] {
         let example = examples.join(example);
-        let output = brunt(home.path(), &["simulate", "--check", example.to_str().unwrap()]);
+        let output = answer(home.path(), &["simulate", "--check", example.to_str().unwrap()]);
         let plan = said(&output.stdout);
         assert_eq!(output.status.code(), Some(0), "{}", said(&output.stderr));
         assert!(plan.contains(wanted), "{plan}");
-        let output = brunt(
+        let output = answer(
             home.path(),
             &[
                 "simulate",
@@ -156,7 +152,7 @@ const VOLUMES: [&str; 6] = ["--lun", "a", "--lun", "b", "--log", "c"];
 
 fn init(home: &Path, file: &str, mailboxes: &str, quota: &str) -> Output {
     let sized = ["init", file, "--mailboxes", mailboxes, "--quota", quota];
-    brunt(home, &[&sized[..], &VOLUMES].concat())
+    answer(home, &[&sized[..], &VOLUMES].concat())
 }
 
 /// The number behind the first `flag` in `text`.
@@ -180,7 +176,7 @@ fn init_sizes_a_test_for_given_volumes() {
         "{text}"
     );
     // Too small, and the reasons are those of a run.
-    let check = brunt(home.path(), &["run", "mail.toml", "--check"]);
+    let check = answer(home.path(), &["run", "mail.toml", "--check"]);
     let plan = said(&check.stdout);
     assert_eq!(check.status.code(), Some(0), "{}", said(&check.stderr));
     let reasons = |text: &str| -> Vec<String> {
@@ -200,7 +196,7 @@ fn init_sizes_a_test_for_given_volumes() {
     let output = init(home.path(), "large.toml", &enough.to_string(), "1MiB");
     let text = said(&output.stderr);
     assert!(text.contains("\nqualifies     if it passes"), "{text}");
-    let check = brunt(home.path(), &["run", "large.toml", "--check", "--require-qualified"]);
+    let check = answer(home.path(), &["run", "large.toml", "--check", "--require-qualified"]);
     assert_eq!(check.status.code(), Some(0), "{}", said(&check.stderr));
     let output = init(home.path(), "less.toml", &(enough - 1).to_string(), "1MiB");
     assert!(said(&output.stderr).contains("\nqualifies     no: "));
@@ -228,7 +224,7 @@ fn init_refuses_what_it_cannot_do_and_makes_nothing() {
     let home = volumes();
     let before = listing(home.path());
     let refused = |arguments: &[&str], wanted: &str| {
-        let output = brunt(home.path(), arguments);
+        let output = answer(home.path(), arguments);
         let text = said(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{text}");
         assert!(text.contains(wanted), "{wanted}\n{text}");
@@ -286,7 +282,7 @@ fn init_refuses_what_it_cannot_do_and_makes_nothing() {
 fn init_writes_to_stdout_and_makes_nothing() {
     let home = volumes();
     let before = listing(home.path());
-    let output = brunt(
+    let output = answer(
         home.path(),
         &[
             "init",
@@ -324,10 +320,10 @@ fn init_writes_to_stdout_and_makes_nothing() {
 #[test]
 fn the_array_that_init_writes_simulates() {
     let home = TempDir::new().unwrap();
-    let output = brunt(home.path(), &["init", "--array", "array.toml"]);
+    let output = answer(home.path(), &["init", "--array", "array.toml"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output.stderr));
     let small = ["--set", "test.min_warmup=0s", "--duration", "1min", "--quiet"];
-    let output = brunt(home.path(), &[&["simulate", "array.toml"][..], &small].concat());
+    let output = answer(home.path(), &[&["simulate", "array.toml"][..], &small].concat());
     assert!(output.status.code().is_some_and(|code| code < 2), "{}", said(&output.stderr));
 }
 
@@ -339,7 +335,7 @@ const ORG: &str = "[profile]\nversion = \"exchange-2016\"\n[org]\nservers = 2\nc
 fn a_sized_design_is_written_whole_and_once_and_is_simulated() {
     let home = TempDir::new().unwrap();
     fs::write(home.path().join("org.toml"), ORG).unwrap();
-    let size = |more: &[&str]| brunt(home.path(), &[&["size", "org.toml"], more].concat());
+    let size = |more: &[&str]| answer(home.path(), &[&["size", "org.toml"], more].concat());
     let written = size(&["--write", "design.toml"]);
     assert!(written.status.success(), "{written:?}");
     let talk = said(&written.stderr);
@@ -355,7 +351,7 @@ fn a_sized_design_is_written_whole_and_once_and_is_simulated() {
     assert_eq!(wrong.status.code(), Some(2));
     assert_eq!(names(home.path()), 2);
     let event = "event=[{ at = \"40s\", what = \"drive fails\", drive = 0 }]";
-    let simulated = brunt(
+    let simulated = answer(
         home.path(),
         &[
             "simulate",
@@ -382,7 +378,7 @@ fn what_a_search_finds_passes_a_simulation_and_is_written() {
     );
     fs::write(home.path().join("org.toml"), text).unwrap();
     let output =
-        brunt(home.path(), &["size", "org.toml", "--search", "--write", "design.toml", "--json"]);
+        answer(home.path(), &["size", "org.toml", "--search", "--write", "design.toml", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output.stderr));
     let result: serde_json::Value = serde_json::from_str(&said(&output.stdout)).unwrap();
     let best = &result["search"]["candidates"][0];

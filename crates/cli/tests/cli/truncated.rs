@@ -4,12 +4,14 @@
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use brunt_qualify::rules::RuleId;
 use serde_json::Value;
+
+use super::program::said;
 
 fn brunt(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
@@ -28,11 +30,6 @@ fn brunt(home: &Path) -> Command {
     ]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
-}
-
-fn said(output: &Output) -> String {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    text(&output.stdout) + &text(&output.stderr)
 }
 
 /// The run's folder, once a sample was recorded.

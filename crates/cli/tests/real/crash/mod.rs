@@ -17,9 +17,9 @@
 //! The other test (`phases`) aims its kills at each phase of a test: creation, work, growth,
 //! backup, restore, clean-up, recovery.
 //!
-//! The long forms: `BRUNT_LONG=1 cargo test --release -p brunt-cli --test real_crash -- --nocapture
-//! phases`, and `BRUNT_CRASHES=300 cargo test --release -p brunt-cli --test real_crash --
-//! --nocapture`.
+//! The long forms: `BRUNT_LONG=1 cargo test --release -p brunt-cli --test real -- --nocapture
+//! phases`, and `BRUNT_CRASHES=300 cargo test --release -p brunt-cli --test real -- --nocapture
+//! crash`.
 
 mod journal;
 mod look;

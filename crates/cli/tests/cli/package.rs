@@ -12,6 +12,8 @@ use brunt_package::{Files, Release};
 use clap::CommandFactory;
 use tempfile::TempDir;
 
+use super::program::said;
+
 /// The demo with less to do: small databases, and a second of load.
 const DEMO: [&str; 8] = [
     "run",
@@ -23,11 +25,6 @@ const DEMO: [&str; 8] = [
     "--set=instance.1.database_size=8MiB",
     "--out=runs",
 ];
-
-fn said(output: &Output) -> String {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    text(&output.stdout) + &text(&output.stderr)
-}
 
 fn run(program: impl AsRef<Path>, folder: &Path, words: &[&str]) -> Output {
     let mut command = Command::new(program.as_ref());

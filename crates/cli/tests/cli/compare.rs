@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-const SYSTEM: &str = include_str!("../../lab/examples/small-system.toml");
+use super::program::{answer, said};
+
+const SYSTEM: &str = include_str!("../../../lab/examples/small-system.toml");
 /// What is simulated in these tests: ten samples.
 const SHORT: [&str; 3] = ["--set=test.min_warmup=10s", "--duration=150s", "--complete"];
 /// The scenario of `brunt init`, small enough for a test.
@@ -20,23 +21,12 @@ const SMALL: [&str; 6] = [
     "--duration=1s",
 ];
 
-fn brunt(folder: &Path, args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
-    command.current_dir(folder).env("NO_COLOR", "1").args(args);
-    command.stdin(Stdio::null()).output().unwrap()
-}
-
-fn said(output: &Output) -> String {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    text(&output.stdout) + &text(&output.stderr)
-}
-
 fn simulate(home: &Path, side: &str, seed: &str, more: &[&str]) -> PathBuf {
     fs::write(home.join("system.toml"), SYSTEM).unwrap();
     let args =
         [&["simulate", "system.toml", "--quiet", "--out", side, "--seed", seed], &SHORT[..], more]
             .concat();
-    let output = brunt(home, &args);
+    let output = answer(home, &args);
     assert!(output.status.success(), "{}", said(&output));
     let mut made: Vec<PathBuf> =
         fs::read_dir(home.join(side)).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -54,7 +44,7 @@ fn a_slower_array_is_worse_and_a_gate_says_so() {
     let home = home.path();
     let a = simulate(home, "a", "1", &[]);
     let b = simulate(home, "b", "2", &["--set=array.controller.read=2ms"]);
-    let compare = |args: &[&str]| brunt(home, &[&["compare"], args].concat());
+    let compare = |args: &[&str]| answer(home, &[&["compare"], args].concat());
     let output = compare(&[text(&a), text(&b), "--gate", "--html=page.html"]);
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     assert!(said(&output).contains("\nWORSE         B is worse than A: "), "{}", said(&output));
@@ -70,7 +60,7 @@ fn a_slower_array_is_worse_and_a_gate_says_so() {
         (&"brunt.comparison/1".into(), &"better".into())
     );
     let schema: Value =
-        serde_json::from_str(include_str!("../../../docs/comparison.schema.json")).unwrap();
+        serde_json::from_str(include_str!("../../../../docs/comparison.schema.json")).unwrap();
     assert!(jsonschema::is_valid(&schema, &json));
     // The same seed and the same array: the same samples, and too few of them to exclude 3 %.
     let again = simulate(home, "again", "1", &[]);
@@ -110,13 +100,13 @@ fn a_slower_array_is_worse_and_a_gate_says_so() {
 fn two_scenarios_take_turns_on_the_same_storage() {
     let home = TempDir::new().unwrap();
     let home = home.path();
-    let init = brunt(home, &["init", "now.toml"]);
+    let init = answer(home, &["init", "now.toml"]);
     assert!(init.status.success(), "{}", said(&init));
     let now = fs::read_to_string(home.join("now.toml")).unwrap();
     let new = now.replace("name = \"my-storage\"", "name = \"new\"");
     fs::write(home.join("new.toml"), new).unwrap();
     let ab = |more: &[&str]| {
-        brunt(home, &[&["run", "--ab", "now.toml", "new.toml"], &SMALL[..], more].concat())
+        answer(home, &[&["run", "--ab", "now.toml", "new.toml"], &SMALL[..], more].concat())
     };
     let refused = ab(&["--set=profile.version=exchange-2019", "--rounds=0"]);
     assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
@@ -143,7 +133,7 @@ fn two_scenarios_take_turns_on_the_same_storage() {
     // Other work is refused before anything is tested.
     fs::remove_dir_all(home.join("brunt-scratch")).unwrap();
     fs::write(home.join("new.toml"), now.replace("sessions = 8", "sessions = 9")).unwrap();
-    let refused = brunt(home, &["run", "--ab", "now.toml", "new.toml"]);
+    let refused = answer(home, &["run", "--ab", "now.toml", "new.toml"]);
     assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
     assert!(
         said(&refused)

@@ -3,15 +3,16 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
 use brunt_paper::audit::Audit;
 use brunt_paper::{Evidence, Paper, RunFiles};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-const EXAMPLE: &str = include_str!("../../../examples/mail-on-array.toml");
-const CONFIG: &str = include_str!("../../jetstress/tests/JetstressConfig.xml");
+use super::program::{answer, said};
+
+const EXAMPLE: &str = include_str!("../../../../examples/mail-on-array.toml");
+const CONFIG: &str = include_str!("../../../jetstress/tests/JetstressConfig.xml");
 
 /// The example, made small enough for a test.
 const SMALL: [&str; 5] = [
@@ -21,17 +22,6 @@ const SMALL: [&str; 5] = [
     "--set=instance.1.database_size=256MiB",
     "--complete",
 ];
-
-fn brunt(folder: &Path, words: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
-    command.current_dir(folder).env("NO_COLOR", "1").args(words);
-    command.output().unwrap()
-}
-
-fn said(output: &Output) -> String {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    text(&output.stdout) + &text(&output.stderr)
-}
 
 /// A folder with a run in it: `run`.
 fn home() -> TempDir {
@@ -43,7 +33,7 @@ fn home_of(more: &[&str]) -> TempDir {
     let home = TempDir::new().unwrap();
     fs::write(home.path().join("mail.toml"), EXAMPLE).unwrap();
     let words = [&["simulate", "mail.toml", "--out", "runs"][..], &SMALL, more].concat();
-    let made = brunt(home.path(), &words);
+    let made = answer(home.path(), &words);
     assert_ne!(made.status.code(), Some(2), "{}", said(&made));
     let mut runs = fs::read_dir(home.path().join("runs")).unwrap();
     let run = runs.next().unwrap().unwrap().path();
@@ -63,28 +53,28 @@ fn names(folder: &Path) -> Vec<String> {
 fn a_paper_is_made_checked_and_taken_apart() {
     let home = home();
     let home = home.path();
-    let made = brunt(home, &["paper", "run", "--out", "a.pdf"]);
+    let made = answer(home, &["paper", "run", "--out", "a.pdf"]);
     assert_eq!(made.status.code(), Some(0), "{}", said(&made));
     assert!(said(&made).contains("brunt verify a.pdf"), "{}", said(&made));
     assert!(!said(&made).contains("doubtful"), "{}", said(&made));
     // A paper replaces a paper, and equal runs give equal bytes.
     let first = fs::read(home.join("a.pdf")).unwrap();
-    brunt(home, &["paper", "run", "--out", "a.pdf"]);
+    answer(home, &["paper", "run", "--out", "a.pdf"]);
     assert!(first == fs::read(home.join("a.pdf")).unwrap());
 
-    let checked = brunt(home, &["verify", "a.pdf", "--extract", "kept"]);
+    let checked = answer(home, &["verify", "a.pdf", "--extract", "kept"]);
     assert_eq!(checked.status.code(), Some(0), "{}", said(&checked));
     assert!(said(&checked).contains("follow from the evidence"));
     assert_eq!(names(&home.join("kept")), ["paper.json", "run1"]);
     let result = |folder: &str| fs::read(home.join(folder).join("result.json")).unwrap();
     assert!(result("run") == result("kept/run1"));
-    let report = brunt(home, &["report", "kept/run1"]);
+    let report = answer(home, &["report", "kept/run1"]);
     assert_eq!(report.status.code(), Some(0), "{}", said(&report));
     // What is there is not written over.
-    let again = brunt(home, &["verify", "a.pdf", "--extract", "kept"]);
+    let again = answer(home, &["verify", "a.pdf", "--extract", "kept"]);
     assert_eq!(again.status.code(), Some(2), "{}", said(&again));
 
-    let line = brunt(home, &["verify", "--json", "a.pdf"]);
+    let line = answer(home, &["verify", "--json", "a.pdf"]);
     let line: serde_json::Value = serde_json::from_slice(&line.stdout).unwrap();
     assert_eq!((&line["kind"], &line["runs"]), (&"paper".into(), &1.into()));
     assert_eq!(line["differences"], serde_json::json!([]));
@@ -92,17 +82,17 @@ fn a_paper_is_made_checked_and_taken_apart() {
     // Saved again by another program, it is not judged, and the paper that follows is there.
     let rewritten = [first.as_slice(), b"\n"].concat();
     fs::write(home.join("b.pdf"), rewritten).unwrap();
-    let other = brunt(home, &["verify", "b.pdf"]);
+    let other = answer(home, &["verify", "b.pdf"]);
     assert_eq!(other.status.code(), Some(2), "{}", said(&other));
     assert!(said(&other).contains("NOT JUDGED  "), "{}", said(&other));
     assert!(said(&other).contains("--paper FILE.pdf"), "{}", said(&other));
-    let other = brunt(home, &["verify", "b.pdf", "--paper", "c.pdf"]);
+    let other = answer(home, &["verify", "b.pdf", "--paper", "c.pdf"]);
     assert_eq!(other.status.code(), Some(2), "{}", said(&other));
     assert!(first == fs::read(home.join("c.pdf")).unwrap());
-    let two = brunt(home, &["verify", "a.pdf", "b.pdf", "--paper", "c.pdf"]);
+    let two = answer(home, &["verify", "a.pdf", "b.pdf", "--paper", "c.pdf"]);
     assert_eq!(two.status.code(), Some(2), "{}", said(&two));
 
-    let page = brunt(home, &["paper", "run", "--out", "a.html"]);
+    let page = answer(home, &["paper", "run", "--out", "a.html"]);
     assert!(said(&page).contains("only a PDF carries the evidence"), "{}", said(&page));
 }
 
@@ -117,13 +107,13 @@ fn a_result_that_was_changed_before_is_found_by_its_tables() {
     let rate = result["storage"]["achieved_iops"].as_f64().unwrap();
     result["storage"]["achieved_iops"] = (rate * 1.5).into();
     fs::write(&path, result.to_string()).unwrap();
-    let made = brunt(home, &["paper", "run", "--out", "a.pdf"]);
+    let made = answer(home, &["paper", "run", "--out", "a.pdf"]);
     assert!(
         said(&made).contains("doubtful      run1: achieved I/Os per second is "),
         "{}",
         said(&made)
     );
-    let checked = brunt(home, &["verify", "a.pdf"]);
+    let checked = answer(home, &["verify", "a.pdf"]);
     assert_eq!(checked.status.code(), Some(1), "{}", said(&checked));
     assert!(said(&checked).contains("achieved I/Os per second, by counters.csv is "));
 }
@@ -292,7 +282,7 @@ fn what_keeps_a_paper_from_being_made_leaves_nothing_behind() {
     let home = home.path();
     let told = |words: &[&str], code| {
         let before = names(home);
-        let output = brunt(home, words);
+        let output = answer(home, words);
         assert_eq!(output.status.code(), Some(code), "{}", said(&output));
         assert_eq!(names(home), before);
         said(&output)
@@ -330,14 +320,14 @@ fn a_configuration_of_jetstress_becomes_a_scenario() {
     fs::write(home.join("JetstressConfig.xml"), utf_16).unwrap();
     let map = format!("C:\\Volumes={}", home.join("volumes").display());
     let words = ["import", "JetstressConfig.xml", "--map", &map];
-    let made = brunt(home, &words);
+    let made = answer(home, &words);
     assert_eq!(made.status.code(), Some(0), "{}", said(&made));
     let told = said(&made);
     assert!(told.contains("not supported line "), "{told}");
     assert!(told.contains("MaxVerPages = 8192: "), "{told}");
     let text = fs::read_to_string(home.join("JetstressConfig.toml")).unwrap();
     assert!(text.contains("volumes/Vol1/DB1/Jetstress001001.edb"), "{text}");
-    let again = brunt(home, &words);
+    let again = answer(home, &words);
     assert_eq!(again.status.code(), Some(2));
     assert!(said(&again).contains("JetstressConfig.toml: exists, and is left alone"));
 }
@@ -356,7 +346,7 @@ fn options_of_jetstresscmd_run_a_test() {
     fs::write(home.join("c.xml"), small).unwrap();
     let map = format!("C:\\Volumes={}", home.join("volumes").display());
     let words = ["jetstress", "/c", "c.xml", "/timeout", "0H0M1S", "/output", "out", "--map", &map];
-    let ran = brunt(home, &words);
+    let ran = answer(home, &words);
     let told = said(&ran);
     let out: Vec<PathBuf> =
         names(&home.join("out")).iter().map(|name| home.join("out").join(name)).collect();
