@@ -186,6 +186,11 @@ fn run(home: &Path) -> (Option<i32>, String) {
     (output.status.code(), said(&output).replace(home, "HOME"))
 }
 
+/// Whether it worked on the files and came to a verdict. On a busy host that is `INVALID`.
+fn is_judged((code, text): &(Option<i32>, String)) -> bool {
+    matches!(code, Some(0 | 1)) || (*code == Some(2) && text.contains("INVALID  "))
+}
+
 /// The same under a limit of the shell's `ulimit`.
 fn run_limited(home: &Path, limit: &str, command: &str) -> Output {
     let program = env!("CARGO_BIN_EXE_brunt");
@@ -226,8 +231,8 @@ fn links_lead_to_the_scratch_folder_and_not_below_it() {
     let path = |name: &str| home.path().join(name);
     fs::rename(path("scratch"), path("disk")).unwrap();
     symlink(path("disk"), path("scratch")).unwrap();
-    let (code, text) = run(home.path());
-    assert!(matches!(code, Some(0 | 1)), "{text}");
+    let judged = run(home.path());
+    assert!(is_judged(&judged), "{}", judged.1);
     assert!(path("disk/db1/one.edb").is_file());
     fs::rename(path("disk/log1"), path("disk/elsewhere")).unwrap();
     symlink(path("disk/elsewhere"), path("disk/log1")).unwrap();
@@ -240,7 +245,7 @@ fn links_lead_to_the_scratch_folder_and_not_below_it() {
 fn a_link_at_a_file_of_ours_is_not_followed() {
     let home = tempfile::tempdir().unwrap();
     small(home.path());
-    assert!(matches!(run(home.path()).0, Some(0 | 1)));
+    assert!(is_judged(&run(home.path())));
     let path = |name: &str| home.path().join("scratch").join(name);
     for name in ["db1/one.edb", "db1/one.jfm", "log1/edb.chk", "log1/edb.log"] {
         let target = home.path().join("target");
@@ -260,7 +265,7 @@ fn a_link_at_a_file_of_ours_is_not_followed() {
 fn a_file_with_two_names_is_worked_on_by_neither_test() {
     let home = tempfile::tempdir().unwrap();
     small(home.path());
-    assert!(matches!(run(home.path()).0, Some(0 | 1)));
+    assert!(is_judged(&run(home.path())));
     let path = |name: &str| home.path().join("scratch").join(name);
     for name in ["db1/one.edb", "log1/edb.log"] {
         let other = home.path().join("other");
@@ -272,7 +277,7 @@ fn a_file_with_two_names_is_worked_on_by_neither_test() {
         assert!(fs::read(&other).unwrap() == before, "{name}");
         fs::remove_file(&other).unwrap();
     }
-    assert!(matches!(run(home.path()).0, Some(0 | 1)));
+    assert!(is_judged(&run(home.path())));
 }
 
 #[test]
@@ -287,14 +292,15 @@ fn too_few_file_handles_are_our_error() {
         assert!(!home.path().join("runs").exists(), "{limit}");
     }
     let output = run_limited(home.path(), "-Sn 16", "run small.toml");
-    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", said(&output));
+    let judged = (output.status.code(), said(&output));
+    assert!(is_judged(&judged), "{}", judged.1);
 }
 
 #[test]
 fn too_little_memory_is_our_error() {
     let home = tempfile::tempdir().unwrap();
     small(home.path());
-    assert!(matches!(run(home.path()).0, Some(0 | 1)));
+    assert!(is_judged(&run(home.path())));
     for limit_mib in [80, 110, 140, 180, 300] {
         for command in ["run small.toml --quiet", "verify scratch/db1/one.edb"] {
             let limit = format!("-v {}", limit_mib << 10);
