@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::rc::Rc;
 
-use brunt_lab::{DrillListener, DrillOptions, Engine, Options, Program, drill, predict};
+use brunt_lab::{
+    DrillListener, DrillOptions, Engine, Options, Program, drill, predict_to_an_answer,
+};
 use brunt_qualify::progress::Stop;
 use brunt_report::RunResult;
 use brunt_report::result::{Instance, IoNumbers, Server};
@@ -40,7 +42,7 @@ pub(crate) fn simulate(request: &Request) -> Result<Prediction, TaskError> {
     } else {
         let options =
             Options { engine, read_files: request.checksum, in_one_piece: false, program };
-        predict(&scenario, options, &stop).map_err(|error| error.to_string())
+        predict_to_an_answer(scenario, &options, &stop).map_err(|error| error.to_string())
     };
     Ok(Prediction { result: result.map_err(failed)? })
 }
