@@ -62,7 +62,20 @@ pub(crate) fn write(paper: &Paper) -> Result<Vec<u8>, PaperError> {
         attach(&mut document, file, paper.date);
     }
     let written = document.finish();
-    written.map_err(|error| PaperError::Pdf(format!("{error:?}")))
+    let mut written = written.map_err(|error| PaperError::Pdf(format!("{error:?}")))?;
+    leave_out_suspects(&mut written);
+    Ok(written)
+}
+
+/// Blanks `/Suspects false`, which is the default: poppler 22.12 calls it an error on stderr each
+/// time that it opens the file. Nothing moves, so the table of objects holds.
+fn leave_out_suspects(pdf: &mut [u8]) {
+    const MARKED: &[u8] = b"/MarkInfo<</Marked true";
+    const SUSPECTS: &[u8] = b"/Suspects false";
+    let both = [MARKED, SUSPECTS].concat();
+    if let Some(at) = pdf.windows(both.len()).position(|bytes| bytes == both) {
+        pdf[at + MARKED.len()..][..SUSPECTS.len()].fill(b' ');
+    }
 }
 
 fn page(
