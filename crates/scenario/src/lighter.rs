@@ -79,7 +79,7 @@ fn reasons(sets: &str) -> Vec<String> {
 fn every_key_of_a_test_is_classified() {
     let tables: [(&str, &[&str]); 5] = [
         ("test", &test::KEYS),
-        ("profile", &profile::KEYS),
+        ("profile", &profile::PROFILE.names()),
         ("records", &records::KEYS),
         ("limits", &limits::KEYS),
         ("storage", &storage::KEYS),

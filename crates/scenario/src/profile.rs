@@ -11,8 +11,8 @@ use brunt_units::{ByteSize, PageSize, Span};
 use brunt_workload::mix::{Kind, Mix};
 use brunt_workload::profile::{CheckpointPacing, Maintenance, Version};
 
-use super::format::{quoted, size, span, word};
 use super::kept::Keep;
+use super::keys::{Key, Own, Size, Switch, Time, Whole, Word, keys};
 use super::place::{Cause, Placed, Refusal};
 use super::section::{self, Section};
 use super::tree::{Node, Value};
@@ -29,30 +29,52 @@ pub struct Profile {
     pub load: LoadPlan,
 }
 
-pub(super) const KEYS: [&str; 19] = [
-    "version",
-    "page",
-    "log_file",
-    "log_buffer",
-    "cache_min",
-    "cache_max",
-    "checkpoint_depth",
-    "circular_logging",
-    "checkpoint_writes",
-    "background_maintenance",
-    "maintenance_read",
-    "maintenance_sleep",
-    "insert_percent",
-    "delete_percent",
-    "replace_percent",
-    "lazy_percent",
-    "reads_again_percent",
-    "batch_operations",
-    "recovery_reads",
-];
+keys! {
+    PROFILE = "[profile]";
+    /// Whose figures the others have.
+    VERSION: Version = "version", Own(read_version, "`\"exchange-2003\"` to `\"exchange-2019\"`, or the year"), "`\"exchange-2013\"`";
+    /// A page of a database.
+    PAGE: PageSize = "page", Own(read_page, "`\"4 KiB\"` to `\"32 KiB\"`"), "by version";
+    /// A log file: whole multiples of 4 KiB, 64 KiB to 16 MiB.
+    LOG_FILE: ByteSize = "log_file", Size, "by version";
+    /// Log records that wait to be written, 16 KiB to one log file.
+    LOG_BUFFER: ByteSize = "log_buffer", Size, "by version";
+    /// The least cache of all databases together.
+    CACHE_MIN: ByteSize = "cache_min", Size, "by version";
+    /// The most; 16 pages at least.
+    CACHE_MAX: ByteSize = "cache_max", Size, "by version";
+    /// Logs that a recovery may have to replay; one log file at least.
+    CHECKPOINT_DEPTH: ByteSize = "checkpoint_depth", Size, "by version";
+    /// Whether logs before the checkpoint are removed.
+    CIRCULAR: bool = "circular_logging", Switch, "by version";
+    /// How a checkpoint writes: all that is due at once, or a little all the time.
+    CHECKPOINT_WRITES: CheckpointPacing = "checkpoint_writes", Word(&PACINGS), "by version";
+    /// Whether every page is read and checked in the background.
+    MAINTENANCE: bool = "background_maintenance", Switch, "by version";
+    /// What that reads at a time, one page to 16 MiB.
+    MAINTENANCE_READ: ByteSize = "maintenance_read", Size, "by version";
+    /// How long it pauses then, a millisecond at least.
+    MAINTENANCE_SLEEP: Span = "maintenance_sleep", Time, "by version";
+    /// Inserts among operations; what is left of 100 % reads.
+    INSERT: u32 = "insert_percent", PERCENT, "by version";
+    /// Deletes.
+    DELETE: u32 = "delete_percent", PERCENT, "by version";
+    /// Replaces.
+    REPLACE: u32 = "replace_percent", PERCENT, "by version";
+    /// Commits that do not wait for the log.
+    LAZY: u32 = "lazy_percent", PERCENT, "by version";
+    /// Reads of the record that the session touched last.
+    READS_AGAIN: u32 = "reads_again_percent", PERCENT, "by version";
+    /// Operations of a session in one go.
+    BATCH: u32 = "batch_operations", Whole(1..=1_000_000), "by version";
+    /// Reads in flight of a database during recovery; ESE never has more outstanding than the most.
+    RECOVERY_READS: u32 = "recovery_reads", Whole(1..=1_024), "8; predictions 64";
+}
+
+const PERCENT: Whole = Whole(0..=100);
 
 /// Words for the ways of a checkpoint.
-const CHECKPOINT_WRITES: [(&str, CheckpointPacing); 2] =
+static PACINGS: [(&str, CheckpointPacing); 2] =
     [("burst", CheckpointPacing::Burst), ("trickle", CheckpointPacing::Trickle)];
 
 /// Frames below which the engine cannot work: a path of the tree for a few sessions, and pages on
@@ -67,9 +89,6 @@ const LOG_BUFFER_MIN: ByteSize = ByteSize::kib(16);
 const MAINTENANCE_READ_MAX: ByteSize = ByteSize::mib(16);
 /// Without a pause a scan of cached pages would let nothing else happen.
 const MAINTENANCE_SLEEP_MIN: Span = Span::millis(1);
-const BATCH_MAX: u64 = 1_000_000;
-/// As many I/Os as ESE ever has outstanding.
-const RECOVERY_READS_MAX: u64 = 1_024;
 impl Keep for Version {
     fn keep(&self) -> toml::Value {
         name(*self).into()
@@ -88,38 +107,23 @@ impl Profile {
         top: &mut Section,
         instances: u64,
     ) -> Result<(Self, Placed<ByteSize>), Refusal> {
-        let section = &mut top.section("profile", &KEYS)?;
-        let version = section.read_or("version", Version::Exchange2013, read_version)?;
+        let section = &mut Section::of(top.table("profile"), &PROFILE)?;
+        let version = section.get(&VERSION, Version::Exchange2013)?;
         let figures = version.value.profile();
         let usual = EnginePlan::of(figures, instances);
         let usual_load = LoadPlan::of(figures);
-        let page = section.read_or("page", usual.page, |node| {
-            let size = section::size(node)?;
-            PageSize::new(size.get()).map_err(|_| {
-                let refusal = node.place.refuse("not a page size");
-                refusal.hint("a page has \"4 KiB\", \"8 KiB\", \"16 KiB\" or \"32 KiB\"")
-            })
-        })?;
-        let mut size = |key, usual| section.read_or(key, usual, section::size);
-        let log_file = size("log_file", usual.log_file)?;
-        let log_buffer = size("log_buffer", log_buffer(figures).min(log_file.value))?;
-        let cache_max = size("cache_max", usual.cache_max)?;
-        let cache_min = size("cache_min", usual.cache_min.min(cache_max.value))?;
-        let checkpoint_depth = size("checkpoint_depth", usual.checkpoint_depth)?;
-        let mut switch = |key, usual| section.read_or(key, usual, section::switch);
-        let is_circular = switch("circular_logging", usual.circular != Circular::Off)?.value;
-        let background_maintenance =
-            switch("background_maintenance", usual.background_maintenance)?.value;
-        let pacing = section.choice_or("checkpoint_writes", usual.pacing, &CHECKPOINT_WRITES)?;
-        let batch = section.read_or("batch_operations", usual_load.batch.into(), |node| {
-            section::integer(node, 1..=BATCH_MAX)
-        })?;
-        let again = u64::from(usual_load.reads_again_percent);
-        let again = section
-            .read_or("reads_again_percent", again, |node| section::integer(node, 0..=100))?;
-        let recovery_reads = section
-            .read("recovery_reads", |node| section::integer(node, 1..=RECOVERY_READS_MAX))?;
-        let small = |number: u64| u32::try_from(number).expect("in range");
+        let page = section.get(&PAGE, usual.page)?;
+        let log_file = section.get(&LOG_FILE, usual.log_file)?;
+        let log_buffer = section.get(&LOG_BUFFER, log_buffer(figures).min(log_file.value))?;
+        let cache_max = section.get(&CACHE_MAX, usual.cache_max)?;
+        let cache_min = section.get(&CACHE_MIN, usual.cache_min.min(cache_max.value))?;
+        let checkpoint_depth = section.get(&CHECKPOINT_DEPTH, usual.checkpoint_depth)?;
+        let is_circular = section.get(&CIRCULAR, usual.circular != Circular::Off)?.value;
+        let maintenance = section.get(&MAINTENANCE, usual.background_maintenance)?;
+        let pacing = section.get(&CHECKPOINT_WRITES, usual.pacing)?;
+        let batch = section.get(&BATCH, usual_load.batch)?;
+        let again = section.get(&READS_AGAIN, usual_load.reads_again_percent)?;
+        let recovery_reads = section.find(&RECOVERY_READS)?;
         let profile = Self {
             version: version.value,
             engine: EnginePlan {
@@ -131,15 +135,15 @@ impl Profile {
                 checkpoint_depth: checkpoint_depth.value,
                 circular: circular(figures, is_circular),
                 pacing: pacing.value,
-                background_maintenance,
+                background_maintenance: maintenance.value,
                 maintenance: read_maintenance(section, usual.maintenance, page.value)?,
-                recovery_reads: recovery_reads.map(|reads| small(reads.value)),
+                recovery_reads: recovery_reads.map(|reads| reads.value),
                 ..usual
             },
             load: LoadPlan {
                 mix: read_mix(section, usual_load.mix)?,
-                batch: small(batch.value),
-                reads_again_percent: small(again.value),
+                batch: batch.value,
+                reads_again_percent: again.value,
                 ..usual_load
             },
         };
@@ -155,40 +159,26 @@ impl Profile {
     /// Writes `[profile]`.
     pub(super) fn write(&self, out: &mut String) -> fmt::Result {
         let Self { version, engine, load } = self;
-        writeln!(out, "\n[profile]\nversion = {}", quoted(&name(*version)))?;
-        let page = ByteSize::bytes(engine.page.bytes_u64());
-        for (key, bytes) in [
-            ("page", page),
-            ("log_file", engine.log_file),
-            ("log_buffer", engine.log_buffer),
-            ("cache_min", engine.cache_min),
-            ("cache_max", engine.cache_max),
-            ("checkpoint_depth", engine.checkpoint_depth),
-        ] {
-            writeln!(out, "{key} = {}", size(bytes))?;
-        }
-        let is_circular = engine.circular != Circular::Off;
-        writeln!(out, "circular_logging = {is_circular}")?;
-        let is_scanned = engine.background_maintenance;
-        writeln!(out, "background_maintenance = {is_scanned}")?;
-        let pacing = word(&CHECKPOINT_WRITES, engine.pacing);
-        writeln!(out, "checkpoint_writes = {pacing}")?;
-        writeln!(out, "maintenance_read = {}", size(engine.maintenance.batch))?;
-        writeln!(out, "maintenance_sleep = {}", span(engine.maintenance.sleep))?;
-        for (key, kind) in [
-            ("insert_percent", Kind::Insert),
-            ("delete_percent", Kind::Delete),
-            ("replace_percent", Kind::Replace),
-        ] {
-            writeln!(out, "{key} = {}", load.mix.percent(kind))?;
-        }
-        writeln!(out, "lazy_percent = {}", load.mix.lazy_percent())?;
-        writeln!(out, "reads_again_percent = {}", load.reads_again_percent)?;
-        writeln!(out, "batch_operations = {}", load.batch)?;
-        match engine.recovery_reads {
-            Some(reads) => writeln!(out, "recovery_reads = {reads}"),
-            None => Ok(()),
-        }
+        writeln!(out, "\n{}", PROFILE.title)?;
+        VERSION.write(version, out)?;
+        PAGE.write(&engine.page, out)?;
+        LOG_FILE.write(&engine.log_file, out)?;
+        LOG_BUFFER.write(&engine.log_buffer, out)?;
+        CACHE_MIN.write(&engine.cache_min, out)?;
+        CACHE_MAX.write(&engine.cache_max, out)?;
+        CHECKPOINT_DEPTH.write(&engine.checkpoint_depth, out)?;
+        CIRCULAR.write(&(engine.circular != Circular::Off), out)?;
+        MAINTENANCE.write(&engine.background_maintenance, out)?;
+        CHECKPOINT_WRITES.write(&engine.pacing, out)?;
+        MAINTENANCE_READ.write(&engine.maintenance.batch, out)?;
+        MAINTENANCE_SLEEP.write(&engine.maintenance.sleep, out)?;
+        INSERT.write(&load.mix.percent(Kind::Insert), out)?;
+        DELETE.write(&load.mix.percent(Kind::Delete), out)?;
+        REPLACE.write(&load.mix.percent(Kind::Replace), out)?;
+        LAZY.write(&load.mix.lazy_percent(), out)?;
+        READS_AGAIN.write(&load.reads_again_percent, out)?;
+        BATCH.write(&load.batch, out)?;
+        engine.recovery_reads.map_or(Ok(()), |reads| RECOVERY_READS.write(&reads, out))
     }
 }
 
@@ -214,10 +204,10 @@ fn read_maintenance(
     usual: Maintenance,
     page: PageSize,
 ) -> Result<Maintenance, Refusal> {
-    let batch = section.read_or("maintenance_read", usual.batch, section::size)?;
+    let batch = section.get(&MAINTENANCE_READ, usual.batch)?;
     let page = ByteSize::bytes(page.bytes_u64());
     let batch = within(&batch, page, MAINTENANCE_READ_MAX, "the most one read can be")?;
-    let sleep = section.read_or("maintenance_sleep", usual.sleep, section::span)?;
+    let sleep = section.get(&MAINTENANCE_SLEEP, usual.sleep)?;
     if sleep.value < MAINTENANCE_SLEEP_MIN {
         let refusal = sleep.place.refuse("is less than a millisecond");
         return Err(refusal.because(Cause::Value));
@@ -227,17 +217,19 @@ fn read_maintenance(
 
 fn read_mix(section: &mut Section, usual: Mix) -> Result<Mix, Refusal> {
     let mut place = section.place().clone();
-    let mut percent = |key, usual: u32| {
-        let share = section.read(key, |node| section::integer(node, 0..=100))?;
-        Ok(share.map_or(usual, |share| {
-            place = share.place;
-            u32::try_from(share.value).expect("in range")
-        }))
+    let mut percent = |key: &Key<u32>, usual| {
+        Ok(match section.find(key)? {
+            Some(share) => {
+                place = share.place;
+                share.value
+            }
+            None => usual,
+        })
     };
-    let insert = percent("insert_percent", usual.percent(Kind::Insert))?;
-    let delete = percent("delete_percent", usual.percent(Kind::Delete))?;
-    let replace = percent("replace_percent", usual.percent(Kind::Replace))?;
-    let lazy = percent("lazy_percent", usual.lazy_percent())?;
+    let insert = percent(&INSERT, usual.percent(Kind::Insert))?;
+    let delete = percent(&DELETE, usual.percent(Kind::Delete))?;
+    let replace = percent(&REPLACE, usual.percent(Kind::Replace))?;
+    let lazy = percent(&LAZY, usual.lazy_percent())?;
     Mix::new(insert, delete, replace, lazy).map_err(|error| {
         let refusal = place.refuse(error.to_string());
         refusal.hint(format!(
@@ -259,6 +251,13 @@ fn check_log_holds(log_file: &Placed<ByteSize>, page: PageSize) -> Result<(), Re
     }
     let refusal = log_file.place.refuse(format!("is too small for pages of {page}"));
     Err(refusal.hint(format!("a log file of {} is enough", ByteSize::kib(256))))
+}
+
+fn read_page(node: &Node) -> Result<PageSize, Refusal> {
+    PageSize::new(section::size(node)?.get()).map_err(|_| {
+        let refusal = node.place.refuse("not a page size");
+        refusal.hint("a page has \"4 KiB\", \"8 KiB\", \"16 KiB\" or \"32 KiB\"")
+    })
 }
 
 /// The year alone will do, as a text or a number.

@@ -7,6 +7,7 @@ use brunt_units::{ByteSize, SizeError, Span};
 
 use super::format::bare_word;
 use super::kept::{Keep, Kept};
+use super::keys::{Key, Table};
 use super::nearest::nearest;
 use super::place::{Cause, Place, Placed, Refusal};
 use super::tree::{Node, Value};
@@ -46,6 +47,11 @@ impl Section {
             }
         }
         Ok(Self { entries, place: node.place, name: name.to_owned(), kept: node.kept })
+    }
+
+    /// The table `node` with the keys of `table`.
+    pub(super) fn of(node: Node, table: &Table) -> Result<Self, Refusal> {
+        Self::new(node, table.title, &table.names())
     }
 
     /// The table `key` of this one; an empty one where it is not written.
@@ -152,16 +158,30 @@ impl Section {
     }
 
     /// What the word of `key` stands for, or `default`.
-    pub(super) fn choice_or<T: Copy + PartialEq, const N: usize>(
+    pub(super) fn choice_or<T: Copy + PartialEq>(
         &mut self,
         key: &str,
         default: T,
-        choices: &[(&str, T); N],
+        choices: &[(&str, T)],
     ) -> Result<Placed<T>, Refusal> {
         if let Some(value) = self.read(key, |node| choice(node, choices))? {
             return Ok(value);
         }
         self.keep(key, &bare_word(choices, default).to_owned());
+        Ok(Placed { value: default, place: self.place.clone() })
+    }
+
+    /// The value of `key`, if it was written.
+    pub(super) fn find<T>(&mut self, key: &Key<T>) -> Result<Option<Placed<T>>, Refusal> {
+        self.read(key.name, |node| key.kind.read(node))
+    }
+
+    /// The value of `key`, or `default`.
+    pub(super) fn get<T>(&mut self, key: &Key<T>, default: T) -> Result<Placed<T>, Refusal> {
+        if let Some(value) = self.find(key)? {
+            return Ok(value);
+        }
+        self.kept.note(key.name, key.kind.keep(&default));
         Ok(Placed { value: default, place: self.place.clone() })
     }
 
@@ -391,12 +411,9 @@ pub(super) fn switch(node: &Node) -> Result<bool, Refusal> {
 }
 
 /// What one word of a fixed list stands for.
-pub(super) fn choice<T: Copy, const N: usize>(
-    node: &Node,
-    choices: &[(&str, T); N],
-) -> Result<T, Refusal> {
-    let at = word(node, &choices.map(|(word, _)| word))?;
-    Ok(choices[at].1)
+pub(super) fn choice<T: Copy>(node: &Node, choices: &[(&str, T)]) -> Result<T, Refusal> {
+    let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+    Ok(choices[word(node, &words)?].1)
 }
 
 /// One word of a fixed list; its index.

@@ -255,7 +255,8 @@ fn every_key_and_drive_model_is_on_the_page_of_arrays() {
         let output = scratch.run(&line);
         String::from_utf8(output.stderr).unwrap()
     };
-    let page = fs::read_to_string(root().join("docs/describe-an-array.md")).unwrap();
+    let pages = ["docs/describe-an-array.md", "docs/keys.md"];
+    let page = pages.map(|page| fs::read_to_string(root().join(page)).unwrap()).concat();
     let in_code: BTreeSet<&str> = page
         .split('`')
         .skip(1)

@@ -5,81 +5,117 @@ use brunt_array::{
 };
 use brunt_units::{ByteSize, Span};
 
-use super::super::place::Refusal;
+use super::super::keys::{Cost, Key, Size, Switch, Whole, Word, keys};
+use super::super::place::{Placed, Refusal};
 use super::super::section::{self, Section};
 use super::super::tree::Node;
 
-pub(crate) const FRONT_KEYS: [&str; 6] =
-    ["transport", "host_stack", "ports", "port_rate", "latency", "paths"];
-pub(crate) const CONTROLLER_KEYS: [&str; 9] = [
-    "count",
-    "cores",
-    "read",
-    "write",
-    "device_io",
-    "memory_rate",
-    "link_rate",
-    "link_latency",
-    "failover",
-];
-pub(crate) const CACHE_KEYS: [&str; 11] = [
-    "page",
-    "write",
-    "read",
-    "low",
-    "high",
-    "flush",
-    "idle_after",
-    "destages_per_drive",
-    "mirrored",
-    "prefetch",
-    "keep_old",
-];
-pub(crate) const SCAN_KEYS: [&str; 2] = ["unit", "pause"];
-const PATHS: [(&str, PathPolicy); 3] = [
+keys! {
+    FRONT = "[array.front]";
+    /// Sets the time in the host, the latency and the rate of a port.
+    TRANSPORT: Transport = "transport", Word(&TRANSPORTS), "`\"none\"`";
+    /// Time in the host for a request.
+    HOST_STACK: Span = "host_stack", Cost, "by transport";
+    /// Ports of each controller.
+    PORTS: u32 = "ports", Whole(1..=64), "1";
+    /// Bytes a second of a port in each direction; 0 for unlimited.
+    PORT_RATE: ByteSize = "port_rate", Size, "by transport";
+    /// One way.
+    LATENCY: Span = "latency", Cost, "by transport";
+    /// Which ports hosts use: those of the owner in turn, those with the shortest queue, or all.
+    PATHS: PathPolicy = "paths", Word(&POLICIES), "`\"optimised\"`";
+}
+
+keys! {
+    CONTROLLER = "[array.controller]";
+    /// Controllers.
+    COUNT: u32 = "count", Whole(1..=2), "1";
+    /// Processor cores of each.
+    CORES: u32 = "cores", Whole(1..=256), "1";
+    /// Processor time for a read.
+    READ: Span = "read", Cost, "0";
+    /// Processor time for a write.
+    WRITE: Span = "write", Cost, "0";
+    /// Processor time for a request to a drive, and at each end for a message between controllers.
+    DEVICE_IO: Span = "device_io", Cost, "0";
+    /// What a core passes over in a second to checksum data and compute parities; 0 for unlimited.
+    MEMORY_RATE: ByteSize = "memory_rate", Size, "`\"2500 MB\"`; 0 without the table";
+    /// Bytes a second between two controllers; 0 for unlimited.
+    LINK_RATE: ByteSize = "link_rate", Size, "0";
+    /// One way between two controllers.
+    LINK_LATENCY: Span = "link_latency", Cost, "0";
+    /// How long hosts wait when a LUN moves to the other controller.
+    FAILOVER: Span = "failover", Cost, "0";
+}
+
+keys! {
+    CACHE = "[array.cache]";
+    /// What is kept and written at a time: 512 bytes to 32 KiB.
+    CACHE_PAGE: ByteSize = "page", Size, "`\"8 KiB\"`";
+    /// Room for dirty data; 0 writes through.
+    CACHE_WRITE: ByteSize = "write", Size, "`\"512 MiB\"`";
+    /// Room for everything else, at least.
+    CACHE_READ: ByteSize = "read", Size, "`\"128 MiB\"`";
+    /// Flushing ends when so much of the room is dirty, in percent.
+    LOW: u32 = "low", Whole(1..=100), "60";
+    /// Flushing begins when so much of the room is dirty, in percent.
+    HIGH: u32 = "high", Whole(1..=100), "80";
+    /// How fast it flushes between the marks.
+    FLUSH: FlushPolicy = "flush", Word(&FLUSHES), "`\"hysteresis\"`";
+    /// It also flushes when hosts are idle this long.
+    IDLE_AFTER: Span = "idle_after", Cost, "`\"2s\"`";
+    /// Writes of flushing in flight on a drive, two for each stripe.
+    DESTAGES: u32 = "destages_per_drive", Whole(1..=64), "4";
+    /// Whether two controllers keep copies of the dirty pages of each other.
+    MIRRORED: bool = "mirrored", Switch, "`true`";
+    /// Read-ahead of sequential readers.
+    PREFETCH: ByteSize = "prefetch", Size, "`\"512 KiB\"`";
+    /// Whether old data stay beside new while there is room, so that parity needs no read.
+    KEEP_OLD: bool = "keep_old", Switch, "`true`";
+}
+
+keys! {
+    SCAN = "[array.scan]";
+    /// Read at a time.
+    UNIT: ByteSize = "unit", Size, "`\"256 KiB\"`";
+    /// Between two reads; above zero.
+    PAUSE: Span = "pause", Cost, "`\"100ms\"`";
+}
+
+static POLICIES: [(&str, PathPolicy); 3] = [
     ("optimised", PathPolicy::Optimised),
     ("least queue", PathPolicy::LeastQueue),
     ("all", PathPolicy::All),
 ];
-const FLUSHES: [(&str, FlushPolicy); 2] =
+static FLUSHES: [(&str, FlushPolicy); 2] =
     [("hysteresis", FlushPolicy::Hysteresis), ("proportional", FlushPolicy::Proportional)];
 
 /// The rate at which a core passes over data, where a design does not say. Assumed: what one core
 /// of a server of 2005 to 2012 reads from memory.
-const MEMORY_RATE: u64 = 2_500_000_000;
+const MEMORY_RATE_USUAL: u64 = 2_500_000_000;
 
-/// A transport with what is usual for it: host stack, one-way latency, bytes per second.
+/// What is usual for a transport.
+#[derive(Clone, Copy, PartialEq)]
 struct Transport {
-    word: &'static str,
     host_stack: Span,
     latency: Span,
     bytes_per_s: u64,
 }
 
 /// Rates are line rates less their coding; stacks and latencies are assumed.
-const TRANSPORTS: [Transport; 7] = [
-    transport("none", 0, 0, 0),
-    transport("fc4", 20, 5, 400_000_000),
-    transport("fc8", 20, 5, 800_000_000),
-    transport("fc16", 15, 5, 1_600_000_000),
-    transport("iscsi1", 80, 25, 118_000_000),
-    transport("iscsi10", 60, 10, 1_180_000_000),
-    transport("sas6", 15, 2, 2_400_000_000),
+static TRANSPORTS: [(&str, Transport); 7] = [
+    ("none", transport(0, 0, 0)),
+    ("fc4", transport(20, 5, 400_000_000)),
+    ("fc8", transport(20, 5, 800_000_000)),
+    ("fc16", transport(15, 5, 1_600_000_000)),
+    ("iscsi1", transport(80, 25, 118_000_000)),
+    ("iscsi10", transport(60, 10, 1_180_000_000)),
+    ("sas6", transport(15, 2, 2_400_000_000)),
 ];
 
-const fn transport(word: &'static str, stack_us: u64, latency_us: u64, rate: u64) -> Transport {
-    Transport {
-        word,
-        host_stack: Span::micros(stack_us),
-        latency: Span::micros(latency_us),
-        bytes_per_s: rate,
-    }
-}
-
-/// The table `key` of the array; `None` when it is not there.
-fn table(array: &mut Section, key: &str, keys: &[&str]) -> Result<Option<Section>, Refusal> {
-    let node = array.take(key);
-    node.map(|node| Section::new(node, &format!("[array.{key}]"), keys)).transpose()
+const fn transport(stack_us: u64, latency_us: u64, rate: u64) -> Transport {
+    let (host_stack, latency) = (Span::micros(stack_us), Span::micros(latency_us));
+    Transport { host_stack, latency, bytes_per_s: rate }
 }
 
 pub(super) fn count(
@@ -94,9 +130,8 @@ pub(super) fn count(
 }
 
 /// A rate is written as the size that passes in a second.
-fn rate(section: &mut Section, key: &str, usual: u64) -> Result<u64, Refusal> {
-    let usual = ByteSize::bytes(usual);
-    Ok(section.read_or(key, usual, section::size)?.value.get())
+fn rate(section: &mut Section, key: &Key<ByteSize>, usual: u64) -> Result<u64, Refusal> {
+    Ok(section.get(key, ByteSize::bytes(usual))?.value.get())
 }
 
 /// A length of time; costs may be less than a millisecond.
@@ -111,21 +146,15 @@ pub(crate) fn cost(node: &Node) -> Result<Span, Refusal> {
     section::span(node).map_err(|refusal| refusal.hint("short times can be written as \"150us\""))
 }
 
-fn spend(section: &mut Section, key: &str, usual: Span) -> Result<Span, Refusal> {
-    Ok(section.read_or(key, usual, cost)?.value)
-}
-
 pub(super) fn read_front(array: &mut Section) -> Result<FrontDesign, Refusal> {
-    let mut section = Section::new(array.table("front"), "[array.front]", &FRONT_KEYS)?;
-    let words: [(&str, usize); 7] = std::array::from_fn(|at| (TRANSPORTS[at].word, at));
-    let usual = &TRANSPORTS[section.choice_or("transport", 0, &words)?.value];
-    let paths = section.choice_or("paths", PATHS[0].1, &PATHS)?;
+    let mut section = Section::of(array.table("front"), &FRONT)?;
+    let usual = section.get(&TRANSPORT, TRANSPORTS[0].1)?.value;
     Ok(FrontDesign {
-        host_stack: spend(&mut section, "host_stack", usual.host_stack)?,
-        ports: count(&mut section, "ports", 1, 64)?,
-        port_bytes_per_s: rate(&mut section, "port_rate", usual.bytes_per_s)?,
-        latency: spend(&mut section, "latency", usual.latency)?,
-        paths: paths.value,
+        host_stack: section.get(&HOST_STACK, usual.host_stack)?.value,
+        ports: section.get(&PORTS, 1)?.value,
+        port_bytes_per_s: rate(&mut section, &PORT_RATE, usual.bytes_per_s)?,
+        latency: section.get(&LATENCY, usual.latency)?.value,
+        paths: section.get(&PATHS, PathPolicy::Optimised)?.value,
     })
 }
 
@@ -133,88 +162,77 @@ pub(super) fn read_controller(array: &mut Section) -> Result<ControllerDesign, R
     let usual = ControllerDesign::default();
     // One that is not described takes no time at all.
     let is_written = array.has("controller");
-    let memory = if is_written { MEMORY_RATE } else { usual.memory_bytes_per_s };
-    let mut section =
-        Section::new(array.table("controller"), "[array.controller]", &CONTROLLER_KEYS)?;
-    let count_of = count(&mut section, "count", usual.count, 2)?;
-    let between = ["link_rate", "link_latency", "failover"];
-    if let (1, Some(node)) = (count_of, between.iter().find_map(|key| section.take(key))) {
+    let memory = if is_written { MEMORY_RATE_USUAL } else { usual.memory_bytes_per_s };
+    let mut section = Section::of(array.table("controller"), &CONTROLLER)?;
+    let count = section.get(&COUNT, usual.count)?.value;
+    let between = [LINK_RATE.name, LINK_LATENCY.name, FAILOVER.name];
+    if let (1, Some(node)) = (count, between.iter().find_map(|key| section.take(key))) {
         let refusal = node.place.refuse("is for two controllers only");
         return Err(refusal.hint("count = 2, or without this key"));
     }
-    let (link_bytes_per_s, link_latency, failover) = match count_of {
+    let (link_bytes_per_s, link_latency, failover) = match count {
         1 => (usual.link_bytes_per_s, usual.link_latency, usual.failover),
         _ => (
-            rate(&mut section, "link_rate", usual.link_bytes_per_s)?,
-            spend(&mut section, "link_latency", usual.link_latency)?,
-            spend(&mut section, "failover", usual.failover)?,
+            rate(&mut section, &LINK_RATE, usual.link_bytes_per_s)?,
+            section.get(&LINK_LATENCY, usual.link_latency)?.value,
+            section.get(&FAILOVER, usual.failover)?.value,
         ),
     };
     Ok(ControllerDesign {
-        count: count_of,
-        cores: count(&mut section, "cores", usual.cores, 256)?,
-        read: spend(&mut section, "read", usual.read)?,
-        write: spend(&mut section, "write", usual.write)?,
-        device_io: spend(&mut section, "device_io", usual.device_io)?,
-        memory_bytes_per_s: rate(&mut section, "memory_rate", memory)?,
+        count,
+        cores: section.get(&CORES, usual.cores)?.value,
+        read: section.get(&READ, usual.read)?.value,
+        write: section.get(&WRITE, usual.write)?.value,
+        device_io: section.get(&DEVICE_IO, usual.device_io)?.value,
+        memory_bytes_per_s: rate(&mut section, &MEMORY_RATE, memory)?,
         link_bytes_per_s,
         link_latency,
         failover,
     })
 }
 
+/// There is no cache without its table.
 pub(super) fn read_cache(array: &mut Section) -> Result<Option<CacheDesign>, Refusal> {
     let usual = CacheDesign::default();
-    let Some(mut section) = table(array, "cache", &CACHE_KEYS)? else {
+    let Some(node) = array.take("cache") else {
         return Ok(None);
     };
-    let size = |section: &mut Section, key: &str, usual: ByteSize| -> Result<ByteSize, Refusal> {
-        Ok(section.read_or(key, usual, section::size)?.value)
-    };
-    let flush = section.choice_or("flush", FLUSHES[0].1, &FLUSHES)?;
-    let page = size(&mut section, "page", usual.page)?;
-    let room = |section: &mut Section, key: &str, usual: ByteSize| -> Result<ByteSize, Refusal> {
-        let room = section.read_or(key, usual, section::size)?;
-        match room.value.get() {
-            1.. if room.value < page => {
-                let what = format!("has no room for a page of {page}");
-                Err(room.place.refuse(what).hint("0 B is for no room at all"))
-            }
-            _ => Ok(room.value),
+    let mut section = Section::of(node, &CACHE)?;
+    let page = section.get(&CACHE_PAGE, usual.page)?.value;
+    let room = |room: Placed<ByteSize>| match room.value.get() {
+        1.. if room.value < page => {
+            let what = format!("has no room for a page of {page}");
+            Err(room.place.refuse(what).hint("0 B is for no room at all"))
         }
+        _ => Ok(room.value),
     };
     Ok(Some(CacheDesign {
         page,
-        write: room(&mut section, "write", usual.write)?,
-        read: room(&mut section, "read", usual.read)?,
+        write: room(section.get(&CACHE_WRITE, usual.write)?)?,
+        read: room(section.get(&CACHE_READ, usual.read)?)?,
         marks: Watermarks {
-            low: count(&mut section, "low", usual.marks.low, 100)?,
-            high: count(&mut section, "high", usual.marks.high, 100)?,
-            policy: flush.value,
+            low: section.get(&LOW, usual.marks.low)?.value,
+            high: section.get(&HIGH, usual.marks.high)?.value,
+            policy: section.get(&FLUSH, FlushPolicy::Hysteresis)?.value,
         },
-        idle_after: spend(&mut section, "idle_after", usual.idle_after)?,
-        destages_per_drive: count(
-            &mut section,
-            "destages_per_drive",
-            usual.destages_per_drive,
-            64,
-        )?,
-        mirrored: section.read_or("mirrored", usual.mirrored, section::switch)?.value,
-        prefetch: size(&mut section, "prefetch", usual.prefetch)?,
-        keeps_old: section.read_or("keep_old", usual.keeps_old, section::switch)?.value,
+        idle_after: section.get(&IDLE_AFTER, usual.idle_after)?.value,
+        destages_per_drive: section.get(&DESTAGES, usual.destages_per_drive)?.value,
+        mirrored: section.get(&MIRRORED, usual.mirrored)?.value,
+        prefetch: section.get(&PREFETCH, usual.prefetch)?.value,
+        keeps_old: section.get(&KEEP_OLD, usual.keeps_old)?.value,
     }))
 }
 
+/// There is no media scan without its table.
 pub(super) fn read_scan(array: &mut Section) -> Result<Option<ScanDesign>, Refusal> {
-    let Some(mut section) = table(array, "scan", &SCAN_KEYS)? else {
+    let Some(node) = array.take("scan") else {
         return Ok(None);
     };
-    let pause = section.read_or("pause", Span::millis(100), cost)?;
+    let mut section = Section::of(node, &SCAN)?;
+    let pause = section.get(&PAUSE, Span::millis(100))?;
     if pause.value == Span::ZERO {
         return Err(pause.place.refuse("a media scan pauses between its reads"));
     }
-    Ok(Some(ScanDesign {
-        unit: section.read_or("unit", ByteSize::kib(256), section::size)?.value,
-        pause: pause.value,
-    }))
+    let unit = section.get(&UNIT, ByteSize::kib(256))?.value;
+    Ok(Some(ScanDesign { unit, pause: pause.value }))
 }

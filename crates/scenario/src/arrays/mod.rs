@@ -32,17 +32,20 @@ use brunt_world::random::Streams;
 
 use super::document::Top;
 use super::events::{Events, read_incidents};
+use super::keys::Table;
 use super::place::Refusal;
 use super::section::{self, Section};
 use super::tree::Node;
+
+/// Tables of an array whose keys are declared.
+pub(super) static TABLES: [&Table; 4] =
+    [&front::FRONT, &front::CONTROLLER, &front::CACHE, &front::SCAN];
 
 /// What a scenario without an array lacks.
 pub(super) const EXAMPLE: &str = "[array] with [[array.drives]] and [[array.group]]";
 #[cfg(test)]
 pub(super) use drives::KEYS as DRIVE_KEYS;
 pub(super) use front::cost as read_short_time;
-#[cfg(test)]
-pub(super) use front::{CACHE_KEYS, CONTROLLER_KEYS, FRONT_KEYS, SCAN_KEYS};
 #[cfg(test)]
 pub(super) use groups::GROUP_KEYS;
 pub(super) use groups::find;

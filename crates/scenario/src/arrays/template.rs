@@ -6,6 +6,7 @@ use std::path::Path;
 
 use brunt_array::SystemDesign;
 
+use super::super::keys::Table;
 use super::super::modelled::TWIN_KEYS;
 use super::{ARRAY_KEYS, SIMULATE_KEYS, drives, front, groups, load, pages, tier};
 use crate::{ARRAY_TEMPLATE, Document};
@@ -48,15 +49,16 @@ fn every_key_of_an_array_is_there_and_no_other() {
     let tables: BTreeSet<&str> =
         all.keys().filter_map(|table| table.strip_prefix("array.")).collect();
     let own = ARRAY_KEYS.into_iter().filter(|key| !tables.contains(key));
+    let names = |table: &Table| table.names().into_iter().collect();
     let known: [(&str, BTreeSet<&str>); 13] = [
         ("array", own.collect()),
         ("array.drives", drives::KEYS.into()),
         ("array.group", groups::GROUP_KEYS.into()),
         ("array.lun", luns.collect()),
-        ("array.front", front::FRONT_KEYS.into()),
-        ("array.controller", front::CONTROLLER_KEYS.into()),
-        ("array.cache", front::CACHE_KEYS.into()),
-        ("array.scan", front::SCAN_KEYS.into()),
+        ("array.front", names(&front::FRONT)),
+        ("array.controller", names(&front::CONTROLLER)),
+        ("array.cache", names(&front::CACHE)),
+        ("array.scan", names(&front::SCAN)),
         ("array.tier", tier::KEYS.into()),
         ("array.pages", pages::KEYS.into()),
         ("twin", TWIN_KEYS.into()),

@@ -1,0 +1,308 @@
+//! Keys: each is declared once, with its kind, what it is without one, and what it means.
+//!
+//! ```text
+//!   keys! { CACHE = "[array.cache]";
+//!           /// room for dirty data                      reading     section.get(&WRITE, usual)
+//!           WRITE: ByteSize = "write", Size, "512 MiB";  writing     WRITE.write(value, out)
+//!   }                                                    typos       CACHE.names()
+//!                                                        documents   docs/keys.md, docs/scenario.schema.json
+//! ```
+//!
+//! What a key is without one may follow from other keys, so it is a value where it is read, and words here.
+
+use std::fmt::{self, Write};
+use std::ops::RangeInclusive;
+
+use brunt_units::{ByteSize, Span};
+use serde_json::{Map, Value as Json, json};
+
+use super::arrays::TABLES;
+use super::format::bare_word;
+use super::kept::Keep;
+use super::place::Refusal;
+use super::profile;
+use super::section;
+use super::tree::Node;
+
+/// A key of a table, with values of type `T`.
+pub(super) struct Key<T: 'static> {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    /// What it is without one, as TOML or in words.
+    pub(super) usual: &'static str,
+    pub(super) kind: &'static dyn Kind<T>,
+}
+
+impl<T> Key<T> {
+    /// Writes `name = value`.
+    pub(super) fn write(&self, value: &T, out: &mut String) -> fmt::Result {
+        writeln!(out, "{} = {}", self.name, self.kind.keep(value))
+    }
+}
+
+/// What values a key takes.
+pub(super) trait Kind<T>: Sync {
+    fn read(&self, node: &Node) -> Result<T, Refusal>;
+    fn keep(&self, value: &T) -> toml::Value;
+    /// For people.
+    fn words(&self) -> String;
+    /// For editors.
+    fn schema(&self) -> Json;
+}
+
+/// A size with its unit.
+pub(super) struct Size;
+/// A length of time with its unit.
+pub(super) struct Time;
+/// The same, also in microseconds.
+pub(super) struct Cost;
+pub(super) struct Switch;
+/// A whole number in a range.
+pub(super) struct Whole(pub(super) RangeInclusive<u64>);
+/// One of these words.
+pub(super) struct Word<T: 'static>(pub(super) &'static [(&'static str, T)]);
+/// What a function reads from a text, with words for its values.
+pub(super) struct Own<T>(pub(super) fn(&Node) -> Result<T, Refusal>, pub(super) &'static str);
+
+const UNITS: &str = "^[0-9.]+ ?(B|[KMGT]i?B)$";
+const TIMES: &str = "^([0-9.]+ ?(ns|us|ms|s|min|m|h|d) ?)+$";
+
+impl Kind<ByteSize> for Size {
+    fn read(&self, node: &Node) -> Result<ByteSize, Refusal> {
+        section::size(node)
+    }
+    fn keep(&self, value: &ByteSize) -> toml::Value {
+        value.keep()
+    }
+    fn words(&self) -> String {
+        "size".to_owned()
+    }
+    fn schema(&self) -> Json {
+        json!({ "anyOf": [{ "type": "string", "pattern": UNITS }, { "const": 0 }] })
+    }
+}
+
+impl Kind<Span> for Time {
+    fn read(&self, node: &Node) -> Result<Span, Refusal> {
+        section::span(node)
+    }
+    fn keep(&self, value: &Span) -> toml::Value {
+        value.keep()
+    }
+    fn words(&self) -> String {
+        "time".to_owned()
+    }
+    fn schema(&self) -> Json {
+        json!({ "type": "string", "pattern": TIMES })
+    }
+}
+
+impl Kind<Span> for Cost {
+    fn read(&self, node: &Node) -> Result<Span, Refusal> {
+        super::arrays::read_short_time(node)
+    }
+    fn keep(&self, value: &Span) -> toml::Value {
+        value.keep()
+    }
+    fn words(&self) -> String {
+        Time.words()
+    }
+    fn schema(&self) -> Json {
+        Time.schema()
+    }
+}
+
+impl Kind<bool> for Switch {
+    fn read(&self, node: &Node) -> Result<bool, Refusal> {
+        section::switch(node)
+    }
+    fn keep(&self, value: &bool) -> toml::Value {
+        value.keep()
+    }
+    fn words(&self) -> String {
+        "`true`, `false`".to_owned()
+    }
+    fn schema(&self) -> Json {
+        json!({ "type": "boolean" })
+    }
+}
+
+impl Kind<u32> for Whole {
+    fn read(&self, node: &Node) -> Result<u32, Refusal> {
+        let number = section::integer(node, self.0.clone())?;
+        Ok(u32::try_from(number).expect("ranges end below 2^32"))
+    }
+    fn keep(&self, value: &u32) -> toml::Value {
+        value.keep()
+    }
+    fn words(&self) -> String {
+        format!("{} to {}", self.0.start(), self.0.end())
+    }
+    fn schema(&self) -> Json {
+        json!({ "type": "integer", "minimum": self.0.start(), "maximum": self.0.end() })
+    }
+}
+
+impl<T: Copy + PartialEq + Sync> Kind<T> for Word<T> {
+    fn read(&self, node: &Node) -> Result<T, Refusal> {
+        section::choice(node, self.0)
+    }
+    fn keep(&self, value: &T) -> toml::Value {
+        bare_word(self.0, *value).into()
+    }
+    fn words(&self) -> String {
+        let words = self.0.iter().map(|(word, _)| format!("`\"{word}\"`"));
+        words.collect::<Vec<_>>().join(", ")
+    }
+    fn schema(&self) -> Json {
+        json!({ "enum": self.0.iter().map(|(word, _)| *word).collect::<Vec<_>>() })
+    }
+}
+
+impl<T: Keep> Kind<T> for Own<T> {
+    fn read(&self, node: &Node) -> Result<T, Refusal> {
+        (self.0)(node)
+    }
+    fn keep(&self, value: &T) -> toml::Value {
+        value.keep()
+    }
+    fn words(&self) -> String {
+        self.1.to_owned()
+    }
+    fn schema(&self) -> Json {
+        json!({ "type": ["string", "integer"] })
+    }
+}
+
+/// A key without the type of its values.
+pub(super) trait AnyKey: Sync {
+    fn name(&self) -> &'static str;
+    /// Its row in a table for people.
+    fn row(&self) -> String;
+    fn schema(&self) -> Json;
+}
+
+impl<T> AnyKey for Key<T> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+    fn row(&self) -> String {
+        let Self { name, about, usual, kind } = self;
+        format!("| `{name}` | {} | {usual} | {} |\n", kind.words(), about.trim())
+    }
+    fn schema(&self) -> Json {
+        let mut schema = self.kind.schema();
+        let usual = self.usual.replace('`', "");
+        schema["description"] = format!("{} Without it: {usual}.", self.about.trim()).into();
+        schema
+    }
+}
+
+/// A table and its keys.
+pub(super) struct Table {
+    /// As it is written, with its brackets.
+    pub(super) title: &'static str,
+    pub(super) keys: &'static [&'static dyn AnyKey],
+}
+
+impl Table {
+    pub(super) fn names(&self) -> Vec<&'static str> {
+        self.keys.iter().map(|key| key.name()).collect()
+    }
+}
+
+/// Declares the keys of a table: a line of what it means; name, kind, and what it is without one.
+macro_rules! keys {
+    ($table:ident = $title:literal;
+     $(#[doc = $about:literal] $key:ident: $type:ty = $name:literal, $kind:expr, $usual:literal;)+) => {
+        $(#[doc = $about]
+        static $key: $crate::keys::Key<$type> =
+            $crate::keys::Key { name: $name, about: $about, usual: $usual, kind: &$kind };)+
+        pub(crate) static $table: $crate::keys::Table =
+            $crate::keys::Table { title: $title, keys: &[$(&$key),+] };
+    };
+}
+pub(super) use keys;
+
+/// Every table whose keys are declared here.
+fn tables() -> impl Iterator<Item = &'static Table> {
+    std::iter::once(&profile::PROFILE).chain(TABLES.iter().copied())
+}
+
+/// Tables of keys, for `docs/keys.md`.
+pub fn key_tables() -> String {
+    let mut text = String::new();
+    for table in tables() {
+        text += &format!(
+            "\n## `{}`\n\n| key | values | without it | meaning |\n| --- | --- | --- | --- |\n",
+            table.title
+        );
+        text.extend(table.keys.iter().map(|key| key.row()));
+    }
+    text
+}
+
+/// A schema of scenarios for editors, for `docs/scenario.schema.json`: tables whose keys are
+/// declared are closed, and anything goes in others.
+pub fn json_schema() -> String {
+    let mut top = Map::new();
+    for table in tables() {
+        let keys: Map<String, Json> =
+            table.keys.iter().map(|key| (key.name().to_owned(), key.schema())).collect();
+        let own = json!({ "type": "object", "properties": keys, "additionalProperties": false });
+        let path: Vec<&str> = table.title.trim_matches(['[', ']']).split('.').collect();
+        match path.as_slice() {
+            [inner] => top.insert((*inner).to_owned(), own),
+            [outer, inner] => {
+                let open = top.entry(*outer).or_insert_with(|| json!({ "properties": {} }));
+                open["properties"][*inner] = own;
+                continue;
+            }
+            _ => unreachable!("tables lie two deep"),
+        };
+    }
+    let schema = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A brunt scenario",
+        "type": "object",
+        "properties": top,
+    });
+    serde_json::to_string_pretty(&schema).expect("texts and numbers can be written") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_have_every_key() {
+        let page = include_str!("../../../docs/keys.md");
+        let tables = key_tables();
+        assert!(page.ends_with(&tables), "docs/keys.md has to end with\n{tables}");
+        let schema = json_schema();
+        let file = include_str!("../../../docs/scenario.schema.json");
+        assert!(file == schema, "docs/scenario.schema.json has to be\n{schema}");
+    }
+
+    #[test]
+    fn a_key_reads_what_it_writes() {
+        static WORD: Word<u32> = Word(&[("one", 1), ("two", 2)]);
+        fn same<T: PartialEq + std::fmt::Debug>(kind: &'static dyn Kind<T>, value: T) {
+            let key = Key { name: "key", about: "", usual: "", kind };
+            let mut text = String::new();
+            key.write(&value, &mut text).unwrap();
+            let root = super::super::tree::parse("t", &text).unwrap();
+            assert_eq!(kind.read(&root.entries()[0].1).unwrap(), value, "{text}");
+        }
+        for bytes in [0, 1, 512, 64 << 10, 118_000_000, 2_500_000_000, (1 << 40) + 1] {
+            same(&Size, ByteSize::bytes(bytes));
+        }
+        for nanos in [0, 1, 999, 80_000, 25_000, 1_125_000, 500_000_000, 7_200_000_000_000] {
+            same(&Time, Span::nanos(nanos));
+            same(&Cost, Span::nanos(nanos));
+        }
+        same(&Switch, true);
+        same(&Whole(0..=9), 9);
+        same(&WORD, 2);
+    }
+}
