@@ -65,7 +65,7 @@ pub fn judge(kind: TestKind, evidence: &Evidence, limits: &Limits) -> Vec<Rule> 
     }
     rules.extend(tester::rules(&evidence.tester));
     if let Some((seen, planned)) = evidence.shortened {
-        shortened::unjudge(&mut rules, seen, planned);
+        shortened::unjudge(&mut rules, seen, planned, limits.strict_tail);
     }
     bottleneck::unjudge(&mut rules, evidence);
     tester::blame(&mut rules, evidence);

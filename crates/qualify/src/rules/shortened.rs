@@ -16,12 +16,16 @@ const EXTREMES: [RuleId; 3] =
 /// length. Our choice.
 const USED_PERCENT: f64 = 50.0;
 
-/// Takes the outcome of those `rules` that a test of `seen` instead of `planned` cannot judge.
-pub(super) fn unjudge(rules: &mut [Rule], seen: Span, planned: Span) {
+/// Takes the outcome of those `rules` that a test of `seen` instead of `planned` cannot judge. A
+/// rule that only advises, as the longest stop does unless the tail is `strict`, decides nothing in
+/// a whole test either, and leaves nothing open.
+pub(super) fn unjudge(rules: &mut [Rule], seen: Span, planned: Span, strict: bool) {
     let is_extreme = |rule: &&mut Rule| EXTREMES.iter().any(|id| id.is(rule));
     for rule in rules.iter_mut().filter(is_extreme) {
         if rule.outcome != Outcome::NotMeasured {
-            rule.outcome = Outcome::NotJudged;
+            if strict || !RuleId::LongestStop.is(rule) {
+                rule.outcome = Outcome::NotJudged;
+            }
             rule.remark = format!("seen in {seen} of {planned}; {}", rule.remark);
         }
     }
@@ -61,8 +65,23 @@ mod tests {
             rule(RuleId::LogWriteAverage, 1.0),
             Rule::not_measured(RuleId::LogWriteWorst),
         ];
-        unjudge(&mut rules, Span::seconds(1_860), Span::seconds(7_200));
+        unjudge(&mut rules, Span::seconds(1_860), Span::seconds(7_200), false);
         rules
+    }
+
+    #[test]
+    fn a_stop_that_only_advises_leaves_nothing_open() {
+        let stop = |strict| {
+            let rule = Rule::at_most(RuleId::LongestStop, "ms", 1_000.0, Some(900.0));
+            let mut rules = [rule.with_remark("reads of DB1")];
+            unjudge(&mut rules, Span::seconds(1_860), Span::seconds(7_200), strict);
+            let [rule] = rules;
+            let begin = "seen in 31 min 00 s of 2 h; reads of DB1";
+            assert_eq!(rule.remark, begin);
+            (rule.outcome, open(&[rule]).is_some())
+        };
+        assert_eq!(stop(false), (Outcome::Ok, false));
+        assert_eq!(stop(true), (Outcome::NotJudged, true));
     }
 
     #[test]
