@@ -37,6 +37,14 @@ pub struct Used {
 /// What the kernel counted of each device during the collection, by its name.
 pub type DeviceCounts = BTreeMap<String, DiskCounters>;
 
+/// What the devices of a volume did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Counted {
+    reads: u64,
+    read: ByteSize,
+    written: ByteSize,
+}
+
 impl Used {
     /// What the kernel calls the device beneath, if there is exactly one.
     fn device(&self) -> Option<&str> {
@@ -44,17 +52,20 @@ impl Used {
         device.map(|device| device.name.as_str())
     }
 
-    /// Reads of the lowest devices beneath, and what they brought; nothing where there is no
-    /// device, or where all counters stood still, because some systems do not count. A cache that
-    /// answers reads still lets writes through.
-    fn reads(&self, counted: &DeviceCounts) -> Option<(u64, ByteSize)> {
+    /// What the lowest devices beneath did; nothing where there is no device, or where all counters
+    /// stood still, because some systems do not count. A cache that answers reads still lets writes
+    /// through.
+    fn counted(&self, counted: &DeviceCounts) -> Option<Counted> {
         let leaves = self.stack.leaves.iter();
         let found = leaves.filter_map(|leaf| counted.get(leaf));
         let found: Vec<&DiskCounters> = found.collect();
-        let bytes = found.iter().map(|device| device.read_bytes.get()).sum();
-        let reads = found.iter().map(|device| device.reads).sum();
+        let sum = |of: fn(&DiskCounters) -> u64| found.iter().map(|device| of(device)).sum();
         let is_counted = found.iter().any(|device| !device.is_still());
-        is_counted.then_some((reads, ByteSize::bytes(bytes)))
+        is_counted.then(|| Counted {
+            reads: sum(|device| device.reads),
+            read: ByteSize::bytes(sum(|device| device.read_bytes.get())),
+            written: ByteSize::bytes(sum(|device| device.written_bytes.get())),
+        })
     }
 
     /// The file server, as the kernel names it in its messages: `nas` of `nas:/export`.
@@ -289,13 +300,14 @@ pub fn surroundings(
             mount: used.mount().display().to_string(),
             file_system: used.file_system(),
             device: used.device_or_source(),
-            device_reads: used.reads(counted).map(|(reads, _)| reads),
+            device_reads: used.counted(counted).map(|all| all.reads),
             engine_reads: 0,
             redundancy: used.redundancy.iter().map(begun).collect(),
             stack: used.stack.devices.iter().map(|device| described(device, &used.stack)).collect(),
         },
         bytes: used.bytes,
-        device_read: used.reads(counted).map(|(_, bytes)| bytes),
+        device_read: used.counted(counted).map(|all| all.read),
+        device_written: used.counted(counted).map(|all| all.written),
         databases: used.databases.clone(),
         logs: used.logs.clone(),
         beneath: used.beneath.clone(),
@@ -551,11 +563,13 @@ mod tests {
     #[test]
     fn counters_that_stand_still_do_not_count() {
         let used = Used::mounted(Path::new("/mnt"), "sda");
-        let reads = |counters| used.reads(&[("sda".to_owned(), counters)].into());
+        let counted = |counters| used.counted(&[("sda".to_owned(), counters)].into());
         let still = DiskCounters::default();
-        assert_eq!(reads(still), None);
-        let written = DiskCounters { writes: 7, ..still };
-        assert_eq!(reads(written), Some((0, ByteSize::bytes(0))), "reads came from a cache");
+        assert_eq!(counted(still), None);
+        let bytes = ByteSize::kib(28);
+        let written = DiskCounters { writes: 7, written_bytes: bytes, ..still };
+        let wanted = Counted { reads: 0, read: ByteSize::bytes(0), written: bytes };
+        assert_eq!(counted(written), Some(wanted), "reads came from a cache");
     }
 
     #[test]

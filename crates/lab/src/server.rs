@@ -189,6 +189,7 @@ impl Server {
             },
             bytes: Some(volume.bytes),
             device_read: None,
+            device_written: None,
             databases: databases
                 .filter(|(_, database)| database.path.starts_with(&path))
                 .map(|(at, _)| at)

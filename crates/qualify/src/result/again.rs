@@ -256,6 +256,7 @@ fn surroundings(result: &RunResult) -> Surroundings {
         durability: details.durability.clone(),
         system_log: None,
         io_limits: None,
+                device_written: None,
         replicas: Vec::new(),
         origin: result.origin.clone(),
     }

@@ -121,6 +121,7 @@ mod tests {
                 },
                 bytes: None,
                 device_read: None,
+                device_written: None,
                 databases: Vec::new(),
                 logs: vec![0],
                 beneath,

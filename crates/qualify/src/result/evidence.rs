@@ -11,7 +11,7 @@ use super::{Assembly, Surroundings, VolumeUse};
 use crate::copies::Followed;
 use crate::progress::SoFar;
 use crate::pulse::Standstill;
-use crate::rules::device::VolumeReads;
+use crate::rules::device::VolumeIo;
 use crate::rules::tester::Tester;
 use crate::rules::{
     Evidence, RuleId, SessionsUse, StreamLatency, SystemLog, Unjudged, Writes, judge,
@@ -184,17 +184,26 @@ impl Assembly<'_> {
     }
 
     /// What the engine read on each volume, and what the devices report.
-    pub(super) fn volumes(&self, surroundings: &Surroundings) -> Vec<VolumeReads> {
+    pub(super) fn volumes(&self, surroundings: &Surroundings) -> Vec<VolumeIo> {
         let volumes = surroundings.volumes.iter();
         let databases = &self.meters.databases;
         volumes
-            .map(|used| VolumeReads {
+            .map(|used| VolumeIo {
                 mount: used.volume.mount.clone(),
                 engine: self.read_on(used).bytes,
                 blank: used.databases.iter().map(|at| databases[*at].blank.total()).sum(),
                 copies: self.copies_read_on(&used.volume.mount),
                 parity: self.parity_read_on(used),
                 device: used.device_read.map(ByteSize::get),
+                engine_written: self.written_on(used),
+                written_times: written_times(used),
+                // Of an interrupted run that was carried on, and of copies on the same volume, what
+                // was written is not known.
+                device_written: (self.run.carried.is_none()
+                    && self.copies_on(&used.volume.mount).next().is_none())
+                .then_some(used.device_written)
+                .flatten()
+                .map(ByteSize::get),
                 is_uncounted: used.device_read.is_none()
                     && used.volume.stack.iter().any(|device| device.is_leaf),
             })
@@ -210,23 +219,49 @@ impl Assembly<'_> {
             "raid6" => 3,
             _ => 0,
         });
+        self.written_on(used) * reads.max().unwrap_or(0)
+    }
+
+    /// Bytes that the engine wrote on a volume.
+    fn written_on(&self, used: &VolumeUse) -> u64 {
         let databases = used.databases.iter().map(|at| &self.meters.databases[*at]);
         let databases = databases.map(|m| m.writes.total().bytes + m.growth.total().bytes);
         let logs = used.logs.iter().map(|at| &self.meters.logs[*at]);
         let logs = logs.map(|m| m.writes.total().bytes + m.format.total().bytes);
-        databases.chain(logs).sum::<u64>() * reads.max().unwrap_or(0)
+        databases.chain(logs).sum()
     }
 
-    /// Bytes that passive copies read below `mount`, or on a volume that is mounted below it.
-    fn copies_read_on(&self, mount: &str) -> u64 {
-        let plans = self.plan.passive.iter().filter(|copy| {
+    /// Passive copies with databases below `mount`, or on a volume that is mounted below it.
+    fn copies_on(&self, mount: &str) -> impl Iterator<Item = &str> {
+        let plans = self.plan.passive.iter().filter(move |copy| {
             let mut databases = copy.files.databases.iter();
             databases.any(|database| database.path.starts_with(mount))
         });
-        let names: Vec<&String> = plans.map(|copy| &copy.files.name).collect();
+        plans.map(|copy| copy.files.name.as_str())
+    }
+
+    fn copies_read_on(&self, mount: &str) -> u64 {
+        let names: Vec<&str> = self.copies_on(mount).collect();
         let copies = self.run.copies.iter();
-        let there = copies.filter(|copy| names.contains(&&copy.name));
+        let there = copies.filter(|copy| names.contains(&copy.name.as_str()));
         there.map(|copy| copy.read_bytes).sum()
+    }
+}
+
+/// How often RAID under a volume may write each byte, with parity.
+fn written_times(used: &VolumeUse) -> u64 {
+    let leaves = used.volume.stack.iter().filter(|device| device.is_leaf).count() as u64;
+    let of_md = used.volume.stack.iter().map(|device| match device.made.as_str() {
+        "raid1" | "raid10" => leaves,
+        "raid4" | "raid5" => 2,
+        "raid6" => 3,
+        _ => 1,
+    });
+    match of_md.max() {
+        Some(times) if times > 1 => times,
+        // RAID of LVM or btrfs, whose kind is not known here.
+        _ if !used.volume.redundancy.is_empty() => leaves,
+        _ => 1,
     }
 }
 

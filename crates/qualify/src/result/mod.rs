@@ -89,6 +89,8 @@ pub struct VolumeUse {
     /// Bytes that its devices read during the collection, as the kernel counts them; `None` without
     /// devices.
     pub device_read: Option<ByteSize>,
+    /// What the devices under it have written, likewise.
+    pub device_written: Option<ByteSize>,
     /// Databases on it, by their number in the plan.
     pub databases: Vec<usize>,
     /// Logs on it, by their instance.

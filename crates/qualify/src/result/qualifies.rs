@@ -36,7 +36,7 @@ pub struct Circumstances {
     pub cached_writes: Vec<String>,
     /// Whether reads came from the devices, as far as the kernel counts them.
     pub reached_devices: bool,
-    /// What others read of the devices, in words, if a cache in between would not be seen.
+    /// Why a cache in between would not be seen, in words.
     pub masked: Option<String>,
     /// How far the load was above its pace, in words, if that was too far.
     pub above_pace: Option<String>,
@@ -103,10 +103,8 @@ pub fn obstacles(circumstances: &Circumstances) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if let Some(others) = &circumstances.masked {
-        reasons.push(format!(
-            "others read the same devices, so a cache in between would not be seen ({others}): devices of their own"
-        ));
+    if let Some(masked) = &circumstances.masked {
+        reasons.push(format!("{masked}: devices of their own"));
     }
     if let Some(short_of) = &circumstances.short_of {
         reasons.push(format!(
@@ -235,8 +233,8 @@ mod tests {
                 Circumstances { direct: false, cached_writes: vec!["/db".to_owned()], ..good() },
             ),
             (
-                "a cache in between would not be seen (/a: ",
-                Circumstances { masked: Some("/a: the device read 2 GiB".to_owned()), ..good() },
+                "others read the same devices: devices of their own",
+                Circumstances { masked: Some("others read the same devices".to_owned()), ..good() },
             ),
             (
                 "md0 is degraded",

@@ -5,7 +5,7 @@ use brunt_units::Span;
 
 use super::RuleId;
 use super::bottleneck::SessionsUse;
-use super::device::VolumeReads;
+use super::device::VolumeIo;
 use super::replicas::ReplicaOutcome;
 use super::system_log::SystemLog;
 use super::tester::Tester;
@@ -205,7 +205,7 @@ pub struct Evidence {
     /// How long a restore took, until the databases could be used.
     pub restored: Option<Span>,
     /// What was read, by volume.
-    pub volumes: Vec<VolumeReads>,
+    pub volumes: Vec<VolumeIo>,
     /// Whether the program kept up.
     pub tester: Tester,
     /// The trials of tuning, if there was any.

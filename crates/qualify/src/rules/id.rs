@@ -248,10 +248,10 @@ mod tests {
                 e.stop = Some(Stop { length: NOTED + tick, ..Stop::default() });
             }
             RuleId::DeviceAgrees => {
-                e.volumes = vec![device::VolumeReads {
+                e.volumes = vec![device::VolumeIo {
                     engine: 100 << 20,
                     device: Some(89 << 20),
-                    ..device::VolumeReads::default()
+                    ..device::VolumeIo::default()
                 }];
             }
             RuleId::LoadPace => e.achieved_io_per_s = Some(105.001),

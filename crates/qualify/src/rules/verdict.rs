@@ -294,7 +294,8 @@ mod tests {
     use crate::goal::Target;
     use crate::kinds::TestKind;
     use crate::plan::Limits;
-    use crate::rules::device::VolumeReads;
+    use crate::pulse::Standstill;
+    use crate::rules::device::VolumeIo;
     use crate::rules::{
         Done, FilesVerified, RecordsVerified, Samples, SessionsUse, StreamLatency, bottleneck,
         judge,
@@ -359,14 +360,14 @@ mod tests {
     #[test]
     fn a_test_of_something_else_than_the_storage_is_invalid() {
         let mut evidence = evidence();
-        evidence.volumes = vec![VolumeReads {
+        evidence.volumes = vec![VolumeIo {
             mount: "/srv".to_owned(),
             engine: 1 << 30,
             blank: 0,
             copies: 0,
             parity: 0,
             device: Some(1 << 29),
-            is_uncounted: false,
+            ..VolumeIo::default()
         }];
         let rules = judged(&evidence);
         assert_eq!(verdict(&Ending::Complete, &rules), Verdict::Invalid);

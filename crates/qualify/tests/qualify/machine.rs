@@ -40,6 +40,7 @@ fn machine(test: &Left, surroundings: &mut Surroundings, percent: u64, gib: u64)
         },
         bytes: Some(ByteSize::gib(gib)),
         device_read: Some(ByteSize::bytes((engine * percent).div_euclid(100))),
+        device_written: None,
         databases: vec![0, 1],
         logs: vec![0, 1],
         beneath: Beneath::Devices,
@@ -84,6 +85,14 @@ fn reads_that_never_reached_the_device_make_a_test_invalid() {
     assert_eq!(shared.verdict, Verdict::Pass);
     let masked = "a cache in between would not be seen";
     assert!(reasons(&shared).contains(masked), "{}", reasons(&shared));
+    let kept = test.result_on(&plan, |s| {
+        machine(&test, s, 100, 1);
+        s.volumes[0].device_written = Some(ByteSize::bytes(0));
+    });
+    fails(&kept, RuleId::DeviceAgrees, Outcome::Advisory);
+    assert_eq!(kept.verdict, Verdict::Pass);
+    let written = "would not be seen (a cache keeps writes back; /mnt/a: ";
+    assert!(reasons(&kept).contains(written), "{}", reasons(&kept));
 }
 
 #[test]
