@@ -4,6 +4,7 @@
 //! | test | what is done to the machine | needs |
 //! | --- | --- | --- |
 //! | `busy` | others want the only processor | `taskset` |
+//! | `stopped` | the program is stopped for three seconds | |
 //! | `memory` | storage that never waits, so the program does | a file system in memory at `/dev/shm` |
 //! | `group` | a control group limits processor time | to be root, and the controller `cpu` |
 //! | `sparse` | a database of which the file system knows that much of it is blank | a build on a block device |
@@ -18,6 +19,7 @@ mod group;
 mod loops;
 mod memory;
 mod sparse;
+mod stopped;
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;

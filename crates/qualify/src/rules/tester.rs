@@ -3,7 +3,8 @@
 //! When the program does not keep up, or the machine does not let it run, latencies grow although
 //! the storage is not to blame, and a target is missed that it could have held. These rules advise:
 //! they help to read the others. Where one of them explains everything else that failed, it fails
-//! as well ([`blame`]), and the test is invalid: it says nothing about the storage.
+//! as well ([`blame`]), and the test is invalid: it says nothing about the storage. A standstill
+//! fails in any case: no load was there meanwhile, so a pass would flatter.
 //!
 //! | rule | limit | why |
 //! | --- | --- | --- |
@@ -103,6 +104,7 @@ pub(super) fn rules(tester: &Tester) -> [Rule; 6] {
         ),
     ]
     .map(|(rule, usual, beyond)| match rule.outcome {
+        Outcome::Failed if RuleId::TesterStandstill.is(&rule) => rule.with_remark(beyond),
         Outcome::Failed => rule.advisory().with_remark(beyond),
         _ => rule.with_remark(usual),
     })
@@ -139,7 +141,8 @@ pub(crate) fn obstacle(tester: &Tester) -> Option<String> {
 fn holding(tester: &Tester, can_be_late: bool) -> Vec<RuleId> {
     let rules = rules(tester);
     let is_over = |id: &RuleId| {
-        let mut broken = rules.iter().filter(|rule| rule.outcome == Outcome::Advisory);
+        let mut broken =
+            rules.iter().filter(|rule| matches!(rule.outcome, Outcome::Advisory | Outcome::Failed));
         broken.any(|rule| id.is(rule))
     };
     let is_late = can_be_late && tester.host_percent > Some(BUSY_PERCENT);
@@ -195,8 +198,9 @@ fn is_within_delay(failed: &Rule, tester: &Tester) -> bool {
 /// Whether a rule says that the program was held back, and that everything else that failed may be
 /// due to that.
 pub(super) fn is_to_blame(rules: &[Rule]) -> bool {
-    let mut failed = rules.iter().filter(|rule| rule.outcome == Outcome::Failed);
-    failed.any(|rule| HOLD.iter().any(|id| id.is(rule)))
+    let failed = || rules.iter().filter(|rule| rule.outcome == Outcome::Failed);
+    let mut holds = failed().filter(|rule| HOLD.iter().any(|id| id.is(rule)));
+    holds.next().is_some() && failed().all(|rule| rule.group == Group::FairTest || is_speed(rule))
 }
 
 /// What held the program back, in words, of `rules` that put the blame on it.
@@ -273,7 +277,9 @@ mod tests {
             throttled_percent: Some(1.1),
             io_limits: Some(vec!["/a: 8:0 rbps=1048576".to_owned()]),
         };
-        assert_eq!(outcomes(&bad), [Outcome::Advisory; 6]);
+        let mut wanted = [Outcome::Advisory; 6];
+        wanted[1] = Outcome::Failed;
+        assert_eq!(outcomes(&bad), wanted);
         let said = |tester: &Tester| obstacle(tester).unwrap();
         let limits = "a control group limits I/O (/a: 8:0 rbps=1048576): ";
         assert!(said(&bad).starts_with(limits));

@@ -112,16 +112,15 @@ pub fn sentence(
             because(failed, "", bottleneck)
         }
         (Ending::Complete, Verdict::Invalid) => {
-            let (why, failures) = match tester::held_back_in_words(rules, &evidence.tester) {
-                Some(why) => (
-                    format!("{why}, and what failed may be due to that"),
-                    failures_of(rules, |rule| rule.group != Group::FairTest),
-                ),
+            let others = failures_of(rules, |rule| rule.group != Group::FairTest);
+            let why = match tester::held_back_in_words(rules, &evidence.tester) {
+                Some(why) if others.is_empty() => why,
+                Some(why) => format!("{why}, and what failed may be due to that: {others}"),
                 None => {
-                    ("something else than this storage was measured".to_owned(), failures(rules))
+                    format!("something else than this storage was measured: {}", failures(rules))
                 }
             };
-            format!("The test is invalid ({rate}): {why}: {failures}.")
+            format!("The test is invalid ({rate}): {why}.")
         }
         (Ending::Complete, Verdict::Inconclusive) if missed_its_pace(rules) => {
             let missed = missed_by(rules, evidence, Outcome::NotJudged).unwrap_or_default();
@@ -297,8 +296,8 @@ mod tests {
     use crate::pulse::Standstill;
     use crate::rules::device::VolumeIo;
     use crate::rules::{
-        Done, FilesVerified, RecordsVerified, Samples, SessionsUse, StreamLatency, bottleneck,
-        judge,
+        Done, FilesVerified, RecordsVerified, Samples, SessionsUse, StreamLatency, SystemLog,
+        bottleneck, judge,
     };
 
     fn judged(evidence: &Evidence) -> Vec<Rule> {
@@ -357,15 +356,39 @@ mod tests {
         }
     }
 
+    /// A file system that becomes read-only ends a test. It is the storage's fault where the kernel
+    /// or the test itself saw errors.
+    #[test]
+    fn a_test_that_broke_off_fails_where_devices_had_errors() {
+        let ending = Ending::Broken("the file system is read-only".to_owned());
+        let mut evidence = evidence();
+        evidence.system_log = Some(SystemLog { errors: Some(0), ..SystemLog::default() });
+        assert_eq!(verdict(&ending, &judged(&evidence)), Verdict::Error);
+        let mut seen = evidence.clone();
+        seen.system_log = Some(SystemLog { errors: Some(3), ..SystemLog::default() });
+        assert_eq!(verdict(&ending, &judged(&seen)), Verdict::Fail);
+        evidence.io_errors = 1;
+        assert_eq!(verdict(&ending, &judged(&evidence)), Verdict::Fail);
+    }
+
+    /// Nothing but time was lost in a standstill.
+    #[test]
+    fn a_standstill_is_no_excuse_for_lost_data() {
+        let stood = Standstill { longest: Span::seconds(3), ..Standstill::default() };
+        let mut evidence = evidence();
+        evidence.tester.standstill = Some(stood);
+        evidence.reads[0].mean = Some(Span::millis(50));
+        assert_eq!(verdict(&Ending::Complete, &judged(&evidence)), Verdict::Invalid);
+        evidence.io_errors = 1;
+        assert_eq!(verdict(&Ending::Complete, &judged(&evidence)), Verdict::Fail);
+    }
+
     #[test]
     fn a_test_of_something_else_than_the_storage_is_invalid() {
         let mut evidence = evidence();
         evidence.volumes = vec![VolumeIo {
             mount: "/srv".to_owned(),
             engine: 1 << 30,
-            blank: 0,
-            copies: 0,
-            parity: 0,
             device: Some(1 << 29),
             ..VolumeIo::default()
         }];
