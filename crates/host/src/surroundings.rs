@@ -503,7 +503,10 @@ fn begun(found: &facts::Redundancy) -> Redundancy {
 fn described(device: &BlockDevice, stack: &Stack) -> Device {
     Device {
         name: device.name.clone(),
-        made: made(&device.made),
+        made: match (&device.made, facts::namespace_of_path(&device.name)) {
+            (Made::Drive, Some(_)) => path(&facts::disk_settings(&device.name)),
+            (other, _) => made(other),
+        },
         is_leaf: stack.leaves.contains(&device.name),
         model: device.model.clone(),
         serial: device.serial.clone(),
@@ -515,6 +518,15 @@ fn described(device: &BlockDevice, stack: &Stack) -> Device {
         queue_requests: device.requests,
         logical_sector_bytes: device.logical_sector,
         physical_sector_bytes: device.physical_sector,
+    }
+}
+
+/// A path to a namespace of NVMe, and how it is: `path, inaccessible`.
+fn path(settings: &facts::DiskSettings) -> String {
+    match (settings.transport, &settings.state) {
+        (None, _) => made(&Made::Drive),
+        (Some(_), None) => "path".to_owned(),
+        (Some(_), Some(state)) => format!("path, {state}"),
     }
 }
 
@@ -605,6 +617,17 @@ mod tests {
         let fuse = Beneath::Program("fuse.sshfs".to_owned());
         assert_eq!(on("fuse.sshfs", vec![device("sda")]), fuse, "a name that it chose");
         assert_eq!(on("overlay", Vec::new()), Beneath::Unknown);
+    }
+
+    #[test]
+    fn a_path_says_how_it_is() {
+        let over = |transport, state: &str| {
+            let state = Some(state.to_owned());
+            path(&facts::DiskSettings { transport, state, ..facts::DiskSettings::default() })
+        };
+        let fabric = Some(facts::Transport::NvmeFabrics);
+        assert_eq!(over(fabric, "inaccessible"), "path, inaccessible");
+        assert_eq!(over(None, "live"), "drive", "one in this machine");
     }
 
     #[test]

@@ -8,7 +8,8 @@
 //! The file is opened at the beginning and read at the end, so nothing has to be told apart by
 //! times. Each message has a level; those that name a tested device, its partitions or its
 //! controller count. Reading needs privileges on most systems: without them the log is *not
-//! measured*. Format: `Documentation/ABI/testing/dev-kmsg` of Linux.
+//! measured*, but errors that a file system has counted meanwhile are: one that became read-only did
+//! so for them, and not because a user mounted it so. Format: `Documentation/ABI/testing/dev-kmsg` of Linux.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -34,6 +35,8 @@ pub struct Listening {
     /// Mount points without a device.
     unheard: Vec<String>,
     log: Result<File, String>,
+    /// Errors that file systems had counted, in the order of `devices`.
+    counted: Vec<u64>,
 }
 
 impl Listening {
@@ -43,13 +46,17 @@ impl Listening {
         let log = opened().map_err(|error| {
             format!("{LOG} cannot be read: {error}; try `journalctl -k`, or run as root")
         });
-        Self { devices, unheard, log }
+        let counted = counted(&devices);
+        Self { devices, unheard, log, counted }
     }
 
     /// What was said since.
     pub fn heard(&mut self) -> SystemLog {
+        let now = counted(&self.devices);
         let devices = &self.devices;
-        match &mut self.log {
+        let since = now.iter().zip(&self.counted).map(|(now, then)| now.saturating_sub(*then));
+        let counted: Vec<(&String, u64)> = devices.iter().zip(since).collect();
+        let heard = match &mut self.log {
             _ if devices.is_empty() => not_measured("no block device is known under the volumes"),
             Err(why) => not_measured(why),
             Ok(log) => match messages(log) {
@@ -59,7 +66,24 @@ impl Listening {
                 }
                 Err(error) => not_measured(&format!("{LOG}: {error}")),
             },
-        }
+        };
+        with_counted(heard, &counted)
+    }
+}
+
+fn counted(devices: &[String]) -> Vec<u64> {
+    devices.iter().map(|device| facts::file_system_errors(device)).collect()
+}
+
+/// What was heard; where that is no error, those that file systems on `counted` devices counted.
+fn with_counted(heard: SystemLog, counted: &[(&String, u64)]) -> SystemLog {
+    match counted.iter().find(|(_, errors)| *errors > 0) {
+        Some((device, errors)) if heard.errors.unwrap_or(0) == 0 => SystemLog {
+            errors: Some(*errors),
+            remark: format!("counted by the file system on {device}"),
+            ..heard
+        },
+        _ => heard,
     }
 }
 
@@ -218,6 +242,19 @@ mod tests {
         assert_eq!(open.remark, "no block device is known under /srv");
     }
 
+    #[test]
+    fn what_a_file_system_counted_is_an_error_where_nothing_is_heard() {
+        let vda = "vda".to_owned();
+        let of = |heard: SystemLog, errors| with_counted(heard, &[(&vda, errors)]);
+        let closed = not_measured("/dev/kmsg cannot be read");
+        assert_eq!(of(closed.clone(), 0), closed);
+        let found = of(closed, 3);
+        assert_eq!(found.errors, Some(3));
+        assert_eq!(found.remark, "counted by the file system on vda");
+        let loud = SystemLog { errors: Some(1), ..SystemLog::default() };
+        assert_eq!(of(loud.clone(), 3), loud);
+    }
+
     /// A log that gives one message for each read, and then has no more for now.
     struct Fed(Vec<io::Result<&'static str>>);
 
@@ -248,8 +285,9 @@ mod tests {
         assert_eq!(log.errors, None);
         let closed = Listening {
             unheard: Vec::new(),
-            devices: vec!["vda".to_owned()],
+            devices: vec!["no-such-device".to_owned()],
             log: Err("closed".to_owned()),
+            counted: vec![0],
         }
         .heard();
         assert_eq!((closed.errors, closed.remark.as_str()), (None, "closed"));

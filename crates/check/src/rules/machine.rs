@@ -106,8 +106,8 @@ pub(super) const RULES: &[Rule] = &[
         measure: memory_limit,
         wanted: Wanted::AtLeast(0.0, Unit::Bytes),
         reason: "The engine's caches and 128 MiB for the rest of the program have to fit, or the kernel kills the test once they are full, hours after its start.",
-        source: "measured: docs/performance.md; kernel documentation, Documentation/admin-guide/cgroup-v2.rst: memory.max",
-        remedy: "make `cache_max` smaller, or raise memory.max",
+        source: "measured: docs/performance.md; kernel documentation, Documentation/admin-guide/cgroup-v2.rst: memory.max, memory.high",
+        remedy: "make `cache_max` smaller, or raise memory.max and memory.high",
         windows: "job objects: memory limit",
     },
     Rule {

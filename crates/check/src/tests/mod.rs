@@ -345,6 +345,19 @@ fn paths_of_nvme_are_those_of_its_subsystem() {
     };
     let lost = real("multipath-state", lost, &[]);
     assert!(matches!(lost, Outcome::Broken(_)), "{lost:?}");
+    let says = |state: &str| {
+        let said = |machine: &mut Configuration| {
+            nvme(&both)(machine);
+            machine.volumes[0].devices[2].settings.state = Some(state.to_owned());
+        };
+        real("multipath-state", said, &[])
+    };
+    assert!(matches!(says("non-optimized"), Outcome::Kept(_)));
+    let inaccessible = says("inaccessible");
+    assert!(
+        matches!(&inaccessible, Outcome::Broken(items) if items[0].what == "nvme2c3n1"),
+        "{inaccessible:?}"
+    );
 }
 
 #[test]

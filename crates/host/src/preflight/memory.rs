@@ -39,7 +39,11 @@ fn beyond(scenario: &Scenario, memory: Memory) -> Option<Refusal> {
     });
     let group = memory.group.map(|limit| {
         let what = format!("its control group limits memory to {limit}");
-        (limit, what, "raise memory.max of the group (memory.limit_in_bytes in version 1)")
+        (
+            limit,
+            what,
+            "raise memory.max and memory.high of the group (memory.limit_in_bytes in version 1)",
+        )
     });
     let (limit, what, instead) =
         machine.into_iter().chain(group).min_by_key(|(limit, ..)| *limit)?;

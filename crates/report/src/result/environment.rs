@@ -70,7 +70,8 @@ pub struct Redundancy {
 pub struct Device {
     /// Its name in the kernel: `sda`, `nvme0n1`, `dm-3`.
     pub name: String,
-    /// What it is made of: `drive`, `raid10`, `vg0-mail (LVM)`, `file /srv/disk.img`.
+    /// What it is made of: `drive`, `raid10`, `vg0-mail (LVM)`, `file /srv/disk.img`,
+    /// `path, non-optimized`.
     pub made: String,
     /// Whether no device is known under it.
     pub is_leaf: bool,

@@ -18,7 +18,8 @@ pub struct DiskSettings {
     /// Requests that the device takes at a time.
     pub queue_depth: Option<u32>,
     /// What the kernel says of a SCSI device: `running`, `offline`, `blocked`; of an NVMe
-    /// controller: `live`, `connecting`.
+    /// controller: `live`, `connecting`; of one that is live, where its path is not `optimized`,
+    /// what the array says of it: `non-optimized`, `inaccessible`.
     pub state: Option<String>,
     /// How it is attached.
     pub transport: Option<Transport>,
@@ -56,7 +57,7 @@ pub(super) fn at(entry: &Path) -> DiskSettings {
     DiskSettings {
         start: sectors.map(|sectors| sectors.saturating_mul(512)),
         queue_depth: number(&disk.join("device/queue_depth")),
-        state: text(&controller.join("state")),
+        state: text(&controller.join("state")).map(|state| nvme::access(&disk, state)),
         transport,
         adapter: match transport {
             Some(Transport::NvmeFabrics) => nvme::own_end(&controller),

@@ -121,8 +121,10 @@ fn read(folder: &Path) -> GroupLimits {
         let quota = text("cpu.cfs_quota_us")?;
         share(quota.trim(), text("cpu.cfs_period_us")?.trim())
     };
-    let memory = text("memory.max").or_else(|| text("memory.limit_in_bytes"));
-    GroupLimits { processors: second.or_else(first), memory: memory.and_then(|text| bytes(&text)) }
+    // Above `memory.high` a group is not killed but held up, and its memory taken away: no room.
+    let memory = ["memory.max", "memory.high", "memory.limit_in_bytes"];
+    let memory = memory.iter().filter_map(|name| bytes(&text(name)?)).min();
+    GroupLimits { processors: second.or_else(first), memory }
 }
 
 /// `cpu.max`: microseconds of processor time, or `max`, and the period in microseconds.
@@ -194,6 +196,14 @@ mod tests {
         fs::write(folder.path().join("memory.max"), "max").unwrap();
         let mut limits = read(folder.path());
         assert_eq!((limits.processors, limits.memory), (Some(0.5), None));
+        fs::write(folder.path().join("memory.high"), "7340032\n").unwrap();
+        assert_eq!(read(folder.path()).memory, Some(ByteSize::mib(7)));
+        fs::write(folder.path().join("memory.max"), "8388608\n").unwrap();
+        assert_eq!(
+            read(folder.path()).memory,
+            Some(ByteSize::mib(7)),
+            "it is taken back from there"
+        );
         limits.tighten(GroupLimits { processors: Some(2.0), memory: Some(ByteSize::mib(5)) });
         let tight = (Some(0.5), Some(ByteSize::mib(5)));
         assert_eq!((limits.processors, limits.memory), tight);

@@ -81,6 +81,13 @@ pub(super) fn paths(tree: &Path, disk: &str) -> Vec<String> {
     all.filter(|name| namespace_of_path(name).as_deref() == Some(disk)).collect()
 }
 
+/// How a path is whose controller is in `state`: as the array says (asymmetric namespace access) when
+/// that is less than the controller's.
+pub(super) fn access(path: &Path, state: String) -> String {
+    let access = text(&path.join("ana_state")).filter(|access| access != "optimized");
+    access.filter(|_| state == "live").unwrap_or(state)
+}
+
 /// Whether the controller with this folder is reached over a network, and is no drive in this
 /// machine.
 pub(super) fn is_on_fabric(controller: &Path) -> bool {
@@ -161,6 +168,15 @@ mod tests {
             ..DiskSettings::default()
         };
         assert_eq!(path, expected);
+        let own = fs::canonicalize(sys.path("class/block").join("nvme2c3n1")).unwrap();
+        let says = |access: &str, state: &str| {
+            fs::write(own.join("ana_state"), format!("{access}\n")).unwrap();
+            fs::write(own.join("device/state"), format!("{state}\n")).unwrap();
+            settings("nvme2c3n1").state.unwrap()
+        };
+        assert_eq!(says("optimized", "live"), "live");
+        assert_eq!(says("inaccessible", "live"), "inaccessible");
+        assert_eq!(says("inaccessible", "connecting"), "connecting", "nothing is known of it now");
         for drive in ["nvme0n1", "nvme1n1", "nvme1c1n1", "nvme2n1"] {
             let found = settings(drive);
             assert_eq!((found.transport, found.adapter), (None, None), "{drive}");
