@@ -159,6 +159,18 @@ fn each_forged_result_contradicts_its_evidence() {
     type Forgery<'f> = Box<dyn FnOnce(&mut Value, &mut RunFiles) + 'f>;
     let forgeries: Vec<(&str, Forgery<'_>)> = vec![
         ("achieved database I/O, measured", Box::new(measured("achieved-io", 6_000.0))),
+        (
+            "database read, worst sample, remark",
+            Box::new(|result, _| {
+                rule(result, "database-read-worst")["remark"] = "none is slow".into();
+            }),
+        ),
+        (
+            "device agrees, by the test log",
+            Box::new(|result, _| {
+                rule(result, "device-agrees")["measured"] = 100.0.into();
+            }),
+        ),
         ("database read, average, measured", Box::new(measured("database-read-average", 1.0))),
         ("database read, worst sample, measured", Box::new(measured("database-read-worst", 1.0))),
         ("log write, worst sample, measured", Box::new(measured("log-write-worst", 0.01))),
@@ -274,6 +286,49 @@ fn each_forged_result_contradicts_its_evidence() {
     });
     assert_eq!(found.wrong, []);
     assert!(found.unproven[0].starts_with("run1 was tested by brunt "), "{:?}", found.unproven);
+}
+
+/// The figures of both halves of a prediction are in its tables, however early it stopped.
+#[test]
+fn a_prediction_that_stopped_early_is_held_to_its_tables() {
+    let home = TempDir::new().unwrap();
+    fs::write(home.path().join("mail.toml"), EXAMPLE).unwrap();
+    let words = ["simulate", "mail.toml", "--out", "runs", "--duration=30min"];
+    let sets = ["test.min_warmup=2s", "test.precision=10%", "test.operations_per_s=5"];
+    let sets = sets.map(|set| format!("--set={set}"));
+    let words = words.into_iter().chain(sets.iter().map(String::as_str));
+    let made = brunt(home.path(), &words.collect::<Vec<_>>());
+    let folder = fs::read_dir(home.path().join("runs")).unwrap().next().unwrap().unwrap().path();
+    let run = RunFiles::read("run", |name| brunt_report::open_in(&folder, name)).unwrap();
+    let result: Value = serde_json::from_slice(run.bytes("result.json").unwrap()).unwrap();
+    let precision = &result["storage"]["precision"];
+    assert_eq!(precision["stopped_early"], true, "{}", said(&made));
+    let honest = audit(&run, |_, _| {});
+    assert_eq!((honest.wrong, honest.unproven), (vec![], vec![]));
+    let found = audit(&run, |result, _| {
+        rule(result, "database-read-average")["measured"] = 1.0.into();
+    });
+    let what: Vec<&str> = found.wrong.iter().map(|wrong| wrong.what.as_str()).collect();
+    assert!(what.contains(&"database read, average, measured"), "{what:?}");
+}
+
+/// Tables of each server stay in its own folder.
+#[test]
+fn several_servers_in_one_simulation_are_not_proven() {
+    let home = home_of(&["--set=servers=[\"A\", \"B\"]"]);
+    let folder = home.path().join("run");
+    let run = RunFiles::read("run", |name| brunt_report::open_in(&folder, name)).unwrap();
+    let found = audit(&run, |_, _| {});
+    assert_eq!(found.wrong, []);
+    let [unproven] = found.unproven.as_slice() else {
+        panic!("{:?}", found.unproven);
+    };
+    assert!(unproven.starts_with("run1 is of 2 servers in one simulation"), "{unproven}");
+    let found = audit(&run, |result, _| {
+        result["times"]["collection_s"] = 7_200.0.into();
+    });
+    let what: Vec<&str> = found.wrong.iter().map(|wrong| wrong.what.as_str()).collect();
+    assert!(what.contains(&"seconds of the collection, by counters.csv"), "{what:?}");
 }
 
 #[test]

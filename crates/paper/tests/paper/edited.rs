@@ -3,6 +3,7 @@
 
 use brunt_paper::Paper;
 use brunt_paper::verify::{Answer, Checked, Difference, verify};
+use brunt_report::result::RunResult;
 use lopdf::content::Content;
 use lopdf::{Dictionary, Document, Object};
 
@@ -226,6 +227,43 @@ fn changed_evidence_is_refused_by_name() {
     let error = verify(&bytes, PROGRAM).unwrap_err();
     assert!(error.is_damage());
     assert!(error.to_string().starts_with("run1-result.json: was changed"), "{error}");
+}
+
+/// No table has the machine, its devices, I/O errors and what the kernel said.
+#[test]
+fn what_no_table_shows_is_held_against_the_test_log() {
+    let mut run = sample::run(true);
+    run.result.origin.version = "0.1.0".to_owned();
+    run.result.origin.commit = Some("test".to_owned());
+    let honest = files("runs/a", &run);
+    let found = |change: &dyn Fn(&mut RunResult)| -> Vec<String> {
+        let (mut result, mut files) = (run.result.clone(), honest.clone());
+        change(&mut result);
+        files.files[0].bytes = result.to_json().into_bytes();
+        let wrong = Paper::new(&evidence(vec![files])).unwrap().audit.wrong.into_iter();
+        let told = wrong.filter(|wrong| wrong.what.ends_with(", by the test log"));
+        told.map(|wrong| wrong.what).collect()
+    };
+    assert_eq!(found(&|_| {}), [""; 0]);
+    let memory = |result: &mut RunResult| {
+        result.storage.servers[0].details.machine.memory_bytes = 1 << 30;
+    };
+    assert_eq!(found(&memory), ["Machine, by the test log"]);
+    let device = |result: &mut RunResult| {
+        let backend = &mut result.storage.servers[0].details.backend;
+        backend.volumes[0].stack[0].model = Some("PM1733".to_owned());
+    };
+    assert_eq!(found(&device), ["Device sdb, by the test log"]);
+    let remark = |result: &mut RunResult| {
+        let mut rules = result.rules.iter_mut();
+        rules.find(|rule| rule.id == "io-errors").unwrap().remark = "none".to_owned();
+    };
+    assert_eq!(found(&remark), ["I/O errors, by the test log"]);
+    // Without its end nothing is known.
+    let mut cut = honest.clone();
+    cut.files[2].bytes.clear();
+    let audit = Paper::new(&evidence(vec![cut])).unwrap().audit;
+    assert!(audit.unproven.contains(&"run1 has no end of its test log".to_owned()));
 }
 
 /// Whoever changes the result and makes the paper anew contradicts its parts.

@@ -11,13 +11,16 @@ mod sample;
 
 use brunt_paper::evidence::File;
 use brunt_paper::{Evidence, RunFiles};
-use brunt_report::Run;
+use brunt_report::{Event, Run, Timestamp};
 
 const PROGRAM: &str = "0.1.0 (test)";
 
 /// The files of a made-up run, with a scenario that describes the solution.
 fn files(label: &str, run: &Run) -> RunFiles {
-    let events: String = run.events.iter().map(|event| format!("{event}\n")).collect();
+    let ending = brunt_report::ending(&run.result).into_iter();
+    let ending = ending.map(|text| Event { at: Timestamp { unix_seconds: 0 }, text });
+    let events: String =
+        run.events.iter().cloned().chain(ending).map(|event| format!("{event}\n")).collect();
     let scenario = "name = \"sample\"\n[test]\nheadroom_percent = 20\n[solution]\nvendor = \"Größe & Söhne\"\n\
                     product = \"ES-400 \u{4e2d}\"\nfeatures = [\"two controllers\"]\n[solution.database_disks]\ndisks = 12\ndisk_size = \"600 GB\"\n";
     let file = |name, text: String| File { name, bytes: text.into_bytes(), whole: None };

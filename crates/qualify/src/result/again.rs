@@ -46,6 +46,7 @@ pub fn again(plan: &Plan, result: &RunResult, tables: Option<&Tables>) -> Again 
     let target = target(plan, result);
     let evidence = evidence(plan, result, tables, target);
     let run = TestRun {
+        is_shortened: shortened(result),
         last: result.storage.database_bytes_final.map(ByteSize::bytes).into_iter().collect(),
         target,
         ..TestRun::unfinished(plan, Time::ZERO)
@@ -67,6 +68,11 @@ pub fn again(plan: &Plan, result: &RunResult, tables: Option<&Tables>) -> Again 
         sentence: (result.verdict == Verdict::Pass)
             .then(|| sentence(&Ending::Complete, &result.rules, &stated, bottleneck)),
     }
+}
+
+/// Whether it is a prediction that stopped early.
+fn shortened(result: &RunResult) -> bool {
+    result.storage.precision.as_ref().is_some_and(|precision| precision.stopped_early)
 }
 
 /// The target of the plan, or the share of a maximum that was found.
@@ -104,6 +110,8 @@ fn evidence(
         copies: count(plan.passive.len()),
         writes: plan.load.writes().then(|| Writes { per_s: None, short_of: short_of(result) }),
         done: done(plan, result),
+        shortened: shortened(result)
+            .then(|| (Span::from_seconds(result.times.collection_s), plan.duration)),
         restored: restored(result).map(Span::from_seconds),
         tester: tester(plan, result),
         ..Evidence::default()
@@ -248,6 +256,7 @@ fn surroundings(result: &RunResult) -> Surroundings {
                 volume: volume.clone(),
                 bytes: None,
                 device_read: None,
+                device_written: None,
                 databases: Vec::new(),
                 logs: Vec::new(),
                 beneath: Beneath::default(),
@@ -256,7 +265,6 @@ fn surroundings(result: &RunResult) -> Surroundings {
         durability: details.durability.clone(),
         system_log: None,
         io_limits: None,
-                device_written: None,
         replicas: Vec::new(),
         origin: result.origin.clone(),
     }

@@ -308,7 +308,7 @@ fn test(
         };
         surroundings::look_again(&mut surroundings, &places);
         let result = result(&plan, &run, &surroundings);
-        watch.log_all(run.ended, test_log::ending(&result));
+        watch.log_all(run.ended, brunt_report::ending(&result));
         result
     });
     if hangs {

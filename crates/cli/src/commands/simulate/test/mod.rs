@@ -90,7 +90,7 @@ fn simulate(
     let listeners = listeners.map(|watch| watch as Rc<dyn Listener>).collect();
     let simulated = lab.run(listeners, stop)?;
     for (watch, server) in watches.iter().zip(&simulated.servers) {
-        watch.log_all(server.ended, test_log::ending(&server.result));
+        watch.log_all(server.ended, brunt_report::ending(&server.result));
         watch.end()?;
     }
     Ok(simulated)

@@ -14,10 +14,13 @@
 //! | the verdict | what its rules give |
 //! | reasons against a qualification | at least those that plan, result and tables give |
 //! | the sentence of a pass | what rules and rate give |
+//! | remarks of rules | those that the tables give |
+//! | the machine, its devices, I/O errors, remarks of integrity and of a fair test | those of the end of the test log |
 //!
 //! Rules are those of this program. A run by another version may have had others: what differs then
-//! is not proven, and not wrong. The same holds for a run without a table. What nothing else in the
-//! evidence states cannot be recomputed: I/O errors, what kernel and devices said, the machine.
+//! is not proven, and not wrong. The same holds for a run without a table, and for several servers
+//! in one simulation, whose own tables stay behind. I/O errors, what kernel and devices said and the
+//! machine are in no table: they have to be those of the test log.
 //!
 //! Published papers have such contradictions: one prints 60 I/Os per second for a server in its
 //! text and 20 in its table (Dell PowerVault MD3820f, 2015).
@@ -25,19 +28,19 @@
 //! Tables hold six digits after the point, so figures count as equal within a thousandth, or a
 //! thousandth of a unit; percentiles of histograms within a hundredth.
 
+mod again;
+
 use std::path::Path;
 
-use brunt_qualify::plan::Plan;
-use brunt_qualify::result::{Again, again};
-use brunt_qualify::rules::{Ending, RuleId, verdict};
+use brunt_qualify::rules::RuleId;
 use brunt_report::result::{
-    Direction, Group, Instance, IoNumbers, LatencySummary, Outcome, Rule, RunResult, Verdict, World,
+    Direction, Group, Instance, IoNumbers, LatencySummary, Outcome, Rule, RunResult, Verdict,
 };
 use brunt_report::{ReadError, Run, Tables, counted, decimals, streams};
-use brunt_scenario::Document;
 
 use crate::evidence::{Evidence, FILES, RunFiles};
 use crate::numbers::float;
+use again::{Kept, judged, logged};
 
 /// What was compared, and what does not follow.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -138,9 +141,8 @@ pub(crate) fn check(
             audit.unproven.push(what);
         }
     }
-    // The tables of several servers in one folder have sums only.
     let has_tables = FILES.iter().all(|name| files.bytes(name).is_some());
-    let tables = match has_tables && result.storage.servers.len() == 1 {
+    let tables = match has_tables {
         true => Some(run.tables(Path::new(&files.label), |name| files.open(name))?),
         false => None,
     };
@@ -149,12 +151,12 @@ pub(crate) fn check(
     }
     let mut found = Audit::default();
     let kept = Kept {
-        is_cut: result.storage.precision.is_some() && result.world == World::Virtual,
         is_whole: files.files.iter().all(|file| file.whole.is_none()),
-        has_tables: tables.is_some(),
+        has_tables,
         is_redacted: evidence.redacted,
     };
     judged(number, run, tables.as_ref(), kept, &mut found);
+    logged(number, run, kept, &mut found);
     audit.compared += found.compared;
     audit.unproven.append(&mut found.unproven);
     let maker = match &result.origin.commit {
@@ -171,195 +173,6 @@ pub(crate) fn check(
         ));
     }
     Ok(())
-}
-
-/// Judges the run again, and compares its rules.
-fn judged(number: usize, run: &Run, tables: Option<&Tables>, kept: Kept, audit: &mut Audit) {
-    let scenario = Document::new("scenario.toml", &run.scenario, Path::new("/"));
-    let plan = match scenario.and_then(|document| document.server()) {
-        Ok(scenario) => scenario.plan(),
-        Err(refusal) => {
-            let refusal = refusal.to_string();
-            let why = refusal.lines().next().unwrap_or_default();
-            audit.unproven.push(format!("run{number}: its rules cannot be evaluated: {why}"));
-            return;
-        }
-    };
-    let result = &run.result;
-    audit.compared += 1;
-    audit.words(number, "kind of test", &result.storage.test, plan.kind.word());
-    let servers = &result.storage.servers;
-    if servers.is_empty() {
-        audit.unproven.push(format!("run{number} has no server"));
-        return;
-    }
-    let again = again(&plan, result, tables);
-    match servers.as_slice() {
-        [_] => one_server(number, result, &again, kept, audit),
-        several => {
-            for server in several {
-                let rules = result.rules.iter();
-                let of_server = |rule: &&Rule| rule.server.as_ref() == Some(&server.name);
-                let stated: Vec<&Rule> = rules.filter(of_server).collect();
-                for rule in &again.rules {
-                    let _ = twin(number, rule, &stated, audit);
-                }
-            }
-        }
-    }
-    limits_kept(number, result, &plan, audit);
-}
-
-/// What of a run is there to recompute its rules from.
-#[derive(Clone, Copy)]
-struct Kept {
-    /// A prediction that could stop early; its figures are estimates.
-    is_cut: bool,
-    /// Whether its tables were not shortened.
-    is_whole: bool,
-    has_tables: bool,
-    is_redacted: bool,
-}
-
-impl Kept {
-    /// Whether `stated` says what `follows` does: in evidence with other names, the same numbers.
-    fn says(self, stated: &str, follows: &str) -> bool {
-        let numbers = |text: &str| -> Vec<String> {
-            let words = text.split_whitespace().map(str::to_owned);
-            words.filter(|word| word.starts_with(|c: char| c.is_ascii_digit())).collect()
-        };
-        stated == follows || self.is_redacted && numbers(stated) == numbers(follows)
-    }
-
-    /// Whether the value that `follows` for a rule is the one that a result has to state.
-    fn has(self, follows: &Rule) -> bool {
-        let is_of_load = matches!(follows.group, Group::Limits | Group::Steadiness | Group::Tail);
-        follows.measured.is_some()
-            && !(self.is_cut && is_of_load)
-            && (self.is_whole || !is_worst(&follows.id))
-    }
-}
-
-/// Whether a rule is about the worst sample. I/O in flight at the end counts for it, which no table
-/// has.
-fn is_worst(id: &str) -> bool {
-    [RuleId::DatabaseReadWorst, RuleId::LogWriteWorst].iter().any(|rule| rule.name().id == id)
-}
-
-fn one_server(run: usize, result: &RunResult, again: &Again, kept: Kept, audit: &mut Audit) {
-    let stated: Vec<&Rule> = result.rules.iter().collect();
-    let mut settled = Vec::new();
-    for follows in &again.rules {
-        let Some(rule) = twin(run, follows, &stated, audit) else {
-            continue;
-        };
-        if !kept.has(follows) {
-            settled.push(rule.clone());
-            continue;
-        }
-        let share = match (follows.group, follows.unit.as_str()) {
-            (Group::Tail, _) => BUCKET,
-            (_, "%") => PERCENT,
-            _ => EXACT,
-        };
-        let is_worse = is_worst(&rule.id) && rule.measured > follows.measured;
-        if !is_worse {
-            let what = format!("{}, measured", rule.heading());
-            audit.near(run, &what, rule.measured, follows.measured, share);
-        }
-        // At the limit, the last digit decides.
-        let is_open = match is_worse {
-            true => follows.outcome != Outcome::Failed,
-            false => is_near(follows.measured, follows.limit, share),
-        };
-        if !is_open {
-            let what = format!("{}, outcome", rule.heading());
-            let [one, other] = [rule, follows].map(|rule| rule.outcome.to_string());
-            audit.compared += 1;
-            audit.words(run, &what, &one, &other);
-            settled.push(follows.clone());
-        } else {
-            settled.push(rule.clone());
-        }
-    }
-    if result.verdict == Verdict::Pass {
-        let follows = verdict(&Ending::Complete, &settled);
-        audit.words(run, "verdict by all rules", result.verdict.word(), follows.word());
-    }
-    if kept.has_tables && !kept.is_cut {
-        for reason in &again.reasons {
-            audit.compared += 1;
-            if !result.reasons.iter().any(|stated| kept.says(stated, reason)) {
-                audit.words(run, "a reason against a qualification", "not there", reason);
-            }
-        }
-    }
-    audit.compared += 1;
-    let says = |qualifies| if qualifies { "yes" } else { "no" };
-    let follows = result.reasons.is_empty() && result.world == World::Real;
-    audit.words(run, "qualifies", says(result.qualifies), says(follows));
-    if !kept.is_cut {
-        audit.number(
-            run,
-            "target, I/Os per second",
-            result.storage.target_iops,
-            again.target_io_per_s,
-        );
-    }
-    if let Some(sentence) = again.sentence.as_ref().filter(|_| !kept.is_cut) {
-        audit.compared += 1;
-        let stated = &result.storage.details.sentence;
-        if !kept.says(stated, sentence) {
-            audit.words(run, "the sentence of the verdict", stated, sentence);
-        }
-    }
-}
-
-/// The rule of `stated` that is `follows`, with the same limit.
-fn twin<'r>(
-    run: usize,
-    follows: &Rule,
-    stated: &[&'r Rule],
-    audit: &mut Audit,
-) -> Option<&'r Rule> {
-    let mut found = stated.iter().filter(|rule| rule.id == follows.id);
-    let heading = follows.heading();
-    audit.compared += 1;
-    let Some(rule) = found.next() else {
-        audit.words(run, &format!("the rule {heading}"), "not there", "there");
-        return None;
-    };
-    if found.next().is_some() {
-        audit.words(run, &format!("the rule {heading}"), "there twice", "there once");
-    }
-    let of = |rule: &Rule| format!("{}, {}", rule.group, rule.limit_in_words());
-    let name = format!("the limit of {heading}");
-    match (rule.limit, follows.limit) {
-        (Some(_), Some(_)) if rule.direction == follows.direction => {
-            audit.number(run, &name, rule.limit, follows.limit);
-        }
-        _ => audit.words(run, &name, &of(rule), &of(follows)),
-    }
-    let words = |rule: &Rule| format!("{} ({}) {}", rule.title, rule.group, rule.unit);
-    audit.words(run, "the rule", &words(rule), &words(follows));
-    Some(rule)
-}
-
-/// Compares the limits that the result names besides its rules.
-fn limits_kept(run: usize, result: &RunResult, plan: &Plan, audit: &mut Audit) {
-    let stated = &result.storage.details.setup.limits;
-    let latency = &plan.limits.latency;
-    for (what, stated, follows) in [
-        ("limit of database reads", stated.database_read_ms_mean, latency.read_mean),
-        ("limit of a sample of database reads", stated.database_read_ms_max, latency.read_sample),
-        ("limit of log writes", stated.log_write_ms_mean, latency.log_mean),
-        ("limit of a sample of log writes", stated.log_write_ms_max, latency.log_sample),
-    ] {
-        audit.number(run, what, Some(stated), Some(follows.as_millis()));
-    }
-    let version = format!("exchange-{}", plan.version.name());
-    let profile = &result.storage.details.setup.profile;
-    audit.words(run, "profile", profile, &version);
 }
 
 fn sums(run: usize, result: &RunResult, audit: &mut Audit) {
@@ -439,7 +252,8 @@ fn backups(run: usize, result: &RunResult, audit: &mut Audit) {
 }
 
 fn rules(run: usize, result: &RunResult, audit: &mut Audit) {
-    let is_cut = result.storage.precision.is_some() && result.world == World::Virtual;
+    let precision = result.storage.precision.as_ref();
+    let is_cut = precision.is_some_and(|precision| precision.stopped_early);
     for rule in &result.rules {
         if let Some(follows) = outcome(rule, is_cut) {
             audit.compared += 1;
@@ -458,9 +272,6 @@ fn rules(run: usize, result: &RunResult, audit: &mut Audit) {
         (follows, _) => follows,
     };
     audit.words(run, "verdict", result.verdict.word(), follows.word());
-    if is_cut {
-        return;
-    }
     let worst = |of: fn(&Instance) -> Vec<Option<f64>>| {
         let all = result.instances().flat_map(of).flatten();
         all.reduce(f64::max)
@@ -505,7 +316,9 @@ fn advises(rule: &Rule) -> bool {
     match rule.group {
         Group::Integrity => false,
         Group::Limits => RuleId::AchievedHeadroom.is(rule),
-        Group::FairTest => !RuleId::DeviceAgrees.is(rule),
+        Group::FairTest => {
+            ![RuleId::DeviceAgrees, RuleId::TesterStandstill].iter().any(|id| id.is(rule))
+        }
         Group::Steadiness | Group::Tail => true,
     }
 }
@@ -528,7 +341,8 @@ fn recorded(run: usize, result: &RunResult, tables: &Tables, audit: &mut Audit) 
             Some(tables.length_s),
         );
     }
-    if tables.samples.is_empty() {
+    // Those of several servers in one folder have sums only.
+    if tables.samples.is_empty() || result.storage.servers.len() > 1 {
         return;
     }
     histograms(run, tables, audit);
