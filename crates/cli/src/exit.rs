@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use brunt_report::result::Verdict;
+use brunt_report::result::{Colour, NOT_JUDGED, Verdict};
 
 /// The exit code of every command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,18 @@ pub enum Exit {
     NoAnswer,
     /// 130: it was stopped.
     Interrupted,
+}
+
+impl Exit {
+    /// The first words of a check that is no test, and their colour.
+    pub fn shown(self) -> (String, Colour) {
+        match self {
+            Self::Passed => Verdict::Pass.shown(false, true),
+            Self::Failed => Verdict::Fail.shown(false, true),
+            Self::NoAnswer => (NOT_JUDGED.0.to_owned(), NOT_JUDGED.1),
+            Self::Interrupted => Verdict::Interrupted.shown(false, true),
+        }
+    }
 }
 
 impl From<Verdict> for Exit {

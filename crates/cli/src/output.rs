@@ -21,6 +21,7 @@ use std::sync::{Arc, OnceLock};
 use brunt_report::escaped;
 use brunt_report::result::Colour;
 
+use crate::exit::Exit;
 use crate::progress::Progress;
 use crate::progress::standing::Standing;
 use crate::wrap::wrapped;
@@ -196,6 +197,12 @@ impl Output {
     /// `text` in the colour of `tone`, for stdout.
     pub fn paint(&self, tone: Tone, text: &str) -> String {
         painted(self.colour_data, tone, text)
+    }
+
+    /// The first words of what a check without a test ends with, in their colour, for stdout.
+    pub fn answer(&self, exit: Exit) -> String {
+        let (word, colour) = exit.shown();
+        self.paint(colour.into(), &word)
     }
 
     /// `text` in the colour of `tone`, for stderr.

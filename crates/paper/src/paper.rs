@@ -1,6 +1,6 @@
 //! From evidence to a paper: which runs belong together, and what may not be in one paper.
 
-use brunt_report::result::{Verdict, World};
+use brunt_report::result::{Colour, Verdict, World};
 use brunt_report::{ReadError, Run, Timestamp, TogetherError, together};
 use brunt_scenario::{Document, Refusal, Solution};
 
@@ -26,6 +26,8 @@ pub struct Paper {
     pub digest: String,
     /// The verdict in a word or two: `PASS`, `PASS, not a qualification`, `FAIL`.
     pub headline: String,
+    /// Its colour.
+    pub colour: Colour,
     /// The verdict in a sentence.
     pub sentence: String,
     /// What does not follow from the tables, sums and means.

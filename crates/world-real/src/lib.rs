@@ -50,5 +50,5 @@ pub use lock::{FolderLock, LOCK_FILE, LockError};
 pub use names::is_direct;
 pub use reactor::RealReactor;
 pub use roots::Roots;
-pub use shortage::Allocator;
+pub use shortage::{Allocator, tell_shortage_by};
 pub use world::{BackendRecord, Options, RealWorld, StartError};

@@ -12,6 +12,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt;
 use std::io::Write;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::process::{Resource, getrlimit};
 
@@ -39,8 +40,21 @@ impl fmt::Display for Shortage {
     }
 }
 
+/// The exit code for a program whose starter tells that memory ran out; 0 for one that tells it.
+static TOLD_BY_CODE: AtomicI32 = AtomicI32::new(0);
+
+/// From now on running out of memory ends the program with this exit code, and without a message.
+pub fn tell_shortage_by(code: i32) {
+    TOLD_BY_CODE.store(code, Ordering::Relaxed);
+}
+
 /// Ends the program because `bytes` could not be allocated. Allocates nothing.
 pub(crate) fn exhausted(bytes: usize) -> ! {
+    let code = TOLD_BY_CODE.load(Ordering::Relaxed);
+    if code != 0 {
+        // SAFETY: `_exit` takes any number, and runs nothing that could need memory or a lock.
+        unsafe { libc::_exit(code) }
+    }
     let mut text = [0; 256];
     let mut rest = &mut text[..];
     // Text that does not fit is cut.

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The same rules as of `brunt run --new` say what belongs to brunt. Run folders are results, and
-//! stay. After the answer every file is looked at again: what somebody put in a file's place
+//! stay. After the answer every file is looked at again: what another program put in a file's place
 //! meanwhile is not what was listed, and nothing is removed then.
 
 use std::env;

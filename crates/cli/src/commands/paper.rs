@@ -15,7 +15,7 @@ use clap::Args;
 
 use super::report::newest_below;
 use crate::exit::Exit;
-use crate::output::{Output, Tone};
+use crate::output::Output;
 use crate::version;
 
 /// Arguments of `paper`.
@@ -194,12 +194,7 @@ fn said(
     output: &Output,
 ) -> String {
     let out = args.out.display();
-    let tone = match paper.headline.as_str() {
-        "PASS" => Tone::Good,
-        headline if headline.ends_with("FAIL") => Tone::Bad,
-        _ => Tone::Doubt,
-    };
-    let headline = output.paint_talk(tone, &paper.headline);
+    let headline = output.paint_talk(paper.colour.into(), &paper.headline);
     let mut text = format!("{headline}  {}\n\n{:14}{out}", one_line(&paper.sentence), "paper");
     let files: usize = evidence.runs.iter().map(|run| run.files.len()).sum();
     let digest = &paper.digest[..12];

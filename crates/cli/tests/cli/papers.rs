@@ -410,3 +410,64 @@ fn options_of_jetstresscmd_run_a_test() {
     let report = names(run).into_iter().find(|name| name.starts_with("Performance_"));
     assert!(report.is_some_and(|name| name.ends_with(".html")), "{:?} {told}", names(run));
 }
+
+/// Twenty streams that lie over each other, of nearly 60 MiB each.
+fn overlapping() -> Vec<u8> {
+    const COUNT: usize = 20;
+    let content = vec![b'0'; 60 << 20];
+    let tail = b"\nendstream\nendobj\n";
+    let heads = |end: usize| {
+        let mut heads = b"%PDF-1.7\n".to_vec();
+        let mut places = Vec::new();
+        for number in 1..=COUNT {
+            places.push(heads.len());
+            // Eight digits whatever the length.
+            let length = end.saturating_sub(heads.len() + 37);
+            heads.extend(format!("{number:02} 0 obj\n<</Length {length:08}>>\nstream\n").bytes());
+        }
+        (heads, places)
+    };
+    let end = heads(0).0.len() + content.len();
+    let (heads, places) = heads(end);
+    let mut file = [heads.as_slice(), &content, tail].concat();
+    let xref = file.len();
+    file.extend(format!("xref\n0 {}\n0000000000 65535 f \n", COUNT + 1).bytes());
+    for place in places {
+        file.extend(format!("{place:010} 00000 n \n").bytes());
+    }
+    let size = COUNT + 1;
+    file.extend(
+        format!("trailer\n<</Size {size}/Root 1 0 R>>\nstartxref\n{xref}\n%%EOF\n").bytes(),
+    );
+    file
+}
+
+/// A file of 60 MiB takes 1.2 GiB, or time without end.
+#[test]
+fn a_file_that_takes_too_much_to_read_is_not_judged() {
+    let home = TempDir::new().unwrap();
+    let home = home.path();
+    fs::write(home.join("wide.pdf"), overlapping()).unwrap();
+    let wide = brunt(home, &["verify", "wide.pdf"]);
+    assert_eq!(wide.status.code(), Some(2), "{}", said(&wide));
+    let wanted = "wide.pdf: needs more than 1 GiB of memory, which no paper does";
+    assert!(said(&wide).contains(wanted), "{}", said(&wide));
+    assert!(said(&wide).contains("NOT JUDGED  "), "{}", said(&wide));
+    let line = brunt(home, &["verify", "wide.pdf", "--json"]);
+    let line: Value = serde_json::from_slice(&line.stdout).unwrap();
+    assert!(line["error"].as_str().unwrap().starts_with("needs more than 1 GiB"), "{line}");
+
+    let array =
+        [b"%PDF-1.7\n1 0 obj\n[".as_slice(), &b"0 ".repeat(20 << 20), b"]\nendobj\n"].concat();
+    let xref = array.len();
+    let end = format!(
+        "xref\n0 2\n0000000000 65535 f \n0000000009 00000 n \ntrailer\n<</Size 2/Root 1 0 R>>\nstartxref\n{xref}\n%%EOF\n"
+    );
+    fs::write(home.join("long.pdf"), [array.as_slice(), end.as_bytes()].concat()).unwrap();
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -St 1; exec \"$0\" verify long.pdf", env!("CARGO_BIN_EXE_brunt")]);
+    let long = limited.current_dir(home).env("NO_COLOR", "1").output().unwrap();
+    assert_eq!(long.status.code(), Some(2), "{}", said(&long));
+    let wanted = "long.pdf: needs more than 1 s of processor time, which no paper does";
+    assert!(said(&long).contains(wanted), "{}", said(&long));
+}

@@ -120,7 +120,7 @@ impl Conductor {
     }
 
     /// Waits until the source has said nothing for `silence`. One that was frozen and goes on is
-    /// not missed: somebody else has resumed it.
+    /// not missed: another program has resumed it.
     async fn miss_source(&self, silence: Span) -> Result<(), Trouble> {
         loop {
             let heard = self.source_heard.get();
@@ -131,7 +131,7 @@ impl Conductor {
             if let Some(frozen) = self.apart_since.get()
                 && heard > frozen + THAWED_AFTER
             {
-                let why = "the source was frozen, and somebody has let it go on: it is heard again, and nothing fails over";
+                let why = "another program resumed the frozen source: the witness hears it again, and nothing fails over";
                 return Err(Trouble::Said(why.to_owned()));
             }
             self.pass(until.min(self.now() + HEEDS)).await?;

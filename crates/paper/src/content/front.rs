@@ -78,7 +78,7 @@ pub(super) fn headline(subject: &Subject<'_>) -> String {
 }
 
 /// The verdict on all tests together, as everywhere.
-fn shown(subject: &Subject<'_>) -> (String, Colour) {
+pub(super) fn shown(subject: &Subject<'_>) -> (String, Colour) {
     let is_predicted = is_model(&subject.kinds);
     let verdict = match all_passed(&subject.kinds) {
         true => Verdict::Pass,

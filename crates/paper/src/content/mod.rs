@@ -45,6 +45,7 @@ pub(crate) fn paper(subject: Subject<'_>) -> Paper {
         blocks,
         date: date.unwrap_or_default(),
         headline: front::headline(&subject),
+        colour: front::shown(&subject).1,
         sentence: front::sentence(&subject),
         digest: subject.digest,
         attachments: subject.attachments,

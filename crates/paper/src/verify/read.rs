@@ -10,6 +10,9 @@
 //! | the content of a page that is read for its words | four times that of the page that follows, and 64 KiB |
 //! | attachments | as many as 100 runs have |
 //!
+//! What the reader of PDFs needs itself, for objects that it only lists, is bounded by the process
+//! (`verify/limits.rs` of the program).
+//!
 //! Files whose objects are packed into streams are refused: they become many times larger in
 //! memory, and no paper of brunt is one.
 //!

@@ -8,7 +8,7 @@ use crate::Run;
 use crate::compare::{Answer, Comparison, FIGURES, History};
 use crate::pictures::{Pictures, highest, lowest, middle, steps};
 use crate::plot::{Axis, Curve, Plot, Span, Timeline, intervals};
-use crate::result::{Flow, Sample};
+use crate::result::{Colour, Flow, Sample};
 use crate::table::Table;
 
 /// Two curves in one another are read only where they are quiet.
@@ -196,11 +196,11 @@ pub fn history_html(history: &History) -> String {
             Answer::CannotTell if history.newest.not_worse => "Newest run is not worse".to_owned(),
             Answer::CannotTell => "Cannot tell".to_owned(),
         },
-        colour: match history.newest.verdict {
-            Answer::Worse => "fail",
-            _ if history.newest.not_worse => "pass",
-            _ => "",
-        },
+        colour: match history.newest.not_worse {
+            true => Colour::Green,
+            false => history.newest.verdict.colour(),
+        }
+        .class(),
         name: format!("History of {}", crate::counted(history.runs.len() as u64, "run")),
         sentence: &history.sentence,
         notes: left_out.collect(),

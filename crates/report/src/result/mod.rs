@@ -83,7 +83,7 @@ pub use setup::{Limits, Setup, Times};
 pub use state::{StateIo, StateNumbers, states_table};
 pub use storage::Storage;
 pub use tuning::{Trial, Tuning};
-pub use verdict::{Colour, Verdict, WRONG_DATA};
+pub use verdict::{Colour, NOT_JUDGED, Verdict, WRONG_DATA};
 pub use verification::{InjectedFault, Integrity, VerifiedFile};
 
 use brunt_units::Span;

@@ -58,6 +58,9 @@ impl Colour {
     }
 }
 
+/// The words of a check of files and papers that came to no answer, and their colour.
+pub const NOT_JUDGED: (&str, Colour) = ("NOT JUDGED", Colour::Grey);
+
 impl Verdict {
     /// The verdict of a complete run by its `rules`: fail as soon as one about the storage failed,
     /// invalid if only the test was unfair.

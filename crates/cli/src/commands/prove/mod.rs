@@ -18,7 +18,7 @@ use clap::Args;
 
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
-use crate::output::{Output, Tone};
+use crate::output::Output;
 use guard::Guard;
 
 /// Arguments of `prove`.
@@ -96,11 +96,7 @@ pub fn run(args: &ProveArgs, output: &Output) -> io::Result<Exit> {
         true => output.data(&json::result(args, &searched, seconds)),
         false => output.show(&words::result(&searched, seconds, output)),
     }
-    Ok(match searched {
-        Err(_) => Exit::Failed,
-        Ok(proven) if proven.is_complete => Exit::Passed,
-        Ok(_) => Exit::Interrupted,
-    })
+    Ok(ended(searched.map(|proven| proven.is_complete)))
 }
 
 /// Searches with progress and a guard against loops without end; the search tells `watch` how many
@@ -130,13 +126,13 @@ fn watched<T>(
     (searched, begun.elapsed().as_secs_f64())
 }
 
-/// The first word of a result without a loss.
-fn verdict(is_complete: bool, output: &Output) -> String {
-    let word = match is_complete {
-        true => output.paint(Tone::Good, "PASS"),
-        false => output.paint(Tone::Doubt, "ENDED"),
-    };
-    format!("{word}{:10}", "")
+/// How a search ended: `is_complete` for one without a loss.
+fn ended<E>(is_complete: Result<bool, E>) -> Exit {
+    match is_complete {
+        Err(_) => Exit::Failed,
+        Ok(true) => Exit::Passed,
+        Ok(false) => Exit::Interrupted,
+    }
 }
 
 #[cfg(test)]

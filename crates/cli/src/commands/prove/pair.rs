@@ -5,7 +5,8 @@ use brunt_lab::{PairCoverage, PairProof, PairProven, PairViolation};
 use brunt_report::{decimals, grouped};
 use serde_json::json;
 
-use super::{ProveArgs, verdict, watched};
+use super::words::verdict;
+use super::{ProveArgs, ended, watched};
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
@@ -22,11 +23,7 @@ pub(super) fn run(args: &ProveArgs, interrupt: &Interrupt, output: &Output) -> E
         true => output.data(&as_json(args, &searched, seconds)),
         false => output.show(&words(&searched, seconds, output)),
     }
-    match searched {
-        Err(_) => Exit::Failed,
-        Ok(proven) if proven.is_complete => Exit::Passed,
-        Ok(_) => Exit::Interrupted,
-    }
+    ended(searched.map(|proven| proven.is_complete))
 }
 
 fn words(searched: &Searched, seconds: f64, output: &Output) -> String {
@@ -34,7 +31,7 @@ fn words(searched: &Searched, seconds: f64, output: &Output) -> String {
         Ok(proven) => proven,
         Err(violation) => {
             let step = grouped(violation.step);
-            return format!("{}step {step}: {violation}", super::words::failed(output));
+            return format!("{}step {step}: {violation}", verdict(Exit::Failed, output));
         }
     };
     let line = |label: &str, count: u64, rest: &str| {
@@ -67,7 +64,7 @@ fn words(searched: &Searched, seconds: f64, output: &Output) -> String {
         ),
     ];
     let steps = grouped(c.steps);
-    let verdict = verdict(proven.is_complete, output);
+    let verdict = verdict(ended::<()>(Ok(proven.is_complete)), output);
     let lines = lines.concat();
     format!(
         "{verdict}both sites stopped at {steps} instants, nothing lost that was not at risk\n\n{}",

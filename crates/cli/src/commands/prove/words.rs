@@ -5,8 +5,9 @@ use std::time::Duration;
 use brunt_report::{decimals, grouped};
 use brunt_testkit::crash::{Coverage, Proven, Violation};
 
-use super::{ProveArgs, verdict};
-use crate::output::{Output, Tone};
+use super::{ProveArgs, ended};
+use crate::exit::Exit;
+use crate::output::Output;
 use crate::version;
 
 /// The first line: what is searched.
@@ -42,9 +43,10 @@ pub(super) fn per_second(done: u64, seconds: f64) -> f64 {
     done as f64 / seconds.max(1e-9)
 }
 
-/// The first word of a loss.
-pub(super) fn failed(output: &Output) -> String {
-    format!("{}{:10}", output.paint(Tone::Bad, "FAIL"), "")
+/// The word of how a search ended, at the beginning of a line.
+pub(super) fn verdict(exit: Exit, output: &Output) -> String {
+    let room = 14_usize.saturating_sub(exit.shown().0.len());
+    format!("{}{:room$}", output.answer(exit), "")
 }
 
 /// Nothing has been done for so long after `step`; the last line goes on from there.
@@ -64,7 +66,7 @@ pub(super) fn result(
     match searched {
         Ok(proven) => {
             let steps = grouped(proven.coverage.steps);
-            let verdict = verdict(proven.is_complete, output);
+            let verdict = verdict(ended::<()>(Ok(proven.is_complete)), output);
             format!(
                 "{verdict}{steps} crash points recovered, nothing lost\n\n{}\ndigest: {:016x}\nrequest digest: {:016x}\ncopies digest: {:016x}",
                 counts(&proven.coverage, seconds),
@@ -74,7 +76,8 @@ pub(super) fn result(
             )
         }
         Err(violation) => {
-            format!("{}step {}: {violation}", failed(output), grouped(violation.step),)
+            let verdict = verdict(Exit::Failed, output);
+            format!("{verdict}step {}: {violation}", grouped(violation.step))
         }
     }
 }

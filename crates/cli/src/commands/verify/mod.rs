@@ -10,6 +10,7 @@
 //! | 1 | at least one is damaged, if only by a flipped bit that an engine would repair |
 //! | 2 | none is known to be damaged, but at least one could not be judged, or its owned space could not be read |
 
+mod limits;
 mod papers;
 
 use std::cell::{Cell, RefCell};
@@ -61,6 +62,10 @@ pub struct VerifyArgs {
     /// Print only the result and errors
     #[arg(long)]
     pub quiet: bool,
+
+    /// Read a paper in this process, within limits
+    #[arg(long, hide = true)]
+    pub within_limits: bool,
 }
 
 /// Findings of one file that the table's reader is shown; `--json` has more.
@@ -83,9 +88,8 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<Exit, StartError> {
         output.error("--paper and --extract are about one paper\n  name one PDF");
         return Ok(Exit::NoAnswer);
     }
-    let kept = papers::Kept { extract: args.extract.as_deref(), paper: args.paper.as_deref() };
     for path in papers {
-        ends.push(papers::judge(path, kept, args.json, output));
+        ends.push(papers::judge(path, args, output));
     }
     if !files.is_empty() {
         ends.push(run_files(&files, args.json, output)?);
@@ -255,18 +259,13 @@ fn verdict(judged: &[Judged], output: &Output) -> String {
     let count = judged.len();
     let files = if count == 1 { "file" } else { "files" };
     let of = |wanted: fn(&Judged) -> bool| judged.iter().filter(|one| wanted(one)).count();
-    match exit(judged) {
-        Exit::Passed => format!("{}  {count} {files} intact", output.paint(Tone::Good, "PASS")),
-        Exit::Failed => {
-            let damaged = of(is_damaged);
-            format!("{}  {damaged} of {count} {files} damaged", output.paint(Tone::Bad, "FAIL"))
-        }
-        _ => {
-            let unjudged = of(is_unjudged);
-            let word = output.paint(Tone::Doubt, "ERROR");
-            format!("{word}  {unjudged} of {count} {files} could not be judged")
-        }
-    }
+    let exit = exit(judged);
+    let why = match exit {
+        Exit::Passed => format!("{count} {files} intact"),
+        Exit::Failed => format!("{} of {count} {files} damaged", of(is_damaged)),
+        _ => format!("{} of {count} {files} could not be judged", of(is_unjudged)),
+    };
+    format!("{}  {why}", output.answer(exit))
 }
 
 /// A judged file as a line of JSON.

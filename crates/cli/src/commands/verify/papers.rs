@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | 0 | it is byte for byte what its evidence makes |
 //! | 1 | something in it contradicts the evidence, or a file of the evidence was changed |
-//! | 2 | not judged: another version of brunt made it, another program wrote it anew, or it is no paper |
+//! | 2 | not judged: another version of brunt made it, another program wrote it anew, it is no paper, or reading it takes too much |
 
 use std::fs;
 use std::io::{self, Read};
@@ -15,8 +15,10 @@ use brunt_paper::{is_paper as is_ours, is_pdf};
 use brunt_report::{counted, grouped, one_line, write_new};
 use serde_json::json;
 
+use super::VerifyArgs;
+use super::limits::{self, LimitError};
 use crate::exit::Exit;
-use crate::output::{Output, Tone};
+use crate::output::Output;
 use crate::version;
 
 /// Differences that the reader is shown; `--json` has more.
@@ -31,6 +33,8 @@ enum PaperError {
     Verify(#[from] VerifyError),
     #[error(transparent)]
     Io(#[from] io::Error),
+    #[error(transparent)]
+    Limit(#[from] LimitError),
     #[error("the evidence cannot be written to {}: {source}\n  name a folder that is not there yet", path.display())]
     Extract { path: PathBuf, source: io::Error },
     #[error("the paper cannot be written to {}: {source}\n  name a file that is not there yet", path.display())]
@@ -39,11 +43,11 @@ enum PaperError {
 
 /// What to write besides the answer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Kept<'a> {
+struct Kept<'a> {
     /// A folder for the evidence.
-    pub(super) extract: Option<&'a Path>,
+    extract: Option<&'a Path>,
     /// A file for the paper that follows.
-    pub(super) paper: Option<&'a Path>,
+    paper: Option<&'a Path>,
 }
 
 /// Whether the file at `path` is a PDF, by its first bytes.
@@ -58,28 +62,42 @@ pub(super) fn is_paper(path: &Path) -> bool {
     read && is_pdf(&begin)
 }
 
-/// Judges the paper at `path`.
-pub(super) fn judge(path: &Path, kept: Kept<'_>, json: bool, output: &Output) -> Exit {
-    let judged = check(path, kept);
-    let exit = match &judged {
-        Ok(checked) => match checked.answer {
-            Answer::Follows => Exit::Passed,
-            Answer::Contradicted => Exit::Failed,
-            Answer::OtherVersion | Answer::Rewritten | Answer::Unproven => Exit::NoAnswer,
+impl From<Answer> for Exit {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::Follows => Self::Passed,
+            Answer::Contradicted => Self::Failed,
+            Answer::OtherVersion | Answer::Rewritten | Answer::Unproven => Self::NoAnswer,
+        }
+    }
+}
+
+/// Judges the paper at `path`, in a process of its own ([`super::limits`]).
+pub(super) fn judge(path: &Path, args: &VerifyArgs, output: &Output) -> Exit {
+    let kept = Kept { extract: args.extract.as_deref(), paper: args.paper.as_deref() };
+    let judged = match args.within_limits {
+        true => limits::set().map_err(PaperError::Io).and_then(|()| check(path, kept)),
+        false => match limits::judge(path, args) {
+            Ok(exit) => return exit,
+            Err(error) => Err(error.into()),
         },
+    };
+    let exit = match &judged {
+        Ok(checked) => checked.answer.into(),
         Err(PaperError::Verify(error)) if error.is_damage() => Exit::Failed,
         _ => Exit::NoAnswer,
     };
-    match (&judged, json) {
+    match (&judged, args.json) {
         (_, true) => output.data(&line(path, &judged)),
         (Ok(checked), false) => output.show(&said(path, checked, kept, output)),
         (Err(error), false) => {
             let path = path.display().to_string();
             output.error(&format!("{}: {error}", one_line(&path)));
-            if exit == Exit::Failed {
-                let word = output.paint(Tone::Bad, "FAIL");
-                output.show(&format!("{word}  the evidence in this paper was changed"));
-            }
+            let why = match exit {
+                Exit::Failed => "the evidence in this paper was changed",
+                _ => "this file could not be judged as a paper",
+            };
+            output.show(&format!("{}  {why}", output.answer(exit)));
         }
     }
     exit
@@ -145,34 +163,28 @@ fn said(path: &Path, checked: &Checked, kept: Kept<'_>, output: &Output) -> Stri
         text += &format!("\n{:14}{}", "it makes", one_line(&out));
     }
     let numbers = counted(checked.numbers as u64, "number");
-    let not_judged = output.paint(Tone::Faint, "NOT JUDGED");
     let mut end = match checked.answer {
-        Answer::Follows => {
-            format!("{}  all {numbers} follow from the evidence", output.paint(Tone::Good, "PASS"))
-        }
-        Answer::Contradicted => format!(
-            "{}  {} not follow from the evidence",
-            output.paint(Tone::Bad, "FAIL"),
-            does(checked)
-        ),
+        Answer::Follows => format!("all {numbers} follow from the evidence"),
+        Answer::Contradicted => format!("{} not follow from the evidence", does(checked)),
         Answer::OtherVersion => format!(
-            "{not_judged}  the evidence holds together, but another version of brunt made the paper, so its pages were not compared\n  \
+            "the evidence holds together, but another version of brunt made the paper, so its pages were not compared\n  \
              ask that version: brunt {}",
             one_line(&checked.program)
         ),
-        Answer::Rewritten => format!(
-            "{not_judged}  it is not byte for byte what its evidence makes: another program wrote it anew, or changed what only \
-             some programs show"
-        ),
-        Answer::Unproven => format!(
-            "{not_judged}  it is what its evidence makes, but the evidence lacks what its figures could be recomputed from"
-        ),
+        Answer::Rewritten => {
+            "it is not byte for byte what its evidence makes: another program wrote it anew, or changed what only some \
+             programs show"
+                .to_owned()
+        }
+        Answer::Unproven => {
+            "it is what its evidence makes, but the evidence lacks what its figures could be recomputed from".to_owned()
+        }
     };
     let is_other = matches!(checked.answer, Answer::OtherVersion | Answer::Rewritten);
     if is_other && kept.paper.is_none() {
         end += "\n  show the paper that its evidence makes instead: --paper FILE.pdf";
     }
-    format!("{text}\n\n{end}")
+    format!("{text}\n\n{}  {end}", output.answer(checked.answer.into()))
 }
 
 /// `1 thing does`, `3 things do`.
