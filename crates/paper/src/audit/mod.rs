@@ -141,7 +141,9 @@ pub(crate) fn check(
             audit.unproven.push(what);
         }
     }
-    let has_tables = FILES.iter().all(|name| files.bytes(name).is_some());
+    // The tables of several servers in one folder have sums only.
+    let has_tables = FILES.iter().all(|name| files.bytes(name).is_some())
+        && result.storage.servers.len() == 1;
     let tables = match has_tables {
         true => Some(run.tables(Path::new(&files.label), |name| files.open(name))?),
         false => None,
@@ -341,8 +343,7 @@ fn recorded(run: usize, result: &RunResult, tables: &Tables, audit: &mut Audit) 
             Some(tables.length_s),
         );
     }
-    // Those of several servers in one folder have sums only.
-    if tables.samples.is_empty() || result.storage.servers.len() > 1 {
+    if tables.samples.is_empty() {
         return;
     }
     histograms(run, tables, audit);

@@ -3,7 +3,7 @@
 
 use brunt_paper::Paper;
 use brunt_paper::verify::{Answer, Checked, Difference, verify};
-use brunt_report::result::RunResult;
+use brunt_report::result::{Group, Rule, RuleName, RunResult};
 use lopdf::content::Content;
 use lopdf::{Dictionary, Document, Object};
 
@@ -235,6 +235,8 @@ fn what_no_table_shows_is_held_against_the_test_log() {
     let mut run = sample::run(true);
     run.result.origin.version = "0.1.0".to_owned();
     run.result.origin.commit = Some("test".to_owned());
+    let errors = RuleName { id: "io-errors", group: Group::Integrity, title: "I/O errors" };
+    run.result.rules.push(Rule::at_most(errors, "", 0.0, Some(0.0)));
     let honest = files("runs/a", &run);
     let found = |change: &dyn Fn(&mut RunResult)| -> Vec<String> {
         let (mut result, mut files) = (run.result.clone(), honest.clone());
