@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use brunt_paper::audit::Audit;
 use brunt_paper::{Evidence, Paper, RunFiles};
@@ -304,7 +305,7 @@ fn a_prediction_that_stopped_early_is_held_to_its_tables() {
     let sets = ["test.min_warmup=2s", "test.precision=10%", "test.operations_per_s=60"];
     let sets = sets.map(|set| format!("--set={set}"));
     let words = words.into_iter().chain(sets.iter().map(String::as_str));
-    let made = brunt(home.path(), &words.collect::<Vec<_>>());
+    let made = answer(home.path(), &words.collect::<Vec<_>>());
     let folder = fs::read_dir(home.path().join("runs")).unwrap().next().unwrap().unwrap().path();
     let run = RunFiles::read("run", |name| brunt_report::open_in(&folder, name)).unwrap();
     let result: Value = serde_json::from_slice(run.bytes("result.json").unwrap()).unwrap();
@@ -455,12 +456,12 @@ fn a_file_that_takes_too_much_to_read_is_not_judged() {
     let home = TempDir::new().unwrap();
     let home = home.path();
     fs::write(home.join("wide.pdf"), overlapping()).unwrap();
-    let wide = brunt(home, &["verify", "wide.pdf"]);
+    let wide = answer(home, &["verify", "wide.pdf"]);
     assert_eq!(wide.status.code(), Some(2), "{}", said(&wide));
     let wanted = "wide.pdf: needs more than 1 GiB of memory, which no paper does";
     assert!(said(&wide).contains(wanted), "{}", said(&wide));
     assert!(said(&wide).contains("NOT JUDGED  "), "{}", said(&wide));
-    let line = brunt(home, &["verify", "wide.pdf", "--json"]);
+    let line = answer(home, &["verify", "wide.pdf", "--json"]);
     let line: Value = serde_json::from_slice(&line.stdout).unwrap();
     assert!(line["error"].as_str().unwrap().starts_with("needs more than 1 GiB"), "{line}");
 

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use brunt_report::RunResult;
 use serde_json::Value;
-
-const SCHEMA: &str = include_str!("../../../../docs/result.schema.json");
 
 /// The root of the repository.
 pub(crate) fn root() -> PathBuf {
@@ -30,11 +29,9 @@ pub(crate) fn said(output: &Output) -> String {
     text(&output.stdout) + &text(&output.stderr)
 }
 
+/// The types that the schema is made from read it back.
 pub(crate) fn keeps_to_the_schema(result: &Value) {
-    let schema: Value = serde_json::from_str(SCHEMA).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let faults = validator.iter_errors(result).map(|fault| fault.to_string());
-    assert_eq!(faults.collect::<Vec<_>>(), [""; 0]);
+    RunResult::from_json(&result.to_string()).unwrap();
 }
 
 /// A run that ends with its test.

@@ -9,3 +9,4 @@ mod report_html;
 mod result_json;
 mod sample;
 mod together;
+mod validator;
