@@ -142,8 +142,8 @@ pub(crate) fn check(
         }
     }
     // The tables of several servers in one folder have sums only.
-    let has_tables = FILES.iter().all(|name| files.bytes(name).is_some())
-        && result.storage.servers.len() == 1;
+    let has_tables =
+        FILES.iter().all(|name| files.bytes(name).is_some()) && result.storage.servers.len() == 1;
     let tables = match has_tables {
         true => Some(run.tables(Path::new(&files.label), |name| files.open(name))?),
         false => None,
