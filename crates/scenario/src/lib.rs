@@ -63,8 +63,8 @@ pub use mistakes::Checked;
 pub use model::Scenario;
 pub use modelled::{ArrayPlan, ModelledScenario, VolumePlan};
 pub use org::{
-    BlockPlan, FigureKey, GroupPlan, LogPlace, Organisation, Prices, Quantity, SearchPlan,
-    StoragePlan, Tier,
+    BlockPlan, FigureKey, GroupPlan, LogPlace, Organisation, Prices, Quantity, SERVERS_MAX,
+    SearchPlan, StoragePlan, Tier,
 };
 pub use overrides::Override;
 pub use pair_steps::{Exec, PairStep, StepTime};

@@ -4,12 +4,12 @@ use serde_json::{Map, Value, json};
 
 use brunt_report::{Cell, Column, Row, Table};
 
-use crate::Sizing;
 use crate::catalog::meaning;
 use crate::constants::SOURCES;
 use crate::explain::{certainty, entries, formula_text, input_value};
 use crate::sheet::{Entry, Origin};
-use crate::words::{decides, verdict};
+use crate::words::{decides, verdict, would_fit};
+use crate::{Servers, Sizing};
 
 /// The version of the JSON.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -50,6 +50,14 @@ pub fn json(sizing: &Sizing<'_>) -> Value {
         );
     }
     object.insert("limits".to_owned(), limits.collect());
+    if let Some(servers) = sizing.servers_that_fit() {
+        let fewest = match &servers {
+            Servers::Fit(number, _) => Some(number),
+            Servers::None(_) => None,
+        };
+        let would_fit = json!({ "servers": fewest, "sentence": would_fit(&servers) });
+        object.insert("would_fit".to_owned(), would_fit);
+    }
     object.insert("figures".to_owned(), figures.collect());
     let sources = SOURCES.map(|(name, what)| (name.to_owned(), what.into()));
     object.insert("sources".to_owned(), Value::Object(sources.into_iter().collect()));

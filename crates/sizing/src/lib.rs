@@ -7,6 +7,7 @@
 //!                                                     words, explain, export: for people, for programs
 //!                                                     design: a scenario for `simulate` or `run`
 //!                                                     search: many blocks, by price or by drives
+//!                                                     servers: how many would fit, where these do not
 //! ```
 //!
 //! * [`sheet`]: a figure is written down with the formula that made it, so an explanation cannot
@@ -26,6 +27,7 @@ pub mod export;
 mod findings;
 mod roles;
 pub mod search;
+mod servers;
 pub mod sheet;
 mod users;
 pub mod words;
@@ -40,6 +42,7 @@ use sheet::Sheet;
 pub use catalog::keys;
 pub use design::DesignError;
 pub use findings::Finding;
+pub use servers::Servers;
 
 /// What an organisation asks for, whatever it lies on.
 #[derive(Clone, Debug)]

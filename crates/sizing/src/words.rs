@@ -1,13 +1,13 @@
 //! A size in words and tables, for a screen of 80 columns.
 
 use brunt_report::{Column, Row, Table, counted, decimals, grouped};
-use brunt_scenario::LogPlace;
+use brunt_scenario::{LogPlace, SERVERS_MAX};
 use brunt_workload::profile::Certainty;
 
 use crate::explain::{entries, megabytes, value};
 use crate::findings::size;
 use crate::sheet::{Entry, Origin, Sheet, whole};
-use crate::{Finding, Sizing};
+use crate::{Finding, Servers, Sizing};
 
 /// Before each line that belongs to a label.
 const INDENT: usize = 14;
@@ -66,6 +66,9 @@ pub fn head(sizing: &Sizing<'_>) -> String {
         ));
         lines.push(format!("{:INDENT$}try {}", "", finding.remedy));
     }
+    if let Some(servers) = sizing.servers_that_fit() {
+        lines.push(format!("{:INDENT$}{}", "would fit", would_fit(&servers)));
+    }
     lines.push(format!(
         "{:INDENT$}{} of {}, {} with {} of each database{}",
         "mailboxes",
@@ -85,6 +88,28 @@ pub fn head(sizing: &Sizing<'_>) -> String {
         lines.extend(storage(sizing));
     }
     lines.join("\n")
+}
+
+/// How many servers would fit, or why no number does.
+pub(crate) fn would_fit(servers: &Servers) -> String {
+    match servers {
+        Servers::Fit(number, reduced) => {
+            let number = counted(*number, "server");
+            let has = |(name, most): &(&str, f64)| match *name {
+                "server_cores" => counted(whole(*most), "core"),
+                _ => format!("{} of memory", size(*most)),
+            };
+            let reduced: Vec<String> = reduced.iter().map(has).collect();
+            match reduced.is_empty() {
+                true => format!("{number}, and no fewer"),
+                false => format!("{number} of {} each, and no fewer", reduced.join(" and ")),
+            }
+        }
+        Servers::None(broken) => format!(
+            "no number of servers up to {SERVERS_MAX}: {} would be {}, and the limit is {}",
+            broken.label, broken.value, broken.limit
+        ),
+    }
 }
 
 /// The building block.

@@ -33,8 +33,8 @@ pub use search::{Prices, SearchPlan};
 pub use storage::{BlockPlan, GroupPlan, LogPlace, StoragePlan};
 pub use tiers::Tier;
 
-/// More servers would be a data centre.
-const SERVERS_MAX: u64 = 256;
+/// Most servers of an organisation: more would be a data centre.
+pub const SERVERS_MAX: u64 = 256;
 /// More than an availability group has.
 const COPIES_MAX: u64 = 16;
 const DATABASES_MAX: u64 = 100_000;

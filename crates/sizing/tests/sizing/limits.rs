@@ -2,7 +2,7 @@
 //! them.
 
 use brunt_sizing::search::search;
-use brunt_sizing::{Sizing, size};
+use brunt_sizing::{Servers, Sizing, size};
 
 use super::organisation;
 
@@ -128,4 +128,34 @@ fn a_server_has_no_more_cores_and_memory_than_its_version_supports() {
     assert!(holds(&size(&text("2016", 16, figures)), "memory-least"));
     let known_nothing = size(&text("2010", 4, "")).findings;
     assert!(known_nothing.iter().all(|finding| finding.id != "cores-supported"));
+}
+
+#[test]
+fn the_fewest_servers_that_fit_are_said() {
+    let org = |version: &str, servers: u64, more: &str| {
+        organisation(&format!(
+            "[profile]\nversion = {version}\n[org]\nservers = {servers}\ncopies = 4\nfailures = 1\n\
+             [mailboxes]\ncount = 12000\nquota = \"10 GiB\"\nmessages_per_day = 200\n[storage]\n{DRIVES}{more}"
+        ))
+    };
+    let fit = |servers, more: &str| size(&org("2016", servers, more)).servers_that_fit();
+    let Some(Servers::Fit(fewest, reduced)) = fit(4, "") else {
+        panic!("{:?}", fit(4, ""));
+    };
+    // 44 cores of at most 24, with a quarter more for the server that fails.
+    assert!((6..=10).contains(&fewest), "{fewest}");
+    assert_eq!(reduced, []);
+    assert!(size(&org("2016", fewest, "")).holds());
+    assert!(!size(&org("2016", fewest - 1, "")).holds());
+    assert_eq!(fit(fewest, ""), None);
+    // Servers that the version does not support are no way out.
+    let large = "[figures]\nserver_cores = 48\nserver_memory_bytes = \"1 TiB\"\n";
+    let gib = |number: u64| (number << 30) as f64;
+    let reduced = vec![("server_cores", 24.0), ("server_memory_bytes", gib(192))];
+    assert_eq!(fit(4, large), Some(Servers::Fit(fewest, reduced)));
+    // Where something else is too large, servers do not help, and that is why.
+    let Some(Servers::None(broken)) = fit(4, "drive_size = \"100 GB\"\n") else {
+        panic!("small drives fit");
+    };
+    assert_eq!(broken.id, "database-in-group");
 }
