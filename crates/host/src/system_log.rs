@@ -57,7 +57,7 @@ impl Listening {
         let since = now.iter().zip(&self.counted).map(|(now, then)| now.saturating_sub(*then));
         let counted: Vec<(&String, u64)> = devices.iter().zip(since).collect();
         let heard = match &mut self.log {
-            _ if devices.is_empty() => not_measured("no block device is known under the volumes"),
+            _ if devices.is_empty() => not_measured(&format!("{NOTHING} the volumes{SO}")),
             Err(why) => not_measured(why),
             Ok(log) => match messages(log) {
                 Ok(messages) => {
@@ -87,12 +87,13 @@ fn with_counted(heard: SystemLog, counted: &[(&String, u64)]) -> SystemLog {
     }
 }
 
+const NOTHING: &str = "no device is known under";
+const SO: &str = ": what answers is not known";
+
 /// What was heard, unless it is too little to say that there were no errors.
 fn whole(heard: SystemLog, unheard: &[String]) -> SystemLog {
     match unheard.first() {
-        Some(mount) if heard.errors == Some(0) => {
-            not_measured(&format!("no block device is known under {mount}"))
-        }
+        Some(mount) if heard.errors == Some(0) => not_measured(&format!("{NOTHING} {mount}{SO}")),
         _ => heard,
     }
 }
@@ -239,7 +240,7 @@ mod tests {
         assert_eq!(whole(log(Some(2)), &mount), log(Some(2)));
         let open = whole(log(Some(0)), &mount);
         assert_eq!(open.errors, None);
-        assert_eq!(open.remark, "no block device is known under /srv");
+        assert_eq!(open.remark, "no device is known under /srv: what answers is not known");
     }
 
     #[test]

@@ -165,7 +165,11 @@ pub fn unproven(verdict: Verdict, rules: &[Rule]) -> Vec<String> {
         // known from elsewhere.
         rule.group != Group::FairTest && rule.outcome == Outcome::NotMeasured
     });
-    let unmeasured: Vec<&str> = unmeasured.map(|rule| rule.title.as_str()).collect();
+    let named = |rule: &Rule| match rule.remark.as_str() {
+        "" => rule.title.clone(),
+        why => format!("{} ({why})", rule.title),
+    };
+    let unmeasured: Vec<String> = unmeasured.map(named).collect();
     let unmeasured = (verdict == Verdict::Pass && !unmeasured.is_empty())
         .then(|| format!("not measured: {}", unmeasured.join(", ")));
     failed.into_iter().chain(unmeasured).collect()
@@ -223,6 +227,10 @@ mod tests {
         let some = [rule(RuleId::PagesVerified, None), rule(RuleId::RecordsVerified, None)];
         let missing = "not measured: pages verified, records verified";
         assert_eq!(unproven(Verdict::Pass, &some), [missing]);
+        let why = "no device is known under /mnt: what answers is not known";
+        let log = rule(RuleId::SystemLog, None).with_remark(why.to_owned());
+        let wanted = format!("not measured: system event log ({why})");
+        assert_eq!(unproven(Verdict::Pass, &[log]), [wanted]);
     }
 
     #[test]
