@@ -490,6 +490,7 @@ impl Plan {
                 CheckpointPacing::Trickle => Freeing::TRICKLE,
             },
             recovery_reads: self.engine.recovery_reads.unwrap_or(IN_FLIGHT),
+            remains_percent: Some(self.load.shape.compressible_percent),
             ..CacheOptions::new(self.engine.page, self.frames())
         }
     }

@@ -42,6 +42,7 @@ pub mod fault;
 mod frame;
 pub mod messages;
 mod net;
+pub mod noise;
 pub mod random;
 pub mod schedule;
 pub mod sync;

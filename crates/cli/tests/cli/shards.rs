@@ -101,6 +101,12 @@ fn is_sound(result: &Value) {
     let file = |name: &str| files.iter().any(|f| f["file"].as_str().unwrap().ends_with(name));
     assert!(["one.edb", "two.edb", "three.edb", "four.edb"].iter().all(|name| file(name)));
     assert!(files.iter().all(|file| file["pages_bad"] == 0), "{files:#?}");
+    // What was read of the content of every database.
+    let content = result["storage"]["content"].as_array().unwrap();
+    let blocks: Vec<_> = content.iter().map(|content| content["blocks"].as_u64()).collect();
+    assert_eq!(blocks[0], blocks[2].map(|blocks| 8 * blocks), "{content:?}");
+    assert!(blocks[2] >= Some(4 * 8), "{content:?}");
+    assert!(content.iter().all(|content| content["compressible_percent"].as_f64() < Some(5.0)));
 }
 
 #[test]

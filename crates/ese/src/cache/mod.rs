@@ -104,6 +104,9 @@ pub struct CacheOptions {
     pub correlation: Span,
     /// LRU-K timeout; see [`crate::policy::replacement::LruK::timeout`].
     pub timeout: Span,
+    /// How far the free space of new pages compresses, in percent; `None` for zeros. See
+    /// [`crate::page::Remains`].
+    pub remains_percent: Option<u32>,
 }
 
 impl CacheOptions {
@@ -126,6 +129,7 @@ impl CacheOptions {
             recovery_reads: IN_FLIGHT,
             correlation: Span::millis(128),
             timeout: Span::seconds(100),
+            remains_percent: None,
         }
     }
 }

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use super::frames::Phase;
 use super::{Cache, PageKey, State};
 use crate::content::Bytes;
-use crate::page::{Need, Pages};
+use crate::page::{Need, Pages, Remains};
 
 /// A database's resident pages; see [`Cache::pages`].
 pub struct CachedPages<'a> {
@@ -19,6 +19,7 @@ pub struct CachedPages<'a> {
     size: PageSize,
     pool: Frames,
     now: Time,
+    remains_percent: Option<u32>,
     /// Frames that were looked at, with few duplicates. They count as referenced when the view
     /// ends.
     used: RefCell<SmallVec<[u32; 16]>>,
@@ -36,6 +37,7 @@ impl Cache<Bytes> {
             size: self.0.options.page_size,
             pool: self.0.world.frames.clone(),
             now: self.0.world.clock.now(),
+            remains_percent: self.0.options.remains_percent,
             used: RefCell::default(),
         }
     }
@@ -95,5 +97,10 @@ impl Pages for CachedPages<'_> {
 
     fn time(&self) -> DatabaseTime {
         self.state.databases[usize::from(self.database)].time
+    }
+
+    fn remains(&self, page: PageNumber) -> Remains {
+        let noise = |percent| Remains::noise(percent, self.database, page, self.time());
+        self.remains_percent.map_or(Remains::ZEROS, noise)
     }
 }

@@ -22,7 +22,7 @@
 //!   can look like one flipped bit elsewhere.
 //!
 //! A torn page is never mistaken for a rotten one. A rotten page that also has such a sector is
-//! treated as torn. Rot is harmless if a record rewrites the whole page, starting from zeros.
+//! treated as torn. Rot is harmless if a record begins the page anew.
 
 use std::rc::Rc;
 
@@ -33,7 +33,7 @@ use crate::error::EngineError;
 use crate::format::checksum::{self, Diagnosis};
 use crate::format::page::{CHECKSUM_AT, DATABASE_TIME_AT, FLAGS_AT, NUMBER_AT, Page};
 use crate::log::{Appended, LogRecord};
-use crate::page::{PageChange, PageChanges, Pages};
+use crate::page::{PageChange, PageChanges, Pages, Remains};
 
 /// Storage writes sectors whole: the durability contract, see [`brunt_world::Disk`].
 const SECTOR: usize = 512;
@@ -47,8 +47,8 @@ pub(super) struct Turn {
     pub(super) before: DatabaseTime,
     /// Database time after it.
     pub(super) time: DatabaseTime,
-    /// Whether the page starts from zeros.
-    pub(super) is_fresh: bool,
+    /// What the page begins with, if the change starts a new one.
+    pub(super) fresh: Option<Remains>,
     /// Bytes and their offsets, in write order.
     pub(super) ranges: Vec<(usize, Vec<u8>)>,
 }
@@ -62,15 +62,15 @@ impl Turn {
             None => turns.push(Self {
                 before: change.before,
                 time,
-                is_fresh: change.is_fresh,
+                fresh: change.fresh,
                 ranges: ranges.collect(),
             }),
         }
     }
 
     fn apply(&self, page: &mut [u8]) {
-        if self.is_fresh {
-            page.fill(0);
+        if let Some(remains) = self.fresh {
+            remains.fill(page);
         }
         for (offset, bytes) in &self.ranges {
             page[*offset..offset + bytes.len()].copy_from_slice(bytes);
@@ -98,7 +98,7 @@ pub(super) fn assay(found: &[u8], size: PageSize, number: PageNumber, turns: &[T
         turns[from..].iter().for_each(|turn| turn.apply(&mut page));
         page
     };
-    if turns.iter().any(|turn| turn.is_fresh) {
+    if turns.iter().any(|turn| turn.fresh.is_some()) {
         return Assay::Rebuilt(rebuilt(found.to_vec(), 0));
     }
     let has = Page::new(found, size).database_time();
@@ -283,7 +283,7 @@ mod tests {
                 }
                 (offset, bytes)
             });
-            let turn = Turn { before, time, is_fresh: false, ranges: ranges.collect() };
+            let turn = Turn { before, time, fresh: None, ranges: ranges.collect() };
             turn.apply(&mut page);
             versions.push(seal(&mut page, time, draw));
             turns.push(turn);
@@ -444,7 +444,7 @@ mod tests {
             |page: &[u8], turns: &[Turn]| matches!(assay(page, size, PAGE, turns), Assay::Rotten);
         assert!(is_rotten(&found, &turns) && is_rotten(&zeros, &turns));
         assert!(is_rotten(&found, &[]), "no record touches it");
-        turns.last_mut().unwrap().is_fresh = true;
+        turns.last_mut().unwrap().fresh = Some(Remains::ZEROS);
         let assayed = assay(&found, size, PAGE, &turns);
         assert!(matches!(assayed, Assay::Rebuilt(_)));
     }

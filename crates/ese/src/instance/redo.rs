@@ -3,7 +3,7 @@
 //! Redo reads the log from the checkpoint and writes the recorded bytes into pages that lack them.
 //! A page's time tells what it has: at the record's *before* time it lacks the change, at or past
 //! the record's time it has it, and anything else means a lost write. Two kinds of pages are
-//! rebuilt without trusting that time: pages that a record starts from zeros, and pages whose last
+//! rebuilt without trusting that time: pages that a record begins anew, and pages whose last
 //! write was torn (see [`crate::page`] for why that works, and `assay` for telling them from rotten
 //! ones). Comparing pages with the log finds pages that were torn although their checksum is valid
 //! (`mixtures`).
@@ -149,7 +149,7 @@ impl Replayer {
             let changes = PageChanges::new(image, size).flatten();
             out.extend(changes.map(|change| Changed {
                 page: (entry.number, change.page),
-                is_fresh: change.is_fresh,
+                is_fresh: change.fresh.is_some(),
             }));
         })
     }
@@ -233,7 +233,7 @@ impl Replayer {
         let mut behind: Vec<PageNumber> = Vec::with_capacity(entries.len());
         for entry in entries.iter().filter(|entry| !entry.is_again) {
             let cached = database.number;
-            if entry.is_fresh {
+            if entry.fresh.is_some() {
                 pins.push(base.cache.claim(cached, entry.page).await?);
                 base.cache.rebuilt(cached, entry.page);
                 behind.push(entry.page);

@@ -8,12 +8,13 @@
 //! ```
 //!
 //! *kind* 0 changes the page as it was at *time before*; 1 continues with a page that the same
-//! change has touched before; 2 starts from a page of zeros, so its former content does not matter.
+//! change has touched before; 2 starts a new page, whose former content does not matter. For 2,
+//! *time before* says what the page begins with instead ([`Remains`]): 0 is a page of zeros.
 //! The time after the change is common to all entries and is in the log record's head.
 
 use brunt_units::{DatabaseTime, PageNumber, PageSize};
 
-use super::{Claims, PageEditor};
+use super::{Claims, PageEditor, Remains};
 use crate::format::page::{DATABASE_TIME_AT, Page};
 
 /// What an operation needs before it can continue. Nothing has been changed when a need is
@@ -58,6 +59,12 @@ pub trait Pages {
 
     /// Time of the database's latest change.
     fn time(&self) -> DatabaseTime;
+
+    /// What a new page begins with.
+    fn remains(&self, page: PageNumber) -> Remains {
+        let _ = page;
+        Remains::ZEROS
+    }
 }
 
 const KIND_CHANGED: u8 = 0;
@@ -147,14 +154,15 @@ impl<'p, P: Pages> Change<'p, P> {
         self.editor(page)
     }
 
-    /// Edits a page that starts as zeros.
+    /// Edits a new page: an empty one, whose body holds what [`Pages::remains`] says.
     ///
     /// # Panics
     /// When there is no memory for it, or this change has touched it before.
     pub fn fresh(&mut self, page: PageNumber) -> PageEditor<'_> {
         assert!(!self.touched.contains(&page), "page {page} is fresh and touched");
-        self.open(page, KIND_FRESH, DatabaseTime(0));
-        self.pages.change(page).fill(0);
+        let remains = self.pages.remains(page);
+        self.open(page, KIND_FRESH, DatabaseTime(remains.to_log()));
+        remains.fill(self.pages.change(page));
         self.editor(page)
     }
 
@@ -215,11 +223,11 @@ pub struct Changed {
 #[derive(Clone, Copy, Debug)]
 pub struct PageChange<'a> {
     pub page: PageNumber,
-    /// Whether the page starts as zeros.
-    pub is_fresh: bool,
+    /// What the page begins with, if it is new.
+    pub fresh: Option<Remains>,
     /// Whether an earlier entry of the same change concerned the same page.
     pub is_again: bool,
-    /// The page's time before the change.
+    /// The page's time before the change; of no meaning if it is new.
     pub before: DatabaseTime,
     count: u16,
     ranges: &'a [u8],
@@ -249,8 +257,8 @@ impl<'a> PageChange<'a> {
 
     /// Writes this part into the page's bytes, whatever their content, and stamps them with `time`.
     pub fn apply(&self, page: &mut [u8], time: DatabaseTime) {
-        if self.is_fresh {
-            page.fill(0);
+        if let Some(remains) = self.fresh {
+            remains.fill(page);
         }
         for Range { offset, bytes } in self.ranges() {
             page[offset..offset + bytes.len()].copy_from_slice(bytes);
@@ -293,7 +301,7 @@ impl<'a> PageChanges<'a> {
         let known = matches!(kind, KIND_CHANGED | KIND_AGAIN | KIND_FRESH) && page.is_some();
         known.then_some(PageChange {
             page,
-            is_fresh: kind == KIND_FRESH,
+            fresh: (kind == KIND_FRESH).then(|| Remains::from_log(before.0)),
             is_again: kind == KIND_AGAIN,
             before,
             count,

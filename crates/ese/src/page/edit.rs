@@ -42,7 +42,7 @@ impl<'a> PageEditor<'a> {
         Page::new(self.bytes, self.size)
     }
 
-    /// Makes a page of zeros an empty page of the tree `object`: flags, no links, an empty tag 0.
+    /// Makes a new page an empty page of the tree `object`: flags, no links, an empty tag 0.
     pub fn format(&mut self, object: ObjectId, flags: PageFlags) {
         self.write(OBJECT_AT, &object.0.to_le_bytes());
         self.set_flags(flags);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use brunt_units::{DatabaseTime, PageNumber, PageSize};
 
-use super::{Change, Changed, Need, PageChanges, Pages};
+use super::{Change, Changed, Need, PageChanges, Pages, Remains};
 
 /// A database that consists only of pages.
 #[derive(Clone)]
@@ -146,5 +146,9 @@ impl Pages for MemoryPages {
 
     fn time(&self) -> DatabaseTime {
         self.time
+    }
+
+    fn remains(&self, page: PageNumber) -> Remains {
+        Remains::noise(30, 0, page, self.time)
     }
 }

@@ -18,8 +18,10 @@ mod edit;
 #[cfg(test)]
 pub(crate) mod memory;
 mod nodes;
+mod remains;
 
 pub use change::{Change, Changed, Need, PageChange, PageChanges, Pages, Range};
 pub use claims::Claims;
 pub use edit::{PageEditor, node_cost};
 pub use nodes::Nodes;
+pub use remains::Remains;

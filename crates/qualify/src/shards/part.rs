@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use brunt_report::result::ContentNumbers;
 use brunt_stats::{Latencies, Percentile};
 use brunt_units::{ByteSize, Time};
 use brunt_workload::mix::Kind;
@@ -12,6 +13,7 @@ use crate::load::sessions::Log;
 use crate::phase_io::{self, PhaseMeters};
 use crate::phases::test_run::TestRun;
 use crate::rules::{Ending, RecordsVerified};
+use crate::truth::content;
 use crate::truth::found::Found;
 use crate::truth::verification::Files;
 
@@ -33,6 +35,7 @@ pub struct Part {
     delays: Latencies,
     files: Option<Files>,
     records: Option<RecordsVerified>,
+    content: Vec<ContentNumbers>,
     phases: Vec<PhaseMeters>,
     ended: Time,
 }
@@ -55,6 +58,7 @@ impl From<TestRun> for Part {
             delays: run.delays,
             files: run.files,
             records: run.records,
+            content: run.content,
             phases: run.phases,
             ended: run.ended,
         }
@@ -100,6 +104,7 @@ impl TestRun {
                 (Some(all), Some(files)) => all.absorb(files),
                 (all, files) => *all = all.take().or(files),
             }
+            content::absorb(&mut self.content, part.content);
             phase_io::absorb(&mut self.phases, part.phases);
             self.ended = self.ended.max(part.ended);
         }

@@ -7,7 +7,11 @@
 //! pages at the end. And where only chance balances, the number of records drifts. So holding the
 //! number of records is not enough; the file size must be held.
 
+use std::path::Path;
+
 use crate::small::{Small, failed, outcome, plan};
+use brunt_ese::format::catalog::system::FIRST_USER_OBJECT;
+use brunt_ese::format::page::{Page, PageFlags, header_bytes, tag_at};
 use brunt_qualify::plan::{LoadPlan, Plan};
 use brunt_qualify::progress::News;
 use brunt_qualify::rules::{Ending, RuleId};
@@ -16,7 +20,7 @@ use brunt_units::{ByteSize, PageSize, Span};
 use brunt_workload::mix::Kind;
 
 /// A closed loop on storage so fast that every record is replaced by others several times.
-fn busy(page: PageSize, size: ByteSize, sessions: u32) -> Plan {
+pub(crate) fn busy(page: PageSize, size: ByteSize, sessions: u32) -> Plan {
     let base = plan();
     let mut plan = Plan {
         sessions,
@@ -39,6 +43,23 @@ fn growth(initial: &[ByteSize], last: &[ByteSize]) -> f64 {
     shares.fold(0.0, f64::max)
 }
 
+/// How many leaves of users' tables have zeros in their free space, as an engine leaves none.
+fn zeros(file: &[u8], size: PageSize) -> usize {
+    let pages = file.chunks_exact(size.bytes()).skip(2).map(|bytes| Page::new(bytes, size));
+    let leaves = pages.filter(|page| {
+        let flags = page.flags();
+        page.object() >= FIRST_USER_OBJECT
+            && flags.has(PageFlags::LEAF)
+            && !flags.has(PageFlags::ROOT)
+    });
+    let has_zeros = |page: &Page<'_>| {
+        let end = tag_at(size, page.tag_count() - 1);
+        let free = &page.bytes()[header_bytes(size) + page.first_free()..end];
+        free.windows(64).any(|bytes| bytes == [0; 64])
+    };
+    leaves.filter(has_zeros).count()
+}
+
 #[test]
 fn databases_that_are_made_over_and_over_stay_within_their_reserve() {
     for (page, size, sessions) in [
@@ -57,6 +78,8 @@ fn databases_that_are_made_over_and_over_stay_within_their_reserve() {
         // Files this small grow by several percent at a time, and every session may fill a page of
         // its own.
         let growth = growth(&run.initial, &run.last);
+        let file = test.store.get(Path::new("db/1.edb")).unwrap();
+        assert_eq!(zeros(&file, page), 0, "of pages that were split");
         assert!(growth <= 1.25, "{growth} with pages of {page}, {sessions} sessions");
         let held = |news: &News| matches!(news, News::Note { text: note } if note.contains("deletes now balance inserts"));
         assert!(test.news.iter().any(held), "{:?}", test.news);

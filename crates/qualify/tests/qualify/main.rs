@@ -1,5 +1,6 @@
 //! Whole tests, in one program: one file for each subject.
 
+mod content;
 mod copies;
 mod cut_off;
 mod faults;

@@ -15,4 +15,8 @@ pub struct ContentNumbers {
     pub compressible_percent: f64,
     /// Share of the blocks that are copies of others in the sample, in percent.
     pub duplicate_percent: f64,
+    /// Share of the blocks that lie inside the bytes of one record, in percent. Only these can be
+    /// copies, unless they are blank: the others hold the header or the tags of a page, or where
+    /// records meet.
+    pub inside_percent: f64,
 }

@@ -228,6 +228,7 @@ impl Configuration {
                 false => Freeing::TRICKLE,
             },
             gap_bytes: self.gap_pages * self.page_size.bytes_u64(),
+            remains_percent: Some(30),
             ..CacheOptions::new(self.page_size, self.frames)
         }
     }

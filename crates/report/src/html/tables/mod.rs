@@ -152,12 +152,13 @@ fn content(result: &RunResult) -> Table {
             content.blocks.into(),
             content.compressible_percent.into(),
             content.duplicate_percent.into(),
+            content.inside_percent.into(),
         ])
     });
-    let numbers = ["Blocks", "Saved by compression (%)", "Copies (%)"];
+    let numbers = ["Blocks", "Saved by compression (%)", "Copies (%)", "Inside a record (%)"];
     Table::new(Column::of(&["Blocks of"], &numbers), rows)
         .titled("Content of databases, as storage sees it")
-        .noted("A sample of used pages after the test. Each block is compressed by itself, as LZ4 does; copies are equal blocks in the sample.")
+        .noted("A sample of used pages after the test. Each block is compressed by itself, as LZ4 does; copies are equal blocks in the sample, and only blocks inside one record can be.")
 }
 
 /// The trials of tuning.

@@ -60,6 +60,7 @@ pub(crate) fn run(passes: bool) -> Run {
                 blocks: 2_048,
                 compressible_percent: 1.25,
                 duplicate_percent: 0.0,
+                inside_percent: 0.0,
             }],
             faults: Vec::new(),
             states: Vec::new(),
