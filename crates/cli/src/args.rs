@@ -9,7 +9,6 @@ use crate::commands::drill::DrillArgs;
 use crate::commands::explain::ExplainArgs;
 use crate::commands::import::ImportArgs;
 use crate::commands::init::InitArgs;
-use crate::commands::jetstress::JetstressArgs;
 use crate::commands::models::ModelsArgs;
 use crate::commands::paper::PaperArgs;
 use crate::commands::prove::ProveArgs;
@@ -75,8 +74,6 @@ pub enum Command {
     Init(InitArgs),
     /// Write a scenario from a JetstressConfig.xml
     Import(ImportArgs),
-    /// Test storage by the options of JetstressCmd
-    Jetstress(JetstressArgs),
     /// Remove the databases and logs that the tests of a scenario left, and nothing else
     Clean(CleanArgs),
     /// List the drive models for modelled arrays, and where their figures come from

@@ -71,9 +71,6 @@ pub fn main() -> ExitCode {
         Command::Import(args) => {
             carry_out(args.quiet, |output| commands::import::run(args, output))
         }
-        Command::Jetstress(args) => {
-            carry_out(false, |output| commands::jetstress::run(args, output))
-        }
     };
     let exit = result.unwrap_or_else(|problem| {
         output.error(&problem);

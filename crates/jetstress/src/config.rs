@@ -280,10 +280,7 @@ impl<'a> Reader<'a> {
                 (true, _) => comment("only a backup test copies databases"),
                 (false, _) => comment("databases are read and not copied"),
             },
-            "DatabaseSource" if value == "New" => {
-                self.settings.is_new = true;
-                comment("brunt run --new makes databases anew")
-            }
+            "DatabaseSource" if value == "New" => comment("brunt run --new makes databases anew"),
             "DatabaseSource" => comment("databases that are there are used when they fit"),
             "JetstressVersionGenerated" | "EseVersionGenerated" => {
                 comment("decides profile.version")
@@ -643,7 +640,7 @@ pub(crate) fn seconds_of(duration: &str) -> Option<u64> {
 }
 
 /// The sum of parts like `2H30M0S`, each a number and its letter.
-pub(crate) fn parts_of(text: &str, units: &[(char, u64)]) -> Option<u64> {
+fn parts_of(text: &str, units: &[(char, u64)]) -> Option<u64> {
     let (mut sum, mut digits) = (0_u64, String::new());
     for c in text.chars() {
         if c.is_ascii_digit() {

@@ -1,16 +1,13 @@
-//! What Jetstress users have, as scenarios of brunt.
+//! Configurations of Jetstress as scenarios of brunt.
 //!
 //! ```text
 //!   JetstressConfig.xml --[`encoding`]--> text --[`config`]--> Settings --[`scenario`]--> TOML
-//!   JetstressCmd options -----------------------[`command`]-->    ^
 //! ```
 //!
 //! Nothing is dropped in silence: each element becomes a key, a comment, or a note that it is not
 //! supported ([`Fate`]). Names and defaults are those of a complete `JetstressConfig.xml` of
-//! Jetstress 2013 (jacobklitzke/Jetstress-Test-Automation) and of the published table of
-//! command-line options (Microsoft, ff459224).
+//! Jetstress 2013 (jacobklitzke/Jetstress-Test-Automation).
 
-pub mod command;
 mod config;
 mod encoding;
 mod paths;

@@ -46,8 +46,6 @@ pub struct Settings {
     pub(crate) instances: Vec<Instance>,
     /// Every element, in the order of the file.
     pub noted: Vec<Noted>,
-    /// Whether databases are to be made anew.
-    pub is_new: bool,
     /// Paths as they were written.
     pub paths: Vec<String>,
     /// What Jetstress itself warns of, with the line.

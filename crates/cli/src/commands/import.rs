@@ -94,7 +94,7 @@ pub fn run(args: &ImportArgs, output: &Output) -> Result<Exit, CommandError> {
 }
 
 /// Names each `--map` of which no path lies below its folder.
-pub(super) fn warn_of_unused(map: &PathMap, settings: &Settings, output: &Output) {
+fn warn_of_unused(map: &PathMap, settings: &Settings, output: &Output) {
     for folder in map.unused(&settings.paths) {
         let word = output.paint_talk(Tone::Doubt, "warning:");
         let folder = one_line(folder);
@@ -105,7 +105,7 @@ pub(super) fn warn_of_unused(map: &PathMap, settings: &Settings, output: &Output
     }
 }
 
-pub(super) fn map(mappings: &[String]) -> Result<PathMap, CommandError> {
+fn map(mappings: &[String]) -> Result<PathMap, CommandError> {
     let mut map = PathMap::default();
     for mapping in mappings {
         let added = map.add(mapping);
@@ -115,7 +115,7 @@ pub(super) fn map(mappings: &[String]) -> Result<PathMap, CommandError> {
 }
 
 /// The settings in the configuration at `path`.
-pub(super) fn read(path: &Path, map: &PathMap) -> Result<Settings, CommandError> {
+fn read(path: &Path, map: &PathMap) -> Result<Settings, CommandError> {
     let refused = |source| CommandError::File { path: path.to_owned(), source };
     let mut bytes = Vec::new();
     let file = fs::OpenOptions::new().read(true).open(path).map_err(refused)?;
@@ -128,7 +128,7 @@ pub(super) fn read(path: &Path, map: &PathMap) -> Result<Settings, CommandError>
 }
 
 /// Writes a file that is not there yet.
-pub(super) fn write(path: &Path, text: &str) -> Result<(), CommandError> {
+fn write(path: &Path, text: &str) -> Result<(), CommandError> {
     let mut options = fs::OpenOptions::new();
     let made = options.write(true).create_new(true).open(path);
     let written = made.and_then(|mut file| io::Write::write_all(&mut file, text.as_bytes()));
@@ -139,7 +139,7 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), CommandError> {
 }
 
 /// What became of the elements, and what to look at before the first run.
-pub(super) fn said(settings: &Settings, out: &Path, text: &str, output: &Output) -> String {
+fn said(settings: &Settings, out: &Path, text: &str, output: &Output) -> String {
     let count = |of: fn(&Fate) -> bool| {
         let noted = settings.noted.iter().filter(|noted| of(&noted.fate));
         noted.count() as u64

@@ -7,7 +7,6 @@ pub mod drill;
 pub mod explain;
 pub mod import;
 pub mod init;
-pub mod jetstress;
 pub mod models;
 pub mod paper;
 pub mod prove;

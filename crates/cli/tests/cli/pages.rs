@@ -180,22 +180,8 @@ fn scripts_find_what_the_page_promises() {
 fn every_flag_that_a_page_names_exists() {
     let scratch = Scratch::new();
     let commands = [
-        "run",
-        "init",
-        "clean",
-        "simulate",
-        "drill",
-        "size",
-        "check",
-        "compare",
-        "report",
-        "verify",
-        "prove",
-        "explain",
-        "models",
-        "paper",
-        "import",
-        "jetstress",
+        "run", "init", "clean", "simulate", "drill", "size", "check", "compare", "report",
+        "verify", "prove", "explain", "models", "paper", "import",
     ];
     let help = commands.map(|command| {
         let output = scratch.run(&format!("brunt {command} --help"));

@@ -2,7 +2,7 @@
 //! `brunt import` do to files.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use brunt_paper::audit::Audit;
@@ -393,30 +393,6 @@ fn a_configuration_of_jetstress_becomes_a_scenario() {
     let again = answer(home, &words);
     assert_eq!(again.status.code(), Some(2));
     assert!(said(&again).contains("JetstressConfig.toml: exists, and is left alone"));
-}
-
-/// The same options as JetstressCmd, down to the name of the report.
-#[test]
-fn options_of_jetstresscmd_run_a_test() {
-    let home = TempDir::new().unwrap();
-    let home = home.path();
-    for folder in ["Vol1/DB1", "Vol2/DB1.log", "Vol2/DB2", "Vol1/DB2.log"] {
-        fs::create_dir_all(home.join("volumes").join(folder)).unwrap();
-    }
-    let small = CONFIG
-        .replace("<MailboxQuota>2048", "<MailboxQuota>0.0625")
-        .replace("<DatabaseCopyCount>2", "<DatabaseCopyCount>1");
-    fs::write(home.join("c.xml"), small).unwrap();
-    let map = format!("C:\\Volumes={}", home.join("volumes").display());
-    let words = ["jetstress", "/c", "c.xml", "/timeout", "0H0M1S", "/output", "out", "--map", &map];
-    let ran = answer(home, &words);
-    let told = said(&ran);
-    let out: Vec<PathBuf> =
-        names(&home.join("out")).iter().map(|name| home.join("out").join(name)).collect();
-    assert_eq!(out.len(), 2, "a run and its scenario: {told}");
-    let run = out.iter().find(|path| path.is_dir()).unwrap();
-    let report = names(run).into_iter().find(|name| name.starts_with("Performance_"));
-    assert!(report.is_some_and(|name| name.ends_with(".html")), "{:?} {told}", names(run));
 }
 
 /// Twenty streams that lie over each other, of nearly 60 MiB each.

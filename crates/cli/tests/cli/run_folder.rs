@@ -171,6 +171,11 @@ fn a_finished_run_is_complete_and_its_report_can_be_made_again() {
     assert!(again.status.success(), "{}", said(&again));
     let made_again = fs::read(folder.join("report.html")).unwrap();
     assert!(made_again == report, "the same folder makes the same report");
+    let named = brunt(home.path()).args(["report", "--jetstress-name"]).arg(&folder).output();
+    assert!(named.unwrap().status.success());
+    let names = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name());
+    let named = names.filter(|name| name.to_str().unwrap().starts_with("Performance_"));
+    assert_eq!(named.count(), 1);
     list(home.path(), &folder, &result);
 }
 
