@@ -15,8 +15,6 @@
 //!       `-- details           parameters, distributions: what else the report shows
 //! ```
 //!
-//! Results of version 1 are converted when read (`v1`).
-//!
 //! Fields outside `details` are a promise: they are only added, never renamed or redefined. If that
 //! must happen, [`SCHEMA`] gets a new number. Names end in their unit. A value that was not
 //! measured is `null`, never zero; a part that did not take place is an empty list.
@@ -46,7 +44,6 @@ mod setup;
 mod state;
 mod storage;
 mod tuning;
-mod v1;
 mod verdict;
 mod verification;
 
@@ -157,7 +154,7 @@ impl RunResult {
         text
     }
 
-    /// Reads a `result.json` of this version or of version 1. Unknown fields are later additions
+    /// Reads a `result.json` of this version. Unknown fields are later additions
     /// and are skipped.
     ///
     /// # Errors
@@ -171,7 +168,6 @@ impl RunResult {
         let head: Head = serde_json::from_str(text)?;
         match head.schema.as_str() {
             SCHEMA => Ok(serde_json::from_str(text)?),
-            v1::SCHEMA => Ok(v1::read(text)?),
             _ => Err(ResultError::Schema(head.schema)),
         }
     }

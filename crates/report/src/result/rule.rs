@@ -46,11 +46,10 @@ pub struct Quantity {
 }
 
 /// Which side of its limit a value must be on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 pub enum Direction {
     /// The limit is a maximum.
-    #[default]
     #[serde(rename = "at most")]
     AtMost,
     /// The limit is a minimum.

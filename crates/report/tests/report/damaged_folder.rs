@@ -10,7 +10,7 @@ use brunt_stats::{Latencies, LatencyLog, Reading};
 use brunt_units::{Span, Time};
 use tempfile::TempDir;
 
-const RESULT: &str = include_str!("result_v1.json");
+const RESULT: &str = include_str!("result_v2.json");
 
 /// The folder of a run that recorded two samples of two instances with one database each.
 fn run_folder(parent: &TempDir) -> PathBuf {

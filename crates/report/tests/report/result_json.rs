@@ -1,19 +1,18 @@
 //! The format of a result is a promise: files of this version stay readable, and fields are only
 //! added.
 //!
-//! `result_v2.json` is what this version wrote for the made-up run, and `result_v1.json` what the
-//! version before it wrote. `docs/result.schema.json` describes what every result has. When a field
-//! is added on purpose, rewrite the files with `BRUNT_BLESS=1 cargo test -p brunt-report` and read
-//! the diff: a line outside `details` that vanished or changed breaks users' scripts.
+//! `result_v2.json` is what this version wrote for the made-up run. `docs/result.schema.json`
+//! describes what every result has. When a field is added on purpose, rewrite both with
+//! `BRUNT_BLESS=1 cargo test -p brunt-report` and read the diff: a line outside `details` that
+//! vanished or changed breaks users' scripts.
 
 use brunt_report::RunResult;
-use brunt_report::result::{Backup, Direction, Group, Recovery, ResultError};
+use brunt_report::result::{Backup, Recovery, ResultError};
 use serde_json::{Value, json};
 
 use crate::validator;
 
 const KEPT: &str = include_str!("result_v2.json");
-const KEPT_V1: &str = include_str!("result_v1.json");
 const SCHEMA: &str = include_str!("../../../../docs/result.schema.json");
 
 /// The made-up result with few buckets, which keeps the stored file small.
@@ -46,34 +45,6 @@ fn the_written_form_is_the_kept_one() {
 fn the_kept_file_is_read_whole() {
     let read = RunResult::from_json(KEPT).unwrap();
     assert_eq!(read, small());
-}
-
-#[test]
-fn a_result_of_version_1_is_read_as_one_of_today() {
-    let read = RunResult::from_json(KEPT_V1).unwrap();
-    let mut today = small();
-    today.storage.content.clear();
-    assert_eq!(read, today);
-}
-
-#[test]
-fn rules_of_several_servers_in_version_1_say_which() {
-    let mut old: Value = serde_json::from_str(KEPT_V1).unwrap();
-    let mut other = old["servers"][0].clone();
-    let name = old["servers"][0]["name"].as_str().unwrap().to_owned();
-    other["name"] = json!("other");
-    old["servers"].as_array_mut().unwrap().push(other);
-    old["rules"][0]["rule"] = json!("other: tail, log write p99.9");
-    old["rules"][1]["rule"] = json!(format!("{name}: hung I/O"));
-    old["rules"][2].as_object_mut().unwrap().remove("bound");
-    let read = RunResult::from_json(&old.to_string()).unwrap();
-    let [tail, hung, log] = [0, 1, 2].map(|at| &read.rules[at]);
-    assert_eq!(tail.server.as_deref(), Some("other"));
-    assert_eq!((tail.id.as_str(), tail.group), ("tail-log-write", Group::Tail));
-    assert_eq!(hung.server, Some(name));
-    assert_eq!((hung.id.as_str(), hung.group), ("hung-io", Group::Integrity));
-    assert_eq!(log.direction, Direction::AtMost);
-    assert_eq!(tail.heading(), "other: tail, log write p99.9");
 }
 
 #[test]

@@ -146,7 +146,7 @@ pub(super) fn parameters(result: &RunResult) -> Table {
 mod tests {
     use super::*;
 
-    const RESULT: &str = include_str!("../../../tests/report/result_v1.json");
+    const RESULT: &str = include_str!("../../../tests/report/result_v2.json");
 
     fn of_version(profile: &str, scope: &str) -> RunResult {
         let mut result = RunResult::from_json(RESULT).unwrap();
