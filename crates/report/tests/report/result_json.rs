@@ -81,8 +81,7 @@ fn results_keep_to_the_schema_and_it_sees_what_is_wrong() {
         seconds: 61.5,
     });
     let runs = [true, false].map(|passes| crate::sample::run(passes).result);
-    let old = RunResult::from_json(KEPT_V1).unwrap();
-    let sound: Vec<Value> = runs.iter().chain([&other, &old]).map(value).collect();
+    let sound: Vec<Value> = runs.iter().chain([&other]).map(value).collect();
     let changes: [(&str, Value); 8] = [
         ("/schema", json!("brunt.result/1")),
         ("/verdict", json!("Pass")),
