@@ -81,7 +81,7 @@ fn databases_that_are_made_over_and_over_stay_within_their_reserve() {
         let file = test.store.get(Path::new("db/1.edb")).unwrap();
         assert_eq!(zeros(&file, page), 0, "of pages that were split");
         assert!(growth <= 1.25, "{growth} with pages of {page}, {sessions} sessions");
-        let held = |news: &News| matches!(news, News::Note { text: note } if note.contains("deletes now balance inserts"));
+        let held = |news: &News| matches!(news, News::Note { text: note } if note.contains("from now on it keeps its size"));
         assert!(test.news.iter().any(held), "{:?}", test.news);
         assert_eq!(failed(&test.result(&plan)), Vec::<String>::new());
     }
