@@ -165,7 +165,7 @@ impl Scenario {
             true => "every instance has files of its own",
             false => "a copy has files of its own, best on another volume",
         };
-        refuse_twins(logs, "the logs", hint)?;
+        refuse_twins(logs, "its logs", hint)?;
         let databases = self.instances.iter().flat_map(|one| {
             let own = one.databases.iter();
             own.map(|database| (&one.name, &database.path))
@@ -186,7 +186,7 @@ fn refuse_twins<'s>(
     let mut seen = BTreeMap::new();
     for (owner, path) in paths {
         if let Some(other) = seen.insert(&path.value, owner) {
-            let refusal = path.place.refuse(format!("{what} of \"{other}\" is already there"));
+            let refusal = path.place.refuse(format!("\"{other}\" already keeps {what} there"));
             return Err(refusal.hint(hint));
         }
     }
@@ -262,7 +262,7 @@ mod tests {
             document.test(&[]).unwrap_err().to_string()
         };
         let said = read("2.edb", "1.edb");
-        let wanted = "`databases = [\"1.edb\"]`: a database of \"SG1\" is already there\n  every instance has";
+        let wanted = "`databases = [\"1.edb\"]`: \"SG1\" already keeps a database there\n  every instance has";
         assert!(said.contains(wanted), "{said}");
         let said = read("log2", "log1");
         assert!(said.contains("\"SG1\" already keeps its logs there"), "{said}");
@@ -289,7 +289,7 @@ mod tests {
             ),
             (
                 one.replace("c1.edb", "2.edb"),
-                "t.toml:17: `databases = [\"2.edb\"]`: a database of \"SG2\" is already there",
+                "t.toml:17: `databases = [\"2.edb\"]`: \"SG2\" already keeps a database there",
             ),
             (
                 one.replace("[\"c1.edb\"]", "[\"c1.edb\", \"c2.edb\"]"),

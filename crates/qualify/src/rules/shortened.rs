@@ -76,7 +76,7 @@ mod tests {
             let mut rules = [rule.with_remark("reads of DB1")];
             unjudge(&mut rules, Span::seconds(1_860), Span::seconds(7_200), strict);
             let [rule] = rules;
-            let begin = "seen in 31 min 00 s of 2 h; reads of DB1";
+            let begin = "seen in 31 min 00 s of 2 h 00 min; reads of DB1";
             assert_eq!(rule.remark, begin);
             (rule.outcome, open(&[rule]).is_some())
         };
