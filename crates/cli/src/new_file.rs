@@ -90,7 +90,7 @@ mod tests {
         std::os::unix::fs::symlink(&target, &link).unwrap();
         for path in [link.as_path(), home.path()] {
             let refused = write(path, "theirs", true).unwrap_err().to_string();
-            assert!(refused.contains("no regular file"), "{refused}");
+            assert!(refused.contains("is not a regular file"), "{refused}");
         }
         assert_eq!(fs::read_to_string(&target).unwrap(), "mine");
     }

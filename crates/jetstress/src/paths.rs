@@ -15,7 +15,7 @@ impl PathMap {
             return Err(format!("`{mapping}` has no `=`\n  {example}"));
         };
         if from.is_empty() || !to.starts_with('/') {
-            return Err(format!("`{mapping}` leads to no absolute path\n  {example}"));
+            return Err(format!("`{mapping}` does not lead to an absolute path\n  {example}"));
         }
         let to = to.trim_end_matches('/').to_owned();
         self.0.push((plain(from), to));

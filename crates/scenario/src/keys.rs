@@ -14,13 +14,11 @@ use std::fmt::{self, Write};
 use std::ops::RangeInclusive;
 
 use brunt_units::{ByteSize, Span};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
-use super::arrays::TABLES;
 use super::format::bare_word;
 use super::kept::Keep;
 use super::place::Refusal;
-use super::profile;
 use super::section;
 use super::tree::Node;
 
@@ -99,7 +97,7 @@ impl Kind<Span> for Time {
 
 impl Kind<Span> for Cost {
     fn read(&self, node: &Node) -> Result<Span, Refusal> {
-        super::arrays::read_short_time(node)
+        section::short_span(node)
     }
     fn keep(&self, value: &Span) -> toml::Value {
         value.keep()
@@ -224,65 +222,9 @@ macro_rules! keys {
 }
 pub(super) use keys;
 
-/// Every table whose keys are declared here.
-fn tables() -> impl Iterator<Item = &'static Table> {
-    std::iter::once(&profile::PROFILE).chain(TABLES.iter().copied())
-}
-
-/// Tables of keys, for `docs/keys.md`.
-pub fn key_tables() -> String {
-    let mut text = String::new();
-    for table in tables() {
-        text += &format!(
-            "\n## `{}`\n\n| key | values | without it | meaning |\n| --- | --- | --- | --- |\n",
-            table.title
-        );
-        text.extend(table.keys.iter().map(|key| key.row()));
-    }
-    text
-}
-
-/// A schema of scenarios for editors, for `docs/scenario.schema.json`: tables whose keys are
-/// declared are closed, and anything goes in others.
-pub fn json_schema() -> String {
-    let mut top = Map::new();
-    for table in tables() {
-        let keys: Map<String, Json> =
-            table.keys.iter().map(|key| (key.name().to_owned(), key.schema())).collect();
-        let own = json!({ "type": "object", "properties": keys, "additionalProperties": false });
-        let path: Vec<&str> = table.title.trim_matches(['[', ']']).split('.').collect();
-        match path.as_slice() {
-            [inner] => top.insert((*inner).to_owned(), own),
-            [outer, inner] => {
-                let open = top.entry(*outer).or_insert_with(|| json!({ "properties": {} }));
-                open["properties"][*inner] = own;
-                continue;
-            }
-            _ => unreachable!("tables lie two deep"),
-        };
-    }
-    let schema = json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "A brunt scenario",
-        "type": "object",
-        "properties": top,
-    });
-    serde_json::to_string_pretty(&schema).expect("texts and numbers can be written") + "\n"
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn documents_have_every_key() {
-        let page = include_str!("../../../docs/keys.md");
-        let tables = key_tables();
-        assert!(page.ends_with(&tables), "docs/keys.md has to end with\n{tables}");
-        let schema = json_schema();
-        let file = include_str!("../../../docs/scenario.schema.json");
-        assert!(file == schema, "docs/scenario.schema.json has to be\n{schema}");
-    }
 
     #[test]
     fn a_key_reads_what_it_writes() {

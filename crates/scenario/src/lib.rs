@@ -25,6 +25,7 @@ mod events;
 mod format;
 mod instances;
 mod kept;
+mod key_pages;
 mod keys;
 #[cfg(test)]
 mod lighter;
@@ -57,7 +58,7 @@ pub use copies::CopyPlan;
 pub use document::{Document, Subject};
 pub use drill::Drill;
 pub use instances::{DatabasePlan, InstancePlan};
-pub use keys::{json_schema, key_tables};
+pub use key_pages::{json_schema, key_tables};
 pub use mailboxes::Mailboxes;
 pub use mistakes::Checked;
 pub use model::Scenario;

@@ -16,10 +16,10 @@ use std::fmt::Write;
 
 use brunt_units::{ByteSize, Span};
 
-use super::arrays::{read_bandwidth, read_per_million, read_round_trip, read_short_time};
+use super::arrays::{read_bandwidth, read_per_million, read_round_trip};
 use super::format::{size, span};
 use super::place::Refusal;
-use super::section::Section;
+use super::section::{Section, short_span};
 use super::tree::Node;
 
 const KEYS: [&str; 6] =
@@ -51,7 +51,7 @@ impl RealLink {
             let refusal = place.refuse(format!("is a round trip of more than {RTT_MAX}"));
             return Err(refusal.hint("1ms is 100 km of fibre"));
         }
-        let jitter = section.read_or("jitter", Span::ZERO, read_short_time)?;
+        let jitter = section.read_or("jitter", Span::ZERO, short_span)?;
         if jitter.value > RTT_MAX {
             let refusal = jitter.place.refuse(format!("is longer than {RTT_MAX}"));
             return Err(refusal.hint("for example \"100us\""));

@@ -318,6 +318,18 @@ pub(super) fn span(node: &Node) -> Result<Span, Refusal> {
     }
 }
 
+/// The same, also in microseconds: costs may be less than a millisecond.
+pub(super) fn short_span(node: &Node) -> Result<Span, Refusal> {
+    if let Ok(written) = text(node)
+        && let Some(number) = written.trim().strip_suffix("us")
+        && let Ok(micros) = number.trim().parse::<f64>()
+        && (0.0..1e9).contains(&micros)
+    {
+        return Ok(Span::from_seconds(micros / 1e6));
+    }
+    span(node).map_err(|refusal| refusal.hint("short times can be written as \"150us\""))
+}
+
 /// A whole number of `range`.
 pub(super) fn integer(node: &Node, range: std::ops::RangeInclusive<u64>) -> Result<u64, Refusal> {
     let Value::Integer(number) = node.value else {

@@ -51,9 +51,10 @@ impl<'a> RuleGroup<'a> {
         let others = others.iter().filter(|(count, _)| *count > 0);
         let others: Vec<String> =
             others.map(|(count, outcome)| format!("{count} of {all} {outcome}")).collect();
-        match others.is_empty() {
-            true => format!("{}: all {all} ok", self.group),
-            false => format!("{}: {}", self.group, others.join(", ")),
+        match (others.as_slice(), all) {
+            ([], 1) => format!("{}: ok", self.group),
+            ([], _) => format!("{}: all {all} ok", self.group),
+            _ => format!("{}: {}", self.group, others.join(", ")),
         }
     }
 }

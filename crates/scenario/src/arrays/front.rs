@@ -134,18 +134,6 @@ fn rate(section: &mut Section, key: &Key<ByteSize>, usual: u64) -> Result<u64, R
     Ok(section.get(key, ByteSize::bytes(usual))?.value.get())
 }
 
-/// A length of time; costs may be less than a millisecond.
-pub(crate) fn cost(node: &Node) -> Result<Span, Refusal> {
-    if let Ok(text) = section::text(node)
-        && let Some(number) = text.trim().strip_suffix("us")
-        && let Ok(micros) = number.trim().parse::<f64>()
-        && (0.0..1e9).contains(&micros)
-    {
-        return Ok(Span::from_seconds(micros / 1e6));
-    }
-    section::span(node).map_err(|refusal| refusal.hint("short times can be written as \"150us\""))
-}
-
 pub(super) fn read_front(array: &mut Section) -> Result<FrontDesign, Refusal> {
     let mut section = Section::of(array.table("front"), &FRONT)?;
     let usual = section.get(&TRANSPORT, TRANSPORTS[0].1)?.value;

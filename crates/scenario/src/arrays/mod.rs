@@ -45,7 +45,6 @@ pub(super) static TABLES: [&Table; 4] =
 pub(super) const EXAMPLE: &str = "[array] with [[array.drives]] and [[array.group]]";
 #[cfg(test)]
 pub(super) use drives::KEYS as DRIVE_KEYS;
-pub(super) use front::cost as read_short_time;
 #[cfg(test)]
 pub(super) use groups::GROUP_KEYS;
 pub(super) use groups::find;

@@ -27,9 +27,9 @@ use brunt_units::{ByteSize, Line, Span, Time};
 use brunt_world::random::Streams;
 
 use super::super::place::{Place, Placed, Refusal};
-use super::super::section::{self, Section};
+use super::super::section::{self, Section, short_span};
 use super::super::tree::{Node, Value};
-use super::front::{cost, count};
+use super::front::count;
 use super::groups::{EACH, read_each};
 use super::{ARRAY_KEYS, read_system, tables};
 
@@ -117,11 +117,11 @@ pub(super) fn read_link(node: Node) -> Result<PairLinkDesign, Refusal> {
     let paths = count(&mut section, "paths", 1, 64)?;
     Ok(PairLinkDesign {
         round_trip,
-        jitter: section.read_or("jitter", Span::ZERO, cost)?.value,
+        jitter: section.read_or("jitter", Span::ZERO, short_span)?.value,
         bytes_per_second: bandwidth.map_or(0, ByteSize::get),
         lost_per_million,
         round_trips_per_write: count(&mut section, "round_trips", usual.round_trips_per_write, 16)?,
-        gateway: section.read_or("gateway", Span::ZERO, cost)?.value,
+        gateway: section.read_or("gateway", Span::ZERO, short_span)?.value,
         paths: usize::try_from(paths).expect("in range"),
         outages: Vec::new(),
     })
@@ -129,7 +129,7 @@ pub(super) fn read_link(node: Node) -> Result<PairLinkDesign, Refusal> {
 
 /// The round trip of a link, given as such or as kilometres of fibre.
 pub(crate) fn read_round_trip(section: &mut Section) -> Result<Placed<Span>, Refusal> {
-    let rtt = section.read("rtt", cost)?;
+    let rtt = section.read("rtt", short_span)?;
     let km = section.read("km", section::not_negative)?;
     match (rtt, km) {
         (Some(rtt), None) => Ok(rtt),

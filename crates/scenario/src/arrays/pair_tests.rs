@@ -186,7 +186,7 @@ lun = [{ name = \"history\", size = \"512 MiB\" }]
     says(&event("split ends"), "lacks `keep`");
     let flaps = format!("{}times = 0", event("link flaps"));
     says(&flaps, "0");
-    says(&format!("{}times = 3\ndown = \"0s\"", event("link flaps")), "no time at all");
+    says(&format!("{}times = 3\ndown = \"0s\"", event("link flaps")), "must be longer than zero");
     let drive = format!("{}drive = 9\nsite = \"destination\"", event("drive fails"));
     says(&drive, "numbered from 0 to 3");
     says(&event("lun grows"), "whose LUNs stay as they are");

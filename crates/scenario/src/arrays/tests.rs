@@ -181,7 +181,7 @@ fn pages_go_over_members_and_snapshots_can_be_named() {
         ("later = 1", "later = 3", "leaves none of 3 members"),
         ("100 GB\"\nthin = true", "900 GB\"", "does not fit"),
         ("100 GB", "9 MB", ""),
-        ("later = 1", "grain = \"7 KiB\"", "no whole number of grains"),
+        ("later = 1", "grain = \"7 KiB\"", "is not a multiple of the grain"),
         ("member = 2", "member = 3", "from 0 to 2"),
         ("member = 2", "", "lacks `member`"),
         ("lun = \"old\"", "lun = \"odl\"", "there is mail, old"),

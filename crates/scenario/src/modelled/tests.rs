@@ -113,7 +113,7 @@ fn what_cannot_be_is_refused_where_it_stands() {
     let unit = EXAMPLE.replacen("size = \"120 GiB\"", "size = \"120 G\"", 1);
     assert!(refused(&unit).contains("did you mean"), "{}", refused(&unit));
     let relative = EXAMPLE.replace("\"/db1\" =", "\"db1\" =");
-    assert!(refused(&relative).contains("no absolute path"));
+    assert!(refused(&relative).contains("is not an absolute path"));
     let twice = format!("servers = [\"A\", \"A\"]\n{EXAMPLE}");
     assert!(refused(&twice).contains("\"A\" is there twice"));
     let both = EXAMPLE
