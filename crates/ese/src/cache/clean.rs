@@ -170,6 +170,16 @@ impl<C: Content> Cache<C> {
         self.0.progress.wait(landed).await
     }
 
+    /// Waits until no write is in flight, also after a failure: until then files still change, and
+    /// [`Cache::failed_writes`] lacks what fails later.
+    pub async fn settled(&self) {
+        let landed = || {
+            let state = self.0.state.borrow();
+            state.databases.iter().all(|database| database.flying.is_empty()).then_some(())
+        };
+        self.0.progress.wait(landed).await;
+    }
+
     /// Something other than pages was written to a database, such as the new part of a longer file.
     /// The log from `position` on is needed until the next sync.
     pub fn needs_sync(&self, database: u8, position: LogPosition) {

@@ -144,6 +144,25 @@ fn a_failed_write_or_sync_stops_the_cache_and_keeps_the_position() {
 }
 
 #[test]
+fn a_cache_that_failed_settles_when_its_other_writes_have_landed() {
+    run(16, same, async |bench| {
+        bench.change(3, 1).await;
+        bench.probe.set_latency(Span::millis(20));
+        let cache = bench.cache.clone();
+        let slow = bench.world.spawner.spawn(async move { cache.write_all(0).await });
+        bench.world.sleep(Span::millis(5)).await;
+        bench.probe.set_latency(Span::millis(1));
+        bench.change(9, 1).await;
+        bench.probe.fail_next(Class::Database, Op::Write);
+        bench.write_all().await.unwrap_err();
+        assert_eq!(bench.cache.writes_in_flight(0), 1, "page 3 is on its way");
+        bench.cache.settled().await;
+        assert_eq!(bench.cache.writes_in_flight(0), 0);
+        slow.await.unwrap_err();
+    });
+}
+
+#[test]
 fn a_failed_log_stops_page_writes() {
     run(16, same, async |bench| {
         bench.change(3, 1).await;
