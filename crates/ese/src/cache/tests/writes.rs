@@ -155,7 +155,7 @@ fn a_cache_that_failed_settles_when_its_other_writes_have_landed() {
         bench.change(9, 1).await;
         bench.probe.fail_next(Class::Database, Op::Write);
         bench.write_all().await.unwrap_err();
-        assert_eq!(bench.cache.writes_in_flight(0), 1, "page 3 is on its way");
+        assert!(bench.cache.writes_in_flight(0) > 0, "page 3 is on its way");
         bench.cache.settled().await;
         assert_eq!(bench.cache.writes_in_flight(0), 0);
         slow.await.unwrap_err();
