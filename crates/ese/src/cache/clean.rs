@@ -132,52 +132,26 @@ impl<C: Content> Cache<C> {
     /// meanwhile.
     ///
     /// # Errors
-    /// When the log or the cache has failed.
+    /// When the log or the cache has failed; no write is in flight then either.
     pub async fn write_all(&self, instance: u8) -> Result<(), EngineError> {
         loop {
-            self.write_older_than(instance, LogPosition::MAX, 256).await?;
-            let done = self
-                .0
-                .progress
-                .wait(|| {
-                    if let Some(error) = self.failure() {
-                        return Some(Err(error));
-                    }
-                    let state = self.0.state.borrow();
-                    let flying = state.databases.iter().any(|database| {
-                        database.instance == instance && !database.flying.is_empty()
-                    });
-                    (!flying).then(|| Ok(state.instances[usize::from(instance)].dirty.is_empty()))
-                })
-                .await?;
-            if done {
+            let submitted = self.write_older_than(instance, LogPosition::MAX, 256).await;
+            self.all_landed(instance).await?;
+            submitted?;
+            if self.0.state.borrow().instances[usize::from(instance)].dirty.is_empty() {
                 return Ok(());
             }
         }
     }
 
-    /// Waits until no write of `instance` is in flight.
+    /// Waits until no write of `instance` is in flight, also after a failure: until then its files
+    /// still change, and [`Cache::failed_writes`] lacks what fails later.
     ///
     /// # Errors
     /// When the log or the cache has failed.
     pub(crate) async fn all_landed(&self, instance: u8) -> Result<(), EngineError> {
-        let landed = || {
-            if let Some(error) = self.failure() {
-                return Some(Err(error));
-            }
-            (self.writes_in_flight(instance) == 0).then_some(Ok(()))
-        };
-        self.0.progress.wait(landed).await
-    }
-
-    /// Waits until no write is in flight, also after a failure: until then files still change, and
-    /// [`Cache::failed_writes`] lacks what fails later.
-    pub async fn settled(&self) {
-        let landed = || {
-            let state = self.0.state.borrow();
-            state.databases.iter().all(|database| database.flying.is_empty()).then_some(())
-        };
-        self.0.progress.wait(landed).await;
+        self.0.progress.wait(|| (self.writes_in_flight(instance) == 0).then_some(())).await;
+        self.failure().map_or(Ok(()), Err)
     }
 
     /// Something other than pages was written to a database, such as the new part of a longer file.

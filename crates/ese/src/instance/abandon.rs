@@ -33,10 +33,11 @@ impl<C: Content> Instance<C> {
     pub async fn abandon(self) -> Result<(), EngineError> {
         self.end_background().await;
         if let Some(error) = self.failure() {
-            return Err(error);
+            return Err(self.once_landed(error).await);
         }
-        self.0.log.close().await?;
-        self.0.cache.all_landed(self.0.options.number).await?;
+        let flushed = self.0.log.close().await;
+        let landed = self.0.cache.all_landed(self.0.options.number).await;
+        flushed.and(landed)?;
         self.0.files.close().await?;
         self.0.close_databases().await
     }

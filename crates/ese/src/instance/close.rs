@@ -21,7 +21,7 @@ impl Instance<Bytes> {
         if let Err(error) = self.take_all_back().await {
             // After this call returns, no task may still move the checkpoint or release log files.
             self.end_background().await;
-            return Err(error);
+            return Err(self.once_landed(error).await);
         }
         self.shut_down().await
     }
@@ -41,7 +41,7 @@ impl<C: Content> Instance<C> {
     pub async fn shut_down(self) -> Result<(), EngineError> {
         self.end_background().await;
         if let Some(error) = self.failure() {
-            return Err(error);
+            return Err(self.once_landed(error).await);
         }
         self.0.cache.write_all(self.0.options.number).await?;
         for entry in &self.0.databases {
@@ -51,6 +51,13 @@ impl<C: Content> Instance<C> {
         self.detach().await?;
         let logs = self.0.files.close().await;
         self.0.close_databases().await.and(logs)
+    }
+
+    /// `error`, once no write is in flight: from then on the instance touches no file.
+    pub(super) async fn once_landed(&self, error: EngineError) -> EngineError {
+        // What failed first is said.
+        let _ = self.0.cache.all_landed(self.0.options.number).await;
+        error
     }
 
     async fn detach(&self) -> Result<(), EngineError> {

@@ -3,9 +3,9 @@
 //! ESE fills a page that it takes for a tree with zeros (`CPAGE::PreInitializeNewPage_`), and the
 //! zeros go as the page fills and empties: its free space then holds entries that were deleted or
 //! moved. A test that is shorter than that would leave more zeros the more pages it splits, and
-//! storage that compresses would write less than the setting says. So a new page begins with what an
-//! old one has. The log says how it begins, so replaying gives the same bytes anywhere, with nothing
-//! but the log.
+//! storage that compresses would write less than the setting says. So a new page begins with what
+//! an old one has. The log says how it begins, so replaying gives the same bytes anywhere, with
+//! nothing but the log.
 
 use brunt_units::{DatabaseTime, PageNumber, PageSize};
 use brunt_world::noise;

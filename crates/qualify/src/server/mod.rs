@@ -164,8 +164,6 @@ impl<T: Table> Server<T> {
         for closed in closing {
             result = result.and(closed.await);
         }
-        // An instance that failed does not wait for its other writes.
-        self.cache.settled().await;
         self.cache.close();
         result
     }
