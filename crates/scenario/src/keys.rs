@@ -3,12 +3,13 @@
 //! ```text
 //!   keys! { CACHE = "[array.cache]";
 //!           /// room for dirty data                      reading     section.get(&WRITE, usual)
-//!           WRITE: ByteSize = "write", Size, "512 MiB";  writing     WRITE.write(value, out)
+//!           WRITE: ByteSize = "write", SIZE, "512 MiB";  writing     WRITE.write(value, out)
 //!   }                                                    typos       CACHE.names()
 //!                                                        documents   docs/keys.md, docs/scenario.schema.json
 //! ```
 //!
-//! What a key is without one may follow from other keys, so it is a value where it is read, and words here.
+//! What a key is without one may follow from other keys, so it is a value where it is read, and
+//! words here.
 
 use std::fmt::{self, Write};
 use std::ops::RangeInclusive;
@@ -48,81 +49,36 @@ pub(super) trait Kind<T>: Sync {
     fn schema(&self) -> Json;
 }
 
-/// A size with its unit.
-pub(super) struct Size;
-/// A length of time with its unit.
-pub(super) struct Time;
-/// The same, also in microseconds.
-pub(super) struct Cost;
-pub(super) struct Switch;
 /// A whole number in a range.
 pub(super) struct Whole(pub(super) RangeInclusive<u64>);
 /// One of these words.
 pub(super) struct Word<T: 'static>(pub(super) &'static [(&'static str, T)]);
-/// What a function reads from a text, with words for its values.
-pub(super) struct Own<T>(pub(super) fn(&Node) -> Result<T, Refusal>, pub(super) &'static str);
+/// What a function reads: its values in words, and for editors.
+pub(super) struct Own<T>(fn(&Node) -> Result<T, Refusal>, &'static str, fn() -> Json);
+
+/// What `read` reads from a text or a number, with words for its values.
+pub(super) const fn own<T>(read: fn(&Node) -> Result<T, Refusal>, words: &'static str) -> Own<T> {
+    Own(read, words, || json!({ "type": ["string", "integer"] }))
+}
+
+/// A size with its unit.
+pub(super) const SIZE: Own<ByteSize> = Own(
+    section::size,
+    "size",
+    || json!({ "anyOf": [{ "type": "string", "pattern": UNITS }, { "const": 0 }] }),
+);
+/// A length of time with its unit.
+pub(super) const TIME: Own<Span> = Own(section::span, "time", times);
+/// The same, also in microseconds.
+pub(super) const COST: Own<Span> = Own(section::short_span, "time", times);
+pub(super) const SWITCH: Own<bool> =
+    Own(section::switch, "`true`, `false`", || json!({ "type": "boolean" }));
 
 const UNITS: &str = "^[0-9.]+ ?(B|[KMGT]i?B)$";
 const TIMES: &str = "^([0-9.]+ ?(ns|us|ms|s|min|m|h|d) ?)+$";
 
-impl Kind<ByteSize> for Size {
-    fn read(&self, node: &Node) -> Result<ByteSize, Refusal> {
-        section::size(node)
-    }
-    fn keep(&self, value: &ByteSize) -> toml::Value {
-        value.keep()
-    }
-    fn words(&self) -> String {
-        "size".to_owned()
-    }
-    fn schema(&self) -> Json {
-        json!({ "anyOf": [{ "type": "string", "pattern": UNITS }, { "const": 0 }] })
-    }
-}
-
-impl Kind<Span> for Time {
-    fn read(&self, node: &Node) -> Result<Span, Refusal> {
-        section::span(node)
-    }
-    fn keep(&self, value: &Span) -> toml::Value {
-        value.keep()
-    }
-    fn words(&self) -> String {
-        "time".to_owned()
-    }
-    fn schema(&self) -> Json {
-        json!({ "type": "string", "pattern": TIMES })
-    }
-}
-
-impl Kind<Span> for Cost {
-    fn read(&self, node: &Node) -> Result<Span, Refusal> {
-        section::short_span(node)
-    }
-    fn keep(&self, value: &Span) -> toml::Value {
-        value.keep()
-    }
-    fn words(&self) -> String {
-        Time.words()
-    }
-    fn schema(&self) -> Json {
-        Time.schema()
-    }
-}
-
-impl Kind<bool> for Switch {
-    fn read(&self, node: &Node) -> Result<bool, Refusal> {
-        section::switch(node)
-    }
-    fn keep(&self, value: &bool) -> toml::Value {
-        value.keep()
-    }
-    fn words(&self) -> String {
-        "`true`, `false`".to_owned()
-    }
-    fn schema(&self) -> Json {
-        json!({ "type": "boolean" })
-    }
+fn times() -> Json {
+    json!({ "type": "string", "pattern": TIMES })
 }
 
 impl Kind<u32> for Whole {
@@ -168,7 +124,7 @@ impl<T: Keep> Kind<T> for Own<T> {
         self.1.to_owned()
     }
     fn schema(&self) -> Json {
-        json!({ "type": ["string", "integer"] })
+        (self.2)()
     }
 }
 
@@ -237,13 +193,13 @@ mod tests {
             assert_eq!(kind.read(&root.entries()[0].1).unwrap(), value, "{text}");
         }
         for bytes in [0, 1, 512, 64 << 10, 118_000_000, 2_500_000_000, (1 << 40) + 1] {
-            same(&Size, ByteSize::bytes(bytes));
+            same(&SIZE, ByteSize::bytes(bytes));
         }
         for nanos in [0, 1, 999, 80_000, 25_000, 1_125_000, 500_000_000, 7_200_000_000_000] {
-            same(&Time, Span::nanos(nanos));
-            same(&Cost, Span::nanos(nanos));
+            same(&TIME, Span::nanos(nanos));
+            same(&COST, Span::nanos(nanos));
         }
-        same(&Switch, true);
+        same(&SWITCH, true);
         same(&Whole(0..=9), 9);
         same(&WORD, 2);
     }

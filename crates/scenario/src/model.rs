@@ -145,7 +145,7 @@ impl Scenario {
         text
     }
 
-    fn write(&self, out: &mut String) -> fmt::Result {
+    pub(super) fn write(&self, out: &mut String) -> fmt::Result {
         writeln!(out, "name = {}", quoted(&self.name))?;
         writeln!(out, "description = {}", quoted(&self.description))?;
         if let Some(scratch) = &self.scratch {

@@ -12,7 +12,7 @@ use brunt_workload::mix::{Kind, Mix};
 use brunt_workload::profile::{CheckpointPacing, Maintenance, Version};
 
 use super::kept::Keep;
-use super::keys::{Key, Own, Size, Switch, Time, Whole, Word, keys};
+use super::keys::{Key, SIZE, SWITCH, TIME, Whole, Word, keys, own};
 use super::place::{Cause, Placed, Refusal};
 use super::section::{self, Section};
 use super::tree::{Node, Value};
@@ -32,29 +32,29 @@ pub struct Profile {
 keys! {
     PROFILE = "[profile]";
     /// Whose figures the others have.
-    VERSION: Version = "version", Own(read_version, "`\"exchange-2003\"` to `\"exchange-2019\"`, or the year"), "`\"exchange-2013\"`";
+    VERSION: Version = "version", own(read_version, "`\"exchange-2003\"` to `\"exchange-2019\"`, or the year"), "`\"exchange-2013\"`";
     /// A page of a database.
-    PAGE: PageSize = "page", Own(read_page, "`\"4 KiB\"` to `\"32 KiB\"`"), "by version";
+    PAGE: PageSize = "page", own(read_page, "`\"4 KiB\"` to `\"32 KiB\"`"), "by version";
     /// A log file: whole multiples of 4 KiB, 64 KiB to 16 MiB.
-    LOG_FILE: ByteSize = "log_file", Size, "by version";
+    LOG_FILE: ByteSize = "log_file", SIZE, "by version";
     /// Log records that wait to be written, 16 KiB to one log file.
-    LOG_BUFFER: ByteSize = "log_buffer", Size, "by version";
+    LOG_BUFFER: ByteSize = "log_buffer", SIZE, "by version";
     /// The least cache of all databases together.
-    CACHE_MIN: ByteSize = "cache_min", Size, "by version";
+    CACHE_MIN: ByteSize = "cache_min", SIZE, "by version";
     /// The most; 16 pages at least.
-    CACHE_MAX: ByteSize = "cache_max", Size, "by version";
+    CACHE_MAX: ByteSize = "cache_max", SIZE, "by version";
     /// Logs that a recovery may have to replay; one log file at least.
-    CHECKPOINT_DEPTH: ByteSize = "checkpoint_depth", Size, "by version";
+    CHECKPOINT_DEPTH: ByteSize = "checkpoint_depth", SIZE, "by version";
     /// Whether logs before the checkpoint are removed.
-    CIRCULAR: bool = "circular_logging", Switch, "by version";
+    CIRCULAR: bool = "circular_logging", SWITCH, "by version";
     /// How a checkpoint writes: all that is due at once, or a little all the time.
     CHECKPOINT_WRITES: CheckpointPacing = "checkpoint_writes", Word(&PACINGS), "by version";
     /// Whether every page is read and checked in the background.
-    MAINTENANCE: bool = "background_maintenance", Switch, "by version";
+    MAINTENANCE: bool = "background_maintenance", SWITCH, "by version";
     /// What that reads at a time, one page to 16 MiB.
-    MAINTENANCE_READ: ByteSize = "maintenance_read", Size, "by version";
+    MAINTENANCE_READ: ByteSize = "maintenance_read", SIZE, "by version";
     /// How long it pauses then, a millisecond at least.
-    MAINTENANCE_SLEEP: Span = "maintenance_sleep", Time, "by version";
+    MAINTENANCE_SLEEP: Span = "maintenance_sleep", TIME, "by version";
     /// Inserts among operations; what is left of 100 % reads.
     INSERT: u32 = "insert_percent", PERCENT, "by version";
     /// Deletes.

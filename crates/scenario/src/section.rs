@@ -150,11 +150,8 @@ impl Section {
         default: T,
         read: impl FnOnce(&Node) -> Result<T, Refusal>,
     ) -> Result<Placed<T>, Refusal> {
-        if let Some(value) = self.read(key, read)? {
-            return Ok(value);
-        }
-        self.keep(key, &default);
-        Ok(Placed { value: default, place: self.place.clone() })
+        let found = self.read(key, read)?;
+        Ok(self.or(found, key, default, T::keep))
     }
 
     /// What the word of `key` stands for, or `default`.
@@ -164,11 +161,8 @@ impl Section {
         default: T,
         choices: &[(&str, T)],
     ) -> Result<Placed<T>, Refusal> {
-        if let Some(value) = self.read(key, |node| choice(node, choices))? {
-            return Ok(value);
-        }
-        self.keep(key, &bare_word(choices, default).to_owned());
-        Ok(Placed { value: default, place: self.place.clone() })
+        let found = self.read(key, |node| choice(node, choices))?;
+        Ok(self.or(found, key, default, |value| bare_word(choices, *value).into()))
     }
 
     /// The value of `key`, if it was written.
@@ -178,11 +172,22 @@ impl Section {
 
     /// The value of `key`, or `default`.
     pub(super) fn get<T>(&mut self, key: &Key<T>, default: T) -> Result<Placed<T>, Refusal> {
-        if let Some(value) = self.find(key)? {
-            return Ok(value);
-        }
-        self.kept.note(key.name, key.kind.keep(&default));
-        Ok(Placed { value: default, place: self.place.clone() })
+        let found = self.find(key)?;
+        Ok(self.or(found, key.name, default, |value| key.kind.keep(value)))
+    }
+
+    /// What was `found` for `key`, or `default`, which is then kept.
+    fn or<T>(
+        &self,
+        found: Option<Placed<T>>,
+        key: &str,
+        default: T,
+        keep: impl FnOnce(&T) -> toml::Value,
+    ) -> Placed<T> {
+        found.unwrap_or_else(|| {
+            self.kept.note(key, keep(&default));
+            Placed { value: default, place: self.place.clone() }
+        })
     }
 
     /// In what is kept, `key` has this value.
@@ -318,7 +323,15 @@ pub(super) fn span(node: &Node) -> Result<Span, Refusal> {
     }
 }
 
-/// The same, also in microseconds: costs may be less than a millisecond.
+/// The same, but not zero.
+pub(super) fn above_zero(node: &Node) -> Result<Span, Refusal> {
+    match span(node)? {
+        Span::ZERO => Err(node.place.refuse("must be longer than zero")),
+        span => Ok(span),
+    }
+}
+
+/// A length of time, also in microseconds: costs may be less than a millisecond.
 pub(super) fn short_span(node: &Node) -> Result<Span, Refusal> {
     if let Ok(written) = text(node)
         && let Some(number) = written.trim().strip_suffix("us")

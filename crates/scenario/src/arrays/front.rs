@@ -5,7 +5,7 @@ use brunt_array::{
 };
 use brunt_units::{ByteSize, Span};
 
-use super::super::keys::{Cost, Key, Size, Switch, Whole, Word, keys};
+use super::super::keys::{COST, Key, SIZE, SWITCH, Whole, Word, keys};
 use super::super::place::{Placed, Refusal};
 use super::super::section::{self, Section};
 use super::super::tree::Node;
@@ -15,13 +15,13 @@ keys! {
     /// Sets the time in the host, the latency and the rate of a port.
     TRANSPORT: Transport = "transport", Word(&TRANSPORTS), "`\"none\"`";
     /// Time in the host for a request.
-    HOST_STACK: Span = "host_stack", Cost, "by transport";
+    HOST_STACK: Span = "host_stack", COST, "by transport";
     /// Ports of each controller.
     PORTS: u32 = "ports", Whole(1..=64), "1";
     /// Bytes a second of a port in each direction; 0 for unlimited.
-    PORT_RATE: ByteSize = "port_rate", Size, "by transport";
+    PORT_RATE: ByteSize = "port_rate", SIZE, "by transport";
     /// One way.
-    LATENCY: Span = "latency", Cost, "by transport";
+    LATENCY: Span = "latency", COST, "by transport";
     /// Which ports hosts use: those of the owner in turn, those with the shortest queue, or all.
     PATHS: PathPolicy = "paths", Word(&POLICIES), "`\"optimised\"`";
 }
@@ -33,29 +33,29 @@ keys! {
     /// Processor cores of each.
     CORES: u32 = "cores", Whole(1..=256), "1";
     /// Processor time for a read.
-    READ: Span = "read", Cost, "0";
+    READ: Span = "read", COST, "0";
     /// Processor time for a write.
-    WRITE: Span = "write", Cost, "0";
+    WRITE: Span = "write", COST, "0";
     /// Processor time for a request to a drive, and at each end for a message between controllers.
-    DEVICE_IO: Span = "device_io", Cost, "0";
+    DEVICE_IO: Span = "device_io", COST, "0";
     /// What a core passes over in a second to checksum data and compute parities; 0 for unlimited.
-    MEMORY_RATE: ByteSize = "memory_rate", Size, "`\"2500 MB\"`; 0 without the table";
+    MEMORY_RATE: ByteSize = "memory_rate", SIZE, "`\"2500 MB\"`; 0 without the table";
     /// Bytes a second between two controllers; 0 for unlimited.
-    LINK_RATE: ByteSize = "link_rate", Size, "0";
+    LINK_RATE: ByteSize = "link_rate", SIZE, "0";
     /// One way between two controllers.
-    LINK_LATENCY: Span = "link_latency", Cost, "0";
+    LINK_LATENCY: Span = "link_latency", COST, "0";
     /// How long hosts wait when a LUN moves to the other controller.
-    FAILOVER: Span = "failover", Cost, "0";
+    FAILOVER: Span = "failover", COST, "0";
 }
 
 keys! {
     CACHE = "[array.cache]";
     /// What is kept and written at a time: 512 bytes to 32 KiB.
-    CACHE_PAGE: ByteSize = "page", Size, "`\"8 KiB\"`";
+    CACHE_PAGE: ByteSize = "page", SIZE, "`\"8 KiB\"`";
     /// Room for dirty data; 0 writes through.
-    CACHE_WRITE: ByteSize = "write", Size, "`\"512 MiB\"`";
+    CACHE_WRITE: ByteSize = "write", SIZE, "`\"512 MiB\"`";
     /// Room for everything else, at least.
-    CACHE_READ: ByteSize = "read", Size, "`\"128 MiB\"`";
+    CACHE_READ: ByteSize = "read", SIZE, "`\"128 MiB\"`";
     /// Flushing ends when so much of the room is dirty, in percent.
     LOW: u32 = "low", Whole(1..=100), "60";
     /// Flushing begins when so much of the room is dirty, in percent.
@@ -63,23 +63,23 @@ keys! {
     /// How fast it flushes between the marks.
     FLUSH: FlushPolicy = "flush", Word(&FLUSHES), "`\"hysteresis\"`";
     /// It also flushes when hosts are idle this long.
-    IDLE_AFTER: Span = "idle_after", Cost, "`\"2s\"`";
+    IDLE_AFTER: Span = "idle_after", COST, "`\"2s\"`";
     /// Writes of flushing in flight on a drive, two for each stripe.
     DESTAGES: u32 = "destages_per_drive", Whole(1..=64), "4";
     /// Whether two controllers keep copies of the dirty pages of each other.
-    MIRRORED: bool = "mirrored", Switch, "`true`";
+    MIRRORED: bool = "mirrored", SWITCH, "`true`";
     /// Read-ahead of sequential readers.
-    PREFETCH: ByteSize = "prefetch", Size, "`\"512 KiB\"`";
+    PREFETCH: ByteSize = "prefetch", SIZE, "`\"512 KiB\"`";
     /// Whether old data stay beside new while there is room, so that parity needs no read.
-    KEEP_OLD: bool = "keep_old", Switch, "`true`";
+    KEEP_OLD: bool = "keep_old", SWITCH, "`true`";
 }
 
 keys! {
     SCAN = "[array.scan]";
     /// Read at a time.
-    UNIT: ByteSize = "unit", Size, "`\"256 KiB\"`";
+    UNIT: ByteSize = "unit", SIZE, "`\"256 KiB\"`";
     /// Between two reads; above zero.
-    PAUSE: Span = "pause", Cost, "`\"100ms\"`";
+    PAUSE: Span = "pause", COST, "`\"100ms\"`";
 }
 
 static POLICIES: [(&str, PathPolicy); 3] = [

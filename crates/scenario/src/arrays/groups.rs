@@ -203,7 +203,7 @@ pub(super) fn read_each(section: &mut Section, name: &str) -> Result<Option<Vec<
     Ok(each.map(|each| each.value))
 }
 
-/// That of a group with so many `drives`.
+/// That of a group of `drives` drives.
 fn read_level(section: &mut Section, word: usize, drives: usize) -> Result<Level, Refusal> {
     let sets = section.read("sets", |node| section::integer(node, 2..=1024))?;
     let piece = section.read("piece", section::size)?;

@@ -34,7 +34,7 @@ use super::document::Top;
 use super::events::{Events, read_incidents};
 use super::keys::Table;
 use super::place::Refusal;
-use super::section::{self, Section};
+use super::section::{self, Section, above_zero};
 use super::tree::Node;
 
 /// Tables of an array whose keys are declared.
@@ -143,13 +143,6 @@ impl Times {
         }
         let seed = section.read_or("seed", 1, |node| section::integer(node, 0..=SEED_MAX))?;
         Ok(Self { duration: duration.value, warm_up, interval: interval.value, seed: seed.value })
-    }
-}
-
-fn above_zero(node: &Node) -> Result<Span, Refusal> {
-    match section::span(node)? {
-        Span::ZERO => Err(node.place.refuse("must be longer than zero")),
-        span => Ok(span),
     }
 }
 

@@ -251,11 +251,7 @@ impl<'a> One<'a> {
         let times = section.read("times", |node| section::integer(node, 1..=FLAPS_MAX))?;
         let times = times.ok_or_else(|| section.lacks("times", "times = 10"))?;
         let mut span = |key, example| {
-            let read = |node: &Node| match section::span(node)? {
-                Span::ZERO => Err(node.place.refuse("must be longer than zero")),
-                span => Ok(span),
-            };
-            let span = section.read(key, read)?;
+            let span = section.read(key, section::above_zero)?;
             span.ok_or_else(|| section.lacks(key, example))
         };
         let down = span("down", "down = \"5s\"")?.value;

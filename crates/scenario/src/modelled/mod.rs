@@ -134,12 +134,14 @@ impl ModelledScenario {
 
     /// The scenario with every default written out. Reading it gives this scenario again.
     pub fn to_toml(&self) -> String {
-        let (head, scenario) = (self.scenario.origin.head(), self.scenario.to_toml());
+        let mut text = self.scenario.origin.head();
         let mut storage = self.storage.clone();
         // A list of the top level has to stand before the first table.
-        let servers = storage.remove("servers").map(|servers| format!("servers = {servers}\n"));
-        let (servers, scenario) = (servers.unwrap_or_default(), &scenario[head.len()..]);
-        format!("{head}{servers}{scenario}\n{storage}")
+        if let Some(servers) = storage.remove("servers") {
+            text += &format!("servers = {servers}\n");
+        }
+        self.scenario.write(&mut text).expect("a string takes all");
+        text + &format!("\n{storage}")
     }
 
     /// What happens when, as it was written.
