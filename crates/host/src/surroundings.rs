@@ -295,23 +295,32 @@ pub fn surroundings(
     backend: &RealBackend,
     origin: Origin,
 ) -> Surroundings {
-    let volume = |used: &Used| VolumeUse {
-        volume: Volume {
-            mount: used.mount().display().to_string(),
-            file_system: used.file_system(),
-            device: used.device_or_source(),
-            device_reads: used.counted(counted).map(|all| all.reads),
-            engine_reads: 0,
-            redundancy: used.redundancy.iter().map(begun).collect(),
-            stack: used.stack.devices.iter().map(|device| described(device, &used.stack)).collect(),
-        },
-        bytes: used.bytes,
-        device_read: used.counted(counted).map(|all| all.read),
-        device_written: used.counted(counted).map(|all| all.written),
-        databases: used.databases.clone(),
-        logs: used.logs.clone(),
-        beneath: used.beneath.clone(),
+    let volume = |used: &Used| {
+        let device = used.counted(counted);
+        VolumeUse {
+            volume: Volume {
+                mount: used.mount().display().to_string(),
+                file_system: used.file_system(),
+                device: used.device_or_source(),
+                device_reads: device.map(|all| all.reads),
+                engine_reads: 0,
+                redundancy: used.redundancy.iter().map(begun).collect(),
+                stack: used
+                    .stack
+                    .devices
+                    .iter()
+                    .map(|device| described(device, &used.stack))
+                    .collect(),
+            },
+            bytes: used.bytes,
+            device_read: device.map(|all| all.read),
+            device_written: device.map(|all| all.written),
+            databases: used.databases.clone(),
+            logs: used.logs.clone(),
+            beneath: used.beneath.clone(),
+        }
     };
+
     let cached_writes = cached_writes(places);
     Surroundings {
         world: World::Real,

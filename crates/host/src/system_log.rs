@@ -8,8 +8,9 @@
 //! The file is opened at the beginning and read at the end, so nothing has to be told apart by
 //! times. Each message has a level; those that name a tested device, its partitions or its
 //! controller count. Reading needs privileges on most systems: without them the log is *not
-//! measured*, but errors that a file system has counted meanwhile are: one that became read-only did
-//! so for them, and not because a user mounted it so. Format: `Documentation/ABI/testing/dev-kmsg` of Linux.
+//! measured*, but errors that a file system has counted meanwhile are: one that became read-only
+//! did so for them, and not because a user mounted it so. Format:
+//! `Documentation/ABI/testing/dev-kmsg` of Linux.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -57,7 +58,7 @@ impl Listening {
         let since = now.iter().zip(&self.counted).map(|(now, then)| now.saturating_sub(*then));
         let counted: Vec<(&String, u64)> = devices.iter().zip(since).collect();
         let heard = match &mut self.log {
-            _ if devices.is_empty() => not_measured(&format!("{NOTHING} the volumes{SO}")),
+            _ if devices.is_empty() => no_device("the volumes"),
             Err(why) => not_measured(why),
             Ok(log) => match messages(log) {
                 Ok(messages) => {
@@ -87,15 +88,16 @@ fn with_counted(heard: SystemLog, counted: &[(&String, u64)]) -> SystemLog {
     }
 }
 
-const NOTHING: &str = "no device is known under";
-const SO: &str = ": what answers is not known";
-
 /// What was heard, unless it is too little to say that there were no errors.
 fn whole(heard: SystemLog, unheard: &[String]) -> SystemLog {
     match unheard.first() {
-        Some(mount) if heard.errors == Some(0) => not_measured(&format!("{NOTHING} {mount}{SO}")),
+        Some(mount) if heard.errors == Some(0) => no_device(mount),
         _ => heard,
     }
+}
+
+fn no_device(under: &str) -> SystemLog {
+    not_measured(&format!("no device is known under {under}: what answers is not known"))
 }
 
 fn not_measured(why: &str) -> SystemLog {

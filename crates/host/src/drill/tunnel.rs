@@ -4,7 +4,8 @@
 //!   source --> loopback port of the drill --> ssh -W --> sshd there --> loopback port of the destination
 //! ```
 //!
-//! Nothing listens beyond loopback on either host, and ssh decides who may log in there. It is cut in this process: bytes wait, as behind a relay.
+//! Nothing listens beyond loopback on either host, and ssh decides who may log in there. It is cut
+//! in this process: bytes wait, as behind a relay.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};

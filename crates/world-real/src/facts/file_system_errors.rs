@@ -6,8 +6,8 @@
 //! | ext4 | `/sys/fs/ext4/DEVICE/errors_count` |
 //! | btrfs | `/sys/fs/btrfs/*/devinfo/*/error_stats`, of all devices of the file system |
 //!
-//! SCSI devices count as well (`ioerr_cnt`), but also commands that they do not know. Source: kernel
-//! documentation, `Documentation/ABI/testing/sysfs-fs-ext4`, `sysfs-fs-btrfs`.
+//! SCSI devices count as well (`ioerr_cnt`), but also commands that they do not know. Source:
+//! kernel documentation, `Documentation/ABI/testing/sysfs-fs-ext4`, `sysfs-fs-btrfs`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

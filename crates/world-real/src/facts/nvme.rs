@@ -81,8 +81,8 @@ pub(super) fn paths(tree: &Path, disk: &str) -> Vec<String> {
     all.filter(|name| namespace_of_path(name).as_deref() == Some(disk)).collect()
 }
 
-/// How a path is whose controller is in `state`: as the array says (asymmetric namespace access) when
-/// that is less than the controller's.
+/// How a path is whose controller is in `state`: as the array says (asymmetric namespace access)
+/// when that is less than the controller's.
 pub(super) fn access(path: &Path, state: String) -> String {
     let access = text(&path.join("ana_state")).filter(|access| access != "optimized");
     access.filter(|_| state == "live").unwrap_or(state)
