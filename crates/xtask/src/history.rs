@@ -1,7 +1,7 @@
 //! `cargo xtask history`: how `./test` went over time, on this machine.
 //!
-//! Each run of `./test` appends a line of JSON to `target/test/history.jsonl`. A line that cannot be
-//! read, such as one of another version, is counted and left out.
+//! Each run of `./test` appends a line of JSON to `target/test/history.jsonl`. A line that cannot
+//! be read, such as one of another version, is counted and left out.
 
 use std::fs;
 use std::path::PathBuf;

@@ -92,6 +92,9 @@ pub(crate) enum TaskError {
     /// Predictions that are not what their scenarios say.
     #[error("these scenarios do not keep their promise:\n  {0}")]
     Promises(String),
+    /// Something is out of order.
+    #[error("{0} things are not tidy")]
+    Tidy(usize),
     /// A release cannot be made.
     #[error("{0}")]
     Dist(String),

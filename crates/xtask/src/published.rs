@@ -108,6 +108,11 @@ pub(crate) struct Outline {
     pub(crate) is_drill: bool,
 }
 
+/// The lines of remark that a scenario begins with.
+pub(crate) fn head(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map_while(|line| line.strip_prefix('#'))
+}
+
 /// The folder with the scenarios of published tests.
 pub(crate) fn scenarios() -> PathBuf {
     root().join("scenarios/papers")
@@ -141,8 +146,7 @@ pub(crate) fn outline(name: &str) -> Result<Outline, PublishedError> {
     let path = scenarios().join(format!("{name}.toml"));
     let refuse = |what: String| PublishedError { path: path.clone(), what };
     let text = fs::read_to_string(&path).map_err(|error| refuse(error.to_string()))?;
-    let mut head = text.lines().take_while(|line| line.starts_with('#'));
-    let is_drill = head.any(|line| line.contains(" brunt drill "));
+    let is_drill = head(&text).any(|line| line.trim().starts_with("brunt drill "));
     let read = scenario(name, &[]).map_err(refuse)?;
     Ok(Outline {
         replays_logs: read.scenario.test.kind.work() == Work::Replay,

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use brunt_report::{Column, Table, table};
 
-use crate::{TaskError, root};
+use crate::{TaskError, published, root};
 
 /// Procedures that papers share, for scenarios of one's own.
 const ANY: &str = "
@@ -95,10 +95,9 @@ fn scenarios() -> Result<Vec<PathBuf>, TaskError> {
 }
 
 fn head(text: &str) -> Option<Head> {
-    let mut lines = text.lines().map(|line| line.strip_prefix("# "));
-    let paper = lines.next()??.trim().to_owned();
-    let procedure = lines.next()??.trim().to_owned();
-    let command = lines.flatten().map(str::trim).next()?.to_owned();
+    let mut lines = published::head(text).map(str::trim);
+    let [paper, procedure] = [lines.next()?, lines.next()?].map(str::to_owned);
+    let command = lines.find(|line| !line.is_empty())?.to_owned();
     command.starts_with("brunt ").then_some(Head { paper, procedure, command })
 }
 

@@ -1,6 +1,7 @@
 //! What each scenario promises, and whether its prediction keeps it.
 //!
-//! A line in the head of a scenario in `scenarios/papers` says it, in figures that a prediction has:
+//! A line in the head of a scenario in `scenarios/papers` says it, in figures that a prediction
+//! has:
 //!
 //! ```text
 //! # Promised: verdict = pass, io_per_s >= 60
@@ -18,7 +19,7 @@ use brunt_report::{Column, Table, decimals, table};
 use super::Test;
 use crate::prediction::Prediction;
 use crate::predictions::Predictions;
-use crate::published::scenarios;
+use crate::published::{head, scenarios};
 
 const HEAD: &str = "
 ## What each scenario promises
@@ -115,8 +116,7 @@ fn promise(name: &str) -> Result<Promise, String> {
 impl Promise {
     /// That in the head of a scenario.
     fn of(text: &str) -> Result<Self, String> {
-        let mut head = text.lines().take_while(|line| line.starts_with('#'));
-        let line = head.find_map(|line| line.strip_prefix("# Promised: "));
+        let line = head(text).find_map(|line| line.strip_prefix(" Promised: "));
         let line = line.ok_or("promises nothing: `# Promised: ` is missing")?;
         let clauses = line.split(',').map(|clause| Clause::of(clause.trim()));
         Ok(Self(clauses.collect::<Result<_, _>>()?))
