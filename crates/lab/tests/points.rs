@@ -117,7 +117,8 @@ fn a_prediction_states_nothing_that_no_model_measures() {
         table.expect(title).to_html()
     };
     let summary = text("Test Summary");
-    // So small a cache lacks free pages once its load is complete, with the writes of changed pages.
+    // So small a cache lacks free pages once its load is complete, with the writes of changed
+    // pages.
     assert!(summary.contains("PREDICTED FAIL"), "{summary}");
     let failed = result.rules.iter().filter(|rule| rule.outcome == Outcome::Failed);
     assert_eq!(failed.map(|rule| rule.id.as_str()).collect::<Vec<_>>(), ["page-fault-stalls"]);

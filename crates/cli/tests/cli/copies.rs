@@ -2,27 +2,21 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::program::keeps_to_the_schema;
+use super::program::{answer, brunt, keeps_to_the_schema, said};
 
 const EXAMPLE: &str = include_str!("../../../../examples/copies.toml");
 
 /// Runs `text` in `home`: exit code, what was said, the result.
 fn run(home: &Path, text: &str, more: &[&str]) -> (Option<i32>, String, Value) {
     fs::write(home.join("copies.toml"), text).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_brunt"))
-        .args(["run", "copies.toml", "--json", "--duration=6s"])
-        .args(["--set", "copy.1.lag=3s", "--set", "test.min_warmup=1s"])
-        .args(more)
-        .current_dir(home)
-        .env("NO_COLOR", "1")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
+    let mut command = brunt(home);
+    command.args(["run", "copies.toml", "--json", "--duration=6s"]);
+    command.args(["--set", "copy.1.lag=3s", "--set", "test.min_warmup=1s"]).args(more);
+    let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let result = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
     (output.status.code(), said, result)
@@ -80,14 +74,8 @@ fn a_look_ahead_says_where_copies_go_and_what_is_in_their_way() {
     let home = home();
     fs::write(home.path().join("copies.toml"), EXAMPLE).unwrap();
     let check = || {
-        let output = Command::new(env!("CARGO_BIN_EXE_brunt"))
-            .args(["run", "--check", "copies.toml"])
-            .current_dir(home.path())
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        let said = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
-        (output.status.code(), said.concat())
+        let output = answer(home.path(), &["run", "--check", "copies.toml"]);
+        (output.status.code(), said(&output))
     };
     let (code, said) = check();
     assert_eq!(code, Some(0), "{said}");

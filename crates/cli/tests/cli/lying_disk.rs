@@ -4,25 +4,18 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::program::keeps_to_the_schema;
+use super::program::{answer, keeps_to_the_schema};
 
 const SCENARIO: &str = include_str!("../../../../examples/lying-disk.toml");
 
 /// Runs the example in `home`: exit code, what was said, the result.
 fn run(home: &Path) -> (Option<i32>, String, Value) {
     fs::write(home.join("lying-disk.toml"), SCENARIO).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_brunt"))
-        .args(["run", "lying-disk.toml", "--json", "--duration=4s"])
-        .current_dir(home)
-        .env("NO_COLOR", "1")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
+    let output = answer(home, &["run", "lying-disk.toml", "--json", "--duration=4s"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let result = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{said}"));
     (output.status.code(), said, result)

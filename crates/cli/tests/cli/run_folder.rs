@@ -11,18 +11,7 @@ use brunt_scenario::{Document, TEMPLATE};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::program::{Victim, brunt, keeps_to_the_schema, said};
-
-/// The scenario of `brunt init`, made small enough for a test.
-const SMALL: [&str; 7] = [
-    "--set=profile.cache_min=4MiB",
-    "--set=profile.cache_max=16MiB",
-    "--set=profile.checkpoint_depth=1MiB",
-    "--set=instance.0.database_size=32MiB",
-    "--set=instance.1.database_size=32MiB",
-    "--sessions=4",
-    "--seed=7",
-];
+use super::program::{self, SMALL, Victim, brunt, keeps_to_the_schema, run_folder, said};
 
 fn init(folder: &Path) {
     let init = brunt(folder).args(["init", "my.toml"]).output().unwrap();
@@ -31,14 +20,8 @@ fn init(folder: &Path) {
 
 fn run(folder: &Path, more: &[&str]) -> Command {
     let mut command = brunt(folder);
-    command.args(["run", "my.toml"]).args(SMALL).args(more);
+    command.args(["run", "my.toml", "--seed=7"]).args(SMALL).args(more);
     command
-}
-
-/// The only run folder below `folder`.
-fn run_folder(folder: &Path) -> Option<PathBuf> {
-    let mut runs = fs::read_dir(folder.join("runs")).ok()?;
-    Some(runs.next()?.unwrap().path())
 }
 
 fn json(text: &[u8]) -> Value {
@@ -212,19 +195,10 @@ fn recorded(home: &Path, duration: &str, samples: usize) -> (Victim, PathBuf) {
         .spawn()
         .unwrap();
     let mut victim = Victim(child);
-    loop {
-        let ended = victim.0.try_wait().unwrap();
-        assert!(ended.is_none(), "it ended by itself: {ended:?}");
-        thread::sleep(Duration::from_millis(50));
-        let Some(folder) = run_folder(home) else {
-            continue;
-        };
-        let table = fs::read_to_string(folder.join("counters.csv")).unwrap_or_default();
-        // What a sample has of a file follows in the latency log, before the next sample is begun.
-        if table.matches(",DB2.read,").count() >= samples {
-            return (victim, folder);
-        }
-    }
+    // What a sample has of a file follows in the latency log, before the next sample is begun.
+    let wanted = |table: &str| table.matches(",DB2.read,").count() >= samples;
+    let folder = program::recorded(&mut victim.0, home, wanted);
+    (victim, folder)
 }
 
 #[test]

@@ -4,14 +4,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::thread;
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::program::{Victim, keeps_to_the_schema};
+use super::program::{self, Victim, keeps_to_the_schema, run_folder};
 
 const SCENARIO: &str = r#"
 name = "shards"
@@ -42,13 +40,8 @@ database_size = "16 MiB"
 "#;
 
 fn brunt(home: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
-    command
-        .args(["run", "shards.toml", "--json"])
-        .args(arguments)
-        .current_dir(home)
-        .env("NO_COLOR", "1")
-        .stdin(Stdio::null());
+    let mut command = program::brunt(home);
+    command.args(["run", "shards.toml", "--json"]).args(arguments);
     command
 }
 
@@ -67,12 +60,6 @@ fn result(output: &Output) -> Value {
     let result: Value = result.unwrap_or_else(|_| panic!("{}", said(output)));
     keeps_to_the_schema(&result);
     result
-}
-
-/// The newest run folder.
-fn run_folder(home: &Path) -> Option<PathBuf> {
-    let runs = fs::read_dir(home.join("runs")).ok()?;
-    runs.map(|run| run.unwrap().path()).max()
 }
 
 /// The sum of the counts of these streams in `counters.csv`, for each sample.
@@ -174,18 +161,9 @@ fn what_stands_in_the_way_of_one_shard_is_the_error_of_the_run() {
 fn recorded(home: &Path, samples: usize) -> (Victim, PathBuf) {
     let child = brunt(home, &["--duration=20s", "--quiet"]);
     let mut victim = Victim({ child }.stdout(Stdio::null()).spawn().unwrap());
-    loop {
-        let ended = victim.0.try_wait().unwrap();
-        assert!(ended.is_none(), "it ended by itself: {ended:?}");
-        thread::sleep(Duration::from_millis(50));
-        let Some(folder) = run_folder(home) else {
-            continue;
-        };
-        let table = fs::read_to_string(folder.join("counters.csv")).unwrap_or_default();
-        if table.matches(",DB4.read,").count() >= samples {
-            return (victim, folder);
-        }
-    }
+    let wanted = |table: &str| table.matches(",DB4.read,").count() >= samples;
+    let folder = program::recorded(&mut victim.0, home, wanted);
+    (victim, folder)
 }
 
 #[test]
@@ -206,13 +184,8 @@ fn a_killed_test_in_shards_is_carried_on() {
     let home = home(SCENARIO);
     let (victim, killed) = recorded(home.path(), 2);
     drop(victim);
-    let resumed = Command::new(env!("CARGO_BIN_EXE_brunt"))
-        .args(["run", "--json", "--resume"])
-        .arg(&killed)
-        .current_dir(home.path())
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
+    let mut resume = program::brunt(home.path());
+    let resumed = resume.args(["run", "--json", "--resume"]).arg(&killed).output().unwrap();
     let result = result(&resumed);
     is_sound(&result);
     assert_eq!(result["storage"]["details"]["setup"]["shards"], 2);
@@ -224,11 +197,8 @@ fn a_killed_test_in_shards_is_carried_on() {
 fn a_prediction_says_that_it_ignores_them() {
     let home = home(include_str!("../../../../examples/mail-on-array.toml"));
     let check = |shards: &str| {
-        let checked = Command::new(env!("CARGO_BIN_EXE_brunt"))
-            .args(["simulate", "shards.toml", "--check", "--set", shards])
-            .current_dir(home.path())
-            .output()
-            .unwrap();
+        let words = ["simulate", "shards.toml", "--check", "--set", shards];
+        let checked = program::answer(home.path(), &words);
         assert!(checked.status.success(), "{}", said(&checked));
         String::from_utf8(checked.stdout).unwrap()
     };

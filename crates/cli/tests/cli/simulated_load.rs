@@ -2,17 +2,17 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use super::program::brunt;
 
 #[test]
 fn a_simulation_of_load_leaves_a_page_and_its_numbers() {
     let home = TempDir::new().unwrap();
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/arrays");
-    let run = Command::new(env!("CARGO_BIN_EXE_brunt"))
-        .current_dir(home.path())
+    let run = brunt(home.path())
         .arg("simulate")
         .arg(examples.join("raid5-degraded.toml"))
         .args(["--duration=20s", "--set=simulate.warm_up=2s"])
@@ -47,8 +47,7 @@ fn a_simulation_of_load_leaves_a_page_and_its_numbers() {
 fn a_load_of_which_nothing_came_back_says_so() {
     let home = TempDir::new().unwrap();
     let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cmd/simulate.in/raid5.toml");
-    let run = Command::new(env!("CARGO_BIN_EXE_brunt"))
-        .current_dir(home.path())
+    let run = brunt(home.path())
         .arg("simulate")
         .arg(scenario)
         .args(["--set=array.front.transport=fc8", "--set=array.front.latency=1h"])

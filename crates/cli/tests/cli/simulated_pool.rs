@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use super::program::brunt;
 
 const EXAMPLE: &str = include_str!("../../../../examples/mail-on-pool.toml");
 
@@ -55,8 +57,7 @@ impl Simulated {
 fn simulate(scenario: &str, more: &[&str]) -> Simulated {
     let home = TempDir::new().unwrap();
     fs::write(home.path().join("pool.toml"), scenario).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
-    command.current_dir(home.path()).env("NO_COLOR", "1");
+    let mut command = brunt(home.path());
     command.args(["simulate", "pool.toml", "--out", "out"]);
     let output = command.args(more).output().unwrap();
     let folder = only_folder(&home.path().join("out"));
@@ -74,7 +75,7 @@ fn array(result: &Value) -> &Value {
 }
 
 #[test]
-fn what_befalls_a_pool_under_a_test_is_told_with_its_cost() {
+fn what_happens_to_a_pool_under_a_test_is_told_with_its_cost() {
     for engine in ["--engine=twin", "--engine=bytes"] {
         let run = simulate(&small(), &[engine]);
         assert_eq!(run.output.status.code(), Some(0), "{}", run.said());

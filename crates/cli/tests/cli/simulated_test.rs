@@ -3,12 +3,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::program::{keeps_to_the_schema, said};
+use super::program::{brunt, keeps_to_the_schema, said};
 
 const EXAMPLE: &str = include_str!("../../../../examples/mail-on-array.toml");
 
@@ -23,8 +23,7 @@ const SMALL: [&str; 6] = [
 ];
 
 fn simulate(folder: &Path, scenario: &str, out: &str, more: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
-    command.current_dir(folder).env("NO_COLOR", "1");
+    let mut command = brunt(folder);
     command.args(["simulate", scenario, "--engine=bytes"]);
     command.args(["--out", out]).args(SMALL).args(more);
     command.output().unwrap()
@@ -304,8 +303,7 @@ fn a_replicated_test_says_what_bandwidth_it_needs() {
 fn a_run_that_breaks_is_no_pass() {
     let home = home(EXAMPLE);
     let said_of = |more: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
-        command.current_dir(home.path()).env("NO_COLOR", "1");
+        let mut command = brunt(home.path());
         command.args(["simulate", "mail.toml", "--duration=20s"]).args(&SMALL[1..]);
         // No stalls, so that no rule fails before databases have outgrown their reserve.
         command.args(["--set=profile.cache_min=16MiB", "--set=profile.cache_max=64MiB"]);
@@ -349,8 +347,7 @@ fn the_largest_number_of_mailboxes_lies_between_one_that_passes_and_one_that_doe
         EXAMPLE.replace("database_size = \"40 GiB\"\n", "").replace("scheduling = \"none\"\n", "");
     let home =
         home(&format!("{text}\n[mailboxes]\ncount = 400\nquota = \"40 KiB\"\nio_per_s = 1.0\n"));
-    let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
-    command.current_dir(home.path());
+    let mut command = brunt(home.path());
     // With the twin: on a machine under load ten points of the engine itself took minutes.
     command.args(["simulate", "mail.toml", "--until-fail"]);
     command.args(["--duration=4s", "--set=test.min_warmup=2s"]);

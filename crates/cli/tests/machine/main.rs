@@ -10,8 +10,8 @@
 //! | `sparse` | a database of which the file system knows that much of it is blank | a build on a block device |
 //! | `loops` | a loop device whose file is cached; another reader of its device | to be root, `losetup`, `mkfs.ext4` |
 //!
-//! What a machine does not allow, or others on it spoil each time, is reported to `./test` as skipped
-//! ([`skip`]), and is not counted as passed. Time that a hypervisor steals cannot be had on
+//! What a machine does not allow, or others on it spoil each time, is reported to `./test` as
+//! skipped ([`skip`]), and is not counted as passed. Time that a hypervisor steals cannot be had on
 //! purpose; `qualify/tests/qualify/machine.rs` tells a test of it.
 
 mod busy;

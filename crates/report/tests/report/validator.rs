@@ -1,7 +1,7 @@
-//! What Python's `jsonschema` says of the schemas and of what is written by them. That they describe
-//! the types is tested beside these (`schema.rs` of the crate); that they are sound, and refuse what
-//! is wrong, an independent reader has to say. `BRUNT_READERS_PYTHON` names the Python interpreter
-//! that has it; `./test` provides one.
+//! What Python's `jsonschema` says of the schemas and of what is written by them. That they
+//! describe the types is tested beside these (`schema.rs` of the crate); that they are sound, and
+//! refuse what is wrong, an independent reader has to say. `BRUNT_READERS_PYTHON` names the Python
+//! interpreter that has it; `./test` provides one.
 
 use std::env;
 use std::fs::OpenOptions;

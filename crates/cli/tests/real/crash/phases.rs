@@ -129,27 +129,24 @@ impl Phase {
         let one_of = |names: &[&'static str], draw: &mut Stream| {
             names[usize::try_from(draw.below(names.len() as u64)).unwrap()]
         };
+        let killed = |scenario: &str, until: &dyn Fn(u64) -> bool| {
+            let mut running = Running::start(folder, scenario, seed);
+            running.until(until);
+            running.kill()
+        };
         match self {
             Self::Creation => {
                 let name = one_of(&["data/one.edb", "data/two.edb", "data/log2/brunt.lock"], draw);
-                let mut running = Running::start(folder, "crash.toml", seed);
-                running.until(|_| there(name));
-                running.kill()
+                killed("crash.toml", &|_| there(name))
             }
-            Self::Work => {
-                let mut running = Running::start(folder, "crash.toml", seed);
-                running.until(|told| told >= lines);
-                running.kill()
-            }
+            Self::Work => killed("crash.toml", &|told| told >= lines),
             Self::Extension => {
                 // Databases grow for the first time soon after they were made.
                 let has_grown = |name| {
                     let file = fs::metadata(folder.join(name));
                     file.is_ok_and(|file| file.len() > GROWN)
                 };
-                let mut running = Running::start(folder, "crash.toml", seed);
-                running.until(|_| DATABASES.into_iter().any(has_grown));
-                running.kill()
+                killed("crash.toml", &|_| DATABASES.into_iter().any(has_grown))
             }
             Self::Backup => {
                 let name = one_of(
@@ -160,9 +157,7 @@ impl Phase {
                     ],
                     draw,
                 );
-                let mut running = Running::start(folder, "backup.toml", seed);
-                running.until(|_| there(name));
-                running.kill()
+                killed("backup.toml", &|_| there(name))
             }
             Self::Restore => {
                 let name = one_of(
@@ -175,9 +170,7 @@ impl Phase {
                     ],
                     draw,
                 );
-                let mut running = Running::start(folder, "backup.toml", seed);
-                running.until(|_| there(name));
-                running.kill()
+                killed("backup.toml", &|_| there(name))
             }
             Self::CleanUp => {
                 let mut running = Running::start(folder, "crash.toml", seed);
@@ -191,9 +184,7 @@ impl Phase {
                 running.kill()
             }
             Self::Recovery => {
-                let mut running = Running::start(folder, "crash.toml", seed);
-                running.until(|told| told >= lines);
-                let told = running.kill();
+                let told = killed("crash.toml", &|told| told >= lines);
                 let changed = |name| {
                     let file = fs::metadata(folder.join(name)).unwrap();
                     (file.ino(), file.mtime(), file.mtime_nsec())
