@@ -14,8 +14,8 @@
 //! does so for each of its streams, and a stop of one kind (writes alone) does not hide behind the
 //! other. A stream may be idle for a moment when storage stops: a pause of at most [`IDLE`] between
 //! its last completion and the I/O that waits belongs to the stop, or a stop of a second would
-//! measure less than one. While the program itself did not run ([`crate::pulse`]) nobody knows what the storage
-//! did, so that time counts as no stop.
+//! measure less than one. While the program itself did not run ([`crate::pulse`]) nobody knows what
+//! the storage did, so that time counts as no stop.
 
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};

@@ -146,8 +146,8 @@ impl Content {
         })
     }
 
-    /// Fills `bytes` with the content at `offset`, a multiple of [`BLOCK_BYTES`] or zero, of the part
-    /// that begins at `start`.
+    /// Fills `bytes` with the content at `offset`, a multiple of [`BLOCK_BYTES`] or zero, of the
+    /// part that begins at `start`.
     fn fill_block(&self, start: u64, offset: usize, bytes: &mut [u8]) {
         noise::fill(start, self.shape.compressible_percent, offset, bytes);
         for at in chunk_starts(offset..offset + bytes.len()) {

@@ -22,9 +22,9 @@ pub const PLAIN: &[u8; 8] = b"brunt...";
 /// Words per grain, each with a run of the text in its middle: runs are long enough for any
 /// compressor, and in every block.
 const GRAIN: usize = 16;
-/// Bytes that a copy takes.
+/// Bytes that a copy takes when data of the LZ4 family are compressed.
 /// Source: LZ4 block format, a token and an offset.
-const COPY_BYTES: usize = 3;
+pub const COPY_BYTES: usize = 3;
 
 /// Fills `bytes` with the noise at `offset`, a multiple of 128, of that which begins at `start`;
 /// compression saves `percent` of it.

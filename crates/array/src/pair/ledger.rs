@@ -327,7 +327,7 @@ impl Group {
         }
         self.serving = to;
         if std::mem::take(&mut self.is_copying) {
-            // It is no state of the group: something new begins.
+            // It is not a state of the group: something new begins.
             self.is_apart = true;
             let mixture = self.nothing();
             self.is_unknown[to.other().index()] = true;

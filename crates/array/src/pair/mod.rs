@@ -16,8 +16,8 @@
 //! other one.
 //!
 //! Invariant: the destination is a prefix of its group's order, and where a host has the word that
-//! both systems have its write, they have; a full copy alone is exempt, and marked. The [`observer`]
-//! sees every write, and the ledger of tests checks this at each.
+//! both systems have its write, they have; a full copy alone is exempt, and marked. The
+//! [`observer`] sees every write, and the ledger of tests checks this at each.
 
 #![expect(private_bounds, reason = "only this crate observes pairs")]
 

@@ -57,7 +57,7 @@ pub(crate) enum Move {
     /// Both sides are in step, but for what is under way.
     InStep,
     /// The other site serves from now on, and is said to lack these acknowledged writes; `None`
-    /// when it is no state of the group.
+    /// when it is not a state of the group.
     FailedOver { to: Site, how: Failover, lost: Option<AtRisk> },
     /// This site serves as well from now on.
     Parted { to: Site },

@@ -78,7 +78,8 @@ pub enum Failover {
     Planned,
     /// The other site serves at once with what it has. The rest is lost.
     Unplanned,
-    /// The same, also where both sites serve then or where the other one is no state of the group.
+    /// The same, also where both sites serve then or where the other one is not a state of the
+    /// group.
     Forced,
 }
 
@@ -150,7 +151,7 @@ pub struct Loss {
     /// The site that serves since.
     pub to: Site,
     /// Acknowledged writes that this site does not have; `None` when it was forced to serve
-    /// although a full copy had left it inconsistent, so that it is no state of the group.
+    /// although a full copy had left it inconsistent, so that it is not a state of the group.
     pub lost: Option<AtRisk>,
     /// Whether failsafe was on, so that nothing may be lost.
     pub is_failsafe: bool,

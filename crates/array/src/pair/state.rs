@@ -69,7 +69,7 @@ pub struct GroupState {
     /// Bytes that a full copy has brought, and still has to bring at most.
     pub copied: (ByteSize, ByteSize),
     /// What source and destination have acknowledged beyond the point where they parted, while both
-    /// serve; `None` where a site is no state of the group.
+    /// serve; `None` where a site is not a state of the group.
     pub split: Option<[Option<AtRisk>; 2]>,
     /// What each failover and each choice after a split has cost, in order.
     pub losses: Vec<Loss>,

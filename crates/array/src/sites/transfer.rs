@@ -111,7 +111,7 @@ impl Transfer {
         }
     }
 
-    /// The next block that nobody is at work on, of at most `most` grains within a page of `page`
+    /// The next block that is not being worked on, of at most `most` grains within a page of `page`
     /// grains.
     pub(super) fn next_block(&mut self, most: u64, page: u64) -> Option<(usize, Range<u64>)> {
         while self.cursor.0 < self.starts.len() {

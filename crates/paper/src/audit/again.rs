@@ -1,5 +1,5 @@
-//! The rules of a run, judged again from its plan and its tables ([`brunt_qualify::result::again`]),
-//! and the end of its test log, written again from its result.
+//! The rules of a run, judged again from its plan and its tables
+//! ([`brunt_qualify::result::again`]), and the end of its test log, written again from its result.
 
 use std::path::Path;
 

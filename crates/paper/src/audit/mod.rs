@@ -19,8 +19,8 @@
 //!
 //! Rules are those of this program. A run by another version may have had others: what differs then
 //! is not proven, and not wrong. The same holds for a run without a table, and for several servers
-//! in one simulation, whose own tables stay behind. I/O errors, what kernel and devices said and the
-//! machine are in no table: they have to be those of the test log.
+//! in one simulation, whose own tables stay behind. I/O errors, what kernel and devices said and
+//! the machine are in no table: they have to be those of the test log.
 //!
 //! Published papers have such contradictions: one prints 60 I/Os per second for a server in its
 //! text and 20 in its table (Dell PowerVault MD3820f, 2015).

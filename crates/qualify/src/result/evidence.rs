@@ -197,28 +197,19 @@ impl Assembly<'_> {
                 device: used.device_read.map(ByteSize::get),
                 engine_written: self.written_on(used),
                 written_times: written_times(used),
-                // Of an interrupted run that was carried on, and of copies on the same volume, what
-                // was written is not known.
-                device_written: (self.run.carried.is_none()
-                    && self.copies_on(&used.volume.mount).next().is_none())
-                .then_some(used.device_written)
-                .flatten()
-                .map(ByteSize::get),
+                device_written: used
+                    .device_written
+                    .filter(|_| self.knows_writes_on(&used.volume.mount))
+                    .map(ByteSize::get),
                 is_uncounted: used.device_read.is_none()
                     && used.volume.stack.iter().any(|device| device.is_leaf),
             })
             .collect()
     }
 
-    /// Bytes that software RAID may have read to compute parity. A small write reads what it
-    /// replaces and each parity.
+    /// Bytes that software RAID may have read to compute parity.
     fn parity_read_on(&self, used: &VolumeUse) -> u64 {
-        let stack = used.volume.stack.iter();
-        let reads = stack.map(|device| match device.made.as_str() {
-            "raid4" | "raid5" => 2,
-            "raid6" => 3,
-            _ => 0,
-        });
+        let reads = used.volume.stack.iter().map(|device| with_parity(&device.made).unwrap_or(0));
         self.written_on(used) * reads.max().unwrap_or(0)
     }
 
@@ -229,6 +220,12 @@ impl Assembly<'_> {
         let logs = used.logs.iter().map(|at| &self.meters.logs[*at]);
         let logs = logs.map(|m| m.writes.total().bytes + m.format.total().bytes);
         databases.chain(logs).sum()
+    }
+
+    /// Whether everything that brunt wrote below `mount` is known: not that of an interrupted run
+    /// which was carried on, nor what copies write.
+    fn knows_writes_on(&self, mount: &str) -> bool {
+        self.run.carried.is_none() && self.copies_on(mount).next().is_none()
     }
 
     /// Passive copies with databases below `mount`, or on a volume that is mounted below it.
@@ -248,14 +245,22 @@ impl Assembly<'_> {
     }
 }
 
+/// I/Os with which md of this kind reads, and then writes, what a small write replaces and each
+/// parity; `None` without parity.
+fn with_parity(made: &str) -> Option<u64> {
+    match made {
+        "raid4" | "raid5" => Some(2),
+        "raid6" => Some(3),
+        _ => None,
+    }
+}
+
 /// How often RAID under a volume may write each byte, with parity.
 fn written_times(used: &VolumeUse) -> u64 {
     let leaves = used.volume.stack.iter().filter(|device| device.is_leaf).count() as u64;
     let of_md = used.volume.stack.iter().map(|device| match device.made.as_str() {
         "raid1" | "raid10" => leaves,
-        "raid4" | "raid5" => 2,
-        "raid6" => 3,
-        _ => 1,
+        made => with_parity(made).unwrap_or(1),
     });
     match of_md.max() {
         Some(times) if times > 1 => times,

@@ -25,6 +25,7 @@ use std::path::Path;
 use brunt_ese::format::page::{Page, header_bytes};
 use brunt_report::result::ContentNumbers;
 use brunt_units::PageSize;
+use brunt_world::noise::COPY_BYTES;
 use brunt_world::{Class, Io, OpenMode, Segment, World};
 
 use crate::plan::Plan;
@@ -160,8 +161,6 @@ fn print(block: &[u8]) -> u64 {
 
 /// Least bytes of a copy.
 const COPY_MIN: usize = 4;
-/// Bytes that a copy takes: a token and where it comes from.
-const COPY_BYTES: usize = 3;
 
 /// Bytes of `block` after compression.
 fn packed(block: &[u8]) -> usize {

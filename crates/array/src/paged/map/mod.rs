@@ -234,11 +234,11 @@ impl PageMap {
     }
 
     fn node(&self, node: NodeId) -> &Node {
-        self.nodes[node.0 as usize].as_ref().expect("somebody leads to it")
+        self.nodes[node.0 as usize].as_ref().expect("a root or a node leads to it")
     }
 
     fn node_mut(&mut self, node: NodeId) -> &mut Node {
-        self.nodes[node.0 as usize].as_mut().expect("somebody leads to it")
+        self.nodes[node.0 as usize].as_mut().expect("a root or a node leads to it")
     }
 
     pub(super) fn slot(&self, node: NodeId) -> Slot {

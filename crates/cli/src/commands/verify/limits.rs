@@ -25,7 +25,7 @@ use crate::exit::Exit;
 /// Memory of the process that reads a paper. Our choice: four times what its streams may unpack to.
 const MEMORY_MAX: ByteSize = ByteSize::gib(1);
 /// Its processor time. Our choice: a paper of hundreds of pages takes a second.
-const PROCESSOR_MAX: Span = Span::seconds(120);
+const SECONDS_MAX: u64 = 120;
 
 /// The exit code of a process that ran out of memory.
 const OUT_OF_MEMORY: i32 = 3;
@@ -63,14 +63,10 @@ pub(super) fn judge(path: &Path, args: &VerifyArgs) -> Result<Exit, LimitError> 
             Err(LimitError::Memory(ByteSize::bytes(within(Resource::Data, MEMORY_MAX.get()))))
         }
         (_, Some(Signal::XCPU)) => {
-            Err(LimitError::Processor(Span::seconds(within(Resource::Cpu, seconds()))))
+            Err(LimitError::Processor(Span::seconds(within(Resource::Cpu, SECONDS_MAX))))
         }
         _ => Err(LimitError::Ended(status)),
     }
-}
-
-fn seconds() -> u64 {
-    PROCESSOR_MAX.0.div_euclid(Span::seconds(1).0)
 }
 
 /// `most`, or the limit of this process where that is lower.
@@ -82,7 +78,7 @@ fn within(resource: Resource, most: u64) -> u64 {
 pub(super) fn set() -> io::Result<()> {
     tell_shortage_by(OUT_OF_MEMORY);
     for (resource, most) in
-        [(Resource::Data, MEMORY_MAX.get()), (Resource::Cpu, seconds()), (Resource::Core, 0)]
+        [(Resource::Data, MEMORY_MAX.get()), (Resource::Cpu, SECONDS_MAX), (Resource::Core, 0)]
     {
         let current = Some(within(resource, most));
         let Rlimit { maximum, .. } = getrlimit(resource);

@@ -225,13 +225,12 @@ pub async fn remove_all(world: &World, paths: &[PathBuf]) -> Result<(), RunError
 
 #[cfg(test)]
 mod tests {
-    use brunt_units::ByteSize;
     use std::rc::Rc;
 
     use brunt_ese::format::header::{DatabaseHeader, DatabaseState};
     use brunt_ese::format::log_file::FILL;
     use brunt_ese::format::stamp::{RunId, Signature, Stamp};
-    use brunt_units::PageSize;
+    use brunt_units::{ByteSize, PageSize};
     use brunt_world::{Class, Io, OpenMode};
     use brunt_world_virtual::{VirtualOptions, VirtualWorld};
 
