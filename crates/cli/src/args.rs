@@ -2,22 +2,25 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::commands::ab::AbArgs;
 use crate::commands::check::CheckArgs;
 use crate::commands::clean::CleanArgs;
 use crate::commands::compare::CompareArgs;
+use crate::commands::completions::CompletionsArgs;
 use crate::commands::drill::DrillArgs;
 use crate::commands::explain::ExplainArgs;
 use crate::commands::import::ImportArgs;
 use crate::commands::init::InitArgs;
+use crate::commands::man::ManArgs;
 use crate::commands::models::ModelsArgs;
 use crate::commands::paper::PaperArgs;
 use crate::commands::prove::ProveArgs;
 use crate::commands::report::ReportArgs;
+use crate::commands::run::RunArgs;
 use crate::commands::simulate::SimulateArgs;
 use crate::commands::site::SiteArgs;
 use crate::commands::size::SizeArgs;
 use crate::commands::verify::VerifyArgs;
-use crate::test_args::TestArgs;
 use crate::version;
 
 const EXAMPLES: &str = "\
@@ -44,7 +47,9 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Test this machine's storage; without a scenario, run a small demo in ./brunt-demo
-    Run(TestArgs),
+    Run(RunArgs),
+    /// Test two scenarios in turns (A B B A) on the same storage, and say whether B is better
+    Ab(AbArgs),
     /// Predict a test on a modelled array, in virtual time
     Simulate(SimulateArgs),
     /// Rehearse a failover: what is lost, and how long users wait; without a scenario, with two
@@ -78,4 +83,8 @@ pub enum Command {
     Clean(CleanArgs),
     /// List the drive models for modelled arrays, and where their figures come from
     Models(ModelsArgs),
+    /// Print what a shell reads to complete command lines of brunt
+    Completions(CompletionsArgs),
+    /// Write the man pages
+    Man(ManArgs),
 }

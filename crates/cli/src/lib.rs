@@ -2,13 +2,14 @@
 //!
 //! * [`args`]: the command line; [`commands`]: what each command does.
 //! * [`source`]: the text of a scenario.
-//! * [`test_args`]: the scenario and the flags that every testing command takes.
+//! * [`test_args`]: the flags that testing commands share.
 //! * [`output`]: everything it says; [`progress`]: how far it is; [`wrap`]: lines that fit a
 //!   terminal; [`opening`] and [`closing`]: the first and the last lines of a run.
 //! * [`mistakes`]: everything that is wrong with a scenario; [`outlook`]: what a run of it would
 //!   do; [`setup`]: what is wrong with the machine.
 //! * [`new_file`]: files that a command writes for its user.
 //! * [`exit`]: how it ends; [`interrupt`]: how it is stopped.
+//! * [`manual`]: man pages and completions.
 //! * [`version`]: which program this is.
 
 pub mod args;
@@ -16,6 +17,7 @@ pub mod closing;
 pub mod commands;
 pub mod exit;
 pub mod interrupt;
+pub mod manual;
 pub mod mistakes;
 pub mod new_file;
 pub mod opening;
@@ -31,7 +33,7 @@ pub mod wrap;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use args::{Arguments, Command};
 use exit::Exit;
@@ -44,12 +46,19 @@ pub fn main() -> ExitCode {
         Err(other) => return instead(&other).into(),
     };
     let (output, result) = match &arguments.command {
-        Command::Run(args) => carry_out(args.quiet, |output| commands::run::run(args, output)),
+        Command::Run(args) => {
+            carry_out(args.test.shared.quiet, |output| commands::run::run(args, output))
+        }
+        Command::Ab(args) => {
+            carry_out(args.test.shared.quiet, |output| commands::ab::run(args, output))
+        }
         Command::Simulate(args) => {
             brunt_world_real::huge_pages::ask();
-            carry_out(args.quiet, |output| commands::simulate::run(args, output))
+            carry_out(args.shared.quiet, |output| commands::simulate::run(args, output))
         }
-        Command::Drill(args) => carry_out(args.quiet, |output| commands::drill::run(args, output)),
+        Command::Drill(args) => {
+            carry_out(args.shared.quiet, |output| commands::drill::run(args, output))
+        }
         Command::Site(args) => carry_out(false, |output| commands::site::run(args, output)),
         Command::Report(args) => {
             carry_out(args.quiet, |output| commands::report::run(args, output))
@@ -68,6 +77,14 @@ pub fn main() -> ExitCode {
         Command::Check(args) => carry_out(false, |output| commands::check::run(args, output)),
         Command::Size(args) => carry_out(args.quiet, |output| commands::size::run(args, output)),
         Command::Init(args) => carry_out(args.quiet, |output| commands::init::run(args, output)),
+        Command::Completions(args) => {
+            let all = Arguments::command();
+            carry_out(false, |output| commands::completions::run(args, &all, output))
+        }
+        Command::Man(args) => {
+            let all = Arguments::command();
+            carry_out(false, |output| commands::man::run(args, &all, output))
+        }
         Command::Import(args) => {
             carry_out(args.quiet, |output| commands::import::run(args, output))
         }

@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!   program ──► needs        which machine, which libraries, how new a glibc
-//!   command ──► manual       man pages and completions
-//!   texts ────► release ───► archive (.tar.gz) ──► debian (.deb)
+//!   manual ───► release: man pages, completions
+//!   texts ────►          ───► archive (.tar.gz) ──► debian (.deb)
 //! ```
 //!
 //! Bytes in, bytes out: callers read and write the files. Equal inputs give equal bytes:
@@ -15,10 +15,9 @@
 
 pub mod archive;
 mod debian;
-pub mod manual;
 pub mod needs;
 pub mod release;
 
 pub use archive::Files;
 pub use needs::{GlibcVersion, Needs, NeedsError};
-pub use release::{Packed, Release, ReleaseError};
+pub use release::{Manual, Packed, Release, ReleaseError};

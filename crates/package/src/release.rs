@@ -11,11 +11,9 @@
 
 use std::io;
 
-use clap::Command;
-
 use crate::archive::gzip;
 use crate::needs::{GlibcVersion, Needs, NeedsError};
-use crate::{Files, debian, manual};
+use crate::{Files, debian};
 
 /// The licences of the program and of the fonts in it, by their names in the repository and in a
 /// release.
@@ -28,6 +26,19 @@ pub const LICENCES: [(&str, &str); 3] = [
 /// Texts and folders of texts of the repository that go with the program.
 pub const TEXTS: [&str; 5] = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "examples"];
 
+/// Shells that get completions, and the name of the file that each looks for.
+pub const COMPLETIONS: [(&str, &str); 3] =
+    [("bash", "brunt.bash"), ("zsh", "_brunt"), ("fish", "brunt.fish")];
+
+/// What the program says of its command line.
+#[derive(Clone, Debug, Default)]
+pub struct Manual {
+    /// Man pages, by their names.
+    pub pages: Files,
+    /// Files of [`COMPLETIONS`].
+    pub completions: Files,
+}
+
 /// What is packed.
 #[derive(Debug)]
 pub struct Release {
@@ -35,8 +46,7 @@ pub struct Release {
     program: Vec<u8>,
     needs: Needs,
     texts: Files,
-    pages: Files,
-    completions: Files,
+    manual: Manual,
     time: u64,
 }
 
@@ -75,8 +85,8 @@ pub enum ReleaseError {
 }
 
 impl Release {
-    /// The release of `program`, whose command line is `command`. Every file in it was changed at
-    /// `time`, in seconds since 1970.
+    /// The release of `program`, with its `manual`. Every file in it was changed at `time`, in
+    /// seconds since 1970.
     ///
     /// `texts` are [`LICENCES`], those of the crates in the program, and [`TEXTS`], by their paths
     /// in a release.
@@ -86,21 +96,13 @@ impl Release {
     pub fn new(
         version: &str,
         program: Vec<u8>,
-        command: &Command,
+        manual: Manual,
         texts: Files,
         time: u64,
     ) -> Result<Self, ReleaseError> {
         let needs = Needs::of(&program)?;
         runs_on_debian_12(&needs)?;
-        Ok(Self {
-            version: version.to_owned(),
-            program,
-            needs,
-            texts,
-            pages: manual::pages(command),
-            completions: manual::completions(command),
-            time,
-        })
+        Ok(Self { version: version.to_owned(), program, needs, texts, manual, time })
     }
 
     /// What the program needs.
@@ -132,8 +134,8 @@ impl Release {
         let folder = format!("brunt-{}-{machine}-linux-{libc}", self.version);
         let mut files = self.texts.clone();
         files.program("brunt", self.program.clone());
-        files.extend(&self.pages.below("man/man1"));
-        files.extend(&self.completions.below("completions"));
+        files.extend(&self.manual.pages.below("man/man1"));
+        files.extend(&self.manual.completions.below("completions"));
         let bytes = gzip(&files.below(&folder).tar(self.time)?)?;
         let name = format!("{folder}.tar.gz");
         Ok(Packed { name, bytes })
@@ -161,10 +163,10 @@ impl Release {
         let mut files = self.texts.below("usr/share/doc/brunt");
         files.text("usr/share/doc/brunt/copyright", debian::copyright());
         files.program("usr/bin/brunt", self.program.clone());
-        for (name, page) in self.pages.iter() {
+        for (name, page) in self.manual.pages.iter() {
             files.text(format!("usr/share/man/man1/{name}.gz"), gzip(&page.bytes)?);
         }
-        for (name, file) in self.completions.iter() {
+        for (name, file) in self.manual.completions.iter() {
             let place = match name {
                 "brunt.bash" => "bash-completion/completions/brunt",
                 "_brunt" => "zsh/vendor-completions/_brunt",
@@ -213,14 +215,14 @@ mod tests {
     fn release() -> Release {
         let mut texts = Files::default();
         texts.text("docs/guide.md", "From mailboxes to a paper");
-        let command = Command::new("brunt");
+        let mut pages = Files::default();
+        pages.text("brunt.1", ".TH brunt 1");
         Release {
             version: "1.2.3".to_owned(),
             program: vec![1; 100],
             needs: needs(GlibcVersion(2, 34)),
             texts,
-            pages: manual::pages(&command),
-            completions: manual::completions(&command),
+            manual: Manual { pages, ..Manual::default() },
             time: 1_700_000_000,
         }
     }

@@ -1,7 +1,7 @@
 //! `cargo xtask dist`: a release, packed.
 //!
-//! Builds the program (or takes one that is built already), reads the texts of the repository, and
-//! writes what `brunt_package` makes of them. The time in all archives is `SOURCE_DATE_EPOCH` or
+//! Builds the program (or takes one that is built already), has it write its manual, reads the
+//! texts of the repository, and writes what `brunt_package` makes of them. The time in all archives is `SOURCE_DATE_EPOCH` or
 //! that of the commit, so the same checkout and compiler give the same files. Where the musl target
 //! of Rust is installed, a second, static program is built for a second tarball.
 
@@ -10,12 +10,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use brunt_cli::args::Arguments;
-use brunt_package::release::{LICENCES, TEXTS};
-use brunt_package::{Files, GlibcVersion, Release};
-use clap::{Args, CommandFactory};
+use brunt_package::release::{COMPLETIONS, LICENCES, TEXTS};
+use brunt_package::{Files, GlibcVersion, Manual, Release};
+use clap::Args;
 
-use crate::manual::{usual_folder, write_file};
 use crate::{TaskError, licences, root, say};
 
 /// The version of every crate of the workspace, the program among them.
@@ -42,23 +40,36 @@ pub(crate) fn run(args: &DistArgs) -> Result<(), TaskError> {
         Some(program) => vec![program.clone()],
         None => built()?,
     };
-    let out = args.out.clone().unwrap_or_else(usual_folder);
+    let out = args.out.clone().unwrap_or_else(|| root().join("target/dist"));
     let time = time()?;
     for program in programs {
         is_this_version(&program)?;
-        pack(&program, time, &out)?;
+        pack(&program, manual(&program, &out)?, time, &out)?;
     }
     Ok(())
 }
 
+/// What `program` says of its command line; its man pages stay in `out`.
+fn manual(program: &Path, out: &Path) -> Result<Manual, TaskError> {
+    let name = absolute(program);
+    let folder = out.join("man");
+    said(&name, &["man", "--force", &folder.to_string_lossy()])?;
+    let mut manual = Manual::default();
+    add(&folder, "", &mut manual.pages)?;
+    for (shell, file) in COMPLETIONS {
+        let text = said(&name, &["completions", shell])?;
+        manual.completions.text(file, text + "\n");
+    }
+    Ok(manual)
+}
+
 /// Packs `program` into files of the folder `out`.
-fn pack(program: &Path, time: u64, out: &Path) -> Result<(), TaskError> {
+fn pack(program: &Path, manual: Manual, time: u64, out: &Path) -> Result<(), TaskError> {
     let refused = |error| TaskError::Release { program: program.to_owned(), error };
     let bytes = read(program)?;
-    let command = Arguments::command();
     let mut texts = texts()?;
     texts.text("LICENSES-OF-CRATES", licences::of_crates()?);
-    let release = Release::new(VERSION, bytes, &command, texts, time).map_err(refused)?;
+    let release = Release::new(VERSION, bytes, manual, texts, time).map_err(refused)?;
     for file in release.pack().map_err(refused)? {
         write_file(&out.join(&file.name), &file.bytes)?;
     }
@@ -78,14 +89,14 @@ fn texts() -> Result<Files, TaskError> {
         files.text(name, read(&root().join(path))?);
     }
     for path in TEXTS {
-        add(path, &mut files)?;
+        add(root(), path, &mut files)?;
     }
     Ok(files)
 }
 
-/// Adds the file, or everything in the folder, at `path` of the repository.
-fn add(path: &str, files: &mut Files) -> Result<(), TaskError> {
-    let place = root().join(path);
+/// Adds the file, or everything in the folder, at `path` below `top`.
+fn add(top: &Path, path: &str, files: &mut Files) -> Result<(), TaskError> {
+    let place = top.join(path);
     if !place.is_dir() {
         files.text(path, read(&place)?);
         return Ok(());
@@ -93,7 +104,8 @@ fn add(path: &str, files: &mut Files) -> Result<(), TaskError> {
     let refused = |error| TaskError::File { path: place.clone(), error };
     for entry in fs::read_dir(&place).map_err(refused)? {
         let name = entry.map_err(refused)?.file_name();
-        add(&format!("{path}/{}", name.to_string_lossy()), files)?;
+        let below = Path::new(path).join(name);
+        add(top, &below.to_string_lossy(), files)?;
     }
     Ok(())
 }
@@ -133,15 +145,30 @@ fn build(target: Option<&str>) -> Result<PathBuf, TaskError> {
 
 /// Refuses a program of another version, which would get the wrong name and manual.
 fn is_this_version(program: &Path) -> Result<(), TaskError> {
-    // A name without a folder would be looked for in PATH.
-    let program = std::path::absolute(program).unwrap_or(program.to_owned());
-    let name = program.to_string_lossy();
+    let name = absolute(program);
     let version = said(&name, &["--version"])?;
     let wanted = format!("brunt {VERSION}");
     match version.split(" (").next() {
         Some(own) if own == wanted => Ok(()),
         _ => Err(TaskError::Dist(format!("{name}: is `{version}`, not {wanted}"))),
     }
+}
+
+/// The path of `program`: a name without a folder would be looked for in PATH.
+fn absolute(program: &Path) -> String {
+    let program = std::path::absolute(program).unwrap_or(program.to_owned());
+    program.to_string_lossy().into_owned()
+}
+
+/// Writes a file, and the folder it lies in.
+fn write_file(path: &Path, bytes: &[u8]) -> Result<(), TaskError> {
+    let refused = |error| TaskError::File { path: path.to_owned(), error };
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(refused)?;
+    }
+    fs::write(path, bytes).map_err(refused)?;
+    say(&path.display().to_string());
+    Ok(())
 }
 
 /// Seconds since 1970 that stand in every archive.
@@ -196,7 +223,7 @@ mod tests {
         fs::write(&program, smallest_program()).unwrap();
         let made = ["a", "b"].map(|out| {
             let out = home.path().join(out);
-            pack(&program, 1_700_000_000, &out).unwrap();
+            pack(&program, Manual::default(), 1_700_000_000, &out).unwrap();
             let mut files = fs::read_dir(out).unwrap();
             let file = files.next().unwrap().unwrap();
             assert!(files.next().is_none(), "a static program has no package");

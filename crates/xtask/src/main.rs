@@ -8,8 +8,7 @@
 //!   result is.
 //! * [`tidy`]: what bends in the house.
 //! * [`history`]: how `./test` went over time.
-//! * [`dist`]: builds and packs a release; [`licences`]: those of the crates in it; [`manual`]: its
-//!   man pages and completions alone.
+//! * [`dist`]: builds and packs a release; [`licences`]: those of the crates in it.
 
 mod calibrate;
 mod dist;
@@ -19,7 +18,6 @@ mod history;
 mod inputs;
 mod kept;
 mod licences;
-mod manual;
 mod papers;
 mod prediction;
 mod predictions;
@@ -56,10 +54,6 @@ enum Command {
     Tidy,
     /// Print how ./test went over time
     History(history::HistoryArgs),
-    /// Write the man pages
-    Man(manual::ManualArgs),
-    /// Write completions for Bash, zsh and fish
-    Completions(manual::ManualArgs),
 }
 
 /// Why a command failed.
@@ -141,8 +135,6 @@ fn main() -> ExitCode {
         Command::Dist(args) => dist::run(&args),
         Command::Tidy => tidy::run(),
         Command::History(args) => history::run(&args),
-        Command::Man(args) => manual::man(&args),
-        Command::Completions(args) => manual::completions(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

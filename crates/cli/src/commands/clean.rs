@@ -30,7 +30,7 @@ use clap::Args;
 
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::test_args::TestArgs;
+use crate::test_args::{SharedArgs, TestArgs};
 
 /// Arguments of `clean`.
 #[derive(Args, Clone, Debug)]
@@ -90,9 +90,9 @@ pub enum CleanError {
 /// # Errors
 /// [`CleanError`] when something is in the way.
 pub fn run(args: &CleanArgs, output: &Output) -> Result<Exit, CleanError> {
-    let named =
-        TestArgs { scenario: args.scenario.clone(), set: args.set.clone(), ..TestArgs::default() };
-    let scenario = named.scenario(&env::current_dir()?)?;
+    let shared = SharedArgs { set: args.set.clone(), ..SharedArgs::default() };
+    let test = TestArgs { shared, ..TestArgs::default() };
+    let scenario = test.scenario(args.scenario.as_deref(), &env::current_dir()?)?;
     check_places(&scenario)?;
     let never_run = |scratch: &Path| !scratch.exists();
     if scenario.scratch.as_ref().is_some_and(|s| never_run(&s.value)) {

@@ -1,12 +1,15 @@
 //! One file for each command.
 
+pub mod ab;
 pub mod check;
 pub mod clean;
 pub mod compare;
+pub mod completions;
 pub mod drill;
 pub mod explain;
 pub mod import;
 pub mod init;
+pub mod man;
 pub mod models;
 pub mod paper;
 pub mod prove;

@@ -102,9 +102,8 @@ fn two_scenarios_take_turns_on_the_same_storage() {
     let now = fs::read_to_string(home.join("now.toml")).unwrap();
     let new = now.replace("name = \"my-storage\"", "name = \"new\"");
     fs::write(home.join("new.toml"), new).unwrap();
-    let ab = |more: &[&str]| {
-        answer(home, &[&["run", "--ab", "now.toml", "new.toml"], &SMALL[..], more].concat())
-    };
+    let ab =
+        |more: &[&str]| answer(home, &[&["ab", "now.toml", "new.toml"], &SMALL[..], more].concat());
     let refused = ab(&["--set=profile.version=exchange-2019", "--rounds=0"]);
     assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
     let check = ab(&["--check", "--rounds=1"]);
@@ -130,7 +129,7 @@ fn two_scenarios_take_turns_on_the_same_storage() {
     // Other work is refused before anything is tested.
     fs::remove_dir_all(home.join("brunt-scratch")).unwrap();
     fs::write(home.join("new.toml"), now.replace("sessions = 8", "sessions = 9")).unwrap();
-    let refused = answer(home, &["run", "--ab", "now.toml", "new.toml"]);
+    let refused = answer(home, &["ab", "now.toml", "new.toml"]);
     assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
     assert!(
         said(&refused)

@@ -7,9 +7,11 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use brunt_cli::args::Arguments;
-use brunt_package::release::LICENCES;
-use brunt_package::{Files, Release};
-use clap::CommandFactory;
+use brunt_cli::manual::{completions, pages};
+use brunt_package::release::{COMPLETIONS, LICENCES};
+use brunt_package::{Files, Manual, Release};
+use clap::{CommandFactory, ValueEnum};
+use clap_complete::Shell;
 use tempfile::TempDir;
 
 use super::program::said;
@@ -66,7 +68,20 @@ fn release(home: &Path) -> Release {
     let _ = Command::new("strip").arg("--strip-debug").arg(&program).output();
     let program = fs::read(program).unwrap();
     let version = env!("CARGO_PKG_VERSION");
-    Release::new(version, program, &Arguments::command(), texts, 1_700_000_000).unwrap()
+    Release::new(version, program, manual(), texts, 1_700_000_000).unwrap()
+}
+
+/// What `brunt man` and `brunt completions` say.
+fn manual() -> Manual {
+    let (command, mut manual) = (Arguments::command(), Manual::default());
+    for (name, page) in pages(&command) {
+        manual.pages.text(name, page);
+    }
+    for (shell, name) in COMPLETIONS {
+        let shell = Shell::from_str(shell, false).unwrap();
+        manual.completions.text(name, completions(&command, shell));
+    }
+    manual
 }
 
 /// A root in which nothing is installed but what every Debian has, in the versions of this machine.

@@ -27,7 +27,7 @@ pub(super) fn run(
             Err(error) => left_out.push(error.to_string()),
         }
     }
-    let history = history(&folder.display().to_string(), runs, left_out, args.smallest)?;
+    let history = history(&folder.display().to_string(), runs, left_out, args.difference.smallest)?;
     if let Some(path) = &args.html {
         write(path, &history_html(&history), "--html")?;
     }
@@ -35,7 +35,7 @@ pub(super) fn run(
         true => output.data(history.to_json().trim_end()),
         false => output.show(&words(&history, args.html.as_deref(), output)),
     }
-    Ok(match args.gate {
+    Ok(match args.difference.gate {
         true => gate(&history.newest),
         false => Exit::Passed,
     })

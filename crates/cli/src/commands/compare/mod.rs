@@ -14,7 +14,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use brunt_report::compare::{Answer, CompareError, Comparison, Options, compare};
+use brunt_report::compare::{Answer, CompareError, Comparison, compare};
 use brunt_report::{Run, comparison_html, one_line};
 
 use clap::Args;
@@ -23,7 +23,7 @@ use crate::commands::report::{ReportError, read, write};
 use crate::exit::Exit;
 use crate::opening::labelled;
 use crate::output::{Output, Tone};
-use crate::test_args::share;
+use crate::test_args::DifferenceArgs;
 
 /// Arguments of `compare`.
 #[derive(Args, Clone, Debug)]
@@ -51,18 +51,8 @@ pub struct CompareArgs {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["runs", "with", "allow_differences"])]
     pub history: Option<PathBuf>,
 
-    /// The smallest difference that matters
-    #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = share)]
-    pub smallest: f64,
-
-    /// Compare runs that did different work all the same; the differences are listed
-    #[arg(long)]
-    pub allow_differences: bool,
-
-    /// Exit with 0 when B, or the newest run of a history, is not worse, 1 when it is, and 2 when
-    /// nobody can tell
-    #[arg(long)]
-    pub gate: bool,
+    #[command(flatten)]
+    pub difference: DifferenceArgs,
 
     /// File to write the page to; replaces only a report of brunt
     #[arg(long, value_name = "FILE")]
@@ -128,8 +118,7 @@ pub fn run(args: &CompareArgs, output: &Output) -> Result<Exit, CompareCommandEr
         seen.push(place);
     }
     let (a, b) = (read_all(&a)?, read_all(&b)?);
-    let options = Options { smallest: args.smallest, allow_differences: args.allow_differences };
-    let comparison = compare(&a, &b, &options)?;
+    let comparison = compare(&a, &b, &args.difference.options())?;
     if let Some(path) = &args.html {
         write(path, &comparison_html(&comparison, &a, &b), "--html")?;
     }
@@ -137,7 +126,7 @@ pub fn run(args: &CompareArgs, output: &Output) -> Result<Exit, CompareCommandEr
         true => output.data(comparison.to_json().trim_end()),
         false => output.show(&words(&comparison, args.html.as_deref(), output)),
     }
-    Ok(match args.gate {
+    Ok(match args.difference.gate {
         true => gate(&comparison),
         false => Exit::Passed,
     })
@@ -208,9 +197,7 @@ mod tests {
             runs: runs.iter().map(PathBuf::from).collect(),
             with: with.iter().map(PathBuf::from).collect(),
             history: None,
-            smallest: 0.03,
-            allow_differences: false,
-            gate: false,
+            difference: DifferenceArgs { smallest: 0.03, allow_differences: false, gate: false },
             html: None,
             json: false,
             quiet: false,

@@ -28,6 +28,7 @@ use crate::exit::Exit;
 use crate::mistakes::Mistakes;
 use crate::output::Output;
 use crate::progress::Progress;
+use crate::test_args::SharedArgs;
 
 /// Arguments of `drill`.
 #[derive(Args, Clone, Debug)]
@@ -72,29 +73,8 @@ pub struct DrillArgs {
     #[arg(long)]
     pub no_controls: bool,
 
-    /// Random seed; equal seeds repeat a drill
-    #[arg(long, value_name = "N")]
-    pub seed: Option<String>,
-
-    /// Where to create the drill's folder
-    #[arg(long, value_name = "DIR", default_value = "runs")]
-    pub out: PathBuf,
-
-    /// Only check: print every mistake, or what would be rehearsed
-    #[arg(long, conflicts_with = "json")]
-    pub check: bool,
-
-    /// Override a value of the scenario, such as link.rtt=5ms; may be repeated
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub set: Vec<String>,
-
-    /// Print the result as JSON on stdout
-    #[arg(long)]
-    pub json: bool,
-
-    /// Print only the result and errors
-    #[arg(long)]
-    pub quiet: bool,
+    #[command(flatten)]
+    pub shared: SharedArgs,
 }
 
 /// Why there was no drill.
@@ -161,9 +141,7 @@ pub fn run(args: &DrillArgs, output: &Output) -> Result<Exit, DrillCommandError>
 
 fn overrides(args: &DrillArgs) -> Result<Vec<Override>, Refusal> {
     let mode = args.asynchronous.then(|| "asynchronous".to_owned());
-    let flags =
-        [("--seed", "test.seed", &args.seed), ("--asynchronous", "replication.mode", &mode)];
-    Override::all(&args.set, &flags)
+    args.shared.overrides("test", &[("--asynchronous", "replication.mode", &mode)])
 }
 
 /// Tells what happens while it is rehearsed.
@@ -207,7 +185,7 @@ impl DrillListener for Screen {
 
 /// The last lines, or the result as JSON.
 fn tell(args: &DrillArgs, result: &RunResult, folder: &RunFolder, output: &Output) {
-    if args.json {
+    if args.shared.json {
         return output.data(result.to_json().trim_end());
     }
     output.talk("");

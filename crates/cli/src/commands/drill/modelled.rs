@@ -36,7 +36,7 @@ pub(super) fn run(
         controls: !args.no_controls,
         program: version::program(),
     };
-    if args.check {
+    if args.shared.check {
         return check(document, &overrides, &options, output);
     }
     let scenario = document.modelled_test(&overrides)?;
@@ -54,7 +54,7 @@ pub(super) fn run(
         other => other?,
     };
     let begun = timestamp(SystemTime::now());
-    let folder = RunFolder::create(&args.out, begun, &scenario.scenario.name)?;
+    let folder = RunFolder::create(&args.shared.out, begun, &scenario.scenario.name)?;
     keep(&folder, scenario.to_toml(), &result)?;
     tell(args, &result, &folder, output);
     Ok(result.verdict.into())

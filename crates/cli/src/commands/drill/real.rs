@@ -50,7 +50,7 @@ pub(super) fn run(
         check_folders(&drill, consent).map_err(RealDrillError::from)?;
     }
     check_memory(&drill.scenario)?;
-    if args.check {
+    if args.shared.check {
         output.show(opening(&drill).trim_end());
         return Ok(Exit::Passed);
     }
@@ -84,7 +84,7 @@ pub(super) fn run(
         });
         return Ok(Exit::Interrupted);
     };
-    let folder = RunFolder::create(&args.out, begun, &drill.scenario.name)?;
+    let folder = RunFolder::create(&args.shared.out, begun, &drill.scenario.name)?;
     keep(&folder, drill.to_toml(), &result)?;
     tell(args, &result, &folder, output);
     Ok(result.verdict.into())

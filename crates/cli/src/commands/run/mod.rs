@@ -19,7 +19,7 @@
 //! recovered by the next run, and `brunt report` shows what was recorded, and `--resume` carries
 //! the test on.
 
-mod ab;
+mod args;
 mod watch;
 
 use std::collections::BTreeSet;
@@ -38,7 +38,6 @@ use brunt_qualify::error::RunError;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::{Listener, News, Stop};
 use brunt_qualify::result::{Surroundings, foreseen, result, unfinished};
-use brunt_report::compare::CompareError;
 use brunt_report::{
     FolderError, ReadError, Run, RunFolder, RunResult, Timestamp, host_counters, report_html,
 };
@@ -56,6 +55,7 @@ use brunt_scenario::Scenario;
 
 use crate::test_args::TestArgs;
 use crate::version;
+pub use args::RunArgs;
 pub(crate) use watch::Watch;
 
 /// Why there is no result.
@@ -91,9 +91,6 @@ pub enum RunCommandError {
     /// It did not come to a test.
     #[error(transparent)]
     Test(#[from] RunError),
-    /// Two scenarios cannot be compared.
-    #[error(transparent)]
-    Compare(#[from] CompareError),
     /// The working folder or a signal cannot be had.
     #[error("{0}")]
     System(#[from] std::io::Error),
@@ -103,16 +100,14 @@ pub enum RunCommandError {
 ///
 /// # Errors
 /// [`RunCommandError`] when it did not come to a test; a test that broke has a result.
-pub fn run(args: &TestArgs, output: &Output) -> Result<Exit, RunCommandError> {
-    if let Some(ab) = &args.ab {
-        return ab::run(args, ab, output);
-    }
+pub fn run(args: &RunArgs, output: &Output) -> Result<Exit, RunCommandError> {
     let interrupted = args.resume.as_deref().map(Interrupted::read).transpose()?;
     let scenario = args.runnable(&env::current_dir()?)?;
     handles::provide(&scenario)?;
     let start = args.start(timestamp(SystemTime::now()));
     let start = start.map_err(Mistakes::from)?;
-    if args.check {
+    let args = &args.test;
+    if args.shared.check {
         return check(args, &scenario, output);
     }
     // Until here there is nothing to end in order, and a signal ends the program.
@@ -122,7 +117,7 @@ pub fn run(args: &TestArgs, output: &Output) -> Result<Exit, RunCommandError> {
         return Ok(Exit::Interrupted);
     };
     let result = outcome.result;
-    if args.json {
+    if args.shared.json {
         output.data(result.to_json().trim_end());
     } else {
         output.talk("");
@@ -136,15 +131,15 @@ pub fn run(args: &TestArgs, output: &Output) -> Result<Exit, RunCommandError> {
 }
 
 /// What came of a run.
-struct Outcome {
-    result: RunResult,
-    folder: PathBuf,
+pub(crate) struct Outcome {
+    pub(crate) result: RunResult,
+    pub(crate) folder: PathBuf,
     /// Whether the folder has it.
-    written: Result<(), RunCommandError>,
+    pub(crate) written: Result<(), RunCommandError>,
 }
 
 /// Carries out one run; `None` when it was stopped before it began.
-fn once(
+pub(crate) fn once(
     args: &TestArgs,
     scenario: &Scenario,
     interrupted: Option<&Interrupted>,
@@ -155,7 +150,7 @@ fn once(
     let stop = Stop::from(interrupt.flag());
     let prepared = folders::prepare(scenario)?;
     let begun = SystemTime::now();
-    let folder = RunFolder::create(&args.out, timestamp(begun), &scenario.name)?;
+    let folder = RunFolder::create(&args.shared.out, timestamp(begun), &scenario.name)?;
     interrupt.set_farewell(farewell(folder.path()));
     let asked = Asked { args, scenario, interrupted, begun, start };
     let result = match test(&asked, &prepared, &folder, output, &stop) {
@@ -171,8 +166,12 @@ fn once(
 }
 
 /// Says what a run would do.
-fn check(args: &TestArgs, scenario: &Scenario, output: &Output) -> Result<Exit, RunCommandError> {
-    let outlook = outlook(scenario, args.consent(), &args.out)?;
+pub(crate) fn check(
+    args: &TestArgs,
+    scenario: &Scenario,
+    output: &Output,
+) -> Result<Exit, RunCommandError> {
+    let outlook = outlook(scenario, args.consent(), &args.shared.out)?;
     output.show(&outlook.text);
     match outlook.obstacles {
         obstacles if args.require_qualified && !obstacles.is_empty() => {

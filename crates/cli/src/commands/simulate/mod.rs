@@ -43,6 +43,7 @@ use brunt_scenario::{Document, Override, Place, Refusal, Subject};
 
 use crate::mistakes::Mistakes;
 use crate::source::Source;
+use crate::test_args::SharedArgs;
 use crate::version;
 
 /// Arguments of `simulate`.
@@ -60,21 +61,8 @@ pub struct SimulateArgs {
     #[arg(value_name = "SCENARIO")]
     pub scenario: PathBuf,
 
-    /// How long to measure, such as 90s or 2h of virtual time
-    #[arg(long, value_name = "TIME")]
-    pub duration: Option<String>,
-
-    /// Random seed; equal seeds repeat a run
-    #[arg(long, value_name = "N")]
-    pub seed: Option<String>,
-
-    /// Sessions in the pool (tests)
-    #[arg(long, value_name = "N")]
-    pub sessions: Option<String>,
-
-    /// Where to create the run's folder
-    #[arg(long, value_name = "DIR", default_value = "runs")]
-    pub out: PathBuf,
+    #[command(flatten)]
+    pub shared: SharedArgs,
 
     /// What drives the storage (tests)
     #[arg(long, value_enum, default_value_t)]
@@ -82,36 +70,20 @@ pub struct SimulateArgs {
 
     /// Simulate several values of one key, on all cores: test.sessions=1..16,
     /// array.cache.write=64MiB,1GiB, link.rtt=0ms..10ms (tests)
-    #[arg(long, value_name = "KEY=VALUES")]
+    #[arg(long, value_name = "KEY=VALUES", conflicts_with = "check")]
     pub sweep: Option<String>,
 
     /// Find the largest number of mailboxes that passes (tests sized in mailboxes)
-    #[arg(long)]
+    #[arg(long, conflicts_with = "check")]
     pub until_fail: bool,
 
     /// Simulate N seeds and give the precision of the means (tests)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with = "check")]
     pub seeds: Option<u64>,
 
     /// Simulate the whole duration, however well the figures are known before (tests)
     #[arg(long)]
     pub complete: bool,
-
-    /// Only check: print every mistake, or what would be simulated
-    #[arg(long, conflicts_with_all = ["json", "sweep", "until_fail", "seeds"])]
-    pub check: bool,
-
-    /// Override a value of the scenario, such as array.cache.write=1GiB; may be repeated
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub set: Vec<String>,
-
-    /// Print the result as JSON on stdout
-    #[arg(long)]
-    pub json: bool,
-
-    /// Print only the result and errors
-    #[arg(long)]
-    pub quiet: bool,
 }
 
 /// What stands for the mail server's engine.
@@ -172,7 +144,7 @@ pub enum SimulateError {
 pub fn run(args: &SimulateArgs, output: &Output) -> Result<Exit, SimulateError> {
     let source = source(&args.scenario)?;
     let document = source.document()?;
-    if args.check {
+    if args.shared.check {
         return check::run(args, &document, output);
     }
     if document.subject() == Subject::Load {
@@ -200,14 +172,14 @@ fn load(
         true
     })?;
     progress.vanish();
-    if args.json {
+    if args.shared.json {
         output.data(&json(scenario, &outcome));
     } else {
         let verdict = verdict(&outcome, output);
         output.show(&format!("{verdict}\n\n{}", measured(scenario, &outcome)));
     }
     let begun = timestamp(SystemTime::now());
-    let folder = RunFolder::create(&args.out, begun, &scenario.name)?;
+    let folder = RunFolder::create(&args.shared.out, begun, &scenario.name)?;
     let page = page(scenario, text, &outcome, version::command());
     folder.write("report.html", storage_html(&page).as_bytes())?;
     folder.write("simulation.json", json(scenario, &outcome).as_bytes())?;
@@ -261,20 +233,14 @@ pub(super) fn source(path: &Path) -> Result<Source, SimulateError> {
 
 /// What the command line replaces in a test.
 fn overrides(args: &SimulateArgs) -> Result<Vec<Override>, Refusal> {
-    let flags = [
-        ("--duration", "test.duration", &args.duration),
-        ("--seed", "test.seed", &args.seed),
-        ("--sessions", "test.sessions", &args.sessions),
-    ];
     let complete = args.complete.then(|| "none".to_owned());
-    let complete = ("--complete", "test.precision", &complete);
-    Override::all(&args.set, &[&flags[..], &[complete]].concat())
+    args.shared.overrides("test", &[("--complete", "test.precision", &complete)])
 }
 
 /// What it replaces in raw load.
 fn load_overrides(args: &SimulateArgs) -> Result<Vec<Override>, Refusal> {
     for (flag, is_there) in [
-        ("--sessions", args.sessions.is_some()),
+        ("--sessions", args.shared.sessions.is_some()),
         ("--sweep", args.sweep.is_some()),
         ("--until-fail", args.until_fail),
         ("--seeds", args.seeds.is_some()),
@@ -285,9 +251,5 @@ fn load_overrides(args: &SimulateArgs) -> Result<Vec<Override>, Refusal> {
             return Err(Place::flag(flag).refuse(what));
         }
     }
-    let flags = [
-        ("--duration", "simulate.duration", &args.duration),
-        ("--seed", "simulate.seed", &args.seed),
-    ];
-    Override::all(&args.set, &flags)
+    args.shared.overrides("simulate", &[])
 }

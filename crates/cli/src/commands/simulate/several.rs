@@ -72,7 +72,7 @@ pub(super) fn run(
         let all = grouped(all);
         output.talk(&format!("{key}: {taken} of {all} values; /N after the range takes N"));
     }
-    match args.json {
+    match args.shared.json {
         true => output.data(text.trim_end()),
         false => output.show(text.trim_end()),
     }
@@ -108,7 +108,7 @@ fn curve(
     }
     let name = &scenario.scenario.name;
     let begun = timestamp(SystemTime::now());
-    let folder = RunFolder::create(&args.out, begun, &format!("{name}-{what}"))?;
+    let folder = RunFolder::create(&args.shared.out, begun, &format!("{name}-{what}"))?;
     let options = options(args);
     let points = points(document, &overrides, &options);
     let came = match sweep {
@@ -126,7 +126,7 @@ fn curve(
             return Err(error);
         }
     };
-    let text = match args.json {
+    let text = match args.shared.json {
         true => curve.json(name),
         false => {
             format!("{}\n\n{:14}{}", curve.words(), "report", folder.file("report.html").display())
@@ -228,7 +228,7 @@ fn of_seeds(
     let told = |done: usize| told(done, Some(values.len()));
     let tried = points(document, &overrides, &options).simulate(&values, stop, &told)?;
     let seeds = Seeds::new(tried.iter().flatten().filter_map(Tried::judged));
-    let text = match args.json {
+    let text = match args.shared.json {
         true => seeds.json(&scenario.name),
         false => seeds.words(),
     };

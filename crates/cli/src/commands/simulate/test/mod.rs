@@ -36,7 +36,7 @@ pub(super) fn run(
     let interrupt = Interrupt::listen()?;
     let stop = Stop::from(interrupt.flag());
     let begun = timestamp(SystemTime::now());
-    let folder = RunFolder::create(&args.out, begun, &scenario.scenario.name)?;
+    let folder = RunFolder::create(&args.shared.out, begun, &scenario.scenario.name)?;
     let options = Options {
         engine: args.engine.into(),
         read_files: true,
@@ -55,7 +55,7 @@ pub(super) fn run(
     };
     let result = &whole.result;
     folder.write("report.html", report_html(&whole).as_bytes())?;
-    if args.json {
+    if args.shared.json {
         output.data(result.to_json().trim_end());
     } else {
         output.talk("");

@@ -6,22 +6,16 @@ use clap_complete::{Shell, generate};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
-use crate::Files;
-
-/// Shells that get completions, with the name that each looks for.
-const SHELLS: [(Shell, &str); 3] =
-    [(Shell::Bash, "brunt.bash"), (Shell::Zsh, "_brunt"), (Shell::Fish, "brunt.fish")];
-
-/// A man page for the program and one for each of its commands: `brunt.1`, `brunt-run.1`.
-pub fn pages(command: &Command) -> Files {
+/// A man page for the program and one for each of its commands, by name: `brunt-run.1`, `brunt.1`.
+pub fn pages(command: &Command) -> Vec<(String, String)> {
     let mut command = command.clone().disable_help_subcommand(true);
     command.build();
-    let mut files = Files::default();
+    let mut files = Vec::new();
     page(&command, &mut files);
     files
 }
 
-fn page(command: &Command, files: &mut Files) {
+fn page(command: &Command, files: &mut Vec<(String, String)>) {
     let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
     for one in shown {
         page(one, files);
@@ -36,7 +30,11 @@ fn page(command: &Command, files: &mut Files) {
         let closing = verbatim(&closing.to_string());
         closing.to_writer(&mut bytes).expect("memory takes all");
     }
-    files.text(man.get_filename(), bytes);
+    files.push((man.get_filename(), text(bytes)));
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).expect("help is UTF-8")
 }
 
 /// What help ends with, line by line: `clap_mangen` would fill and justify it.
@@ -55,15 +53,11 @@ fn verbatim(text: &str) -> Roff {
     roff
 }
 
-/// What Bash, zsh and fish read to complete a command line.
-pub fn completions(command: &Command) -> Files {
-    let mut files = Files::default();
-    for (shell, name) in SHELLS {
-        let mut bytes = Vec::new();
-        generate(shell, &mut command.clone(), "brunt", &mut bytes);
-        files.text(name, bytes);
-    }
-    files
+/// What `shell` reads to complete a command line.
+pub fn completions(command: &Command, shell: Shell) -> String {
+    let mut bytes = Vec::new();
+    generate(shell, &mut command.clone(), "brunt", &mut bytes);
+    text(bytes)
 }
 
 #[cfg(test)]
@@ -83,10 +77,9 @@ mod tests {
     #[test]
     fn every_command_that_is_shown_has_a_page() {
         let pages = pages(&command());
-        let names: Vec<&str> = pages.iter().map(|(name, _)| name).collect();
+        let names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["brunt-run.1", "brunt.1"]);
-        let (_, run) = pages.iter().next().unwrap();
-        let run = String::from_utf8(run.bytes.clone()).unwrap();
+        let (_, run) = &pages[0];
         assert!(run.contains("brunt\\-run \\- Test this machine"), "{run}");
         assert!(run.contains("Write nothing"), "{run}");
         let examples = ".SH EXAMPLES\n.nf\n  brunt run     a demo\n  brunt run x\n.fi\n";
@@ -96,10 +89,10 @@ mod tests {
 
     #[test]
     fn every_shell_completes_commands_and_flags() {
-        for (name, file) in completions(&command()).iter() {
-            let text = String::from_utf8(file.bytes.clone()).unwrap();
+        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+            let text = completions(&command(), shell);
             for word in ["run", "check"] {
-                assert!(text.contains(word), "{name}: {word}");
+                assert!(text.contains(word), "{shell}: {word}");
             }
         }
     }

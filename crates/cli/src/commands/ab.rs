@@ -1,4 +1,4 @@
-//! `run --ab A.toml B.toml`: two scenarios on the same storage, in turns, and a comparison at the
+//! `brunt ab A.toml B.toml`: two scenarios on the same storage, in turns, and a comparison at the
 //! end.
 //!
 //! ```text
@@ -18,17 +18,71 @@ use brunt_host::{handles, plan};
 use brunt_qualify::result::unfinished;
 use brunt_report::compare::{CompareError, Options, compare, work_differs};
 use brunt_report::result::Verdict;
-use brunt_report::{Run, RunFolder, RunResult, comparison_html, decimals, one_line};
+use brunt_report::{
+    FolderError, ReadError, Run, RunFolder, RunResult, comparison_html, decimals, one_line,
+};
 use brunt_scenario::Scenario;
 use brunt_units::Time;
 
-use super::{RunCommandError, check, once, timestamp};
+use clap::Args;
+
 use crate::commands::compare::{gate, words};
+use crate::commands::run::{RunCommandError, check, once, timestamp};
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
-use crate::outlook::outlook;
+use crate::outlook::{OutlookError, outlook};
 use crate::output::Output;
-use crate::test_args::{AbArgs, TestArgs};
+use crate::test_args::{DifferenceArgs, TestArgs};
+
+/// Arguments of `ab`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  brunt ab now.toml new.toml --check             how many runs, and what does each do?
+  brunt ab now.toml new.toml --duration 30min    is the second better? In turns, on this storage
+  brunt ab now.toml new.toml --gate              for CI: 0 not worse, 1 worse, 2 cannot tell
+
+docs/compare.md says how to read the answer, and how far to trust it.")]
+pub struct AbArgs {
+    /// Scenario file (TOML) of the first side
+    pub a: PathBuf,
+
+    /// Scenario file (TOML) of the second side
+    pub b: PathBuf,
+
+    /// How often A B B A; six pairs by default
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub rounds: u32,
+
+    #[command(flatten)]
+    pub difference: DifferenceArgs,
+
+    #[command(flatten)]
+    pub test: TestArgs,
+}
+
+/// Why there is no comparison.
+#[derive(Debug, thiserror::Error)]
+pub enum AbError {
+    /// A run was not carried out.
+    #[error(transparent)]
+    Run(#[from] RunCommandError),
+    /// What a run would do cannot be said.
+    #[error(transparent)]
+    Outlook(#[from] OutlookError),
+    /// The scenarios, or the runs, cannot be compared.
+    #[error(transparent)]
+    Compare(#[from] CompareError),
+    /// The folder of the comparison cannot be made or filled.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// A run that was just written cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The working folder or a signal cannot be had.
+    #[error("{0}")]
+    System(#[from] std::io::Error),
+}
 
 /// The order of a round.
 const ROUND: [Side; 4] = [Side::A, Side::B, Side::B, Side::A];
@@ -39,9 +93,9 @@ enum Side {
     B,
 }
 
-/// A side: its arguments, its scenario, its runs.
+/// A side: its file, its scenario, its runs.
 struct Tested {
-    args: TestArgs,
+    path: PathBuf,
     scenario: Scenario,
     runs: Vec<(String, Run)>,
 }
@@ -49,31 +103,31 @@ struct Tested {
 /// Runs both scenarios in turns and compares them.
 ///
 /// # Errors
-/// [`RunCommandError`] when they cannot be compared, or it did not come to a test.
-pub(super) fn run(args: &TestArgs, ab: &AbArgs, output: &Output) -> Result<Exit, RunCommandError> {
-    let [mut a, mut b] = sides(args, ab)?;
-    let options = Options { smallest: ab.smallest, allow_differences: ab.allow_differences };
-    if args.check {
+/// [`AbError`] when they cannot be compared, or it did not come to a test.
+pub fn run(args: &AbArgs, output: &Output) -> Result<Exit, AbError> {
+    let [mut a, mut b] = sides(args)?;
+    let options = args.difference.options();
+    let shared = &args.test.shared;
+    if shared.check {
         for side in [&a, &b] {
-            check(&side.args, &side.scenario, output)?;
+            check(&args.test, &side.scenario, output)?;
             output.data("");
         }
     }
     // Hours later would be too late.
-    let differences = work_differs(&outline(&a)?, &outline(&b)?);
+    let differences = work_differs(&outline(args, &a)?, &outline(args, &b)?);
     if !differences.is_empty() && !options.allow_differences {
-        let [one, other] = [&a, &b].map(|side| name_of(&side.args));
-        return Err(RunCommandError::Compare(CompareError::Differ { one, other, differences }));
+        let name = |side: &Tested| one_line(&side.path.display().to_string()).into_owned();
+        return Err(CompareError::Differ { one: name(&a), other: name(&b), differences }.into());
     }
-    if args.check {
-        let runs = ROUND.len() * ab.rounds as usize;
-        output.show(&format!("{:14}{runs} runs: A B B A, {} times", "rounds", ab.rounds));
+    if shared.check {
+        let runs = ROUND.len() * args.rounds as usize;
+        output.show(&format!("{:14}{runs} runs: A B B A, {} times", "rounds", args.rounds));
         return Ok(Exit::Passed);
     }
     let interrupt = Interrupt::listen()?;
     let begun = timestamp(SystemTime::now());
-    let all = ROUND.len() * ab.rounds as usize;
-    let stopped = take_turns(ab.rounds, &mut a, &mut b, all, &interrupt, output)?;
+    let stopped = take_turns(args, &mut a, &mut b, &interrupt, output)?;
     let pairs = a.runs.len().min(b.runs.len());
     a.runs.truncate(pairs);
     b.runs.truncate(pairs);
@@ -86,11 +140,11 @@ pub(super) fn run(args: &TestArgs, ab: &AbArgs, output: &Output) -> Result<Exit,
     let options = Options { allow_differences: true, ..options };
     let comparison = compare(&a.runs, &b.runs, &options)?;
     let name = format!("{}-vs-{}", a.scenario.name, b.scenario.name);
-    let folder = RunFolder::create(&args.out, begun, &name)?;
+    let folder = RunFolder::create(&shared.out, begun, &name)?;
     folder.write("comparison.json", comparison.to_json().as_bytes())?;
     let page = comparison_html(&comparison, &a.runs, &b.runs);
     folder.write("report.html", page.as_bytes())?;
-    match args.json {
+    match shared.json {
         true => output.data(comparison.to_json().trim_end()),
         false => {
             output.talk("");
@@ -99,21 +153,21 @@ pub(super) fn run(args: &TestArgs, ab: &AbArgs, output: &Output) -> Result<Exit,
     }
     Ok(match stopped {
         Some(exit) => exit,
-        None if ab.gate => gate(&comparison),
+        None if args.difference.gate => gate(&comparison),
         None => Exit::Passed,
     })
 }
 
 /// All rounds, or as many as it comes to; then why it did not come to more.
 fn take_turns(
-    rounds: u32,
+    args: &AbArgs,
     a: &mut Tested,
     b: &mut Tested,
-    all: usize,
     interrupt: &Interrupt,
     output: &Output,
-) -> Result<Option<Exit>, RunCommandError> {
-    let order = (0..rounds).flat_map(|_| ROUND);
+) -> Result<Option<Exit>, AbError> {
+    let all = ROUND.len() * args.rounds as usize;
+    let order = (0..args.rounds).flat_map(|_| ROUND);
     for (turn, side) in order.enumerate() {
         let tested = match side {
             Side::A => &mut *a,
@@ -123,7 +177,7 @@ fn take_turns(
         let mut scenario = tested.scenario.clone();
         // Both runs of a pair do the same operations.
         scenario.test.seed = scenario.test.seed.wrapping_add(tested.runs.len() as u64);
-        let outcome = once(&tested.args, &scenario, None, interrupt, None, output)?;
+        let outcome = once(&args.test, &scenario, None, interrupt, None, output)?;
         let Some(outcome) = outcome else {
             return Ok(Some(Exit::Interrupted));
         };
@@ -151,25 +205,19 @@ fn line(result: &RunResult, folder: &std::path::Path) -> String {
 }
 
 /// Both sides; everything that is wrong with either is said before anything is written.
-fn sides(args: &TestArgs, ab: &AbArgs) -> Result<[Tested; 2], RunCommandError> {
+fn sides(args: &AbArgs) -> Result<[Tested; 2], RunCommandError> {
     let side = |path: &PathBuf| {
-        let args = TestArgs { scenario: Some(path.clone()), ..args.clone() };
-        let scenario = args.runnable(&env::current_dir()?)?;
+        let scenario = args.test.runnable(Some(path), &[], &env::current_dir()?)?;
         handles::provide(&scenario)?;
-        Ok::<_, RunCommandError>(Tested { args, scenario, runs: Vec::new() })
+        Ok::<_, RunCommandError>(Tested { path: path.clone(), scenario, runs: Vec::new() })
     };
-    Ok([side(&ab.ab[0])?, side(&ab.ab[1])?])
-}
-
-fn name_of(args: &TestArgs) -> String {
-    let path = args.scenario.as_ref().map(|path| path.display().to_string());
-    one_line(&path.unwrap_or_default()).into_owned()
+    Ok([side(&args.a)?, side(&args.b)?])
 }
 
 /// What is known of a run before it begins.
-fn outline(side: &Tested) -> Result<RunResult, RunCommandError> {
-    let consent = side.args.consent();
-    let around = outlook(&side.scenario, consent, &side.args.out)?.around;
+fn outline(args: &AbArgs, side: &Tested) -> Result<RunResult, AbError> {
+    let consent = args.test.consent();
+    let around = outlook(&side.scenario, consent, &args.test.shared.out)?.around;
     let plan = plan::plan(&side.scenario, consent, SystemTime::now());
     let mut outline = unfinished(&plan, Time::ZERO, &around);
     outline.times.collection_s = plan.duration.as_seconds();
