@@ -6,9 +6,8 @@
 
 use std::path::Path;
 
-use brunt_qualify::kinds::TestKind;
 use brunt_report::result::{
-    Outcome, Rule, RuleGroup, RunResult, Verdict, WRONG_DATA, World, gravest_first,
+    Outcome, Rule, RuleGroup, RunResult, TestKind, Verdict, WRONG_DATA, World, gravest_first,
 };
 use brunt_report::{Column, Row, Table, counted, decimals, grouped, one_line};
 
@@ -29,7 +28,7 @@ pub fn closing(result: &RunResult, folder: &Path, output: &Output) -> String {
 
 /// How to carry on the run in `folder`; nothing if that cannot be done.
 pub fn resume(result: &RunResult, folder: &Path) -> String {
-    let kind = TestKind::named(&result.storage.test);
+    let kind = result.storage.test.kind();
     let can_be = result.verdict == Verdict::Interrupted
         && result.world == World::Real
         && result.times.collection_s > 0.0
@@ -146,7 +145,7 @@ pub(crate) fn verdict_line(result: &RunResult, output: &Output) -> String {
     // Of a test that was not carried through, the reason matters more than the rate until then; and
     // a backup has no rate.
     let carried = result.verdict.is_answer();
-    let kind = TestKind::named(&result.storage.test);
+    let kind = result.storage.test.kind();
     let carried = carried && kind.is_some_and(TestKind::has_limits);
     // What the storage did to the data matters more than how fast it was.
     let sentence = &result.storage.details.sentence;

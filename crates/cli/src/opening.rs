@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use brunt_qualify::goal::Tune;
-use brunt_qualify::kinds::Opening;
+use brunt_qualify::kinds::{Kind, Opening};
 use brunt_report::{counted, decimals, one_line};
 use brunt_units::ByteSize;
 use brunt_world_real::facts;
@@ -89,7 +89,7 @@ pub(crate) fn first_line(scenario: &Scenario) -> String {
 /// Who does what, and for how long or how often.
 fn test(scenario: &Scenario) -> String {
     let test = &scenario.test;
-    test.kind.opening(&Opening {
+    Kind::of(test.kind).opening(&Opening {
         sessions: sessions(scenario),
         duration: test.duration,
         logs: test.logs,

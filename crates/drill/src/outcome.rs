@@ -1,8 +1,8 @@
 //! The result of a drill in its written form.
 
 use brunt_report::result::{
-    Drill, DrillControl, DrillFailover, DrillLoss, DrillReplication, DrillStep, RunResult, Verdict,
-    given_and_measured,
+    Drill, DrillControl, DrillFailover, DrillLoss, DrillReplication, DrillStep, RunResult, Tested,
+    Verdict, given_and_measured,
 };
 use brunt_report::{Timestamp, counted};
 use brunt_units::{Span, Time};
@@ -127,7 +127,7 @@ impl Rehearsed {
         result.qualifies = false;
         result.reasons = std::iter::once(words.remark.to_owned()).chain(why.clone()).collect();
         result.rules = rules;
-        result.storage.test = "drill".to_owned();
+        result.storage.test = Tested::Drill;
         result.storage.details.sentence = sentence(&drill, words.by, &why, had_failover);
         result.drill = Some(drill);
     }

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use brunt_qualify::goal::Target;
-use brunt_qualify::kinds::TestKind;
 use brunt_qualify::phases::test_run::TestRun;
 use brunt_qualify::plan::{Carried, Plan};
 use brunt_qualify::progress::{News, NewsLine};
-use brunt_report::result::Tuning;
+use brunt_report::result::{TestKind, Tested, Tuning};
 use brunt_report::{Earlier, EarlierError};
 
 /// An interrupted run.
@@ -33,7 +32,7 @@ pub enum InterruptedError {
     Earlier(#[from] EarlierError),
     /// Only a collection consists of samples that can be added up.
     #[error("{}: is a {} test, and only performance and stress tests can be carried on\n  to run it again: brunt run {}", .0.display(), .1, .0.join("scenario.toml").display())]
-    Kind(PathBuf, String),
+    Kind(PathBuf, Tested),
 }
 
 impl Interrupted {
@@ -43,9 +42,9 @@ impl Interrupted {
     /// [`InterruptedError`] when it cannot be carried on.
     pub fn read(folder: &Path) -> Result<Self, InterruptedError> {
         let earlier = Earlier::read(folder)?;
-        let test = &earlier.result.storage.test;
-        if !TestKind::named(test).is_some_and(TestKind::has_limits) {
-            return Err(InterruptedError::Kind(folder.to_owned(), test.clone()));
+        let test = earlier.result.storage.test;
+        if !test.kind().is_some_and(TestKind::has_limits) {
+            return Err(InterruptedError::Kind(folder.to_owned(), test));
         }
         let news = earlier.news.lines().rev();
         let mut news = news.filter_map(|line| serde_json::from_str::<NewsLine>(line).ok());

@@ -13,6 +13,7 @@
 //! What brunt always does is a comment; what it cannot do is said. An element that is not known is
 //! not supported either.
 
+use brunt_report::result::{TestKind, Work};
 use roxmltree::{Document, Node, ParsingOptions};
 
 use crate::paths::PathMap;
@@ -72,7 +73,7 @@ pub fn import(text: &str, map: &PathMap) -> Result<Settings, ImportError> {
         depth: 0,
         map,
         settings: Settings::default(),
-        kind: "performance",
+        kind: TestKind::Performance,
         is_capacity: false,
         finds_sessions: false,
     };
@@ -106,7 +107,7 @@ struct Reader<'a> {
     depth: usize,
     map: &'a PathMap,
     settings: Settings,
-    kind: &'static str,
+    kind: TestKind,
     is_capacity: bool,
     finds_sessions: bool,
 }
@@ -149,10 +150,10 @@ impl<'a> Reader<'a> {
     fn prepare(&mut self, root: Node<'a, 'a>) -> Result<(), ImportError> {
         if let Some(node) = find(root, "Type") {
             self.kind = match text_of(node).as_str() {
-                "Performance" => "performance",
-                "Stress" => "stress",
-                "DatabaseBackup" | "StreamingBackup" => "database-backup",
-                "SoftRecovery" => "soft-recovery",
+                "Performance" => TestKind::Performance,
+                "Stress" => TestKind::Stress,
+                "DatabaseBackup" | "StreamingBackup" => TestKind::DatabaseBackup,
+                "SoftRecovery" => TestKind::SoftRecovery,
                 _ => {
                     let what = "it can be Performance, Stress, DatabaseBackup or SoftRecovery";
                     return Err(self.wrong(node, what));
@@ -162,7 +163,7 @@ impl<'a> Reader<'a> {
         if let Some(node) = find(root, "DatabaseSizing") {
             self.is_capacity = text_of(node) == "Capacity";
         }
-        self.settings.set("test", "kind", quoted(self.kind));
+        self.settings.set_kind(self.kind);
         // Jetstress compares with the target itself.
         self.settings.set("test", "headroom_percent", "0".to_owned());
         let version = find(root, "EseVersionGenerated").map(text_of);
@@ -220,7 +221,7 @@ impl<'a> Reader<'a> {
                 Err(error) => return Err(error),
             },
             "SuppressTuning" => {
-                let tune = !self.switch(node)? && ["performance", "stress"].contains(&self.kind);
+                let tune = !self.switch(node)? && self.kind.has_limits();
                 self.settings.set("test", "tune", tune.to_string());
                 keys("test.tune")
             }
@@ -275,9 +276,9 @@ impl<'a> Reader<'a> {
             }
             "RunDatabaseMaintenancePerformance" => self.maintenance(node, false)?,
             "RunDatabaseMaintenanceSoftRecovery" => self.maintenance(node, true)?,
-            "BackupToDisk" => match (self.switch(node)?, self.kind) {
-                (true, "database-backup") => keys("test.copy_to, from DatabaseBackupPath"),
-                (true, _) => comment("only a backup test copies databases"),
+            "BackupToDisk" => match (self.switch(node)?, self.kind.work()) {
+                (true, Work::BackUp) => keys("test.copy_to, from DatabaseBackupPath"),
+                (true, Work::Load | Work::Replay) => comment("only a backup test copies databases"),
                 (false, _) => comment("databases are read and not copied"),
             },
             "DatabaseSource" if value == "New" => comment("brunt run --new makes databases anew"),
@@ -406,7 +407,7 @@ impl<'a> Reader<'a> {
     /// Whether databases are scanned, in tests of recovery or in all others.
     fn maintenance(&mut self, node: Node<'_, '_>, of_recovery: bool) -> Result<Fate, ImportError> {
         let runs = self.switch(node)?;
-        if of_recovery != (self.kind == "soft-recovery") {
+        if of_recovery != (self.kind.work() == Work::Replay) {
             return Ok(comment("not used in this kind of test"));
         }
         self.settings.set("profile", "background_maintenance", runs.to_string());
@@ -475,7 +476,7 @@ impl<'a> Reader<'a> {
         let mut kinds = named.split([',', ' ', ';']).filter(|kind| !kind.is_empty());
         let is_stress = kinds.any(|kind| kind.eq_ignore_ascii_case("Stress"));
         let name = node.attribute("Name").unwrap_or_default().to_owned();
-        let applies = is_stress == (self.kind == "stress");
+        let applies = is_stress == (self.kind == TestKind::Stress);
         for child in node.children().filter(Node::is_element) {
             self.threshold(child.tag_name().name(), &text_of(child), child, &name, applies)?;
         }
@@ -554,13 +555,13 @@ impl<'a> Reader<'a> {
                 }
                 "DatabaseBackupPath" => {
                     let is_first = self.settings.get("test", "copy_to").is_none();
-                    let fate = match (self.kind, self.copies, is_first) {
-                        ("database-backup", true, true) => {
+                    let fate = match (self.kind.work(), self.copies, is_first) {
+                        (Work::BackUp, true, true) => {
                             let path = self.here(child, &value)?;
                             self.settings.set("test", "copy_to", quoted(&path));
                             keys("test.copy_to")
                         }
-                        ("database-backup", true, false) => {
+                        (Work::BackUp, true, false) => {
                             not_supported("all backups go to one folder")
                         }
                         _ => comment("nothing is backed up to it"),

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use brunt_report::result::TestKind;
+
 /// Where tuning begins; other tests have as many.
 const SESSIONS: u32 = 8;
 
@@ -43,6 +45,8 @@ pub(crate) struct Instance {
 pub struct Settings {
     /// Keys by table, as TOML; the empty name is the top.
     pub(crate) keys: BTreeMap<&'static str, Vec<(&'static str, String)>>,
+    /// The kind of test, which is also among the keys.
+    kind: Option<TestKind>,
     pub(crate) instances: Vec<Instance>,
     /// Every element, in the order of the file.
     pub noted: Vec<Noted>,
@@ -64,6 +68,12 @@ impl Settings {
         }
     }
 
+    /// Sets the kind of test.
+    pub(crate) fn set_kind(&mut self, kind: TestKind) {
+        self.kind = Some(kind);
+        self.set("test", "kind", quoted(kind.word()));
+    }
+
     /// The value of a key.
     pub(crate) fn get(&self, table: &str, key: &str) -> Option<&str> {
         let keys = self.keys.get(table)?;
@@ -74,9 +84,7 @@ impl Settings {
     /// The test finds its number of sessions, if it is one that can.
     pub(crate) fn find_sessions(&mut self) {
         self.set("test", "sessions", SESSIONS.to_string());
-        let kind = self.get("test", "kind");
-        let is_tuned = kind.is_some_and(|kind| ["\"performance\"", "\"stress\""].contains(&kind));
-        self.set("test", "tune", is_tuned.to_string());
+        self.set("test", "tune", self.kind.is_some_and(TestKind::has_limits).to_string());
     }
 
     /// Elements with this fate.

@@ -1,6 +1,6 @@
 //! From evidence to a paper: which runs belong together, and what may not be in one paper.
 
-use brunt_report::result::{Colour, Verdict, World};
+use brunt_report::result::{Colour, TestKind, Tested, Verdict, World};
 use brunt_report::{ReadError, Run, Timestamp, TogetherError, together};
 use brunt_scenario::{Document, Refusal, Solution};
 
@@ -64,10 +64,10 @@ pub enum PaperError {
     NotEnded(String),
     /// A kind of test that papers do not have.
     #[error("{0}: is a {1} test, which a paper has no section for")]
-    Kind(String, String),
+    Kind(String, Tested),
     /// Runs of one kind that are not one test.
     #[error("the {0} runs are not one test: {1}\n  give one run for each server")]
-    Together(String, TogetherError),
+    Together(TestKind, TogetherError),
     /// Runs of different systems.
     #[error("{0} and {1} are of different systems: {2}\n  a paper is about one system")]
     Apart(String, String, String),
@@ -101,8 +101,7 @@ fn claims(wrong: &[Wrong]) -> String {
 /// The runs of one kind.
 #[derive(Clone, Debug)]
 pub(crate) struct Kind {
-    /// The kind, as in scenarios.
-    pub(crate) word: &'static str,
+    pub(crate) kind: TestKind,
     /// All servers together.
     pub(crate) run: Run,
     /// Each run by itself, with its number.
@@ -123,8 +122,6 @@ pub(crate) struct Subject<'e> {
 pub(crate) const ATTACHED_MAX: usize = 64 << 20;
 /// Longer names fill pages.
 const NAME_MAX: usize = 1_000;
-/// The kinds of tests, in the order of a paper.
-pub(crate) const KINDS: [&str; 4] = ["performance", "stress", "database-backup", "soft-recovery"];
 
 /// The tables of a scenario that describe modelled storage.
 const STORAGE: [&str; 6] = ["array", "link", "replication", "replica", "replicate", "partner"];
@@ -211,9 +208,9 @@ fn check(label: &str, run: &Run) -> Result<(), PaperError> {
     if !result.verdict.is_answer() {
         return Err(PaperError::NoAnswer(label, result.verdict));
     }
-    match KINDS.contains(&result.storage.test.as_str()) {
-        true => Ok(()),
-        false => Err(PaperError::Kind(label, result.storage.test.clone())),
+    match result.storage.test {
+        Tested::Kind(_) => Ok(()),
+        other @ (Tested::Drill | Tested::Unknown) => Err(PaperError::Kind(label, other)),
     }
 }
 
@@ -258,18 +255,19 @@ fn one_system(runs: &[(usize, Run)], label: &dyn Fn(usize) -> String) -> Result<
         let servers = run.result.storage.servers.iter();
         servers.map(|server| server.name.clone()).collect()
     };
+    let performance = Tested::Kind(TestKind::Performance);
     let known: Vec<String> = runs
         .iter()
-        .filter(|(_, run)| run.result.storage.test == KINDS[0])
+        .filter(|(_, run)| run.result.storage.test == performance)
         .flat_map(|(_, run)| servers(run))
         .collect();
     for (number, run) in runs.iter().filter(|_| !known.is_empty()) {
         let unknown = servers(run).into_iter().find(|name| !known.contains(name));
         if let Some(name) = unknown {
-            let performance = runs.iter().find(|(_, run)| run.result.storage.test == KINDS[0]);
-            let performance = performance.map_or(first.0, |(number, _)| *number);
+            let measured = runs.iter().find(|(_, run)| run.result.storage.test == performance);
+            let measured = measured.map_or(first.0, |(number, _)| *number);
             return Err(PaperError::Apart(
-                label(performance),
+                label(measured),
                 label(*number),
                 format!("no performance test was run on {name}"),
             ));
@@ -307,15 +305,15 @@ fn solution(
 
 fn kinds(runs: Vec<(usize, Run)>) -> Result<Vec<Kind>, PaperError> {
     let mut kinds = Vec::new();
-    for word in KINDS {
-        let own = runs.iter().filter(|(_, run)| run.result.storage.test == word);
+    for kind in TestKind::ALL {
+        let own = runs.iter().filter(|(_, run)| run.result.storage.test == kind.into());
         let each: Vec<(usize, Run)> = own.cloned().collect();
         if each.is_empty() {
             continue;
         }
         let all = each.iter().map(|(_, run)| run.clone()).collect();
-        let run = together(all).map_err(|error| PaperError::Together(word.to_owned(), error))?;
-        kinds.push(Kind { word, run, each });
+        let run = together(all).map_err(|error| PaperError::Together(kind, error))?;
+        kinds.push(Kind { kind, run, each });
     }
     Ok(kinds)
 }

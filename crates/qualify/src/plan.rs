@@ -28,7 +28,7 @@ use brunt_workload::session::Scheduling;
 use brunt_world::fault::Fault;
 
 use crate::goal::{Growth, Precision, Target, Tune};
-use crate::kinds::TestKind;
+use crate::kinds::{self, TestKind};
 use crate::truth::witness::Hearing;
 
 /// A test with every default resolved.
@@ -326,7 +326,7 @@ impl LoadPlan {
 impl Limits {
     /// The limits of `profile` for tests of `kind`: strict, or lenient for stress.
     pub fn of(profile: &Profile, kind: TestKind) -> Self {
-        let latency = kind.limits(profile);
+        let latency = kinds::Kind::of(kind).limits(profile);
         Self {
             latency,
             excursions: profile.excursions.value,

@@ -55,7 +55,7 @@ fn statistics(server: &Server, lines: &mut Vec<String>) {
         lines.push(format!(
             "Database backup: {} (100% processed), {} MB in {:.3} s",
             backup.instance,
-            decimals(backup.megabytes),
+            decimals(backup.size.0),
             backup.seconds
         ));
     }
@@ -177,7 +177,7 @@ fn unrecorded(rule: &Rule) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::Backup;
+    use crate::result::{Backup, Mib, MibPerS};
 
     const RESULT: &str = include_str!("../tests/report/result_v2.json");
 
@@ -194,9 +194,9 @@ mod tests {
         let mut backup = result.clone();
         backup.storage.servers[0].backup.push(Backup {
             instance: "DB1".to_owned(),
-            megabytes: 1024.0,
+            size: Mib(1024.0),
             seconds: 2.0,
-            mb_per_s: 512.0,
+            rate: MibPerS(512.0),
             copied_to: None,
         });
         let backup = ending(&backup);

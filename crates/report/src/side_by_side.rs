@@ -26,7 +26,7 @@ fn row(name: &str, run: &Run) -> Row {
         name.into(),
         servers.join(", ").into(),
         result.times.started.into(),
-        result.storage.test.as_str().into(),
+        result.storage.test.word().into(),
         result.headline().into(),
         Cell::from(result.storage.achieved_iops),
         result.storage.target_iops.into(),

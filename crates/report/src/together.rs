@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::Run;
 use crate::result::{
     Bottleneck, Bucket, Details, Distribution, Origin, Rule, RunResult, SCHEMA, Setup, Storage,
-    Times, Verdict, World, step_of,
+    Tested, Times, Verdict, World, step_of,
 };
 
 /// Why runs are not one test.
@@ -24,7 +24,7 @@ pub enum TogetherError {
     None,
     /// They are of different kinds.
     #[error("a {0} test and a {1} test cannot be added up")]
-    Tests(String, String),
+    Tests(Tested, Tested),
     /// One is real and another is virtual.
     #[error("a run on real storage and one on modelled storage cannot be added up")]
     Worlds,
@@ -74,10 +74,7 @@ pub fn are_one_test(runs: &[Run]) -> Result<(), TogetherError> {
     for run in runs {
         let result = &run.result;
         if result.storage.test != first.storage.test {
-            return Err(TogetherError::Tests(
-                first.storage.test.clone(),
-                result.storage.test.clone(),
-            ));
+            return Err(TogetherError::Tests(first.storage.test, result.storage.test));
         }
         if result.world != first.world {
             return Err(TogetherError::Worlds);
@@ -163,7 +160,7 @@ fn storage(runs: &[Run], verdict: Verdict) -> Storage {
     let first = &runs[0].result.storage;
     let achieved_iops = tests().map(|test| test.achieved_iops).sum();
     Storage {
-        test: first.test.clone(),
+        test: first.test,
         achieved_iops,
         target_iops: tests().map(|test| test.target_iops).sum(),
         bottlenecks: runs.iter().flat_map(bottlenecks).collect(),

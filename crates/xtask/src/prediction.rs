@@ -88,7 +88,7 @@ impl Prediction {
     pub(crate) fn backup(&self) -> Option<f64> {
         let servers = self.result.storage.servers.iter();
         let backups: Vec<f64> =
-            servers.flat_map(|server| &server.backup).map(|backup| backup.mb_per_s).collect();
+            servers.flat_map(|server| &server.backup).map(|backup| backup.rate.0).collect();
         (!backups.is_empty()).then(|| backups.iter().sum())
     }
 

@@ -10,6 +10,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use brunt_report::result::{TestKind, Tested};
 use brunt_report::{
     ReadError, Run, RunResult, TogetherError, are_one_test, report_html, side_by_side,
     side_by_side_html, together, write_report,
@@ -150,11 +151,11 @@ pub fn run(args: &ReportArgs, output: &Output) -> Result<Exit, ReportError> {
 /// The name that Jetstress gives a report: kind and time without leading zeros (published test
 /// logs, EqualLogic PS5000XV, 2008).
 fn jetstress_name(result: &RunResult) -> String {
-    let kind = match result.storage.test.as_str() {
-        "stress" => "Stress",
-        "database-backup" => "DatabaseBackup",
-        "soft-recovery" => "SoftRecovery",
-        _ => "Performance",
+    let kind = match result.storage.test {
+        Tested::Kind(TestKind::Stress) => "Stress",
+        Tested::Kind(TestKind::DatabaseBackup) => "DatabaseBackup",
+        Tested::Kind(TestKind::SoftRecovery) => "SoftRecovery",
+        Tested::Kind(TestKind::Performance) | Tested::Drill | Tested::Unknown => "Performance",
     };
     let started = result.times.started.to_string();
     let numbers = started.split(|c: char| !c.is_ascii_digit());
@@ -230,7 +231,7 @@ mod tests {
         let mut result = RunResult::from_json(json).unwrap();
         result.times.started = Timestamp { unix_seconds: 951_782_407 };
         assert_eq!(jetstress_name(&result), "Performance_2000_2_29_0_0_7.html");
-        result.storage.test = "stress".to_owned();
+        result.storage.test = TestKind::Stress.into();
         assert!(jetstress_name(&result).starts_with("Stress_2000_"));
     }
 }

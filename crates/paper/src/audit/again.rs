@@ -32,7 +32,7 @@ pub(super) fn judged(
     };
     let result = &run.result;
     audit.compared += 1;
-    audit.words(number, "kind of test", &result.storage.test, plan.kind.word());
+    audit.words(number, "kind of test", result.storage.test.word(), plan.kind.word());
     let servers = &result.storage.servers;
     if servers.is_empty() {
         audit.unproven.push(format!("run{number} has no server"));

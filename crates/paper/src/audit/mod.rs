@@ -240,15 +240,15 @@ fn backups(run: usize, result: &RunResult, audit: &mut Audit) {
     for backup in result.storage.servers.iter().flat_map(|server| &server.backup) {
         if backup.seconds > 0.0 {
             let what = format!("{}, MiB per second", backup.instance);
-            let follows = backup.megabytes / backup.seconds;
-            audit.number(run, &what, Some(backup.mb_per_s), Some(follows));
+            let follows = backup.size.over(backup.seconds).0;
+            audit.number(run, &what, Some(backup.rate.0), Some(follows));
         }
     }
     let servers = result.storage.servers.iter();
     for restore in servers.filter_map(|server| server.restore.as_ref()) {
         if restore.seconds > 0.0 {
-            let follows = restore.megabytes / restore.seconds;
-            audit.number(run, "restore, MiB per second", Some(restore.mb_per_s), Some(follows));
+            let follows = restore.size.over(restore.seconds).0;
+            audit.number(run, "restore, MiB per second", Some(restore.rate.0), Some(follows));
         }
     }
 }

@@ -3,28 +3,26 @@
 use brunt_report::result::Server;
 use brunt_report::{Cell, Column, ReportTables, Row, Table};
 
-use super::{heading, in_words, some, text};
+use super::{heading, in_words, purpose, some, text};
 use crate::block::Block;
 use crate::numbers::float;
 use crate::paper::Kind;
 
-pub(super) fn blocks(kind: &Kind) -> Vec<Block> {
+pub(super) fn backup(kind: &Kind) -> Vec<Block> {
+    blocks(kind, [backup_servers(kind), backups(kind)])
+}
+
+pub(super) fn recovery(kind: &Kind) -> Vec<Block> {
+    blocks(kind, [recovery_servers(kind), recoveries(kind)])
+}
+
+fn blocks(kind: &Kind, tables: [Table; 2]) -> Vec<Block> {
     let result = &kind.run.result;
-    let (purpose, tables) = match kind.word {
-        "database-backup" => (
-            "How fast whole databases can be read, all at the same time.",
-            vec![backup_servers(kind), backups(kind)],
-        ),
-        _ => (
-            "How fast logs are replayed after a crash or a restore.",
-            vec![recovery_servers(kind), recoveries(kind)],
-        ),
-    };
     let mut blocks = vec![
-        heading(&format!("{} test", in_words(kind.word))),
-        text(format!("{purpose} {}", result.storage.details.sentence)),
+        heading(&format!("{} test", in_words(kind.kind))),
+        text(format!("{} {}", purpose(kind.kind), result.storage.details.sentence)),
     ];
-    blocks.extend(tables.into_iter().map(Block::Table));
+    blocks.extend(tables.map(Block::Table));
     let further = ReportTables::of(result).further.into_iter();
     let restores = further.filter(|table| table.title() == "Restore" && !table.is_empty());
     blocks.extend(restores.map(Block::Table));
@@ -54,8 +52,8 @@ fn backup_servers(kind: &Kind) -> Table {
     let rows = groups(kind).into_iter().map(|(name, servers)| {
         let all = || servers.iter().flat_map(|server| &server.backup);
         let count = all().count();
-        let rate: f64 = all().map(|backup| backup.mb_per_s).sum();
-        let size: f64 = all().map(|backup| backup.megabytes).sum();
+        let rate: f64 = all().map(|backup| backup.rate.0).sum();
+        let size: f64 = all().map(|backup| backup.size.0).sum();
         Row::new([
             Cell::from(name),
             (count as u64).into(),
@@ -76,9 +74,9 @@ fn backups(kind: &Kind) -> Table {
         server.backup.iter().map(move |backup| {
             Row::new([
                 Cell::from(named(kind, server, &backup.instance)),
-                backup.megabytes.into(),
+                backup.size.0.into(),
                 backup.seconds.into(),
-                backup.mb_per_s.into(),
+                backup.rate.0.into(),
             ])
         })
     });

@@ -1,6 +1,6 @@
 //! The first page, the overview, and what closes a paper.
 
-use brunt_report::result::{Colour, RunResult, Verdict};
+use brunt_report::result::{Colour, RunResult, TestKind, Verdict};
 use brunt_report::{Cell, Column, Row, Table, counted, decimals, grouped};
 use brunt_units::ByteSize;
 
@@ -103,8 +103,8 @@ fn reasons(subject: &Subject<'_>) -> Vec<String> {
     for kind in &subject.kinds {
         for reason in &kind.run.result.reasons {
             match all.iter_mut().find(|(known, _)| known == reason) {
-                Some((_, kinds)) => kinds.push(kind.word),
-                None => all.push((reason.clone(), vec![kind.word])),
+                Some((_, kinds)) => kinds.push(kind.kind.word()),
+                None => all.push((reason.clone(), vec![kind.kind.word()])),
             }
         }
     }
@@ -126,8 +126,8 @@ fn figures(subject: &Subject<'_>) -> Vec<Figure> {
     for kind in &subject.kinds {
         let result = &kind.run.result;
         let servers: Vec<_> = result.storage.servers.iter().collect();
-        match kind.word {
-            "performance" => {
+        match kind.kind {
+            TestKind::Performance => {
                 let [reads, _, logs] = io_of(&servers);
                 let millis = |number: Option<f64>| number.map_or("-".to_owned(), decimals);
                 figures.extend(
@@ -139,12 +139,12 @@ fn figures(subject: &Subject<'_>) -> Vec<Figure> {
                 figures.push(figure(millis(reads.latency_ms_mean), "ms", "database read, mean"));
                 figures.push(figure(millis(logs.latency_ms_mean), "ms", "log write, mean"));
             }
-            "database-backup" => {
+            TestKind::DatabaseBackup => {
                 let rate = servers.iter().flat_map(|server| &server.backup);
-                let rate: f64 = rate.map(|backup| backup.mb_per_s).sum();
+                let rate: f64 = rate.map(|backup| backup.rate.0).sum();
                 figures.push(figure(decimals(rate), "MiB/s", "read for backups"));
             }
-            "soft-recovery" => {
+            TestKind::SoftRecovery => {
                 let all = servers.iter().flat_map(|server| &server.recovery);
                 let (mut logs, mut seconds) = (0, 0.0);
                 for recovery in all {
@@ -156,7 +156,8 @@ fn figures(subject: &Subject<'_>) -> Vec<Figure> {
                     figures.push(figure(decimals(each), "s", "to replay a log, mean"));
                 }
             }
-            _ => {}
+            // Its load is that of the performance test.
+            TestKind::Stress => {}
         }
     }
     figures
@@ -168,16 +169,14 @@ fn tests(subject: &Subject<'_>) -> Table {
     let rows = subject.kinds.iter().map(|kind| {
         let result = &kind.run.result;
         let measured = match result.times.collection_s {
-            seconds if seconds > 0.0 && ["performance", "stress"].contains(&kind.word) => {
-                length(seconds)
-            }
+            seconds if seconds > 0.0 && kind.kind.has_limits() => length(seconds),
             _ => "until done".to_owned(),
         };
         let class = match result.verdict {
             Verdict::Pass => "ok",
             _ => "failed",
         };
-        let mut cells = vec![Cell::from(in_words(kind.word))];
+        let mut cells = vec![Cell::from(in_words(kind.kind))];
         cells.extend((!is_model).then(|| day(result.times.started).into()));
         cells.extend([
             measured.into(),

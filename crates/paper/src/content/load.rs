@@ -4,30 +4,28 @@ use brunt_report::result::{Group, RuleGroup, Server, World};
 use brunt_report::{Cell, Column, Pictures, ReportTables, Row, Table};
 
 use super::appendices::{measurable, possible};
-use super::{below, heading, in_words, io_of, length, text};
+use super::{below, heading, in_words, io_of, length, purpose, text};
 use crate::block::Block;
 use crate::paper::Kind;
 
 pub(super) fn blocks(kind: &Kind) -> Vec<Block> {
     let result = &kind.run.result;
-    let mut blocks = vec![heading(&format!("{} test", in_words(kind.word)))];
-    let purpose = match kind.word {
-        "stress" => {
-            "The load of the performance test, kept up for a long time: nothing may fail, and the last third must be as fast as the first."
-        }
-        _ => "How much mail load the storage carries within the latency limits.",
-    };
+    let mut blocks = vec![heading(&format!("{} test", in_words(kind.kind)))];
     let length = length(result.times.collection_s);
     let measured = match result.world {
         World::Virtual => format!("Simulated: {length} of virtual time."),
         World::Real => format!("Measured for {length}."),
     };
-    blocks.push(text(format!("{purpose} {measured} {}", result.storage.details.sentence)));
+    blocks.push(text(format!(
+        "{} {measured} {}",
+        purpose(kind.kind),
+        result.storage.details.sentence
+    )));
     blocks.push(Block::Table(each_server(kind)));
     blocks.push(Block::Table(limits(kind)));
     let pictures = Pictures::of(&kind.run);
     if !pictures.drawn.is_empty() {
-        blocks.push(below(&format!("{} over time", in_words(kind.word))));
+        blocks.push(below(&format!("{} over time", in_words(kind.kind))));
     }
     blocks.extend(pictures.drawn.into_iter().map(Block::Picture));
     if !pictures.events.is_empty() {
@@ -60,7 +58,7 @@ fn each_server(kind: &Kind) -> Table {
         "Log write latency (ms)",
     ];
     Table::new(Column::of(&["Server"], &numbers), rows)
-        .titled(&format!("Primary storage, {} test", kind.word))
+        .titled(&format!("Primary storage, {} test", kind.kind))
         .noted("Rates add up; a latency is the mean over all I/Os of its row. Without maintenance and log shipping.")
 }
 

@@ -9,7 +9,9 @@ mod model;
 mod normalised;
 mod reliability;
 
-use brunt_report::result::{Instance, IoNumbers, RunResult, Server, Verdict, World};
+use brunt_report::result::{
+    Instance, IoNumbers, RunResult, Server, TestKind, Verdict, Work, World,
+};
 use brunt_report::{Cell, Timestamp};
 
 use crate::block::Block;
@@ -27,9 +29,10 @@ pub(crate) fn paper(subject: Subject<'_>) -> Paper {
     blocks.extend(deployment::blocks(&subject));
     blocks.extend(reliability::blocks(&subject));
     for kind in &subject.kinds {
-        blocks.extend(match kind.word {
-            "performance" | "stress" => load::blocks(kind),
-            _ => copying::blocks(kind),
+        blocks.extend(match kind.kind.work() {
+            Work::Load => load::blocks(kind),
+            Work::BackUp => copying::backup(kind),
+            Work::Replay => copying::recovery(kind),
         });
     }
     blocks.extend(normalised::blocks(&subject));
@@ -80,18 +83,32 @@ fn text(text: impl Into<String>) -> Block {
 }
 
 /// The kind of test in words.
-fn in_words(kind: &str) -> &'static str {
+fn in_words(kind: TestKind) -> &'static str {
     match kind {
-        "performance" => "Performance",
-        "stress" => "Stress",
-        "database-backup" => "Backup",
-        _ => "Recovery",
+        TestKind::Performance => "Performance",
+        TestKind::Stress => "Stress",
+        TestKind::DatabaseBackup => "Backup",
+        TestKind::SoftRecovery => "Recovery",
+    }
+}
+
+/// What tests of this kind are for.
+fn purpose(kind: TestKind) -> &'static str {
+    match kind {
+        TestKind::Performance => {
+            "How much mail load the storage carries within the latency limits."
+        }
+        TestKind::Stress => {
+            "The load of the performance test, kept up for a long time: nothing may fail, and the last third must be as fast as the first."
+        }
+        TestKind::DatabaseBackup => "How fast whole databases can be read, all at the same time.",
+        TestKind::SoftRecovery => "How fast logs are replayed after a crash or a restore.",
     }
 }
 
 /// Whether a test of this kind passed, failed, or was not part of the paper.
-fn verdict_of(kinds: &[Kind], word: &str) -> String {
-    let kind = kinds.iter().find(|kind| kind.word == word);
+fn verdict_of(kinds: &[Kind], wanted: TestKind) -> String {
+    let kind = kinds.iter().find(|kind| kind.kind == wanted);
     kind.map_or("not tested".to_owned(), |kind| kind.run.result.headline().to_lowercase())
 }
 
@@ -147,7 +164,7 @@ fn all_passed(kinds: &[Kind]) -> bool {
 
 /// The performance test, or the first kind there is.
 pub(crate) fn main_kind(kinds: &[Kind]) -> &Kind {
-    let performance = kinds.iter().find(|kind| kind.word == "performance");
+    let performance = kinds.iter().find(|kind| kind.kind == TestKind::Performance);
     performance.or(kinds.first()).expect("there is a run")
 }
 

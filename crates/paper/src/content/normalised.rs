@@ -1,6 +1,7 @@
 //! Figures for each mailbox, drive and TB, so that papers about systems of different sizes can be
 //! read side by side.
 
+use brunt_report::result::Work;
 use brunt_report::{Cell, Column, Row, Table};
 
 use super::{deployment, heading, is_model, main_result, some, text};
@@ -61,16 +62,14 @@ pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
 fn rate(kind: &Kind) -> Option<(String, &'static str, f64)> {
     let storage = &kind.run.result.storage;
     let servers = || storage.servers.iter();
-    Some(match kind.word {
-        "performance" | "stress" => {
-            (format!("{} test", kind.word), "I/Os per second", storage.achieved_iops?)
-        }
-        "database-backup" => {
+    Some(match kind.kind.work() {
+        Work::Load => (format!("{} test", kind.kind), "I/Os per second", storage.achieved_iops?),
+        Work::BackUp => {
             let rates = servers().flat_map(|server| &server.backup);
-            let rate = rates.map(|backup| backup.mb_per_s).sum();
+            let rate = rates.map(|backup| backup.rate.0).sum();
             ("backup".to_owned(), "MiB per second", rate)
         }
-        _ => {
+        Work::Replay => {
             // Log streams are replayed at the same time.
             let rates = servers().flat_map(|server| &server.recovery);
             let rates = rates.filter(|recovery| recovery.seconds > 0.0);

@@ -1,7 +1,7 @@
 //! The four questions about reliability that a submission to ESRP answers (EqualLogic PS5000XV,
 //! 2008), answered by rules.
 
-use brunt_report::result::{Outcome, Rule};
+use brunt_report::result::{Outcome, Rule, TestKind};
 use brunt_report::{Column, Row, Table};
 
 use super::{heading, in_words, is_model, text, verdict_of};
@@ -23,7 +23,7 @@ pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
         ("Did backups have errors?", BACKUPS),
         ("Did verification of remote copies find errors?", COPIES),
     ];
-    let has_backup = subject.kinds.iter().any(|kind| kind.word == "database-backup");
+    let has_backup = subject.kinds.iter().any(|kind| kind.kind == TestKind::DatabaseBackup);
     let has_copy = rules(subject).any(|rule| COPIES.contains(&rule.id.as_str()));
     let is_asked = |ids: &[&str]| match ids {
         BACKUPS => has_backup,
@@ -47,7 +47,7 @@ pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
             "Answers combine the rules of all tests. Not measured: no test looked at this."
         }
     });
-    let stress = match verdict_of(&subject.kinds, "stress").as_str() {
+    let stress = match verdict_of(&subject.kinds, TestKind::Stress).as_str() {
         _ if is_model => {
             "A model stores nothing: it cannot show that data stay intact, or what only long load brings to light. That takes a test on \
              hardware."
@@ -87,7 +87,7 @@ fn answer(subject: &Subject<'_>, ids: &[&str]) -> Answer {
     for kind in &subject.kinds {
         let own = kind.run.result.rules.iter();
         let own = own.filter(|rule| ids.contains(&rule.id.as_str()));
-        found.extend(own.map(|rule| (in_words(kind.word), rule)));
+        found.extend(own.map(|rule| (in_words(kind.kind), rule)));
     }
     let is = |outcome: Outcome| found.iter().any(|(_, rule)| rule.outcome == outcome);
     let (word, class) = if is(Outcome::Failed) {

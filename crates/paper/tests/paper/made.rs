@@ -2,7 +2,7 @@
 
 use brunt_paper::verify::{Answer, verify};
 use brunt_paper::{Paper, is_page, is_paper};
-use brunt_report::result::World;
+use brunt_report::result::{Tested, World};
 
 use crate::{PROGRAM, evidence, files, of_kind, one, sample, text_of};
 
@@ -126,7 +126,7 @@ fn a_redacted_prediction_keeps_the_name_of_its_scenario() {
 fn rates_are_normalised_by_the_servers_of_a_test() {
     let of = |name: &str, test: &str, mailboxes| {
         let mut run = sample::run(true);
-        run.result.storage.test = test.to_owned();
+        run.result.storage.test = Tested::try_from(test.to_owned()).unwrap();
         run.result.storage.servers[0].name = name.to_owned();
         run.result.origin.run_id = format!("{test} of {name}");
         run.result.storage.details.setup.mailboxes = Some(mailboxes);

@@ -11,6 +11,7 @@ mod sample;
 
 use brunt_paper::evidence::File;
 use brunt_paper::{Evidence, RunFiles};
+use brunt_report::result::Tested;
 use brunt_report::{Event, Run, Timestamp};
 
 const PROGRAM: &str = "0.1.0 (test)";
@@ -37,7 +38,7 @@ fn files(label: &str, run: &Run) -> RunFiles {
 /// A run of another kind and with another id, on the same server.
 fn of_kind(kind: &str, id: &str) -> Run {
     let mut run = sample::run(true);
-    run.result.storage.test = kind.to_owned();
+    run.result.storage.test = Tested::try_from(kind.to_owned()).unwrap();
     run.result.origin.run_id = id.to_owned();
     run
 }

@@ -2,22 +2,19 @@
 
 use brunt_units::Span;
 
-use super::{Kind, Opening, Work};
-
-const WORD: &str = "database-backup";
+use super::{Kind, Opening, TestKind};
 
 pub(super) const KIND: Kind = Kind {
-    word: WORD,
     opening,
-    work: Work::BackUp,
     limits: |profile| profile.strict.value,
     must_be_stationary: false,
     length_min: Span::ZERO,
 };
 
 fn opening(opening: &Opening) -> String {
+    let word = TestKind::DatabaseBackup.word();
     match opening.restores {
-        true => format!("{WORD} with restore"),
-        false => WORD.to_owned(),
+        true => format!("{word} with restore"),
+        false => word.to_owned(),
     }
 }

@@ -2,14 +2,10 @@
 
 use brunt_units::Span;
 
-use super::{Kind, Work, load_opening};
-
-const WORD: &str = "performance";
+use super::{Kind, TestKind, load_opening};
 
 pub(super) const KIND: Kind = Kind {
-    word: WORD,
-    opening: |opening| load_opening(WORD, opening),
-    work: Work::Load,
+    opening: |opening| load_opening(TestKind::Performance, opening),
     limits: |profile| profile.strict.value,
     // The test may end before a trend means anything.
     must_be_stationary: false,

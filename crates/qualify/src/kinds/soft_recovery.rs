@@ -3,14 +3,10 @@
 use brunt_report::grouped;
 use brunt_units::Span;
 
-use super::{Kind, Opening, Work};
-
-const WORD: &str = "soft-recovery";
+use super::{Kind, Opening, TestKind};
 
 pub(super) const KIND: Kind = Kind {
-    word: WORD,
     opening,
-    work: Work::Replay,
     limits: |profile| profile.strict.value,
     must_be_stationary: false,
     length_min: Span::ZERO,
@@ -18,8 +14,9 @@ pub(super) const KIND: Kind = Kind {
 
 fn opening(opening: &Opening) -> String {
     format!(
-        "{}, {WORD} from {} logs of each instance",
+        "{}, {} from {} logs of each instance",
         opening.sessions,
+        TestKind::SoftRecovery,
         grouped(opening.logs.into())
     )
 }

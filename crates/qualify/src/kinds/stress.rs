@@ -2,14 +2,10 @@
 
 use brunt_units::Span;
 
-use super::{Kind, Work, load_opening};
-
-const WORD: &str = "stress";
+use super::{Kind, TestKind, load_opening};
 
 pub(super) const KIND: Kind = Kind {
-    word: WORD,
-    opening: |opening| load_opening(WORD, opening),
-    work: Work::Load,
+    opening: |opening| load_opening(TestKind::Stress, opening),
     limits: |profile| profile.lenient.value,
     must_be_stationary: true,
     length_min: Span::seconds(24 * 3600),

@@ -1,7 +1,7 @@
 //! The work of a test besides its load: what was backed up, restored and replayed, and how fast.
 
 use brunt_report::decimals;
-use brunt_report::result::{Backup, Recovery, Restore};
+use brunt_report::result::{Backup, Mib, Recovery, Restore};
 
 use crate::kinds::Work;
 use crate::phases::test_run::TestRun;
@@ -20,7 +20,7 @@ pub(super) fn done(plan: &Plan, run: &TestRun) -> Vec<Done> {
 fn backed_up(plan: &Plan, run: &TestRun) -> Vec<Done> {
     let backups = backups(plan, run);
     let databases = plan.databases().count() as u64;
-    let rate: f64 = backups.iter().map(|backup| backup.mb_per_s).sum();
+    let rate: f64 = backups.iter().map(|backup| backup.rate.0).sum();
     let read = Done {
         what: RuleId::DatabasesBackedUp,
         wanted: databases,
@@ -40,7 +40,7 @@ fn backed_up(plan: &Plan, run: &TestRun) -> Vec<Done> {
             format!(
                 "in {} s with recovery, {} MiB/s",
                 decimals(restored.seconds),
-                decimals(restored.mb_per_s)
+                decimals(restored.rate.0)
             )
         }),
     });
@@ -69,13 +69,13 @@ pub(super) fn backups(plan: &Plan, run: &TestRun) -> Vec<Backup> {
     let backups = run.backups.iter();
     backups
         .map(|done| {
-            let megabytes = done.bytes.get() as f64 / f64::from(1 << 20);
+            let size = Mib::of(done.bytes.get());
             let seconds = done.took.as_seconds();
             Backup {
                 instance: databases[done.database].name.clone(),
-                megabytes,
+                size,
                 seconds,
-                mb_per_s: megabytes / seconds.max(f64::MIN_POSITIVE),
+                rate: size.over(seconds.max(f64::MIN_POSITIVE)),
                 copied_to: folder(plan),
             }
         })
@@ -85,14 +85,14 @@ pub(super) fn backups(plan: &Plan, run: &TestRun) -> Vec<Backup> {
 /// What it took to restore the backup.
 pub(super) fn restored(plan: &Plan, run: &TestRun) -> Option<Restore> {
     let restored = run.restored?;
-    let megabytes = restored.bytes as f64 / f64::from(1 << 20);
+    let size = Mib::of(restored.bytes);
     let seconds = restored.took.as_seconds();
     Some(Restore {
         from: folder(plan)?,
-        megabytes,
+        size,
         copy_seconds: restored.copied.as_seconds(),
         seconds,
-        mb_per_s: megabytes / seconds.max(f64::MIN_POSITIVE),
+        rate: size.over(seconds.max(f64::MIN_POSITIVE)),
     })
 }
 

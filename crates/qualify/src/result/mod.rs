@@ -187,7 +187,7 @@ impl Assembly<'_> {
             times: self.times(),
             origin: surroundings.origin.clone(),
             storage: Storage {
-                test: plan.kind.word().to_owned(),
+                test: plan.kind.into(),
                 achieved_iops: evidence.achieved_io_per_s,
                 target_iops: run.target.map(|target| target.io_per_s),
                 bottlenecks: bottleneck.into_iter().collect(),

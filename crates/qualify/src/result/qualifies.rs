@@ -9,7 +9,7 @@ use brunt_report::result::{Group, Outcome, Rule, Verdict};
 use brunt_report::{counted, decimals, grouped};
 use brunt_units::{ByteSize, Span};
 
-use crate::kinds::TestKind;
+use crate::kinds::{Kind, TestKind};
 
 /// Below this share of its volume a database may flatter the storage: heads hardly move. Source:
 /// the footnote of ESRP papers on tests that use about a quarter of the disks' capacity.
@@ -69,7 +69,7 @@ pub fn obstacles(circumstances: &Circumstances) -> Vec<String> {
             counted(circumstances.faults as u64, "fault")
         ));
     }
-    let least = circumstances.kind.length_min();
+    let least = Kind::of(circumstances.kind).length_min;
     if circumstances.measured < least {
         let seconds = grouped(circumstances.measured.0.div_euclid(1_000_000_000));
         let hours = least.0.div_euclid(3_600_000_000_000);
@@ -183,7 +183,7 @@ mod tests {
     fn good() -> Circumstances {
         Circumstances {
             kind: TestKind::Performance,
-            measured: TestKind::Performance.length_min(),
+            measured: Kind::of(TestKind::Performance).length_min,
             data: ByteSize::gib(64),
             memory: Some(ByteSize::gib(64)),
             array_cache: Some(ByteSize::gib(63)),

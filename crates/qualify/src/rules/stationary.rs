@@ -27,7 +27,7 @@ use brunt_report::decimals;
 use brunt_report::result::{Outcome, Rule, Sample};
 
 use super::RuleId;
-use crate::kinds::TestKind;
+use crate::kinds::{Kind, TestKind};
 
 /// Allowed drop of the I/O rate, in percent.
 const RATE_PERCENT: f64 = 10.0;
@@ -64,7 +64,7 @@ pub(super) fn rules(samples: &[Sample], kind: TestKind, pace: Option<f64>) -> [R
         rule(RuleId::StationaryDatabaseRead, &series(samples, reads), Series::Latency),
         rule(RuleId::StationaryLogWrite, &series(samples, logs), Series::Latency),
     ];
-    match kind.must_be_stationary() {
+    match Kind::of(kind).must_be_stationary {
         true => all,
         false => all.map(Rule::advisory),
     }

@@ -47,13 +47,13 @@ fn a_backup_reads_every_database() {
     let result = test.result(&plan);
     assert_eq!(failed(&result), Vec::<String>::new());
     assert_eq!(result.verdict, Verdict::Pass);
-    assert_eq!(result.storage.test, "database-backup");
+    assert_eq!(result.storage.test, TestKind::DatabaseBackup.into());
     let backup = &result.storage.servers[0].backup;
     assert_eq!(backup.len(), 2);
     // 256 KiB in 200 us each, one at a time: 1,250 MiB/s.
     for one in backup {
-        assert!((3.5..5.0).contains(&one.megabytes), "{one:?}");
-        assert!((900.0..1_300.0).contains(&one.mb_per_s), "{one:?}");
+        assert!((3.5..5.0).contains(&one.size.0), "{one:?}");
+        assert!((900.0..1_300.0).contains(&one.rate.0), "{one:?}");
     }
     assert_eq!(outcome(&result, RuleId::DatabasesBackedUp), Outcome::Ok);
     assert_eq!(outcome(&result, RuleId::RecordsVerified), Outcome::Ok);
@@ -127,7 +127,7 @@ fn each_phase_has_the_io_that_it_caused() {
     let restore = server.restore.as_ref().unwrap();
     assert!(restore.copy_seconds < restore.seconds, "{restore:?}");
     assert_eq!(server.backup[0].copied_to.as_deref(), Some("copies"));
-    let streams = server.main_streams("database-backup", &server.instances[0]);
+    let streams = server.main_streams(TestKind::DatabaseBackup.into(), &server.instances[0]);
     let reads = streams.unwrap().databases[0].reads;
     assert_eq!((reads.count, reads.bytes), (read.count, read.bytes));
     assert_eq!(outcome(&result, RuleId::RestoreTime), Outcome::Ok);

@@ -272,7 +272,7 @@ fn a_restore_takes_as_long() {
             ("MiB judged", judged_bytes as f64 / f64::from(1 << 20), AGREE),
         ];
         let mut rate = |name, rate| figures.push((name, rate, 0.01));
-        rate("backup, MiB/s", backups.iter().map(|one| one.mb_per_s).sum());
+        rate("backup, MiB/s", backups.iter().map(|one| one.rate.0).sum());
         rate("copy, MiB/s", mebibytes / restored.copied.as_seconds());
         rate("restore, MiB/s", mebibytes / restored.took.as_seconds());
         let (reads, bytes_read) = counts[&(Class::Backup, Op::Read)];

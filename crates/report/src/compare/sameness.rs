@@ -3,7 +3,7 @@
 //! The storage, the machine and its settings may differ: that is what is compared. The work may
 //! not.
 
-use crate::result::{RunResult, World};
+use crate::result::{RunResult, TestKind, Tested, World};
 use crate::{Run, decimals};
 
 use super::Difference;
@@ -31,7 +31,7 @@ pub enum CompareError {
     },
     /// There is no load in it.
     #[error("{0}: is a {1} test; performance and stress tests are compared")]
-    Kind(String, String),
+    Kind(String, Tested),
     /// It has too few samples.
     #[error("{run}: has {samples} samples, and {SAMPLES_MIN} are needed")]
     Short { run: String, samples: usize },
@@ -86,9 +86,9 @@ pub(super) fn is_whole(name: &str, run: &Run) -> Result<(), CompareError> {
             sentence: result.storage.details.sentence.clone(),
         });
     }
-    let test = &result.storage.test;
-    if !["performance", "stress"].contains(&test.as_str()) {
-        return Err(CompareError::Kind(name, test.clone()));
+    let test = result.storage.test;
+    if !test.kind().is_some_and(TestKind::has_limits) {
+        return Err(CompareError::Kind(name, test));
     }
     match run.samples.len() {
         samples if samples < SAMPLES_MIN => Err(CompareError::Short { run: name, samples }),
@@ -133,7 +133,7 @@ fn work() -> Vec<Property> {
             let model = r.storage.details.model.as_ref();
             model.map_or("bytes", |model| &model.engine).to_owned()
         }),
-        exact("kind", |r| r.storage.test.clone()),
+        exact("kind", |r| r.storage.test.to_string()),
         exact("profile", |r| r.storage.details.setup.profile.clone()),
         exact("page size", |r| format!("{} bytes", r.storage.details.setup.page_bytes)),
         exact("instances", |r| r.instances().count().to_string()),

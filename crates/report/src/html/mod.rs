@@ -34,7 +34,7 @@ use brunt_units::ByteSize;
 use serde::Serialize;
 
 use crate::pictures::Pictures;
-use crate::result::{IoNumbers, Quantity, RunResult, World, states_table};
+use crate::result::{IoNumbers, Quantity, RunResult, Work, World, states_table};
 use crate::table::{Cell, Column, Row, Table};
 use crate::{Event, Run, counted, decimals, grouped};
 use page::rendered;
@@ -156,7 +156,7 @@ pub fn report_html(run: &Run) -> String {
 fn subtitle(result: &RunResult) -> String {
     let (setup, times) = (&result.storage.details.setup, &result.times);
     let measured = match result.storage.servers.iter().any(|server| server.backup.is_empty()) {
-        true if times.collection_s > 0.0 && result.storage.test == "soft-recovery" => format!(
+        true if times.collection_s > 0.0 && result.storage.test.work() == Work::Replay => format!(
             " after {} of log generation, which the pictures show",
             length(times.collection_s)
         ),
@@ -220,7 +220,7 @@ fn figures(result: &RunResult) -> Vec<Figure> {
     let recoveries: Vec<_> = result.storage.servers.iter().flat_map(|s| &s.recovery).collect();
     let figure = |number: f64, unit, label| Figure { number: decimals(number), unit, label };
     if !backups.is_empty() {
-        let rate = backups.iter().map(|backup| backup.mb_per_s).sum();
+        let rate = backups.iter().map(|backup| backup.rate.0).sum();
         let longest = backups.iter().map(|b| b.seconds).fold(0.0, f64::max);
         let copied = backups.iter().any(|backup| backup.copied_to.is_some());
         let label = match copied {

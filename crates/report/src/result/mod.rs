@@ -32,6 +32,8 @@ mod groups;
 mod instance;
 mod interval;
 mod io;
+mod kind;
+mod mib;
 mod model;
 mod pages;
 mod phase;
@@ -65,6 +67,8 @@ pub use io::{
     Bucket, DatabaseNumbers, Distribution, Flow, IoNumbers, LogNumbers, STEPS_PER_DECADE, Sample,
     step_of,
 };
+pub use kind::{TestKind, Tested, UnknownTest, Work};
+pub use mib::{Mib, MibPerS};
 pub use model::{
     ArrayEvent, ArrayNumbers, AskedNumbers, CacheNumbers, DriveNumbers, GroupNumbers, LunNumbers,
     Model, PartNumbers, SessionTime, StateSpan,

@@ -15,7 +15,9 @@ use brunt_stats::Reading;
 use brunt_units::Span;
 use serde::{Deserialize, Serialize};
 
-use super::{HostCounter, IoNumbers};
+#[cfg(test)]
+use super::mib::RateNames;
+use super::{HostCounter, IoNumbers, Mib, MibPerS, Tested, Work};
 
 /// A part of a test with counters of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -89,8 +91,10 @@ pub struct PhaseIo {
     pub per_s: f64,
     /// Bytes moved.
     pub bytes: u64,
-    /// MiB per second of the phase.
-    pub mb_per_s: f64,
+    /// The rate over the phase.
+    #[serde(flatten)]
+    #[cfg_attr(test, schemars(with = "RateNames"))]
+    pub rate: MibPerS,
     /// Mean latency.
     pub latency_ms_mean: Option<f64>,
     /// Median.
@@ -103,11 +107,11 @@ pub struct PhaseIo {
 
 impl PhaseName {
     /// The phase that a test of this kind is about.
-    pub fn of_test(test: &str) -> Self {
-        match test {
-            "database-backup" => Self::Backup,
-            "soft-recovery" => Self::Replay,
-            _ => Self::Load,
+    pub const fn of_test(test: Tested) -> Self {
+        match test.work() {
+            Work::Load => Self::Load,
+            Work::BackUp => Self::Backup,
+            Work::Replay => Self::Replay,
         }
     }
 }
@@ -162,9 +166,9 @@ impl PhaseIo {
             count: numbers.count,
             per_s: numbers.per_s,
             bytes: numbers.bytes,
-            mb_per_s: match seconds > 0.0 {
-                true => numbers.bytes as f64 / f64::from(1 << 20) / seconds,
-                false => 0.0,
+            rate: match seconds > 0.0 {
+                true => Mib::of(numbers.bytes).over(seconds),
+                false => MibPerS::default(),
             },
             latency_ms_mean: numbers.latency_ms_mean,
             latency_ms_p50: numbers.latency_ms_p50,

@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
+use super::mib::{RateNames, SizeNames};
 use super::{
     Backend, DatabaseNumbers, Durability, Instance, InstanceDetails, IoNumbers, LogNumbers,
-    Machine, PassiveCopy, Phase, PhaseName, PhaseOp, VerifiedFile,
+    Machine, Mib, MibPerS, PassiveCopy, Phase, PhaseName, PhaseOp, Tested, VerifiedFile,
 };
 use crate::host_counters::in_order;
 
@@ -71,12 +73,16 @@ pub struct HostCounter {
 pub struct Backup {
     /// The database, or the instance if it has only one.
     pub instance: String,
-    /// Its size, in MiB.
-    pub megabytes: f64,
+    /// Its size.
+    #[serde(flatten)]
+    #[cfg_attr(test, schemars(with = "SizeNames"))]
+    pub size: Mib,
     /// Duration of the read, in seconds.
     pub seconds: f64,
-    /// MiB per second.
-    pub mb_per_s: f64,
+    /// How fast it was read.
+    #[serde(flatten)]
+    #[cfg_attr(test, schemars(with = "RateNames"))]
+    pub rate: MibPerS,
     /// The folder that the backup was written to; null when it was only read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copied_to: Option<String>,
@@ -88,14 +94,18 @@ pub struct Backup {
 pub struct Restore {
     /// The folder that the backup was in.
     pub from: String,
-    /// Its files, in MiB; with the logs that it needs.
-    pub megabytes: f64,
+    /// Its files, with the logs that it needs.
+    #[serde(flatten)]
+    #[cfg_attr(test, schemars(with = "SizeNames"))]
+    pub size: Mib,
     /// Duration until they were copied and compared, in seconds.
     pub copy_seconds: f64,
     /// Duration until the databases could be used: copied, moved into place, recovered.
     pub seconds: f64,
-    /// MiB per second over the whole duration.
-    pub mb_per_s: f64,
+    /// The rate over the whole duration.
+    #[serde(flatten)]
+    #[cfg_attr(test, schemars(with = "RateNames"))]
+    pub rate: MibPerS,
 }
 
 /// One instance whose logs were replayed.
@@ -162,7 +172,7 @@ impl Server {
 
     /// The streams of an instance in the phase that a test of this kind is about; `None` when they
     /// were not measured.
-    pub fn main_streams(&self, test: &str, instance: &Instance) -> Option<InstanceDetails> {
+    pub fn main_streams(&self, test: Tested, instance: &Instance) -> Option<InstanceDetails> {
         let main = PhaseName::of_test(test);
         if main == PhaseName::Load {
             return instance.db_reads_per_s.map(|_| instance.details.clone());
@@ -202,7 +212,7 @@ impl Server {
     }
 
     /// Counters of the machine in the phase that a test of this kind is about.
-    pub fn main_host(&self, test: &str) -> Vec<HostCounter> {
+    pub fn main_host(&self, test: Tested) -> Vec<HostCounter> {
         match (PhaseName::of_test(test), self.phase(PhaseName::Replay)) {
             (PhaseName::Replay, Some(phase)) => in_order(phase.host.clone()),
             _ => self.host.clone(),

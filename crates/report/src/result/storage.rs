@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Bottleneck, ContentNumbers, Details, InjectedFault, Integrity, Precision, Server, StateNumbers,
+    Tested,
 };
 
 /// A test of storage.
@@ -11,7 +12,8 @@ use super::{
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Storage {
     /// Kind of test, as in the scenario: performance, stress, database-backup, soft-recovery.
-    pub test: String,
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub test: Tested,
     /// Database reads and writes of operations per second of the collection, over all servers;
     /// without log, maintenance and log shipping.
     pub achieved_iops: Option<f64>,

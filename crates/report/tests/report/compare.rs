@@ -2,7 +2,7 @@
 
 use brunt_report::compare::{Answer, CompareError, Comparison, History, Options, compare, history};
 use brunt_report::host_counters::{CHECKSUM_SPEED, STEAL};
-use brunt_report::result::{Flow, HostCounter, Sample, Verdict};
+use brunt_report::result::{Flow, HostCounter, Sample, TestKind, Verdict};
 use brunt_report::{Run, comparison_html, history_html};
 
 use crate::sample;
@@ -182,7 +182,7 @@ fn runs_that_are_not_whole_or_did_other_work_are_refused() {
     assert!(said.starts_with("runs/2: has not ended"), "{said}");
     let said = refused(|run| run.result.verdict = Verdict::Interrupted);
     assert!(said.starts_with("runs/2: its verdict is interrupted"), "{said}");
-    let said = refused(|run| run.result.storage.test = "soft-recovery".to_owned());
+    let said = refused(|run| run.result.storage.test = TestKind::SoftRecovery.into());
     assert!(said.starts_with("runs/2: is a soft-recovery test"), "{said}");
     let said = refused(|run| run.samples.truncate(7));
     assert!(said.contains("has 7 samples, and 8 are needed"), "{said}");

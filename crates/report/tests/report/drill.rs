@@ -81,7 +81,7 @@ fn passed() -> Run {
     result.world = World::Virtual;
     result.verdict = Verdict::Pass;
     result.reasons = vec!["a rehearsal on modelled arrays".to_owned()];
-    result.storage.test = "drill".to_owned();
+    result.storage.test = Tested::Drill;
     result.storage.details.sentence = "Nothing that was acknowledged is lost.".to_owned();
     result.rules = vec![
         rule("drill-recovery-point", Group::Limits, "commits lost", 0.0, 0.0),

@@ -5,7 +5,9 @@
 //! Others look for a line (`xExchJetstress` of xExchange; `JetstressAutomation.ps1`): the value is
 //! on the line after its name.
 
-use brunt_report::result::{Backup, Phase, PhaseIo, PhaseName, PhaseOp, Recovery, Verdict};
+use brunt_report::result::{
+    Backup, Mib, MibPerS, Phase, PhaseIo, PhaseName, PhaseOp, Recovery, TestKind, Verdict,
+};
 use brunt_report::{Run, report_html};
 use brunt_stats::Reading;
 use brunt_units::Span;
@@ -77,9 +79,9 @@ fn a_script_that_counts_finds_backup_and_recovery() {
     run.result.storage.servers[0].backup = (1..=databases)
         .map(|at| Backup {
             instance: format!("Instance {at}"),
-            megabytes: 1000.0,
+            size: Mib(1000.0),
             seconds: 10.0,
-            mb_per_s: 100.0,
+            rate: MibPerS(100.0),
             copied_to: None,
         })
         .collect();
@@ -113,7 +115,7 @@ fn transactional(run: &Run) -> Vec<String> {
 #[test]
 fn the_io_of_a_backup_is_that_of_the_backup() {
     let mut run = crate::sample::run(true);
-    "database-backup".clone_into(&mut run.result.storage.test);
+    run.result.storage.test = TestKind::DatabaseBackup.into();
     let unmeasured = vec!["not measured"; 12];
     assert_eq!(transactional(&run), unmeasured);
     let server = &mut run.result.storage.servers[0];

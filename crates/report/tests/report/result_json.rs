@@ -7,7 +7,7 @@
 //! vanished or changed breaks users' scripts.
 
 use brunt_report::RunResult;
-use brunt_report::result::{Backup, Recovery, ResultError};
+use brunt_report::result::{Backup, Mib, MibPerS, Recovery, ResultError};
 use serde_json::{Value, json};
 
 use crate::validator;
@@ -70,9 +70,9 @@ fn results_keep_to_the_schema_and_it_sees_what_is_wrong() {
     let mut other = small();
     other.storage.servers[0].backup.push(Backup {
         instance: "DB1".to_owned(),
-        megabytes: 1024.0,
+        size: Mib(1024.0),
         seconds: 2.0,
-        mb_per_s: 512.0,
+        rate: MibPerS(512.0),
         copied_to: None,
     });
     other.storage.servers[0].recovery.push(Recovery {

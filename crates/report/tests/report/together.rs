@@ -1,6 +1,6 @@
 //! Several hosts as one test: what adds up, what stays separate, and what does not belong together.
 
-use brunt_report::result::Verdict;
+use brunt_report::result::{TestKind, Verdict};
 use brunt_report::{Run, TogetherError, are_one_test, report_html, side_by_side_html, together};
 
 fn host(name: &str, passes: bool) -> Run {
@@ -140,7 +140,7 @@ fn runs_that_never_met_are_not_added_up() {
 fn what_does_not_belong_together_is_refused() {
     let stress = || {
         let mut run = host("b", true);
-        run.result.storage.test = "stress".to_owned();
+        run.result.storage.test = TestKind::Stress.into();
         run
     };
     let error = |runs| together(runs).unwrap_err();

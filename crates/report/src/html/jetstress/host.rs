@@ -9,7 +9,7 @@ pub(super) fn host(result: &RunResult) -> Table {
     let several = result.storage.servers.len() > 1;
     let mut rows = Vec::new();
     for server in &result.storage.servers {
-        for counter in &server.main_host(&result.storage.test) {
+        for counter in &server.main_host(result.storage.test) {
             let name = match several {
                 true => format!("{} / {}", server.name, counter.counter),
                 false => counter.counter.clone(),

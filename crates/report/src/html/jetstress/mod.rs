@@ -69,7 +69,7 @@ impl Named<'_> {
 
 /// Every instance.
 fn named(result: &RunResult) -> impl Iterator<Item = Named<'_>> {
-    let test = &result.storage.test;
+    let test = result.storage.test;
     let several = result.storage.servers.len() > 1;
     let of = move |server: &'_ Server, instance: &Instance| match several {
         true => format!("{} / {}", server.name, instance.name),

@@ -34,11 +34,9 @@ fn backup(backups: &[&Backup]) -> Table {
             Cell::Fixed(rate, 2),
         ])
     };
-    let mut rows: Vec<Row> = backups
-        .iter()
-        .map(|b| row(&b.instance, b.megabytes, clock(b.seconds), b.mb_per_s))
-        .collect();
-    let (megabytes, rate) = (sum(|b| b.megabytes), sum(|b| b.mb_per_s));
+    let mut rows: Vec<Row> =
+        backups.iter().map(|b| row(&b.instance, b.size.0, clock(b.seconds), b.rate.0)).collect();
+    let (megabytes, rate) = (sum(|b| b.size.0), sum(|b| b.rate.0));
     rows.push(row("Avg", megabytes / count, String::new(), rate / count));
     rows.push(row("Sum", megabytes, clock(longest), rate));
     let numbers = ["Database Size (MBytes)", "Elapsed Backup Time", "MBytes Transferred/sec"];
@@ -74,14 +72,15 @@ fn clock(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::result::Mib;
 
     #[test]
     fn rows_for_mean_and_sum_follow_the_databases() {
         let one = |megabytes, seconds| Backup {
             instance: "DB".to_owned(),
-            megabytes,
+            size: Mib(megabytes),
             seconds,
-            mb_per_s: megabytes / seconds,
+            rate: Mib(megabytes).over(seconds),
             copied_to: None,
         };
         let (first, second) = (one(1000.0, 10.0), one(3000.0, 60.0));

@@ -1,11 +1,11 @@
 //! I/O in our own tables: by server, by instance with percentiles, and by file.
 
 use super::{Cell, Column, Row, Table};
-use crate::result::{Instance, IoNumbers, LatencySummary, RunResult};
+use crate::result::{Instance, IoNumbers, LatencySummary, RunResult, Work};
 
 /// Each server and their sum; empty when there is only one.
 pub(in crate::html) fn servers(result: &RunResult) -> Table {
-    let test = &result.storage.test;
+    let test = result.storage.test;
     let mut all = Some(Vec::new());
     let mut rows = Vec::new();
     for server in result.storage.servers.iter().filter(|_| result.storage.servers.len() > 1) {
@@ -72,9 +72,9 @@ pub(super) fn spread(result: &RunResult) -> Table {
     }
     let numbers = ["Count", "p50 (ms)", "p95 (ms)", "p99 (ms)", "p99.9 (ms)", "Max (ms)"];
     let columns = Column::of(&["Instance", "Latency of"], &numbers);
-    let title = match result.storage.test.as_str() {
-        "soft-recovery" => "Latency by Instance - log generation",
-        _ => "Latency by Instance",
+    let title = match result.storage.test.work() {
+        Work::Replay => "Latency by Instance - log generation",
+        Work::Load | Work::BackUp => "Latency by Instance",
     };
     Table::new(columns, rows).titled(title).noted(
         "I/O counts from submission to completion. An operation counts from the moment at which it should have begun, so \

@@ -25,7 +25,7 @@ fn of_phase(result: &RunResult, name: PhaseName) -> Vec<Table> {
         io_table(result, name, "Volume", |phase| &phase.volumes),
     ];
     // That of the phase which the test is about stands among the tables of Jetstress.
-    if result.world == World::Real && name != PhaseName::of_test(&result.storage.test) {
+    if result.world == World::Real && name != PhaseName::of_test(result.storage.test) {
         tables.push(host(result, name));
     }
     tables
@@ -84,7 +84,7 @@ fn row(name: String, io: &PhaseIo) -> Row {
         Cell::from(name),
         io.io.to_string().into(),
         io.per_s.into(),
-        io.mb_per_s.into(),
+        io.rate.0.into(),
         io.count.into(),
         mean.into(),
         io.latency_ms_mean.into(),
@@ -124,10 +124,10 @@ pub(super) fn restores(result: &RunResult) -> Table {
         Some(Row::new([
             Cell::from(server.name.as_str()),
             restore.from.as_str().into(),
-            restore.megabytes.into(),
+            restore.size.0.into(),
             restore.copy_seconds.into(),
             restore.seconds.into(),
-            restore.mb_per_s.into(),
+            restore.rate.0.into(),
         ]))
     });
     let numbers =

@@ -42,7 +42,7 @@ pub(crate) fn run(passes: bool) -> Run {
         },
         drill: None,
         storage: Storage {
-            test: "performance".to_owned(),
+            test: TestKind::Performance.into(),
             achieved_iops: Some(server.transactional_per_s(length)),
             target_iops: Some(TARGET),
             bottlenecks: Vec::new(),
