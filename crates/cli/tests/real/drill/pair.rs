@@ -92,7 +92,7 @@ fn a_copy_of_a_folder_is_recovered_and_compared() {
     let (output, result) = drill(home.path(), &ALLOWED[..3]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     assert_eq!(result["drill"]["rpo"]["transactions"], 0);
-    assert!(result["drill"]["rpo"]["kept"].as_u64() > Some(10));
+    assert!(result["drill"]["rpo"]["kept"].as_u64() > Some(0));
     let steps = ["decision", "fencing", "do copy", "log replay", "mount", "first operation"];
     assert_eq!(names_of_steps(&result), steps);
     controls_are_red(&result);

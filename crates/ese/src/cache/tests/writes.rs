@@ -146,12 +146,15 @@ fn a_failed_write_or_sync_stops_the_cache_and_keeps_the_position() {
 #[test]
 fn a_failed_write_is_told_when_the_others_have_landed() {
     run(16, same, async |bench| {
+        // Page 9 is in memory, so that its next change waits for no read.
+        bench.change(9, 1).await;
+        bench.write_all().await.unwrap();
         bench.change(3, 1).await;
-        bench.probe.set_latency(Span::millis(20));
+        bench.probe.set_latency_of(Class::Database, Span::millis(20));
         let cache = bench.cache.clone();
         let slow = bench.world.spawner.spawn(async move { cache.write_all(0).await });
         bench.world.sleep(Span::millis(5)).await;
-        bench.probe.set_latency(Span::millis(1));
+        bench.probe.set_latency_of(Class::Database, Span::millis(1));
         bench.change(9, 1).await;
         assert!(bench.cache.writes_in_flight(0) > 0, "page 3 is on its way");
         bench.probe.fail_next(Class::Database, Op::Write);
