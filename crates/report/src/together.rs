@@ -196,6 +196,7 @@ fn setup(runs: &[Run]) -> Setup {
     Setup {
         sessions: all().map(|own| own.sessions).sum(),
         mailboxes: all().map(|own| own.mailboxes).sum(),
+        pace_iops: all().map(|own| own.pace_iops).sum(),
         ..runs[0].result.storage.details.setup.clone()
     }
 }

@@ -1,6 +1,6 @@
 //! Draws pictures: the shapes of [`brunt_report::plot`] as paths and texts.
 
-use brunt_report::plot::{Anchor, BOTTOM, Look, RING, Shape};
+use brunt_report::plot::{Anchor, Look, RING, Shape};
 use krilla::geom::{Path, PathBuilder};
 use krilla::num::NormalizedF32;
 use krilla::paint::{Fill, Stroke, StrokeDash};
@@ -55,23 +55,20 @@ pub(super) fn draw(
                 }
                 let ink = match look {
                     Look::Limit => BAD,
-                    Look::Event => TEXT,
+                    Look::Event | Look::Goal => TEXT,
                     _ => FAINT,
                 };
                 text(surface, fonts, Face::Plain, size, ink, [x, y], &words);
             }
-            Shape::Curve { number, stretches, filled } => {
+            Shape::Curve { number, stretches } => {
+                let placed = |(x, y): (f64, f64)| to([x, y]);
                 for stretch in stretches {
-                    let points: Vec<[f32; 2]> = stretch.iter().map(|(x, y)| to([*x, *y])).collect();
-                    if let (Some((first, _)), Some((last, _)), true) =
-                        (stretch.first(), stretch.last(), *filled)
-                    {
-                        let mut area = vec![to([*first, BOTTOM])];
-                        area.extend(&points);
-                        area.push(to([*last, BOTTOM]));
+                    if !stretch.edge.is_empty() {
+                        let area: Vec<[f32; 2]> = stretch.area().map(placed).collect();
                         fill(surface, polyline(&area, true), curve(*number), 0.14);
                     }
-                    let path = polyline(&points, false);
+                    let line: Vec<[f32; 2]> = stretch.line.iter().copied().map(placed).collect();
+                    let path = polyline(&line, false);
                     stroke(surface, path, curve(*number), scale * 1.7, dashes(*number));
                 }
             }
@@ -110,7 +107,7 @@ fn colour(look: Look) -> Colour {
         Look::Label | Look::Axis => FAINT,
         Look::Grid => RULE,
         Look::Limit => BAD,
-        Look::Event => TEXT,
+        Look::Event | Look::Goal => TEXT,
         Look::State => DOUBT,
     }
 }

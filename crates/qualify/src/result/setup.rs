@@ -47,6 +47,7 @@ impl Assembly<'_> {
             capacity_percent: plan.capacity_percent,
             mailboxes: plan.mailboxes,
             throughput_percent: plan.throughput_percent,
+            pace_iops: self.run.target.map(|target| target.offered()),
             page_bytes: engine.page.bytes_u64(),
             log_file_bytes: engine.log_file.get(),
             log_buffer_bytes: engine.log_buffer.get(),

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::page::rendered;
 use crate::pictures::Pictures;
 use crate::pictures::happened::limited;
-use crate::plot::{Axis, Band, Curve, Moment, Plot, Timeline};
+use crate::plot::{Axis, Band, Curve, Drawn, Moment, Plot, Timeline};
 use crate::result::Colour;
 use crate::table::Table;
 
@@ -104,14 +104,14 @@ pub fn storage_html(page: &StoragePage<'_>) -> String {
 fn curve(
     page: &StoragePage<'_>,
     name: &'static str,
-    filled: bool,
+    drawn: Drawn,
     number: impl Fn(&StorageInterval) -> Option<f64>,
 ) -> Curve {
     let point = |one: &StorageInterval| {
         let middle = one.begin_s + one.length_s / 2.0;
         (middle, number(one).unwrap_or(f64::NAN))
     };
-    Curve { name, points: page.intervals.iter().map(point).collect(), filled }
+    Curve { name, points: page.intervals.iter().map(point).collect(), drawn }
 }
 
 fn plot(page: &StoragePage<'_>, title: &'static str, curves: Vec<Curve>, y: Axis) -> Plot {
@@ -141,8 +141,8 @@ fn ends(curves: &[Curve]) -> (f64, f64) {
 
 fn rates(page: &StoragePage<'_>) -> Plot {
     let curves = vec![
-        curve(page, "reads", true, |one| Some(one.reads_per_s)),
-        curve(page, "writes", false, |one| Some(one.writes_per_s)),
+        curve(page, "reads", Drawn::Area, |one| Some(one.reads_per_s)),
+        curve(page, "writes", Drawn::Line, |one| Some(one.writes_per_s)),
     ];
     let y = Axis::from_zero(ends(&curves).1, "per second");
     plot(page, "I/Os per second", curves, y)
@@ -154,8 +154,8 @@ fn latencies(
     of: fn(&StorageInterval) -> Option<(f64, f64)>,
 ) -> Plot {
     let curves = vec![
-        curve(page, "mean", false, |one| of(one).map(|two| two.0)),
-        curve(page, "p99", false, |one| of(one).map(|two| two.1)),
+        curve(page, "mean", Drawn::Line, |one| of(one).map(|two| two.0)),
+        curve(page, "p99", Drawn::Line, |one| of(one).map(|two| two.1)),
     ];
     let (low, high) = ends(&curves);
     let y = Axis::powers(low.min(high.max(1.0)), high, "ms");
@@ -171,18 +171,19 @@ fn writes(page: &StoragePage<'_>) -> Plot {
 }
 
 fn shares(page: &StoragePage<'_>) -> Plot {
-    let mut curves = vec![curve(page, "busiest drive", false, |one| Some(one.busiest_percent))];
+    let mut curves =
+        vec![curve(page, "busiest drive", Drawn::Line, |one| Some(one.busiest_percent))];
     let has = |of: fn(&StorageInterval) -> Option<f64>| {
         page.intervals.iter().any(|one| of(one).is_some())
     };
     if has(|one| one.dirty_percent) {
-        curves.push(curve(page, "write cache", false, |one| one.dirty_percent));
+        curves.push(curve(page, "write cache", Drawn::Line, |one| one.dirty_percent));
     }
     if has(|one| one.tier_percent) {
-        curves.push(curve(page, "tier hits", false, |one| one.tier_percent));
+        curves.push(curve(page, "tier hits", Drawn::Line, |one| one.tier_percent));
     }
     if has(|one| one.room_percent) {
-        curves.push(curve(page, "room in use", false, |one| one.room_percent));
+        curves.push(curve(page, "room in use", Drawn::Line, |one| one.room_percent));
     }
     plot(page, "How busy and how full", curves, Axis::from_zero(98.0, "%"))
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::page::rendered;
 use crate::pictures::Pictures;
-use crate::plot::{Axis, Curve, Limit, Plot};
+use crate::plot::{Axis, Curve, Drawn, Limit, Look, Plot};
 use crate::result::Quantity;
 use crate::table::{Cell, Column, Row, Table};
 
@@ -118,11 +118,11 @@ fn curve(page: &SweepPage<'_>, name: &'static str, which: Which, pick: Pick) -> 
     });
     let mut points: Vec<(f64, f64)> = points.collect();
     points.sort_by(|one, other| one.0.total_cmp(&other.0));
-    Curve { name, points, filled: false }
+    Curve { name, points, drawn: Drawn::Line }
 }
 
 fn limit(what: &str, at: f64) -> Limit {
-    Limit { name: format!("{what} limit {} ms", Quantity::new(at, "")), at, upright: false }
+    Limit::level(format!("mean {what} limit {} ms", Quantity::new(at, "")), at)
 }
 
 fn plot(
@@ -133,14 +133,22 @@ fn plot(
     unit: &str,
 ) -> Plot {
     let points = || curves.iter().flat_map(|curve| &curve.points);
-    let right = points().map(|(x, _)| *x).fold(0.0, f64::max);
     let top = points().map(|(_, y)| *y);
     let top = top.chain(limits.iter().map(|limit| limit.at));
     let top = top.fold(0.0, f64::max);
-    let (x, y) = (Axis::from_zero(right, page.axis), Axis::from_zero(top, unit));
-    let holds =
-        page.holds.iter().map(|(name, at)| Limit { name: name.clone(), at: *at, upright: true });
-    Plot { limits: limits.into_iter().chain(holds).collect(), ..Plot::new(title, x, y, curves) }
+    let x = Axis::at(points().map(|(x, _)| *x), page.axis);
+    let y = Axis::from_zero(top, unit);
+    let holds = page.holds.iter().map(|(name, at)| Limit {
+        name: name.clone(),
+        at: *at,
+        upright: true,
+        look: Look::Limit,
+    });
+    Plot {
+        limits: limits.into_iter().chain(holds).collect(),
+        is_dotted: true,
+        ..Plot::new(title, x, y, curves)
+    }
 }
 
 fn pictures(page: &SweepPage<'_>) -> Vec<Plot> {
@@ -165,7 +173,7 @@ fn pictures(page: &SweepPage<'_>) -> Vec<Plot> {
             both("Throughput", io, Vec::new(), "I/Os per second"),
         ];
     }
-    let rates = Curve { filled: true, ..curve(page, "database I/O", ALL_PATHS, io) };
+    let rates = Curve { drawn: Drawn::Area, ..curve(page, "database I/O", ALL_PATHS, io) };
     let latencies = vec![
         curve(page, "database read", ALL_PATHS, read_ms),
         curve(page, "database write", ALL_PATHS, write_ms),

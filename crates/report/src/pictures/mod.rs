@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::plot::{Axis, Curve, Limit, Mark, Plot, Timeline, clock};
+use crate::plot::{Axis, Curve, Drawn, Limit, Look, Mark, Plot, Timeline, clock};
 use crate::result::{Distribution, Flow, Quantity, STEPS_PER_DECADE, Sample, step_of};
 use crate::{Run, decimals, grouped};
 
@@ -69,6 +69,8 @@ const MEBIBYTE: f64 = 1_048_576.0;
 
 /// Every sample of two hours.
 const POINTS_MAX: usize = 480;
+/// More points of a percentile than this are drawn as a band of this many.
+const BANDS_MAX: usize = 60;
 
 fn all(run: &Run) -> Pictures {
     if run.samples.is_empty() {
@@ -108,7 +110,7 @@ impl Load<'_> {
     fn curve(
         &self,
         name: &'static str,
-        filled: bool,
+        drawn: Drawn,
         number: impl Fn(&Sample) -> Option<f64>,
     ) -> Curve {
         let number = |sample: &Sample| number(sample).unwrap_or(f64::NAN);
@@ -116,7 +118,7 @@ impl Load<'_> {
         Curve {
             name,
             points: points.map(|sample| (middle(sample), number(sample))).collect(),
-            filled,
+            drawn,
         }
     }
 
@@ -125,27 +127,42 @@ impl Load<'_> {
     }
 
     fn rate(&self) -> Plot {
-        let curves = vec![
-            self.curve("database reads", true, |s| Some(s.database_reads.per_s)),
-            self.curve("database writes", false, |s| Some(s.database_writes.per_s)),
-            self.curve("log writes", false, |s| Some(s.log_writes.per_s)),
+        let mut curves = vec![
+            self.curve("database reads", Drawn::Area, |s| Some(s.database_reads.per_s)),
+            self.curve("database writes", Drawn::Line, |s| Some(s.database_writes.per_s)),
+            self.curve("log writes", Drawn::Line, |s| Some(s.log_writes.per_s)),
         ];
-        let y = Axis::from_zero(highest(&curves), "per second");
-        self.over_time("I/Os per second", y, curves)
+        let limits = goals(self.run);
+        if !limits.is_empty() {
+            let both = |s: &Sample| Some(s.database_reads.per_s + s.database_writes.per_s);
+            curves.push(self.curve("database reads and writes", Drawn::Line, both));
+        }
+        let most = limits.iter().map(|goal| goal.at).fold(highest(&curves), f64::max);
+        let y = Axis::from_zero(most, "per second");
+        Plot { limits, ..self.over_time("I/Os per second", y, curves) }
+    }
+
+    /// How percentiles are drawn: those of many samples would be a comb.
+    fn percentiles(&self) -> Drawn {
+        match self.points.len().div_ceil(BANDS_MAX) {
+            1 => Drawn::Line,
+            each => Drawn::Band(each),
+        }
     }
 
     fn latency(&self) -> Plot {
         let read = |choose: fn(&Flow) -> Option<f64>| move |s: &Sample| choose(&s.database_reads);
         let curves = vec![
-            self.curve("read, mean", false, read(|flow| flow.latency_ms_mean)),
-            self.curve("read, p99", false, read(|flow| flow.latency_ms_p99)),
-            self.curve("read, p99.9", false, read(|flow| flow.latency_ms_p999)),
-            self.curve("log, mean", false, |s| s.log_writes.latency_ms_mean),
+            self.curve("read, mean", Drawn::Line, read(|flow| flow.latency_ms_mean)),
+            self.curve("read, p99", self.percentiles(), read(|flow| flow.latency_ms_p99)),
+            self.curve("read, p99.9", self.percentiles(), read(|flow| flow.latency_ms_p999)),
+            self.curve("log, mean", Drawn::Line, |s| s.log_writes.latency_ms_mean),
         ];
-        let limits = limits(self.run, false);
+        let mut limits = limits(self.run, false);
+        limits.extend(tail_limit(self.run));
         let marks: Vec<Mark> = [
-            self.worst("reads of all databases", 0, |sample| &sample.database_reads),
-            self.worst("writes of all logs", 3, |sample| &sample.log_writes),
+            self.worst("all databases", 0, |sample| &sample.database_reads),
+            self.worst("all logs", 3, |sample| &sample.log_writes),
         ]
         .into_iter()
         .flatten()
@@ -165,12 +182,16 @@ impl Load<'_> {
     /// The sample with the highest mean; none when there is only one.
     fn worst(&self, name: &str, curve: usize, of: fn(&Sample) -> &Flow) -> Option<Mark> {
         let samples = &self.run.samples;
-        let means =
-            samples.iter().filter_map(|sample| Some((middle(sample), of(sample).latency_ms_mean?)));
-        let at = means.max_by(|one, other| one.1.total_cmp(&other.1))?;
+        let mean = |sample| Some((sample, of(sample).latency_ms_mean?));
+        let means = samples.iter().filter_map(mean);
+        let (sample, ms) = means.max_by(|one, other| one.1.total_cmp(&other.1))?;
         (samples.len() > 1).then(|| Mark {
-            name: format!("{name}, worst sample: {} ms", decimals(at.1)),
-            at,
+            name: format!(
+                "worst {} s, {name} together: {} ms",
+                decimals(sample.length_s).trim_end_matches(".00").trim_end_matches(".0"),
+                decimals(ms)
+            ),
+            at: (middle(sample), ms),
             curve,
         })
     }
@@ -178,9 +199,9 @@ impl Load<'_> {
     fn throughput(&self) -> Plot {
         let mebibytes = |flow: &Flow| Some(flow.bytes_per_s / MEBIBYTE);
         let curves = vec![
-            self.curve("database read", true, |s| mebibytes(&s.database_reads)),
-            self.curve("database written", false, |s| mebibytes(&s.database_writes)),
-            self.curve("log written", false, |s| mebibytes(&s.log_writes)),
+            self.curve("database read", Drawn::Area, |s| mebibytes(&s.database_reads)),
+            self.curve("database written", Drawn::Line, |s| mebibytes(&s.database_writes)),
+            self.curve("log written", Drawn::Line, |s| mebibytes(&s.log_writes)),
         ];
         let y = Axis::from_zero(highest(&curves), "MiB per second");
         self.over_time("Throughput", y, curves)
@@ -201,39 +222,50 @@ pub(crate) fn middle(sample: &Sample) -> f64 {
     sample.begin_s + sample.length_s / 2.0
 }
 
+/// The target, and the pace that sessions were to keep.
+fn goals(run: &Run) -> Vec<Limit> {
+    let storage = &run.result.storage;
+    let goals = [("target", storage.target_iops), ("pace", storage.details.setup.pace_iops)];
+    let goal = |(name, at): (&str, Option<f64>)| {
+        let name = format!("{name} {} /s", decimals(at?));
+        Some(Limit { look: Look::Goal, ..Limit::level(name, at?) })
+    };
+    goals.into_iter().filter_map(goal).collect()
+}
+
 /// The limits of mean latencies that the test has.
 fn limits(run: &Run, upright: bool) -> Vec<Limit> {
     let (rules, limits) = (&run.result.rules, &run.result.storage.details.setup.limits);
     let judged = |id: &str| rules.is_empty() || rules.iter().any(|rule| rule.id == id);
     let all = [
         ("read", limits.database_read_ms_mean, "database-read-average"),
-        ("log", limits.log_write_ms_mean, "log-write-average"),
+        ("log write", limits.log_write_ms_mean, "log-write-average"),
     ];
     all.into_iter()
         .filter(|(_, at, rule)| *at > 0.0 && judged(rule))
         .map(|(name, at, _)| Limit {
-            name: format!("{name} limit {}", Quantity::new(at, "ms")),
-            at,
             upright,
+            ..Limit::level(format!("mean {name} limit {}", Quantity::new(at, "ms")), at)
         })
         .collect()
+}
+
+/// The limit of the slowest thousandth of reads, over the whole collection.
+fn tail_limit(run: &Run) -> Option<Limit> {
+    let rule = run.result.rules.iter().find(|rule| rule.id == "tail-database-read")?;
+    let at = rule.limit?;
+    Some(Limit::level(format!("read p99.9 limit {}", Quantity::new(at, "ms")), at))
 }
 
 /// Left end of the latency distribution; shorter latencies are drawn there. They say nothing about
 /// storage, and operations that found everything in memory would stretch the axis by decades.
 const SHORTEST_MS: f64 = 0.001;
+/// A smaller share of I/Os, in percent, cannot be seen.
+const VISIBLE: f64 = 0.1;
 
 fn spread(run: &Run) -> Plot {
     let limits = limits(run, true);
     let distributions = &run.result.storage.details.distributions;
-    let buckets = distributions.iter().flat_map(|d| &d.buckets);
-    let ends = buckets.map(|bucket| bucket.latency_ms_max.max(SHORTEST_MS));
-    let all = || ends.clone().chain(limits.iter().map(|limit| limit.at));
-    let shortest = all().fold(f64::INFINITY, f64::min);
-    let mut x = Axis::powers(shortest, all().fold(0.0, f64::max), "ms");
-    if shortest <= SHORTEST_MS {
-        x = x.open_below();
-    }
     let named = [
         ("database read", "read"),
         ("database write", "write"),
@@ -249,11 +281,26 @@ fn spread(run: &Run) -> Plot {
         .map(|(name, distribution)| Curve {
             name,
             points: steps(distribution),
-            filled: name == "read",
+            drawn: if name == "read" { Drawn::Area } else { Drawn::Line },
         })
         .collect();
-    let y = Axis::from_zero(highest(&curves), "% of I/Os");
+    let x = latencies(&curves, &limits);
+    let y = Axis::percent(highest(&curves), "% of I/Os");
     Plot { limits, is_stairs: true, ..Plot::new("Latency distribution", x, y, curves) }
+}
+
+/// The axis of the latencies that can be seen, with `limits`; lesser and greater ones are drawn at
+/// its ends.
+fn latencies(curves: &[Curve], limits: &[Limit]) -> Axis {
+    let points = || curves.iter().flat_map(|curve| &curve.points);
+    let seen = || points().filter(|(_, share)| *share >= VISIBLE).map(|(x, _)| *x);
+    let ends = || seen().chain(limits.iter().map(|limit| limit.at));
+    let least = ends().fold(f64::INFINITY, f64::min);
+    let axis = Axis::powers(least, ends().fold(0.0, f64::max), "ms");
+    match seen().any(|x| x <= SHORTEST_MS) || points().any(|(x, _)| *x < least) {
+        true => axis.open_below(),
+        false => axis,
+    }
 }
 
 /// The share of the I/Os in each step (a tenth of a decade), drawn as a staircase.

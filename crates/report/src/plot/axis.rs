@@ -79,20 +79,70 @@ impl Axis {
         self
     }
 
-    /// Powers of ten that enclose `lowest` and `highest`, with a mark at each.
+    /// From zero to a little above `highest`, at most to 100 %.
+    pub(crate) fn percent(highest: f64, unit: &str) -> Self {
+        let mut axis = Self::from_zero(highest, unit);
+        axis.to = axis.to.min(100.0);
+        axis.marks.retain(|(value, _)| *value <= axis.to);
+        axis
+    }
+
+    /// A logarithmic axis between the round numbers (1, 2 or 5 and zeros) that enclose `lowest` and
+    /// `highest`, with marks at its ends and at powers of ten; a short one has more.
     pub(crate) fn powers(lowest: f64, highest: f64, unit: &str) -> Self {
-        let low = lowest.clamp(1e-6, 1e9).log10().floor();
-        let high = highest.clamp(1e-6, 1e9).log10().ceil().max(low + 1.0);
-        let marks = counted(high - low).map(|at| 10_f64.powf(low + at));
-        let text = |value: f64| match value.log10().round() {
-            power if power < 0.0 => format!("{value:.*}", digits_after_point(value)),
+        let [lowest, highest] = [lowest, highest].map(|end| end.clamp(1e-6, 1e9));
+        let from = 1.0 / round_step(1.0 / lowest);
+        let to = round_step(highest).max(from * 10.0);
+        let power = |at: f64| 10_f64.powf(from.log10().floor() + at);
+        // Marks that can be told apart, also from those at the ends.
+        let (digits, apart): (&[f64], f64) =
+            if to / from > 150.0 { (&[1.0], 2.5) } else { (&[1.0, 2.0, 5.0], 1.5) };
+        let between = counted((to / from).log10().ceil() + 1.0)
+            .flat_map(|at| digits.iter().map(move |digit| digit * power(at)))
+            .filter(|value| *value > from * apart && *value < to / apart);
+        Self::log(std::iter::once(from).chain(between).chain([to]), unit)
+    }
+
+    /// The places of `values`: a logarithmic axis where these are nearer to a geometric than to an
+    /// arithmetic series, with marks at those that are far enough apart; else one from zero.
+    pub(crate) fn at(values: impl Iterator<Item = f64>, unit: &str) -> Self {
+        const APART: f64 = 0.09;
+        let mut all: Vec<f64> = values.collect();
+        all.sort_by(f64::total_cmp);
+        all.dedup();
+        let [first, last] = [all.first(), all.last()].map(|end| end.copied().unwrap_or(0.0));
+        let middle = all.get(all.len().div_euclid(2)).copied().unwrap_or(0.0);
+        let (geometric, arithmetic) = ((first * last).sqrt(), f64::midpoint(first, last));
+        if first <= 0.0 || last < 10.0 * first || middle.powi(2) >= geometric * arithmetic {
+            return Self::from_zero(last, unit);
+        }
+        let mut axis = Self::log(all.into_iter(), unit);
+        let shares: Vec<f64> =
+            axis.marks.iter().filter_map(|(value, _)| axis.share(*value)).collect();
+        let mut shown = f64::NEG_INFINITY;
+        let mut shares = shares.into_iter();
+        axis.marks.retain(|_| {
+            let share = shares.next().unwrap_or(0.0);
+            let fits = share >= shown + APART;
+            shown = if fits { share } else { shown };
+            fits
+        });
+        axis
+    }
+
+    /// A logarithmic axis from the first to the last of `marks`.
+    fn log(marks: impl Iterator<Item = f64>, unit: &str) -> Self {
+        let text = |value: f64| match value {
+            small if small < 0.999 => format!("{value:.*}", digits_after_point(value)),
             _ => decimals(value).trim_end_matches(".00").trim_end_matches(".0").to_owned(),
         };
+        let marks: Vec<(f64, String)> = marks.map(|value| (value, text(value))).collect();
+        let end = |mark: Option<&(f64, String)>| mark.map_or(1.0, |(value, _)| *value);
         Self {
             scale: Log,
-            from: 10_f64.powf(low),
-            to: 10_f64.powf(high),
-            marks: marks.map(|value| (value, text(value))).collect(),
+            from: end(marks.first()),
+            to: end(marks.last()),
+            marks,
             unit: unit.to_owned(),
         }
     }
@@ -192,10 +242,16 @@ mod tests {
             marks(&Axis::time(86_400.0)),
             ["0", "3", "6", "9", "12", "15", "18", "21", "24"]
         );
+        assert_eq!(marks(&Axis::powers(0.03, 120.0, "")), ["0.02", "0.1", "1", "10", "200"]);
+        assert_eq!(marks(&Axis::powers(0.2, 40.0, "")), ["0.2", "1", "10", "50"]);
+        assert_eq!(marks(&Axis::powers(1.0, 1.0, "")), ["1", "2", "5", "10"]);
+        assert_eq!(marks(&Axis::percent(97.0, "")), ["0", "20", "40", "60", "80", "100"]);
         assert_eq!(
-            marks(&Axis::powers(0.03, 120.0, "")),
-            ["0.01", "0.1", "1", "10", "100", "1,000"]
+            marks(&Axis::at([64.0, 4_096.0, 512.0, 550.0].into_iter(), "MiB")),
+            ["64", "512", "4,096"]
         );
+        assert_eq!(marks(&Axis::at([64.0, 640.0, 1_216.0, 1_792.0].into_iter(), ""))[0], "0");
+        assert_eq!(marks(&Axis::at([1.0, 4.0].into_iter(), "")), ["0", "1", "2", "3", "4", "5"]);
     }
 
     #[test]

@@ -1,9 +1,10 @@
-//! Limits: a thin solid line each, with its name beside it.
+//! Limits and goals: a thin solid line each, with its name beside it.
 //!
 //! ```text
-//!   ──────────── read limit 20 ms       the highest has its name above its line, the others below theirs
-//!   ────────────
-//!                log limit 10 ms        one name for limits at the same value
+//!     read p99.9 limit 100 ms
+//!   ─────────────────────────────────────────   names stand above or below their lines, right or left,
+//!                      mean read limit 20 ms    where they cover the least
+//!   ─────────────────────────────────────────   one name for limits at the same value
 //! ```
 
 use super::shape::{label, line, width_of};
@@ -16,6 +17,15 @@ pub(crate) struct Limit {
     pub(crate) at: f64,
     /// Whether it is a value of the x axis.
     pub(crate) upright: bool,
+    /// [`Look::Limit`], or [`Look::Goal`] for one that should be reached.
+    pub(crate) look: Look,
+}
+
+impl Limit {
+    /// A limit of the y axis.
+    pub(crate) fn level(name: String, at: f64) -> Self {
+        Self { name, at, upright: false, look: Look::Limit }
+    }
 }
 
 /// Between a line and its name.
@@ -27,23 +37,30 @@ const ROW: f64 = 19.0;
 pub(super) fn draw(shapes: &mut Vec<Shape>, limits: &[Limit], x: &Axis, y: &Axis) {
     let (upright, level): (Vec<&Limit>, Vec<&Limit>) =
         limits.iter().partition(|limit| limit.upright);
-    for (number, (at, name)) in by_value(&level).iter().rev().enumerate() {
-        let Some(y) = y.y(*at) else { continue };
-        line(shapes, Look::Limit, [LEFT, y, RIGHT, y]);
-        let below = if number == 0 && y > TOP + ROW { -GAP } else { ROW - GAP };
-        label(shapes, Look::Limit, Anchor::End, [RIGHT - GAP, y + below], name);
+    let curves = drawn_points(shapes);
+    let mut names = Vec::new();
+    for limit in by_value(&level).iter().rev() {
+        let Some(y) = y.y(limit.at) else { continue };
+        line(shapes, limit.look, [LEFT, y, RIGHT, y]);
+        let name = free_place(&curves, &names, y, width_of(&limit.name));
+        let (anchor, x) = match name.until < RIGHT - GAP {
+            true => (Anchor::Start, name.from),
+            false => (Anchor::End, name.until),
+        };
+        label(shapes, limit.look, anchor, [x, name.y], &limit.name);
+        names.push(name);
     }
     // The first row of names is above the picture.
     let first = TOP - GAP;
     let mut left = first;
-    for (number, (at, name)) in by_value(&upright).iter().rev().enumerate() {
+    for (number, Limit { name, at, look, .. }) in by_value(&upright).iter().rev().enumerate() {
         let Some(x) = x.x(*at) else { continue };
-        line(shapes, Look::Limit, [x, TOP, x, BOTTOM]);
+        line(shapes, *look, [x, TOP, x, BOTTOM]);
         // The largest is named to the right of its line if there is room, the others to the left,
         // one below the other. A name that would cover the axis stands inside.
         let width = GAP + width_of(name);
         if number == 0 && x + width <= RIGHT {
-            label(shapes, Look::Limit, Anchor::Start, [x + GAP, first], name);
+            label(shapes, *look, Anchor::Start, [x + GAP, first], name);
             continue;
         }
         let (anchor, at) = match x - width >= LEFT {
@@ -53,30 +70,83 @@ pub(super) fn draw(shapes: &mut Vec<Shape>, limits: &[Limit], x: &Axis, y: &Axis
                 (Anchor::Start, x + GAP)
             }
         };
-        label(shapes, Look::Limit, anchor, [at, left], name);
+        label(shapes, *look, anchor, [at, left], name);
         left += ROW;
     }
 }
 
-/// Values with the names of all limits there, smallest first.
-fn by_value(limits: &[&Limit]) -> Vec<(f64, String)> {
-    let mut all: Vec<(f64, String)> = Vec::new();
+/// Points of all curves, close enough for names to avoid them.
+fn drawn_points(shapes: &[Shape]) -> Vec<[f64; 2]> {
+    const APART: f64 = 5.0;
+    let curves = shapes.iter().filter_map(|shape| match shape {
+        Shape::Curve { stretches, .. } => Some(stretches),
+        _ => None,
+    });
+    let lines = curves.flatten().flat_map(|stretch| [&stretch.line, &stretch.edge]);
+    let between = |pair: &[(f64, f64)]| {
+        let ((x, y), (next_x, next_y)) = (pair[0], pair[1]);
+        let steps = ((next_x - x).hypot(next_y - y) / APART).ceil().max(1.0);
+        (0..=steps as u32).map(move |at| {
+            let share = f64::from(at) / steps;
+            [x + share * (next_x - x), y + share * (next_y - y)]
+        })
+    };
+    lines.flat_map(|line| line.windows(2).flat_map(between)).collect()
+}
+
+/// The place of a name: its ends and its baseline.
+#[derive(Clone, Copy)]
+struct Name {
+    from: f64,
+    until: f64,
+    y: f64,
+}
+
+impl Name {
+    fn covers(&self, [x, y]: [f64; 2]) -> bool {
+        (self.from..=self.until).contains(&x) && (self.y - ROW + GAP..=self.y + GAP).contains(&y)
+    }
+
+    fn meets(&self, other: &Self) -> bool {
+        self.from < other.until && other.from < self.until && (self.y - other.y).abs() < ROW
+    }
+}
+
+/// Where a name of `width` beside the line at `y` covers the least of `curves` and none of `names`.
+/// Above the line, on the right, is the first choice.
+fn free_place(curves: &[[f64; 2]], names: &[Name], y: f64, width: f64) -> Name {
+    let rows = [y - GAP, y + ROW - GAP];
+    let places = [RIGHT - GAP - width, LEFT + GAP]
+        .into_iter()
+        .flat_map(|from| rows.into_iter().map(move |y| Name { from, until: from + width, y }));
+    let covered = |name: &Name| {
+        let is_outside = !(TOP + ROW - GAP..=BOTTOM).contains(&name.y);
+        let meets = names.iter().any(|other| name.meets(other));
+        (is_outside, meets, curves.iter().filter(|point| name.covers(**point)).count())
+    };
+    places.min_by_key(covered).expect("there are four places")
+}
+
+/// The limits, smallest first; those at one value are one with all names.
+fn by_value(limits: &[&Limit]) -> Vec<Limit> {
+    let mut all: Vec<Limit> = Vec::new();
     for limit in limits {
-        match all.iter_mut().find(|(at, _)| *at == limit.at) {
-            Some((_, name)) => *name = format!("{name}, {}", limit.name),
-            None => all.push((limit.at, limit.name.clone())),
+        match all.iter_mut().find(|known| known.at == limit.at) {
+            Some(known) => known.name = format!("{}, {}", known.name, limit.name),
+            None => all.push((*limit).clone()),
         }
     }
-    all.sort_by(|one, other| one.0.total_cmp(&other.0));
+    all.sort_by(|one, other| one.at.total_cmp(&other.at));
     all
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Stretch;
     use super::*;
 
     fn limit(name: &str, at: f64, upright: bool) -> Limit {
-        Limit { name: name.to_owned(), at, upright }
+        Limit { name: name.to_owned(), at, upright, look: Look::Limit }
     }
 
     fn drawn(limits: &[Limit]) -> Vec<Shape> {
@@ -107,7 +177,31 @@ mod tests {
         let [(_, read, _), (_, log, _)] = texts(&shapes)[..] else {
             panic!("two names: {shapes:?}")
         };
-        assert!(log - read > 2.0 * ROW - 2.0 * GAP, "{shapes:?}");
+        assert!(log - read >= ROW, "{shapes:?}");
+    }
+
+    #[test]
+    fn names_never_meet() {
+        let three =
+            [limit("tail", 22.0, false), limit("read", 20.0, false), limit("log", 10.0, false)];
+        let shapes = drawn(&three);
+        let places: Vec<_> = texts(&shapes).into_iter().map(|(anchor, y, _)| (anchor, y)).collect();
+        assert_eq!(places.len(), 3);
+        for (at, (anchor, y)) in places.iter().enumerate() {
+            let meets = |(other, above): &(Anchor, f64)| anchor == other && (y - above).abs() < ROW;
+            assert!(!places[..at].iter().any(meets), "{places:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_leaves_the_curve_readable() {
+        let y = Axis::powers(0.01, 100.0, "ms");
+        let at = y.y(20.0).unwrap();
+        let stretch =
+            |height: f64| Stretch { line: vec![(LEFT, height), (RIGHT, height)], edge: Vec::new() };
+        let mut shapes = vec![Shape::Curve { number: 0, stretches: vec![stretch(at - ROW / 2.0)] }];
+        draw(&mut shapes, &[limit("read", 20.0, false)], &Axis::time(1.0), &y);
+        assert_eq!(texts(&shapes)[0].1, at + ROW - GAP, "below, where no curve is");
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(crate) use self::axis::Axis;
 pub(crate) use self::intervals::{Span, intervals};
 pub(crate) use self::limit::Limit;
 pub(crate) use self::panels::{Panel, Panels, letter};
-pub use self::shape::{Anchor, Look, RING, Shape};
+pub use self::shape::{Anchor, Look, RING, Shape, Stretch};
 use self::shape::{label, line};
 pub(crate) use self::timeline::{Band, Moment, Timeline};
 pub(crate) use self::words::clock;
@@ -50,8 +50,18 @@ pub const BOTTOM: f64 = HEIGHT - 44.0;
 pub(crate) struct Curve {
     pub(crate) name: &'static str,
     pub(crate) points: Vec<(f64, f64)>,
-    /// Whether the area below the curve is tinted.
-    pub(crate) filled: bool,
+    pub(crate) drawn: Drawn,
+}
+
+/// How a curve is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Drawn {
+    Line,
+    /// A line, with the area below it tinted.
+    Area,
+    /// Each so many neighbours as the band between the least and the greatest of them: percentiles
+    /// of many short samples would be a comb.
+    Band(usize),
 }
 
 /// A point that is marked.
@@ -87,6 +97,8 @@ pub struct Plot {
     pub(crate) timeline: Timeline,
     /// Whether curves are staircases: a value holds from its point to the next one.
     pub(crate) is_stairs: bool,
+    /// Whether each point of a curve is marked.
+    pub(crate) is_dotted: bool,
 }
 
 impl Plot {
@@ -101,6 +113,7 @@ impl Plot {
             marks: Vec::new(),
             timeline: Timeline::default(),
             is_stairs: false,
+            is_dotted: false,
         }
     }
 
@@ -119,7 +132,19 @@ impl Plot {
             Some(Shape::Ring { number, at })
         });
         shapes.extend(marks);
+        if self.is_dotted {
+            shapes.extend(self.dots());
+        }
         shapes
+    }
+
+    /// A ring at each point of each curve.
+    fn dots(&self) -> impl Iterator<Item = Shape> {
+        let curves = self.curves.iter().enumerate();
+        curves.flat_map(|(number, curve)| {
+            let at = |(x, y): &(f64, f64)| Some([self.x.x(*x)?, self.y.y(*y)?]);
+            curve.points.iter().filter_map(at).map(move |at| Shape::Ring { number, at })
+        })
     }
 
     /// What its curves and marks are.
@@ -169,19 +194,40 @@ impl Plot {
     fn curve(&self, number: usize, curve: &Curve) -> Shape {
         let place = |(x, y): &(f64, f64)| Some((self.x.x(*x)?, self.y.y(*y)?));
         let places: Vec<Option<(f64, f64)>> = curve.points.iter().map(place).collect();
-        let stretches = places.split(Option::is_none).map(|stretch| {
+        let stretches = places.split(Option::is_none).filter_map(|stretch| {
             let stretch: Vec<(f64, f64)> = stretch.iter().copied().flatten().collect();
-            match stretch[..] {
-                // A single point would not be visible.
-                [(x, y)] => vec![(x - LONE, y), (x + LONE, y)],
-                _ => stretch,
-            }
+            let (first, last) = (stretch.first()?.0, stretch.last()?.0);
+            Some(match curve.drawn {
+                Drawn::Line => Stretch { line: seen(stretch), edge: Vec::new() },
+                Drawn::Area => {
+                    Stretch { line: seen(stretch), edge: vec![(first, BOTTOM), (last, BOTTOM)] }
+                }
+                Drawn::Band(each) => {
+                    let middle = |points: &[(f64, f64)]| {
+                        f64::midpoint(points[0].0, points[points.len() - 1].0)
+                    };
+                    let side = |choose: fn(f64, f64) -> f64| {
+                        let chunks = stretch.chunks(each);
+                        let values = chunks.filter_map(|points| {
+                            let values = points.iter().map(|(_, y)| *y);
+                            Some((middle(points), values.reduce(choose)?))
+                        });
+                        seen(values.collect())
+                    };
+                    // Up is less.
+                    Stretch { line: side(f64::min), edge: side(f64::max) }
+                }
+            })
         });
-        Shape::Curve {
-            number,
-            stretches: stretches.filter(|stretch| !stretch.is_empty()).collect(),
-            filled: curve.filled,
-        }
+        Shape::Curve { number, stretches: stretches.collect() }
+    }
+}
+
+/// A single point would not be visible.
+fn seen(line: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    match line[..] {
+        [(x, y)] => vec![(x - LONE, y), (x + LONE, y)],
+        _ => line,
     }
 }
 
@@ -189,8 +235,8 @@ impl Plot {
 mod tests {
     use super::*;
 
-    fn curve(points: Vec<(f64, f64)>, filled: bool) -> Curve {
-        Curve { name: "mean", points, filled }
+    fn curve(points: Vec<(f64, f64)>, drawn: Drawn) -> Curve {
+        Curve { name: "mean", points, drawn }
     }
 
     fn path_of(html: &str) -> &str {
@@ -200,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_point_alone_is_seen() {
-        let curves = vec![curve(vec![(1.0, 5.0)], false)];
+        let curves = vec![curve(vec![(1.0, 5.0)], Drawn::Line)];
         let (x, y) = (Axis::time(2.0), Axis::from_zero(10.0, "per second"));
         let html = Plot::new("one sample", x, y, curves).to_html();
         let middle = (LEFT + RIGHT) / 2.0;
@@ -214,11 +260,30 @@ mod tests {
         let points = [2.0, 2.0, f64::NAN, 2.0, 2.0];
         let points = (0..5).map(f64::from).zip(points).collect();
         let (x, y) = (Axis::time(4.0), Axis::powers(1.0, 10.0, "ms"));
-        let html = Plot::new("a < b", x, y, vec![curve(points, true)]).to_html();
+        let html = Plot::new("a < b", x, y, vec![curve(points, Drawn::Area)]).to_html();
         let path = path_of(&html);
         assert_eq!(path.matches('M').count(), 2);
         assert_eq!(path.matches('L').count(), 2);
         assert!(html.contains("a &lt; b"));
         assert!(!html.contains("NaN"));
+    }
+
+    #[test]
+    fn a_band_holds_every_point_and_a_gap_breaks_it() {
+        let values = [1.0, 9.0, 5.0, f64::NAN, 3.0, 7.0, 2.0, 8.0];
+        let points = (0..8).map(f64::from).zip(values).collect();
+        let (x, y) = (Axis::time(8.0), Axis::from_zero(10.0, "ms"));
+        let plot = Plot::new("", x, y, vec![curve(points, Drawn::Band(2))]);
+        let Shape::Curve { stretches, .. } = plot.curve(0, &plot.curves[0]) else { panic!() };
+        let of = |y: f64| plot.y.y(y).unwrap();
+        let sides = |stretch: &Stretch| {
+            let side = |points: &[(f64, f64)]| points.iter().map(|(_, y)| *y).collect::<Vec<_>>();
+            (side(&stretch.line), side(&stretch.edge))
+        };
+        assert_eq!(stretches.len(), 2);
+        let (high, low) = sides(&stretches[0]);
+        assert_eq!((high, low), (vec![of(9.0), of(5.0)], vec![of(1.0), of(5.0)]));
+        let (high, low) = sides(&stretches[1]);
+        assert_eq!((high, low), (vec![of(7.0), of(8.0)], vec![of(3.0), of(2.0)]));
     }
 }

@@ -18,7 +18,7 @@
 use std::fmt::Write;
 
 use super::svg::{label, line, rectangle};
-use super::{Axis, Band, Curve, LONE, Moment, readings, words};
+use super::{Axis, Band, Curve, Drawn, LONE, Moment, readings, words};
 use crate::html::escape;
 
 /// Panels with one axis of time.
@@ -391,7 +391,7 @@ impl Panels {
             }
             write!(surface, "L{last:.1} {bottom:.1}Z").expect("a string takes all");
         }
-        if curve.filled {
+        if curve.drawn == Drawn::Area {
             write!(svg, "<path class=\"surface c{colour}\" d=\"{surface}\"/>")
                 .expect("a string takes all");
         }
@@ -495,7 +495,7 @@ mod tests {
         let curve = Curve {
             name: "reads",
             points: vec![(10.0, 100.0), (30.0, f64::NAN), (50.0, 900.0), (70.0, 90.0)],
-            filled: true,
+            drawn: Drawn::Area,
         };
         let moment = |(at_s, text): &(f64, &str)| Moment { at_s: *at_s, text: (*text).to_owned() };
         Panels {

@@ -81,11 +81,11 @@ pub(super) fn rounded(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Axis;
+    use super::super::{Axis, Drawn};
     use super::*;
 
     fn curve(points: Vec<(f64, f64)>) -> Curve {
-        Curve { name: "a <b>", points, filled: false }
+        Curve { name: "a <b>", points, drawn: Drawn::Line }
     }
 
     #[test]

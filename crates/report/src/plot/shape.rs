@@ -13,6 +13,8 @@ pub enum Look {
     Axis,
     /// A value that should not be exceeded.
     Limit,
+    /// A value that should be reached.
+    Goal,
     /// Something that happened.
     Event,
     /// A state that lasted.
@@ -42,10 +44,8 @@ pub enum Shape {
     Curve {
         /// Its number, which gives its colour and its dashes.
         number: usize,
-        /// Its points; it is interrupted between stretches.
-        stretches: Vec<Vec<(f64, f64)>>,
-        /// Whether the area below it is tinted.
-        filled: bool,
+        /// It is interrupted between stretches.
+        stretches: Vec<Stretch>,
     },
     /// A ring in the colour of a curve.
     Ring {
@@ -54,6 +54,21 @@ pub enum Shape {
         /// Its centre.
         at: [f64; 2],
     },
+}
+
+/// A part of a curve without a gap.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stretch {
+    pub line: Vec<(f64, f64)>,
+    /// The lower edge of the tinted area below the line, from the left; empty without an area.
+    pub edge: Vec<(f64, f64)>,
+}
+
+impl Stretch {
+    /// The border of the tinted area.
+    pub fn area(&self) -> impl Iterator<Item = (f64, f64)> {
+        self.line.iter().chain(self.edge.iter().rev()).copied()
+    }
 }
 
 /// Radius of a ring.

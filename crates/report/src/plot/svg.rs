@@ -7,7 +7,7 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use super::shape::{Anchor, Look, RING, Shape};
-use super::{BOTTOM, HEIGHT, Plot, WIDTH, readings, words};
+use super::{HEIGHT, Plot, WIDTH, readings, words};
 use crate::html::escape;
 
 impl Plot {
@@ -68,6 +68,7 @@ fn class(look: Look) -> &'static str {
         Look::Grid => "grid",
         Look::Axis => "axis",
         Look::Limit => "limit",
+        Look::Goal => "goal",
         Look::Event => "event",
         Look::State => "state",
     }
@@ -113,12 +114,16 @@ fn element(svg: &mut String, shape: &Shape, attributes: &str) {
             };
             label(svg, class(*look), anchor, *at, text);
         }
-        Shape::Curve { number, stretches, filled } => {
+        Shape::Curve { number, stretches } => {
             let (mut path, mut surface) = (String::new(), String::new());
             for stretch in stretches {
-                draw(&mut path, &mut surface, stretch).expect("a string takes all");
+                draw(&mut path, stretch.line.iter().copied());
+                if !stretch.edge.is_empty() {
+                    draw(&mut surface, stretch.area());
+                    surface.push('Z');
+                }
             }
-            if *filled {
+            if !surface.is_empty() {
                 svg.push_str(&format!("<path class=\"surface c{number}\" d=\"{surface}\"/>"));
             }
             svg.push_str(&format!("<path class=\"curve c{number}\" d=\"{path}\"{attributes}/>"));
@@ -129,16 +134,10 @@ fn element(svg: &mut String, shape: &Shape, attributes: &str) {
     }
 }
 
-/// Adds a stretch of a curve, and the surface below it.
-fn draw(path: &mut String, surface: &mut String, stretch: &[(f64, f64)]) -> std::fmt::Result {
-    let (Some((first, _)), Some((last, _))) = (stretch.first(), stretch.last()) else {
-        return Ok(());
-    };
-    write!(surface, "M{first:.1} {BOTTOM}")?;
-    for (at, (x, y)) in stretch.iter().enumerate() {
+/// Adds a line through `points`.
+fn draw(path: &mut String, points: impl Iterator<Item = (f64, f64)>) {
+    for (at, (x, y)) in points.enumerate() {
         let verb = if at == 0 { 'M' } else { 'L' };
-        write!(path, "{verb}{x:.1} {y:.1}")?;
-        write!(surface, "L{x:.1} {y:.1}")?;
+        write!(path, "{verb}{x:.1} {y:.1}").expect("a string takes all");
     }
-    write!(surface, "L{last:.1} {BOTTOM}Z")
 }

@@ -55,7 +55,7 @@ fn peak(curve: &Curve, plot: &Plot) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Axis, Limit, Plot};
+    use super::super::{Axis, Drawn, Limit, Plot};
     use super::*;
 
     #[test]
@@ -69,12 +69,12 @@ mod tests {
         let curve = |name, values: [f64; 3]| Curve {
             name,
             points: (0..3).map(f64::from).zip(values).collect(),
-            filled: false,
+            drawn: Drawn::Line,
         };
         let curves = vec![curve("read", [1.0, 3.0, f64::NAN]), curve("log", [f64::NAN; 3])];
         let (x, y) = (Axis::time(3.0), Axis::powers(1.0, 10.0, "ms"));
         let plot = Plot {
-            limits: vec![Limit { name: "read limit 20 ms".to_owned(), at: 20.0, upright: false }],
+            limits: vec![Limit::level("read limit 20 ms".to_owned(), 20.0)],
             ..Plot::new("Latency", x, y, curves)
         };
         assert_eq!(equivalent(&plot), "Latency: read 1.00 to 3.00, mean 2.00 ms; read limit 20 ms");

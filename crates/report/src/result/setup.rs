@@ -43,6 +43,10 @@ pub struct Setup {
     /// The share of the maximum throughput that was asked for; `None` in other tests.
     #[serde(default)]
     pub throughput_percent: Option<u32>,
+    /// Database reads and writes per second that sessions were paced to ask for, of all servers;
+    /// `None` when they ran in a closed loop.
+    #[serde(default)]
+    pub pace_iops: Option<f64>,
     /// Mailboxes behind the target, of all servers; `None` when it was given otherwise.
     #[serde(default)]
     pub mailboxes: Option<u64>,

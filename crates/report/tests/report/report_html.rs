@@ -128,7 +128,7 @@ fn the_only_script_reads_the_attributes_of_the_pictures() {
     for attribute in ["data-x=", "data-axis=", "data-unit=", "data-y-unit="] {
         assert_eq!(page.matches(attribute).count(), 4, "{attribute}");
     }
-    assert_eq!(page.matches("data-values=").count(), 3 + 4 + 4 + 3);
+    assert_eq!(page.matches("data-values=").count(), 4 + 4 + 4 + 3);
     for name in ["axis", "unit", "yUnit", "name", "values"] {
         assert!(script.contains(&format!("dataset.{name}")), "{name}");
     }
@@ -147,6 +147,33 @@ fn only_limits_that_are_judged_are_drawn() {
 }
 
 #[test]
+fn the_tail_is_drawn_with_its_own_limit() {
+    let mut run = crate::sample::run(true);
+    let mut tail = run.result.rules[0].clone();
+    tail.id = "tail-database-read".to_owned();
+    tail.limit = Some(50.0);
+    run.result.rules.push(tail);
+    let html = report_html(&run);
+    assert_eq!(html.matches(">read p99.9 limit 50 ms</text>").count(), 1);
+    assert_eq!(html.matches(">mean read limit 20 ms</text>").count(), 2);
+}
+
+#[test]
+fn target_and_pace_are_lines_that_reads_and_writes_should_reach() {
+    let mut run = crate::sample::run(true);
+    run.result.storage.target_iops = Some(500.0);
+    let html = report_html(&run);
+    for goal in [">target 500 /s</text>", ">pace 600 /s</text>", "</svg>database reads and writes<"]
+    {
+        assert_eq!(html.matches(goal).count(), 1, "{goal}");
+    }
+    run.result.storage.target_iops = None;
+    run.result.storage.details.setup.pace_iops = None;
+    let html = report_html(&run);
+    assert!(!html.contains("<line class=\"goal\"") && !html.contains("database reads and writes<"));
+}
+
+#[test]
 fn a_day_is_drawn_small_with_its_worst_sample() {
     let mut run = crate::sample::run(true);
     let samples = run.samples.clone();
@@ -160,7 +187,7 @@ fn a_day_is_drawn_small_with_its_worst_sample() {
     let values = latency.split("data-values=\"").nth(1).unwrap();
     let values = values.split('"').next().unwrap();
     assert_eq!(values.split(' ').count(), 480);
-    assert!(html.contains("</svg>reads of all databases, worst sample: 77.7 ms<"));
+    assert!(html.contains("</svg>worst 15 s, all databases together: 77.7 ms<"));
     assert!(html.contains("Each point stands for 12 samples (3:00 min)."));
 }
 

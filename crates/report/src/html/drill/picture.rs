@@ -2,7 +2,7 @@
 
 use brunt_units::Span;
 
-use crate::plot::{Axis, Band, Curve, Moment, Panel, Panels};
+use crate::plot::{Axis, Band, Curve, Drawn, Moment, Panel, Panels};
 use crate::result::{Drill, DrillEvent, DrillSample};
 
 /// More samples than this are drawn together: there are no more pixels.
@@ -65,11 +65,11 @@ fn then(one: DrillSample, next: DrillSample) -> DrillSample {
 fn curve(
     points: &[DrillSample],
     name: &'static str,
-    filled: bool,
+    drawn: Drawn,
     of: impl Fn(&DrillSample) -> Option<f64>,
 ) -> Curve {
     let point = |one: &DrillSample| (middle(one), of(one).unwrap_or(f64::NAN));
-    Curve { name, points: points.iter().map(point).collect(), filled }
+    Curve { name, points: points.iter().map(point).collect(), drawn }
 }
 
 /// `points` with one in each outage, so that no curve runs through it: what logs hold stays as it
@@ -119,8 +119,8 @@ fn load(points: &[DrillSample]) -> Panel {
         move |one: &DrillSample| Some(of(one) as f64 / one.length_s.max(1e-9))
     };
     let curves = vec![
-        (curve(points, "database reads", true, rate(|one| one.reads)), 0),
-        (curve(points, "database writes", false, rate(|one| one.writes)), 1),
+        (curve(points, "database reads", Drawn::Area, rate(|one| one.reads)), 0),
+        (curve(points, "database writes", Drawn::Line, rate(|one| one.writes)), 1),
     ];
     Panel {
         title: "Database I/Os",
@@ -147,9 +147,9 @@ fn values(curves: &[(Curve, usize)]) -> impl Iterator<Item = f64> {
 
 fn latency(points: &[DrillSample]) -> Panel {
     let curves = vec![
-        (curve(points, "read", false, |one| one.read_ms), 0),
-        (curve(points, "database write", false, |one| one.write_ms), 1),
-        (curve(points, "log write", false, |one| one.log_ms), 2),
+        (curve(points, "read", Drawn::Line, |one| one.read_ms), 0),
+        (curve(points, "database write", Drawn::Line, |one| one.write_ms), 1),
+        (curve(points, "log write", Drawn::Line, |one| one.log_ms), 2),
     ];
     let ends = values(&curves).filter(|value| *value > 0.0);
     let (low, high) = ends.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), value| {
@@ -168,7 +168,7 @@ fn log(points: &[DrillSample]) -> Panel {
     let most = points.iter().map(|one| one.log_bytes).max().unwrap_or(0);
     let fits = |(size, _): &&(u64, &str)| most >= *size;
     let (size, unit) = UNITS.iter().find(fits).copied().unwrap_or((1 << 20, "MiB"));
-    let fill = curve(points, "held", true, |one| Some(one.log_bytes as f64 / size as f64));
+    let fill = curve(points, "held", Drawn::Area, |one| Some(one.log_bytes as f64 / size as f64));
     Panel {
         title: "Write history logs, all groups",
         y: Axis::from_zero(most as f64 / size as f64, unit),
@@ -178,7 +178,8 @@ fn log(points: &[DrillSample]) -> Panel {
 }
 
 fn at_risk(points: &[DrillSample]) -> Panel {
-    let risk = curve(points, "at risk", true, |one| one.at_risk_writes.map(|writes| writes as f64));
+    let risk =
+        curve(points, "at risk", Drawn::Area, |one| one.at_risk_writes.map(|writes| writes as f64));
     let mut absent: Vec<Band> = Vec::new();
     for one in points.iter().filter(|one| one.at_risk_writes.is_none()) {
         let begin = one.at_s - one.length_s;
@@ -343,7 +344,7 @@ mod tests {
         let rates = |burst: f64| {
             let mut points: Vec<_> = (0..100).map(|at| (f64::from(at), 100.0)).collect();
             points[0].1 = burst;
-            tall_enough(&[(Curve { name: "", points, filled: false }, 0)])
+            tall_enough(&[(Curve { name: "", points, drawn: Drawn::Line }, 0)])
         };
         assert_eq!([rates(399.0), rates(1_600.0)], [399.0, 130.0]);
         assert_eq!(tall_enough(&[]), 0.0);

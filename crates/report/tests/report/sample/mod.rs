@@ -344,6 +344,7 @@ fn setup() -> Setup {
         capacity_percent: None,
         mailboxes: None,
         throughput_percent: None,
+        pace_iops: Some(600.0),
         page_bytes: 32_768,
         log_file_bytes: 1 << 20,
         log_buffer_bytes: 1_000_000,
