@@ -13,7 +13,7 @@ use brunt_qualify::kinds::Work;
 use brunt_units::ByteSize;
 use brunt_world_real::facts::{bytes_there, room};
 
-use super::model::{Scenario, percent_of};
+use super::model::Scenario;
 use super::place::{Placed, Refusal};
 
 /// Log files that may exist beside those that recovery needs: the current one, the one being
@@ -40,7 +40,7 @@ impl Scenario {
         let Some(percent) = self.capacity_percent.take() else {
             return Ok(());
         };
-        self.sized_percent = Some(percent_of(percent.value));
+        self.sized_percent = u32::try_from(percent.value).ok();
         let logs = self.log_bytes();
         let mut shares = BTreeMap::<u64, Share>::new();
         for (number, instance) in self.instances.iter().enumerate() {

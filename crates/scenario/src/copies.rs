@@ -1,7 +1,6 @@
 //! `[[copy]]`: passive copies that follow an instance during the test.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
 
 use brunt_qualify::kinds::Work;
@@ -9,11 +8,11 @@ use brunt_qualify::plan;
 use brunt_report::streams::tag;
 use brunt_units::{ByteSize, Span, counted};
 
-use super::format::{path, quoted, span};
 use super::instances::{InstancePlan, database_paths};
+use super::keys::{At, Maybe, NAME, PATH, TEXT, keys, list, time};
 use super::model::Scenario;
 use super::nearest::nearest;
-use super::place::{Cause, Placed, Refusal};
+use super::place::{Place, Placed, Refusal};
 use super::section::{self, Section};
 use super::tree::Node;
 
@@ -32,7 +31,28 @@ pub struct CopyPlan {
     pub lag: Span,
 }
 
-const KEYS: [&str; 5] = ["name", "of", "log", "databases", "lag"];
+/// A table as it is written.
+pub(crate) struct Written {
+    name: String,
+    of: Option<Placed<String>>,
+    log: Placed<PathBuf>,
+    databases: Placed<Vec<PathBuf>>,
+    lag: Span,
+}
+
+keys! {
+    COPY of Written = "[[copy]]";
+    /// What it is called in reports.
+    name: String = [name], NAME, "`\"Copy 1\"` and so on";
+    /// The instance that it follows.
+    of: Option<Placed<String>> = [of], Maybe(At(TEXT)), "the only instance";
+    /// Folder of its logs and its checkpoint file.
+    log: Placed<PathBuf> = [log], At(PATH), needs "log = \"/copy/log1\"";
+    /// Its databases, as many as the instance has and in the same order.
+    databases: Placed<Vec<PathBuf>> = [databases], At(list(database_paths, "list of files that end in `.edb`")), needs "databases = [\"/copy/db1/one.edb\"]";
+    /// How old a log is before the copy replays it, up to 14 days.
+    lag: Span = [lag], time(read_lag, "time"), "0";
+}
 
 /// As many as an availability group has.
 const COPIES_MAX: usize = 16;
@@ -63,52 +83,50 @@ impl CopyPlan {
 
 impl Scenario {
     /// Reads `[[copy]]`, after the instances.
-    pub(super) fn read_copies(&mut self, top: &mut Section, folder: &Path) -> Result<(), Refusal> {
-        let node = top.take("copy");
-        let nodes = node.map_or(Ok(Vec::new()), |node| section::tables(node, "copy"))?;
-        for (number, node) in (1..).zip(nodes) {
+    pub(super) fn read_copies(&mut self, top: &mut Section, folder: &Path) {
+        for (number, node) in (1..).zip(top.tables("copy")) {
             let place = node.place.clone();
-            let copy = self.read_copy(node, number, folder)?;
-            let others = self.copies.iter().filter(|other| other.of == copy.of);
-            if others.count() == COPIES_MAX {
-                let of = &self.instances[copy.of].name;
-                let what = format!("is copy number {} of \"{of}\"", COPIES_MAX + 1);
-                let refusal = place.refuse(what);
-                return Err(refusal.hint(format!("an instance has up to {COPIES_MAX} copies")));
-            }
-            if self.copies.iter().any(|other| tag(&other.name) == tag(&copy.name)) {
-                let what = format!("another copy is called \"{}\", too", copy.name);
-                return Err(place.refuse(what).hint("give each its own `name`"));
-            }
-            self.check_copy_fits(&place)?;
-            self.copies.push(copy);
+            let copy = self.read_copy(node, number, folder);
+            let checked = copy.and_then(|copy| self.check_copy(&copy, &place).map(|()| copy));
+            self.copies.extend(top.sink().catch(checked));
         }
-        self.refuse_shared_files()
+        top.sink().catch(self.refuse_shared_files());
+    }
+
+    fn check_copy(&self, copy: &CopyPlan, place: &Place) -> Result<(), Refusal> {
+        let others = self.copies.iter().filter(|other| other.of == copy.of);
+        if others.count() == COPIES_MAX {
+            let of = &self.instances[copy.of].name;
+            let what = format!("is copy number {} of \"{of}\"", COPIES_MAX + 1);
+            let refusal = place.refuse(what);
+            return Err(refusal.hint(format!("an instance has up to {COPIES_MAX} copies")));
+        }
+        if self.copies.iter().any(|other| tag(&other.name) == tag(&copy.name)) {
+            let what = format!("another copy is called \"{}\", too", copy.name);
+            return Err(place.refuse(what).hint("give each its own `name`"));
+        }
+        self.check_copy_fits(place)
     }
 
     fn read_copy(&self, node: Node, number: usize, folder: &Path) -> Result<CopyPlan, Refusal> {
-        let mut section = Section::new(node, "[[copy]]", &KEYS)?;
-        let name = section.read_or("name", format!("Copy {number}"), section::name)?;
-        let of = section.read_beside("of", |node| self.instance_called(node))?;
+        let unwritten = Place::unwritten;
+        let mut written = Written {
+            name: format!("Copy {number}"),
+            of: None,
+            log: Placed { value: PathBuf::new(), place: unwritten() },
+            databases: Placed { value: Vec::new(), place: unwritten() },
+            lag: Span::ZERO,
+        };
+        let section = COPY.read(node, &mut written);
+        let Written { name, of, mut log, databases: paths, lag } = written;
         let of = match (of, self.instances.len()) {
-            (Some(of), _) => of.value,
+            (Some(of), _) => self.instance_called(&of)?,
             (None, 1) => 0,
             (None, _) => {
                 let example = format!("of = \"{}\"", self.instances[0].name);
                 return Err(section.lacks("of", &example));
             }
         };
-        let log = section.read("log", |node| section::absolute(node, folder))?;
-        let log = log.ok_or_else(|| section.lacks("log", "log = \"/copy/log1\""))?;
-        let paths = section.read("databases", |node| database_paths(node, folder))?;
-        let paths = paths
-            .ok_or_else(|| section.lacks("databases", "databases = [\"/copy/db1/one.edb\"]"))?;
-        let lag = section.read_or("lag", Span::ZERO, |node| match section::span(node)? {
-            lag if lag > LAG_MAX => {
-                Err(node.place.refuse("is longer than 14 days").hint("for example \"15min\""))
-            }
-            lag => Ok(lag),
-        })?;
         let instance = &self.instances[of];
         let (own, wanted) = (paths.value.len(), instance.databases.len());
         if own != wanted {
@@ -117,31 +135,30 @@ impl Scenario {
             let refusal = paths.place.refuse(what);
             return Err(refusal.hint("name one for each, in the same order"));
         }
-        let placed = |value| Placed { value, place: paths.place.clone() };
-        Ok(CopyPlan {
-            name: name.value,
-            of,
-            log,
-            databases: paths.value.clone().into_iter().map(placed).collect(),
-            lag: lag.value,
-        })
+        log.value = section::joined(folder, &log.value);
+        let placed = |path: PathBuf| Placed {
+            value: section::joined(folder, &path),
+            place: paths.place.clone(),
+        };
+        let databases = paths.value.iter().cloned().map(placed).collect();
+        Ok(CopyPlan { name, of, log, databases, lag })
     }
 
-    fn instance_called(&self, node: &Node) -> Result<usize, Refusal> {
-        let name = section::text(node).map_err(|refusal| refusal.because(Cause::Value))?;
+    fn instance_called(&self, of: &Placed<String>) -> Result<usize, Refusal> {
+        let Placed { value: name, place } = of;
         let names: Vec<&str> = self.instances.iter().map(|one| one.name.as_str()).collect();
-        if let Some(at) = names.iter().position(|known| *known == name) {
+        if let Some(at) = names.iter().position(|known| known == name) {
             return Ok(at);
         }
-        let refusal = node.place.refuse(format!("there is no instance called \"{name}\""));
-        Err(refusal.hint(match nearest(&name, &names) {
+        let refusal = place.refuse(format!("there is no instance called \"{name}\""));
+        Err(refusal.hint(match nearest(name, &names) {
             Some(near) => format!("did you mean \"{near}\"?"),
             None => format!("there is {}", names.join(", ")),
         }))
     }
 
     /// Whether a test like this one can have copies.
-    fn check_copy_fits(&self, place: &super::place::Place) -> Result<(), Refusal> {
+    fn check_copy_fits(&self, place: &Place) -> Result<(), Refusal> {
         if self.test.kind.work() != Work::Load {
             let kind = self.test.kind.word();
             let refusal = place.refuse(format!("a {kind} test has no copies that follow it"));
@@ -194,16 +211,29 @@ fn refuse_twins<'s>(
 }
 
 /// Writes `[[copy]]` for each.
-pub(super) fn write(scenario: &Scenario, out: &mut String) -> fmt::Result {
+pub(super) fn write(scenario: &Scenario, out: &mut String) {
     for copy in &scenario.copies {
-        writeln!(out, "\n[[copy]]\nname = {}", quoted(&copy.name))?;
-        let of = &scenario.instances[copy.of].name;
-        writeln!(out, "of = {}\nlog = {}", quoted(of), path(&copy.log.value))?;
-        let paths: Vec<_> = copy.databases.iter().map(|one| path(&one.value)).collect();
-        writeln!(out, "databases = [{}]", paths.join(", "))?;
-        writeln!(out, "lag = {}", span(copy.lag))?;
+        let place = &copy.log.place;
+        let placed = |value| Placed { value, place: place.clone() };
+        let paths = copy.databases.iter().map(|one| one.value.clone()).collect();
+        let written = Written {
+            name: copy.name.clone(),
+            of: Some(placed(scenario.instances[copy.of].name.clone())),
+            log: copy.log.clone(),
+            databases: Placed { value: paths, place: place.clone() },
+            lag: copy.lag,
+        };
+        COPY.write(&written, out);
     }
-    Ok(())
+}
+
+fn read_lag(node: &Node) -> Result<Span, Refusal> {
+    match section::span(node)? {
+        lag if lag > LAG_MAX => {
+            Err(node.place.refuse("is longer than 14 days").hint("for example \"15min\""))
+        }
+        lag => Ok(lag),
+    }
 }
 
 impl Scenario {

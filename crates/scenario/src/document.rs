@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use super::arrays::{self, ArrayScenario};
 use super::base::{self, Origin};
 use super::events::Events;
-use super::mistakes::{self, Checked};
+use super::mistakes::{Checked, Sink};
 use super::model::Scenario;
 use super::modelled::ModelledScenario;
 use super::org::{FigureKey, Organisation};
@@ -176,9 +176,12 @@ impl Document {
     /// # Errors
     /// [`Refusal`] for the first thing in `[solution]` that is wrong.
     pub fn solution(&self) -> Result<Solution, Refusal> {
-        let entries = self.root.entries().iter();
-        let mut found = entries.filter(|(key, _)| key == "solution");
-        found.next().map_or(Ok(Solution::default()), |(_, node)| Solution::read(node.clone()))
+        let mut root = self.root.clone();
+        let sink = Sink::of(&mut root);
+        let mut found = root.entries().iter().filter(|(key, _)| key == "solution");
+        let solution = found.next().map(|(_, node)| Solution::read(node.clone()));
+        let first = sink.take().into_iter().next();
+        first.map_or_else(|| Ok(solution.unwrap_or_default()), Err)
     }
 
     /// The test on real storage that it describes, with `overrides` in their order. No file is
@@ -196,8 +199,8 @@ impl Document {
         self.check(overrides, Test, Self::read_test)
     }
 
-    fn read_test(&self, mut top: Top) -> Result<Scenario, Refusal> {
-        let faults = Events::take(&mut top.sections)?.of_files()?;
+    fn read_test(&self, mut top: Top) -> Scenario {
+        let faults = Events::take(&mut top.sections).of_files();
         Scenario::read(top, faults, &self.folder)
     }
 
@@ -213,7 +216,7 @@ impl Document {
         self.check(overrides, ModelledTest, Self::read_modelled)
     }
 
-    fn read_modelled(&self, top: Top) -> Result<ModelledScenario, Refusal> {
+    fn read_modelled(&self, top: Top) -> ModelledScenario {
         ModelledScenario::read(top, &self.folder)
     }
 
@@ -222,7 +225,7 @@ impl Document {
     pub fn server(&self) -> Result<Scenario, Refusal> {
         match self.subject() {
             ModelledTest => self.read(&[], ModelledTest, |_, mut top| {
-                let faults = Events::take(&mut top.sections)?.faults;
+                let faults = Events::take(&mut top.sections).faults;
                 top.sections.split(is_of_storage);
                 Scenario::read(top, faults, Path::new("/"))
             }),
@@ -242,7 +245,7 @@ impl Document {
         self.check(overrides, Real, Self::read_real)
     }
 
-    fn read_real(&self, top: Top) -> Result<RealDrill, Refusal> {
+    fn read_real(&self, top: Top) -> RealDrill {
         RealDrill::read(top, &self.folder)
     }
 
@@ -258,7 +261,7 @@ impl Document {
         self.check(overrides, Load, Self::read_load)
     }
 
-    fn read_load(&self, top: Top) -> Result<ArrayScenario, Refusal> {
+    fn read_load(&self, top: Top) -> ArrayScenario {
         ArrayScenario::read(top, &self.folder)
     }
 
@@ -286,7 +289,7 @@ impl Document {
         &self,
         overrides: &[Override],
         wanted: Subject,
-        read: impl Fn(&Self, Top) -> Result<T, Refusal>,
+        read: impl Fn(&Self, Top) -> T,
     ) -> Result<T, Refusal> {
         if self.subject() != wanted {
             return Err(self.is_not(wanted));
@@ -295,14 +298,16 @@ impl Document {
         for change in overrides {
             change.apply(&mut root)?;
         }
-        read(self, self.top(root, wanted)?)
+        let Checked { mistakes, value } = self.look(root, wanted, read);
+        let first = mistakes.into_iter().next();
+        first.map_or_else(|| Ok(value.expect("there is one")), Err)
     }
 
     fn check<T>(
         &self,
         overrides: &[Override],
         subject: Subject,
-        read: impl Fn(&Self, Top) -> Result<T, Refusal>,
+        read: impl Fn(&Self, Top) -> T,
     ) -> Checked<T> {
         let mut root = self.root.clone();
         let mut refused = Vec::new();
@@ -313,24 +318,39 @@ impl Document {
                 Err(refusal) => refused.push(refusal),
             }
         }
-        mistakes::all(root, refused, |root| read(self, self.top(root, subject)?))
+        let mut checked = self.look(root, subject, read);
+        checked.mistakes.splice(..0, refused);
+        checked.mistakes.sort_by(|one, other| one.place().order().cmp(&other.place().order()));
+        checked
+    }
+
+    /// What `root` describes, and its mistakes in the order of reading.
+    fn look<T>(
+        &self,
+        mut root: Node,
+        wanted: Subject,
+        read: impl Fn(&Self, Top) -> T,
+    ) -> Checked<T> {
+        let sink = Sink::of(&mut root);
+        let value = Some(read(self, self.top(root, wanted)));
+        Checked { mistakes: sink.take(), value }
     }
 
     /// The sections of `wanted` in `root`.
-    fn top(&self, mut root: Node, wanted: Subject) -> Result<Top, Refusal> {
-        root.forget_kept();
-        check_fit(&root, wanted)?;
-        let mut sections = Section::new(root, "the scenario", &wanted.keys())?;
+    fn top(&self, mut root: Node, wanted: Subject) -> Top {
+        take_misfits(&mut root, wanted);
+        let mut sections = Section::new(root, "the scenario", &wanted.keys());
         if let Some(node) = sections.take("base") {
             let refusal = node.place.refuse("is only followed in the file of a scenario");
-            return Err(refusal.hint("write it there, not in a flag").because(Cause::Value));
+            let refusal = refusal.hint("write it there, not in a flag").because(Cause::Value);
+            sections.refuse(refusal);
         }
         let stem = Path::new(&self.file).file_stem().unwrap_or_default();
         let stem = stem.to_string_lossy().into_owned();
-        let name = sections.read_or("name", stem, section::name)?.value;
-        let description = sections.read_or("description", String::new(), section::text)?;
+        let name = sections.read_or("name", stem, section::name).value;
+        let description = sections.read_or("description", String::new(), section::text);
         let (description, origin) = (description.value, self.origin.clone());
-        Ok(Top { name, description, origin, sections })
+        Top { name, description, origin, sections }
     }
 
     /// The refusal of a document that does not describe `wanted`.
@@ -358,16 +378,19 @@ impl Document {
     }
 }
 
-/// Refuses the first section that belongs to another subject.
-fn check_fit(root: &Node, subject: Subject) -> Result<(), Refusal> {
-    for (key, node) in root.entries() {
+/// Refuses the sections that belong to other subjects, and takes them out.
+fn take_misfits(root: &mut Node, subject: Subject) {
+    let Value::Table(entries) = &mut root.value else {
+        return;
+    };
+    entries.retain(|(key, node)| {
         let section = SECTIONS.iter().find(|(own, _)| own == key);
         let Some((_, of)) = section.filter(|(_, of)| !of.contains(&subject)) else {
-            continue;
+            return true;
         };
         let refusal = node.place.refuse(format!("`{key}` has no place in {subject}"));
         let refusal = refusal.because(Cause::Value);
-        return Err(match subject {
+        node.sink.refuse(match subject {
             Real => refusal.hint("a drill on real storage has [test], [[instance]], [site.source], [site.destination] and [[event]]"),
             Test if of.contains(&ModelledTest) => {
                 refusal.hint("modelled arrays are for `brunt simulate`, and need a table [array]")
@@ -378,8 +401,8 @@ fn check_fit(root: &Node, subject: Subject) -> Result<(), Refusal> {
             _ if *of == [Org] => refusal.hint("that is for `brunt size`, and needs a table [org]"),
             _ => refusal.hint("keep [test] and [[instance]], or [simulate] and [[load]]"),
         });
-    }
-    Ok(())
+        false
+    });
 }
 
 impl Node {

@@ -1,20 +1,30 @@
 //! `[engine]`: how I/O reaches the kernel, and how many threads share the work.
 
-use std::fmt::{self, Write};
-
 use brunt_qualify::kinds::Work;
 use brunt_report::counted;
 use brunt_world_real::{Choice, Kind};
 
-use super::format::word;
+use super::keys::{At, Whole, Word, keys};
 use super::model::Scenario;
 use super::place::{Placed, Refusal};
-use super::section::{self, Section};
+use super::section::Section;
 
-const KEYS: [&str; 2] = ["backend", "shards"];
+/// How I/O reaches the kernel, and the threads that share the work.
+pub(super) struct Engine {
+    pub(super) backend: Choice,
+    pub(super) shards: Placed<u32>,
+}
+
+keys! {
+    ENGINE of Engine = "[engine]";
+    /// How I/O reaches the kernel.
+    backend: Choice = [backend], Word(&BACKENDS), "`\"auto\"`";
+    /// Threads that share the instances in tests on real storage.
+    shards: Placed<u32> = [shards], At(Whole(1..=SHARDS_MAX)), "1";
+}
 
 /// Words for ways to the kernel; the first is the default.
-const BACKENDS: [(&str, Choice); 4] = [
+static BACKENDS: [(&str, Choice); 4] = [
     ("auto", Choice::Best),
     ("registered", Choice::Only(Kind::Registered)),
     ("unregistered", Choice::Only(Kind::Unregistered)),
@@ -24,21 +34,13 @@ const BACKENDS: [(&str, Choice); 4] = [
 /// Each takes a core; more than this are a slip.
 const SHARDS_MAX: u64 = 64;
 
-/// Reads `[engine]`: backend and shards.
-pub(super) fn read(top: &mut Section) -> Result<(Choice, Placed<u32>), Refusal> {
-    let mut section = top.section("engine", &KEYS)?;
-    let backend = section.choice_or("backend", BACKENDS[0].1, &BACKENDS)?;
-    let shards = section.read_or("shards", 1, |node| {
-        let shards = section::integer(node, 1..=SHARDS_MAX)?;
-        Ok(u32::try_from(shards).expect("in range"))
-    })?;
-    Ok((backend.value, shards))
-}
-
-/// Writes `[engine]`.
-pub(super) fn write(backend: Choice, shards: u32, out: &mut String) -> fmt::Result {
-    let backend = word(&BACKENDS, backend);
-    writeln!(out, "\n[engine]\nbackend = {backend}\nshards = {shards}")
+/// Reads `[engine]`.
+pub(super) fn read(top: &mut Section) -> Engine {
+    let node = top.table("engine");
+    let shards = Placed { value: 1, place: node.place.clone() };
+    let mut engine = Engine { backend: BACKENDS[0].1, shards };
+    ENGINE.read(node, &mut engine);
+    engine
 }
 
 /// Refuses shards that cannot share the work of `scenario` evenly.

@@ -1,6 +1,5 @@
 //! `[[instance]]`: log streams and their databases.
 
-use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
 
 use brunt_ese::format::attachment::ATTACHMENTS_MAX;
@@ -8,10 +7,11 @@ use brunt_qualify::plan::{self, EnginePlan};
 use brunt_report::streams::tag;
 use brunt_units::{ByteSize, counted};
 
-use super::format::{path, quoted, size};
+use super::keys::{At, Maybe, NAME, PATH, SIZE, keys, list};
 use super::mailboxes::Mailboxes;
+use super::mistakes::Sink;
 use super::model::Scenario;
-use super::place::{Cause, Placed, Refusal};
+use super::place::{Cause, Place, Placed, Refusal};
 use super::section::{self, Section};
 use super::test::SESSIONS_MAX;
 use super::tree::{Node, Value};
@@ -37,7 +37,25 @@ pub struct DatabasePlan {
     pub size: Placed<ByteSize>,
 }
 
-const KEYS: [&str; 4] = ["name", "log", "databases", "database_size"];
+/// A table as it is written.
+pub(crate) struct Written {
+    name: String,
+    log: Placed<PathBuf>,
+    databases: Placed<Vec<PathBuf>>,
+    database_size: Option<Placed<ByteSize>>,
+}
+
+keys! {
+    INSTANCE of Written = "[[instance]]";
+    /// What it is called in reports.
+    name: String = [name], NAME, "`\"Instance 1\"` and so on";
+    /// Folder of its logs and its checkpoint file.
+    log: Placed<PathBuf> = [log], At(PATH), needs "log = \"/data/log1\"";
+    /// Its databases.
+    databases: Placed<Vec<PathBuf>> = [databases], At(list(database_paths, "list of files that end in `.edb`")), needs "databases = [\"/data/db1/one.edb\"]";
+    /// How large each database is made.
+    database_size: Option<Placed<ByteSize>> = [database_size], Maybe(At(SIZE)), "by [mailboxes] or [throughput]";
+}
 
 const INSTANCES_MAX: usize = 200;
 /// Databases of one server are numbered in eight bits.
@@ -73,16 +91,32 @@ impl Scenario {
         nodes: Vec<Node>,
         folder: &Path,
         has_capacity: bool,
-    ) -> Result<(), Refusal> {
-        let mut unsized_databases = Vec::new();
-        let mut written = Vec::new();
-        let mut databases = 0;
+        sink: &Sink,
+    ) {
+        let (mut places, mut sizes, mut databases) = (Vec::new(), Vec::new(), 0);
         for (number, node) in (1..).zip(nodes) {
-            let place = node.place.clone();
-            let (instance, size) = read_instance(node, number, databases, folder)?;
-            let others = self.instances.iter();
-            let mut others = others.filter(|other| tag(&other.name) == tag(&instance.name));
-            if let Some(other) = others.next() {
+            places.push(node.place.clone());
+            let (instance, size) = read_instance(node, number, databases, folder);
+            databases += instance.databases.len();
+            self.instances.push(instance);
+            sizes.push(size);
+        }
+        // Databases that all have a size of their own keep it.
+        if sizes.iter().all(Option::is_some) && !has_capacity {
+            self.capacity_percent = None;
+        }
+        let checked = self
+            .check_names(&places)
+            .and_then(|()| self.size_databases(&sizes, &places, databases as u64))
+            .and_then(|()| self.check_shape());
+        sink.catch(checked);
+    }
+
+    fn check_names(&self, places: &[Place]) -> Result<(), Refusal> {
+        let mut databases = 0;
+        for (number, (instance, place)) in self.instances.iter().zip(places).enumerate() {
+            let mut others = self.instances[..number].iter();
+            if let Some(other) = others.find(|other| tag(&other.name) == tag(&instance.name)) {
                 let what = format!(
                     "\"{}\" and \"{}\" are one name in the results",
                     other.name, instance.name
@@ -97,24 +131,24 @@ impl Scenario {
                 let what = format!("more than {DATABASES_MAX} databases in the scenario");
                 return Err(place.refuse(what));
             }
-            match size {
-                Some(size) => written.push(size),
-                None => unsized_databases.push((self.instances.len(), place)),
-            }
-            self.instances.push(instance);
         }
-        // Databases that all have a size of their own keep it.
-        if unsized_databases.is_empty() && !has_capacity {
-            self.capacity_percent = None;
-        }
-        let mailboxes = self.mailboxes.as_ref();
-        let each = mailboxes.map(|all| all.database_size(databases as u64));
-        for size in &written {
+        Ok(())
+    }
+
+    /// Gives databases without a size the one that follows from the mailboxes.
+    fn size_databases(
+        &mut self,
+        sizes: &[Option<Placed<ByteSize>>],
+        places: &[Place],
+        databases: u64,
+    ) -> Result<(), Refusal> {
+        let each = self.mailboxes.as_ref().map(|all| all.database_size(databases));
+        for size in sizes.iter().flatten() {
             self.check_size(size)?;
             refuse_second_size(size, each, self.capacity_percent.as_ref())?;
         }
-        for (at, place) in unsized_databases {
-            if let Some((mailboxes, each)) = mailboxes.zip(each) {
+        for at in (0..sizes.len()).filter(|at| sizes[*at].is_none()) {
+            if let Some((mailboxes, each)) = self.mailboxes.as_ref().zip(each) {
                 refuse_small_quota(mailboxes, each, &self.profile.engine)?;
             }
             let value = match (each, &self.capacity_percent) {
@@ -122,20 +156,19 @@ impl Scenario {
                 // Sized when the machine is looked at.
                 (None, Some(_)) => continue,
                 (None, None) => {
-                    let refusal = place.refuse("[[instance]] lacks `database_size`");
+                    let refusal = places[at].refuse("[[instance]] lacks `database_size`");
                     return Err(refusal.hint(
                         "for example: database_size = \"512 MiB\", or a table [mailboxes] or [throughput]",
                     ));
                 }
             };
-            let size = Placed { value, place };
+            let size = Placed { value, place: places[at].clone() };
             for database in &mut self.instances[at].databases {
                 database.size = size.clone();
             }
         }
         let sized = self.databases().filter(|database| database.size.value.get() > 0);
-        sized.map(|database| &database.size).try_for_each(|size| self.check_size(size))?;
-        self.check_shape()
+        sized.map(|database| &database.size).try_for_each(|size| self.check_size(size))
     }
 
     /// Every log stream has the same number of databases, or sessions would not be spread evenly
@@ -192,26 +225,34 @@ fn refuse_second_size(
 }
 
 /// The tables of `[[instance]]`, at least one.
-pub(super) fn nodes(top: &mut Section) -> Result<Vec<Node>, Refusal> {
+pub(super) fn nodes(top: &mut Section) -> Vec<Node> {
     const EXAMPLE: &str = "[[instance]] with `log`, `databases` and `database_size`";
-    let Some(node) = top.take("instance") else {
-        return Err(top.lacks("instance", EXAMPLE));
-    };
-    let place = node.place;
-    match node.value {
-        Value::List(nodes) if nodes.len() > INSTANCES_MAX => {
-            Err(place.refuse(format!("more than {INSTANCES_MAX} instances")))
-        }
-        Value::List(nodes) if !nodes.is_empty() => Ok(nodes),
-        Value::Table(_) => Err(place
-            .refuse("is one table, but instances are a list")
-            .hint("write [[instance]] with two brackets")
-            .because(Cause::Value)),
-        _ => Err(place
-            .refuse("names no instance")
-            .hint(format!("for example: {EXAMPLE}"))
-            .because(Cause::Value)),
+    if !top.has("instance") {
+        return vec![top.needed("instance", EXAMPLE)];
     }
+    let mut node = top.table("instance");
+    let place = node.place.clone();
+    let refusal = match &mut node.value {
+        Value::List(nodes) if !nodes.is_empty() => {
+            if nodes.len() > INSTANCES_MAX {
+                top.refuse(place.refuse(format!("more than {INSTANCES_MAX} instances")));
+                nodes.truncate(INSTANCES_MAX);
+            }
+            return std::mem::take(nodes);
+        }
+        Value::Table(_) => {
+            let refusal = place.refuse("is one table, but instances are a list");
+            let refusal = refusal.hint("write [[instance]] with two brackets");
+            top.refuse(refusal.because(Cause::Value));
+            return vec![node];
+        }
+        _ => place.refuse("names no instance").hint(format!("for example: {EXAMPLE}")),
+    };
+    top.refuse(refusal.because(Cause::Value));
+    // Nothing in it is missed.
+    let mut one = top.table("instance");
+    one.place = Place::unwritten();
+    vec![one]
 }
 
 fn read_instance(
@@ -219,32 +260,30 @@ fn read_instance(
     number: usize,
     databases_before: usize,
     folder: &Path,
-) -> Result<(InstancePlan, Option<Placed<ByteSize>>), Refusal> {
-    let mut section = Section::new(node, "[[instance]]", &KEYS)?;
-    let name = section.read_or("name", format!("Instance {number}"), section::name)?.value;
-    let log = section.read("log", |node| section::absolute(node, folder))?;
-    let log = log.ok_or_else(|| section.lacks("log", "log = \"/data/log1\""))?;
-    let size = section.read("database_size", section::size)?;
-    let paths = section.read("databases", |node| database_paths(node, folder))?;
-    let paths =
-        paths.ok_or_else(|| section.lacks("databases", "databases = [\"/data/db1/one.edb\"]"))?;
+) -> (InstancePlan, Option<Placed<ByteSize>>) {
+    let unwritten = Place::unwritten;
+    let mut written = Written {
+        name: format!("Instance {number}"),
+        log: Placed { value: PathBuf::new(), place: unwritten() },
+        databases: Placed { value: Vec::new(), place: unwritten() },
+        database_size: None,
+    };
+    INSTANCE.read(node, &mut written);
+    let Written { name, mut log, databases: paths, database_size: size } = written;
+    log.value = section::joined(folder, &log.value);
     let plan = |(index, path): (usize, PathBuf)| DatabasePlan {
         name: format!("DB{}", databases_before + index + 1),
-        path: Placed { value: path, place: paths.place.clone() },
+        path: Placed { value: section::joined(folder, &path), place: paths.place.clone() },
         size: size
             .clone()
             .unwrap_or_else(|| Placed { value: ByteSize::bytes(0), place: paths.place.clone() }),
     };
-    let instance = InstancePlan {
-        name,
-        log,
-        databases: paths.value.into_iter().enumerate().map(plan).collect(),
-    };
-    Ok((instance, size))
+    let databases = paths.value.into_iter().enumerate().map(plan).collect();
+    (InstancePlan { name, log, databases }, size)
 }
 
 /// Paths of databases, at least one.
-pub(super) fn database_paths(node: &Node, folder: &Path) -> Result<Vec<PathBuf>, Refusal> {
+pub(super) fn database_paths(node: &Node) -> Result<Vec<PathBuf>, Refusal> {
     let Value::List(nodes) = &node.value else {
         let what = format!("is {}, not a list of paths", node.value.kind());
         return Err(node.place.refuse(what));
@@ -252,14 +291,14 @@ pub(super) fn database_paths(node: &Node, folder: &Path) -> Result<Vec<PathBuf>,
     if nodes.is_empty() {
         return Err(node.place.refuse("names no database"));
     }
-    nodes.iter().map(|node| database_path(node, folder)).collect()
+    nodes.iter().map(database_path).collect()
 }
 
-fn database_path(node: &Node, folder: &Path) -> Result<PathBuf, Refusal> {
+fn database_path(node: &Node) -> Result<PathBuf, Refusal> {
     let path = section::path(node)?;
     // What lies under /dev gets its own message when the machine is looked at.
     if path.extension().is_some_and(|extension| extension == "edb") || path.starts_with("/dev") {
-        return section::absolute(node, folder);
+        return Ok(path);
     }
     let refusal =
         node.place.refuse(format!("the name of a database ends in .edb ({})", path.display()));
@@ -304,16 +343,17 @@ fn check_size(size: &Placed<ByteSize>, engine: &EnginePlan) -> Result<(), Refusa
 }
 
 /// Writes `[[instance]]` for each.
-pub(super) fn write(instances: &[InstancePlan], out: &mut String) -> fmt::Result {
+pub(super) fn write(instances: &[InstancePlan], out: &mut String) {
     for instance in instances {
-        writeln!(out, "\n[[instance]]\nname = {}", quoted(&instance.name))?;
-        writeln!(out, "log = {}", path(&instance.log.value))?;
-        let paths: Vec<_> = instance.databases.iter().map(|d| path(&d.path.value)).collect();
-        writeln!(out, "databases = [{}]", paths.join(", "))?;
-        let bytes = instance.databases[0].size.value;
-        if bytes.get() > 0 {
-            writeln!(out, "database_size = {}", size(bytes))?;
-        }
+        let databases = &instance.databases;
+        let paths = databases.iter().map(|database| database.path.value.clone());
+        let first = &databases[0];
+        let written = Written {
+            name: instance.name.clone(),
+            log: instance.log.clone(),
+            databases: Placed { value: paths.collect(), place: first.path.place.clone() },
+            database_size: Some(first.size.clone()).filter(|size| size.value.get() > 0),
+        };
+        INSTANCE.write(&written, out);
     }
-    Ok(())
 }

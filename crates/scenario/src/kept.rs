@@ -1,7 +1,7 @@
 //! What a table says once every default is filled in.
 //!
 //! ```text
-//!   node -> section: read_or("strip", 64 KiB)         nobody wrote it
+//!   node -> section: get(STRIP, 64 KiB)               nobody wrote it
 //!     |        |
 //!     +- Kept <+                                      strip = "64 KiB"
 //!     |
@@ -124,6 +124,18 @@ impl Keep for f64 {
 impl Keep for String {
     fn keep(&self) -> Value {
         Value::String(self.clone())
+    }
+}
+
+impl Keep for std::path::PathBuf {
+    fn keep(&self) -> Value {
+        Value::String(self.to_string_lossy().into_owned())
+    }
+}
+
+impl<T: Keep> Keep for Vec<T> {
+    fn keep(&self) -> Value {
+        Value::Array(self.iter().map(T::keep).collect())
     }
 }
 

@@ -2,13 +2,43 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::arrays::TABLES;
-use super::keys::Table;
+use super::arrays;
+use super::copies::COPY;
+use super::drill::DRILL;
+use super::engine::ENGINE;
+use super::instances::INSTANCE;
+use super::keys::Page;
+use super::limits::LIMITS;
+use super::mailboxes::MAILBOXES;
+use super::modelled::TWIN;
+use super::org;
 use super::profile::PROFILE;
+use super::records::RECORDS;
+use super::site::SITE;
+use super::storage::STORAGE;
+use super::test::TEST;
+use super::throughput::THROUGHPUT;
 
-/// Every table whose keys are declared here.
-fn tables() -> impl Iterator<Item = &'static Table> {
-    std::iter::once(&PROFILE).chain(TABLES.iter().copied())
+/// Tables of a test, in the order of a scenario.
+static OF_TESTS: [&dyn Page; 13] = [
+    &TEST,
+    &MAILBOXES,
+    &THROUGHPUT,
+    &PROFILE,
+    &LIMITS,
+    &RECORDS,
+    &STORAGE,
+    &ENGINE,
+    &SITE,
+    &INSTANCE,
+    &COPY,
+    &TWIN,
+    &DRILL,
+];
+
+/// Every table whose keys are declared.
+fn tables() -> impl Iterator<Item = &'static dyn Page> {
+    OF_TESTS.iter().chain(&arrays::TABLES).chain(&org::TABLES).copied()
 }
 
 /// Tables of keys, for `docs/keys.md`.
@@ -17,12 +47,15 @@ pub fn key_tables() -> String {
     for table in tables() {
         text += &format!(
             "\n## `{}`\n\n| key | values | without it | meaning |\n| --- | --- | --- | --- |\n",
-            table.title
+            table.title()
         );
-        text.extend(table.keys.iter().map(|key| key.row()));
+        text.extend(table.all().iter().map(|key| key.row()));
     }
     text
 }
+
+/// Tables that have other keys, too, in what describes something else.
+const OPEN: [&str; 3] = ["mailboxes", "site", "storage"];
 
 /// A schema of scenarios for editors, for `docs/scenario.schema.json`: tables whose keys are
 /// declared are closed, and anything goes in others.
@@ -30,18 +63,21 @@ pub fn json_schema() -> String {
     let mut top = Map::new();
     for table in tables() {
         let keys: Map<String, Json> =
-            table.keys.iter().map(|key| (key.name().to_owned(), key.schema())).collect();
-        let own = json!({ "type": "object", "properties": keys, "additionalProperties": false });
-        let path: Vec<&str> = table.title.trim_matches(['[', ']']).split('.').collect();
-        match path.as_slice() {
-            [inner] => top.insert((*inner).to_owned(), own),
-            [outer, inner] => {
-                let open = top.entry(*outer).or_insert_with(|| json!({ "properties": {} }));
-                open["properties"][*inner] = own;
-                continue;
+            table.all().iter().map(|key| (key.name().to_owned(), key.schema())).collect();
+        let name = table.title().trim_matches(['[', ']']);
+        let is_open = OPEN.contains(&name);
+        let mut own =
+            json!({ "type": "object", "properties": keys, "additionalProperties": is_open });
+        if table.title().starts_with("[[") {
+            own = json!({ "type": "array", "items": own });
+        }
+        match name.split_once('.') {
+            None => drop(top.insert(name.to_owned(), own)),
+            Some((outer, inner)) => {
+                let open = top.entry(outer).or_insert_with(|| json!({ "properties": {} }));
+                open["properties"][inner] = own;
             }
-            _ => unreachable!("tables lie two deep"),
-        };
+        }
     }
     let schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -60,8 +96,15 @@ mod tests {
     fn documents_have_every_key() {
         let page = include_str!("../../../docs/keys.md");
         let tables = key_tables();
-        assert!(page.ends_with(&tables), "docs/keys.md has to end with\n{tables}");
         let schema = json_schema();
+        if std::env::var_os("BRUNT_BLESS").is_some() {
+            let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+            let head = page.split("\n## `[").next().unwrap();
+            std::fs::write(docs.join("keys.md"), format!("{head}{tables}")).unwrap();
+            std::fs::write(docs.join("scenario.schema.json"), schema).unwrap();
+            return;
+        }
+        assert!(page.ends_with(&tables), "docs/keys.md has to end with\n{tables}");
         let file = include_str!("../../../docs/scenario.schema.json");
         assert!(file == schema, "docs/scenario.schema.json has to be\n{schema}");
     }

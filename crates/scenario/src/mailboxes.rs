@@ -1,69 +1,58 @@
 //! `[mailboxes]`: how large databases are and how hard they work, from the number of mailboxes.
 
-use std::fmt::{self, Write};
-
 use brunt_units::ByteSize;
 
-use super::format::size;
-use super::place::{Cause, Placed, Refusal};
+use super::keys::{At, RATE, Whole, keys, sized};
+use super::place::{Place, Placed, Refusal};
 use super::section::{self, Section};
 use super::test::Test;
+use super::tree::Node;
 
-/// A mailbox profile.
+/// A mailbox profile: a field for each key of [`MAILBOXES`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mailboxes {
-    /// How many, on all databases together.
     pub count: u64,
-    /// What each may hold.
     pub quota: Placed<ByteSize>,
-    /// Database reads and writes per second of each.
     pub io_per_s: Placed<f64>,
 }
 
-const KEYS: [&str; 3] = ["count", "quota", "io_per_s"];
+keys! {
+    MAILBOXES of Mailboxes = "[mailboxes]";
+    /// How many, on all databases together.
+    count: u64 = [count], Whole(1..=COUNT_MAX), needs "count = 4000";
+    /// What each may hold.
+    quota: Placed<ByteSize> = [quota], At(sized(read_quota, "size above 0")), needs "quota = \"2 GiB\"";
+    /// Database reads and writes per second of each.
+    io_per_s: Placed<f64> = [io_per_s], At(RATE), needs "io_per_s = 0.12";
+}
 
 const COUNT_MAX: u64 = 100_000_000;
 
 impl Mailboxes {
     /// Reads `[mailboxes]`, which give `test` its target.
-    pub(super) fn read(top: &mut Section, test: &mut Test) -> Result<Option<Self>, Refusal> {
-        let Some(node) = top.take("mailboxes") else {
-            return Ok(None);
+    pub(super) fn read(top: &mut Section, test: &mut Test) -> Option<Self> {
+        let node = top.take("mailboxes")?;
+        let place = Place::unwritten();
+        let mut mailboxes = Self {
+            count: 1,
+            quota: Placed { value: ByteSize::gib(2), place: place.clone() },
+            io_per_s: Placed { value: 1.0, place },
         };
-        let section = &mut Section::new(node, "[mailboxes]", &KEYS)?;
-        let count = section.read("count", |node| section::integer(node, 1..=COUNT_MAX))?;
-        let count = count.ok_or_else(|| section.lacks("count", "count = 4000"))?;
-        let quota = section.read("quota", section::size)?;
-        let quota = quota.ok_or_else(|| section.lacks("quota", "quota = \"2 GiB\""))?;
-        if quota.value.get() == 0 {
-            let refusal = quota.place.refuse("mailboxes that hold nothing make no databases");
-            let refusal = refusal.hint("for example: quota = \"2 GiB\"");
-            return Err(refusal.because(Cause::Value));
-        }
-        let io_per_s = section.read("io_per_s", section::rate)?;
-        let io_per_s = io_per_s.ok_or_else(|| section.lacks("io_per_s", "io_per_s = 0.12"))?;
-        let mailboxes = Self { count: count.value, quota, io_per_s };
+        let section = MAILBOXES.read(node, &mut mailboxes);
         let own = mailboxes.target();
         if own.value > section::RATE_MAX {
-            return Err(section::too_much(&own.place));
+            section.refuse(section::too_much(&own.place));
         }
         if let Some(target) = &test.target_io_per_s {
             let refusal = target.place.refuse("is a second target beside that of the mailboxes");
-            return Err(refusal.hint("keep `target_io_per_s` or the table [mailboxes]"));
+            section.refuse(refusal.hint("keep `target_io_per_s` or the table [mailboxes]"));
         }
         if test.operations_per_s.is_some() {
             let what = "the mailboxes pace the sessions, and so does `operations_per_s`";
-            return Err(section.place().refuse(what));
+            section.refuse(section.place().refuse(what));
         }
         test.target_io_per_s = Some(own);
-        Ok(Some(mailboxes))
-    }
-
-    /// Writes `[mailboxes]`.
-    pub(super) fn write(&self, out: &mut String) -> fmt::Result {
-        writeln!(out, "\n[mailboxes]\ncount = {}", self.count)?;
-        writeln!(out, "quota = {}", size(self.quota.value))?;
-        writeln!(out, "io_per_s = {:?}", self.io_per_s.value)
+        Some(mailboxes)
     }
 
     /// The size of each database when there are this many.
@@ -79,6 +68,16 @@ impl Mailboxes {
         Placed {
             value: self.count as f64 * self.io_per_s.value,
             place: self.io_per_s.place.clone(),
+        }
+    }
+}
+
+fn read_quota(node: &Node) -> Result<ByteSize, Refusal> {
+    match section::size(node)? {
+        size if size.get() > 0 => Ok(size),
+        _ => {
+            let refusal = node.place.refuse("mailboxes that hold nothing make no databases");
+            Err(refusal.hint("for example: quota = \"2 GiB\""))
         }
     }
 }

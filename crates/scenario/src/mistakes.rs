@@ -1,309 +1,142 @@
 //! Every mistake of a scenario at once.
 //!
 //! ```text
-//!   document -> the reader -> refusal -> mend it in the document -> the reader -> refusal -> ... -> nothing to refuse
+//!   reader of a table -> value that is wrong -> Sink, and on with what the key is without one
+//!                     -> key that lacks      -> Sink, and on with the example of its refusal
+//!                     -> values that clash   -> Sink, unless one of them was refused before
 //! ```
 //!
-//! There is one reader, and it stops at the first thing that is wrong. So it reads again and again,
-//! each time with the last mistake mended: a misspelt key gets the name that was meant, a wrong
-//! value is taken out, and a missing one is put in as in the example that goes with its refusal.
-//!
-//! A mistake has no echo. What was put in is never refused, and what was taken out is not missed.
-//! Where something has been mended, a refusal that compares values is not believed: it may compare
-//! with what nobody wrote.
+//! There is one reader, and it reads once. A mistake has no echo: what stands in for something is
+//! never refused, and a refusal that compares values is not believed where another value of that
+//! section was refused, since it may compare with what nobody wrote.
 
 use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::place::{Cause, Place, Refusal};
-use super::tree::{self, LISTS, Node, Value};
+use super::tree::{Node, Value};
 
 /// What reading a whole document came to.
 #[derive(Clone, Debug)]
 pub struct Checked<T> {
     /// Everything that is wrong, in the order of its lines. Flags come first.
     pub mistakes: Vec<Refusal>,
-    /// What the document describes, where it could be mended. With mistakes it is good for looking
-    /// at what was written ([`Place::is_written`]), and not for a run.
+    /// What the document describes, where something could stand in for what is wrong. With mistakes
+    /// it is good for looking at what was written ([`Place::is_written`]), and not for a run.
     pub value: Option<T>,
 }
 
-/// More mistakes than this are not looked for.
-const READS_MAX: usize = 200;
+/// More mistakes than this are not kept.
+const MISTAKES_MAX: usize = 200;
 
 /// Sections that are compared with other sections.
-const COMPARED: [&str; 9] =
-    ["engine", "mailboxes", "throughput", "instance", "copy", "event", "volumes", "load", "tier"];
-
-/// Tables that stand in for missing ones.
-const TABLES: [(&str, &str); 8] = [
-    (
-        "instance",
-        "[[instance]]\nlog = \"/log\"\ndatabases = [\"/db/one.edb\"]\ndatabase_size = \"512 MiB\"",
-    ),
-    (
-        "array",
-        "[array]\ndrives = [{ model = \"10k-600-fc\", count = 1 }]\ngroup = [{ level = \"raid0\", drives = 1 }]",
-    ),
-    ("drives", "drives = [{ model = \"10k-600-fc\", count = 4096 }]"),
-    ("group", "group = [{ level = \"raid0\", drives = 1 }]"),
-    ("simulate", "[simulate]\nduration = \"60s\""),
-    ("org", "[org]\nservers = 256"),
-    ("mailboxes", "[mailboxes]\ncount = 1\nquota = \"1 GiB\"\nmessages_per_day = 1"),
-    ("load", "[[load]]\nkind = \"random\"\nsize = \"8 KiB\"\noutstanding = 1"),
+const COMPARED: [&str; 11] = [
+    "engine",
+    "mailboxes",
+    "throughput",
+    "instance",
+    "copy",
+    "event",
+    "volumes",
+    "load",
+    "tier",
+    "replication",
+    "replicate",
 ];
 
-/// Everything that `read` refuses in `root`, after `mistakes`.
-pub(super) fn all<T>(
-    mut root: Node,
-    mistakes: Vec<Refusal>,
-    read: impl Fn(Node) -> Result<T, Refusal>,
-) -> Checked<T> {
-    let mut mender = Mender { mistakes, ..Mender::default() };
-    let mut value = None;
-    for _ in 0..READS_MAX {
-        match read(root.clone()) {
-            Ok(whole) => {
-                value = Some(whole);
-                break;
-            }
-            Err(refusal) => {
-                if !mender.note_and_mend(&mut root, refusal) {
-                    break;
-                }
-            }
-        }
-    }
-    let mut mistakes = mender.mistakes;
-    mistakes.sort_by(|one, other| one.place().order().cmp(&other.place().order()));
-    Checked { mistakes, value }
-}
+/// Where readers say what they refuse. Everything that is read of a document shares one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sink(Arc<Mutex<Found>>);
 
-#[derive(Default)]
-struct Mender {
+#[derive(Debug, Default)]
+struct Found {
+    /// In the order of reading.
     mistakes: Vec<Refusal>,
-    /// Keys that were taken out, and where their tables stand.
-    taken: Vec<(Place, String)>,
-    /// Keys that were renamed.
+    /// What stands where, and in which section.
+    sections: Vec<(Place, String)>,
+    /// Keys that were read under the name that was meant.
     renamed: Vec<Place>,
     /// Sections in which a value is no longer the one that was written.
     mended: BTreeSet<String>,
 }
 
-/// A step from a table or list to what is in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
-    Key(String),
-    At(usize),
-}
-
-impl Mender {
-    /// Whether the document is worth another look.
-    fn note_and_mend(&mut self, root: &mut Node, refusal: Refusal) -> bool {
-        let place = refusal.place().clone();
-        if !place.is_written() {
-            return false;
+impl Sink {
+    /// One for everything that is read of `root`.
+    pub(super) fn of(root: &mut Node) -> Self {
+        let mut sections = Vec::new();
+        for (key, node) in root.entries() {
+            note_places(node, key, &mut sections);
         }
-        let path = find(root, &place);
-        let section = match (path.as_deref(), refusal.cause()) {
-            (Some([Step::Key(key), ..]), _) => Some(key.clone()),
-            (_, Cause::Lacks { table, .. }) => table_path(table).first().cloned(),
-            _ => None,
-        };
-        let cause = refusal.cause().clone();
-        if self.is_believed(&refusal, section.as_deref()) {
-            self.mistakes.push(refusal);
-        }
-        match cause {
-            Cause::Unknown { meant } => self.rename(root, path, meant),
-            Cause::Lacks { table, key, example } => {
-                put_in(root, path.as_deref(), &table, &key, &example) || self.take_out(root, path)
-            }
-            Cause::Value | Cause::Compared => self.take_out(root, path),
-        }
+        let sink = Self(Arc::new(Mutex::new(Found { sections, ..Found::default() })));
+        root.begin(&sink);
+        sink
     }
 
-    fn is_believed(&mut self, refusal: &Refusal, section: Option<&str>) -> bool {
-        match refusal.cause() {
-            Cause::Unknown { .. } => true,
-            Cause::Value => {
-                self.mended.extend(section.map(str::to_owned));
-                !self.renamed.contains(refusal.place())
-            }
-            Cause::Lacks { key, .. } => {
-                self.mended.extend(section.map(str::to_owned));
-                let missed = (refusal.place().clone(), key.clone());
-                !self.taken.contains(&missed)
-            }
-            Cause::Compared => {
-                let is_whole = match section {
-                    Some(section) if !COMPARED.contains(&section) => !self.mended.contains(section),
-                    _ => self.mended.is_empty(),
-                };
-                self.mended.extend(section.map(str::to_owned));
-                is_whole
-            }
-        }
+    fn found(&self) -> MutexGuard<'_, Found> {
+        self.0.lock().expect("nobody panics with it")
     }
 
-    /// Gives an unknown key the name that was meant, or takes it out.
-    fn rename(&mut self, root: &mut Node, path: Option<Vec<Step>>, meant: Option<String>) -> bool {
-        let Some((Step::Key(key), table)) = path.as_deref().and_then(<[Step]>::split_last) else {
-            return false;
+    /// Notes `refusal`, if it is believed.
+    pub(super) fn refuse(&self, refusal: Refusal) {
+        let found = &mut *self.found();
+        let place = refusal.place();
+        let own = found.sections.iter().find(|(own, _)| own == place);
+        let section = match (own, refusal.cause()) {
+            (Some((_, section)), _) => Some(section.clone()),
+            (None, Cause::Lacks { table }) => first_key(table).map(str::to_owned),
+            (None, _) => None,
         };
-        let Some(Value::Table(entries)) = at(root, table).map(|node| &mut node.value) else {
-            return false;
-        };
-        let is_there = |name: &str| entries.iter().any(|(own, _)| own == name);
-        match meant.filter(|meant| !is_there(meant)) {
-            Some(meant) => {
-                let entry = entries.iter_mut().find(|(own, _)| own == key);
-                let entry = entry.expect("it was found there");
-                entry.0 = meant;
-                self.renamed.push(entry.1.place.clone());
-            }
-            None => entries.retain(|(own, _)| own != key),
-        }
-        true
-    }
-
-    /// Takes a value out. A table that should be one of several becomes the only one.
-    fn take_out(&mut self, root: &mut Node, path: Option<Vec<Step>>) -> bool {
-        let Some((last, parent)) = path.as_deref().and_then(<[Step]>::split_last) else {
-            return false;
-        };
-        let is_list = LISTS.contains(&dotted(path.as_deref().unwrap_or_default()).as_str());
-        let Some(node) = at(root, parent) else {
-            return false;
-        };
-        match (&mut node.value, last) {
-            (Value::Table(entries), Step::Key(key)) => {
-                let one = entries.iter_mut().find(|(own, _)| own == key);
-                if let Some((_, one)) = one.filter(|(_, one)| is_list && is_table(one)) {
-                    let only = one.clone();
-                    one.value = Value::List(vec![only]);
-                    return true;
+        let is_believed = match refusal.cause() {
+            Cause::Unknown => true,
+            Cause::Value => !found.renamed.contains(place),
+            Cause::Lacks { .. } => true,
+            Cause::Compared => match &section {
+                Some(section) if !COMPARED.contains(&section.as_str()) => {
+                    !found.mended.contains(section)
                 }
-                entries.retain(|(own, _)| own != key);
-                self.taken.push((node.place.clone(), key.clone()));
-                true
-            }
-            (Value::List(nodes), Step::At(index)) => {
-                nodes.remove(*index);
-                match nodes.is_empty() {
-                    true => self.take_out(root, Some(parent.to_vec())),
-                    false => true,
-                }
-            }
-            _ => false,
+                _ => found.mended.is_empty(),
+            },
+        };
+        if *refusal.cause() != Cause::Unknown {
+            found.mended.extend(section);
         }
+        let is_new = place.is_written() && !found.mistakes.contains(&refusal);
+        if is_believed && is_new && found.mistakes.len() < MISTAKES_MAX {
+            found.mistakes.push(refusal);
+        }
+    }
+
+    /// What was read, or nothing once its refusal is noted.
+    pub(super) fn catch<T>(&self, read: Result<T, Refusal>) -> Option<T> {
+        read.map_err(|refusal| self.refuse(refusal)).ok()
+    }
+
+    /// What stands at `place` was read under the name that was meant.
+    pub(super) fn rename(&self, place: &Place) {
+        self.found().renamed.push(place.clone());
+    }
+
+    /// Everything that was refused, in the order of reading.
+    pub(super) fn take(&self) -> Vec<Refusal> {
+        std::mem::take(&mut self.found().mistakes)
     }
 }
 
-fn is_table(node: &Node) -> bool {
-    matches!(node.value, Value::Table(_))
-}
-
-fn is_list_of_tables(node: &Node) -> bool {
-    matches!(&node.value, Value::List(nodes) if nodes.iter().any(is_table))
-}
-
-/// The way to what stands at `place`, from the top.
-fn find(node: &Node, place: &Place) -> Option<Vec<Step>> {
-    let inside: Vec<(Step, &Node)> = match &node.value {
+fn note_places(node: &Node, section: &str, all: &mut Vec<(Place, String)>) {
+    all.push((node.place.clone(), section.to_owned()));
+    match &node.value {
+        Value::List(nodes) => nodes.iter().for_each(|node| note_places(node, section, all)),
         Value::Table(entries) => {
-            let entries = entries.iter();
-            entries.map(|(key, node)| (Step::Key(key.clone()), node)).collect()
+            entries.iter().for_each(|(_, node)| note_places(node, section, all));
         }
-        Value::List(nodes) => {
-            nodes.iter().enumerate().map(|(at, node)| (Step::At(at), node)).collect()
-        }
-        _ => return None,
-    };
-    inside.into_iter().find_map(|(step, node)| {
-        let rest = match node.place == *place {
-            // The first table of `[[name]]` stands where their list does, and is what is meant.
-            true if !is_list_of_tables(node) => Some(Vec::new()),
-            is_here => find(node, place).or(is_here.then(Vec::new)),
-        };
-        rest.map(|rest| std::iter::once(step).chain(rest).collect())
-    })
+        _ => {}
+    }
 }
 
-fn at<'n>(node: &'n mut Node, path: &[Step]) -> Option<&'n mut Node> {
-    path.iter().try_fold(node, |node, step| match (&mut node.value, step) {
-        (Value::Table(entries), Step::Key(key)) => {
-            let entry = entries.iter_mut().find(|(own, _)| own == key);
-            entry.map(|(_, node)| node)
-        }
-        (Value::List(nodes), Step::At(index)) => nodes.get_mut(*index),
-        _ => None,
-    })
-}
-
-/// `array.group`, wherever the array stands.
-fn dotted(path: &[Step]) -> String {
-    let keys = path.iter().filter_map(|step| match step {
-        Step::Key(key) => Some(key.as_str()),
-        Step::At(_) => None,
-    });
-    keys.collect::<Vec<_>>().join(".")
-}
-
-/// The keys of a table's name in messages: of `[array.front]`, not of `[[instance]]`.
-fn table_path(name: &str) -> Vec<String> {
+/// The first key of a table's name in messages: of `[array.front]`, not of `[[instance]]`.
+fn first_key(name: &str) -> Option<&str> {
     let inner = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-    let keys = inner.filter(|inner| !inner.starts_with('['));
-    keys.map_or(Vec::new(), |keys| keys.split('.').map(str::to_owned).collect())
-}
-
-/// Puts in what a table lacks. One that is not written stands, in its refusal, where the whole
-/// document does.
-fn put_in(root: &mut Node, path: Option<&[Step]>, table: &str, key: &str, example: &str) -> bool {
-    let node = match path {
-        Some(path) => at(root, path),
-        None => made(root, table_path(table)),
-    };
-    match (node.map(|node| &mut node.value), stand_in(key, example)) {
-        (Some(Value::Table(entries)), Some(value)) => {
-            entries.push((key.to_owned(), value));
-            true
-        }
-        _ => false,
-    }
-}
-
-/// The table at the end of `keys`, which is made if it is not there.
-fn made(root: &mut Node, keys: Vec<String>) -> Option<&mut Node> {
-    let mut node = root;
-    for key in keys {
-        let place = node.place.clone();
-        let Value::Table(entries) = &mut node.value else {
-            return None;
-        };
-        let index = entries.iter().position(|(own, _)| *own == key);
-        let index = index.unwrap_or_else(|| {
-            let value = Value::Table(Vec::new());
-            entries.push((key, Node::new(value, place)));
-            entries.len() - 1
-        });
-        node = &mut entries[index].1;
-    }
-    Some(node)
-}
-
-/// The value of `key` in `example`, or a table that serves.
-fn stand_in(key: &str, example: &str) -> Option<Node> {
-    let table = TABLES.iter().find(|(own, _)| *own == key);
-    let texts = table.map(|(_, text)| *text).into_iter().chain([example]);
-    texts.into_iter().find_map(|text| {
-        let root = tree::parse("", text).ok()?;
-        let Value::Table(entries) = root.value else {
-            return None;
-        };
-        let (_, mut node) = entries.into_iter().find(|(own, _)| own == key)?;
-        node.set_place(&Place::unwritten());
-        Some(node)
-    })
+    inner.filter(|inner| !inner.starts_with('[')).and_then(|keys| keys.split('.').next())
 }
 
 #[cfg(test)]
@@ -483,6 +316,6 @@ mod tests {
     #[test]
     fn the_search_ends() {
         let many: String = (0..1000).map(|n| format!("key{n} = 1\n")).collect();
-        assert_eq!(said(&format!("{many}{GOOD}"), &[]).len(), READS_MAX);
+        assert_eq!(said(&format!("{many}{GOOD}"), &[]).len(), MISTAKES_MAX);
     }
 }

@@ -1,6 +1,5 @@
 //! A test as a scenario describes it: what its sections say together.
 
-use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
 
 use brunt_qualify::goal::Tune;
@@ -15,18 +14,21 @@ use brunt_world_real::Choice;
 use super::base::Origin;
 use super::copies::{self, CopyPlan};
 use super::document::Top;
+use super::engine::{self, ENGINE, Engine};
 use super::events::{Entry, read_faults, write_faults};
 use super::format::{path, quoted};
 use super::instances::{self, DatabasePlan, InstancePlan};
-use super::mailboxes::Mailboxes;
-use super::place::{Placed, Refusal};
+use super::limits::{self, LIMITS};
+use super::mailboxes::{MAILBOXES, Mailboxes};
+use super::place::Placed;
 use super::profile::Profile;
+use super::records::{self, RECORDS};
 use super::section;
 use super::site::Site;
 use super::solution::Solution;
+use super::storage::{self, STORAGE};
 use super::test::Test;
-use super::throughput::{self, Shares};
-use super::{engine, limits, records, storage};
+use super::throughput::Shares;
 
 /// A test, with every default filled in and every path absolute.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,36 +78,32 @@ pub struct Scenario {
 
 impl Scenario {
     /// Reads the sections of a test with these `faults`. Relative paths are relative to `folder`,
-    /// which is absolute.
-    ///
-    /// # Errors
-    /// [`Refusal`] for the first thing that is wrong. No file has been looked at.
-    pub(super) fn read(top: Top, faults: Vec<Entry>, folder: &Path) -> Result<Self, Refusal> {
+    /// which is absolute. No file is looked at.
+    pub(super) fn read(top: Top, faults: Vec<Entry>, folder: &Path) -> Self {
         let Top { name, description, origin, sections: mut top } = top;
-        let scratch = top.read("scratch", |node| section::absolute(node, folder))?;
+        let scratch = top.read("scratch", |node| section::absolute(node, folder));
         let folder = scratch.as_ref().map_or(folder, |scratch| &scratch.value);
-        let solution = Solution::take(&mut top)?;
-        let mut test = Test::read(&mut top, folder)?;
-        let nodes = instances::nodes(&mut top)?;
-        let (mut profile, cache_max) = Profile::read(&mut top, nodes.len() as u64)?;
+        let solution = Solution::take(&mut top);
+        let mut test = Test::read(&mut top, folder);
+        let nodes = instances::nodes(&mut top);
+        let (mut profile, cache_max) = Profile::read(&mut top, nodes.len() as u64);
         let limits = Limits {
             strict_tail: test.strict_tail,
             restore_within: test.restore_within,
-            ..limits::read(&mut top, profile.version, test.kind)?
+            ..limits::read(&mut top, profile.version, test.kind)
         };
-        profile.load.shape = records::read(&mut top, profile.version)?;
+        profile.load.shape = records::read(&mut top, profile.version);
         let preconditions = test.precondition.value > 0.0 && test.kind.work() == Work::Load;
         if preconditions && profile.load.mix.percent(Kind::Read) == 100 {
             let what = "writes before the test, but its sessions only read";
             let refusal = test.precondition.place.refuse(what);
-            return Err(refusal.hint("0, or a profile with inserts, deletes or replaces"));
+            top.refuse(refusal.hint("0, or a profile with inserts, deletes or replaces"));
         }
-        let mailboxes = Mailboxes::read(&mut top, &mut test)?;
-        let shares = Shares::read(&mut top, mailboxes.as_ref(), &test)?;
-        let array_cache = storage::read(&mut top)?;
-        let (backend, shards) = engine::read(&mut top)?;
-        let site = Site::read(&mut top)?;
-        let share = shares.as_ref();
+        let mailboxes = Mailboxes::read(&mut top, &mut test);
+        let (shares, has_capacity) = Shares::read(&mut top, mailboxes.as_ref(), &test);
+        let array_cache = storage::read(&mut top);
+        let Engine { backend, shards } = engine::read(&mut top);
+        let site = Site::read(&mut top);
         let mut scenario = Self {
             name,
             description,
@@ -117,9 +115,9 @@ impl Scenario {
             cache_max,
             limits,
             mailboxes,
-            capacity_percent: share.map(|shares| shares.capacity.clone()),
+            capacity_percent: shares.capacity,
             sized_percent: None,
-            throughput_percent: share.map(|shares| percent_of(shares.throughput.value)),
+            throughput_percent: shares.throughput,
             array_cache,
             site,
             backend,
@@ -128,46 +126,45 @@ impl Scenario {
             copies: Vec::new(),
             faults: Vec::new(),
         };
-        let has_capacity = shares.is_some_and(|shares| shares.has_capacity);
-        scenario.read_instances(nodes, folder, has_capacity)?;
-        engine::check_shards(&scenario)?;
-        scenario.read_copies(&mut top, folder)?;
+        scenario.read_instances(nodes, folder, has_capacity, top.sink());
+        top.sink().catch(engine::check_shards(&scenario));
+        scenario.read_copies(&mut top, folder);
         let page = scenario.profile.engine.page;
-        scenario.faults = read_faults(faults, &scenario.instances, page)?;
-        Ok(scenario)
+        scenario.faults = read_faults(faults, &scenario.instances, page);
+        scenario
     }
 
     /// The scenario with every default written out and every path absolute. Reading it gives this
     /// scenario again.
     pub fn to_toml(&self) -> String {
         let mut text = self.origin.head();
-        self.write(&mut text).expect("a string takes all");
+        self.write(&mut text);
         text
     }
 
-    pub(super) fn write(&self, out: &mut String) -> fmt::Result {
-        writeln!(out, "name = {}", quoted(&self.name))?;
-        writeln!(out, "description = {}", quoted(&self.description))?;
+    pub(super) fn write(&self, out: &mut String) {
+        *out += &format!("name = {}\n", quoted(&self.name));
+        *out += &format!("description = {}\n", quoted(&self.description));
         if let Some(scratch) = &self.scratch {
-            writeln!(out, "scratch = {}", path(&scratch.value))?;
+            *out += &format!("scratch = {}\n", path(&scratch.value));
         }
-        self.test.write(self.mailboxes.is_some(), out)?;
-        if let Some(mailboxes) = &self.mailboxes {
-            mailboxes.write(out)?;
-        }
+        self.test.write(self.mailboxes.is_some(), out);
+        self.mailboxes.iter().for_each(|mailboxes| MAILBOXES.write(mailboxes, out));
         // Sizes that were made from the capacity are written as such, and the share is not.
-        let capacity = self.capacity_percent.as_ref().map(|share| share.value);
-        throughput::write(capacity, self.throughput_percent, out)?;
-        self.profile.write(out)?;
-        limits::write(&self.limits, out)?;
-        records::write(&self.profile.load.shape, out)?;
-        storage::write(self.array_cache, out)?;
-        engine::write(self.backend, self.shards.value, out)?;
-        self.site.write(out)?;
-        self.solution.write(out)?;
-        instances::write(&self.instances, out)?;
-        copies::write(self, out)?;
-        write_faults(&self.faults, out)
+        let (capacity, throughput) = (self.capacity_percent.clone(), self.throughput_percent);
+        Shares { capacity, throughput }.write(out);
+        self.profile.write(out);
+        LIMITS.write(&self.limits, out);
+        RECORDS.write(&self.profile.load.shape, out);
+        if self.array_cache.is_some() {
+            STORAGE.write(&self.array_cache, out);
+        }
+        ENGINE.write(&Engine { backend: self.backend, shards: self.shards.clone() }, out);
+        self.site.write(out);
+        self.solution.write(out);
+        instances::write(&self.instances, out);
+        copies::write(self, out);
+        write_faults(&self.faults, out);
     }
 
     /// The plan of this test, on storage whose sectors have 512 bytes. What belongs to a single
@@ -234,9 +231,4 @@ impl Scenario {
     pub fn databases(&self) -> impl Iterator<Item = &DatabasePlan> {
         self.instances.iter().flat_map(|instance| &instance.databases)
     }
-}
-
-/// A share that was read as a percentage.
-pub(super) fn percent_of(value: u64) -> u32 {
-    u32::try_from(value).expect("at most 100")
 }

@@ -75,28 +75,25 @@ pub struct PairStep {
 }
 
 /// Reads all `[[step]]`s, in their order.
-pub(super) fn read(node: Option<Node>, folder: &Path) -> Result<Vec<PairStep>, Refusal> {
-    let nodes = node.map_or(Ok(Vec::new()), |node| section::tables(node, "step"))?;
-    let steps = nodes.into_iter().map(|node| {
-        let mut section = Section::new(node, "[[step]]", &STEP_KEYS)?;
-        let when = section.read("when", |node| section::choice(node, &WHEN))?;
-        let when = when.ok_or_else(|| section.lacks("when", "when = \"prepare\""))?;
-        Ok(PairStep { when: when.value, exec: read_exec(&mut section, folder)? })
+pub(super) fn read(top: &mut Section, folder: &Path) -> Vec<PairStep> {
+    let steps = top.tables("step").into_iter().map(|node| {
+        let mut section = Section::new(node, "[[step]]", &STEP_KEYS);
+        let when = section.need("when", "when = \"prepare\"", |node| section::choice(node, &WHEN));
+        PairStep { when: when.value, exec: read_exec(&mut section, folder) }
     });
     steps.collect()
 }
 
 /// Reads the keys of a command.
-pub(super) fn read_exec(section: &mut Section, folder: &Path) -> Result<Exec, Refusal> {
-    let name = section.read("name", read_name)?;
-    let name = name.ok_or_else(|| section.lacks("name", "name = \"take a snapshot\""))?;
-    let run = section.read("run", |node| read_run(node, folder))?;
-    let run = run.ok_or_else(|| section.lacks("run", "run = [\"./pair.sh\", \"snapshot\"]"))?;
+pub(super) fn read_exec(section: &mut Section, folder: &Path) -> Exec {
+    let name = section.need("name", "name = \"take a snapshot\"", read_name);
+    let run =
+        section.need("run", "run = [\"./pair.sh\", \"snapshot\"]", |node| read_run(node, folder));
     let timeout = section.read_or("timeout", TIMEOUT, |node| match section::some_time(node)? {
         timeout if timeout <= TIMEOUT_MAX => Ok(timeout),
         _ => Err(node.place.refuse("is longer than a day").hint("for example \"10min\"")),
-    })?;
-    Ok(Exec { name: name.value, run, timeout: timeout.value })
+    });
+    Exec { name: name.value, run, timeout: timeout.value }
 }
 
 fn read_name(node: &Node) -> Result<String, Refusal> {

@@ -128,20 +128,25 @@ pub struct Refusal {
     cause: Box<Cause>,
 }
 
-/// What kind of mistake it is, and so how it can be mended for a look at the rest.
+/// What kind of mistake it is, and so what is still believed of the rest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
     /// A value that is wrong beside others.
     Compared,
     /// A value that is wrong by itself.
     Value,
-    /// A key that does not exist, and the one that was probably meant.
-    Unknown { meant: Option<String> },
-    /// A key that is missing from a table, and an example of it.
-    Lacks { table: String, key: String, example: String },
+    /// A key that does not exist.
+    Unknown,
+    /// A key that is missing from a table.
+    Lacks { table: String },
 }
 
 impl Refusal {
+    /// That of something that cannot be since something else was refused: it is not said.
+    pub(super) fn echo() -> Self {
+        Place::unwritten().refuse("")
+    }
+
     /// Where it stands.
     pub fn place(&self) -> &Place {
         &self.place
@@ -169,7 +174,7 @@ impl Refusal {
 
     /// Whether it is about a key that does not exist.
     pub fn is_unknown_key(&self) -> bool {
-        matches!(*self.cause, Cause::Unknown { .. })
+        *self.cause == Cause::Unknown
     }
 
     /// The same, because databases do not fit on their storage.

@@ -1,19 +1,17 @@
 //! `[profile]`: the engine's sizes and the operations on it, from an Exchange version and what a
 //! scenario says otherwise.
 
-use std::fmt::{self, Write};
-
 use brunt_ese::format::log_file::SegmentSize;
 use brunt_ese::instance::Circular;
 use brunt_ese::log::LogShape;
 use brunt_qualify::plan::{EnginePlan, LoadPlan, circular, log_buffer};
 use brunt_units::{ByteSize, PageSize, Span};
 use brunt_workload::mix::{Kind, Mix};
-use brunt_workload::profile::{CheckpointPacing, Maintenance, Version};
+use brunt_workload::profile::{CheckpointPacing, Version};
 
 use super::kept::Keep;
-use super::keys::{Key, SIZE, SWITCH, TIME, Whole, Word, keys, own};
-use super::place::{Cause, Placed, Refusal};
+use super::keys::{Maybe, PERCENT, SIZE, SWITCH, Whole, Word, keys, own, time};
+use super::place::{Place, Placed, Refusal};
 use super::section::{self, Section};
 use super::tree::{Node, Value};
 
@@ -29,49 +27,56 @@ pub struct Profile {
     pub load: LoadPlan,
 }
 
-keys! {
-    PROFILE = "[profile]";
-    /// Whose figures the others have.
-    VERSION: Version = "version", own(read_version, "`\"exchange-2003\"` to `\"exchange-2019\"`, or the year"), "`\"exchange-2013\"`";
-    /// A page of a database.
-    PAGE: PageSize = "page", own(read_page, "`\"4 KiB\"` to `\"32 KiB\"`"), "by version";
-    /// A log file: whole multiples of 4 KiB, 64 KiB to 16 MiB.
-    LOG_FILE: ByteSize = "log_file", SIZE, "by version";
-    /// Log records that wait to be written, 16 KiB to one log file.
-    LOG_BUFFER: ByteSize = "log_buffer", SIZE, "by version";
-    /// The least cache of all databases together.
-    CACHE_MIN: ByteSize = "cache_min", SIZE, "by version";
-    /// The most; 16 pages at least.
-    CACHE_MAX: ByteSize = "cache_max", SIZE, "by version";
-    /// Logs that a recovery may have to replay; one log file at least.
-    CHECKPOINT_DEPTH: ByteSize = "checkpoint_depth", SIZE, "by version";
-    /// Whether logs before the checkpoint are removed.
-    CIRCULAR: bool = "circular_logging", SWITCH, "by version";
-    /// How a checkpoint writes: all that is due at once, or a little all the time.
-    CHECKPOINT_WRITES: CheckpointPacing = "checkpoint_writes", Word(&PACINGS), "by version";
-    /// Whether every page is read and checked in the background.
-    MAINTENANCE: bool = "background_maintenance", SWITCH, "by version";
-    /// What that reads at a time, one page to 16 MiB.
-    MAINTENANCE_READ: ByteSize = "maintenance_read", SIZE, "by version";
-    /// How long it pauses then, a millisecond at least.
-    MAINTENANCE_SLEEP: Span = "maintenance_sleep", TIME, "by version";
-    /// Inserts among operations; what is left of 100 % reads.
-    INSERT: u32 = "insert_percent", PERCENT, "by version";
-    /// Deletes.
-    DELETE: u32 = "delete_percent", PERCENT, "by version";
-    /// Replaces.
-    REPLACE: u32 = "replace_percent", PERCENT, "by version";
-    /// Commits that do not wait for the log.
-    LAZY: u32 = "lazy_percent", PERCENT, "by version";
-    /// Reads of the record that the session touched last.
-    READS_AGAIN: u32 = "reads_again_percent", PERCENT, "by version";
-    /// Operations of a session in one go.
-    BATCH: u32 = "batch_operations", Whole(1..=1_000_000), "by version";
-    /// Reads in flight of a database during recovery; ESE never has more outstanding than the most.
-    RECOVERY_READS: u32 = "recovery_reads", Whole(1..=1_024), "8; predictions 64";
+/// The same while it is read: shares of a mix are checked together.
+pub(crate) struct Said {
+    version: Version,
+    engine: EnginePlan,
+    load: LoadPlan,
+    /// Inserts, deletes, replaces, and commits that are lazy.
+    mix: [u32; 4],
 }
 
-const PERCENT: Whole = Whole(0..=100);
+keys! {
+    PROFILE of Said = "[profile]";
+    /// Whose figures the others have.
+    version: Version = [version], own(read_version, "`\"exchange-2003\"` to `\"exchange-2019\"`, or the year"), "`\"exchange-2013\"`";
+    /// A page of a database.
+    page: PageSize = [engine.page], own(read_page, "`\"4 KiB\"` to `\"32 KiB\"`"), "by version";
+    /// A log file: whole multiples of 4 KiB, 64 KiB to 16 MiB.
+    log_file: ByteSize = [engine.log_file], SIZE, "by version";
+    /// Log records that wait to be written, 16 KiB to one log file.
+    log_buffer: ByteSize = [engine.log_buffer], SIZE, "by version", |said| said.engine.log_buffer = log_buffer(said.version.profile()).min(said.engine.log_file);
+    /// The least cache of all databases together.
+    cache_min: ByteSize = [engine.cache_min], SIZE, "by version";
+    /// The most; 16 pages at least.
+    cache_max: ByteSize = [engine.cache_max], SIZE, "by version";
+    /// Logs that a recovery may have to replay; one log file at least.
+    checkpoint_depth: ByteSize = [engine.checkpoint_depth], SIZE, "by version";
+    /// Whether logs before the checkpoint are removed.
+    circular_logging: bool = [|said| said.engine.circular != Circular::Off, |said, is_on| said.engine.circular = circular(said.version.profile(), is_on)], SWITCH, "by version";
+    /// Whether every page is read and checked in the background.
+    background_maintenance: bool = [engine.background_maintenance], SWITCH, "by version";
+    /// How a checkpoint writes: all that is due at once, or a little all the time.
+    checkpoint_writes: CheckpointPacing = [engine.pacing], Word(&PACINGS), "by version";
+    /// What background maintenance reads at a time, one page to 16 MiB.
+    maintenance_read: ByteSize = [engine.maintenance.batch], SIZE, "by version";
+    /// How long it pauses then, a millisecond at least.
+    maintenance_sleep: Span = [engine.maintenance.sleep], time(read_sleep, "time"), "by version";
+    /// Inserts among operations; what is left of 100 % reads.
+    insert_percent: u32 = [|said| said.mix[0], |said, percent| said.mix[0] = percent], PERCENT, "by version";
+    /// Deletes.
+    delete_percent: u32 = [|said| said.mix[1], |said, percent| said.mix[1] = percent], PERCENT, "by version";
+    /// Replaces.
+    replace_percent: u32 = [|said| said.mix[2], |said, percent| said.mix[2] = percent], PERCENT, "by version";
+    /// Commits that do not wait for the log.
+    lazy_percent: u32 = [|said| said.mix[3], |said, percent| said.mix[3] = percent], PERCENT, "by version";
+    /// Reads of the record that the session touched last.
+    reads_again_percent: u32 = [load.reads_again_percent], PERCENT, "by version";
+    /// Operations of a session in one go.
+    batch_operations: u32 = [load.batch], Whole(1..=1_000_000), "by version";
+    /// Reads in flight of a database during recovery; ESE never has more outstanding than the most.
+    recovery_reads: Option<u32> = [engine.recovery_reads], Maybe(Whole(1..=1_024)), "8; predictions 64";
+}
 
 /// Words for the ways of a checkpoint.
 static PACINGS: [(&str, CheckpointPacing); 2] =
@@ -89,6 +94,7 @@ const LOG_BUFFER_MIN: ByteSize = ByteSize::kib(16);
 const MAINTENANCE_READ_MAX: ByteSize = ByteSize::mib(16);
 /// Without a pause a scan of cached pages would let nothing else happen.
 const MAINTENANCE_SLEEP_MIN: Span = Span::millis(1);
+
 impl Keep for Version {
     fn keep(&self) -> toml::Value {
         name(*self).into()
@@ -100,138 +106,102 @@ fn name(version: Version) -> String {
     format!("exchange-{}", version.name())
 }
 
+impl Said {
+    /// What a version says for `instances` log streams.
+    fn of(version: Version, instances: u64) -> Self {
+        let figures = version.profile();
+        let engine = EnginePlan::of(figures, instances);
+        Self::with(Profile { version, engine, load: LoadPlan::of(figures) })
+    }
+
+    fn with(Profile { version, engine, load }: Profile) -> Self {
+        let [insert, delete, replace] =
+            [Kind::Insert, Kind::Delete, Kind::Replace].map(|kind| load.mix.percent(kind));
+        Self { version, engine, load, mix: [insert, delete, replace, load.mix.lazy_percent()] }
+    }
+}
+
 impl Profile {
     /// Reads `[profile]` of a scenario with `instances` log streams; beside it, where the size of
     /// the cache was written.
-    pub(super) fn read(
-        top: &mut Section,
-        instances: u64,
-    ) -> Result<(Self, Placed<ByteSize>), Refusal> {
-        let section = &mut Section::of(top.table("profile"), &PROFILE)?;
-        let version = section.get(&VERSION, Version::Exchange2013)?;
-        let figures = version.value.profile();
-        let usual = EnginePlan::of(figures, instances);
-        let usual_load = LoadPlan::of(figures);
-        let page = section.get(&PAGE, usual.page)?;
-        let log_file = section.get(&LOG_FILE, usual.log_file)?;
-        let log_buffer = section.get(&LOG_BUFFER, log_buffer(figures).min(log_file.value))?;
-        let cache_max = section.get(&CACHE_MAX, usual.cache_max)?;
-        let cache_min = section.get(&CACHE_MIN, usual.cache_min.min(cache_max.value))?;
-        let checkpoint_depth = section.get(&CHECKPOINT_DEPTH, usual.checkpoint_depth)?;
-        let is_circular = section.get(&CIRCULAR, usual.circular != Circular::Off)?.value;
-        let maintenance = section.get(&MAINTENANCE, usual.background_maintenance)?;
-        let pacing = section.get(&CHECKPOINT_WRITES, usual.pacing)?;
-        let batch = section.get(&BATCH, usual_load.batch)?;
-        let again = section.get(&READS_AGAIN, usual_load.reads_again_percent)?;
-        let recovery_reads = section.find(&RECOVERY_READS)?;
-        let profile = Self {
-            version: version.value,
-            engine: EnginePlan {
-                page: page.value,
-                log_file: checked_log_file(&log_file)?,
-                log_buffer: within(&log_buffer, LOG_BUFFER_MIN, log_file.value, "one log file")?,
-                cache_min: cache_min.value,
-                cache_max: cache_max.value,
-                checkpoint_depth: checkpoint_depth.value,
-                circular: circular(figures, is_circular),
-                pacing: pacing.value,
-                background_maintenance: maintenance.value,
-                maintenance: read_maintenance(section, usual.maintenance, page.value)?,
-                recovery_reads: recovery_reads.map(|reads| reads.value),
-                ..usual
-            },
-            load: LoadPlan {
-                mix: read_mix(section, usual_load.mix)?,
-                batch: batch.value,
-                reads_again_percent: again.value,
-                ..usual_load
-            },
-        };
-        check_cache(&cache_min, &cache_max, page.value)?;
-        check_log_holds(&log_file, page.value)?;
-        if checkpoint_depth.value < log_file.value {
-            let what = format!("is less than one log file ({})", log_file.value);
-            return Err(checkpoint_depth.place.refuse(what));
+    pub(super) fn read(top: &mut Section, instances: u64) -> (Self, Placed<ByteSize>) {
+        let mut section = PROFILE.open(top.table("profile"));
+        let (first, others) = PROFILE.keys.split_first().expect("it has keys");
+        let mut said = Said::of(Version::Exchange2013, instances);
+        first.read(&mut section, &mut said);
+        said = Said::of(said.version, instances);
+        others.iter().for_each(|key| key.read(&mut section, &mut said));
+        let engine = &mut said.engine;
+        if !section.written("cache_min") {
+            engine.cache_min = engine.cache_min.min(engine.cache_max);
         }
-        Ok((profile, cache_max))
+        section.sink().catch(check_engine(&section, engine));
+        if let Some(mix) = section.sink().catch(read_mix(&section, said.mix)) {
+            said.load.mix = mix;
+        }
+        let Said { version, engine, load, .. } = said;
+        let place = section.place_of("cache_max").clone();
+        (Self { version, engine, load }, Placed { value: engine.cache_max, place })
     }
 
     /// Writes `[profile]`.
-    pub(super) fn write(&self, out: &mut String) -> fmt::Result {
-        let Self { version, engine, load } = self;
-        writeln!(out, "\n{}", PROFILE.title)?;
-        VERSION.write(version, out)?;
-        PAGE.write(&engine.page, out)?;
-        LOG_FILE.write(&engine.log_file, out)?;
-        LOG_BUFFER.write(&engine.log_buffer, out)?;
-        CACHE_MIN.write(&engine.cache_min, out)?;
-        CACHE_MAX.write(&engine.cache_max, out)?;
-        CHECKPOINT_DEPTH.write(&engine.checkpoint_depth, out)?;
-        CIRCULAR.write(&(engine.circular != Circular::Off), out)?;
-        MAINTENANCE.write(&engine.background_maintenance, out)?;
-        CHECKPOINT_WRITES.write(&engine.pacing, out)?;
-        MAINTENANCE_READ.write(&engine.maintenance.batch, out)?;
-        MAINTENANCE_SLEEP.write(&engine.maintenance.sleep, out)?;
-        INSERT.write(&load.mix.percent(Kind::Insert), out)?;
-        DELETE.write(&load.mix.percent(Kind::Delete), out)?;
-        REPLACE.write(&load.mix.percent(Kind::Replace), out)?;
-        LAZY.write(&load.mix.lazy_percent(), out)?;
-        READS_AGAIN.write(&load.reads_again_percent, out)?;
-        BATCH.write(&load.batch, out)?;
-        engine.recovery_reads.map_or(Ok(()), |reads| RECOVERY_READS.write(&reads, out))
+    pub(super) fn write(&self, out: &mut String) {
+        PROFILE.write(&Said::with(*self), out);
     }
 }
 
-fn check_cache(
-    min: &Placed<ByteSize>,
-    max: &Placed<ByteSize>,
-    page: PageSize,
-) -> Result<(), Refusal> {
-    let least = ByteSize::bytes(FRAMES_MIN * page.bytes_u64());
-    if max.value < least {
-        let what = format!("is less than {FRAMES_MIN} pages of {page} ({least})");
-        return Err(max.place.refuse(what));
-    }
-    if min.value > max.value {
-        let what = format!("is more than `cache_max` ({})", max.value);
-        return Err(min.place.refuse(what));
-    }
-    Ok(())
-}
-
-fn read_maintenance(
-    section: &mut Section,
-    usual: Maintenance,
-    page: PageSize,
-) -> Result<Maintenance, Refusal> {
-    let batch = section.get(&MAINTENANCE_READ, usual.batch)?;
-    let page = ByteSize::bytes(page.bytes_u64());
-    let batch = within(&batch, page, MAINTENANCE_READ_MAX, "the most one read can be")?;
-    let sleep = section.get(&MAINTENANCE_SLEEP, usual.sleep)?;
-    if sleep.value < MAINTENANCE_SLEEP_MIN {
-        let refusal = sleep.place.refuse("is less than a millisecond");
-        return Err(refusal.because(Cause::Value));
-    }
-    Ok(Maintenance { batch, sleep: sleep.value })
-}
-
-fn read_mix(section: &mut Section, usual: Mix) -> Result<Mix, Refusal> {
-    let mut place = section.place().clone();
-    let mut percent = |key: &Key<u32>, usual| {
-        Ok(match section.find(key)? {
-            Some(share) => {
-                place = share.place;
-                share.value
-            }
-            None => usual,
-        })
+/// Whether these sizes can work together.
+fn check_engine(section: &Section, engine: &EnginePlan) -> Result<(), Refusal> {
+    let refuse = |key: &str, what: String| Err(section.place_of(key).refuse(what));
+    let within = |key: &str, size: ByteSize, least: ByteSize, most: ByteSize, most_name: &str| {
+        if size < least {
+            return refuse(key, format!("is less than {least}"));
+        }
+        match size > most {
+            true => refuse(key, format!("is more than {most}, {most_name}")),
+            false => Ok(()),
+        }
     };
-    let insert = percent(&INSERT, usual.percent(Kind::Insert))?;
-    let delete = percent(&DELETE, usual.percent(Kind::Delete))?;
-    let replace = percent(&REPLACE, usual.percent(Kind::Replace))?;
-    let lazy = percent(&LAZY, usual.lazy_percent())?;
+    let (page, log_file) = (ByteSize::bytes(engine.page.bytes_u64()), engine.log_file);
+    within("log_file", log_file, LOG_FILE_MIN, LOG_FILE_MAX, "the most a log file can have")?;
+    if !log_file.get().is_multiple_of(LOG_FILE_STEP) {
+        return refuse("log_file", format!("is not a multiple of {LOG_FILE_STEP} bytes"));
+    }
+    within("log_buffer", engine.log_buffer, LOG_BUFFER_MIN, log_file, "one log file")?;
+    let batch = engine.maintenance.batch;
+    let most_name = "the most one read can be";
+    within("maintenance_read", batch, page, MAINTENANCE_READ_MAX, most_name)?;
+    let least = ByteSize::bytes(FRAMES_MIN * page.get());
+    if engine.cache_max < least {
+        let what = format!("is less than {FRAMES_MIN} pages of {} ({least})", engine.page);
+        return refuse("cache_max", what);
+    }
+    if engine.cache_min > engine.cache_max {
+        let what = format!("is more than `cache_max` ({})", engine.cache_max);
+        return refuse("cache_min", what);
+    }
+    check_log_holds(section.place_of("log_file"), engine)?;
+    match engine.checkpoint_depth < log_file {
+        true => refuse("checkpoint_depth", format!("is less than one log file ({log_file})")),
+        false => Ok(()),
+    }
+}
+
+fn read_sleep(node: &Node) -> Result<Span, Refusal> {
+    match section::span(node)? {
+        short if short < MAINTENANCE_SLEEP_MIN => {
+            Err(node.place.refuse("is less than a millisecond"))
+        }
+        sleep => Ok(sleep),
+    }
+}
+
+fn read_mix(section: &Section, mix: [u32; 4]) -> Result<Mix, Refusal> {
+    let [insert, delete, replace, lazy] = mix;
+    let keys = ["lazy_percent", "replace_percent", "delete_percent", "insert_percent"];
+    let last = keys.into_iter().find(|key| section.written(key)).unwrap_or_default();
     Mix::new(insert, delete, replace, lazy).map_err(|error| {
-        let refusal = place.refuse(error.to_string());
+        let refusal = section.place_of(last).refuse(error.to_string());
         refusal.hint(format!(
             "with what the version and the scenario say: insert {insert} %, delete {delete} %, replace {replace} %; reads are the rest"
         ))
@@ -239,8 +209,9 @@ fn read_mix(section: &mut Section, usual: Mix) -> Result<Mix, Refusal> {
 }
 
 /// A log file holds every change of a page, with segments of either size.
-fn check_log_holds(log_file: &Placed<ByteSize>, page: PageSize) -> Result<(), Refusal> {
-    let bytes = usize::try_from(log_file.value.get()).unwrap_or(usize::MAX);
+fn check_log_holds(log_file: &Place, engine: &EnginePlan) -> Result<(), Refusal> {
+    let page = engine.page;
+    let bytes = usize::try_from(engine.log_file.get()).unwrap_or(usize::MAX);
     let holds = [512, 4096].iter().all(|segment| {
         let shape =
             SegmentSize::new(*segment).and_then(|segment| LogShape::checked(segment, bytes));
@@ -249,7 +220,7 @@ fn check_log_holds(log_file: &Placed<ByteSize>, page: PageSize) -> Result<(), Re
     if holds {
         return Ok(());
     }
-    let refusal = log_file.place.refuse(format!("is too small for pages of {page}"));
+    let refusal = log_file.refuse(format!("is too small for pages of {page}"));
     Err(refusal.hint(format!("a log file of {} is enough", ByteSize::kib(256))))
 }
 
@@ -271,28 +242,4 @@ pub(super) fn read_version(node: &Node) -> Result<Version, Refusal> {
         let known = Version::ALL.map(name).join(", ");
         node.place.refuse("unknown version").hint(format!("known are {known}"))
     })
-}
-
-fn checked_log_file(size: &Placed<ByteSize>) -> Result<ByteSize, Refusal> {
-    within(size, LOG_FILE_MIN, LOG_FILE_MAX, "the most a log file can have")?;
-    if size.value.get().is_multiple_of(LOG_FILE_STEP) {
-        Ok(size.value)
-    } else {
-        Err(size.place.refuse(format!("is not a multiple of {LOG_FILE_STEP} bytes")))
-    }
-}
-
-fn within(
-    size: &Placed<ByteSize>,
-    least: ByteSize,
-    most: ByteSize,
-    most_name: &str,
-) -> Result<ByteSize, Refusal> {
-    if size.value < least {
-        return Err(size.place.refuse(format!("is less than {least}")));
-    }
-    if size.value > most {
-        return Err(size.place.refuse(format!("is more than {most}, {most_name}")));
-    }
-    Ok(size.value)
 }

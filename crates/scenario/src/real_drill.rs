@@ -83,27 +83,25 @@ pub struct RealDrill {
 impl RealDrill {
     /// Reads the sections of a test and of the sites below it. Relative folders of sites are
     /// relative to `folder`.
-    ///
-    /// # Errors
-    /// [`Refusal`] for the first thing that is wrong.
-    pub(super) fn read(mut top: Top, folder: &Path) -> Result<Self, Refusal> {
+    pub(super) fn read(mut top: Top, folder: &Path) -> Self {
         let own = top.sections.place().clone();
-        let sites = Sites::read(&mut top.sections, folder)?;
+        let sites = Sites::read(&mut top.sections, folder);
         let link = top.sections.take("link");
         let link_place = link.as_ref().map(|link| link.place.clone());
-        let link = link.map(RealLink::read).transpose()?;
-        let mut replication = top.sections.section("replication", &["mode"])?;
-        let mode = replication.choice_or("mode", SiteReplication::Synchronous, &MODES)?;
-        let (events, drill) = (top.sections.take("event"), top.sections.take("drill"));
-        let steps = pair_steps::read(top.sections.take("step"), folder)?;
-        let timeline = site_events::read(events, &own, folder)?;
-        check_mode(&mode, &sites, link_place.as_ref(), &steps, &timeline)?;
+        let link = link.map(RealLink::read);
+        let mut replication = top.sections.section("replication", &["mode"]);
+        let mode = replication.choice_or("mode", SiteReplication::Synchronous, &MODES);
+        let drill = top.sections.take("drill");
+        let steps = pair_steps::read(&mut top.sections, folder);
+        let timeline = site_events::read(&mut top.sections, &own, folder);
+        let sink = top.sections.sink().clone();
+        sink.catch(check_mode(&mode, &sites, link_place.as_ref(), &steps, &timeline));
         let timeline: Vec<SiteEvent> = timeline.into_iter().map(|(event, _)| event).collect();
         let is_planned = |one: &SiteEvent| one.what == SiteIncident::FailOver(Decision::Planned);
         if mode.value == SiteReplication::Asynchronous && timeline.iter().any(is_planned) {
             let refusal =
                 mode.place.refuse("ships closed logs, and a planned failover loses nothing");
-            return Err(refusal.hint("synchronous, or a failover without `planned`"));
+            sink.refuse(refusal.hint("synchronous, or a failover without `planned`"));
         }
         let cut = steps.iter().find(|step| step.when == StepTime::Cut);
         if let Some(cut) = cut
@@ -111,17 +109,16 @@ impl RealDrill {
         {
             let place = &cut.exec.run.place;
             let refusal = place.refuse("cuts the source off, and a planned failover needs it");
-            return Err(
-                refusal.hint("a failover without `planned`, or no step with when = \"cut\"")
-            );
+            let hint = "a failover without `planned`, or no step with when = \"cut\"";
+            sink.refuse(refusal.hint(hint));
         }
-        let scenario = Scenario::read(top, Vec::new(), Path::new("/"))?;
-        check_paths(&scenario)?;
+        let scenario = Scenario::read(top, Vec::new(), Path::new("/"));
+        sink.catch(check_paths(&scenario));
         if scenario.shards.value > 1 {
             let refusal = scenario.shards.place.refuse("shares a server among threads");
-            return Err(refusal.hint("a drill on real storage has one: leave `shards` out"));
+            sink.refuse(refusal.hint("a drill on real storage has one: leave `shards` out"));
         }
-        Ok(Self {
+        Self {
             scenario,
             source: sites.source,
             destination: sites.destination,
@@ -129,10 +126,10 @@ impl RealDrill {
             devices: sites.devices,
             link,
             replication: mode.value,
-            drill: drill::read_real(drill)?,
+            drill: drill::read_real(drill),
             timeline,
             steps,
-        })
+        }
     }
 
     /// The scenario of the server in the site's folder `site`. That folder may be made.
@@ -178,7 +175,7 @@ impl RealDrill {
             link.write(out)?;
         }
         writeln!(out, "\n[replication]\nmode = {}", word(&MODES, self.replication))?;
-        drill::write_real(&self.drill, out)?;
+        drill::write_real(&self.drill, out);
         site_events::write(&self.timeline, out)?;
         pair_steps::write(&self.steps, out)
     }

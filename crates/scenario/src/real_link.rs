@@ -18,7 +18,6 @@ use brunt_units::{ByteSize, Span};
 
 use super::arrays::{read_bandwidth, read_per_million, read_round_trip};
 use super::format::{size, span};
-use super::place::Refusal;
 use super::section::{Section, short_span};
 use super::tree::Node;
 
@@ -43,26 +42,26 @@ pub struct RealLink {
 }
 
 impl RealLink {
-    pub(super) fn read(node: Node) -> Result<Self, Refusal> {
-        let mut section = Section::new(node, "[link]", &KEYS)?;
-        let round_trip = read_round_trip(&mut section)?;
+    pub(super) fn read(node: Node) -> Self {
+        let mut section = Section::new(node, "[link]", &KEYS);
+        let round_trip = read_round_trip(&mut section);
         if round_trip.value > RTT_MAX {
-            let place = round_trip.place;
+            let place = &round_trip.place;
             let refusal = place.refuse(format!("is a round trip of more than {RTT_MAX}"));
-            return Err(refusal.hint("1ms is 100 km of fibre"));
+            section.refuse(refusal.hint("1ms is 100 km of fibre"));
         }
-        let jitter = section.read_or("jitter", Span::ZERO, short_span)?;
+        let jitter = section.read_or("jitter", Span::ZERO, short_span);
         if jitter.value > RTT_MAX {
             let refusal = jitter.place.refuse(format!("is longer than {RTT_MAX}"));
-            return Err(refusal.hint("for example \"100us\""));
+            section.refuse(refusal.hint("for example \"100us\""));
         }
-        Ok(Self {
+        Self {
             round_trip: round_trip.value,
             jitter: jitter.value,
-            bandwidth: read_bandwidth(&mut section)?,
-            lost_per_million: read_per_million(&mut section, "loss_per_million")?,
-            reordered_per_million: read_per_million(&mut section, "reordered_per_million")?,
-        })
+            bandwidth: read_bandwidth(&mut section),
+            lost_per_million: read_per_million(&mut section, "loss_per_million"),
+            reordered_per_million: read_per_million(&mut section, "reordered_per_million"),
+        }
     }
 
     pub(super) fn write(&self, out: &mut String) -> std::fmt::Result {

@@ -1,17 +1,26 @@
 //! What records are like: their sizes, and how much of them says nothing new.
 
-use std::fmt::{self, Write};
-
-use brunt_units::ByteSize;
 use brunt_workload::content::Shape;
 use brunt_workload::profile::Version;
 
-use super::format::size;
+use super::keys::{PERCENT, Whole, keys, small_size};
 use super::place::Refusal;
 use super::section::{self, Section};
+use super::tree::Node;
 
-pub(super) const KEYS: [&str; 5] =
-    ["short", "long", "compressible_percent", "duplicate_percent", "beside_percent"];
+keys! {
+    RECORDS of Shape = "[records]";
+    /// The short pad of a record, a text column: up to 255 bytes.
+    short: u32 = [short], small_size(|node| bytes(node, SHORT_MAX), "size"), "by version";
+    /// The long pad: up to 256 KiB.
+    long: u32 = [long], small_size(|node| bytes(node, LONG_MAX), "size"), "by version";
+    /// What compressing saves, in percent.
+    compressible_percent: u32 = [compressible_percent], PERCENT, "0";
+    /// Records that use the same bytes, in percent.
+    duplicate_percent: u32 = [duplicate_percent], PERCENT, "0";
+    /// Records that lie beside the one before, in percent.
+    beside_percent: u32 = [beside_percent], Whole(0..=BESIDE_MAX), "by version";
+}
 
 /// A record lies beside one other at most.
 const BESIDE_MAX: u64 = 50;
@@ -22,45 +31,21 @@ const SHORT_MAX: u64 = 255;
 const LONG_MAX: u64 = 256 << 10;
 
 /// Reads `[records]`: as the version has them, or what is written instead.
-pub(super) fn read(top: &mut Section, version: Version) -> Result<Shape, Refusal> {
-    let section = &mut top.section("records", &KEYS)?;
+pub(super) fn read(top: &mut Section, version: Version) -> Shape {
     let figures = version.profile();
-    let usual = Shape {
+    let mut shape = Shape {
         short: figures.short_pad.value,
         long: figures.long_pad.value,
         beside_percent: figures.beside_percent.value,
         ..Shape::JETSTRESS
     };
-    let mut bytes = |key, usual: u32, most: u64| {
-        let usual = ByteSize::bytes(usual.into());
-        let size = section.read_or(key, usual, section::size)?;
-        match u32::try_from(size.value.get()) {
-            Ok(bytes) if (1..=most).contains(&u64::from(bytes)) => Ok(bytes),
-            _ => Err(size.place.refuse(format!("is not between 1 and {most} bytes"))),
-        }
-    };
-    let (short, long) =
-        (bytes("short", usual.short, SHORT_MAX)?, bytes("long", usual.long, LONG_MAX)?);
-    let mut percent = |key, usual: u32, most| {
-        let share = section.read_or(key, usual.into(), |node| section::integer(node, 0..=most))?;
-        Ok(u32::try_from(share.value).expect("in range"))
-    };
-    Ok(Shape {
-        short,
-        long,
-        compressible_percent: percent("compressible_percent", 0, 100)?,
-        duplicate_percent: percent("duplicate_percent", 0, 100)?,
-        beside_percent: percent("beside_percent", usual.beside_percent, BESIDE_MAX)?,
-        ..usual
-    })
+    RECORDS.read(top.table("records"), &mut shape);
+    shape
 }
 
-/// Writes `[records]`.
-pub(super) fn write(records: &Shape, out: &mut String) -> fmt::Result {
-    let bytes = |bytes: u32| size(ByteSize::bytes(bytes.into()));
-    writeln!(out, "\n[records]\nshort = {}", bytes(records.short))?;
-    writeln!(out, "long = {}", bytes(records.long))?;
-    writeln!(out, "compressible_percent = {}", records.compressible_percent)?;
-    writeln!(out, "duplicate_percent = {}", records.duplicate_percent)?;
-    writeln!(out, "beside_percent = {}", records.beside_percent)
+fn bytes(node: &Node, most: u64) -> Result<u32, Refusal> {
+    match u32::try_from(section::size(node)?.get()) {
+        Ok(bytes) if (1..=most).contains(&u64::from(bytes)) => Ok(bytes),
+        _ => Err(node.place.refuse(format!("is not between 1 and {most} bytes"))),
+    }
 }

@@ -8,54 +8,70 @@ use brunt_units::{ByteSize, SizeError, Span};
 use super::format::bare_word;
 use super::kept::{Keep, Kept};
 use super::keys::{Key, Table};
+use super::mistakes::Sink;
 use super::nearest::nearest;
 use super::place::{Cause, Place, Placed, Refusal};
-use super::tree::{Node, Value};
+use super::tree::{self, Node, Value};
 
-/// A table whose keys are all known.
+/// A table, key by key. What is wrong in it goes to the document's [`Sink`], and reading goes on.
 pub(super) struct Section {
     entries: Vec<(String, Node)>,
+    /// What is wrong by itself, and so neither read nor missed.
+    refused: Vec<String>,
+    /// Where the keys were written.
+    places: Vec<(String, Place)>,
+    is_broken: bool,
     place: Place,
     name: String,
     kept: Kept,
+    sink: Sink,
 }
 
 impl Section {
-    /// The table `node`, called `name` in messages.
-    ///
-    /// # Errors
-    /// When it is not a table, or has a key that is not in `known`.
-    pub(super) fn new(node: Node, name: &str, known: &[&str]) -> Result<Self, Refusal> {
-        let Value::Table(entries) = node.value else {
-            let what = format!("is {}, but {name} is a table", node.value.kind());
-            return Err(node.place.refuse(what).because(Cause::Value));
+    /// The table `node`, called `name` in messages. Refuses something else, and keys that are not
+    /// in `known`; one that was misspelt is read under the name that was meant.
+    pub(super) fn new(node: Node, name: &str, known: &[&str]) -> Self {
+        Self::hinted(node, name, known, None)
+    }
+
+    /// The same; refusals of keys have this hint, too.
+    pub(super) fn hinted(node: Node, name: &str, known: &[&str], hint: Option<&str>) -> Self {
+        let Node { value, place, kept, sink } = node;
+        let kind = value.kind();
+        let (written, is_broken) = match value {
+            Value::Table(entries) => (entries, false),
+            _ => (Vec::new(), true),
         };
-        for (key, node) in &entries {
-            if !known.contains(&key.as_str()) {
-                if ["faults", "incident"].contains(&key.as_str()) {
-                    let refusal = node.place.refuse(format!("unknown table `{key}` in {name}"));
-                    let refusal = refusal.hint("did you mean [[event]]?");
-                    return Err(refusal.because(Cause::Unknown { meant: None }));
-                }
-                let refusal = node.place.refuse(format!("unknown key `{key}` in {name}"));
-                let meant = nearest(key, known).map(str::to_owned);
-                let refusal = refusal.hint(match &meant {
-                    Some(word) => format!("did you mean `{word}`?"),
-                    None => format!("its keys are {}", known.join(", ")),
-                });
-                return Err(refusal.because(Cause::Unknown { meant }));
+        if is_broken {
+            let refusal = place.refuse(format!("is {kind}, but {name} is a table"));
+            let refusal = hint.iter().fold(refusal, |refusal, hint| refusal.hint(*hint));
+            sink.refuse(refusal.because(Cause::Value));
+        }
+        let mut entries: Vec<(String, Node)> = Vec::new();
+        let keys: Vec<String> = written.iter().map(|(key, _)| key.clone()).collect();
+        for (key, node) in written {
+            if known.contains(&key.as_str()) {
+                entries.push((key, node));
+            } else if let Some(meant) = refuse_unknown(&key, &node, (name, known), hint)
+                && !keys.iter().any(|own| own == meant)
+                && !entries.iter().any(|(own, _)| own == meant)
+            {
+                sink.rename(&node.place);
+                entries.push((meant.to_owned(), node));
             }
         }
-        Ok(Self { entries, place: node.place, name: name.to_owned(), kept: node.kept })
+        let places = entries.iter().map(|(key, node)| (key.clone(), node.place.clone())).collect();
+        let (refused, name) = (Vec::new(), name.to_owned());
+        Self { entries, refused, places, is_broken, place, name, kept, sink }
     }
 
     /// The table `node` with the keys of `table`.
-    pub(super) fn of(node: Node, table: &Table) -> Result<Self, Refusal> {
+    pub(super) fn of(node: Node, table: &Table) -> Self {
         Self::new(node, table.title, &table.names())
     }
 
     /// The table `key` of this one; an empty one where it is not written.
-    pub(super) fn section(&mut self, key: &str, known: &[&str]) -> Result<Self, Refusal> {
+    pub(super) fn section(&mut self, key: &str, known: &[&str]) -> Self {
         let node = self.table(key);
         Self::new(node, &format!("[{key}]"), known)
     }
@@ -66,12 +82,41 @@ impl Section {
             value: Value::Table(Vec::new()),
             place: self.place.clone(),
             kept: self.kept.table(key),
+            sink: self.sink.clone(),
         })
+    }
+
+    /// The value of `key`, which has to be there; an empty table stands in for it.
+    pub(super) fn needed(&mut self, key: &str, example: &str) -> Node {
+        if !self.has(key) {
+            self.refuse(self.lacks(key, example));
+        }
+        let mut node = self.table(key);
+        if !self.written(key) {
+            node.place = Place::unwritten();
+        }
+        node
     }
 
     /// Where the table stands.
     pub(super) fn place(&self) -> &Place {
         &self.place
+    }
+
+    /// Where `key` was written; the table's own place if it was not.
+    pub(super) fn place_of(&self, key: &str) -> &Place {
+        let found = self.places.iter().find(|(own, _)| own == key);
+        found.map_or(&self.place, |(_, place)| place)
+    }
+
+    /// Whether `key` was written, and is not wrong by itself.
+    pub(super) fn written(&self, key: &str) -> bool {
+        !self.was_refused(key) && self.places.iter().any(|(own, _)| own == key)
+    }
+
+    /// Whether `key` is wrong by itself.
+    pub(super) fn was_refused(&self, key: &str) -> bool {
+        self.refused.iter().any(|own| own == key)
     }
 
     /// Everything that has not been taken out.
@@ -85,13 +130,20 @@ impl Section {
         let (taken, kept) = all.into_iter().partition(|(key, _)| is_of(key));
         self.entries = kept;
         let (place, name) = (self.place.clone(), self.name.clone());
-        Self { entries: taken, place, name, kept: Kept::default() }
+        let (refused, places, is_broken) = (Vec::new(), self.places.clone(), self.is_broken);
+        let (kept, sink) = (Kept::default(), self.sink.clone());
+        Self { entries: taken, refused, places, is_broken, place, name, kept, sink }
     }
 
     /// Takes the value of `key` out, if it was written.
     pub(super) fn take(&mut self, key: &str) -> Option<Node> {
         let at = self.entries.iter().position(|(name, _)| name == key)?;
         Some(self.entries.remove(at).1)
+    }
+
+    /// The tables of the list `key`; none without the key.
+    pub(super) fn tables(&mut self, key: &str) -> Vec<Node> {
+        self.take(key).map_or(Vec::new(), |node| tables(node, key))
     }
 
     /// Whether `key` is written.
@@ -104,18 +156,28 @@ impl Section {
         self.entries.push((key.to_owned(), node));
     }
 
+    /// Says what is wrong.
+    pub(super) fn refuse(&self, refusal: Refusal) {
+        self.sink.refuse(refusal);
+    }
+
+    /// Where that is said.
+    pub(super) fn sink(&self) -> &Sink {
+        &self.sink
+    }
+
     /// The refusal of a table that lacks `key`.
     pub(super) fn lacks(&self, key: &str, example: &str) -> Refusal {
-        let refusal = self.place.refuse(match self.place.shows(&self.name) {
+        let place = match self.is_broken || self.was_refused(key) {
+            true => Place::unwritten(),
+            false => self.place.clone(),
+        };
+        let refusal = place.refuse(match place.shows(&self.name) {
             true => format!("lacks `{key}`"),
             false => format!("{} lacks `{key}`", self.name),
         });
         let refusal = refusal.hint(format!("for example: {example}"));
-        refusal.because(Cause::Lacks {
-            table: self.name.clone(),
-            key: key.to_owned(),
-            example: example.to_owned(),
-        })
+        refusal.because(Cause::Lacks { table: self.name.clone() })
     }
 
     /// The value of `key` as `read` understands it, with its place. What is refused is wrong by
@@ -124,13 +186,8 @@ impl Section {
         &mut self,
         key: &str,
         read: impl FnOnce(&Node) -> Result<T, Refusal>,
-    ) -> Result<Option<Placed<T>>, Refusal> {
-        let Some(node) = self.take(key) else {
-            return Ok(None);
-        };
-        let value = read(&node).map_err(|refusal| refusal.because(Cause::Value))?;
-        let place = node.place;
-        Ok(Some(Placed { value, place }))
+    ) -> Option<Placed<T>> {
+        self.read_because(key, Cause::Value, read)
     }
 
     /// The same where what `read` accepts depends on other values.
@@ -138,9 +195,25 @@ impl Section {
         &mut self,
         key: &str,
         read: impl FnOnce(&Node) -> Result<T, Refusal>,
-    ) -> Result<Option<Placed<T>>, Refusal> {
-        let read = self.read(key, read);
-        read.map_err(|refusal| refusal.because(Cause::Compared))
+    ) -> Option<Placed<T>> {
+        self.read_because(key, Cause::Compared, read)
+    }
+
+    fn read_because<T>(
+        &mut self,
+        key: &str,
+        cause: Cause,
+        read: impl FnOnce(&Node) -> Result<T, Refusal>,
+    ) -> Option<Placed<T>> {
+        let node = self.take(key)?;
+        match read(&node) {
+            Ok(value) => Some(Placed { value, place: node.place }),
+            Err(refusal) => {
+                self.sink.refuse(refusal.because(cause));
+                self.refused.push(key.to_owned());
+                None
+            }
+        }
     }
 
     /// The value of `key`, or `default`.
@@ -149,9 +222,27 @@ impl Section {
         key: &str,
         default: T,
         read: impl FnOnce(&Node) -> Result<T, Refusal>,
-    ) -> Result<Placed<T>, Refusal> {
-        let found = self.read(key, read)?;
-        Ok(self.or(found, key, default, T::keep))
+    ) -> Placed<T> {
+        let found = self.read(key, read);
+        self.or(found, key, default, |value| Some(value.keep()))
+    }
+
+    /// The value of `key`, which has to be there; that of `example` stands in for it.
+    pub(super) fn need<T>(
+        &mut self,
+        key: &str,
+        example: &str,
+        read: impl Fn(&Node) -> Result<T, Refusal>,
+    ) -> Placed<T> {
+        if !self.has(key) {
+            self.refuse(self.lacks(key, example));
+        }
+        self.read(key, &read).unwrap_or_else(|| {
+            let mut root = tree::parse("", example).expect("an example is TOML");
+            root.set_place(&Place::unwritten());
+            let value = read(&root.entries()[0].1).expect("an example can be read");
+            Placed { value, place: Place::unwritten() }
+        })
     }
 
     /// What the word of `key` stands for, or `default`.
@@ -160,20 +251,20 @@ impl Section {
         key: &str,
         default: T,
         choices: &[(&str, T)],
-    ) -> Result<Placed<T>, Refusal> {
-        let found = self.read(key, |node| choice(node, choices))?;
-        Ok(self.or(found, key, default, |value| bare_word(choices, *value).into()))
+    ) -> Placed<T> {
+        let found = self.read(key, |node| choice(node, choices));
+        self.or(found, key, default, |value| Some(bare_word(choices, *value).into()))
     }
 
     /// The value of `key`, if it was written.
-    pub(super) fn find<T>(&mut self, key: &Key<T>) -> Result<Option<Placed<T>>, Refusal> {
+    pub(super) fn find<T>(&mut self, key: &Key<T>) -> Option<Placed<T>> {
         self.read(key.name, |node| key.kind.read(node))
     }
 
     /// The value of `key`, or `default`.
-    pub(super) fn get<T>(&mut self, key: &Key<T>, default: T) -> Result<Placed<T>, Refusal> {
-        let found = self.find(key)?;
-        Ok(self.or(found, key.name, default, |value| key.kind.keep(value)))
+    pub(super) fn get<T>(&mut self, key: &Key<T>, default: T) -> Placed<T> {
+        let found = self.find(key);
+        self.or(found, key.name, default, |value| key.kind.keep(value))
     }
 
     /// What was `found` for `key`, or `default`, which is then kept.
@@ -182,12 +273,17 @@ impl Section {
         found: Option<Placed<T>>,
         key: &str,
         default: T,
-        keep: impl FnOnce(&T) -> toml::Value,
+        keep: impl FnOnce(&T) -> Option<toml::Value>,
     ) -> Placed<T> {
         found.unwrap_or_else(|| {
-            self.kept.note(key, keep(&default));
+            self.note(key, keep(&default));
             Placed { value: default, place: self.place.clone() }
         })
+    }
+
+    /// In what is kept, `key` has this value, if any.
+    pub(super) fn note(&self, key: &str, value: Option<toml::Value>) {
+        value.into_iter().for_each(|value| self.kept.note(key, value));
     }
 
     /// In what is kept, `key` has this value.
@@ -201,20 +297,44 @@ impl Section {
     }
 }
 
+/// Refuses `key`, which `name` does not have, and returns the one that was meant.
+fn refuse_unknown<'k>(
+    key: &str,
+    node: &Node,
+    (name, known): (&str, &[&'k str]),
+    hint: Option<&str>,
+) -> Option<&'k str> {
+    let is_old = ["faults", "incident"].contains(&key);
+    let meant = nearest(key, known).filter(|_| !is_old);
+    let what = if is_old { "table" } else { "key" };
+    let refusal = node.place.refuse(format!("unknown {what} `{key}` in {name}"));
+    let refusal = refusal.hint(match meant {
+        _ if is_old => "did you mean [[event]]?".to_owned(),
+        Some(word) => format!("did you mean `{word}`?"),
+        None => format!("its keys are {}", known.join(", ")),
+    });
+    let refusal = hint.iter().fold(refusal, |refusal, hint| refusal.hint(*hint));
+    node.sink.refuse(refusal.because(Cause::Unknown));
+    meant
+}
+
 /// The tables of the list `node`, which is called `key`.
-pub(super) fn tables(node: Node, key: &str) -> Result<Vec<Node>, Refusal> {
-    match node.value {
-        Value::List(nodes) => Ok(nodes),
-        Value::Table(_) => Err(node
-            .place
-            .refuse("is one table, but there can be several")
-            .hint(format!("write [[{key}]] with two brackets"))
-            .because(Cause::Value)),
-        other => Err(node
-            .place
-            .refuse(format!("is {}, not a list of tables", other.kind()))
-            .because(Cause::Value)),
-    }
+pub(super) fn tables(node: Node, key: &str) -> Vec<Node> {
+    let Node { value, place, kept, sink } = node;
+    let (refusal, nodes) = match value {
+        Value::List(nodes) => return nodes,
+        Value::Table(_) => {
+            let refusal = place.refuse("is one table, but there can be several");
+            let refusal = refusal.hint(format!("write [[{key}]] with two brackets"));
+            (refusal, vec![Node { value, place, kept, sink: sink.clone() }])
+        }
+        other => {
+            let what = format!("is {}, not a list of tables", other.kind());
+            (place.refuse(what), Vec::new())
+        }
+    };
+    sink.refuse(refusal.because(Cause::Value));
+    nodes
 }
 
 /// Bytes of a name in a path: `NAME_MAX` of Linux (`limits.h`).
@@ -256,10 +376,15 @@ pub(super) fn path(node: &Node) -> Result<PathBuf, Refusal> {
     Ok(text.into())
 }
 
+/// `path`; a relative one is relative to `folder`.
+pub(super) fn joined(folder: &Path, path: &Path) -> PathBuf {
+    // Only dots that change nothing are taken out: `..` may follow a symbolic link.
+    folder.join(path).components().collect()
+}
+
 /// A path; a relative one is relative to `folder`.
 pub(super) fn absolute(node: &Node, folder: &Path) -> Result<PathBuf, Refusal> {
-    // Only dots that change nothing are taken out: `..` may follow a symbolic link.
-    Ok(folder.join(path(node)?).components().collect())
+    Ok(joined(folder, &path(node)?))
 }
 
 /// A name of ours, which folders are called after.

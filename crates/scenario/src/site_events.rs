@@ -69,19 +69,22 @@ pub struct SiteEvent {
 }
 
 /// The events, which must be able to follow each other.
-pub(super) fn read(
-    node: Option<Node>,
-    whole: &Place,
-    folder: &Path,
-) -> Result<Vec<(SiteEvent, Place)>, Refusal> {
-    const EXAMPLE: &str = "[[event]] with at = \"10s\" and what = \"source lost\", and one with what = \"failover\" after it";
-    let nodes = node.map_or(Ok(Vec::new()), |node| section::tables(node, "event"))?;
+pub(super) fn read(top: &mut Section, whole: &Place, folder: &Path) -> Vec<(SiteEvent, Place)> {
     let mut events: Vec<(SiteEvent, Place)> = Vec::new();
-    for node in nodes {
-        events.push(read_event(node, folder)?);
+    for node in top.tables("event") {
+        events.extend(top.sink().catch(read_event(node, folder)));
     }
-    time_automatic(&mut events)?;
-    events.sort_by_key(|(event, _)| event.at);
+    let checked = time_automatic(&mut events).and_then(|()| {
+        events.sort_by_key(|(event, _)| event.at);
+        check_order(&events, whole)
+    });
+    top.sink().catch(checked);
+    events
+}
+
+/// Whether they can follow each other.
+fn check_order(events: &[(SiteEvent, Place)], whole: &Place) -> Result<(), Refusal> {
+    const EXAMPLE: &str = "[[event]] with at = \"10s\" and what = \"source lost\", and one with what = \"failover\" after it";
     let is_failover =
         |(event, _): &(SiteEvent, Place)| matches!(event.what, SiteIncident::FailOver(_));
     let Some(at) = events.iter().position(is_failover) else {
@@ -108,7 +111,7 @@ pub(super) fn read(
             refusal.hint("a planned failover needs both sites and the link: leave `planned` out")
         );
     }
-    Ok(events)
+    Ok(())
 }
 
 /// An automatic failover begins to wait when the source is lost.
@@ -140,12 +143,11 @@ fn time_automatic(events: &mut Vec<(SiteEvent, Place)>) -> Result<(), Refusal> {
 fn read_event(node: Node, folder: &Path) -> Result<(SiteEvent, Place), Refusal> {
     let [name, run, timeout] = pair_steps::KEYS;
     let keys = ["at", "what", "planned", "silence", name, run, timeout];
-    let mut section = Section::new(node, "[[event]]", &keys)?;
-    let what = section.read("what", |node| section::word(node, &WORDS))?;
-    let what = what.ok_or_else(|| section.lacks("what", "what = \"source lost\""))?;
-    let at = section.read("at", section::span)?;
-    let planned = section.read("planned", section::switch)?;
-    let silence = section.read("silence", read_silence)?;
+    let mut section = Section::new(node, "[[event]]", &keys);
+    let what = section.need("what", "what = \"source lost\"", |node| section::word(node, &WORDS));
+    let at = section.read("at", section::span);
+    let planned = section.read("planned", section::switch);
+    let silence = section.read("silence", read_silence);
     let word = WORDS[what.value];
     if let Some(silence) = &silence {
         let clash = match (word, &at, &planned) {
@@ -187,7 +189,7 @@ fn read_event(node: Node, folder: &Path) -> Result<(SiteEvent, Place), Refusal> 
         ("source lost", None) => SiteIncident::SourceLost,
         ("source frozen", None) => SiteIncident::SourceFrozen,
         ("link lost", None) => SiteIncident::LinkLost,
-        _ => SiteIncident::Exec(pair_steps::read_exec(&mut section, folder)?),
+        _ => SiteIncident::Exec(pair_steps::read_exec(&mut section, folder)),
     };
     Ok((SiteEvent { at, what: incident }, what.place))
 }

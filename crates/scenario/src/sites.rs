@@ -31,50 +31,45 @@ pub(super) struct Sites {
 
 /// Whether `node`, the value of `site`, names folders.
 pub(super) fn names_folders(node: &Node) -> bool {
-    let Value::Table(entries) = &node.value else {
-        return false;
-    };
-    entries.iter().any(|(key, _)| SIDES.contains(&key.as_str()))
+    node.entries().iter().any(|(key, _)| is_side(key))
+}
+
+fn is_side(key: &str) -> bool {
+    SIDES.contains(&key)
 }
 
 impl Sites {
     /// Reads both sides. What else `[site]` says stays in `top`.
-    pub(super) fn read(top: &mut Section, folder: &Path) -> Result<Self, Refusal> {
-        let mut site = top.split(|key| key == "site");
-        let node = site.take("site").expect("it names folders");
-        let place = node.place.clone();
-        let Value::Table(entries) = node.value else {
-            unreachable!("it names folders");
+    pub(super) fn read(top: &mut Section, folder: &Path) -> Self {
+        let site = top.table("site");
+        let part = |sides: bool| {
+            let entries = site.entries().iter().filter(|(key, _)| is_side(key) == sides);
+            Node { value: Value::Table(entries.cloned().collect()), ..site.clone() }
         };
-        let (sides, rest): (Vec<_>, Vec<_>) =
-            entries.into_iter().partition(|(key, _)| SIDES.contains(&key.as_str()));
-        if !rest.is_empty() {
-            let value = Value::Table(rest);
-            let place = place.clone();
-            top.put("site", Node::new(value, place));
+        let (sides, rest) = (part(true), part(false));
+        if !rest.entries().is_empty() {
+            top.put("site", rest);
         }
-        let value = Value::Table(sides);
-        let mut sides = Section::new(Node::new(value, place), "[site]", &SIDES)?;
+        let mut sides = Section::new(sides, "[site]", &SIDES);
         let mut one = |number: usize| {
             let side = SIDES[number];
             let example = format!("[site.{side}] with folder = \"/srv/{side}\"");
-            let node = sides.take(side).ok_or_else(|| sides.lacks(side, &example))?;
-            let mut section = Section::new(node, &format!("[site.{side}]"), KEYS[number])?;
-            let found = section.read("folder", |node| section::absolute(node, folder))?;
-            let device = section.read("device", |node| section::absolute(node, folder))?;
+            let node = sides.needed(side, &example);
+            let mut section = Section::new(node, &format!("[site.{side}]"), KEYS[number]);
             let example = format!("folder = \"/srv/{side}\"");
-            let found = found.ok_or_else(|| section.lacks("folder", &example))?;
-            let remote = RemoteHost::read(&mut section)?;
-            Ok::<_, Refusal>((found, device, remote))
+            let read = |node: &Node| section::absolute(node, folder);
+            let found = section.need("folder", &example, read);
+            let device = section.read("device", read);
+            (found, device, RemoteHost::read(&mut section))
         };
-        let (source, of_source, _) = one(0)?;
-        let (destination, of_destination, remote) = one(1)?;
+        let (source, of_source, _) = one(0);
+        let (destination, of_destination, remote) = one(1);
         let (first, second) = (&source.value, &destination.value);
         if remote.is_none() && (first.starts_with(second) || second.starts_with(first)) {
             let refusal = destination.place.refuse("lies in the folder of the other site");
-            return Err(refusal.hint("two folders beside each other, better on two volumes"));
+            top.refuse(refusal.hint("two folders beside each other, better on two volumes"));
         }
-        Ok(Self { source, destination, devices: [of_source, of_destination], remote })
+        Self { source, destination, devices: [of_source, of_destination], remote }
     }
 }
 
@@ -87,19 +82,20 @@ pub struct RemoteHost {
 }
 
 impl RemoteHost {
-    pub(super) fn read(section: &mut Section) -> Result<Option<Self>, Refusal> {
-        let host = section.read("host", destination)?;
-        let program = section.read("program", section::text)?;
+    pub(super) fn read(section: &mut Section) -> Option<Self> {
+        let host = section.read("host", destination);
+        let program = section.read("program", section::text);
         match (host, program) {
-            (Some(host), program) => Ok(Some(Self {
+            (Some(host), program) => Some(Self {
                 host: host.value,
                 program: program.map_or_else(|| "brunt".to_owned(), |program| program.value),
-            })),
+            }),
             (None, Some(program)) => {
                 let refusal = program.place.refuse("is for another host");
-                Err(refusal.hint("name it: host = \"backup\""))
+                section.refuse(refusal.hint("name it: host = \"backup\""));
+                None
             }
-            (None, None) => Ok(None),
+            (None, None) => None,
         }
     }
 

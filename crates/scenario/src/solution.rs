@@ -11,7 +11,7 @@
 //! ESRP papers (EqualLogic PS5000XV, 2008; Dell PowerVault MD3820f, 2015).
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Write};
+use std::fmt;
 
 use brunt_units::ByteSize;
 
@@ -160,45 +160,41 @@ enum Said {
 impl Solution {
     /// Takes `[solution]` out of the sections of a scenario; nothing is said where it is not
     /// written.
-    pub(super) fn take(top: &mut Section) -> Result<Self, Refusal> {
-        let node = top.take("solution");
-        node.map_or(Ok(Self::default()), Self::read)
+    pub(super) fn take(top: &mut Section) -> Self {
+        top.take("solution").map_or(Self::default(), Self::read)
     }
 
-    pub(super) fn read(node: Node) -> Result<Self, Refusal> {
+    pub(super) fn read(node: Node) -> Self {
         let mut solution = Self::default();
-        let mut top = Section::new(node, "[solution]", &Overview.keys())?;
+        let mut top = Section::new(node, "[solution]", &Overview.keys());
         for (key, part) in Part::TABLES {
             let Some(node) = top.take(key) else { continue };
-            let section = Section::new(node, &format!("[solution.{key}]"), &part.keys())?;
-            solution.read_part(section, part)?;
+            let section = Section::new(node, &format!("[solution.{key}]"), &part.keys());
+            solution.read_part(section, part);
         }
-        solution.read_part(top, Overview)?;
-        Ok(solution)
+        solution.read_part(top, Overview);
+        solution
     }
 
-    fn read_part(&mut self, mut section: Section, part: Part) -> Result<(), Refusal> {
+    fn read_part(&mut self, mut section: Section, part: Part) {
         for field in FIELDS.iter().filter(|field| field.part == part) {
-            let said = section.read(field.key, |node| read(node, field.kind))?;
+            let said = section.read(field.key, |node| read(node, field.kind));
             self.said.extend(said.map(|said| ((part, field.key), said.value)));
         }
-        Ok(())
     }
 
     /// Writes what was said.
-    pub(super) fn write(&self, out: &mut String) -> fmt::Result {
+    pub(super) fn write(&self, out: &mut String) {
         let tables = Part::TABLES.map(|(key, part)| (format!("[solution.{key}]"), part));
         let parts = [("[solution]".to_owned(), Overview)];
         for (head, part) in parts.into_iter().chain(tables) {
             let all = FIELDS.iter().filter(|field| field.part == part);
-            let mut said = all.filter_map(|field| Some((field, self.said(part, field.key)?)));
-            let Some(first) = said.next() else { continue };
-            writeln!(out, "\n{head}")?;
-            for (field, said) in [first].into_iter().chain(said) {
-                writeln!(out, "{} = {said}", field.key)?;
+            let said = all.filter_map(|field| Some((field.key, self.said(part, field.key)?)));
+            let lines: String = said.map(|(key, said)| format!("{key} = {said}\n")).collect();
+            if !lines.is_empty() {
+                *out += &format!("\n{head}\n{lines}");
             }
         }
-        Ok(())
     }
 
     fn said(&self, part: Part, key: &str) -> Option<&Said> {
@@ -342,7 +338,7 @@ mod tests {
         assert_eq!(label("1 TB"), "1 TB");
         assert_eq!(label("120 GiB"), "120 GiB");
         let mut text = String::new();
-        read.write(&mut text).unwrap();
+        read.write(&mut text);
         assert_eq!(solution(&text).unwrap(), read, "{text}");
         assert!(solution("[test]").unwrap().is_empty());
     }

@@ -1,26 +1,19 @@
 //! `[storage]`: what is known of the storage under test.
 
-use std::fmt::{self, Write};
-
 use brunt_units::ByteSize;
 
-use super::format::size;
-use super::place::Refusal;
-use super::section::{self, Section};
+use super::keys::{Maybe, SIZE, keys};
+use super::section::Section;
 
-pub(super) const KEYS: [&str; 1] = ["cache"];
-
-/// Reads `[storage]`: how much the storage itself caches.
-pub(super) fn read(top: &mut Section) -> Result<Option<ByteSize>, Refusal> {
-    let mut section = top.section("storage", &KEYS)?;
-    let cache = section.read("cache", section::size)?;
-    Ok(cache.map(|cache| cache.value))
+keys! {
+    STORAGE of Option<ByteSize> = "[storage]";
+    /// How much the storage itself caches.
+    cache: Option<ByteSize> = [|cache| *cache, |cache, size| *cache = size], Maybe(SIZE), "not known";
 }
 
-/// Writes `[storage]`.
-pub(super) fn write(cache: Option<ByteSize>, out: &mut String) -> fmt::Result {
-    match cache {
-        Some(cache) => writeln!(out, "\n[storage]\ncache = {}", size(cache)),
-        None => Ok(()),
-    }
+/// Reads `[storage]`.
+pub(super) fn read(top: &mut Section) -> Option<ByteSize> {
+    let mut cache = None;
+    STORAGE.read(top.table("storage"), &mut cache);
+    cache
 }

@@ -1,6 +1,5 @@
 //! The test: what is done, for how long, how hard.
 
-use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
 
 use brunt_qualify::goal::Precision;
@@ -10,90 +9,89 @@ use brunt_qualify::plan::{LOGS, LoadPlan, Plan};
 use brunt_units::Span;
 use brunt_workload::session::Scheduling;
 
-use super::format::{path, quoted, span, word};
 use super::kept::Keep;
-use super::place::{Cause, Placed, Refusal};
+use super::keys::{
+    At, Maybe, PATH, RATE, SEED, SOME_TIME, SWITCH, TIME, Whole, Word, keys, number, own, time,
+};
+use super::place::{Place, Placed, Refusal};
 use super::section::{self, Section};
 use super::tree::Node;
 
-/// What is done.
+/// What is done: a field for each key of [`TEST`], in its words.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Test {
     pub kind: TestKind,
-    /// How long is measured, once the cache is warm.
     pub duration: Span,
-    /// How long sessions run before that, at least.
     pub min_warmup: Span,
-    /// How many times the size of the databases is written before that, at least.
     pub precondition: Placed<f64>,
-    /// Sessions, counted as the version counts them: for each log stream, for each database, or for
-    /// the server.
     pub sessions: u32,
-    /// Whether sessions are to be found before the test; then their number is where the search
-    /// begins.
     pub tune: bool,
-    /// The seed of all randomness.
     pub seed: u64,
-    /// Database reads and writes per second that have to be reached, if any.
     pub target_io_per_s: Option<Placed<f64>>,
-    /// How much more than the target is asked for, in percent.
     pub headroom_percent: u32,
-    /// Operations per second of all sessions together, whatever they cost; nothing for a closed
-    /// loop or a target.
     pub operations_per_s: Option<f64>,
-    /// How sessions are held back when nothing paces them.
     pub scheduling: Scheduling,
-    /// What becomes of databases that grow too large.
     pub growth: Growth,
-    /// Copies of each database, its own included.
     pub copies: u32,
-    /// Log files of each instance that a recovery test replays.
     pub logs: u32,
-    /// Where a backup test copies the databases to.
     pub copy_to: Option<Placed<PathBuf>>,
-    /// How long the restore of these copies may take, until the databases can be used.
     pub restore_within: Option<Span>,
-    /// Whether that backup is restored.
     pub restore: bool,
-    /// Whether the slowest few decide.
     pub strict_tail: bool,
-    /// How well predictions must know their rates to stop early, as a share; nothing when they run
-    /// for their whole length.
+    /// As a share; nothing when predictions run for their whole length.
     pub precision: Option<f64>,
 }
 
-pub(super) const KEYS: [&str; 19] = [
-    "kind",
-    "duration",
-    "min_warmup",
-    "precondition",
-    "sessions",
-    "tune",
-    "seed",
-    "target_io_per_s",
-    "headroom_percent",
-    "operations_per_s",
-    "scheduling",
-    "growth",
-    "copies",
-    "logs",
-    "copy_to",
-    "restore_within",
-    "restore",
-    "strict_tail",
-    "precision",
-];
+keys! {
+    TEST of Test = "[test]";
+    /// What is done.
+    kind: TestKind = [kind], own(read_kind, "`\"performance\"`, `\"stress\"`, `\"soft-recovery\"`, `\"database-backup\"`"), "`\"performance\"`";
+    /// How long is measured, once the cache is warm; a second at least.
+    duration: Span = [duration], time(read_duration, "time"), "has to be there for performance and stress; else `\"2h\"`";
+    /// How long sessions run before that, at least.
+    min_warmup: Span = [min_warmup], TIME, "a twelfth of `duration`, up to `\"5min\"`", |test| test.min_warmup = usual_warmup(test.duration);
+    /// How many times the size of the databases is written before that, at least.
+    precondition: Placed<f64> = [precondition], At(number(read_precondition, "0 to 1000")), "0";
+    /// Sessions, counted as the version counts them: for each log stream, database, or the server.
+    sessions: u32 = [sessions], Whole(1..=SESSIONS_MAX), "has to be there";
+    /// Whether sessions are to be found before the test; then their number is where that begins.
+    tune: bool = [tune], SWITCH, "`false`";
+    /// The seed of all randomness.
+    seed: u64 = [seed], SEED, "1";
+    /// Database reads and writes per second that have to be reached.
+    target_io_per_s: Option<Placed<f64>> = [target_io_per_s], Maybe(At(RATE)), "none";
+    /// How much more than the target is asked for, in percent.
+    headroom_percent: u32 = [headroom_percent], own(read_headroom, "0 to 100"), "20";
+    /// Operations per second of all sessions together, whatever they cost.
+    operations_per_s: Option<f64> = [operations_per_s], Maybe(RATE), "a closed loop, or the target";
+    /// How sessions are held back when nothing paces them.
+    scheduling: Scheduling = [scheduling], own(read_scheduling, "`\"none\"`, `\"think 50ms\"`, `\"station 0.43\"`, `\"pause 1\"`"), "`\"none\"`";
+    /// What becomes of databases that grow too large.
+    growth: Growth = [growth], Word(&GROWTHS), "`\"balance\"`";
+    /// Copies of each database, its own included.
+    copies: u32 = [copies], Whole(1..=COPIES_MAX), "1";
+    /// Log files of each instance that a recovery test replays.
+    logs: u32 = [logs], Whole(1..=LOGS_MAX), "500";
+    /// Where a backup test copies the databases to.
+    copy_to: Option<Placed<PathBuf>> = [copy_to], Maybe(At(PATH)), "they are only read";
+    /// How long the restore of these copies may take, until the databases can be used.
+    restore_within: Option<Span> = [restore_within], Maybe(SOME_TIME), "no limit";
+    /// Whether that backup is restored.
+    restore: Option<bool> = [|test| test.copy_to.is_some().then_some(test.restore), |test, restore| test.restore = restore != Some(false)], Maybe(SWITCH), "`true`";
+    /// Whether the slowest few decide.
+    strict_tail: bool = [strict_tail], SWITCH, "`false`";
+    /// How well predictions must know their rates to stop early.
+    precision: Option<Option<f64>> = [|test| test.kind.has_limits().then_some(test.precision), |test, precision| test.precision = precision.flatten()], Maybe(own(read_precision, "`\"1 %\"`, `\"none\"`")), "`\"1 %\"`";
+}
 
 /// Words for growth; the first is the usual one.
-const GROWTHS: [(&str, Growth); 2] = [("balance", Growth::Balance), ("refuse", Growth::Refuse)];
+static GROWTHS: [(&str, Growth); 2] = [("balance", Growth::Balance), ("refuse", Growth::Refuse)];
 
 pub(super) const SESSIONS_MAX: u64 = 10_000;
 /// The word for predictions of the whole duration.
 const COMPLETE: &str = "none";
 /// In percent: less takes days, and more is no prediction.
 const PRECISIONS: std::ops::RangeInclusive<f64> = 0.1..=20.0;
-/// The largest number of TOML.
-const SEED_MAX: u64 = i64::MAX.unsigned_abs();
 /// Factors of ways to hold sessions back.
 const FACTORS: std::ops::RangeInclusive<f64> = 0.0..=100.0;
 const DURATION_MIN: Span = Span::seconds(1);
@@ -113,153 +111,100 @@ const WARM_UP_SHARE: u64 = 12;
 const WARM_UP_MAX: Span = Span::seconds(300);
 
 impl Test {
+    /// What a test is where nothing is said.
+    fn usual(place: &Place) -> Self {
+        Self {
+            kind: TestKind::ALL[0],
+            duration: PATIENCE,
+            min_warmup: WARM_UP_MAX,
+            precondition: Placed { value: 0.0, place: place.clone() },
+            sessions: 8,
+            tune: false,
+            seed: 1,
+            target_io_per_s: None,
+            headroom_percent: HEADROOM_PERCENT,
+            operations_per_s: None,
+            scheduling: Scheduling::None,
+            growth: GROWTHS[0].1,
+            copies: 1,
+            logs: LOGS,
+            copy_to: None,
+            restore_within: None,
+            restore: true,
+            strict_tail: false,
+            precision: Some(Precision::default().rates),
+        }
+    }
+
     /// Reads `[test]`. A relative path in it is relative to `folder`.
-    pub(super) fn read(top: &mut Section, folder: &Path) -> Result<Self, Refusal> {
-        let section = &mut top.section("test", &KEYS)?;
-        let kinds = TestKind::ALL.map(|kind| (kind.word(), kind));
-        let kind = section.choice_or("kind", kinds[0].1, &kinds)?;
-        let duration = section.read("duration", section::span)?;
-        let kind = kind.value;
-        let duration = match duration {
-            None if kind.has_limits() => {
-                return Err(section.lacks("duration", "duration = \"2h\""));
-            }
-            Some(short) if short.value < DURATION_MIN => {
-                let refusal = short.place.refuse("is less than a second");
-                return Err(refusal.because(Cause::Value));
-            }
-            duration => duration.map_or(PATIENCE, |duration| duration.value),
-        };
-        // Whole milliseconds read better where the scenario is shown.
-        let share = duration.0.div_euclid(WARM_UP_SHARE * 1_000_000);
-        let usual = Span::millis(share).min(WARM_UP_MAX);
-        let min_warmup = section.read_or("min_warmup", usual, section::span)?;
-        let precondition = section.read_or("precondition", 0.0, section::not_negative)?;
-        if precondition.value > PRECONDITION_MAX {
-            let refusal = precondition
-                .place
-                .refuse("writes all databases more than a thousand times before the test");
-            let refusal = refusal.hint("1 writes them once, 0 not at all");
-            return Err(refusal.because(Cause::Value));
+    pub(super) fn read(top: &mut Section, folder: &Path) -> Self {
+        let node = top.table("test");
+        let mut test = Self::usual(&node.place);
+        let section = TEST.read(node, &mut test);
+        if test.kind.has_limits() && !section.written("duration") {
+            section.refuse(section.lacks("duration", "duration = \"2h\""));
         }
-        let sessions = section.read("sessions", |node| section::integer(node, 1..=SESSIONS_MAX))?;
-        let sessions = sessions.ok_or_else(|| section.lacks("sessions", "sessions = 8"))?;
-        let seed = section.read_or("seed", 1, |node| section::integer(node, 0..=SEED_MAX))?;
-        let target = section.read("target_io_per_s", section::rate)?;
-        let usual = u64::from(HEADROOM_PERCENT);
-        let headroom = section.read_or("headroom_percent", usual, |node| {
-            section::integer(node, 0..=HEADROOM_MAX)
-                .map_err(|refusal| refusal.hint("for more than twice the target, raise the target"))
-        })?;
-        let operations = section.read("operations_per_s", section::rate)?;
-        if let (Some(operations), Some(_)) = (&operations, &target) {
-            let refusal = operations.place.refuse("paces the sessions, and so does the target");
-            return Err(refusal.hint("keep `target_io_per_s` or `operations_per_s`"));
+        if !section.written("sessions") {
+            section.refuse(section.lacks("sessions", "sessions = 8"));
         }
-        let scheduling = section.read_or("scheduling", Scheduling::None, read_scheduling)?;
-        if scheduling.value != Scheduling::None && (operations.is_some() || target.is_some()) {
-            let refusal = scheduling.place.refuse("the sessions are paced already");
-            return Err(refusal.hint("keep `scheduling`, or the target or rate that paces them"));
+        if let Some(copy_to) = &mut test.copy_to {
+            copy_to.value = section::joined(folder, &copy_to.value);
         }
-        let growth = section.choice_or("growth", GROWTHS[0].1, &GROWTHS)?;
-        let copies = section.read_or("copies", 1, |node| section::integer(node, 1..=COPIES_MAX))?;
-        let logs = section
-            .read_or("logs", u64::from(LOGS), |node| section::integer(node, 1..=LOGS_MAX))?;
-        let copy_to = section.read("copy_to", |node| section::absolute(node, folder))?;
-        if let Some(copy_to) = copy_to.as_ref().filter(|_| kind.work() != Work::BackUp) {
-            let what = "only a database-backup test copies databases";
-            return Err(copy_to.place.refuse(what));
+        test.refuse_two_paces(&section);
+        test.refuse_backup_elsewhere(&section);
+        let refuse = |key: &str, what: &str| section.place_of(key).refuse(what);
+        if test.tune && !test.kind.has_limits() {
+            section.refuse(refuse("tune", "only performance and stress tests are tuned"));
         }
-        let restore = section.read("restore", section::switch)?;
-        if let Some(restore) = restore.as_ref().filter(|_| copy_to.is_none()) {
-            let refusal = restore.place.refuse("there is no backup to restore");
-            return Err(refusal.hint("with `copy_to`, a database-backup test writes one"));
+        if test.tune && test.operations_per_s.is_some() {
+            let refusal = refuse("operations_per_s", "says the pace, and `tune` looks for one");
+            section.refuse(refusal.hint("keep `operations_per_s` or `tune`"));
         }
-        let restore_within = section.read("restore_within", section::some_time)?;
-        if let Some(limit) = restore_within.as_ref().filter(|_| copy_to.is_none()) {
-            let refusal = limit.place.refuse("nothing is restored without `copy_to`");
-            return Err(refusal.hint("name the folder of the backup: copy_to = \"backup\""));
-        }
-        if let (Some(limit), Some(false)) = (&restore_within, restore.as_ref().map(|one| one.value))
-        {
-            let what = "nothing is restored with `restore = false`";
-            return Err(limit.place.refuse(what));
-        }
-        let tune = section.read_or("tune", false, section::switch)?;
-        if tune.value && !kind.has_limits() {
-            let what = "only performance and stress tests are tuned";
-            return Err(tune.place.refuse(what));
-        }
-        if let Some(operations) = operations.as_ref().filter(|_| tune.value) {
-            let refusal = operations.place.refuse("says the pace, and `tune` looks for one");
-            return Err(refusal.hint("keep `operations_per_s` or `tune`"));
-        }
-        let strict_tail = section.read_or("strict_tail", false, section::switch)?;
-        let precision = section.read("precision", read_precision)?;
-        if let Some(wanted) = precision.as_ref().filter(|_| !kind.has_limits()) {
+        if section.written("precision") && !test.kind.has_limits() {
             let what = "is for tests that run for a time; this one ends when its work is done";
-            return Err(wanted.place.refuse(what));
+            section.refuse(refuse("precision", what));
         }
-        let precision = precision.map_or(Some(Precision::default().rates), |wanted| wanted.value);
-        Ok(Self {
-            kind,
-            duration,
-            min_warmup: min_warmup.value,
-            precondition,
-            sessions: small(sessions.value),
-            tune: tune.value,
-            seed: seed.value,
-            target_io_per_s: target,
-            headroom_percent: small(headroom.value),
-            operations_per_s: operations.map(|rate| rate.value),
-            scheduling: scheduling.value,
-            growth: growth.value,
-            copies: small(copies.value),
-            logs: small(logs.value),
-            copy_to,
-            restore_within: restore_within.map(|limit| limit.value),
-            restore: restore.is_none_or(|restore| restore.value),
-            strict_tail: strict_tail.value,
-            precision,
-        })
+        test
+    }
+
+    fn refuse_two_paces(&self, section: &Section) {
+        let (rate, target) = (self.operations_per_s.is_some(), self.target_io_per_s.is_some());
+        if rate && target {
+            let place = section.place_of("operations_per_s");
+            let refusal = place.refuse("paces the sessions, and so does the target");
+            section.refuse(refusal.hint("keep `target_io_per_s` or `operations_per_s`"));
+        }
+        if self.scheduling != Scheduling::None && (rate || target) {
+            let place = section.place_of("scheduling");
+            let refusal = place.refuse("the sessions are paced already");
+            let hint = "keep `scheduling`, or the target or rate that paces them";
+            section.refuse(refusal.hint(hint));
+        }
+    }
+
+    fn refuse_backup_elsewhere(&self, section: &Section) {
+        let copies = section.written("copy_to");
+        if copies && self.kind.work() != Work::BackUp {
+            let what = "only a database-backup test copies databases";
+            section.refuse(section.place_of("copy_to").refuse(what));
+        }
+        if section.written("restore") && !copies {
+            let refusal = section.place_of("restore").refuse("there is no backup to restore");
+            section.refuse(refusal.hint("with `copy_to`, a database-backup test writes one"));
+        }
+        let limit = section.place_of("restore_within");
+        if self.restore_within.is_some() && !copies {
+            let refusal = limit.refuse("nothing is restored without `copy_to`");
+            section.refuse(refusal.hint("name the folder of the backup: copy_to = \"backup\""));
+        } else if self.restore_within.is_some() && !self.restore {
+            section.refuse(limit.refuse("nothing is restored with `restore = false`"));
+        }
     }
 
     /// Writes `[test]`. With mailboxes the target is theirs.
-    pub(super) fn write(&self, has_mailboxes: bool, out: &mut String) -> fmt::Result {
-        writeln!(out, "\n[test]\nkind = {}", quoted(self.kind.word()))?;
-        writeln!(out, "duration = {}", span(self.duration))?;
-        writeln!(out, "min_warmup = {}", span(self.min_warmup))?;
-        writeln!(out, "precondition = {:?}", self.precondition.value)?;
-        writeln!(out, "sessions = {}\ntune = {}", self.sessions, self.tune)?;
-        writeln!(out, "seed = {}", self.seed)?;
-        let target = self.target_io_per_s.as_ref();
-        if let Some(target) = target.filter(|_| !has_mailboxes) {
-            writeln!(out, "target_io_per_s = {:?}", target.value)?;
-        }
-        writeln!(out, "headroom_percent = {}", self.headroom_percent)?;
-        if let Some(rate) = self.operations_per_s {
-            writeln!(out, "operations_per_s = {rate:?}")?;
-        }
-        let scheduling = self.scheduling.to_string();
-        writeln!(out, "scheduling = {}", quoted(&scheduling))?;
-        writeln!(out, "growth = {}", word(&GROWTHS, self.growth))?;
-        writeln!(out, "copies = {}\nlogs = {}", self.copies, self.logs)?;
-        if let Some(folder) = &self.copy_to {
-            writeln!(out, "copy_to = {}", path(&folder.value))?;
-            writeln!(out, "restore = {}", self.restore)?;
-        }
-        if let Some(limit) = self.restore_within {
-            writeln!(out, "restore_within = {}", span(limit))?;
-        }
-        writeln!(out, "strict_tail = {}", self.strict_tail)?;
-        let precision = match self.precision {
-            Some(share) => format!("{} %", share * 100.0),
-            None => COMPLETE.to_owned(),
-        };
-        match self.kind.has_limits() {
-            true => writeln!(out, "precision = {}", quoted(&precision)),
-            false => Ok(()),
-        }
+    pub(super) fn write(&self, has_mailboxes: bool, out: &mut String) {
+        let target_io_per_s = self.target_io_per_s.clone().filter(|_| !has_mailboxes);
+        TEST.write(&Self { target_io_per_s, ..self.clone() }, out);
     }
 
     /// `plan` of a test that does this.
@@ -296,6 +241,51 @@ impl Test {
             headroom_percent: self.headroom_percent,
         })
     }
+}
+
+impl Keep for TestKind {
+    fn keep(&self) -> toml::Value {
+        self.word().into()
+    }
+}
+
+impl Keep for Option<f64> {
+    fn keep(&self) -> toml::Value {
+        self.map_or_else(|| COMPLETE.to_owned(), |share| format!("{} %", share * 100.0)).into()
+    }
+}
+
+fn read_kind(node: &Node) -> Result<TestKind, Refusal> {
+    section::choice(node, &TestKind::ALL.map(|kind| (kind.word(), kind)))
+}
+
+fn read_duration(node: &Node) -> Result<Span, Refusal> {
+    match section::span(node)? {
+        short if short < DURATION_MIN => Err(node.place.refuse("is less than a second")),
+        duration => Ok(duration),
+    }
+}
+
+fn usual_warmup(duration: Span) -> Span {
+    // Whole milliseconds read better where the scenario is shown.
+    let share = duration.0.div_euclid(WARM_UP_SHARE * 1_000_000);
+    Span::millis(share).min(WARM_UP_MAX)
+}
+
+fn read_precondition(node: &Node) -> Result<f64, Refusal> {
+    match section::not_negative(node)? {
+        many if many > PRECONDITION_MAX => Err(node
+            .place
+            .refuse("writes all databases more than a thousand times before the test")
+            .hint("1 writes them once, 0 not at all")),
+        times => Ok(times),
+    }
+}
+
+fn read_headroom(node: &Node) -> Result<u32, Refusal> {
+    section::integer(node, 0..=HEADROOM_MAX)
+        .map(|percent| u32::try_from(percent).expect("in range"))
+        .map_err(|refusal| refusal.hint("for more than twice the target, raise the target"))
 }
 
 impl Keep for Scheduling {
@@ -350,8 +340,4 @@ fn read_precision(node: &Node) -> Result<Option<f64>, Refusal> {
             PRECISIONS.end()
         ))),
     }
-}
-
-fn small(number: u64) -> u32 {
-    u32::try_from(number).expect("in range")
 }

@@ -4,57 +4,62 @@
 //! The share of the most is 100 % as usual: a closed loop, as fast as it goes. Below that the
 //! maximum has to be known, and is found before the test, which is then paced at its share.
 
-use std::fmt::{self, Write};
-
+use super::keys::{At, Maybe, Whole, keys};
 use super::mailboxes::Mailboxes;
-use super::place::{Placed, Refusal};
-use super::section::{self, Section};
+use super::place::{Place, Placed, Refusal};
+use super::section::Section;
 use super::test::Test;
 
-const KEYS: [&str; 2] = ["capacity_percent", "throughput_percent"];
-
-/// What `[throughput]` says.
+/// What `[throughput]` says: shares of each volume and of the maximum, in percent.
+#[derive(Default)]
 pub(super) struct Shares {
-    /// The share of each volume, in percent.
-    pub(super) capacity: Placed<u64>,
-    /// Whether it was written.
-    pub(super) has_capacity: bool,
-    /// The share of the maximum, in percent.
-    pub(super) throughput: Placed<u64>,
+    pub(super) capacity: Option<Placed<u64>>,
+    pub(super) throughput: Option<u32>,
+}
+
+keys! {
+    THROUGHPUT of Shares = "[throughput]";
+    /// The share of each volume that databases fill, in percent.
+    capacity_percent: Option<Placed<u64>> = [capacity], Maybe(At(Whole(1..=100))), "100, or `database_size`";
+    /// The share of the most I/O that has to pass, in percent.
+    throughput_percent: Option<u32> = [throughput], Maybe(Whole(1..=100)), "100";
 }
 
 impl Shares {
-    /// Reads `[throughput]`.
+    /// Reads `[throughput]`, and whether the share of the capacity was written.
     pub(super) fn read(
         top: &mut Section,
         mailboxes: Option<&Mailboxes>,
         test: &Test,
-    ) -> Result<Option<Self>, Refusal> {
+    ) -> (Self, bool) {
+        let mut shares = Self::default();
         let Some(node) = top.take("throughput") else {
-            return Ok(None);
+            return (shares, false);
         };
-        let mut section = Section::new(node, "[throughput]", &KEYS)?;
-        let place = section.place().clone();
+        let place = node.place.clone();
+        shares.throughput = Some(100);
+        let section = THROUGHPUT.read(node, &mut shares);
         if mailboxes.is_some() {
             let refusal = place.refuse("sizes come from the mailboxes already");
-            return Err(refusal.hint("keep [mailboxes] or [throughput]"));
+            section.refuse(refusal.hint("keep [mailboxes] or [throughput]"));
+        } else if shares.throughput != Some(100) {
+            let throughput = section.place_of("throughput_percent");
+            section.sink().catch(check_pace(throughput, test));
         }
-        let percent = |node: &_| section::integer(node, 1..=100);
-        let capacity = section.read("capacity_percent", percent)?;
-        let throughput = section.read_or("throughput_percent", 100, percent)?;
-        if throughput.value < 100 {
-            check_pace(&throughput, test)?;
+        let has_capacity = shares.capacity.is_some();
+        shares.capacity.get_or_insert(Placed { value: 100, place });
+        (shares, has_capacity)
+    }
+
+    /// Writes `[throughput]`, if there is something to write.
+    pub(super) fn write(&self, out: &mut String) {
+        if self.capacity.is_some() || self.throughput.is_some() {
+            THROUGHPUT.write(self, out);
         }
-        Ok(Some(Self {
-            has_capacity: capacity.is_some(),
-            capacity: capacity.unwrap_or(Placed { value: 100, place }),
-            throughput,
-        }))
     }
 }
 
-fn check_pace(throughput: &Placed<u64>, test: &Test) -> Result<(), Refusal> {
-    let place = &throughput.place;
+fn check_pace(place: &Place, test: &Test) -> Result<(), Refusal> {
     if !test.kind.has_limits() {
         return Err(
             place.refuse("only performance and stress tests are paced by a share of the maximum")
@@ -65,25 +70,6 @@ fn check_pace(throughput: &Placed<u64>, test: &Test) -> Result<(), Refusal> {
         return Err(
             refusal.hint("keep `throughput_percent`, or `target_io_per_s` or `operations_per_s`")
         );
-    }
-    Ok(())
-}
-
-/// Writes `[throughput]`, if there is something to write.
-pub(super) fn write(
-    capacity: Option<u64>,
-    throughput: Option<u32>,
-    out: &mut String,
-) -> fmt::Result {
-    if capacity.is_none() && throughput.is_none() {
-        return Ok(());
-    }
-    writeln!(out, "\n[throughput]")?;
-    if let Some(percent) = capacity {
-        writeln!(out, "capacity_percent = {percent}")?;
-    }
-    if let Some(percent) = throughput {
-        writeln!(out, "throughput_percent = {percent}")?;
     }
     Ok(())
 }

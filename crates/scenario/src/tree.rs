@@ -6,6 +6,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::kept::Kept;
+use super::mistakes::Sink;
 use super::place::{Place, Refusal};
 
 /// Tables that there may be several of.
@@ -31,6 +32,8 @@ pub(super) struct Node {
     pub(super) place: Place,
     /// What the reader of a table fills in.
     pub(super) kept: Kept,
+    /// Where it says what is wrong.
+    pub(super) sink: Sink,
 }
 
 impl Value {
@@ -65,15 +68,15 @@ pub(super) fn parse_flag(text: &str, place: &Place) -> Node {
 
 impl Node {
     pub(super) fn new(value: Value, place: Place) -> Self {
-        Self { value, place, kept: Kept::default() }
+        Self { value, place, kept: Kept::default(), sink: Sink::default() }
     }
 
-    /// Forgets what readers filled in: clones share it.
-    pub(super) fn forget_kept(&mut self) {
-        self.kept = Kept::default();
+    /// Forgets what readers filled in, which clones share, and lets them say in `sink` what is wrong.
+    pub(super) fn begin(&mut self, sink: &Sink) {
+        (self.kept, self.sink) = (Kept::default(), sink.clone());
         match &mut self.value {
-            Value::List(nodes) => nodes.iter_mut().for_each(Self::forget_kept),
-            Value::Table(entries) => entries.iter_mut().for_each(|(_, node)| node.forget_kept()),
+            Value::List(nodes) => nodes.iter_mut().for_each(|node| node.begin(sink)),
+            Value::Table(entries) => entries.iter_mut().for_each(|(_, node)| node.begin(sink)),
             _ => {}
         }
     }

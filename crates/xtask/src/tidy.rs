@@ -36,7 +36,6 @@ const LONG: &[(&str, &str, usize)] = &[
     ("crates/qualify/src/phases/collection.rs", "collect", 94),
     ("crates/qualify/src/result/qualifies.rs", "obstacles", 87),
     ("crates/report/tests/report/drill.rs", "passed", 85),
-    ("crates/scenario/src/test.rs", "read", 110),
     ("crates/testkit/src/crash/proof.rs", "round", 81),
 ];
 /// Files of a crate that use each other in a circle.

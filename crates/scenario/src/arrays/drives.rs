@@ -10,23 +10,24 @@ use super::super::nearest::nearest;
 use super::super::place::{Placed, Refusal};
 use super::super::section::{self, Section};
 use super::super::tree::Node;
-use super::{above_zero, tables};
+use super::above_zero;
 
 pub(crate) const KEYS: [&str; 3] = ["model", "file", "count"];
 const ORDERS: [(&str, Order); 3] =
     [("sptf", Order::Sptf), ("elevator", Order::Elevator), ("fcfs", Order::Fcfs)];
+const EXAMPLE_MODEL: &str = "model = \"cheetah-15k5-146-fc\"";
 /// Drives are numbered in 16 bits.
 const DRIVES_MAX: u64 = 4096;
 
 pub(super) fn read(array: &mut Section, folder: &Path) -> Result<Vec<DriveModel>, Refusal> {
     const EXAMPLE: &str = "[[array.drives]] with model = \"cheetah-15k5-146-fc\" and count = 5";
     let mut drives = Vec::new();
-    for node in tables(array, "drives")? {
-        let mut section = Section::new(node, "[[array.drives]]", &KEYS)?;
-        let count = section.read("count", |node| section::integer(node, 1..=DRIVES_MAX))?;
-        let count = count.ok_or_else(|| section.lacks("count", "count = 5"))?;
-        let model = section.read("model", named)?;
-        let file = section.read("file", |node| from_file(node, folder))?;
+    for node in array.tables("drives") {
+        let mut section = Section::new(node, "[[array.drives]]", &KEYS);
+        let count =
+            section.need("count", "count = 5", |node| section::integer(node, 1..=DRIVES_MAX));
+        let model = section.read("model", named);
+        let file = section.read("file", |node| from_file(node, folder));
         let model = match (model, file) {
             (Some(model), None) => model.value,
             (None, Some(Placed { value: (path, model), .. })) => {
@@ -37,9 +38,7 @@ pub(super) fn read(array: &mut Section, folder: &Path) -> Result<Vec<DriveModel>
             (Some(_), Some(file)) => {
                 return Err(file.place.refuse("a drive has a `model` or a `file`, not both"));
             }
-            (None, None) => {
-                return Err(section.lacks("model", "model = \"cheetah-15k5-146-fc\""));
-            }
+            (None, None) => section.need("model", EXAMPLE_MODEL, named).value,
         };
         let count_of = usize::try_from(count.value).expect("in range");
         drives.extend(std::iter::repeat_n(model, count_of));
@@ -79,8 +78,8 @@ fn from_file(node: &Node, folder: &Path) -> Result<(PathBuf, DriveModel), Refusa
     Ok((path, model))
 }
 
-pub(super) fn read_policy(array: &mut Section) -> Result<Policy, Refusal> {
-    let order = array.choice_or("queue", ORDERS[0].1, &ORDERS)?;
-    let wait_max = array.read_or("wait_max", Span::millis(500), above_zero)?;
-    Ok(Policy { order: order.value, wait_max: wait_max.value })
+pub(super) fn read_policy(array: &mut Section) -> Policy {
+    let order = array.choice_or("queue", ORDERS[0].1, &ORDERS);
+    let wait_max = array.read_or("wait_max", Span::millis(500), above_zero);
+    Policy { order: order.value, wait_max: wait_max.value }
 }

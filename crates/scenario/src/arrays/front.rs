@@ -6,7 +6,7 @@ use brunt_array::{
 use brunt_units::{ByteSize, Span};
 
 use super::super::keys::{COST, Key, SIZE, SWITCH, Whole, Word, keys};
-use super::super::place::{Placed, Refusal};
+use super::super::place::Placed;
 use super::super::section::{self, Section};
 use super::super::tree::Node;
 
@@ -118,109 +118,99 @@ const fn transport(stack_us: u64, latency_us: u64, rate: u64) -> Transport {
     Transport { host_stack, latency, bytes_per_s: rate }
 }
 
-pub(super) fn count(
-    section: &mut Section,
-    key: &str,
-    usual: u32,
-    most: u64,
-) -> Result<u32, Refusal> {
+pub(super) fn count(section: &mut Section, key: &str, usual: u32, most: u64) -> u32 {
     let read = |node: &Node| section::integer(node, 1..=most);
-    let number = section.read_or(key, u64::from(usual), read)?;
-    Ok(u32::try_from(number.value).expect("in range"))
+    let number = section.read_or(key, u64::from(usual), read);
+    u32::try_from(number.value).expect("in range")
 }
 
 /// A rate is written as the size that passes in a second.
-fn rate(section: &mut Section, key: &Key<ByteSize>, usual: u64) -> Result<u64, Refusal> {
-    Ok(section.get(key, ByteSize::bytes(usual))?.value.get())
+fn rate(section: &mut Section, key: &Key<ByteSize>, usual: u64) -> u64 {
+    section.get(key, ByteSize::bytes(usual)).value.get()
 }
 
-pub(super) fn read_front(array: &mut Section) -> Result<FrontDesign, Refusal> {
-    let mut section = Section::of(array.table("front"), &FRONT)?;
-    let usual = section.get(&TRANSPORT, TRANSPORTS[0].1)?.value;
-    Ok(FrontDesign {
-        host_stack: section.get(&HOST_STACK, usual.host_stack)?.value,
-        ports: section.get(&PORTS, 1)?.value,
-        port_bytes_per_s: rate(&mut section, &PORT_RATE, usual.bytes_per_s)?,
-        latency: section.get(&LATENCY, usual.latency)?.value,
-        paths: section.get(&PATHS, PathPolicy::Optimised)?.value,
-    })
+pub(super) fn read_front(array: &mut Section) -> FrontDesign {
+    let mut section = Section::of(array.table("front"), &FRONT);
+    let usual = section.get(&TRANSPORT, TRANSPORTS[0].1).value;
+    FrontDesign {
+        host_stack: section.get(&HOST_STACK, usual.host_stack).value,
+        ports: section.get(&PORTS, 1).value,
+        port_bytes_per_s: rate(&mut section, &PORT_RATE, usual.bytes_per_s),
+        latency: section.get(&LATENCY, usual.latency).value,
+        paths: section.get(&PATHS, PathPolicy::Optimised).value,
+    }
 }
 
-pub(super) fn read_controller(array: &mut Section) -> Result<ControllerDesign, Refusal> {
+pub(super) fn read_controller(array: &mut Section) -> ControllerDesign {
     let usual = ControllerDesign::default();
     // One that is not described takes no time at all.
     let is_written = array.has("controller");
     let memory = if is_written { MEMORY_RATE_USUAL } else { usual.memory_bytes_per_s };
-    let mut section = Section::of(array.table("controller"), &CONTROLLER)?;
-    let count = section.get(&COUNT, usual.count)?.value;
+    let mut section = Section::of(array.table("controller"), &CONTROLLER);
+    let count = section.get(&COUNT, usual.count).value;
     let between = [LINK_RATE.name, LINK_LATENCY.name, FAILOVER.name];
     if let (1, Some(node)) = (count, between.iter().find_map(|key| section.take(key))) {
         let refusal = node.place.refuse("is for two controllers only");
-        return Err(refusal.hint("count = 2, or without this key"));
+        section.refuse(refusal.hint("count = 2, or without this key"));
     }
     let (link_bytes_per_s, link_latency, failover) = match count {
         1 => (usual.link_bytes_per_s, usual.link_latency, usual.failover),
         _ => (
-            rate(&mut section, &LINK_RATE, usual.link_bytes_per_s)?,
-            section.get(&LINK_LATENCY, usual.link_latency)?.value,
-            section.get(&FAILOVER, usual.failover)?.value,
+            rate(&mut section, &LINK_RATE, usual.link_bytes_per_s),
+            section.get(&LINK_LATENCY, usual.link_latency).value,
+            section.get(&FAILOVER, usual.failover).value,
         ),
     };
-    Ok(ControllerDesign {
+    ControllerDesign {
         count,
-        cores: section.get(&CORES, usual.cores)?.value,
-        read: section.get(&READ, usual.read)?.value,
-        write: section.get(&WRITE, usual.write)?.value,
-        device_io: section.get(&DEVICE_IO, usual.device_io)?.value,
-        memory_bytes_per_s: rate(&mut section, &MEMORY_RATE, memory)?,
+        cores: section.get(&CORES, usual.cores).value,
+        read: section.get(&READ, usual.read).value,
+        write: section.get(&WRITE, usual.write).value,
+        device_io: section.get(&DEVICE_IO, usual.device_io).value,
+        memory_bytes_per_s: rate(&mut section, &MEMORY_RATE, memory),
         link_bytes_per_s,
         link_latency,
         failover,
-    })
+    }
 }
 
 /// There is no cache without its table.
-pub(super) fn read_cache(array: &mut Section) -> Result<Option<CacheDesign>, Refusal> {
+pub(super) fn read_cache(array: &mut Section) -> Option<CacheDesign> {
     let usual = CacheDesign::default();
-    let Some(node) = array.take("cache") else {
-        return Ok(None);
-    };
-    let mut section = Section::of(node, &CACHE)?;
-    let page = section.get(&CACHE_PAGE, usual.page)?.value;
-    let room = |room: Placed<ByteSize>| match room.value.get() {
-        1.. if room.value < page => {
+    let mut section = Section::of(array.take("cache")?, &CACHE);
+    let page = section.get(&CACHE_PAGE, usual.page).value;
+    let sink = section.sink().clone();
+    let room = |room: Placed<ByteSize>| {
+        if room.value.get() > 0 && room.value < page {
             let what = format!("has no room for a page of {page}");
-            Err(room.place.refuse(what).hint("0 B is for no room at all"))
+            sink.refuse(room.place.refuse(what).hint("0 B is for no room at all"));
         }
-        _ => Ok(room.value),
+        room.value
     };
-    Ok(Some(CacheDesign {
+    Some(CacheDesign {
         page,
-        write: room(section.get(&CACHE_WRITE, usual.write)?)?,
-        read: room(section.get(&CACHE_READ, usual.read)?)?,
+        write: room(section.get(&CACHE_WRITE, usual.write)),
+        read: room(section.get(&CACHE_READ, usual.read)),
         marks: Watermarks {
-            low: section.get(&LOW, usual.marks.low)?.value,
-            high: section.get(&HIGH, usual.marks.high)?.value,
-            policy: section.get(&FLUSH, FlushPolicy::Hysteresis)?.value,
+            low: section.get(&LOW, usual.marks.low).value,
+            high: section.get(&HIGH, usual.marks.high).value,
+            policy: section.get(&FLUSH, FlushPolicy::Hysteresis).value,
         },
-        idle_after: section.get(&IDLE_AFTER, usual.idle_after)?.value,
-        destages_per_drive: section.get(&DESTAGES, usual.destages_per_drive)?.value,
-        mirrored: section.get(&MIRRORED, usual.mirrored)?.value,
-        prefetch: section.get(&PREFETCH, usual.prefetch)?.value,
-        keeps_old: section.get(&KEEP_OLD, usual.keeps_old)?.value,
-    }))
+        idle_after: section.get(&IDLE_AFTER, usual.idle_after).value,
+        destages_per_drive: section.get(&DESTAGES, usual.destages_per_drive).value,
+        mirrored: section.get(&MIRRORED, usual.mirrored).value,
+        prefetch: section.get(&PREFETCH, usual.prefetch).value,
+        keeps_old: section.get(&KEEP_OLD, usual.keeps_old).value,
+    })
 }
 
 /// There is no media scan without its table.
-pub(super) fn read_scan(array: &mut Section) -> Result<Option<ScanDesign>, Refusal> {
-    let Some(node) = array.take("scan") else {
-        return Ok(None);
-    };
-    let mut section = Section::of(node, &SCAN)?;
-    let pause = section.get(&PAUSE, Span::millis(100))?;
+pub(super) fn read_scan(array: &mut Section) -> Option<ScanDesign> {
+    let mut section = Section::of(array.take("scan")?, &SCAN);
+    let pause = section.get(&PAUSE, Span::millis(100));
     if pause.value == Span::ZERO {
-        return Err(pause.place.refuse("a media scan pauses between its reads"));
+        section.refuse(pause.place.refuse("a media scan pauses between its reads"));
     }
-    let unit = section.get(&UNIT, ByteSize::kib(256))?.value;
-    Ok(Some(ScanDesign { unit, pause: pause.value }))
+    let unit = section.get(&UNIT, ByteSize::kib(256)).value;
+    Some(ScanDesign { unit, pause: pause.value })
 }

@@ -14,7 +14,7 @@ use super::super::nearest::nearest;
 use super::super::place::{Place, Placed, Refusal};
 use super::super::section::{self, Section};
 use super::super::tree::{Node, Value};
-use super::{tables, tier};
+use super::tier;
 
 pub(crate) const GROUP_KEYS: [&str; 13] = [
     "name",
@@ -58,33 +58,41 @@ pub(super) fn read(
     let (mut next, drives) = (0, models.len());
     let mut groups: Vec<GroupDesign> = Vec::new();
     let mut group_places = BTreeMap::new();
-    for node in tables(array, "group")? {
+    if !array.written("group") {
+        return Err(array.lacks("group", "[[array.group]] with level = \"raid5\" and drives = 5"));
+    }
+    for node in array.tables("group") {
         let place = node.place.clone();
-        let alike = read_groups(node, groups.len(), &mut next, models)?;
+        let alike = read_groups(node, groups.len(), &mut next, models);
+        let alike = array.sink().catch(alike).unwrap_or_default();
         group_places.extend(alike.iter().map(|one| (one.name.clone(), place.clone())));
         groups.extend(alike);
     }
-    if groups.is_empty() {
-        return Err(array.lacks("group", "[[array.group]] with level = \"raid5\" and drives = 5"));
-    }
-    let (tier, tier_place) = tier::read(array, &mut next, drives)?.unzip();
-    let spares = array.read_or("spares", 0, |node| section::integer(node, 0..=4096))?;
+    let tier = tier::read(array, &mut next, drives);
+    let (tier, tier_place) = array.sink().catch(tier).flatten().unzip();
+    let spares = array.read_or("spares", 0, |node| section::integer(node, 0..=4096));
     let left = drives - next;
     let wanted = usize::try_from(spares.value).expect("in range");
     if wanted > left {
         let what = format!("but only {left} of {drives} drives are in no group");
-        return Err(spares.place.refuse(what));
+        array.refuse(spares.place.refuse(what));
     }
-    let spares = (next..next + wanted).map(number).collect();
+    let spares = (next..next + wanted.min(left)).map(number).collect();
     let (mut luns, mut lun_places) = (Vec::new(), BTreeMap::new());
-    for node in tables(array, "lun")? {
-        let (read, place) = read_luns(node, luns.len(), &groups, controllers)?;
+    for node in array.tables("lun") {
+        let read = read_luns(node, luns.len(), &groups, controllers);
+        let Some((read, place)) = array.sink().catch(read) else { continue };
         for lun in read {
             if lun_places.insert(lun.name.clone(), place.clone()).is_some() {
-                return Err(place.refuse(format!("there are two LUNs called \"{}\"", lun.name)));
+                let what = format!("there are two LUNs called \"{}\"", lun.name);
+                array.refuse(place.refuse(what));
+                continue;
             }
             luns.push(lun);
         }
+    }
+    if groups.is_empty() {
+        return Err(Refusal::echo());
     }
     if luns.is_empty() {
         luns = groups.iter().zip(0..).map(|(group, number)| whole(group, number)).collect();
@@ -108,12 +116,10 @@ fn read_groups(
     next: &mut usize,
     models: &[DriveModel],
 ) -> Result<Vec<GroupDesign>, Refusal> {
-    let mut section = Section::new(node, "[[array.group]]", &GROUP_KEYS)?;
-    let name = section.read_or("name", format!("group {index}"), section::text)?.value;
-    let word = section.read("level", |node| section::word(node, &LEVELS))?;
-    let word = word.ok_or_else(|| section.lacks("level", "level = \"raid5\""))?;
-    let count = section.read("drives", |node| section::integer(node, 1..=4096))?;
-    let count = count.ok_or_else(|| section.lacks("drives", "drives = 5"))?;
+    let mut section = Section::new(node, "[[array.group]]", &GROUP_KEYS);
+    let name = section.read_or("name", format!("group {index}"), section::text).value;
+    let word = section.need("level", "level = \"raid5\"", |node| section::word(node, &LEVELS));
+    let count = section.need("drives", "drives = 5", |node| section::integer(node, 1..=4096));
     let each = read_each(&mut section, &name)?.unwrap_or_else(|| vec![String::new()]);
     let own = usize::try_from(count.value).expect("in range");
     let (wanted, drives) = (own * each.len(), models.len());
@@ -125,11 +131,11 @@ fn read_groups(
     let level = read_level(&mut section, word.value, own)?;
     let is_pool = matches!(level, Level::Pool { .. });
     let strip = if is_pool { ByteSize::kib(128) } else { ByteSize::kib(64) };
-    let strip = section.read_or("strip", strip, section::size)?;
+    let strip = section.read_or("strip", strip, section::size);
     let mirror_choice = match level {
-        Level::Raid1 | Level::Raid10 => section.choice_or("mirror", MIRRORS[0].1, &MIRRORS)?.value,
+        Level::Raid1 | Level::Raid10 => section.choice_or("mirror", MIRRORS[0].1, &MIRRORS).value,
         _ => {
-            if let Some(mirror) = section.read("mirror", |node| section::choice(node, &MIRRORS))? {
+            if let Some(mirror) = section.read("mirror", |node| section::choice(node, &MIRRORS)) {
                 let what = "is for level = \"raid1\" and \"raid10\" only";
                 return Err(mirror.place.refuse(what));
             }
@@ -172,7 +178,7 @@ fn read_drive_size(
     section: &mut Section,
     drives: &[DriveModel],
 ) -> Result<Option<ByteSize>, Refusal> {
-    let Some(size) = section.read("drive_size", section::size)? else {
+    let Some(size) = section.read("drive_size", section::size) else {
         return Ok(None);
     };
     let smallest = drives.iter().map(DriveModel::sectors).min().unwrap_or(0);
@@ -193,7 +199,7 @@ pub(super) fn read_each(section: &mut Section, name: &str) -> Result<Option<Vec<
             nodes.iter().map(section::text).collect::<Result<Vec<_>, _>>()
         }
         other => Err(node.place.refuse(format!("is {}, not a list of names", other.kind()))),
-    })?;
+    });
     if let Some(each) = &each
         && !name.contains(EACH)
     {
@@ -205,9 +211,9 @@ pub(super) fn read_each(section: &mut Section, name: &str) -> Result<Option<Vec<
 
 /// That of a group of `drives` drives.
 fn read_level(section: &mut Section, word: usize, drives: usize) -> Result<Level, Refusal> {
-    let sets = section.read("sets", |node| section::integer(node, 2..=1024))?;
-    let piece = section.read("piece", section::size)?;
-    let preserved = section.read("preserved", |node| section::integer(node, 0..=1024))?;
+    let sets = section.read("sets", |node| section::integer(node, 2..=1024));
+    let piece = section.read("piece", section::size);
+    let preserved = section.read("preserved", |node| section::integer(node, 0..=1024));
     let small = |number: Placed<u64>| u32::try_from(number.value).expect("in range");
     let level = LEVELS[word];
     if level != "raid50"
@@ -249,14 +255,14 @@ fn read_repair(section: &mut Section, survives_two: bool) -> Result<RepairDesign
     let usual = RepairDesign::default();
     let mut priority =
         |key: &str| section.read(key, |node| section::choice(node, &Priority::WORDS));
-    let degraded = priority("rebuild_priority")?;
-    let critical = priority("critical_priority")?;
+    let degraded = priority("rebuild_priority");
+    let critical = priority("critical_priority");
     if let Some(critical) = critical.as_ref().filter(|_| !survives_two) {
         let what = "is for groups that survive two lost drives: raid6, a pool, or raid1 of three";
         return Err(critical.place.refuse(what));
     }
     let repair = RepairDesign {
-        unit: section.read_or("rebuild_unit", usual.unit, section::size)?.value,
+        unit: section.read_or("rebuild_unit", usual.unit, section::size).value,
         priority: degraded.map_or(usual.priority, |written| written.value),
         critical: critical.map_or(usual.critical, |written| written.value),
     };
@@ -276,17 +282,17 @@ fn read_luns(
     groups: &[GroupDesign],
     controllers: u32,
 ) -> Result<(Vec<LunDesign>, Place), Refusal> {
-    let mut section = Section::new(node, "[[array.lun]]", &LUN_KEYS)?;
+    let mut section = Section::new(node, "[[array.lun]]", &LUN_KEYS);
     let own = section.place().clone();
-    let name = section.read_or("name", format!("lun {index}"), section::text)?.value;
+    let name = section.read_or("name", format!("lun {index}"), section::text).value;
     let each = read_each(&mut section, &name)?.unwrap_or_else(|| vec![String::new()]);
     let group = section.take("group");
-    let size = section.read("size", section::size)?;
+    let size = section.read("size", section::size);
     if let Some(size) = size.as_ref().filter(|size| size.value.get() == 0) {
         let refusal = size.place.refuse("is nothing");
         return Err(refusal.hint("without a `size`, a LUN takes all that is left of its group"));
     }
-    let controller = section.read("controller", |node| section::integer(node, 0..=1))?;
+    let controller = section.read("controller", |node| section::integer(node, 0..=1));
     let missing = |number: &&Placed<u64>| number.value >= u64::from(controllers);
     if let Some(controller) = controller.as_ref().filter(missing) {
         let refusal = controller.place.refuse("there is only controller 0");
@@ -324,6 +330,7 @@ fn group_of(
             section.keep("group", &names[0].to_owned());
             Ok(0)
         }
+        (None, 0) => Err(Refusal::echo()),
         (None, _) => Err(section.lacks("group", &format!("group = \"{}\"", names[0]))),
     }
 }

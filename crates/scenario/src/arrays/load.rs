@@ -9,7 +9,7 @@ use brunt_units::ByteSize;
 use super::super::place::Refusal;
 use super::super::section::{self, Section};
 use super::super::tree::{Node, Value};
-use super::{groups, tables, trace};
+use super::{groups, trace};
 
 pub(super) const KEYS: [&str; 9] =
     ["kind", "lun", "luns", "size", "read_percent", "verb", "outstanding", "rate_per_s", "file"];
@@ -54,29 +54,25 @@ fn written_sizes(design: &SystemDesign) -> Vec<Option<ByteSize>> {
     }
 }
 
-pub(super) fn read(
-    top: &mut Section,
-    luns: &Luns<'_>,
-    folder: &Path,
-) -> Result<Vec<Stream>, Refusal> {
-    let nodes = tables(top, "load")?;
+pub(super) fn read(top: &mut Section, luns: &Luns<'_>, folder: &Path) -> Vec<Stream> {
+    let nodes = top.tables("load");
     if nodes.is_empty() {
         let example = "[[load]] with kind = \"random\", size = \"8 KiB\" and outstanding = 16";
-        return Err(top.lacks("load", example));
+        top.refuse(top.lacks("load", example));
     }
-    nodes.into_iter().map(|node| read_stream(node, luns, folder)).collect()
+    let streams = nodes.into_iter().map(|node| read_stream(node, luns, folder));
+    streams.filter_map(|stream| top.sink().catch(stream)).collect()
 }
 
 fn read_stream(node: Node, all: &Luns<'_>, folder: &Path) -> Result<Stream, Refusal> {
     let names = &all.names[..];
-    let mut section = Section::new(node, "[[load]]", &KEYS)?;
-    let kind = section.read("kind", |node| section::word(node, &KINDS))?;
-    let kind = kind.ok_or_else(|| section.lacks("kind", "kind = \"random\""))?;
+    let mut section = Section::new(node, "[[load]]", &KEYS);
+    let kind = section.need("kind", "kind = \"random\"", |node| section::word(node, &KINDS));
     let (access, pace) = match KINDS[kind.value] {
         "random" => (random(&mut section, all)?, pace(&mut section)?),
         "sequential" => (sequential(&mut section, all)?, pace(&mut section)?),
         _ => {
-            let entries = section.read_beside("file", |node| trace::read(node, folder, names))?;
+            let entries = section.read_beside("file", |node| trace::read(node, folder, names));
             let entries = entries.ok_or_else(|| section.lacks("file", "file = \"trace.csv\""))?;
             (Access::Trace(entries.value.into()), Pace::Traced)
         }
@@ -98,8 +94,7 @@ fn lun(node: &Node, names: &[&str]) -> Result<u32, Refusal> {
 
 /// Sectors of a request, which fit on at least one LUN of `sizes`.
 fn sectors(section: &mut Section, sizes: &[Option<ByteSize>]) -> Result<u64, Refusal> {
-    let size = section.read("size", section::size)?;
-    let size = size.ok_or_else(|| section.lacks("size", "size = \"8 KiB\""))?;
+    let size = section.need("size", "size = \"8 KiB\"", section::size);
     let bytes = size.value.get();
     if bytes == 0 || !bytes.is_multiple_of(512) || bytes > SIZE_MAX {
         let most = ByteSize::bytes(SIZE_MAX);
@@ -122,10 +117,10 @@ fn random(section: &mut Section, all: &Luns<'_>) -> Result<Access, Refusal> {
             nodes.iter().map(|node| lun(node, names)).collect()
         }
         _ => Err(node.place.refuse("is not a list of LUNs").hint("for example [\"data\"]")),
-    })?;
+    });
     let luns: Vec<u32> = luns.map_or_else(|| (0..).take(names.len()).collect(), |luns| luns.value);
     let sizes: Vec<_> = luns.iter().map(|lun| all.sizes[*lun as usize]).collect();
-    let percent = section.read_or("read_percent", 100, |node| section::integer(node, 0..=100))?;
+    let percent = section.read_or("read_percent", 100, |node| section::integer(node, 0..=100));
     Ok(Access::Random {
         luns,
         read_percent: u32::try_from(percent.value).expect("in range"),
@@ -135,7 +130,7 @@ fn random(section: &mut Section, all: &Luns<'_>) -> Result<Access, Refusal> {
 
 fn sequential(section: &mut Section, all: &Luns<'_>) -> Result<Access, Refusal> {
     let names = &all.names[..];
-    let lun = section.read_beside("lun", |node| lun(node, names))?;
+    let lun = section.read_beside("lun", |node| lun(node, names));
     let lun: u32 = match (lun, names) {
         (Some(lun), _) => lun.value,
         (None, [_]) => 0,
@@ -144,7 +139,7 @@ fn sequential(section: &mut Section, all: &Luns<'_>) -> Result<Access, Refusal> 
         }
         (None, []) => unreachable!("an array has a LUN"),
     };
-    let verb = section.choice_or("verb", VERBS[0].1, &VERBS)?;
+    let verb = section.choice_or("verb", VERBS[0].1, &VERBS);
     Ok(Access::Sequential {
         lun,
         verb: verb.value,
@@ -154,8 +149,8 @@ fn sequential(section: &mut Section, all: &Luns<'_>) -> Result<Access, Refusal> 
 
 fn pace(section: &mut Section) -> Result<Pace, Refusal> {
     let outstanding =
-        section.read("outstanding", |node| section::integer(node, 1..=OUTSTANDING_MAX))?;
-    let rate = section.read("rate_per_s", section::positive)?;
+        section.read("outstanding", |node| section::integer(node, 1..=OUTSTANDING_MAX));
+    let rate = section.read("rate_per_s", section::positive);
     match (outstanding, rate) {
         (Some(count), None) => Ok(Pace::Outstanding(u32::try_from(count.value).expect("in range"))),
         (None, Some(rate)) => Ok(Pace::Rate(rate.value)),

@@ -25,21 +25,22 @@ mod trace;
 
 use std::path::Path;
 
+use brunt_array::drive::library;
 use brunt_array::load::Simulation;
-use brunt_array::{Array, ArrayDesign, DesignError, SystemDesign};
+use brunt_array::{Array, ArrayDesign, DesignError, Level, SystemDesign};
 use brunt_units::Span;
 use brunt_world::random::Streams;
 
 use super::document::Top;
 use super::events::{Events, read_incidents};
-use super::keys::Table;
+use super::keys::{ABOVE_ZERO, Page, SEED, TIME, keys};
 use super::place::Refusal;
-use super::section::{self, Section, above_zero};
+use super::section::{Section, above_zero};
 use super::tree::Node;
 
 /// Tables of an array whose keys are declared.
-pub(super) static TABLES: [&Table; 4] =
-    [&front::FRONT, &front::CONTROLLER, &front::CACHE, &front::SCAN];
+pub(super) static TABLES: [&dyn Page; 5] =
+    [&SIMULATE, &front::FRONT, &front::CONTROLLER, &front::CACHE, &front::SCAN];
 
 /// What a scenario without an array lacks.
 pub(super) const EXAMPLE: &str = "[array] with [[array.drives]] and [[array.group]]";
@@ -57,7 +58,6 @@ pub(super) use replicas::read_luns;
 #[cfg(test)]
 pub(super) use tier::KEYS as TIER_KEYS;
 
-const SIMULATE_KEYS: [&str; 4] = ["duration", "warm_up", "interval", "seed"];
 pub(super) const ARRAY_KEYS: [&str; 11] = [
     "drives",
     "queue",
@@ -71,8 +71,6 @@ pub(super) const ARRAY_KEYS: [&str; 11] = [
     "scan",
     "tier",
 ];
-/// The largest number of TOML.
-const SEED_MAX: u64 = i64::MAX.unsigned_abs();
 /// More rows would not be read.
 const INTERVALS_MAX: u64 = 10_000;
 
@@ -89,23 +87,18 @@ pub struct ArrayScenario {
 
 impl ArrayScenario {
     /// Reads the sections of raw load. Model and trace files are looked for in `folder`.
-    ///
-    /// # Errors
-    /// [`Refusal`] for the first thing that is wrong.
-    pub(super) fn read(top: Top, folder: &Path) -> Result<Self, Refusal> {
+    pub(super) fn read(top: Top, folder: &Path) -> Self {
         let Top { name, description, sections: mut top, .. } = top;
-        let times = Times::read(&mut top)?;
-        let Some(node) = top.take("array") else {
-            return Err(top.lacks("array", EXAMPLE));
-        };
-        let design = read_system(&mut array_section(node, &["pages"])?, folder)?;
-        let mut design = read_sites(&mut top, design, folder)?;
-        let events = Events::take(&mut top)?.of_arrays()?;
+        let times = Times::read(&mut top);
+        let node = top.needed("array", EXAMPLE);
+        let mut design = read_system(&mut array_section(node, &["pages"]), folder);
+        design = read_sites(&mut top, design, folder);
+        let events = Events::take(&mut top).of_arrays();
         // Load may be on clones, which events make.
         let end = times.warm_up + times.duration;
-        let incidents = read_incidents(events, &mut design, Some(end))?;
+        let incidents = read_incidents(events, &mut design, Some(end));
         let luns = load::Luns::of(&design, &incidents);
-        let streams = load::read(&mut top, &luns, folder)?;
+        let streams = load::read(&mut top, &luns, folder);
         let simulation = Simulation {
             design,
             streams,
@@ -115,64 +108,74 @@ impl ArrayScenario {
             interval: times.interval,
             seed: times.seed,
         };
-        Ok(Self { name, description, simulation })
+        Self { name, description, simulation }
     }
 }
 
-struct Times {
+pub(crate) struct Times {
     duration: Span,
     warm_up: Span,
     interval: Span,
     seed: u64,
 }
 
+keys! {
+    SIMULATE of Times = "[simulate]";
+    /// How long is measured.
+    duration: Span = [duration], ABOVE_ZERO, needs "duration = \"60s\"";
+    /// How long load runs before that.
+    warm_up: Span = [warm_up], TIME, "0";
+    /// What a row of the result is about.
+    interval: Span = [interval], ABOVE_ZERO, "a tenth of `duration`", |times| times.interval = Span(times.duration.0.div_ceil(10));
+    /// The seed of all randomness.
+    seed: u64 = [seed], SEED, "1";
+}
+
 impl Times {
-    fn read(top: &mut Section) -> Result<Self, Refusal> {
-        let Some(node) = top.take("simulate") else {
-            return Err(top.lacks("simulate", "[simulate] with duration = \"60s\""));
-        };
-        let mut section = Section::new(node, "[simulate]", &SIMULATE_KEYS)?;
-        let duration = section.read("duration", above_zero)?;
-        let duration = duration.ok_or_else(|| section.lacks("duration", "duration = \"60s\""))?;
-        let warm_up = section.read_or("warm_up", Span::ZERO, section::span)?.value;
-        let tenth = Span(duration.value.0.div_ceil(10));
-        let interval = section.read_or("interval", tenth, above_zero)?;
-        if duration.value.0.div_ceil(interval.value.0) > INTERVALS_MAX {
+    fn read(top: &mut Section) -> Self {
+        let minute = Span::seconds(60);
+        let mut times = Self { duration: minute, warm_up: Span::ZERO, interval: minute, seed: 1 };
+        let node = top.needed("simulate", "[simulate] with duration = \"60s\"");
+        let section = SIMULATE.read(node, &mut times);
+        if times.duration.0.div_ceil(times.interval.0) > INTERVALS_MAX {
             let what = format!("makes more than {INTERVALS_MAX} intervals");
-            return Err(interval.place.refuse(what));
+            section.refuse(section.place_of("interval").refuse(what));
         }
-        let seed = section.read_or("seed", 1, |node| section::integer(node, 0..=SEED_MAX))?;
-        Ok(Self { duration: duration.value, warm_up, interval: interval.value, seed: seed.value })
+        times
     }
 }
 
 /// The table of an array, which may have `more` keys than its own.
-pub(super) fn array_section(node: Node, more: &[&str]) -> Result<Section, Refusal> {
+pub(super) fn array_section(node: Node, more: &[&str]) -> Section {
     let keys: Vec<&str> = ARRAY_KEYS.iter().chain(more).copied().collect();
     Section::new(node, "[array]", &keys)
 }
 
-/// What the table of an array describes: one, or several under one map of pages.
-pub(super) fn read_system(section: &mut Section, folder: &Path) -> Result<SystemDesign, Refusal> {
-    pages::read(section, folder)
+/// What the table of an array describes: one, or several under one map of pages. One drive stands
+/// in for what cannot be built.
+pub(super) fn read_system(section: &mut Section, folder: &Path) -> SystemDesign {
+    let design = pages::read(section, folder);
+    section.sink().catch(design).unwrap_or_else(|| {
+        let model = library::names().find_map(library::find).expect("there are models");
+        ArrayDesign::one_group(&model, 4, Level::Raid10).into()
+    })
 }
 
 /// Adds the other site, if there is one.
-pub(super) fn read_sites(
-    top: &mut Section,
-    source: SystemDesign,
-    folder: &Path,
-) -> Result<SystemDesign, Refusal> {
-    let design = replicas::read(top, source, folder)?;
-    pair::read(top, design, folder)
+pub(super) fn read_sites(top: &mut Section, source: SystemDesign, folder: &Path) -> SystemDesign {
+    let design = replicas::read(top, source.clone(), folder);
+    let design = design.and_then(|design| pair::read(top, design, folder));
+    top.sink().catch(design).unwrap_or(source)
 }
 
 /// The array that a table describes, whatever is made of it.
 fn read_array(section: &mut Section, folder: &Path) -> Result<ArrayDesign, Refusal> {
     let place = section.place().clone();
     let drives = drives::read(section, folder)?;
-    let policy = drives::read_policy(section)?;
-    let controller = front::read_controller(section)?;
+    let policy = drives::read_policy(section);
+    let controller = front::read_controller(section);
+    let (front, cache) = (front::read_front(section), front::read_cache(section));
+    let scan = front::read_scan(section);
     let parts = groups::read(section, &drives, controller.count)?;
     let design = ArrayDesign {
         drives,
@@ -180,10 +183,10 @@ fn read_array(section: &mut Section, folder: &Path) -> Result<ArrayDesign, Refus
         groups: parts.groups,
         spares: parts.spares,
         luns: parts.luns,
-        front: front::read_front(section)?,
+        front,
         controller,
-        cache: front::read_cache(section)?,
-        scan: front::read_scan(section)?,
+        cache,
+        scan,
         tier: parts.tier,
     };
     // Built once to see whether it can be; places are those of the part that cannot.
@@ -200,20 +203,12 @@ fn read_array(section: &mut Section, folder: &Path) -> Result<ArrayDesign, Refus
 }
 
 /// Reads of an array what its drives do not decide, only to refuse what is wrong.
-pub(super) fn read_front_tables(node: Node) -> Result<(), Refusal> {
-    let section = &mut array_section(node, &[])?;
-    drives::read_policy(section)?;
-    front::read_front(section)?;
-    front::read_controller(section)?;
-    front::read_cache(section)?;
-    front::read_scan(section)?;
-    Ok(())
-}
-
-/// The tables of the list `key`; none without the key.
-fn tables(section: &mut Section, key: &str) -> Result<Vec<Node>, Refusal> {
-    let node = section.take(key);
-    node.map_or(Ok(Vec::new()), |node| section::tables(node, key))
+pub(super) fn read_front_tables(section: &mut Section) {
+    drives::read_policy(section);
+    front::read_front(section);
+    front::read_controller(section);
+    front::read_cache(section);
+    front::read_scan(section);
 }
 
 #[cfg(test)]

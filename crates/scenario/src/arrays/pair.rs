@@ -31,7 +31,7 @@ use super::super::section::{self, Section, short_span};
 use super::super::tree::{Node, Value};
 use super::front::count;
 use super::groups::{EACH, read_each};
-use super::{ARRAY_KEYS, read_system, tables};
+use super::{ARRAY_KEYS, read_system};
 
 pub(crate) const LINK_KEYS: [&str; 8] =
     ["rtt", "km", "jitter", "bandwidth", "loss_per_million", "round_trips", "gateway", "paths"];
@@ -70,23 +70,23 @@ pub(crate) fn read(
             None => Ok(source),
         };
     };
-    let mut section = Section::new(node, "[replication]", &KEYS)?;
+    let mut section = Section::new(node, "[replication]", &KEYS);
     let own = section.place().clone();
     let Some(link) = link else {
         return Err(own.refuse("has no link").hint("for example: [link] with rtt = \"1ms\""));
     };
     let link_place = link.place.clone();
-    let link = read_link(link)?;
+    let link = read_link(link);
     let destination = match replica {
         None => source.clone(),
         Some(node) => {
             let keys: Vec<&str> = ARRAY_KEYS.iter().copied().chain(["pages"]).collect();
-            read_system(&mut Section::new(node, "[replica]", &keys)?, folder)?
+            read_system(&mut Section::new(node, "[replica]", &keys), folder)
         }
     };
     let mut design = PairDesign::new(source, destination);
     design.link = link;
-    design.outstanding = count(&mut section, "outstanding", design.outstanding, 10_000)?;
+    design.outstanding = count(&mut section, "outstanding", design.outstanding, 10_000);
     design.resume = read_resume(&mut section)?;
     design.history = read_history(&mut section, &design)?;
     let places = read_groups(&mut section, &mut design)?;
@@ -108,43 +108,51 @@ pub(crate) fn read(
     Ok(design.into())
 }
 
-pub(super) fn read_link(node: Node) -> Result<PairLinkDesign, Refusal> {
-    let mut section = Section::new(node, "[link]", &LINK_KEYS)?;
+pub(super) fn read_link(node: Node) -> PairLinkDesign {
+    let mut section = Section::new(node, "[link]", &LINK_KEYS);
     let usual = PairLinkDesign::default();
-    let round_trip = read_round_trip(&mut section)?.value;
-    let bandwidth = read_bandwidth(&mut section)?;
-    let lost_per_million = read_per_million(&mut section, "loss_per_million")?;
-    let paths = count(&mut section, "paths", 1, 64)?;
-    Ok(PairLinkDesign {
+    let round_trip = read_round_trip(&mut section).value;
+    let bandwidth = read_bandwidth(&mut section);
+    let lost_per_million = read_per_million(&mut section, "loss_per_million");
+    let paths = count(&mut section, "paths", 1, 64);
+    PairLinkDesign {
         round_trip,
-        jitter: section.read_or("jitter", Span::ZERO, short_span)?.value,
+        jitter: section.read_or("jitter", Span::ZERO, short_span).value,
         bytes_per_second: bandwidth.map_or(0, ByteSize::get),
         lost_per_million,
-        round_trips_per_write: count(&mut section, "round_trips", usual.round_trips_per_write, 16)?,
-        gateway: section.read_or("gateway", Span::ZERO, short_span)?.value,
+        round_trips_per_write: count(&mut section, "round_trips", usual.round_trips_per_write, 16),
+        gateway: section.read_or("gateway", Span::ZERO, short_span).value,
         paths: usize::try_from(paths).expect("in range"),
         outages: Vec::new(),
-    })
-}
-
-/// The round trip of a link, given as such or as kilometres of fibre.
-pub(crate) fn read_round_trip(section: &mut Section) -> Result<Placed<Span>, Refusal> {
-    let rtt = section.read("rtt", short_span)?;
-    let km = section.read("km", section::not_negative)?;
-    match (rtt, km) {
-        (Some(rtt), None) => Ok(rtt),
-        (None, Some(km)) if km.value <= KILOMETRES_MAX => {
-            let value = PairLinkDesign::round_trip_over(km.value);
-            Ok(Placed { value, place: km.place })
-        }
-        (None, Some(km)) => Err(km.place.refuse(format!("is more than {KILOMETRES_MAX}"))),
-        (Some(_), Some(km)) => Err(km.place.refuse("says what `rtt` says, or something else")),
-        (None, None) => Err(section.lacks("rtt", "rtt = \"1ms\", or km = 100")),
     }
 }
 
+/// The round trip of a link, given as such or as kilometres of fibre.
+pub(crate) fn read_round_trip(section: &mut Section) -> Placed<Span> {
+    let rtt = section.read("rtt", short_span);
+    let km = section.read("km", section::not_negative);
+    match (&rtt, &km) {
+        (_, Some(km)) if km.value > KILOMETRES_MAX => {
+            section.refuse(km.place.refuse(format!("is more than {KILOMETRES_MAX}")));
+        }
+        (Some(_), Some(km)) => {
+            section.refuse(km.place.refuse("says what `rtt` says, or something else"));
+        }
+        (None, None) if !section.was_refused("km") => {
+            section.refuse(section.lacks("rtt", "rtt = \"1ms\", or km = 100"));
+        }
+        _ => {}
+    }
+    let of_fibre = km.map(|km| Placed {
+        value: PairLinkDesign::round_trip_over(km.value.min(KILOMETRES_MAX)),
+        place: km.place,
+    });
+    let unwritten = || Placed { value: Span::millis(1), place: Place::unwritten() };
+    rtt.or(of_fibre).unwrap_or_else(unwritten)
+}
+
 /// Bytes a second of one direction, also as the name of a line; `None` for no limit.
-pub(crate) fn read_bandwidth(section: &mut Section) -> Result<Option<ByteSize>, Refusal> {
+pub(crate) fn read_bandwidth(section: &mut Section) -> Option<ByteSize> {
     let lines = Line::ALL.map(|line| (line.name, ByteSize::bytes(line.bytes_per_s)));
     let bandwidth = section.read("bandwidth", |node| match section::text(node) {
         Ok(text) if lines.iter().any(|(word, _)| *word == text) => section::choice(node, &lines),
@@ -152,21 +160,21 @@ pub(crate) fn read_bandwidth(section: &mut Section) -> Result<Option<ByteSize>, 
             let size = section::size(node);
             size.map_err(|refusal| refusal.hint("or \"T3\", \"OC3\""))
         }
-    })?;
-    Ok(bandwidth.map(|rate| rate.value))
+    });
+    bandwidth.map(|rate| rate.value)
 }
 
 /// Packets of a million that something happens to.
-pub(crate) fn read_per_million(section: &mut Section, key: &str) -> Result<u32, Refusal> {
-    let number = section.read_or(key, 0, |node| section::integer(node, 0..=999_999))?;
-    Ok(u32::try_from(number.value).expect("in range"))
+pub(crate) fn read_per_million(section: &mut Section, key: &str) -> u32 {
+    let number = section.read_or(key, 0, |node| section::integer(node, 0..=999_999));
+    u32::try_from(number.value).expect("in range")
 }
 
 fn read_resume(section: &mut Section) -> Result<ResumePolicy, Refusal> {
-    let Some(at) = section.read("resume_at", section::span)? else {
-        return Ok(section.choice_or("resume", ResumePolicy::AllAtOnce, &RESUMES)?.value);
+    let Some(at) = section.read("resume_at", section::span) else {
+        return Ok(section.choice_or("resume", ResumePolicy::AllAtOnce, &RESUMES).value);
     };
-    match section.read("resume", |node| section::choice(node, &RESUMES))? {
+    match section.read("resume", |node| section::choice(node, &RESUMES)) {
         Some(_) => Err(at.place.refuse("says when, and `resume` says how: give one")),
         None => Ok(ResumePolicy::NotBefore(Time::ZERO + at.value)),
     }
@@ -174,8 +182,8 @@ fn read_resume(section: &mut Section) -> Result<ResumePolicy, Refusal> {
 
 fn read_history(section: &mut Section, pair: &PairDesign) -> Result<HistoryDesign, Refusal> {
     let usual = HistoryDesign::default();
-    let limit = section.read("log_limit", section::size)?;
-    let initial = section.read("log_initial", section::size)?;
+    let limit = section.read("log_limit", section::size);
+    let initial = section.read("log_initial", section::size);
     // A small limit alone makes a small log.
     let initial = match (initial, &limit) {
         (Some(initial), _) => initial.value,
@@ -186,7 +194,7 @@ fn read_history(section: &mut Section, pair: &PairDesign) -> Result<HistoryDesig
     section.keep("log_initial", &initial);
     section.keep("log_limit", &limit);
     let names = pair.source.lun_names();
-    let lun = section.read_beside("log_lun", |node| super::find(node, &names, "LUN"))?;
+    let lun = section.read_beside("log_lun", |node| super::find(node, &names, "LUN"));
     // The destination logs on its LUN of the same name, if it has one.
     let replicas = pair.destination.lun_names();
     let replica_lun = lun.as_ref().and_then(|lun| {
@@ -196,7 +204,7 @@ fn read_history(section: &mut Section, pair: &PairDesign) -> Result<HistoryDesig
     Ok(HistoryDesign {
         initial,
         limit,
-        room: section.read_or("log_room", usual.room, section::size)?.value,
+        room: section.read_or("log_room", usual.room, section::size).value,
         lun: lun.map(|lun| u32::try_from(lun.value).expect("few LUNs")),
         replica_lun: replica_lun.map(|lun| u32::try_from(lun).expect("few LUNs")),
         alarm: usual.alarm,
@@ -205,8 +213,8 @@ fn read_history(section: &mut Section, pair: &PairDesign) -> Result<HistoryDesig
 
 /// Adds the groups to `design`; returns the place of each.
 fn read_groups(section: &mut Section, design: &mut PairDesign) -> Result<Vec<Place>, Refusal> {
-    let mode = section.choice_or("mode", Mode::Synchronous, &MODES)?.value;
-    let failsafe = section.read_or("failsafe", false, section::switch)?.value;
+    let mode = section.choice_or("mode", Mode::Synchronous, &MODES).value;
+    let failsafe = section.read_or("failsafe", false, section::switch).value;
     let names = design.source.lun_names();
     let replicas = design.destination.lun_names();
     let pair = |name: &str, place: &Place| {
@@ -220,16 +228,16 @@ fn read_groups(section: &mut Section, design: &mut PairDesign) -> Result<Vec<Pla
     };
     let mut groups = Vec::new();
     let mut places = Vec::new();
-    for (index, node) in tables(section, "group")?.into_iter().enumerate() {
-        let mut group = Section::new(node, "[[replication.group]]", &GROUP_KEYS)?;
+    for (index, node) in section.tables("group").into_iter().enumerate() {
+        let mut group = Section::new(node, "[[replication.group]]", &GROUP_KEYS);
         let name = format!("group {index}");
-        let name = group.read_or("name", name, section::text)?.value;
+        let name = group.read_or("name", name, section::text).value;
         let each = read_each(&mut group, &name)?.unwrap_or_else(|| vec![String::new()]);
-        let Some(luns) = group.read("luns", texts)? else {
+        let Some(luns) = group.read("luns", texts) else {
             return Err(group.lacks("luns", "luns = [\"data\", \"log\"]"));
         };
-        let mode = group.choice_or("mode", mode, &MODES)?;
-        let failsafe = group.read_or("failsafe", failsafe, section::switch)?;
+        let mode = group.choice_or("mode", mode, &MODES);
+        let failsafe = group.read_or("failsafe", failsafe, section::switch);
         for each in each {
             let members = luns.value.iter();
             let members = members.map(|lun| pair(&lun.value.replace(EACH, &each), &lun.place));

@@ -74,15 +74,16 @@ pub(crate) fn read(
         return Err(place.refuse("has no link").hint("for example: [link] with rtt = \"20ms\""));
     };
     let link_place = link.place.clone();
-    let link = pair::read_link(link)?;
+    let link = pair::read_link(link);
     let partner = match partner {
         None => source.clone(),
         Some(node) => read_partner(node, folder)?,
     };
     let mut replicas = Vec::new();
     let mut places = Vec::new();
-    for node in section::tables(node, "replicate")? {
-        let (replica, place) = read_replica(node, &source, replicas.len())?;
+    for node in section::tables(node, "replicate") {
+        let replica = read_replica(node, &source, replicas.len());
+        let Some((replica, place)) = top.sink().catch(replica) else { continue };
         replicas.push(replica);
         places.push(place);
     }
@@ -109,7 +110,7 @@ pub(crate) fn read(
 fn read_partner(node: Node, folder: &Path) -> Result<PagedDesign, Refusal> {
     let place = node.place.clone();
     let keys: Vec<&str> = ARRAY_KEYS.iter().copied().chain(["pages"]).collect();
-    let mut section = Section::new(node, "[partner]", &keys)?;
+    let mut section = Section::new(node, "[partner]", &keys);
     if let Some(node) = section.take("lun") {
         let refusal = node.place.refuse("the partner has the LUNs of its replicas");
         return Err(refusal.hint("hosts there use clones: an event with what = \"clone\""));
@@ -127,17 +128,16 @@ fn read_replica(
     source: &PagedDesign,
     index: usize,
 ) -> Result<(ReplicaDesign, Place), Refusal> {
-    let mut section = Section::new(node, "[[replicate]]", &KEYS)?;
+    let mut section = Section::new(node, "[[replicate]]", &KEYS);
     let names: Vec<&str> = source.luns.iter().map(|lun| lun.name.as_str()).collect();
     let luns = read_luns(&mut section, &names)?;
     let luns = luns.ok_or_else(|| section.lacks("luns", "luns = [\"data\", \"log\"]"))?;
-    let name = section.read_or("name", format!("replicas {index}"), section::text)?;
-    let every = section.read("every", above_zero)?;
-    let every = every.ok_or_else(|| section.lacks("every", "every = \"1h\""))?;
-    let at = section.read_or("at", Span::ZERO, section::span)?;
-    let keep = section.read_or("keep", 1, |node| section::integer(node, 1..=KEEP_MAX))?;
-    let on_media = section.choice_or("seed", false, &SEEDS)?;
-    let takes = section.read("media_takes", section::span)?;
+    let name = section.read_or("name", format!("replicas {index}"), section::text);
+    let every = section.need("every", "every = \"1h\"", above_zero);
+    let at = section.read_or("at", Span::ZERO, section::span);
+    let keep = section.read_or("keep", 1, |node| section::integer(node, 1..=KEEP_MAX));
+    let on_media = section.choice_or("seed", false, &SEEDS);
+    let takes = section.read("media_takes", section::span);
     let seed = match (on_media.value, takes) {
         (false, Some(takes)) => {
             return Err(takes.place.refuse("is for seed = \"media\""));
@@ -146,8 +146,8 @@ fn read_replica(
         (true, None) => return Err(section.lacks("media_takes", "media_takes = \"12h\"")),
         (true, Some(takes)) => Seed::Media(takes.value),
     };
-    let local = section.read("local_reserve", |node| section::integer(node, 5..=200))?;
-    let there = section.read("replica_reserve", |node| section::integer(node, 1..=10_000))?;
+    let local = section.read("local_reserve", |node| section::integer(node, 5..=200));
+    let there = section.read("replica_reserve", |node| section::integer(node, 1..=10_000));
     let percent = |number: u64| u32::try_from(number).expect("in range");
     let replica = ReplicaDesign {
         name: name.value,
@@ -157,7 +157,7 @@ fn read_replica(
         keep: percent(keep.value),
         seed,
         local_reserve: local.map(|local| percent(local.value)),
-        failback: section.read_or("failback", false, section::switch)?.value,
+        failback: section.read_or("failback", false, section::switch).value,
         replica_reserve: there.map(|there| percent(there.value)),
     };
     Ok((replica, section.place().clone()))
@@ -172,7 +172,7 @@ pub(crate) fn read_luns(
         let number = find(node, names, "LUN")?;
         Ok(u32::try_from(number).expect("few LUNs"))
     };
-    let one = section.read_beside("lun", number)?;
+    let one = section.read_beside("lun", number);
     let several = section.read_beside("luns", |node| match &node.value {
         Value::List(nodes) if !nodes.is_empty() => {
             let mut luns = Vec::new();
@@ -188,7 +188,7 @@ pub(crate) fn read_luns(
         _ => {
             Err(node.place.refuse("is not a list of LUNs").hint("for example [\"data\", \"log\"]"))
         }
-    })?;
+    });
     match (one, several) {
         (Some(_), Some(several)) => {
             Err(several.place.refuse("says which LUNs, and so does `lun`: give one"))

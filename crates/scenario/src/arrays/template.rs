@@ -7,8 +7,8 @@ use std::path::Path;
 use brunt_array::SystemDesign;
 
 use super::super::keys::Table;
-use super::super::modelled::TWIN_KEYS;
-use super::{ARRAY_KEYS, SIMULATE_KEYS, drives, front, groups, load, pages, tier};
+use super::super::modelled::TWIN;
+use super::{ARRAY_KEYS, SIMULATE, drives, front, groups, load, pages, tier};
 use crate::{ARRAY_TEMPLATE, Document};
 
 /// A line without what makes it a comment.
@@ -61,8 +61,8 @@ fn every_key_of_an_array_is_there_and_no_other() {
         ("array.scan", names(&front::SCAN)),
         ("array.tier", tier::KEYS.into()),
         ("array.pages", pages::KEYS.into()),
-        ("twin", TWIN_KEYS.into()),
-        ("simulate", SIMULATE_KEYS.into()),
+        ("twin", TWIN.names().into_iter().collect()),
+        ("simulate", SIMULATE.names().into_iter().collect()),
         ("load", load::KEYS.into()),
     ];
     for (table, known) in known {

@@ -25,10 +25,9 @@ pub(super) fn read(
     let Some(node) = array.take("tier") else {
         return Ok(None);
     };
-    let mut section = Section::new(node, "[array.tier]", &KEYS)?;
+    let mut section = Section::new(node, "[array.tier]", &KEYS);
     let place = section.place().clone();
-    let count = section.read("drives", |node| section::integer(node, 1..=64))?;
-    let count = count.ok_or_else(|| section.lacks("drives", "drives = 1"))?;
+    let count = section.need("drives", "drives = 1", |node| section::integer(node, 1..=64));
     let wanted = usize::try_from(count.value).expect("in range");
     if wanted > drives - *next {
         let left = drives - *next;
@@ -41,12 +40,12 @@ pub(super) fn read(
     let usual = TierDesign::on(own.map(number).collect());
     let admit_after = section.read_or("admit_after", u64::from(usual.admit_after), |node| {
         section::integer(node, 1..=1000)
-    })?;
+    });
     let design = TierDesign {
-        size: section.read("size", section::size)?.map(|size| size.value),
-        block: section.read_or("block", usual.block, section::size)?.value,
+        size: section.read("size", section::size).map(|size| size.value),
+        block: section.read_or("block", usual.block, section::size).value,
         admit_after: u32::try_from(admit_after.value).expect("in range"),
-        refreshes: section.read_or("refresh", usual.refreshes, section::switch)?.value,
+        refreshes: section.read_or("refresh", usual.refreshes, section::switch).value,
         drives: usual.drives,
     };
     Ok(Some((design, place)))

@@ -18,7 +18,6 @@
 //!
 //! Faults begin when the databases are open, so that they damage the test and not its preparation.
 
-use std::fmt::Write;
 use std::mem::discriminant;
 use std::ops::Range;
 use std::path::Path;
@@ -48,21 +47,16 @@ const PLACE_UNIT: u64 = 4096;
 const LOG_PIECE: u64 = 4096;
 
 /// The faults of a scenario with these instances and pages.
-///
-/// # Errors
-/// [`Refusal`] for the first thing that is wrong: a file that the scenario does not have, a place
-/// that cannot be.
-pub(crate) fn read(
-    entries: Vec<Entry>,
-    instances: &[InstancePlan],
-    page: PageSize,
-) -> Result<Vec<Fault>, Refusal> {
+pub(crate) fn read(entries: Vec<Entry>, instances: &[InstancePlan], page: PageSize) -> Vec<Fault> {
     if let Some(entry) = entries.get(FAULTS_MAX) {
         let what = format!("more than {FAULTS_MAX} faults");
-        return Err(entry.place().refuse(what));
+        entry.section.refuse(entry.place().refuse(what));
     }
-    let read = |entry| One::read(entry, instances, page);
-    entries.into_iter().map(read).collect()
+    let read = |entry: Entry| {
+        let sink = entry.section.sink().clone();
+        sink.catch(One::read(entry, instances, page))
+    };
+    entries.into_iter().filter_map(read).collect()
 }
 
 /// One fault while it is read.
@@ -83,9 +77,9 @@ impl One<'_> {
         let (bytes, settles) = one.bytes(kind, is_database)?;
         let section = &mut one.section;
         let count = |least| move |node: &Node| section::integer(node, least..=REQUESTS_MAX);
-        let after = section.read_or("after", 0, count(0))?.value;
-        let times = section.read_or("times", u64::MAX, count(1))?.value;
-        let only = section.read("only", |node| section::choice(node, &DIRECTIONS))?;
+        let after = section.read_or("after", 0, count(0)).value;
+        let times = section.read_or("times", u64::MAX, count(1)).value;
+        let only = section.read("only", |node| section::choice(node, &DIRECTIONS));
         Ok(Fault {
             after,
             times,
@@ -97,7 +91,7 @@ impl One<'_> {
 
     /// `kind` with the value that has a key of its own.
     fn kind(&mut self, kind: FaultKind) -> Result<FaultKind, Refusal> {
-        let by = self.section.read("by", |node| whole(node, PLACE_UNIT))?;
+        let by = self.section.read("by", |node| whole(node, PLACE_UNIT));
         // To the neighbour after next, unless it is said: the next one often goes with the same
         // request.
         let by = by.map_or(2 * self.page.bytes_u64(), |by| by.value);
@@ -105,9 +99,8 @@ impl One<'_> {
             FaultKind::MisdirectedRead(_) => FaultKind::MisdirectedRead(by),
             FaultKind::MisdirectedWrite(_) => FaultKind::MisdirectedWrite(by),
             FaultKind::Slow(_) => {
-                let delay = self.section.read("delay", section::span)?;
-                let delay = delay.ok_or_else(|| self.section.lacks("delay", "delay = \"500ms\""));
-                FaultKind::Slow(delay?.value)
+                let delay = self.section.need("delay", "delay = \"500ms\"", section::span);
+                FaultKind::Slow(delay.value)
             }
             kind => kind,
         })
@@ -115,7 +108,7 @@ impl One<'_> {
 
     /// The file, and whether it is a database.
     fn file(&mut self) -> Result<(String, bool), Refusal> {
-        let Some(file) = self.section.read("file", section::text)? else {
+        let Some(file) = self.section.read("file", section::text) else {
             return Err(self.section.lacks("file", "file = \"one.edb\""));
         };
         let pattern = Fault::new(FaultKind::Lost, file.value.as_str(), 0..0);
@@ -147,9 +140,9 @@ impl One<'_> {
         is_database: bool,
     ) -> Result<(Range<u64>, Option<u64>), Refusal> {
         let size = self.page;
-        let page = self.section.read("page", |node| section::integer(node, 1..=(1 << 31) - 1))?;
-        let offset = self.section.read("offset", |node| whole(node, 0))?;
-        let length = self.section.read("length", |node| whole(node, PLACE_UNIT))?;
+        let page = self.section.read("page", |node| section::integer(node, 1..=(1 << 31) - 1));
+        let offset = self.section.read("offset", |node| whole(node, 0));
+        let length = self.section.read("length", |node| whole(node, PLACE_UNIT));
         let piece = match is_database {
             true => size.bytes_u64(),
             false => LOG_PIECE,
@@ -205,36 +198,34 @@ fn whole(node: &Node, least: u64) -> Result<u64, Refusal> {
 }
 
 /// Writes `faults` so that [`read`] gives them again.
-pub(crate) fn write(faults: &[Fault], out: &mut String) -> std::fmt::Result {
+pub(crate) fn write(faults: &[Fault], out: &mut String) {
     for fault in faults {
-        writeln!(out, "\n[[event]]\nwhat = {}", quoted(word(fault.kind)))?;
-        writeln!(out, "file = {}", quoted(&fault.file.to_string_lossy()))?;
+        let mut lines = vec![format!("what = {}", quoted(word(fault.kind)))];
+        lines.push(format!("file = {}", quoted(&fault.file.to_string_lossy())));
         let bytes = |bytes| size(ByteSize::bytes(bytes));
         match (fault.settles, fault.kind) {
-            (Some(width), _) => writeln!(out, "length = {}", bytes(width))?,
+            (Some(width), _) => lines.push(format!("length = {}", bytes(width))),
             (None, _) if fault.bytes.end == u64::MAX => {}
             (None, _) => {
                 let length = fault.bytes.end - fault.bytes.start;
-                writeln!(out, "offset = {}", bytes(fault.bytes.start))?;
-                writeln!(out, "length = {}", bytes(length))?;
+                lines.push(format!("offset = {}", bytes(fault.bytes.start)));
+                lines.push(format!("length = {}", bytes(length)));
             }
         }
-        writeln!(out, "after = {}", fault.after)?;
+        lines.push(format!("after = {}", fault.after));
         if fault.times < u64::MAX {
-            writeln!(out, "times = {}", fault.times)?;
+            lines.push(format!("times = {}", fault.times));
         }
-        if let Some(only) = fault.only {
-            writeln!(out, "only = {}", format::word(&DIRECTIONS, only))?;
-        }
+        lines.extend(fault.only.map(|only| format!("only = {}", format::word(&DIRECTIONS, only))));
         match fault.kind {
             FaultKind::MisdirectedRead(by) | FaultKind::MisdirectedWrite(by) => {
-                writeln!(out, "by = {}", bytes(by))?;
+                lines.push(format!("by = {}", bytes(by)));
             }
-            FaultKind::Slow(delay) => writeln!(out, "delay = {}", span(delay))?,
+            FaultKind::Slow(delay) => lines.push(format!("delay = {}", span(delay))),
             _ => {}
         }
+        *out += &format!("\n[[event]]\n{}\n", lines.join("\n"));
     }
-    Ok(())
 }
 
 /// The word of a kind, whatever value it carries.

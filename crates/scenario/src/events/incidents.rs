@@ -20,17 +20,15 @@ const FLAPS_MAX: u64 = 1_000;
 const TIMES_MAX: f64 = 1e6;
 
 /// The events of one array, in the order of time, up to `end` if that is known.
-///
-/// # Errors
-/// [`Refusal`] for the first that is wrong, or cannot follow those before it.
 pub(crate) fn read(
     entries: Vec<Entry>,
     design: &mut SystemDesign,
     end: Option<Span>,
-) -> Result<Vec<Scheduled>, Refusal> {
+) -> Vec<Scheduled> {
     let mut timed = Vec::new();
     for mut entry in entries {
-        timed.push((entry.at(end)?, entry));
+        let at = entry.at(end);
+        timed.extend(entry.section.sink().catch(at).map(|at| (at, entry)));
     }
     // So that a snapshot can be named by what comes after it.
     timed.sort_by_key(|(at, _)| *at);
@@ -42,14 +40,16 @@ pub(crate) fn read(
     };
     let mut all = Vec::new();
     for (at, entry) in timed {
-        let place = entry.what.clone();
-        let scheduled = read_one(at, entry, (design, source.as_ref()), &mut names)?;
-        let can_be = course.follow(&scheduled);
-        can_be.map_err(|why| match why.split_once('\n') {
-            Some((why, hint)) => place.refuse(why).hint(hint),
-            None => place.refuse(why),
-        })?;
-        all.push(scheduled);
+        let (place, sink) = (entry.what.clone(), entry.section.sink().clone());
+        let read = read_one(at, entry, (design, source.as_ref()), &mut names);
+        let scheduled = read.and_then(|scheduled| {
+            let can_be = course.follow(&scheduled);
+            can_be.map(|()| scheduled).map_err(|why| match why.split_once('\n') {
+                Some((why, hint)) => place.refuse(why).hint(hint),
+                None => place.refuse(why),
+            })
+        });
+        all.extend(sink.catch(scheduled));
     }
     match design {
         SystemDesign::Paged(pool) => pool.clones = names.clones.0,
@@ -58,7 +58,7 @@ pub(crate) fn read(
         }
         SystemDesign::One(_) | SystemDesign::Pair(_) => {}
     }
-    Ok(all)
+    all
 }
 
 fn read_one(
@@ -76,7 +76,7 @@ fn read_one(
     };
     let mut section = entry.section;
     let (design, pair, first) = match design {
-        SystemDesign::Pair(pair) => match section.read("site", site)?.map(|site| site.value) {
+        SystemDesign::Pair(pair) => match section.read("site", site).map(|site| site.value) {
             Some(Site::Destination) => (&*pair.destination, Some(pair), pair.source.arrays().len()),
             _ => (&*pair.source, Some(pair), 0),
         },
@@ -164,16 +164,15 @@ impl<'a> One<'a> {
     }
 
     pub(super) fn drive_slows(&mut self) -> Result<Incident, Refusal> {
-        let times = self.section.read("times", section::positive)?;
-        let times = times.ok_or_else(|| self.section.lacks("times", "times = 3"))?;
+        let times = self.section.need("times", "times = 3", section::positive);
         Ok(Incident::DriveSlows(self.drive()?, at_least_one(&times)?))
     }
 
     pub(super) fn rebuild_priority(&mut self) -> Result<Incident, Refusal> {
         let group = self.group()?;
         let section = &mut self.section;
-        let priority = section.read("priority", |node| section::choice(node, &Priority::WORDS))?;
-        let priority = priority.ok_or_else(|| section.lacks("priority", "priority = \"low\""))?;
+        let priority = section
+            .need("priority", "priority = \"low\"", |node| section::choice(node, &Priority::WORDS));
         Ok(Incident::RepairPriority(group, priority.value))
     }
 
@@ -198,8 +197,8 @@ impl<'a> One<'a> {
 
     pub(super) fn member_joins(&mut self) -> Result<Incident, Refusal> {
         let most = u64::from(u16::MAX);
-        let member = self.section.read("member", |node| section::integer(node, 0..=most))?;
-        let member = member.ok_or_else(|| self.section.lacks("member", "member = 1"))?;
+        let member =
+            self.section.need("member", "member = 1", |node| section::integer(node, 0..=most));
         let number = usize::try_from(member.value).expect("in range");
         match self.pages().later.contains(&number) {
             true => Ok(Incident::MemberJoins(number)),
@@ -214,7 +213,7 @@ impl<'a> One<'a> {
         if let Some((name, _)) = name.cloned() {
             self.check_has_no_replicas(&name)?;
         }
-        let size = self.section.read("size", section::size)?;
+        let size = self.section.read("size", section::size);
         let before = match self.design {
             SystemDesign::One(array) => array.luns.get(lun as usize).map(|lun| lun.size),
             SystemDesign::Paged(paged) => paged.luns.get(lun as usize).map(|lun| lun.size),
@@ -248,10 +247,10 @@ impl<'a> One<'a> {
 
     pub(super) fn link_flaps(&mut self) -> Result<Incident, Refusal> {
         let section = &mut self.section;
-        let times = section.read("times", |node| section::integer(node, 1..=FLAPS_MAX))?;
-        let times = times.ok_or_else(|| section.lacks("times", "times = 10"))?;
+        let times =
+            section.need("times", "times = 10", |node| section::integer(node, 1..=FLAPS_MAX));
         let mut span = |key, example| {
-            let span = section.read(key, section::above_zero)?;
+            let span = section.read(key, section::above_zero);
             span.ok_or_else(|| section.lacks(key, example))
         };
         let down = span("down", "down = \"5s\"")?.value;
@@ -262,7 +261,7 @@ impl<'a> One<'a> {
 
     /// To the destination; unplanned, as after a disaster.
     pub(super) fn failover(&mut self) -> Result<Incident, Refusal> {
-        let to = self.section.read("to", site)?;
+        let to = self.section.read("to", site);
         let to = to.map_or(Site::Destination, |to| to.value);
         self.fail_over(to, false)
     }
@@ -275,8 +274,8 @@ impl<'a> One<'a> {
     fn fail_over(&mut self, to: Site, is_planned: bool) -> Result<Incident, Refusal> {
         let group = self.these_groups()?;
         let section = &mut self.section;
-        let planned = section.read("planned", section::switch)?;
-        let forced = section.read_or("forced", false, section::switch)?;
+        let planned = section.read("planned", section::switch);
+        let forced = section.read_or("forced", false, section::switch);
         let how = match (planned.as_ref().map(|one| one.value), forced.value) {
             (Some(true), true) => {
                 let why = "is for a failover that is not planned";
@@ -292,8 +291,7 @@ impl<'a> One<'a> {
 
     pub(super) fn split_ends(&mut self) -> Result<Incident, Refusal> {
         let group = self.these_groups()?;
-        let keep = self.section.read("keep", site)?;
-        let keep = keep.ok_or_else(|| self.section.lacks("keep", "keep = \"destination\""))?;
+        let keep = self.section.need("keep", "keep = \"destination\"", site);
         let site = keep.value;
         Ok(Incident::Pair(PairIncident::Keep { group, site }))
     }
@@ -310,7 +308,7 @@ impl<'a> One<'a> {
 
     pub(super) fn group_resumed(&mut self) -> Result<Incident, Refusal> {
         let group = self.replication_group()?;
-        let full_copy = self.section.read_or("full_copy", false, section::switch)?;
+        let full_copy = self.section.read_or("full_copy", false, section::switch);
         let full_copy = full_copy.value;
         Ok(Incident::Pair(PairIncident::GroupResumed { group, full_copy }))
     }
@@ -325,7 +323,7 @@ impl<'a> One<'a> {
         let groups = self.pair()?.groups.iter();
         let names: Vec<&str> = groups.map(|group| group.name.as_str()).collect();
         let section = &mut self.section;
-        let group = section.read_beside("group", |node| find(node, &names, "replication group"))?;
+        let group = section.read_beside("group", |node| find(node, &names, "replication group"));
         Ok(group.map(|group| group.value))
     }
 
@@ -333,7 +331,7 @@ impl<'a> One<'a> {
     fn group(&mut self) -> Result<usize, Refusal> {
         let groups = self.array().groups.iter();
         let names: Vec<&str> = groups.map(|group| group.name.as_str()).collect();
-        let group = self.section.read_beside("group", |node| find(node, &names, "group"))?;
+        let group = self.section.read_beside("group", |node| find(node, &names, "group"));
         Ok(group.map_or(0, |group| group.value))
     }
 
@@ -343,7 +341,7 @@ impl<'a> One<'a> {
         let (names, numbers): (Vec<&str>, Vec<u32>) =
             there.map(|(name, number)| (name.as_str(), *number)).unzip();
         let section = &mut self.section;
-        let lun = section.read_beside("lun", |node| find(node, &names, "LUN then"))?;
+        let lun = section.read_beside("lun", |node| find(node, &names, "LUN then"));
         match (lun, names.first()) {
             (Some(lun), _) => Ok(numbers[lun.value]),
             (None, Some(first)) if numbers[0] > 0 => {
@@ -373,7 +371,7 @@ fn at_least_one(times: &Placed<f64>) -> Result<f64, Refusal> {
 
 /// The number that `key` gives, below `count`.
 fn which(section: &mut Section, key: &str, count: usize) -> Result<usize, Refusal> {
-    let number = section.read(key, |node| section::integer(node, 0..=u64::from(u16::MAX)))?;
+    let number = section.read(key, |node| section::integer(node, 0..=u64::from(u16::MAX)));
     let number = number.ok_or_else(|| section.lacks(key, &format!("{key} = 0")))?;
     let index = usize::try_from(number.value).expect("in range");
     if index < count {

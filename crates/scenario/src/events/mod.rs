@@ -79,34 +79,31 @@ pub(super) struct Events {
 
 impl Events {
     /// Takes the events out of `top`.
-    pub(super) fn take(top: &mut Section) -> Result<Self, Refusal> {
-        let nodes =
-            top.take("event").map_or(Ok(Vec::new()), |node| section::tables(node, "event"))?;
-        let entries = nodes.into_iter().map(Entry::read).collect::<Result<Vec<_>, _>>()?;
-        let (faults, incidents) = entries.into_iter().partition(|one| one.word.is_fault());
-        Ok(Self { faults, incidents })
+    pub(super) fn take(top: &mut Section) -> Self {
+        let nodes = top.tables("event").into_iter();
+        let entries = nodes.filter_map(|node| top.sink().catch(Entry::read(node)));
+        let (faults, incidents) = entries.partition(|one| one.word.is_fault());
+        Self { faults, incidents }
     }
 
     /// Those of a test on real storage.
-    pub(super) fn of_files(self) -> Result<Vec<Entry>, Refusal> {
-        match self.incidents.first() {
-            Some(entry) => Err(entry
-                .what
-                .refuse("is for modelled arrays: there is no [array]")
-                .hint(format!("on real storage it can be {}", list(Word::is_fault)))),
-            None => Ok(self.faults),
+    pub(super) fn of_files(self) -> Vec<Entry> {
+        if let Some(entry) = self.incidents.first() {
+            let refusal = entry.what.refuse("is for modelled arrays: there is no [array]");
+            let hint = format!("on real storage it can be {}", list(Word::is_fault));
+            entry.section.refuse(refusal.hint(hint));
         }
+        self.faults
     }
 
     /// Those of raw load.
-    pub(super) fn of_arrays(self) -> Result<Vec<Entry>, Refusal> {
-        match self.faults.first() {
-            Some(entry) => Err(entry
-                .what
-                .refuse("is for the files of a test, and raw load has none")
-                .hint(format!("it can be {}", list(|word| !word.is_fault())))),
-            None => Ok(self.incidents),
+    pub(super) fn of_arrays(self) -> Vec<Entry> {
+        if let Some(entry) = self.faults.first() {
+            let refusal = entry.what.refuse("is for the files of a test, and raw load has none");
+            let hint = format!("it can be {}", list(|word| !word.is_fault()));
+            entry.section.refuse(refusal.hint(hint));
         }
+        self.incidents
     }
 }
 
@@ -124,10 +121,10 @@ impl Entry {
                 keys.push(key);
             }
         }
-        let mut section = Section::new(node, "[[event]]", &keys)?;
+        let mut section = Section::new(node, "[[event]]", &keys);
         let words: Vec<&str> = WORDS.iter().map(|word| word.word).collect();
-        let what = section.read("what", |node| section::word(node, &words))?;
         let example = "what = \"lost-write\", or \"drive fails\" on a modelled array";
+        let what = section.read("what", |node| section::word(node, &words));
         let what = what.ok_or_else(|| section.lacks("what", example))?;
         let word = &WORDS[what.value];
         let others = section.entries().iter();
@@ -176,8 +173,7 @@ impl Entry {
 
     /// When it happens; not after `end`.
     fn at(&mut self, end: Option<Span>) -> Result<Time, Refusal> {
-        let at = self.section.read("at", section::span)?;
-        let at = at.ok_or_else(|| self.section.lacks("at", "at = \"20s\""))?;
+        let at = self.section.need("at", "at = \"20s\"", section::span);
         match end.filter(|end| at.value > *end) {
             Some(end) => Err(at
                 .place

@@ -80,7 +80,7 @@ impl One<'_> {
 
     /// A name that nothing else has.
     fn new_name(&mut self, usual: Option<String>) -> Result<String, Refusal> {
-        let name = self.section.read("name", section::text)?;
+        let name = self.section.read("name", section::text);
         match (name, usual) {
             (Some(name), _) if self.names.is_taken(&name.value) => {
                 Err(name.place.refuse("is the name of something else"))
@@ -97,8 +97,8 @@ impl One<'_> {
         let names: Vec<String> = luns.iter().map(|(name, _)| name.clone()).collect();
         let usual = format!("{}@{}", names.join("+"), self.names.count - 1);
         let name = self.new_name(Some(usual))?;
-        let every = self.section.read("every", section::some_time)?;
-        let keep = self.section.read("keep", |node| section::integer(node, 1..=512))?;
+        let every = self.section.read("every", section::some_time);
+        let keep = self.section.read("keep", |node| section::integer(node, 1..=512));
         if let (None, Some(keep)) = (&every, &keep) {
             return Err(keep
                 .place
@@ -123,7 +123,7 @@ impl One<'_> {
             }
             find(node, &names, "snapshot then")?;
             section::text(node)
-        })?;
+        });
         Ok(snapshot)
     }
 
@@ -145,7 +145,7 @@ impl One<'_> {
             }
             find(node, &replicas, "replica")?;
             section::text(node)
-        })?;
+        });
         let entries = self.section.entries().iter();
         let luns = entries.filter(|(key, _)| key == "lun" || key == "luns").count();
         if luns + usize::from(snapshot.is_some()) + usize::from(replica.is_some()) > 1 {
@@ -200,7 +200,7 @@ impl One<'_> {
         let name = self.section.read_beside("lun", |node| {
             find(node, &names, "LUN then")?;
             section::text(node)
-        })?;
+        });
         let is_first = self.names.luns.first().is_some_and(|(_, number)| *number == 0);
         let name = match (name, names.first()) {
             (Some(name), _) => name.value,

@@ -32,43 +32,40 @@ pub(super) fn read(
     events: Vec<Entry>,
     end: Option<Span>,
     folder: &Path,
-) -> Result<(Vec<ArrayPlan>, Vec<Written>), Refusal> {
+) -> (Vec<ArrayPlan>, Vec<Written>) {
     let place = node.place.clone();
     let nodes = match node.value {
+        Value::List(nodes) if nodes.is_empty() => {
+            let refusal = place.refuse("names no array");
+            storage.refuse(refusal.hint(format!("for example: {}", arrays::EXAMPLE)));
+            Vec::new()
+        }
         Value::List(nodes) => nodes,
         _ => vec![node],
     };
-    if nodes.is_empty() {
-        return Err(place
-            .refuse("names no array")
-            .hint(format!("for example: {}", arrays::EXAMPLE)));
-    }
-    let mut plans: Vec<ArrayPlan> = Vec::new();
     let several = nodes.len() > 1;
-    for (number, node) in (1..).zip(nodes) {
-        plans.push(read_one(node, number, several, folder)?);
-    }
+    let plans = (1..).zip(nodes).map(|(number, node)| read_one(node, number, several, folder));
+    let mut plans: Vec<ArrayPlan> = plans.collect();
     if let [plan] = plans.as_mut_slice() {
-        plan.design = arrays::read_sites(storage, plan.design.clone(), folder)?;
+        plan.design = arrays::read_sites(storage, plan.design.clone(), folder);
     } else if let Some(node) = storage.take("replication") {
-        let what = "is for a single array, and there are several";
-        return Err(node.place.refuse(what));
+        storage.refuse(node.place.refuse("is for a single array, and there are several"));
     }
-    check_names(&plans, &place)?;
+    storage.sink().catch(check_names(&plans, &place));
     let mut own: Vec<Vec<Entry>> = plans.iter().map(|_| Vec::new()).collect();
     for mut event in events {
-        let array = array_of(&mut event, &plans)?;
-        own[array].push(event);
+        let array = array_of(&mut event, &plans);
+        let array = array.and_then(|array| event.check_under_test().map(|()| array));
+        if let Some(array) = storage.sink().catch(array) {
+            own[array].push(event);
+        }
     }
     let mut written = Vec::new();
     for (plan, events) in plans.iter_mut().zip(own) {
-        for event in &events {
-            event.check_under_test()?;
-            written.push(event.written(several.then_some(&plan.name)));
-        }
-        plan.incidents = events::read_incidents(events, &mut plan.design, end)?;
+        written.extend(events.iter().map(|event| event.written(several.then_some(&plan.name))));
+        plan.incidents = events::read_incidents(events, &mut plan.design, end);
     }
-    Ok((plans, written))
+    (plans, written)
 }
 
 /// The array that `event` names; the only one without a name.
@@ -77,6 +74,7 @@ fn array_of(event: &mut Entry, plans: &[ArrayPlan]) -> Result<usize, Refusal> {
     match (event.take_array(), names.as_slice()) {
         (Some(node), _) => arrays::find(&node, &names, "array"),
         (None, [_]) => Ok(0),
+        (None, []) => Err(Refusal::echo()),
         (None, names) => Err(event
             .place()
             .refuse("on which array?")
@@ -84,17 +82,17 @@ fn array_of(event: &mut Entry, plans: &[ArrayPlan]) -> Result<usize, Refusal> {
     }
 }
 
-fn read_one(node: Node, number: u32, several: bool, folder: &Path) -> Result<ArrayPlan, Refusal> {
-    let mut section = arrays::array_section(node, &OWN_KEYS)?;
+fn read_one(node: Node, number: u32, several: bool, folder: &Path) -> ArrayPlan {
+    let mut section = arrays::array_section(node, &OWN_KEYS);
     let usual = match several {
         true => format!("array {number}"),
         false => "array".to_owned(),
     };
-    Ok(ArrayPlan {
-        name: section.read_or("name", usual, section::text)?.value,
-        design: arrays::read_system(&mut section, folder)?,
+    ArrayPlan {
+        name: section.read_or("name", usual, section::text).value,
+        design: arrays::read_system(&mut section, folder),
         incidents: Vec::new(),
-    })
+    }
 }
 
 /// Volumes name LUNs, so no two of them may be called the same, on whatever array.

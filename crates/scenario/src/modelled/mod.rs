@@ -28,35 +28,47 @@ mod volumes;
 use std::path::Path;
 
 use brunt_qualify::plan::{LogRecords, TwinPlan};
+use brunt_units::ByteSize;
 
 use super::document::{Top, is_of_storage};
 use super::drill::Drill;
 use super::events::{Events, Written};
 use super::kept;
+use super::keys::{Maybe, Whole, Word, keys, sized};
 use super::model::Scenario;
 use super::place::Refusal;
-use super::section::{self, Section};
+use super::section;
 use super::tree::{Node, Value};
 
 pub use arrays::ArrayPlan;
 pub use volumes::VolumePlan;
 
-/// Keys of `[twin]`.
-pub(super) const TWIN_KEYS: [&str; 5] =
-    ["branch_pages", "flush_maps", "log_records", "log_format", "checksum_reads"];
+keys! {
+    TWIN of TwinPlan = "[twin]";
+    /// Branch pages: read like all pages, or never.
+    branch_pages: bool = [branches_in_memory], Word(&BRANCH_PAGES), "`\"read\"`";
+    /// Flush maps: written as the engine does, or never.
+    flush_maps: bool = [no_flush_maps], Word(&FLUSH_MAPS), "`\"written\"`";
+    /// What the log names: ranges of pages, or nodes, as that of Exchange.
+    log_records: LogRecords = [log_records], Word(&LOG_RECORDS), "`\"ranges\"`";
+    /// How much of a new log file is formatted at a time: multiples of 4 KiB up to 1 MiB.
+    log_format: Option<ByteSize> = [log_format], Maybe(sized(read_log_format, "size")), "by version";
+    /// Checksum reads in flight of a database.
+    checksum_reads: Option<u32> = [checksum_reads], Maybe(Whole(1..=CHECKSUM_READS_MAX)), "a share of those of the server";
+}
 
 /// How much of a log file may be formatted at a time.
 const LOG_FORMAT: std::ops::RangeInclusive<u64> = 4 << 10..=1 << 20;
 const CHECKSUM_READS_MAX: u64 = 1_024;
 
 /// Whether the twin has branch pages in memory.
-const BRANCH_PAGES: [(&str, bool); 2] = [("read", false), ("memory", true)];
+static BRANCH_PAGES: [(&str, bool); 2] = [("read", false), ("memory", true)];
 
 /// Whether the twin leaves flush maps out.
-const FLUSH_MAPS: [(&str, bool); 2] = [("written", false), ("none", true)];
+static FLUSH_MAPS: [(&str, bool); 2] = [("written", false), ("none", true)];
 
 /// What the twin's log says of a change.
-const LOG_RECORDS: [(&str, LogRecords); 2] =
+static LOG_RECORDS: [(&str, LogRecords); 2] =
     [("ranges", LogRecords::Ranges), ("nodes", LogRecords::Nodes)];
 
 /// More would be a data centre.
@@ -86,29 +98,24 @@ pub struct ModelledScenario {
 impl ModelledScenario {
     /// Reads the sections of a test and of the storage beneath it. Drive models are looked for in
     /// `folder`.
-    ///
-    /// # Errors
-    /// [`Refusal`] for the first thing that is wrong.
-    pub(super) fn read(mut top: Top, folder: &Path) -> Result<Self, Refusal> {
-        let Events { faults, incidents } = Events::take(&mut top.sections)?;
+    pub(super) fn read(mut top: Top, folder: &Path) -> Self {
+        let Events { faults, incidents } = Events::take(&mut top.sections);
         let mut storage = top.sections.split(is_of_storage);
         let written = storage.entries().to_vec();
-        let mut scenario = Scenario::read(top, faults, Path::new("/"))?;
+        let mut scenario = Scenario::read(top, faults, Path::new("/"));
         if let Some(percent) = scenario.capacity_percent.take() {
             let refusal = percent.place.refuse("sizes databases by the volumes of this machine");
-            return Err(refusal.hint("with a modelled array, say `database_size`"));
+            storage.refuse(refusal.hint("with a modelled array, say `database_size`"));
         }
         if let Some(scratch) = &scenario.scratch {
             let refusal = scratch.place.refuse("is a folder of this machine");
-            return Err(refusal.hint(
+            storage.refuse(refusal.hint(
                 "storage of this machine is tested by `brunt run`; here [array] and [volumes] say what to model",
             ));
         }
-        let servers = match storage.take("servers") {
-            Some(node) => read_servers(&node)?,
-            None => vec![scenario.name.clone()],
-        };
-        let twin = read_twin(storage.table("twin"))?;
+        let servers = storage.read_beside("servers", read_servers);
+        let servers = servers.map_or_else(|| vec![scenario.name.clone()], |names| names.value);
+        let twin = read_twin(storage.table("twin"));
         // A drill lasts until its last event.
         let end = match storage.has("drill") {
             true => None,
@@ -116,12 +123,12 @@ impl ModelledScenario {
         };
         let is_paced = scenario.test.target_io_per_s.is_some();
         let drill = match storage.has("drill") || storage.has("replication") {
-            true => super::drill::read(storage.table("drill"), is_paced)?,
+            true => super::drill::read(storage.table("drill"), is_paced),
             false => Drill::default(),
         };
-        let array = storage.take("array").expect("a modelled test has one");
-        let (arrays, events) = arrays::read(array, &mut storage, incidents, end, folder)?;
-        let volumes = volumes::read(&mut storage, &scenario, &servers, &arrays)?;
+        let array = storage.needed("array", super::arrays::EXAMPLE);
+        let (arrays, events) = arrays::read(array, &mut storage, incidents, end, folder);
+        let volumes = volumes::read(&mut storage, &scenario, &servers, &arrays);
         let mut kept = kept::table(&written);
         storage.kept().fill(&mut kept);
         let timeline = events.iter().map(Written::said).collect();
@@ -129,7 +136,7 @@ impl ModelledScenario {
             let whole = events.into_iter().map(Written::whole);
             kept.insert("event".to_owned(), whole.collect::<Vec<_>>().into());
         }
-        Ok(Self { scenario, servers, twin, drill, arrays, volumes, timeline, storage: kept })
+        Self { scenario, servers, twin, drill, arrays, volumes, timeline, storage: kept }
     }
 
     /// The scenario with every default written out. Reading it gives this scenario again.
@@ -140,7 +147,7 @@ impl ModelledScenario {
         if let Some(servers) = storage.remove("servers") {
             text += &format!("servers = {servers}\n");
         }
-        self.scenario.write(&mut text).expect("a string takes all");
+        self.scenario.write(&mut text);
         text + &format!("\n{storage}")
     }
 
@@ -160,27 +167,18 @@ impl ModelledScenario {
 }
 
 /// What of the engine is left out or done otherwise.
-fn read_twin(node: Node) -> Result<TwinPlan, Refusal> {
-    let mut twin = Section::new(node, "[twin]", &TWIN_KEYS)?;
-    let branches = twin.choice_or("branch_pages", false, &BRANCH_PAGES)?;
-    let maps = twin.choice_or("flush_maps", false, &FLUSH_MAPS)?;
-    let log = twin.choice_or("log_records", LogRecords::Ranges, &LOG_RECORDS)?;
-    let chunk = twin.read("log_format", |node| {
-        let size = section::size(node)?;
-        match LOG_FORMAT.contains(&size.get()) && size.get().is_multiple_of(4096) {
-            true => Ok(size),
-            false => Err(node.place.refuse("not a multiple of 4 KiB up to 1 MiB")),
-        }
-    })?;
-    let reads =
-        twin.read("checksum_reads", |node| section::integer(node, 1..=CHECKSUM_READS_MAX))?;
-    Ok(TwinPlan {
-        branches_in_memory: branches.value,
-        no_flush_maps: maps.value,
-        log_records: log.value,
-        log_format: chunk.map(|chunk| chunk.value),
-        checksum_reads: reads.map(|reads| u32::try_from(reads.value).expect("in range")),
-    })
+fn read_twin(node: Node) -> TwinPlan {
+    let mut twin = TwinPlan::default();
+    TWIN.read(node, &mut twin);
+    twin
+}
+
+fn read_log_format(node: &Node) -> Result<ByteSize, Refusal> {
+    let size = section::size(node)?;
+    match LOG_FORMAT.contains(&size.get()) && size.get().is_multiple_of(4096) {
+        true => Ok(size),
+        false => Err(node.place.refuse("not a multiple of 4 KiB up to 1 MiB")),
+    }
 }
 
 fn read_servers(node: &Node) -> Result<Vec<String>, Refusal> {

@@ -41,27 +41,30 @@ pub(super) fn read(
     scenario: &Scenario,
     servers: &[String],
     arrays: &[ArrayPlan],
-) -> Result<Vec<VolumePlan>, Refusal> {
+) -> Vec<VolumePlan> {
     let built: Vec<Box<dyn System>> = arrays.iter().map(build).collect();
     let luns = luns(arrays, &built);
-    let Some(node) = storage.take("volumes") else {
-        return Err(storage.lacks("volumes", "[volumes] with \"/db1\" = \"name of a LUN\""));
-    };
-    let Value::Table(entries) = node.value else {
+    const EXAMPLE: &str = "[volumes] with \"/db1\" = \"name of a LUN\"";
+    let node = storage.needed("volumes", EXAMPLE);
+    if !matches!(node.value, Value::Table(_)) {
         let refusal = node.place.refuse(format!("is {}, not a table", node.value.kind()));
-        return Err(refusal.hint("for example: [volumes] with \"/db1\" = \"name of a LUN\""));
-    };
+        storage.refuse(refusal.hint(format!("for example: {EXAMPLE}")));
+    }
     let mut volumes = Vec::new();
-    for (path, node) in &entries {
-        let path = absolute(path, &node.place)?;
+    for (path, node) in node.entries() {
+        let Some(path) = node.sink.catch(absolute(path, &node.place)) else { continue };
         for (server, name) in servers.iter().enumerate() {
-            let (array, lun, bytes) = find(node, name, &luns)?;
-            volumes.push(VolumePlan { server, path: path.clone(), array, lun, bytes });
+            let found = node.sink.catch(find(node, name, &luns));
+            volumes.extend(found.map(|(array, lun, bytes)| {
+                let path = path.clone();
+                VolumePlan { server, path, array, lun, bytes }
+            }));
         }
     }
-    check(scenario, servers.len(), &volumes, arrays)?;
-    check_thin(scenario, servers.len(), &volumes, arrays, &built)?;
-    Ok(volumes)
+    let checked = check(scenario, servers.len(), &volumes, arrays)
+        .and_then(|()| check_thin(scenario, servers.len(), &volumes, arrays, &built));
+    storage.sink().catch(checked);
+    volumes
 }
 
 fn build(plan: &ArrayPlan) -> Box<dyn System> {

@@ -3,7 +3,6 @@
 use super::super::place::{Placed, Refusal};
 use super::super::section::{self, Section};
 use super::super::tree::Node;
-use super::by_itself;
 
 /// A figure that can be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,29 +48,25 @@ const DIVISOR_MIN: f64 = 1e-6;
 const NUMBER_MAX: f64 = 1e12;
 
 /// Reads `[figures]`.
-pub(super) fn read(
-    top: &mut Section,
-    known: &[FigureKey],
-) -> Result<Vec<(&'static str, Placed<f64>)>, Refusal> {
+pub(super) fn read(top: &mut Section, known: &[FigureKey]) -> Vec<(&'static str, Placed<f64>)> {
     let Some(node) = top.take("figures") else {
-        return Ok(Vec::new());
+        return Vec::new();
     };
     let names: Vec<&str> = known.iter().map(|key| key.name).collect();
-    let mut section = Section::new(node, "[figures]", &names).map_err(|refusal| {
-        refusal.hint("`brunt size ORG --explain` shows every figure by its name")
-    })?;
+    let hint = "`brunt size ORG --explain` shows every figure by its name";
+    let mut section = Section::hinted(node, "[figures]", &names, Some(hint));
     let mut figures = Vec::new();
     for key in known {
         let value = section.read(key.name, |node| match value(node, key.quantity)? {
             0.0 if key.is_divisor => Err(node.place.refuse("is not above zero")),
             tiny if key.is_divisor && tiny < DIVISOR_MIN => {
-                Err(by_itself(node.place.refuse(format!("is less than {DIVISOR_MIN}"))))
+                Err(node.place.refuse(format!("is less than {DIVISOR_MIN}")))
             }
             value => Ok(value),
-        })?;
+        });
         figures.extend(value.map(|value| (key.name, value)));
     }
-    Ok(figures)
+    figures
 }
 
 #[expect(clippy::cast_precision_loss, reason = "sizes here are far below 2^53")]
@@ -91,6 +86,6 @@ fn value(node: &Node, quantity: Quantity) -> Result<f64, Refusal> {
 pub(super) fn up_to(node: &Node, most: f64) -> Result<f64, Refusal> {
     match section::not_negative(node)? {
         number if number <= most => Ok(number),
-        _ => Err(by_itself(node.place.refuse(format!("is more than {most}")))),
+        _ => Err(node.place.refuse(format!("is more than {most}"))),
     }
 }

@@ -24,9 +24,9 @@ use brunt_units::Span;
 use brunt_workload::profile::Version;
 
 use super::document::Top;
-use super::place::{Cause, Placed, Refusal};
+use super::keys::{At, Maybe, Page, SOME_TIME, Whole, keys};
+use super::place::{Place, Placed, Refusal};
 use super::profile;
-use super::section::{self, Section};
 
 pub use figures::{FigureKey, Quantity};
 pub use search::{Prices, SearchPlan};
@@ -39,7 +39,8 @@ pub const SERVERS_MAX: u64 = 256;
 const COPIES_MAX: u64 = 16;
 const DATABASES_MAX: u64 = 100_000;
 
-const ORG_KEYS: [&str; 5] = ["servers", "copies", "failures", "databases", "restore_within"];
+/// Tables of an organisation whose keys are declared.
+pub(super) static TABLES: [&dyn Page; 2] = [&ORG, &tiers::TIER];
 
 /// An organisation to be sized.
 #[derive(Clone, Debug)]
@@ -74,49 +75,25 @@ pub struct Organisation {
 
 impl Organisation {
     /// Reads the sections of an organisation. `known` are the figures that can be given.
-    ///
-    /// # Errors
-    /// [`Refusal`] for the first thing that is wrong.
-    pub(super) fn read(top: Top, folder: &Path, known: &[FigureKey]) -> Result<Self, Refusal> {
+    pub(super) fn read(top: Top, folder: &Path, known: &[FigureKey]) -> Self {
         let Top { name, description, sections: mut top, .. } = top;
-        let mut profile = top.section("profile", &["version"])?;
-        let version = profile.read_or("version", Version::Exchange2019, profile::read_version)?;
-        let mut org = match top.take("org") {
-            Some(node) => Section::new(node, "[org]", &ORG_KEYS)?,
-            None => return Err(top.lacks("org", "[org] with servers = 4")),
-        };
-        let servers = org.read("servers", |node| section::integer(node, 1..=SERVERS_MAX))?;
-        let servers = servers.ok_or_else(|| org.lacks("servers", "servers = 4"))?;
-        let copies = org.read_or("copies", 1, |node| section::integer(node, 1..=COPIES_MAX))?;
-        let failures =
-            org.read_or("failures", 0, |node| section::integer(node, 0..=SERVERS_MAX))?;
-        let databases = org.read("databases", |node| section::integer(node, 1..=DATABASES_MAX))?;
-        let restore_within = org.read("restore_within", section::some_time)?;
-        if copies.value > servers.value {
-            let what = format!(
-                "{} copies of a database need as many servers, and there {}",
-                copies.value,
-                match servers.value {
-                    1 => "is 1".to_owned(),
-                    more => format!("are {more}"),
-                }
-            );
-            return Err(copies.place.refuse(what));
+        let mut profile = top.section("profile", &["version"]);
+        let version = profile.read_or("version", Version::Exchange2019, profile::read_version);
+        let node = top.needed("org", "[org] with servers = 4");
+        let mut org = Org::usual(&node.place);
+        let section = ORG.read(node, &mut org);
+        section.sink().catch(org.check());
+        let tiers = tiers::read(&mut top);
+        let storage = storage::read(&mut top, folder);
+        if storage.servers.value > org.servers.value {
+            let what = format!("more than the {} there are", org.servers.value);
+            top.refuse(storage.servers.place.refuse(what));
         }
-        if failures.value >= servers.value {
-            let refusal = failures.place.refuse("leaves no server");
-            return Err(refusal.hint(format!("at most {}", servers.value - 1)));
-        }
-        let tiers = tiers::read(&mut top)?;
-        let storage = storage::read(&mut top, folder)?;
-        if storage.servers.value > servers.value {
-            let what = format!("more than the {} there are", servers.value);
-            return Err(storage.servers.place.refuse(what));
-        }
-        let array = storage::read_array(&mut top)?;
-        let figures = figures::read(&mut top, known)?;
-        let search = search::read(&mut top)?;
-        Ok(Self {
+        let array = storage::read_array(&mut top);
+        let figures = figures::read(&mut top, known);
+        let search = search::read(&mut top);
+        let Org { servers, copies, failures, databases, restore_within } = org;
+        Self {
             name,
             description,
             version: version.value,
@@ -130,13 +107,60 @@ impl Organisation {
             array,
             figures,
             search,
-        })
+        }
     }
 }
 
-/// `refusal` of a value that is wrong by itself.
-fn by_itself(refusal: Refusal) -> Refusal {
-    refusal.because(Cause::Value)
+/// What `[org]` says.
+pub(crate) struct Org {
+    servers: Placed<u64>,
+    copies: Placed<u64>,
+    failures: Placed<u64>,
+    databases: Option<Placed<u64>>,
+    restore_within: Option<Placed<Span>>,
+}
+
+keys! {
+    ORG of Org = "[org]";
+    /// Mailbox servers.
+    servers: Placed<u64> = [servers], At(Whole(1..=SERVERS_MAX)), needs "servers = 4";
+    /// Copies of each database, the active one included; not more than servers.
+    copies: Placed<u64> = [copies], At(Whole(1..=COPIES_MAX)), "1";
+    /// Servers that may fail at the same time; fewer than all.
+    failures: Placed<u64> = [failures], At(Whole(0..=SERVERS_MAX)), "0";
+    /// Databases in all, if that is decided.
+    databases: Option<Placed<u64>> = [databases], Maybe(At(Whole(1..=DATABASES_MAX))), "as many as are needed";
+    /// How long restoring one database may take.
+    restore_within: Option<Placed<Span>> = [restore_within], Maybe(At(SOME_TIME)), "no limit";
+}
+
+impl Org {
+    fn usual(place: &Place) -> Self {
+        let [servers, copies, failures] =
+            [1, 1, 0].map(|value| Placed { value, place: place.clone() });
+        Self { servers, copies, failures, databases: None, restore_within: None }
+    }
+
+    fn check(&self) -> Result<(), Refusal> {
+        let servers = self.servers.value;
+        if self.copies.value > servers {
+            let there = match servers {
+                1 => "is 1".to_owned(),
+                more => format!("are {more}"),
+            };
+            return Err(self.copies.place.refuse(format!(
+                "{} copies of a database need as many servers, and there {there}",
+                self.copies.value
+            )));
+        }
+        match self.failures.value >= servers {
+            true => {
+                let refusal = self.failures.place.refuse("leaves no server");
+                Err(refusal.hint(format!("at most {}", servers - 1)))
+            }
+            false => Ok(()),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -42,22 +42,18 @@ const PRICE_KEYS: [&str; 5] = ["currency", "array", "shelf", "shelf_drives", "dr
 const PRICE_MAX: f64 = 1e9;
 
 /// Reads both.
-pub(super) fn read(top: &mut Section) -> Result<SearchPlan, Refusal> {
-    let section = &mut top.section("search", &SEARCH_KEYS)?;
-    let drives = section.read("drives", |node| list(node, drive))?;
-    let levels =
-        section.read("levels", |node| list(node, |node| section::choice(node, &LEVELS)))?;
-    let group_max = section.read("group_max", |node| section::integer(node, 2..=192))?;
-    let prices = match top.take("price") {
-        Some(node) => Some(read_prices(node)?),
-        None => None,
-    };
-    Ok(SearchPlan {
+pub(super) fn read(top: &mut Section) -> SearchPlan {
+    let section = &mut top.section("search", &SEARCH_KEYS);
+    let drives = section.read("drives", |node| list(node, drive));
+    let levels = section.read("levels", |node| list(node, |node| section::choice(node, &LEVELS)));
+    let group_max = section.read("group_max", |node| section::integer(node, 2..=192));
+    let prices = top.take("price").and_then(|node| top.sink().catch(read_prices(node)));
+    SearchPlan {
         drives: drives.map(|drives| drives.value).unwrap_or_default(),
         levels: levels.map(|levels| levels.value).unwrap_or_default(),
         group_max,
         prices,
-    })
+    }
 }
 
 fn list<T>(node: &Node, read: impl Fn(&Node) -> Result<T, Refusal>) -> Result<Vec<T>, Refusal> {
@@ -68,13 +64,12 @@ fn list<T>(node: &Node, read: impl Fn(&Node) -> Result<T, Refusal>) -> Result<Ve
 }
 
 fn read_prices(node: Node) -> Result<Prices, Refusal> {
-    let section = &mut Section::new(node, "[price]", &PRICE_KEYS)?;
-    let currency = section.read_or("currency", String::new(), section::name)?;
+    let section = &mut Section::new(node, "[price]", &PRICE_KEYS);
+    let currency = section.read_or("currency", String::new(), section::name);
     let price = |node: &Node| up_to(node, PRICE_MAX);
-    let array = section.read_or("array", 0.0, price)?;
-    let shelf = section.read_or("shelf", 0.0, price)?;
-    let shelf_drives =
-        section.read_or("shelf_drives", 24, |node| section::integer(node, 1..=1000))?;
+    let array = section.read_or("array", 0.0, price);
+    let shelf = section.read_or("shelf", 0.0, price);
+    let shelf_drives = section.read_or("shelf_drives", 24, |node| section::integer(node, 1..=1000));
     let Some(node) = section.take("drives") else {
         return Err(section.lacks("drives", "drives = { \"savvio-10k6-900-sas\" = 300 }"));
     };

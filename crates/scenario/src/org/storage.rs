@@ -13,7 +13,6 @@ use super::super::nearest::nearest;
 use super::super::place::{Place, Placed, Refusal};
 use super::super::section::{self, Section};
 use super::super::tree::{Node, Value};
-use super::by_itself;
 
 /// A RAID group or a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,20 +108,21 @@ const DRIVE_IO_MIN: f64 = 0.001;
 const DRIVE_IO_MAX: f64 = 10_000_000.0;
 
 /// Reads `[storage]`.
-pub(super) fn read(top: &mut Section, folder: &Path) -> Result<StoragePlan, Refusal> {
-    let section = &mut top.section("storage", &KEYS)?;
+pub(super) fn read(top: &mut Section, folder: &Path) -> StoragePlan {
+    let section = &mut top.section("storage", &KEYS);
     let place = section.place().clone();
-    let luns = read_folders(section, "luns", folder)?;
-    let log_luns = read_folders(section, "log_luns", folder)?;
-    let block = read_block(section)?;
-    let backup = read_group(section, "backup_level", "backup_drives")?;
-    let spares = section.read("spares", |node| section::integer(node, 0..=4096))?;
-    let servers = section.read_or("servers", 1, |node| section::integer(node, 1..=256))?;
+    let luns = read_folders(section, "luns", folder);
+    let log_luns = read_folders(section, "log_luns", folder);
+    let sink = section.sink().clone();
+    let block = sink.catch(read_block(section)).flatten();
+    let backup = sink.catch(read_group(section, "backup_level", "backup_drives")).flatten();
+    let spares = section.read("spares", |node| section::integer(node, 0..=4096));
+    let servers = section.read_or("servers", 1, |node| section::integer(node, 1..=256));
     if let (Some(logs), true) = (&log_luns, luns.is_none()) {
         let refusal = logs.place.refuse("names volumes for logs and none for databases");
-        return Err(refusal.hint("for example: luns = [\"/mnt/a\", \"/mnt/b\"]"));
+        section.refuse(refusal.hint("for example: luns = [\"/mnt/a\", \"/mnt/b\"]"));
     }
-    Ok(StoragePlan {
+    StoragePlan {
         block,
         backup,
         spares,
@@ -130,21 +130,21 @@ pub(super) fn read(top: &mut Section, folder: &Path) -> Result<StoragePlan, Refu
         luns: luns.map(|luns| luns.value).unwrap_or_default(),
         log_luns: log_luns.map(|luns| luns.value).unwrap_or_default(),
         place,
-    })
+    }
 }
 
 fn read_block(section: &mut Section) -> Result<Option<BlockPlan>, Refusal> {
-    let drive = section.read("drive", drive)?;
-    let drive_size = section.read("drive_size", section::size)?;
+    let drive = section.read("drive", drive);
+    let drive_size = section.read("drive_size", section::size);
     let drive_io_per_s = section.read("drive_io_per_s", |node| {
         let least = section::positive(node)?;
         if least < DRIVE_IO_MIN {
             return Err(node.place.refuse(format!("is less than {DRIVE_IO_MIN}")));
         }
         super::figures::up_to(node, DRIVE_IO_MAX)
-    })?;
+    });
     let group = read_group(section, "level", "group_drives")?;
-    let logs = section.read("logs", |node| section::choice(node, &LOGS))?;
+    let logs = section.read("logs", |node| section::choice(node, &LOGS));
     let own = read_group(section, "log_level", "log_drives")?;
     let Some(drive) = drive else {
         let beside = [
@@ -190,10 +190,10 @@ pub(super) fn drive(node: &Node) -> Result<&'static str, Refusal> {
     let names: Vec<&'static str> = library::names().collect();
     names.iter().find(|known| **known == name).copied().ok_or_else(|| {
         let refusal = node.place.refuse("there is no such drive model");
-        by_itself(refusal.hint(match nearest(&name, &names) {
+        refusal.hint(match nearest(&name, &names) {
             Some(near) => format!("did you mean \"{near}\"?"),
             None => "`brunt models` lists them".to_owned(),
-        }))
+        })
     })
 }
 
@@ -203,8 +203,8 @@ fn read_group(
     level_key: &str,
     drives_key: &str,
 ) -> Result<Option<GroupPlan>, Refusal> {
-    let level = section.read(level_key, |node| section::choice(node, &LEVELS))?;
-    let drives = section.read(drives_key, |node| section::integer(node, 1..=GROUP_MAX))?;
+    let level = section.read(level_key, |node| section::choice(node, &LEVELS));
+    let drives = section.read(drives_key, |node| section::integer(node, 1..=GROUP_MAX));
     match (level, drives) {
         (Some(level), Some(drives)) => {
             let plan = GroupPlan {
@@ -249,11 +249,7 @@ impl GroupPlan {
     }
 }
 
-fn read_folders(
-    section: &mut Section,
-    key: &str,
-    folder: &Path,
-) -> Result<Option<Placed<Vec<PathBuf>>>, Refusal> {
+fn read_folders(section: &mut Section, key: &str, folder: &Path) -> Option<Placed<Vec<PathBuf>>> {
     section.read(key, |node| match &node.value {
         Value::List(nodes) if !nodes.is_empty() => {
             nodes.iter().map(|node| section::absolute(node, folder)).collect()
@@ -269,14 +265,13 @@ fn read_folders(
 const ARRAY_KEYS: [&str; 6] = ["queue", "wait_max", "front", "controller", "cache", "scan"];
 
 /// Reads `[array]`: checked as for `simulate`, and kept as it was written.
-pub(super) fn read_array(top: &mut Section) -> Result<toml::Table, Refusal> {
+pub(super) fn read_array(top: &mut Section) -> toml::Table {
     let Some(node) = top.take("array") else {
-        return Ok(toml::Table::new());
+        return toml::Table::new();
     };
-    let written = Section::new(node.clone(), "[array]", &ARRAY_KEYS).map_err(|refusal| {
-        refusal.hint("drives, groups and LUNs follow from the size: see [storage]")
-    })?;
+    let hint = "drives, groups and LUNs follow from the size: see [storage]";
+    let mut written = Section::hinted(node, "[array]", &ARRAY_KEYS, Some(hint));
     let table = kept::table(written.entries());
-    read_front_tables(node)?;
-    Ok(table)
+    read_front_tables(&mut written);
+    table
 }

@@ -2,29 +2,38 @@
 
 use brunt_units::ByteSize;
 
-use super::super::place::{Placed, Refusal};
+use super::super::keys::{At, Maybe, NAME, RATE, keys, number, own, sized};
+use super::super::place::{Place, Placed, Refusal};
 use super::super::section::{self, Section};
 use super::super::tree::Node;
-use super::by_itself;
 use super::figures::up_to;
 
-/// A kind of users.
+/// A kind of users: a field for each key of [`TIER`].
 #[derive(Clone, Debug)]
 pub struct Tier {
-    /// What they are called.
     pub name: String,
     pub count: Placed<u64>,
-    /// What each mailbox may hold.
     pub quota: Placed<ByteSize>,
-    /// Messages that each sends and receives in a day, if that was said.
     pub messages_per_day: Option<Placed<f64>>,
-    /// Database reads and writes per second of each, if they were measured.
     pub io_per_s: Option<Placed<f64>>,
-    /// How large a message is on average, if that was said.
     pub message_size: Option<Placed<ByteSize>>,
 }
 
-const KEYS: [&str; 6] = ["name", "count", "quota", "messages_per_day", "io_per_s", "message_size"];
+keys! {
+    TIER of Tier = "[[tier]]";
+    /// What they are called.
+    name: String = [name], NAME, "`\"mailboxes\"`, or `\"tier 1\"` and so on";
+    /// How many mailboxes.
+    count: Placed<u64> = [count], At(own(read_count, "1 to 100000000")), needs "count = 4000";
+    /// What each mailbox may hold.
+    quota: Placed<ByteSize> = [quota], At(sized(read_quota, "size above 0")), needs "quota = \"2 GiB\"";
+    /// Messages that each sends and receives in a day; has to be there without `io_per_s`.
+    messages_per_day: Option<Placed<f64>> = [messages_per_day], Maybe(At(number(read_messages, "number above 0"))), "not known";
+    /// Database reads and writes per second of each, if they were measured.
+    io_per_s: Option<Placed<f64>> = [io_per_s], Maybe(At(RATE)), "by messages";
+    /// How large a message is on average.
+    message_size: Option<Placed<ByteSize>> = [message_size], Maybe(At(sized(read_message_size, "size, up to 1 GiB"))), "by version";
+}
 
 const COUNT_MAX: u64 = 100_000_000;
 /// More than one a second, all day.
@@ -33,64 +42,70 @@ const QUOTA_MAX: ByteSize = ByteSize::gib(100 << 10);
 const EXAMPLE: &str = "[mailboxes]\ncount = 4000\nquota = \"2 GiB\"\nmessages_per_day = 100";
 
 /// Reads the kinds of users.
-pub(super) fn read(top: &mut Section) -> Result<Vec<Tier>, Refusal> {
-    let all = top.take("mailboxes");
-    let tiers = match top.take("tier") {
-        Some(node) => Some((node.place.clone(), section::tables(node, "tier")?)),
-        None => None,
+pub(super) fn read(top: &mut Section) -> Vec<Tier> {
+    if top.has("tier") && top.take("mailboxes").is_some() {
+        let refusal =
+            top.place_of("tier").refuse("mailboxes are counted twice, here and in [mailboxes]");
+        top.refuse(refusal.hint("keep [mailboxes] or [[tier]]"));
+    }
+    if !top.has("tier") {
+        return vec![read_one(top.needed("mailboxes", EXAMPLE), "[mailboxes]", "mailboxes")];
+    }
+    let mut read: Vec<Tier> = Vec::new();
+    for (number, node) in (1..).zip(top.tables("tier")) {
+        let place = node.place.clone();
+        let tier = read_one(node, "[[tier]]", &format!("tier {number}"));
+        if read.iter().any(|other| other.name == tier.name) {
+            top.refuse(place.refuse(format!("there are two tiers called \"{}\"", tier.name)));
+        }
+        read.push(tier);
+    }
+    read
+}
+
+fn read_one(node: Node, title: &'static str, usual: &str) -> Tier {
+    let place = Place::unwritten();
+    let mut tier = Tier {
+        name: usual.to_owned(),
+        count: Placed { value: 1, place: place.clone() },
+        quota: Placed { value: ByteSize::gib(1), place },
+        messages_per_day: None,
+        io_per_s: None,
+        message_size: None,
     };
-    match (all, tiers) {
-        (Some(node), None) => Ok(vec![read_one(node, "[mailboxes]", "mailboxes")?]),
-        (None, Some((_, nodes))) => {
-            let mut read: Vec<Tier> = Vec::new();
-            for (number, node) in (1..).zip(nodes) {
-                let place = node.place.clone();
-                let tier = read_one(node, "[[tier]]", &format!("tier {number}"))?;
-                if read.iter().any(|other| other.name == tier.name) {
-                    let what = format!("there are two tiers called \"{}\"", tier.name);
-                    return Err(place.refuse(what));
-                }
-                read.push(tier);
-            }
-            Ok(read)
-        }
-        (Some(_), Some((place, _))) => {
-            let refusal = place.refuse("mailboxes are counted twice, here and in [mailboxes]");
-            Err(refusal.hint("keep [mailboxes] or [[tier]]"))
-        }
-        (None, None) => Err(top.lacks("mailboxes", EXAMPLE)),
+    let section = TIER.titled(title).read(node, &mut tier);
+    if tier.messages_per_day.is_none() && tier.io_per_s.is_none() {
+        let refusal = section.lacks("messages_per_day", "messages_per_day = 100");
+        let hint = "sent and received together; or `io_per_s`, if it was measured";
+        section.refuse(refusal.hint(hint));
+    }
+    tier
+}
+
+fn read_count(node: &Node) -> Result<u64, Refusal> {
+    match section::integer(node, 0..=COUNT_MAX)? {
+        0 => Err(node.place.refuse("no mailboxes need no storage")),
+        count => Ok(count),
     }
 }
 
-fn read_one(node: Node, title: &str, usual: &str) -> Result<Tier, Refusal> {
-    let section = &mut Section::new(node, title, &KEYS)?;
-    let name = section.read_or("name", usual.to_owned(), section::name)?;
-    let count = section.read("count", |node| {
-        section::integer(node, 0..=COUNT_MAX).and_then(|count| match count {
-            0 => Err(by_itself(node.place.refuse("no mailboxes need no storage"))),
-            count => Ok(count),
-        })
-    })?;
-    let count = count.ok_or_else(|| section.lacks("count", "count = 4000"))?;
-    let quota = section.read("quota", |node| match section::size(node)? {
+fn read_quota(node: &Node) -> Result<ByteSize, Refusal> {
+    match section::size(node)? {
         size if size.get() == 0 => Err(node.place.refuse("a mailbox that holds nothing")),
         size if size > QUOTA_MAX => Err(node.place.refuse(format!("is more than {QUOTA_MAX}"))),
         size => Ok(size),
-    })?;
-    let quota = quota.ok_or_else(|| section.lacks("quota", "quota = \"2 GiB\""))?;
-    let messages_per_day = section.read("messages_per_day", |node| {
-        section::positive(node)?;
-        up_to(node, MESSAGES_MAX)
-    })?;
-    let io_per_s = section.read("io_per_s", section::rate)?;
-    let message_size = section.read("message_size", |node| match section::size(node)? {
+    }
+}
+
+fn read_messages(node: &Node) -> Result<f64, Refusal> {
+    section::positive(node)?;
+    up_to(node, MESSAGES_MAX)
+}
+
+fn read_message_size(node: &Node) -> Result<ByteSize, Refusal> {
+    match section::size(node)? {
         size if size.get() == 0 => Err(node.place.refuse("a message that is empty")),
         size if size > ByteSize::gib(1) => Err(node.place.refuse("is more than 1 GiB")),
         size => Ok(size),
-    })?;
-    if messages_per_day.is_none() && io_per_s.is_none() {
-        let refusal = section.lacks("messages_per_day", "messages_per_day = 100");
-        return Err(refusal.hint("sent and received together; or `io_per_s`, if it was measured"));
     }
-    Ok(Tier { name: name.value, count, quota, messages_per_day, io_per_s, message_size })
 }
