@@ -9,6 +9,7 @@ use crate::commands::compare::CompareArgs;
 use crate::commands::completions::CompletionsArgs;
 use crate::commands::drill::DrillArgs;
 use crate::commands::explain::ExplainArgs;
+use crate::commands::handover::HandoverArgs;
 use crate::commands::import::ImportArgs;
 use crate::commands::init::InitArgs;
 use crate::commands::man::ManArgs;
@@ -68,6 +69,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Write the paper about a storage solution from the runs of its tests
     Paper(PaperArgs),
+    /// Write a page to sign from the newest test of each kind, with the paper behind it
+    Handover(HandoverArgs),
     /// Check database and log files for damage, and papers for numbers that do not follow
     Verify(VerifyArgs),
     /// Crash and recover the engine thousands of times in virtual time, and check that nothing is

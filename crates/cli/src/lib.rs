@@ -67,6 +67,9 @@ pub fn main() -> ExitCode {
             carry_out(args.quiet, |output| commands::compare::run(args, output))
         }
         Command::Paper(args) => carry_out(args.quiet, |output| commands::paper::run(args, output)),
+        Command::Handover(args) => {
+            carry_out(args.quiet, |output| commands::handover::run(args, output))
+        }
         Command::Verify(args) => {
             carry_out(args.quiet, |output| commands::verify::run(args, output))
         }

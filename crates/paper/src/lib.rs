@@ -13,6 +13,7 @@
 //!   their rules.
 //! * `modelled`: the storage of a prediction, from its scenario; `claims`: whether `[solution]` can
 //!   be true of what was tested.
+//! * `handover`: which runs of a folder are handed over.
 //! * `content`: what a paper says, one file for each section.
 //! * `pdf`: layout and writing; `html`: the same blocks as a page.
 //! * [`verify`]: reading a PDF that may come from anywhere.
@@ -25,6 +26,7 @@ mod block;
 mod claims;
 mod content;
 pub mod evidence;
+mod handover;
 mod html;
 mod modelled;
 mod numbers;
@@ -32,7 +34,9 @@ mod paper;
 mod pdf;
 pub mod verify;
 
+pub use content::{SignOff, SignedFigure, SignedTest};
 pub use evidence::{Evidence, RunFiles};
+pub use handover::Handover;
 pub use paper::{Paper, PaperError};
 
 /// Whether `bytes` are a PDF, by their first ones.

@@ -7,7 +7,7 @@ use brunt_scenario::{Document, Refusal, Solution};
 use crate::audit::{self, Audit, Wrong};
 use crate::block::Block;
 use crate::claims::contradicted;
-use crate::content;
+use crate::content::{self, SignOff};
 use crate::evidence::{Attachment, Evidence, MANIFEST, RUNS_MAX, SOLUTION, sha256};
 
 /// A paper, ready to be written.
@@ -36,6 +36,8 @@ pub struct Paper {
     pub(crate) contradicted: Vec<Wrong>,
     /// Characters that the fonts lack, which are shown by their numbers.
     pub unshown: Vec<char>,
+    /// The page that is signed, where it begins with one.
+    pub sign_off: Option<SignOff>,
 }
 
 /// Why there is no paper.
@@ -217,37 +219,9 @@ fn check(label: &str, run: &Run) -> Result<(), PaperError> {
 /// Whether all runs are of one system, as far as results tell.
 fn one_system(runs: &[(usize, Run)], label: &dyn Fn(usize) -> String) -> Result<(), PaperError> {
     let (first, others) = runs.split_first().expect("there is a run");
-    let apart =
-        |other: usize, why: String| Err(PaperError::Apart(label(first.0), label(other), why));
-    let world = |world| match world {
-        World::Real => "real",
-        World::Virtual => "modelled",
-    };
     for (number, run) in others {
-        let (one, other) = (&first.1.result, &run.result);
-        if one.world != other.world {
-            let why = format!(
-                "one is on {} storage, the other on {}",
-                world(one.world),
-                world(other.world)
-            );
-            return apart(*number, why);
-        }
-        let profile = |run: &Run| run.result.storage.details.setup.profile.clone();
-        let (one, other) = (profile(&first.1), profile(run));
-        if one != other {
-            return apart(*number, format!("one has the profile {one}, the other {other}"));
-        }
-    }
-    let storage = |run: &Run| -> toml::Table {
-        let mut scenario: toml::Table = run.scenario.parse().unwrap_or_default();
-        scenario.retain(|key, _| STORAGE.contains(&key));
-        scenario
-    };
-    for (number, run) in others {
-        let is_model = run.result.world == World::Virtual;
-        if is_model && storage(&first.1) != storage(run) {
-            return apart(*number, "their modelled arrays differ".to_owned());
+        if let Some(why) = apart(&first.1, run) {
+            return Err(PaperError::Apart(label(first.0), label(*number), why));
         }
     }
     // Backup and recovery may be tested on some of the servers only.
@@ -274,6 +248,29 @@ fn one_system(runs: &[(usize, Run)], label: &dyn Fn(usize) -> String) -> Result<
         }
     }
     Ok(())
+}
+
+/// Why two runs cannot be of one system, as far as their worlds, profiles and models tell.
+pub(crate) fn apart(one: &Run, other: &Run) -> Option<String> {
+    let world = |run: &Run| match run.result.world {
+        World::Real => "real",
+        World::Virtual => "modelled",
+    };
+    let worlds = [one, other].map(world);
+    if worlds[0] != worlds[1] {
+        return Some(format!("one is on {} storage, the other on {}", worlds[0], worlds[1]));
+    }
+    let profiles = [one, other].map(|run| run.result.storage.details.setup.profile.as_str());
+    if profiles[0] != profiles[1] {
+        return Some(format!("one has the profile {}, the other {}", profiles[0], profiles[1]));
+    }
+    let storage = |run: &Run| -> toml::Table {
+        let mut scenario: toml::Table = run.scenario.parse().unwrap_or_default();
+        scenario.retain(|key, _| STORAGE.contains(&key));
+        scenario
+    };
+    let differ = one.result.world == World::Virtual && storage(one) != storage(other);
+    differ.then(|| "their modelled arrays differ".to_owned())
 }
 
 /// What is said about the storage: in a file of its own, or in the scenarios.

@@ -7,6 +7,7 @@ pub mod compare;
 pub mod completions;
 pub mod drill;
 pub mod explain;
+pub mod handover;
 pub mod import;
 pub mod init;
 pub mod man;

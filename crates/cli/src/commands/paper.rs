@@ -77,6 +77,9 @@ pub enum CommandError {
     /// A paper has one of two formats.
     #[error("{}: a paper is a .pdf or an .html", .0.display())]
     Format(PathBuf),
+    /// A page to sign has one of three.
+    #[error("{}: a page to sign is a .pdf, an .html or a .json", .0.display())]
+    SignOffFormat(PathBuf),
     /// Something else stands where the paper belongs.
     #[error("{}: {what}, and is left alone\n  name another file with --out", path.display())]
     Taken {
@@ -85,6 +88,12 @@ pub enum CommandError {
         /// What it is.
         what: io::Error,
     },
+    /// A folder without runs.
+    #[error("{}: there is no run in it\n  brunt run writes one for each test", .0.display())]
+    NoRuns(PathBuf),
+    /// No run came to an answer.
+    #[error("no test came to an answer, so there is nothing to sign")]
+    NothingToSign,
     /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
@@ -109,6 +118,7 @@ pub fn run(args: &PaperArgs, output: &Output) -> Result<Exit, CommandError> {
     let mut evidence = Evidence {
         program: version::LONG.to_owned(),
         redacted: false,
+        sign_off: false,
         runs: Vec::new(),
         solution: args.solution.as_deref().map(solution).transpose()?,
     };
@@ -158,7 +168,11 @@ fn read(run: &Path) -> Result<RunFiles, CommandError> {
     })
 }
 
-fn write(path: &Path, bytes: &[u8], is_ours: fn(&[u8]) -> bool) -> Result<(), CommandError> {
+pub(super) fn write(
+    path: &Path,
+    bytes: &[u8],
+    is_ours: fn(&[u8]) -> bool,
+) -> Result<(), CommandError> {
     write_new(path, bytes, is_ours).map_err(|error| {
         let path = path.to_owned();
         match error.kind() {

@@ -97,6 +97,28 @@ fn a_paper_is_made_checked_and_taken_apart() {
     assert!(said(&page).contains("only a PDF carries the evidence"), "{}", said(&page));
 }
 
+#[test]
+fn a_page_to_sign_says_what_is_missing() {
+    let home = home();
+    let home = home.path();
+    let made = answer(home, &["handover", "."]);
+    assert_eq!(made.status.code(), Some(2), "{}", said(&made));
+    let words = said(&made);
+    assert!(words.contains("INCONCLUSIVE  Not tested: backup, recovery. "), "{words}");
+    assert!(words.contains("brunt verify signoff.pdf"), "{words}");
+    let checked = answer(home, &["verify", "signoff.pdf"]);
+    assert_eq!(checked.status.code(), Some(0), "{}", said(&checked));
+    answer(home, &["handover", "run", "--out", "a.json"]);
+    let page: serde_json::Value =
+        serde_json::from_slice(&fs::read(home.join("a.json")).unwrap()).unwrap();
+    assert_eq!(page["schema"], "brunt.handover/1");
+    assert_eq!(page["tests"][2]["verdict"], "missing");
+    let nothing = answer(home, &["handover", "run/nothing"]);
+    assert!(said(&nothing).contains("run/nothing: "), "{}", said(&nothing));
+    let format = answer(home, &["handover", "run", "--out", "a.docx"]);
+    assert!(said(&format).contains("is a .pdf, an .html or a .json"), "{}", said(&format));
+}
+
 /// Somebody changes a result and makes the paper again: it contradicts its tables.
 #[test]
 fn a_result_that_was_changed_before_is_found_by_its_tables() {

@@ -27,29 +27,10 @@ fn version(result: &RunResult) -> String {
 }
 
 pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
-    let result = main_result(&subject.kinds);
-    let setup = &result.storage.details.setup;
-    let servers = counted(result.storage.servers.len() as u64, "server");
-    let mailboxes = setup.mailboxes.map(|count| counted(count, "mailbox"));
-    let what: Vec<String> =
-        [mailboxes, Some(servers), Some(version(result))].into_iter().flatten().collect();
-    let is_model = is_model(&subject.kinds);
-    let tone = match shown(subject).1 {
-        Colour::Green => Tone::Good,
-        Colour::Red => Tone::Bad,
-        Colour::Amber | Colour::Grey => Tone::Doubt,
-    };
     let mut blocks = vec![
         Block::Title(title(subject)),
-        Block::Subtitle(format!(
-            "{} for {}",
-            match is_model {
-                true => "Prediction by a model of storage",
-                false => "Storage test",
-            },
-            what.join(", ")
-        )),
-        Block::Verdict(tone, headline(subject), sentence(subject)),
+        Block::Subtitle(subtitle(subject)),
+        Block::Verdict(tone(shown(subject).1), headline(subject), sentence(subject)),
     ];
     if !subject.audit.wrong.is_empty() {
         let count = subject.audit.wrong.len() as u64;
@@ -67,6 +48,29 @@ pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
     }
     blocks.push(Block::Table(about(subject)));
     blocks
+}
+
+/// What was tested, in a line.
+pub(super) fn subtitle(subject: &Subject<'_>) -> String {
+    let result = main_result(&subject.kinds);
+    let setup = &result.storage.details.setup;
+    let servers = counted(result.storage.servers.len() as u64, "server");
+    let mailboxes = setup.mailboxes.map(|count| counted(count, "mailbox"));
+    let what: Vec<String> =
+        [mailboxes, Some(servers), Some(version(result))].into_iter().flatten().collect();
+    let test = match is_model(&subject.kinds) {
+        true => "Prediction by a model of storage",
+        false => "Storage test",
+    };
+    format!("{test} for {}", what.join(", "))
+}
+
+pub(super) fn tone(colour: Colour) -> Tone {
+    match colour {
+        Colour::Green => Tone::Good,
+        Colour::Red => Tone::Bad,
+        Colour::Amber | Colour::Grey => Tone::Doubt,
+    }
 }
 
 fn qualifies(subject: &Subject<'_>) -> bool {
@@ -98,7 +102,7 @@ pub(super) fn sentence(subject: &Subject<'_>) -> String {
 }
 
 /// Every reason once, with the tests that have it unless all do.
-fn reasons(subject: &Subject<'_>) -> Vec<String> {
+pub(super) fn reasons(subject: &Subject<'_>) -> Vec<String> {
     let mut all: Vec<(String, Vec<&str>)> = Vec::new();
     for kind in &subject.kinds {
         for reason in &kind.run.result.reasons {

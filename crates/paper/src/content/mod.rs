@@ -8,6 +8,7 @@ mod load;
 mod model;
 mod normalised;
 mod reliability;
+mod sign_off;
 
 use brunt_report::result::{
     Instance, IoNumbers, RunResult, Server, TestKind, Verdict, Work, World,
@@ -19,10 +20,14 @@ use crate::modelled::Modelled;
 use crate::paper::{Kind, Paper, Subject};
 use crate::pdf::shows;
 
+pub use sign_off::{SignOff, SignedFigure, SignedTest};
+
 /// The paper about `subject`.
 pub(crate) fn paper(subject: Subject<'_>) -> Paper {
     let title = front::title(&subject);
-    let mut blocks = front::blocks(&subject);
+    let sign_off = subject.evidence.sign_off.then(|| SignOff::of(&subject));
+    let mut blocks = sign_off.as_ref().map_or(Vec::new(), |page| page.blocks(&subject));
+    blocks.extend(front::blocks(&subject));
     blocks.push(Block::NewPage);
     blocks.push(Block::Contents);
     blocks.extend(front::overview(&subject));
@@ -55,6 +60,7 @@ pub(crate) fn paper(subject: Subject<'_>) -> Paper {
         audit: subject.audit,
         contradicted: Vec::new(),
         unshown,
+        sign_off,
     }
 }
 

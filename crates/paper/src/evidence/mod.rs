@@ -54,6 +54,8 @@ pub struct Evidence {
     pub runs: Vec<RunFiles>,
     /// A description of the solution that replaces those of the scenarios.
     pub solution: Option<String>,
+    /// Whether the paper begins with a page to sign.
+    pub sign_off: bool,
 }
 
 /// What was replaced in evidence, and what was not.
@@ -102,6 +104,9 @@ pub struct Manifest {
     pub program: String,
     /// See [`Evidence::redacted`].
     pub redacted: bool,
+    /// See [`Evidence::sign_off`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sign_off: bool,
     /// Every attached file but this one.
     pub files: Vec<Listed>,
 }
@@ -234,6 +239,7 @@ impl Evidence {
             schema: SCHEMA.to_owned(),
             program: self.program.clone(),
             redacted: self.redacted,
+            sign_off: self.sign_off,
             files: listed,
         };
         let text = serde_json::to_string_pretty(&manifest).expect("texts and numbers");

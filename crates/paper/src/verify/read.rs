@@ -237,6 +237,7 @@ impl Pdf {
         let mut evidence = Evidence {
             program: manifest.program.clone(),
             redacted: manifest.redacted,
+            sign_off: manifest.sign_off,
             runs: Vec::new(),
             solution: None,
         };

@@ -2,6 +2,7 @@
 
 mod edited;
 mod forger;
+mod handed_over;
 mod hostile;
 mod made;
 mod predicted;
