@@ -56,7 +56,9 @@ fn element(block: &Block, chapter: usize, paper: &Paper) -> String {
                 note => format!("<p class=\"note\">{}</p>", escape(note)),
             };
             let title = escape(table.title());
-            format!("<h4>{title}</h4>{}{note}", table.to_html())
+            // Before the first chapter it stands right below the title of the page.
+            let level = if chapter == 0 { 2 } else { 4 };
+            format!("<h4 aria-level=\"{level}\">{title}</h4>{}{note}", table.to_html())
         }
         Block::Picture(plot) => {
             let title = escape(plot.title());
