@@ -7,8 +7,8 @@ use brunt_array::{
     Array, ArrayDesign, ArrayDevice, BalanceDesign, CacheDesign, ControllerDesign, Incident, Level,
     PagedArray, PagedDesign, PagedLunDesign, Scheduled, System,
 };
+use brunt_conformance as conformance;
 use brunt_units::{ByteSize, Span, Time};
-use brunt_world::conformance;
 use brunt_world::random::Streams;
 use brunt_world_virtual::{Landing, VirtualOptions, VirtualWorld};
 

@@ -20,7 +20,6 @@
 //! * [`Frames`]: the memory that I/O reads into and writes from.
 //! * [`Executor`]: one thread, one ready queue; [`Reactor`] is the part of a world underneath.
 //! * [`random`]: named streams of one seed.
-//! * [`conformance`]: the suite that every implementation must pass.
 //! * [`schedule`]: scheduled events.
 //! * [`fault`]: a plan of faults around any disk.
 //!
@@ -33,7 +32,6 @@
 
 mod answer;
 pub mod clock;
-pub mod conformance;
 mod disk;
 mod environment;
 mod event;

@@ -4,8 +4,8 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
+use brunt_conformance as conformance;
 use brunt_mirror::{MirrorState, Receiver, mirrored};
-use brunt_world::conformance;
 use brunt_world_real::{Options, RealWorld, Roots};
 use brunt_world_virtual::Store;
 

@@ -1,7 +1,7 @@
 //! The world conformance suite on every backend, with direct and with buffered I/O.
 
 use crate::skipped::skipped;
-use brunt_world::conformance;
+use brunt_conformance as conformance;
 use brunt_world_real::{Choice, Kind, Options, RealWorld, StartError};
 
 fn passes(kind: Kind) {

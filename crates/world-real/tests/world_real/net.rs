@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::skipped::skipped;
-use brunt_world::conformance;
+use brunt_conformance as conformance;
 use brunt_world_real::{Choice, Kind, Options, RealWorld, StartError};
 
 /// `None` where the backend is refused.

@@ -4,9 +4,10 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::rc::Rc;
 
+use brunt_conformance as conformance;
 use brunt_units::Span;
 use brunt_world::random::Streams;
-use brunt_world::{Disk, Io, Op, Ticket, conformance};
+use brunt_world::{Disk, Io, Op, Ticket};
 use brunt_world_virtual::{Cores, Landing, MemoryDevice, VirtualOptions, VirtualWorld};
 
 fn pass(options: impl Fn() -> VirtualOptions) {

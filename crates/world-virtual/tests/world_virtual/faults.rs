@@ -4,9 +4,10 @@
 use std::path::Path;
 use std::rc::Rc;
 
+use brunt_conformance as conformance;
 use brunt_units::Span;
 use brunt_world::fault::{Fault, FaultKind, faulty};
-use brunt_world::{Class, FileId, Io, IoError, OpenMode, World, conformance};
+use brunt_world::{Class, FileId, Io, IoError, OpenMode, World};
 use brunt_world_virtual::{VirtualOptions, VirtualWorld};
 
 #[test]

@@ -5,8 +5,9 @@ use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
+use brunt_conformance as conformance;
 use brunt_units::{Span, Time};
-use brunt_world::{Net, NetError, Reply, SocketId, World, conformance};
+use brunt_world::{Net, NetError, Reply, SocketId, World};
 use brunt_world_virtual::{Cores, Host, LinkOptions, VirtualLink, VirtualOptions, VirtualWorld};
 
 fn address(number: u8) -> IpAddr {

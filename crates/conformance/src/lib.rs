@@ -26,8 +26,8 @@ use std::rc::Rc;
 
 use brunt_units::Span;
 
-use crate::random::Stream;
-use crate::{Class, Completion, FileId, Frame, Io, Op, OpenMode, Segment, Segments, World};
+use brunt_world::random::Stream;
+use brunt_world::{Class, Completion, FileId, Frame, Io, Op, OpenMode, Segment, Segments, World};
 
 type Running = Pin<Box<dyn Future<Output = ()>>>;
 

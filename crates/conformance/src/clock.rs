@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use brunt_units::{Span, Time};
 
-use super::Probe;
+use crate::Probe;
 
 pub(super) async fn clock_never_goes_back(probe: Probe) {
     let clock = &probe.world.clock;

@@ -1,4 +1,4 @@
-//! The suite that every implementation of [`Net`](crate::Net) must pass.
+//! The suite that every implementation of [`Net`](brunt_world::Net) must pass.
 //!
 //! A check gets the worlds of two hosts, which may be the same, and an address at which the second
 //! reaches the first. It checks nothing about latencies.
@@ -16,9 +16,9 @@ use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Deref;
 
-use super::{Judge, Running};
-use crate::random::Stream;
-use crate::{NetError, SocketId, World};
+use crate::{Judge, Running};
+use brunt_world::random::Stream;
+use brunt_world::{NetError, SocketId, World};
 
 /// One check of a network.
 #[derive(Clone, Copy)]

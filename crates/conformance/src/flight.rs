@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use super::Probe;
-use crate::{Class, Frame, FramePlace, Io, IoError, Op, Segments};
+use crate::Probe;
+use brunt_world::{Class, Frame, FramePlace, Io, IoError, Op, Segments};
 
 /// Each of many concurrent reads and writes completes once, with its own bytes.
 pub(super) async fn many_in_flight_complete_once(probe: Probe) {

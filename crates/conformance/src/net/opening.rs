@@ -1,7 +1,7 @@
 //! Listening, connecting, accepting.
 
 use super::Probe;
-use crate::NetError;
+use brunt_world::NetError;
 
 pub(super) async fn ports_are_given_out_once(probe: Probe) {
     let (first, at) = probe.listen().await;

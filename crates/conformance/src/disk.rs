@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use super::Probe;
-use crate::{FileId, Frame, IoError, Op, OpenMode, Segment, Segments};
+use crate::Probe;
+use brunt_world::{FileId, Frame, IoError, Op, OpenMode, Segment, Segments};
 
 fn index(at: u64) -> usize {
     usize::try_from(at).expect("memory is addressable")

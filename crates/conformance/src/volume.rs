@@ -1,7 +1,7 @@
 //! Names, lengths and space.
 
-use super::Probe;
-use crate::{FileId, IoError, Op, OpenMode, Segment, VolumeError};
+use crate::Probe;
+use brunt_world::{FileId, IoError, Op, OpenMode, Segment, VolumeError};
 
 pub(super) async fn open_modes_are_kept(probe: Probe) {
     let volume = &probe.world.volume;

@@ -1,7 +1,7 @@
-//! Checks of [`crate::messages`] over a network.
+//! Checks of [`brunt_world::messages`] over a network.
 
 use super::{Probe, random_bytes};
-use crate::messages::{MessageError, messages};
+use brunt_world::messages::{MessageError, messages};
 
 const LONGEST: usize = 1 << 20;
 

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use super::{Probe, random_bytes, read_all};
-use crate::NetError;
+use brunt_world::NetError;
 
 pub(super) async fn bytes_arrive_in_order_and_complete(probe: Probe) {
     const BYTES: usize = 3 << 20;

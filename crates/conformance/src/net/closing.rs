@@ -3,7 +3,7 @@
 use brunt_units::Span;
 
 use super::Probe;
-use crate::NetError;
+use brunt_world::NetError;
 
 pub(super) async fn bytes_left_unread_reset(probe: Probe) {
     let (server, client) = probe.pair().await;
