@@ -4,6 +4,9 @@
 Cargo runs one after the other, and many of ours wait for a disk or a clock most of the time. A
 program runs as cargo would run it: in the folder of its package, with the variables that tests read.
 
+The crash search runs beside them: another one for each commit, and one line of its output repeats
+what it finds. $BRUNT_STEPS says how many crash points it tries.
+
 * FOLDER gets the output of each program, `seconds.json`, by which the next run orders them, and
   `totals`: how many tests passed, failed and were ignored.
 * `budgets` beside this file has the processor time of each program that takes more than a moment.
@@ -32,8 +35,15 @@ kept = folder / "seconds.json"
 before = json.loads(kept.read_text()) if kept.exists() else budgets
 
 
+def crash_search(brunt):
+    """Its name, command and folder."""
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], stdout=subprocess.PIPE, text=True).stdout.strip()
+    steps = os.environ.get("BRUNT_STEPS", "5000")
+    return "crash search", [brunt, "prove", "--steps", steps, "--seed", commit or "1"], Path()
+
+
 def programs():
-    """Name, command and folder of each program that cargo has built."""
+    """Name, command and folder of each program that cargo has built, and of the crash search."""
     build = ["cargo", "test", *arguments, "--no-run", "--message-format=json"]
     built = subprocess.run(build, stdout=subprocess.PIPE, check=True, text=True)
     for artifact in map(json.loads, built.stdout.splitlines()):
@@ -42,6 +52,8 @@ def programs():
             kind = target["kind"][0]
             name = f"{package.name}/{target['name'] if kind == 'test' else kind}"
             yield name, [artifact["executable"]], package
+        elif artifact["reason"] == "compiler-artifact" and artifact["target"]["name"] == "brunt":
+            yield crash_search(artifact["executable"])
     # One crate has examples in its documentation.
     yield "world-virtual/doc", ["cargo", "test", "--doc", "--package", "brunt-world-virtual"], Path()
 
@@ -68,7 +80,9 @@ def work():
             name, command, package = left.pop()
         text, took, worked, code = ran(name, command, package)
         results = re.findall(r"^test result: .* (\d+) passed; (\d+) failed; (\d+) ignored", text, re.M)
-        passed, failed, ignored = (sum(map(int, column)) for column in zip(*results or ["000"]))
+        # A program without tests is one itself.
+        results = results or [(int(code == 0), 0, 0)]
+        passed, failed, ignored = (sum(map(int, column)) for column in zip(*results))
         budget = budgets.get(name, MOMENT)
         spent = f"{took:.1f} s, {worked:.1f} s of processor time"
         with turn:
