@@ -1,4 +1,4 @@
-//! Whether `[solution]` can be true of what was tested.
+//! Whether `[solution]` and `[design]` can be true of what was tested.
 //!
 //! | claim | has to agree with |
 //! | --- | --- |
@@ -13,7 +13,7 @@
 
 use brunt_report::result::{RunResult, World};
 use brunt_report::{counted, grouped};
-use brunt_scenario::{Part, Solution};
+use brunt_scenario::{Organisation, Part, Solution};
 use brunt_units::ByteSize;
 
 use crate::audit::Wrong;
@@ -40,6 +40,37 @@ pub(crate) fn contradicted(
         judge.disks(&modelled, result, Part::LogDisks, Use::Logs);
     }
     judge.wrong
+}
+
+/// What `[design]` says and the run of a prediction contradicts: a scenario that was changed after it
+/// was sized is another design.
+pub(crate) fn design_contradicted(
+    (run, runs): (usize, usize),
+    design: &Organisation,
+    result: &RunResult,
+    scenario: &toml::Table,
+) -> Vec<Wrong> {
+    let sizing = brunt_sizing::size(design);
+    let sheet = &sizing.sheet;
+    let servers = sheet.find("array_servers").unwrap_or(1.0);
+    let each = (sheet.get("mailboxes_per_database") * sheet.get("copies_per_server")).round();
+    let mut wrong = Vec::new();
+    let mut compare = |what: &str, stated: f64, follows: u64| {
+        if stated != float(follows) {
+            let (what, stated) = (format!("[design] {what}"), format!("{stated:.0}"));
+            let stated = stated.parse().map_or(stated, grouped);
+            let follows = grouped(follows);
+            wrong.push(Wrong { run, what, stated, follows, by_rules: false });
+        }
+    };
+    if let Some(mailboxes) = result.storage.details.setup.mailboxes {
+        compare("mailboxes of a server", each * servers * float(runs as u64), mailboxes);
+    }
+    if let (Some(modelled), true) = (Modelled::of(scenario), sizing.block.is_some()) {
+        let drives = servers * sheet.get("drives_per_server") + sheet.get("spares");
+        compare("drives of an array", drives, modelled.drives()[1]);
+    }
+    wrong
 }
 
 struct Judge<'s> {

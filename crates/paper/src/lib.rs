@@ -11,8 +11,8 @@
 //! * [`evidence`]: the files of runs, their digests, what is shortened or redacted.
 //! * [`audit`]: whether results follow from their tables, sums from their parts, and verdicts from
 //!   their rules.
-//! * `modelled`: the storage of a prediction, from its scenario; `claims`: whether `[solution]` can
-//!   be true of what was tested.
+//! * `modelled`: the storage of a prediction, from its scenario; `claims`: whether `[solution]` and
+//!   `[design]` can be true of what was tested; `margin`: what a search found.
 //! * `handover`: which runs of a folder are handed over.
 //! * `content`: what a paper says, one file for each section.
 //! * `pdf`: layout and writing; `html`: the same blocks as a page.
@@ -28,6 +28,7 @@ mod content;
 pub mod evidence;
 mod handover;
 mod html;
+mod margin;
 mod modelled;
 mod numbers;
 mod paper;

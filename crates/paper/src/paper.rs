@@ -2,13 +2,14 @@
 
 use brunt_report::result::{Colour, TestKind, Tested, Verdict, World};
 use brunt_report::{ReadError, Run, Timestamp, TogetherError, together};
-use brunt_scenario::{Document, Refusal, Solution};
+use brunt_scenario::{Document, Organisation, Refusal, Solution};
 
 use crate::audit::{self, Audit, Wrong};
 use crate::block::Block;
-use crate::claims::contradicted;
+use crate::claims::{contradicted, design_contradicted};
 use crate::content::{self, SignOff};
 use crate::evidence::{Attachment, Evidence, MANIFEST, RUNS_MAX, SOLUTION, sha256};
+use crate::margin::{self, Margin};
 
 /// A paper, ready to be written.
 #[derive(Clone, Debug)]
@@ -67,6 +68,14 @@ pub enum PaperError {
     /// A kind of test that papers do not have.
     #[error("{0}: is a {1} test, which a paper has no section for")]
     Kind(String, Tested),
+    /// A sweep, or a search that cannot be read.
+    #[error(
+        "{0}: is a sweep, or a search of another version; a paper shows what `brunt simulate --until-fail` found"
+    )]
+    Search(String),
+    /// Two searches.
+    #[error("{0} and {1} are searches for the most mailboxes, and a paper shows one")]
+    Searches(String, String),
     /// Runs of one kind that are not one test.
     #[error("the {0} runs are not one test: {1}\n  give one run for each server")]
     Together(TestKind, TogetherError),
@@ -78,7 +87,7 @@ pub enum PaperError {
     Solution(#[from] Refusal),
     /// The solution is not what was tested.
     #[error(
-        "[solution] contradicts the evidence:{}\n  describe what was tested, or leave these keys out", claims(.0)
+        "{} contradicts the evidence:{}\n  describe what was tested, or leave these keys out", table(.0), claims(.0)
     )]
     Contradicted(Vec<Wrong>),
     /// Two runs describe different solutions.
@@ -89,6 +98,14 @@ pub enum PaperError {
     /// The PDF cannot be written.
     #[error("the paper cannot be written as a PDF: {0}")]
     Pdf(String),
+}
+
+/// The table that claims this.
+fn table(wrong: &[Wrong]) -> &'static str {
+    match wrong.iter().any(|one| one.what.starts_with("[design]")) {
+        true => "[design]",
+        false => "[solution]",
+    }
 }
 
 /// A line for each claim.
@@ -104,6 +121,8 @@ fn claims(wrong: &[Wrong]) -> String {
 #[derive(Clone, Debug)]
 pub(crate) struct Kind {
     pub(crate) kind: TestKind,
+    /// Whether a group of drives was not whole, and another test of the kind shows it whole.
+    pub(crate) is_degraded: bool,
     /// All servers together.
     pub(crate) run: Run,
     /// Each run by itself, with its number.
@@ -115,6 +134,10 @@ pub(crate) struct Subject<'e> {
     pub(crate) evidence: &'e Evidence,
     pub(crate) kinds: Vec<Kind>,
     pub(crate) solution: Solution,
+    /// The organisation that it was sized for, if the scenario of a prediction says so.
+    pub(crate) design: Option<Organisation>,
+    /// How much more it carries, if that was searched.
+    pub(crate) margin: Option<Margin>,
     pub(crate) attachments: Vec<Attachment>,
     pub(crate) digest: String,
     pub(crate) audit: Audit,
@@ -154,27 +177,52 @@ impl Paper {
             }
         }
         let mut runs = Vec::new();
+        let mut margins = Vec::new();
         let mut audit = Audit::default();
         for (number, files) in (1..).zip(&evidence.runs) {
+            if margin::is_search(files) {
+                margins.push(Margin::read(number, files)?);
+                continue;
+            }
             let run = files.run()?;
             check(&files.label, &run)?;
             audit::check(number, &run, files, evidence, &mut audit)?;
             runs.push((number, run));
         }
+        if runs.is_empty() {
+            return Err(PaperError::Runs(0));
+        }
         let label = |number: usize| evidence.runs[number - 1].label.clone();
         one_system(&runs, &label)?;
+        let margin = margin_of(margins, &runs, &label)?;
         let solution = solution(evidence, &runs, &label)?;
         let kinds = kinds(runs)?;
         let main = content::main_kind(&kinds);
         let scenario = content::scenario(&kinds);
         let place = (main.each[0].0, main.each.len());
-        let contradicted = contradicted(place, &solution, &main.run.result, &scenario);
+        let mut contradicted = contradicted(place, &solution, &main.run.result, &scenario);
+        let design = match content::is_model(&kinds) {
+            true => Document::new("scenario.toml", &main.each[0].1.scenario, "/".as_ref())?
+                .design(&brunt_sizing::keys())?,
+            false => None,
+        };
+        if let Some(design) = &design {
+            contradicted.extend(design_contradicted(place, design, &main.run.result, &scenario));
+        }
         audit.wrong.extend(contradicted.iter().cloned());
         let attachments = evidence.attachments();
         let manifest = attachments.iter().find(|file| file.name == MANIFEST);
         let digest = sha256(&manifest.expect("it is always there").bytes);
-        let paper =
-            content::paper(Subject { evidence, kinds, solution, attachments, digest, audit });
+        let paper = content::paper(Subject {
+            evidence,
+            kinds,
+            solution,
+            design,
+            margin,
+            attachments,
+            digest,
+            audit,
+        });
         Ok(Self { contradicted, ..paper })
     }
 
@@ -214,6 +262,31 @@ fn check(label: &str, run: &Run) -> Result<(), PaperError> {
         Tested::Kind(_) => Ok(()),
         other @ (Tested::Drill | Tested::Unknown) => Err(PaperError::Kind(label, other)),
     }
+}
+
+/// What a scenario says about modelled storage.
+fn storage(scenario: &str) -> toml::Table {
+    let mut scenario: toml::Table = scenario.parse().unwrap_or_default();
+    scenario.retain(|key, _| STORAGE.contains(&key));
+    scenario
+}
+
+/// The search on the system of `runs`, if there is one.
+fn margin_of(
+    margins: Vec<Margin>,
+    runs: &[(usize, Run)],
+    label: &dyn Fn(usize) -> String,
+) -> Result<Option<Margin>, PaperError> {
+    if let [one, other, ..] = margins.as_slice() {
+        return Err(PaperError::Searches(label(one.number), label(other.number)));
+    }
+    let (number, first) = &runs[0];
+    let other = |margin: &&Margin| storage(&margin.scenario) != storage(&first.scenario);
+    if let Some(margin) = margins.iter().find(other) {
+        let why = "their modelled arrays differ".to_owned();
+        return Err(PaperError::Apart(label(*number), label(margin.number), why));
+    }
+    Ok(margins.into_iter().next())
 }
 
 /// Whether all runs are of one system, as far as results tell.
@@ -264,12 +337,8 @@ pub(crate) fn apart(one: &Run, other: &Run) -> Option<String> {
     if profiles[0] != profiles[1] {
         return Some(format!("one has the profile {}, the other {}", profiles[0], profiles[1]));
     }
-    let storage = |run: &Run| -> toml::Table {
-        let mut scenario: toml::Table = run.scenario.parse().unwrap_or_default();
-        scenario.retain(|key, _| STORAGE.contains(&key));
-        scenario
-    };
-    let differ = one.result.world == World::Virtual && storage(one) != storage(other);
+    let is_model = one.result.world == World::Virtual;
+    let differ = is_model && storage(&one.scenario) != storage(&other.scenario);
     differ.then(|| "their modelled arrays differ".to_owned())
 }
 
@@ -304,13 +373,28 @@ fn kinds(runs: Vec<(usize, Run)>) -> Result<Vec<Kind>, PaperError> {
     let mut kinds = Vec::new();
     for kind in TestKind::ALL {
         let own = runs.iter().filter(|(_, run)| run.result.storage.test == kind.into());
-        let each: Vec<(usize, Run)> = own.cloned().collect();
-        if each.is_empty() {
-            continue;
+        let all: Vec<(usize, Run)> = own.cloned().collect();
+        let (whole, degraded): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|(_, run)| run.result.storage.states.is_empty());
+        // Alone, it is the test.
+        let is_beside = !whole.is_empty();
+        for (each, is_degraded) in [(whole, false), (degraded, is_beside)] {
+            kinds.extend(one_kind(kind, is_degraded, each)?);
         }
-        let all = each.iter().map(|(_, run)| run.clone()).collect();
-        let run = together(all).map_err(|error| PaperError::Together(kind, error))?;
-        kinds.push(Kind { kind, run, each });
     }
     Ok(kinds)
+}
+
+/// Several servers of one test; `None` without any.
+fn one_kind(
+    kind: TestKind,
+    is_degraded: bool,
+    each: Vec<(usize, Run)>,
+) -> Result<Option<Kind>, PaperError> {
+    if each.is_empty() {
+        return Ok(None);
+    }
+    let all = each.iter().map(|(_, run)| run.clone()).collect();
+    let run = together(all).map_err(|error| PaperError::Together(kind, error))?;
+    Ok(Some(Kind { kind, is_degraded, run, each }))
 }

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use super::arrays::{self, ArrayScenario};
 use super::base::{self, Origin};
+use super::design;
 use super::events::Events;
 use super::mistakes::{Checked, Sink};
 use super::model::Scenario;
@@ -47,11 +48,12 @@ pub enum Subject {
 use Subject::{Load, ModelledTest, Organisation as Org, RealDrill as Real, Test};
 
 /// Every key at the top, and the subjects that have it.
-pub(super) const SECTIONS: [(&str, &[Subject]); 35] = [
+pub(super) const SECTIONS: [(&str, &[Subject]); 36] = [
     ("base", &[Test, ModelledTest, Real, Load, Org]),
     ("name", &[Test, ModelledTest, Real, Load, Org]),
     ("description", &[Test, ModelledTest, Real, Load, Org]),
     ("solution", &[Test, ModelledTest, Real]),
+    ("design", &[Test, ModelledTest, Real]),
     ("scratch", &[Test, ModelledTest]),
     ("servers", &[ModelledTest]),
     ("test", &[Test, ModelledTest, Real]),
@@ -103,7 +105,7 @@ impl Subject {
     }
 
     /// The keys at the top of a scenario that describes this.
-    fn keys(self) -> Vec<&'static str> {
+    pub(super) fn keys(self) -> Vec<&'static str> {
         let own = SECTIONS.iter().filter(|(_, of)| of.contains(&self));
         own.map(|(key, _)| *key).collect()
     }
@@ -182,6 +184,20 @@ impl Document {
         let solution = found.next().map(|(_, node)| Solution::read(node.clone()));
         let first = sink.take().into_iter().next();
         first.map_or_else(|| Ok(solution.unwrap_or_default()), Err)
+    }
+
+    /// The organisation that it was sized for, if it says so; no other section is looked at. `known`
+    /// are the figures that it can give.
+    ///
+    /// # Errors
+    /// [`Refusal`] for the first thing in `[design]` that is wrong.
+    pub fn design(&self, known: &[FigureKey]) -> Result<Option<Organisation>, Refusal> {
+        let mut root = self.root.clone();
+        let sink = Sink::of(&mut root);
+        let mut found = root.entries().iter().filter(|(key, _)| key == "design");
+        let design = found.next().map(|(_, node)| design::read(node.clone(), known));
+        let first = sink.take().into_iter().next();
+        first.map_or(Ok(design), Err)
     }
 
     /// The test on real storage that it describes, with `overrides` in their order. No file is

@@ -18,6 +18,7 @@ mod arrays;
 mod base;
 mod capacity;
 mod copies;
+mod design;
 mod document;
 mod drill;
 mod engine;
@@ -55,6 +56,7 @@ mod tree;
 
 pub use arrays::ArrayScenario;
 pub use copies::CopyPlan;
+pub use design::write_design;
 pub use document::{Document, Subject};
 pub use drill::Drill;
 pub use instances::{DatabasePlan, InstancePlan};

@@ -13,6 +13,7 @@ use brunt_world_real::Choice;
 
 use super::base::Origin;
 use super::copies::{self, CopyPlan};
+use super::design;
 use super::document::Top;
 use super::engine::{self, ENGINE, Engine};
 use super::events::{Entry, read_faults, write_faults};
@@ -41,6 +42,8 @@ pub struct Scenario {
     pub(super) origin: Origin,
     /// What a paper says about the storage.
     pub solution: Solution,
+    /// The organisation that it was sized for, as TOML, if it says so.
+    pub design: Option<toml::Table>,
     /// The folder that may be made, with everything below it; without one, folders have to be
     /// there.
     pub scratch: Option<Placed<PathBuf>>,
@@ -84,6 +87,7 @@ impl Scenario {
         let scratch = top.read("scratch", |node| section::absolute(node, folder));
         let folder = scratch.as_ref().map_or(folder, |scratch| &scratch.value);
         let solution = Solution::take(&mut top);
+        let design = design::take(&mut top);
         let mut test = Test::read(&mut top, folder);
         let nodes = instances::nodes(&mut top);
         let (mut profile, cache_max) = Profile::read(&mut top, nodes.len() as u64);
@@ -109,6 +113,7 @@ impl Scenario {
             description,
             origin,
             solution,
+            design,
             scratch: scratch.clone(),
             test,
             profile,
@@ -162,6 +167,9 @@ impl Scenario {
         ENGINE.write(&Engine { backend: self.backend, shards: self.shards.clone() }, out);
         self.site.write(out);
         self.solution.write(out);
+        if let Some(design) = &self.design {
+            design::write_design(design, out);
+        }
         instances::write(&self.instances, out);
         copies::write(self, out);
         write_faults(&self.faults, out);

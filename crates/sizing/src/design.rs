@@ -16,7 +16,7 @@ use std::path::Path;
 use brunt_array::Level;
 use brunt_array::drive::library;
 use brunt_report::{counted, grouped};
-use brunt_scenario::{BlockPlan, GroupPlan, LogPlace};
+use brunt_scenario::{BlockPlan, GroupPlan, LogPlace, write_design};
 use brunt_units::ByteSize;
 use brunt_workload::profile::{SessionScope, Version};
 use toml::{Table, Value};
@@ -90,6 +90,7 @@ impl Sizing<'_> {
             let database = storage.luns[lun].join(format!("db{own}/db{own}.edb"));
             instance(&mut text, &log, &database);
         }
+        self.design(&mut text);
         text
     }
 
@@ -121,7 +122,16 @@ impl Sizing<'_> {
             text,
             "\n# A drive fails and is rebuilt:\n#\n# [[event]]\n# at = \"10min\"\n# what = \"drive fails\"\n# drive = 0\n"
         );
+        self.design(&mut text);
         Ok(text)
+    }
+
+    /// `[design]`: whose size it is.
+    fn design(&self, text: &mut String) {
+        text.push_str(
+            "\n# The organisation. A test does not use it; `brunt paper` calculates the size again and shows it.",
+        );
+        write_design(&self.org.to_table(&crate::keys()), text);
     }
 
     /// Database copies on one server.

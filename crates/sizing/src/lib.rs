@@ -128,6 +128,15 @@ pub fn unused(org: &Organisation) -> Option<Refusal> {
 }
 
 impl Sizing<'_> {
+    /// What its drives, shelves and arrays cost, and in which currency; `None` without prices for
+    /// them.
+    pub fn price(&self) -> Option<(f64, &str)> {
+        let prices = self.org.search.prices.as_ref()?;
+        let block = self.block.as_ref()?;
+        prices.drives.get(block.drive.value)?;
+        Some((search::price(prices, block, &self.sheet), &prices.currency))
+    }
+
     /// Whether it keeps to every limit.
     pub fn holds(&self) -> bool {
         self.findings.iter().all(|finding| finding.holds)

@@ -166,7 +166,7 @@ fn widths(level: Level, widest: u64) -> Vec<u32> {
 }
 
 /// Arrays, shelves and drives of all servers.
-fn price(prices: &Prices, block: &BlockPlan, sheet: &Sheet) -> f64 {
+pub(crate) fn price(prices: &Prices, block: &BlockPlan, sheet: &Sheet) -> f64 {
     let (drives, arrays) = (sheet.get("drives"), sheet.get("arrays"));
     let shelves = (drives / arrays / number(prices.shelf_drives)).ceil() * arrays;
     let each = prices.drives.get(block.drive.value).copied().unwrap_or_default();

@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use brunt_paper::evidence::Redacted;
+use brunt_paper::evidence::{POINTS, Redacted};
 use brunt_paper::{Evidence, Paper, PaperError, RunFiles, is_page, is_paper};
 use brunt_report::{ReadError, grouped, one_line, open_in, write_new};
 use brunt_scenario::{Document, Refusal};
@@ -24,6 +24,7 @@ use crate::version;
 Examples:
   brunt paper runs/2026-11-21-181503-mail --out mail.pdf      one performance test
   brunt paper performance/ stress/ backup/ recovery/          all four kinds, in paper.pdf
+  brunt paper design/ rebuilding/ until-fail/                 a prediction with a rebuild and its margin
   brunt paper host-a/ host-b/ --solution ours.toml --redact   two hosts, tested at the same time
   brunt verify paper.pdf                                      does every number follow from the evidence?
 
@@ -159,7 +160,7 @@ fn read(run: &Path) -> Result<RunFiles, CommandError> {
         _ => run,
     };
     let files = RunFiles::read(&folder.display().to_string(), |name| open_in(folder, name))?;
-    if files.bytes("result.json").is_some() {
+    if ["result.json", POINTS].iter().any(|name| files.bytes(name).is_some()) {
         return Ok(files);
     }
     Err(match newest_below(folder) {

@@ -38,7 +38,7 @@ use brunt_report::result::{
 };
 use brunt_report::{ReadError, Run, Tables, counted, decimals, streams};
 
-use crate::evidence::{Evidence, FILES, RunFiles};
+use crate::evidence::{Evidence, FILES, POINTS, RunFiles};
 use crate::numbers::float;
 use again::{Kept, judged, logged};
 
@@ -135,15 +135,15 @@ pub(crate) fn check(
     sums(number, result, audit);
     backups(number, result, audit);
     rules(number, result, audit);
-    for name in FILES {
+    for name in FILES.into_iter().filter(|name| *name != POINTS) {
         if files.bytes(name).is_none() {
             let what = format!("run{number} has no {name}");
             audit.unproven.push(what);
         }
     }
     // The tables of several servers in one folder have sums only.
-    let has_tables =
-        FILES.iter().all(|name| files.bytes(name).is_some()) && result.storage.servers.len() == 1;
+    let has_tables = FILES.iter().all(|name| *name == POINTS || files.bytes(name).is_some())
+        && result.storage.servers.len() == 1;
     let tables = match has_tables {
         true => Some(run.tables(Path::new(&files.label), |name| files.open(name))?),
         false => None,

@@ -4,7 +4,7 @@
 use brunt_report::result::{Outcome, RuleGroup, World};
 use brunt_report::{Cell, Column, ReportTables, Row, Run, Table, counted, grouped};
 
-use super::{below, heading, in_words, text};
+use super::{below, called, heading, text};
 use crate::block::Block;
 use crate::evidence::{MANIFEST, attached_name, sha256};
 use crate::paper::{Kind, Subject};
@@ -22,7 +22,7 @@ pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
     blocks.push(heading("Appendix: how the runs were made"));
     for kind in &subject.kinds {
         for (at, (number, run)) in kind.each.iter().enumerate() {
-            blocks.push(below(&format!("run{number}: {}", in_words(kind.kind).to_lowercase())));
+            blocks.push(below(&format!("run{number}: {}", called(kind).to_lowercase())));
             blocks.push(Block::Table(ReportTables::of(&run.result).origin));
             match at {
                 0 => blocks.extend(scenario(*number, run)),
@@ -41,7 +41,7 @@ pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
 
 fn of_kind(kind: &Kind) -> Vec<Block> {
     let tables = ReportTables::of(&kind.run.result);
-    let name = in_words(kind.kind).to_lowercase();
+    let name = called(kind).to_lowercase();
     let mut blocks = vec![heading(&format!("Appendix: {name} test in full")), below("Rules")];
     let groups = RuleGroup::all(&kind.run.result.rules);
     for (group, (summary, table)) in groups.iter().zip(tables.rules) {

@@ -3,7 +3,7 @@
 use brunt_report::result::Server;
 use brunt_report::{Cell, Column, ReportTables, Row, Table};
 
-use super::{heading, in_words, purpose, some, text};
+use super::{called, heading, purpose, some, text};
 use crate::block::Block;
 use crate::numbers::float;
 use crate::paper::Kind;
@@ -19,7 +19,7 @@ pub(super) fn recovery(kind: &Kind) -> Vec<Block> {
 fn blocks(kind: &Kind, tables: [Table; 2]) -> Vec<Block> {
     let result = &kind.run.result;
     let mut blocks = vec![
-        heading(&format!("{} test", in_words(kind.kind))),
+        heading(&format!("{} test", called(kind))),
         text(format!("{} {}", purpose(kind.kind), result.storage.details.sentence)),
     ];
     blocks.extend(tables.map(Block::Table));

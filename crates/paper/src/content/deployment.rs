@@ -4,7 +4,7 @@ use brunt_report::{Cell, Column, Row, Table, grouped};
 use brunt_scenario::{Part, Solution};
 use brunt_units::ByteSize;
 
-use super::{below, heading, is_model, main_result, model, modelled, scenario, text};
+use super::{below, design, heading, is_model, main_result, model, modelled, scenario, text};
 use crate::block::Block;
 use crate::modelled::{Modelled, Use};
 use crate::numbers::float;
@@ -65,8 +65,11 @@ fn profile(subject: &Subject<'_>) -> Table {
     let scenario = scenario(&subject.kinds);
     let value = |table: &str, key: &str| scenario.get(table)?.get(key).cloned();
     let solution = &subject.solution;
-    let servers = result.storage.servers.len() as u64;
-    let mut rows: Vec<(&str, String)> = vec![("Mail servers", grouped(servers))];
+    let tested = result.storage.servers.len() as u64;
+    let servers = subject.design.as_ref().map_or(tested, |org| org.servers.value);
+    let mailboxes = subject.design.as_ref().map(|org| ("Mailboxes", grouped(design::count(org))));
+    let mut rows: Vec<(&str, String)> = mailboxes.into_iter().collect();
+    rows.push(("Mail servers", grouped(servers)));
     let mut add = |name, said: Option<String>| rows.extend(said.map(|said| (name, said)));
     let rate = value("mailboxes", "io_per_s").and_then(|rate| {
         rate.as_float()
@@ -75,7 +78,11 @@ fn profile(subject: &Subject<'_>) -> Table {
     add("I/Os per second of a mailbox", rate.map(|rate| rate.to_string()));
     let quota = value("mailboxes", "quota");
     let quota = quota.and_then(|quota| quota.as_str()?.parse::<ByteSize>().ok());
-    add("Size of a mailbox", quota.map(|size| size.to_string()));
+    let size = match subject.design {
+        Some(_) => "Size of a mailbox in its database",
+        None => "Size of a mailbox",
+    };
+    add(size, quota.map(|size| size.to_string()));
     add("Backup strategy", solution.text("backup_strategy").map(str::to_owned));
     add("Restore time", solution.text("restore_time").map(str::to_owned));
     Table::pairs("Profile", rows)

@@ -4,7 +4,7 @@ use brunt_report::result::{Colour, RunResult, TestKind, Verdict};
 use brunt_report::{Cell, Column, Row, Table, counted, decimals, grouped};
 use brunt_units::ByteSize;
 
-use super::{all_passed, day, heading, in_words, io_of, is_model, length, main_result, text};
+use super::{all_passed, called, day, design, heading, io_of, is_model, length, main_result, text};
 use crate::block::{Block, Figure, Tone};
 use crate::paper::Subject;
 
@@ -12,9 +12,10 @@ use crate::paper::Subject;
 pub(super) fn title(subject: &Subject<'_>) -> String {
     let said = ["vendor", "product"].map(|key| subject.solution.text(key));
     let said: Vec<&str> = said.into_iter().flatten().collect();
-    match said.is_empty() {
-        true => main_result(&subject.kinds).scenario.clone(),
-        false => said.join(" "),
+    match (said.is_empty(), &subject.design) {
+        (false, _) => said.join(" "),
+        (true, Some(org)) => format!("{}: storage for {}", org.name, design::mailboxes(org)),
+        (true, None) => main_result(&subject.kinds).scenario.clone(),
     }
 }
 
@@ -52,6 +53,9 @@ pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
 
 /// What was tested, in a line.
 pub(super) fn subtitle(subject: &Subject<'_>) -> String {
+    if let Some(org) = &subject.design {
+        return design::subtitle(org, subject);
+    }
     let result = main_result(&subject.kinds);
     let setup = &result.storage.details.setup;
     let servers = counted(result.storage.servers.len() as u64, "server");
@@ -126,8 +130,8 @@ fn figures(subject: &Subject<'_>) -> Vec<Figure> {
         unit: unit.to_owned(),
         label: label.to_owned(),
     };
-    let mut figures = Vec::new();
-    for kind in &subject.kinds {
+    let mut figures: Vec<Figure> = subject.design.iter().flat_map(design::figures).collect();
+    for kind in subject.kinds.iter().filter(|kind| !kind.is_degraded) {
         let result = &kind.run.result;
         let servers: Vec<_> = result.storage.servers.iter().collect();
         match kind.kind {
@@ -180,7 +184,7 @@ fn tests(subject: &Subject<'_>) -> Table {
             Verdict::Pass => "ok",
             _ => "failed",
         };
-        let mut cells = vec![Cell::from(in_words(kind.kind))];
+        let mut cells = vec![Cell::from(called(kind))];
         cells.extend((!is_model).then(|| day(result.times.started).into()));
         cells.extend([
             measured.into(),

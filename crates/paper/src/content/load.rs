@@ -4,13 +4,13 @@ use brunt_report::result::{Group, RuleGroup, Server, World};
 use brunt_report::{Cell, Column, Pictures, ReportTables, Row, Table};
 
 use super::appendices::{measurable, possible};
-use super::{below, heading, in_words, io_of, length, purpose, text};
+use super::{below, called, heading, io_of, length, purpose, text};
 use crate::block::Block;
 use crate::paper::Kind;
 
 pub(super) fn blocks(kind: &Kind) -> Vec<Block> {
     let result = &kind.run.result;
-    let mut blocks = vec![heading(&format!("{} test", in_words(kind.kind)))];
+    let mut blocks = vec![heading(&format!("{} test", called(kind)))];
     let length = length(result.times.collection_s);
     let measured = match result.world {
         World::Virtual => format!("Simulated: {length} of virtual time."),
@@ -25,7 +25,7 @@ pub(super) fn blocks(kind: &Kind) -> Vec<Block> {
     blocks.push(Block::Table(limits(kind)));
     let pictures = Pictures::of(&kind.run);
     if !pictures.drawn.is_empty() {
-        blocks.push(below(&format!("{} over time", in_words(kind.kind))));
+        blocks.push(below(&format!("{} over time", called(kind))));
     }
     blocks.extend(pictures.drawn.into_iter().map(Block::Picture));
     if !pictures.events.is_empty() {

@@ -3,6 +3,7 @@
 mod appendices;
 mod copying;
 mod deployment;
+mod design;
 mod front;
 mod load;
 mod model;
@@ -29,6 +30,7 @@ pub(crate) fn paper(subject: Subject<'_>) -> Paper {
     let mut blocks = sign_off.as_ref().map_or(Vec::new(), |page| page.blocks(&subject));
     blocks.extend(front::blocks(&subject));
     blocks.push(Block::NewPage);
+    blocks.extend(design::blocks(&subject));
     blocks.push(Block::Contents);
     blocks.extend(front::overview(&subject));
     blocks.extend(deployment::blocks(&subject));
@@ -88,13 +90,21 @@ fn text(text: impl Into<String>) -> Block {
     Block::Text(text.into())
 }
 
-/// The kind of test in words.
+/// A kind of test in words.
 fn in_words(kind: TestKind) -> &'static str {
     match kind {
         TestKind::Performance => "Performance",
         TestKind::Stress => "Stress",
         TestKind::DatabaseBackup => "Backup",
         TestKind::SoftRecovery => "Recovery",
+    }
+}
+
+/// The tests of a kind in words.
+fn called(kind: &Kind) -> String {
+    match kind.is_degraded {
+        true => format!("Rebuild {}", in_words(kind.kind).to_lowercase()),
+        false => in_words(kind.kind).to_owned(),
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) fn blocks(subject: &Subject<'_>) -> Vec<Block> {
     let drives = drives.map(float);
     let raw = raw.map(|bytes| float(bytes) / TERABYTE);
     let mut rows = Vec::new();
-    for kind in &subject.kinds {
+    for kind in subject.kinds.iter().filter(|kind| !kind.is_degraded) {
         let result = &kind.run.result;
         let Some((what, unit, rate)) = rate(kind) else {
             continue;

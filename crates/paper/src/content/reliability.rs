@@ -4,7 +4,7 @@
 use brunt_report::result::{Outcome, Rule, TestKind};
 use brunt_report::{Column, Row, Table};
 
-use super::{heading, in_words, is_model, text, verdict_of};
+use super::{called, heading, is_model, text, verdict_of};
 use crate::block::Block;
 use crate::paper::Subject;
 
@@ -83,11 +83,11 @@ fn row(question: &str, answer: &Answer) -> Row {
 }
 
 fn answer(subject: &Subject<'_>, ids: &[&str]) -> Answer {
-    let mut found: Vec<(&'static str, &Rule)> = Vec::new();
+    let mut found: Vec<(String, &Rule)> = Vec::new();
     for kind in &subject.kinds {
         let own = kind.run.result.rules.iter();
         let own = own.filter(|rule| ids.contains(&rule.id.as_str()));
-        found.extend(own.map(|rule| (in_words(kind.kind), rule)));
+        found.extend(own.map(|rule| (called(kind), rule)));
     }
     let is = |outcome: Outcome| found.iter().any(|(_, rule)| rule.outcome == outcome);
     let (word, class) = if is(Outcome::Failed) {

@@ -7,6 +7,7 @@
 //!   run1-events.log                |
 //!   run1-counters.csv              |
 //!   run1-latency.hlog             /
+//!   run2-points.json              what a search found, with its scenario
 //!   solution.toml                 only when the solution was described in a file of its own
 //! ```
 //!
@@ -29,8 +30,10 @@ pub const MANIFEST: &str = "paper.json";
 /// The name of a separate description of the solution.
 pub const SOLUTION: &str = "solution.toml";
 /// The files of a run folder that are evidence.
-pub const FILES: [&str; 5] =
-    ["result.json", "scenario.toml", "events.log", "counters.csv", "latency.hlog"];
+pub const FILES: [&str; 6] =
+    ["result.json", "scenario.toml", "events.log", "counters.csv", "latency.hlog", POINTS];
+/// What a search for the most mailboxes leaves instead of a result.
+pub const POINTS: &str = "points.json";
 /// More runs than this are no paper.
 pub const RUNS_MAX: usize = 100;
 

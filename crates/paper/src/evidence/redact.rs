@@ -28,6 +28,8 @@ use brunt_report::result::World;
 use brunt_report::{ReadError, streams};
 use serde_json::Value;
 
+use crate::margin;
+
 use super::{Evidence, File, Redacted};
 
 /// Fields of a result whose texts are not of a user.
@@ -106,7 +108,7 @@ impl Names {
 pub(super) fn redact(evidence: &mut Evidence, words: &[String]) -> Result<Redacted, ReadError> {
     let mut names = Names::default();
     let mut runs = Vec::new();
-    for files in &evidence.runs {
+    for files in evidence.runs.iter().filter(|files| !margin::is_search(files)) {
         runs.push(files.run()?.result);
     }
     let mut hosts = 0;

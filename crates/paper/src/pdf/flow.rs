@@ -3,6 +3,8 @@
 //! A heading stays with what follows it. Tables go on over pages with their heads repeated; see
 //! [`super::table`].
 
+use std::collections::BTreeSet;
+
 use super::display::{
     BAD, Colour, DOUBT, Display, FAINT, GOOD, Landmark, Mark, Part, Role, SHADE, TEXT,
 };
@@ -43,19 +45,49 @@ pub(super) struct Flow<'b> {
 
 /// Lays `blocks` out.
 pub(super) fn lay_out(blocks: &[Block]) -> Display {
-    let first = pass(blocks, &[]);
-    // A paper has fewer chapters than a page has lines, so the contents take one page, with pages
-    // or without.
-    pass(blocks, &first.headings)
+    let mut breaks = BTreeSet::new();
+    let first = loop {
+        let (display, alone) = pass(blocks, &[], &breaks);
+        if alone.is_empty() {
+            break display;
+        }
+        // What follows a page break moves, so the first one is mended, and the rest looked at again.
+        breaks.extend(alone.first());
+    };
+    // The contents have a line for each chapter, with pages or without.
+    pass(blocks, &first.headings, &breaks).0
 }
 
-fn pass(blocks: &[Block], contents: &[Landmark]) -> Display {
+/// The pages, and the headings that stand alone at the foot of one, by the places of their blocks.
+/// `breaks` are blocks that begin a page.
+fn pass(
+    blocks: &[Block],
+    contents: &[Landmark],
+    breaks: &BTreeSet<usize>,
+) -> (Display, Vec<usize>) {
     let mut flow = Flow { display: Display::default(), y: TOP, chapters: 0, contents };
     flow.new_page();
-    for block in blocks {
+    let mut alone = Vec::new();
+    // The headings in a row before this block, and their page.
+    let mut heading: Option<(usize, usize)> = None;
+    for (at, block) in blocks.iter().enumerate() {
+        if breaks.contains(&at) && flow.y > TOP {
+            flow.new_page();
+        }
+        let (page, marks) = (flow.page(), flow.display.pages[flow.page()].len());
         flow.block(block);
+        let begins = page + usize::from(flow.display.pages[page].len() == marks);
+        match (block, heading) {
+            (Block::Heading(..), None) => heading = Some((at, begins)),
+            (_, Some((above, its))) if begins > its => {
+                alone.push(above);
+                heading = None;
+            }
+            (Block::Heading(..), Some(_)) => {}
+            _ => heading = None,
+        }
     }
-    flow.display
+    (flow.display, alone)
 }
 
 /// How a text looks.

@@ -317,7 +317,8 @@ impl Pdf {
         known: &mut BTreeSet<ObjectId>,
         files: &mut Vec<(String, &'a Stream)>,
     ) -> Result<(), ReadError> {
-        const MOST: usize = RUNS_MAX * FILES.len() + 2;
+        // What a search found stands in place of a result.
+        const MOST: usize = RUNS_MAX * (FILES.len() - 1) + 2;
         let too_much = |what: String| Err(ReadError::TooMuch(what));
         if depth > DEPTH_MAX {
             return too_much("its attachments lie deeper than those of a paper".to_owned());

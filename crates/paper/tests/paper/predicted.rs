@@ -4,8 +4,9 @@
 use brunt_paper::evidence::File;
 use brunt_paper::verify::{Difference, verify};
 use brunt_paper::{Evidence, Paper, RunFiles};
-use brunt_report::result::{Outcome, Rule, Volume, World};
+use brunt_report::result::{Outcome, Rule, StateIo, StateNumbers, Volume, World};
 use brunt_report::{Run, Timestamp};
+use brunt_scenario::Document as Scenario;
 use lopdf::Document;
 
 use crate::{PROGRAM, evidence, files, of_kind, sample, text_of};
@@ -252,4 +253,105 @@ fn a_claim_in_a_paper_is_found() {
         ["[solution.database_disks] disks", "[solution.database_disks] type"],
         "{found:?}"
     );
+}
+
+const ORG: &str = "name = \"Contoso\"\ndescription = \"one site\"\n[org]\nservers = 4\ncopies = 2\nfailures = 1\n\
+    [mailboxes]\ncount = 4000\nquota = \"2 GiB\"\nmessages_per_day = 100\n\
+    [storage]\ndrive = \"constellation2-1000-nlsas\"\nlevel = \"raid10\"\ngroup_drives = 8\nlog_level = \"raid1\"\nlog_drives = 2\n\
+    [price]\ncurrency = \"EUR\"\narray = 1000\ndrives = { \"constellation2-1000-nlsas\" = 100 }\n";
+
+/// The scenario of the design of [`ORG`], and a run of it that passed.
+fn designed() -> (String, Run) {
+    let org = Scenario::new("org.toml", ORG, "/".as_ref()).unwrap();
+    let org = org.organisation(&[], &brunt_sizing::keys()).unwrap();
+    let scenario = brunt_sizing::size(&org).scenario("org.toml").unwrap();
+    let mut run = sample::run(true);
+    run.result.storage.details.setup.mailboxes = Some(2_000);
+    (scenario, run)
+}
+
+/// What `brunt simulate --until-fail` leaves.
+fn search(scenario: &str) -> RunFiles {
+    let points = br#"{ "schema": "brunt.points/1", "scenario": "a", "key": "mailboxes.count", "points": [],
+        "found": { "verdict": "pass", "mailboxes_per_server": 2500, "servers": 1, "fails_from": 2520, "limit": "room" } }"#;
+    let file = |name, bytes: &[u8]| File { name, bytes: bytes.to_vec(), whole: None };
+    let files = vec![file("scenario.toml", scenario.as_bytes()), file("points.json", points)];
+    RunFiles { label: "runs/search".to_owned(), files }
+}
+
+#[test]
+fn a_design_is_shown_as_the_organisation_wants_it() {
+    let (scenario, run) = designed();
+    let evidence = evidence(vec![run_of(&run, &scenario)]);
+    let pdf = Paper::new(&evidence).unwrap().to_pdf().unwrap();
+    let words = words_of(&pdf);
+    for said in [
+        "Contoso: storage for 4,000 mailboxes Prediction for one of 4 servers with Exchange 2019, after a failure, with the load of 2,000 mailboxes",
+        "mailboxes, 4 servers",
+        "1 Design one site The design needs",
+        "4, of which 1 may fail",
+        "databases 2 groups of 8, RAID 10 16 64",
+        "all 4 arrays, each for 1 server 20 84",
+        "Price: 12,400 EUR.",
+        "size of a database 2 TiB 1.07 TiB ok",
+        "Not simulated for this paper: an hour in which a drive is rebuilt, and how many more mailboxes would pass.",
+    ] {
+        assert!(words.contains(said), "{said}: {words}");
+    }
+    let checked = verify(&pdf, PROGRAM).unwrap();
+    assert!(checked.differences.is_empty(), "{:?}", checked.differences);
+}
+
+#[test]
+fn an_hour_with_a_rebuild_and_a_search_stand_beside_the_design() {
+    let (scenario, run) = designed();
+    let mut rebuilt = run.clone();
+    rebuilt.result.origin.run_id = "rebuilt".to_owned();
+    rebuilt.result.storage.states = vec![StateNumbers {
+        state: "rebuilding".to_owned(),
+        seconds: 1_200.0,
+        samples: 4,
+        database_reads: StateIo::default(),
+        database_writes: StateIo::default(),
+        log_writes: StateIo::default(),
+    }];
+    let mut other = run_of(&rebuilt, &scenario);
+    other.label = "runs/b".to_owned();
+    let runs = vec![run_of(&run, &scenario), other, search(&scenario)];
+    let page = Paper::new(&evidence(runs)).unwrap().to_html();
+    for said in [
+        "the same, while a drive is rebuilt",
+        "Rebuild performance test",
+        "2,500, +25 % of 2,000",
+        "room on the volumes",
+        "Found by the search in run3.",
+    ] {
+        assert!(page.contains(said), "{said}: {page}");
+    }
+    assert!(!page.contains("Not simulated for this paper"));
+    // The search has to be of the same storage, and there is one of it.
+    let elsewhere = search(ARRAY);
+    let error = Paper::new(&evidence(vec![run_of(&run, &scenario), elsewhere])).unwrap_err();
+    assert!(error.to_string().contains("their modelled arrays differ"), "{error}");
+    let twice = vec![run_of(&run, &scenario), search(&scenario), search(&scenario)];
+    let error = Paper::new(&evidence(twice)).unwrap_err().to_string();
+    assert!(error.contains("and a paper shows one"), "{error}");
+    let alone = Paper::new(&evidence(vec![search(&scenario)])).unwrap_err().to_string();
+    assert!(alone.starts_with("0 runs make no paper"), "{alone}");
+}
+
+#[test]
+fn a_design_that_is_not_what_was_simulated_makes_no_paper() {
+    let (scenario, mut run) = designed();
+    run.result.storage.details.setup.mailboxes = Some(2_400);
+    let error = Paper::new(&evidence(vec![run_of(&run, &scenario)])).unwrap_err().to_string();
+    assert!(
+        error.contains("[design] mailboxes of a server is 2,000, but the test had 2,400"),
+        "{error}"
+    );
+    let (scenario, run) = designed();
+    let fewer = scenario.replacen("count = 21", "count = 19", 1);
+    assert_ne!(fewer, scenario);
+    let error = Paper::new(&evidence(vec![run_of(&run, &fewer)])).unwrap_err().to_string();
+    assert!(error.contains("[design] drives of an array is 21, but the test had 19"), "{error}");
 }

@@ -81,12 +81,13 @@ use Effect::{Beyond, Neutral, Own};
 use Side::{Less, More};
 use Source::{Limit, Published, Version};
 
-pub const KEYS: [Key; 66] = [
+pub const KEYS: [Key; 67] = [
     key("base", Neutral),
     key("name", Neutral),
     key("description", Neutral),
     key("scratch", Neutral),
     key("solution", Neutral),
+    key("design", Neutral),
     key("site", Neutral),
     // Databases that are smaller than this cache are a reason of their own, and so are faults.
     key("storage.cache", Neutral),

@@ -17,6 +17,7 @@ mod figures;
 mod search;
 mod storage;
 mod tiers;
+mod written;
 
 use std::path::Path;
 
