@@ -11,6 +11,7 @@ use brunt_report::compare::Options;
 
 use brunt_scenario::{DEMO, Document, Override, Place, Refusal, Scenario, Subject};
 
+use crate::commands::report::{ReportError, write};
 use crate::mistakes::Mistakes;
 use crate::source::Source;
 
@@ -92,7 +93,7 @@ pub struct TestArgs {
 }
 
 /// What makes a difference between runs, and what follows from it.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct DifferenceArgs {
     /// The smallest difference that matters
     #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = share)]
@@ -106,11 +107,37 @@ pub struct DifferenceArgs {
     /// nobody can tell
     #[arg(long)]
     pub gate: bool,
+
+    /// File to write the comparison to as Markdown, for a pull request; replaces only one of brunt
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+
+    /// File to write it to as JUnit XML, for a CI server; replaces only one of brunt
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
 }
 
 impl DifferenceArgs {
     pub fn options(&self) -> Options {
         Options { smallest: self.smallest, allow_differences: self.allow_differences }
+    }
+
+    /// Writes the files that were asked for.
+    ///
+    /// # Errors
+    /// [`ReportError`] when something else stands there, or it cannot be written.
+    pub(crate) fn export(
+        &self,
+        markdown: impl FnOnce() -> String,
+        junit: impl FnOnce() -> String,
+    ) -> Result<(), ReportError> {
+        if let Some(path) = &self.markdown {
+            write(path, &markdown(), "--markdown")?;
+        }
+        if let Some(path) = &self.junit {
+            write(path, &junit(), "--junit")?;
+        }
+        Ok(())
     }
 }
 

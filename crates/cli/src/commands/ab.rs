@@ -27,6 +27,7 @@ use brunt_units::Time;
 use clap::Args;
 
 use crate::commands::compare::{gate, words};
+use crate::commands::report::ReportError;
 use crate::commands::run::{RunCommandError, check, once, timestamp};
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -76,6 +77,9 @@ pub enum AbError {
     /// The folder of the comparison cannot be made or filled.
     #[error(transparent)]
     Folder(#[from] FolderError),
+    /// A file for CI cannot be written.
+    #[error(transparent)]
+    Report(#[from] ReportError),
     /// A run that was just written cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -144,6 +148,7 @@ pub fn run(args: &AbArgs, output: &Output) -> Result<Exit, AbError> {
     folder.write("comparison.json", comparison.to_json().as_bytes())?;
     let page = comparison_html(&comparison, &a.runs, &b.runs);
     folder.write("report.html", page.as_bytes())?;
+    args.difference.export(|| comparison.to_markdown(), || comparison.to_junit())?;
     match shared.json {
         true => output.data(comparison.to_json().trim_end()),
         false => {

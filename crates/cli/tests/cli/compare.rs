@@ -47,11 +47,21 @@ fn a_slower_array_is_worse_and_a_gate_says_so() {
     let compare = |args: &[&str]| answer(home, &[&["compare"], args].concat());
     let output = compare(&[text(&a), text(&b), "--gate", "--html=page.html"]);
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
-    assert!(said(&output).contains("\nWORSE         B is worse than A: "), "{}", said(&output));
+    let told = said(&output);
+    let mut lines = told.lines();
+    assert!(lines.next().unwrap().starts_with("WORSE         B is worse than A: "), "{told}");
+    assert_eq!(lines.next(), Some("changed       array.controller.read 100us -> 2ms"));
     assert!(said(&output).ends_with("\npage          page.html\n"), "{}", said(&output));
     assert!(fs::read_to_string(home.join("page.html")).unwrap().contains("B is worse"));
-    let output = compare(&[text(&a), text(&b)]);
+    let output = compare(&[text(&a), text(&b), "--markdown=pr.md", "--junit=ci.xml"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let read = |name: &str| fs::read_to_string(home.join(name)).unwrap();
+    assert!(read("pr.md").contains("\n\nChanged: array.controller.read 100us -&gt; 2ms\n"));
+    assert!(read("ci.xml").contains("name=\"not worse\"><failure "), "{}", read("ci.xml"));
+    // Again: it replaces its own files, and no others.
+    assert!(compare(&[text(&a), text(&b), "--junit=ci.xml"]).status.success());
+    let refused = compare(&[text(&a), text(&b), "--markdown=system.toml"]);
+    assert!(said(&refused).contains("name another file with --markdown"), "{}", said(&refused));
     let output = compare(&[text(&b), "--with", text(&a), "--gate", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::controls::{Control, controls};
 use super::figure::{FIGURES, Figure};
-use super::sameness::{CompareError, is_whole, runs_differ, settings_differ};
+use super::sameness::{CompareError, changed, is_whole, runs_differ};
 use crate::result::{Interval, Sample};
 use crate::{Run, Timestamp};
 
@@ -86,7 +86,8 @@ pub struct Comparison {
     pub missing: Vec<Difference>,
     /// What the storage cannot change.
     pub controls: Vec<Control>,
-    /// What else differs between the runs.
+    /// What changed between the runs: keys of their scenarios, as `--set` names them, and facts of
+    /// their machines.
     pub differences: Vec<Difference>,
 }
 
@@ -154,7 +155,7 @@ pub struct ComparedFigure {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Difference {
-    /// `cache`, `kernel`.
+    /// `array.controller.read`, `kernel`.
     pub what: String,
     /// Of the first run of A.
     pub a: String,
@@ -189,7 +190,7 @@ pub(super) fn against(
 ) -> Comparison {
     let mut differences: Vec<Difference> = Vec::new();
     for (_, run) in before {
-        for difference in settings_differ(run, &newest.1) {
+        for difference in changed(run, &newest.1) {
             if !differences.iter().any(|known| known.what == difference.what) {
                 differences.push(difference);
             }
@@ -251,8 +252,7 @@ fn differ(
                 differences,
             });
         }
-        add(differences);
-        add(settings_differ(first, run));
+        add(changed(first, run));
     }
     Ok(all)
 }

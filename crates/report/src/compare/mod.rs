@@ -14,13 +14,16 @@
 //!
 //! docs/compare.md has the method and its limits.
 
+mod changed;
 mod comparison;
 mod controls;
+mod exported;
 mod figure;
 mod history;
 mod sameness;
 mod words;
 
+pub use changed::in_short;
 pub use comparison::{
     Answer, COMPARISON_SCHEMA, Compared, ComparedFigure, Comparison, Difference, Options, compare,
 };

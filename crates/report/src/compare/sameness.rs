@@ -3,10 +3,11 @@
 //! The storage, the machine and its settings may differ: that is what is compared. The work may
 //! not.
 
-use crate::result::{RunResult, TestKind, Tested, World};
+use crate::result::{RunResult, Server, TestKind, Tested, World};
 use crate::{Run, decimals};
 
 use super::Difference;
+use super::changed::Keys;
 
 /// Why runs are not compared.
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
@@ -102,6 +103,8 @@ struct Property {
     of: fn(&RunResult) -> String,
     /// Sizes and lengths as a number: they are equal when they are close.
     number: Option<Number>,
+    /// Whether a key of the scenario says it.
+    is_said: bool,
 }
 
 /// A number of a run, if it is known.
@@ -111,11 +114,15 @@ type Number = fn(&RunResult) -> Option<f64>;
 const CLOSE: f64 = 0.1;
 
 const fn exact(what: &'static str, of: fn(&RunResult) -> String) -> Property {
-    Property { what, of, number: None }
+    Property { what, of, number: None, is_said: false }
+}
+
+const fn said(what: &'static str, of: fn(&RunResult) -> String) -> Property {
+    Property { what, of, number: None, is_said: true }
 }
 
 const fn about(what: &'static str, of: fn(&RunResult) -> String, number: Number) -> Property {
-    Property { what, of, number: Some(number) }
+    Property { what, of, number: Some(number), is_said: false }
 }
 
 /// What must be equal.
@@ -133,66 +140,71 @@ fn work() -> Vec<Property> {
             let model = r.storage.details.model.as_ref();
             model.map_or("bytes", |model| &model.engine).to_owned()
         }),
-        exact("kind", |r| r.storage.test.to_string()),
-        exact("profile", |r| r.storage.details.setup.profile.clone()),
-        exact("page size", |r| format!("{} bytes", r.storage.details.setup.page_bytes)),
-        exact("instances", |r| r.instances().count().to_string()),
-        exact("databases", |r| r.storage.database_files.to_string()),
+        said("kind", |r| r.storage.test.to_string()),
+        said("profile", |r| r.storage.details.setup.profile.clone()),
+        said("page size", |r| format!("{} bytes", r.storage.details.setup.page_bytes)),
+        said("instances", |r| r.instances().count().to_string()),
+        said("databases", |r| r.storage.database_files.to_string()),
         about(
             "size of all databases",
             |r| gibibytes(r).map_or("unknown".to_owned(), |size| format!("{} GiB", decimals(size))),
             gibibytes,
         ),
-        exact("sessions", |r| r.storage.details.setup.sessions.to_string()),
-        exact("target", |r| {
+        said("sessions", |r| r.storage.details.setup.sessions.to_string()),
+        said("target", |r| {
             let target = r.storage.target_iops;
             target.map_or("none".to_owned(), |t| format!("{} /s", decimals(t)))
         }),
         about("measured", |r| format!("{:.0} s", r.times.collection_s), measured_s),
-        exact("injected faults", |r| r.storage.faults.len().to_string()),
+        said("injected faults", |r| r.storage.faults.len().to_string()),
     ]
 }
 
 /// What may differ, and is named.
 fn settings() -> Vec<Property> {
     vec![
-        exact("scenario", |r| r.scenario.clone()),
-        exact("verdict", |r| r.verdict.to_string()),
         exact("commit of brunt", |r| {
             r.origin.commit.clone().unwrap_or_else(|| "unknown".to_owned())
         }),
-        exact("cache", |r| {
+        said("cache", |r| {
             let setup = &r.storage.details.setup;
             let mib = |bytes: u64| decimals(bytes as f64 / 1_048_576.0);
             let (min, max) = (mib(setup.cache_bytes_min), mib(setup.cache_bytes_max));
             format!("{min} to {max} MiB")
         }),
-        exact("checkpoint depth", |r| {
+        said("checkpoint depth", |r| {
             format!("{} bytes", r.storage.details.setup.checkpoint_depth_bytes)
         }),
-        exact("log buffer", |r| format!("{} bytes", r.storage.details.setup.log_buffer_bytes)),
-        exact("mix of operations", |r| {
+        said("log buffer", |r| format!("{} bytes", r.storage.details.setup.log_buffer_bytes)),
+        said("mix of operations", |r| {
             let s = &r.storage.details.setup;
             let (insert, delete) = (s.insert_percent, s.delete_percent);
             format!("{insert}/{delete}/{}/{} %", s.replace_percent, s.read_percent)
         }),
-        exact("lazy commits", |r| format!("{} %", r.storage.details.setup.lazy_commit_percent)),
-        exact("background maintenance", |r| on(r.storage.details.setup.background_maintenance)),
-        exact("circular logging", |r| on(r.storage.details.setup.circular_logging)),
-        exact("copies", |r| r.storage.details.setup.copies.to_string()),
-        exact("shards", |r| r.storage.details.setup.shards.to_string()),
+        said("lazy commits", |r| format!("{} %", r.storage.details.setup.lazy_commit_percent)),
+        said("background maintenance", |r| on(r.storage.details.setup.background_maintenance)),
+        said("circular logging", |r| on(r.storage.details.setup.circular_logging)),
+        said("copies", |r| r.storage.details.setup.copies.to_string()),
+        said("shards", |r| r.storage.details.setup.shards.to_string()),
         exact("host", |r| each(r, |server| server.name.clone())),
         exact("kernel", |r| each(r, |server| server.details.machine.kernel.clone())),
         exact("processors", |r| each(r, |server| server.details.machine.processors.to_string())),
         exact("I/O", |r| each(r, |server| server.details.backend.name.clone())),
+        exact("file systems", |r| each(r, file_systems)),
     ]
+}
+
+fn file_systems(server: &Server) -> String {
+    let volumes = server.details.backend.volumes.iter();
+    let words = volumes.map(|volume| format!("{} on {}", volume.file_system, volume.device));
+    words.collect::<Vec<_>>().join(", ")
 }
 
 fn on(is_on: bool) -> String {
     if is_on { "on" } else { "off" }.to_owned()
 }
 
-fn each(result: &RunResult, of: fn(&crate::result::Server) -> String) -> String {
+fn each(result: &RunResult, of: fn(&Server) -> String) -> String {
     let mut words: Vec<String> = result.storage.servers.iter().map(of).collect();
     words.dedup();
     words.join(", ")
@@ -234,64 +246,37 @@ pub fn work_differs(a: &RunResult, b: &RunResult) -> Vec<Difference> {
 /// The same for runs with their scenarios, which also say how the work was offered.
 pub(super) fn runs_differ(a: &Run, b: &Run) -> Vec<Difference> {
     let mut all = work_differs(&a.result, &b.result);
-    all.extend(scenarios_differ(&WORK_OF_SCENARIO, a, b));
+    if let Some((a, b)) = both(a, b) {
+        let said = WORK_OF_SCENARIO.iter().map(|(what, key)| Difference {
+            what: (*what).to_owned(),
+            a: a.get(key).to_owned(),
+            b: b.get(key).to_owned(),
+        });
+        all.extend(said.filter(|one| one.a != one.b));
+    }
     all
 }
 
-/// In what settings two runs differ.
-pub(super) fn settings_differ(a: &Run, b: &Run) -> Vec<Difference> {
-    let all = settings();
-    let found = all.iter().filter_map(|s| s.difference(&a.result, &b.result));
-    found.chain(scenarios_differ(&SETTINGS_OF_SCENARIO, a, b)).collect()
+/// Everything that changed from `a` to `b`: keys of their scenarios, then the rest.
+pub(super) fn changed(a: &Run, b: &Run) -> Vec<Difference> {
+    let keys = both(a, b).map(|(a, b)| a.differences(&b));
+    let properties = work().into_iter().chain(settings());
+    let properties = properties.filter(|property| keys.is_none() || !property.is_said);
+    let found: Vec<Difference> =
+        properties.filter_map(|property| property.difference(&a.result, &b.result)).collect();
+    keys.unwrap_or_default().into_iter().chain(found).collect()
 }
 
-/// What a scenario says in a section: its name, the section, and the key; without a key it is the
-/// whole section.
-type Said = (&'static str, &'static str, Option<&'static str>);
-
-/// What must be equal.
-const WORK_OF_SCENARIO: [Said; 3] = [
-    ("headroom, percent", "[test]", Some("headroom_percent")),
-    ("operations per second", "[test]", Some("operations_per_s")),
-    ("scheduling", "[test]", Some("scheduling")),
+/// Keys of a scenario that must be equal, and their names.
+const WORK_OF_SCENARIO: [(&str, &str); 3] = [
+    ("headroom, percent", "test.headroom_percent"),
+    ("operations per second", "test.operations_per_s"),
+    ("scheduling", "test.scheduling"),
 ];
 
-/// What may differ, and is named.
-const SETTINGS_OF_SCENARIO: [Said; 2] = [
-    ("records", "[records]", None),
-    ("operations of a batch", "[profile]", Some("batch_operations")),
-];
-
-fn scenarios_differ(all: &[Said], a: &Run, b: &Run) -> Vec<Difference> {
-    if a.scenario.is_empty() || b.scenario.is_empty() {
-        return Vec::new();
-    }
-    let differences = all.iter().map(|said| Difference {
-        what: said.0.to_owned(),
-        a: in_scenario(&a.scenario, said),
-        b: in_scenario(&b.scenario, said),
-    });
-    differences.filter(|one| one.a != one.b).collect()
-}
-
-/// What a run's scenario says. brunt wrote it, so each key has a line of its own.
-fn in_scenario(scenario: &str, (_, section, key): &Said) -> String {
-    let lines = scenario.lines().map(str::trim);
-    let lines = lines.skip_while(|line| line != section).skip(1);
-    let lines = lines.take_while(|line| !line.starts_with('['));
-    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let found: Vec<&str> = match key {
-        None => lines.collect(),
-        Some(key) => lines
-            .filter_map(|line| line.split_once('='))
-            .filter(|(name, _)| name.trim() == *key)
-            .map(|(_, value)| value.trim())
-            .collect(),
-    };
-    match found.is_empty() {
-        true => "not set".to_owned(),
-        false => found.join(", "),
-    }
+/// The scenarios of both runs, where they are known.
+fn both(a: &Run, b: &Run) -> Option<(Keys, Keys)> {
+    Keys::of(&a.scenario).zip(Keys::of(&b.scenario))
 }
 
 #[cfg(test)]
@@ -310,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn the_offered_pace_is_work_and_records_are_settings() {
+    fn the_offered_pace_is_work_and_all_keys_are_changes() {
         let a = run(
             "[test]\nheadroom_percent = 20\nscheduling = \"none\"\n\n[profile]\nbatch_operations = 50\n\n[records]\nbytes = 1\n",
         );
@@ -318,20 +303,26 @@ mod tests {
             "[test]\nheadroom_percent = 0\noperations_per_s = 400\nscheduling = \"paced\"\n\n[profile]\nbatch_operations = 1\n\n[records]\nbytes = 2\n",
         );
         let words = |found: Vec<Difference>| {
-            let said = found.into_iter().map(|d| format!("{}: {}, {}", d.what, d.a, d.b));
+            let said = found.iter().map(Difference::in_words);
             said.collect::<Vec<_>>()
         };
         assert_eq!(
             words(runs_differ(&a, &b)),
             [
-                "headroom, percent: 20, 0",
-                "operations per second: not set, 400",
-                "scheduling: \"none\", \"paced\""
+                "headroom, percent 20 -> 0",
+                "operations per second not set -> 400",
+                "scheduling none -> paced"
             ]
         );
         assert_eq!(
-            words(settings_differ(&a, &b)),
-            ["records: bytes = 1, bytes = 2", "operations of a batch: 50, 1"]
+            words(changed(&a, &b)),
+            [
+                "test.headroom_percent 20 -> 0",
+                "test.scheduling none -> paced",
+                "profile.batch_operations 50 -> 1",
+                "records.bytes 1 -> 2",
+                "test.operations_per_s not set -> 400"
+            ]
         );
         assert_eq!(runs_differ(&a, &a), []);
         assert_eq!(runs_differ(&a, &run("")), [], "unknown");

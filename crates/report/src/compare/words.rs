@@ -1,5 +1,6 @@
 //! A comparison in words: the sentence, and its tables.
 
+use super::changed::in_short;
 use super::comparison::{Answer, ComparedFigure, Comparison};
 use super::controls::Control;
 use crate::result::{Colour, Interval};
@@ -54,7 +55,7 @@ impl ComparedFigure {
     }
 
     /// `read -7.1 % (-9.0 to -5.1 %)`.
-    fn in_words(&self) -> String {
+    pub(super) fn in_words(&self) -> String {
         format!("{} {} ({})", self.title, self.change(), self.within())
     }
 }
@@ -94,7 +95,55 @@ pub(super) fn length(seconds: f64) -> String {
     }
 }
 
+/// Differences that are named where there is room for one line.
+const SHOWN: usize = 3;
+
 impl Comparison {
+    /// What B is: `worse`; where that may be less than what matters, also by how much: `worse, by
+    /// 0.6 to 4.4 %`.
+    pub fn headline(&self) -> String {
+        let word = self.verdict.word();
+        let by = |figure: &ComparedFigure| {
+            let interval = figure.interval?;
+            let percents = [interval.low, interval.high].map(|ratio| 100.0 * (ratio - 1.0).abs());
+            Some([percents[0].min(percents[1]), percents[0].max(percents[1])])
+        };
+        let figures = self.deciding().filter(|figure| figure.verdict == self.verdict);
+        let largest = figures.filter_map(by).max_by(|one, other| one[0].total_cmp(&other[0]));
+        match largest {
+            Some([least, most])
+                if self.verdict != Answer::CannotTell
+                    && least < self.smallest_difference_percent =>
+            {
+                format!("{word}, by {least:.1} to {most:.1} %")
+            }
+            _ => word.to_owned(),
+        }
+    }
+
+    /// What changed from A to B, in a line.
+    pub fn changed(&self) -> Option<String> {
+        in_short(&self.differences, SHOWN)
+    }
+
+    /// What was compared: the scenario, or both, and what changed.
+    pub fn name(&self) -> String {
+        let side = |runs: &[super::Compared]| {
+            let mut names: Vec<String> = runs.iter().map(|run| run.scenario.clone()).collect();
+            names.dedup();
+            names.join(", ")
+        };
+        let (a, b) = (side(&self.a), side(&self.b));
+        let names = match a == b {
+            true => a,
+            false => format!("{a} and {b}"),
+        };
+        match in_short(&self.differences, 1) {
+            Some(changed) => format!("{names}: {changed}"),
+            None => format!("{names}: nothing changed"),
+        }
+    }
+
     /// The verdict with its reason.
     pub(super) fn in_a_sentence(&self) -> String {
         if let Some(moved) = self.moved() {
@@ -234,11 +283,11 @@ impl Comparison {
             .noted("When one of these moved, the machine was not the same, and nothing is said of the storage.")
     }
 
-    /// What else differs.
+    /// What changed from A to B.
     pub fn differences_table(&self) -> Table {
         let rows = self.differences.iter();
         let rows = rows.map(|one| Row::new([&one.what, &one.a, &one.b].map(String::as_str)));
-        Table::new(["", "A", "B"].map(Column::words), rows).titled("What else differs")
+        Table::new(["", "A", "B"].map(Column::words), rows).titled("What changed")
     }
 
     pub(crate) fn runs_table(&self) -> Table {

@@ -36,36 +36,29 @@ pub fn comparison_html(
     a: &[(String, Run)],
     b: &[(String, Run)],
 ) -> String {
-    let verdict = comparison.verdict.word();
-    let name = format!("{} and {}", side(&comparison.a), side(&comparison.b));
+    let verdict = comparison.headline();
+    let name = comparison.name();
     let page = Page {
         program: "comparison",
         verdict: format!("B is {verdict}").replace("B is cannot", "Cannot"),
         colour: comparison.verdict.colour().class(),
         name: name.clone(),
         sentence: &comparison.sentence,
-        notes: vec![format!(
+        notes: comparison.changed().map(|all| format!("Changed: {all}")).into_iter().chain([format!(
             "A change counts when its interval excludes zero and reaches beyond {} %. All intervals together hold the true values in 95 of 100 comparisons.",
             crate::compare::plain(comparison.smallest_difference_percent)
-        )],
+        )]).collect(),
         first: comparison.table(),
         pictures: pictures(comparison, a, b),
         tables: vec![
+            comparison.differences_table(),
             comparison.details(),
             comparison.controls_table(),
-            comparison.differences_table(),
             comparison.runs_table(),
         ],
     };
     let title = format!("{}: {name} (brunt)", page.verdict);
     rendered(TEMPLATE, &title, &title, &page)
-}
-
-/// The scenarios of a side.
-fn side(runs: &[crate::compare::Compared]) -> String {
-    let mut names: Vec<&str> = runs.iter().map(|run| run.scenario.as_str()).collect();
-    names.dedup();
-    names.join(", ")
 }
 
 fn pictures(comparison: &Comparison, a: &[(String, Run)], b: &[(String, Run)]) -> Pictures {

@@ -205,6 +205,8 @@ fn other_settings_are_named() {
     let mut other = run(2, 240, 1.0);
     other.1.result.storage.details.setup.cache_bytes_max *= 2;
     other.1.result.storage.details.setup.sessions = 99;
+    // Nothing is known of its keys.
+    other.1.scenario.clear();
     let options = Options { allow_differences: true, ..Options::default() };
     let comparison = compare(&[run(1, 240, 1.0)], &[other], &options).unwrap();
     let named: Vec<&str> = comparison.differences.iter().map(|one| one.what.as_str()).collect();
@@ -241,6 +243,7 @@ fn a_comparison_has_json_and_a_page() {
     ] {
         assert!(page.contains(part), "{part}");
     }
+    assert_eq!(comparison.headline(), "worse");
     assert_eq!(page.matches("role=\"img\"").count(), 5);
     assert!(!page.contains("NaN"));
     let lines = comparison.table().to_indented_text();
@@ -323,4 +326,35 @@ fn the_newest_run_is_judged_the_same_night() {
     let page = history_html(&worse);
     assert!(page.contains("Newest run is worse") && page.contains("The newest run</h2>"));
     keeps_to(include_str!("../../../../docs/history.schema.json"), &worse.to_json());
+}
+
+#[test]
+fn a_change_is_named_first_and_goes_to_ci() {
+    let (mut a, mut b) = (run(1, 240, 1.0), run(2, 240, 1.03));
+    a.1.scenario = "name = \"a\"\n[array.controller]\nread = \"100us\"\n".to_owned();
+    b.1.scenario = a.1.scenario.replace("100us", "300us");
+    let comparison = compare(&[a.clone()], &[b.clone()], &Options::default()).unwrap();
+    let changed = "array.controller.read 100us -> 300us";
+    assert_eq!(comparison.changed().as_deref(), Some(changed));
+    assert!(comparison.to_json().contains("\"what\": \"array.controller.read\""));
+    let headline = comparison.headline();
+    assert!(headline.starts_with("worse, by 2.") && headline.ends_with(" %"), "{headline}");
+    let page = comparison_html(&comparison, &[a], &[b]);
+    let scenario = &comparison.a[0].scenario;
+    assert!(page.contains(&format!(
+        "B is {headline}</span> {scenario}: array.controller.read 100us -&gt; 300us</h1>"
+    )));
+    let markdown = comparison.to_markdown();
+    assert!(markdown.contains(&format!("### B is {headline}: ")), "{markdown}");
+    assert!(
+        markdown.contains("\n\nChanged: array.controller.read 100us -&gt; 300us\n\n| "),
+        "{markdown}"
+    );
+    let junit = comparison.to_junit();
+    assert!(junit.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!-- "), "{junit}");
+    assert!(
+        junit.contains("name=\"not worse\"><failure message=\"B is worse than A: read +"),
+        "{junit}"
+    );
+    assert!(junit.contains("name=\"read, ms\"><failure "), "{junit}");
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use brunt_report::compare::{History, history};
 use brunt_report::{Run, history_html, one_line};
 
-use super::{CompareArgs, CompareCommandError, gate, verdict};
+use super::{CompareArgs, CompareCommandError, changed, gate, verdict};
 use crate::commands::report::write;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -31,6 +31,7 @@ pub(super) fn run(
     if let Some(path) = &args.html {
         write(path, &history_html(&history), "--html")?;
     }
+    args.difference.export(|| history.to_markdown(), || history.to_junit())?;
     match args.json {
         true => output.data(history.to_json().trim_end()),
         false => output.show(&words(&history, args.html.as_deref(), output)),
@@ -60,6 +61,7 @@ fn words(history: &History, page: Option<&Path>, output: &Output) -> String {
     let word = verdict(&history.newest, output);
     let sentence = one_line(&history.sentence);
     text.push_str(&format!("{word}  {sentence}\n"));
+    text.extend(changed(&history.newest).map(|line| line + "\n"));
     text.push_str(&format!("\n{}", history.newest_table().to_indented_text()));
     let table = history.table();
     if !table.is_empty() {

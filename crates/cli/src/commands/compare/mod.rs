@@ -33,6 +33,7 @@ Examples:
   brunt compare before/* --with after/*          several runs a side, paired in order
   brunt compare A B --gate                       for CI: 0 not worse, 1 worse, 2 cannot tell
   brunt compare A B --html compare.html          a page with both in one picture
+  brunt compare A B --markdown pr.md --junit brunt.xml    for a pull request, for a CI server
   brunt compare --history runs                   where does a series of runs change?
   brunt compare --history runs --gate            for CI: is the newest worse than the stable ones before?
 
@@ -122,6 +123,7 @@ pub fn run(args: &CompareArgs, output: &Output) -> Result<Exit, CompareCommandEr
     if let Some(path) = &args.html {
         write(path, &comparison_html(&comparison, &a, &b), "--html")?;
     }
+    args.difference.export(|| comparison.to_markdown(), || comparison.to_junit())?;
     match args.json {
         true => output.data(comparison.to_json().trim_end()),
         false => output.show(&words(&comparison, args.html.as_deref(), output)),
@@ -158,33 +160,32 @@ pub(crate) fn gate(comparison: &Comparison) -> Exit {
 /// The verdict as the first word of a line.
 fn verdict(comparison: &Comparison, output: &Output) -> String {
     let tone = Tone::from(comparison.verdict.colour());
-    let word = comparison.verdict.word().to_uppercase();
-    output.paint(tone, &format!("{word:12}"))
+    let word = comparison.verdict.word();
+    let headline = comparison.headline().replacen(word, &word.to_uppercase(), 1);
+    output.paint(tone, &format!("{headline:12}"))
+}
+
+/// What changed, as the second line.
+fn changed(comparison: &Comparison) -> Option<String> {
+    let changed = comparison.changed()?;
+    Some(format!("{:14}{}", "changed", one_line(&changed)))
 }
 
 /// The comparison for the screen.
 pub(crate) fn words(comparison: &Comparison, page: Option<&Path>, output: &Output) -> String {
-    let mut lines = Vec::new();
+    let word = verdict(comparison, output);
+    let mut lines = vec![format!("{word}  {}", one_line(&comparison.sentence))];
+    lines.extend(changed(comparison));
+    lines.push(format!("\n{}", comparison.table().to_indented_text()));
     for (side, runs) in [("A", &comparison.a), ("B", &comparison.b)] {
         lines.extend(labelled(side, runs.iter().map(|run| one_line(&run.run).into_owned())));
     }
-    let differences = comparison.differences.iter().map(|one| {
-        let differs = format!("{}: {} and {}", one.what, one.a, one.b);
-        one_line(&differs).into_owned()
-    });
-    lines.extend(labelled("differs", differences));
-    let mut text = lines.join("\n");
-    let word = verdict(comparison, output);
-    text.push_str(&format!("\n\n{word}  {}\n\n", one_line(&comparison.sentence)));
-    text.push_str(&comparison.table().to_indented_text());
     if comparison.a.len() == 1 {
         let note = "one run a side: what varies from run to run is not in the intervals";
-        text.push_str(&format!("\n{:14}{note}", "note"));
+        lines.push(format!("{:14}{note}", "note"));
     }
-    if let Some(path) = page {
-        text.push_str(&format!("\n{:14}{}", "page", path.display()));
-    }
-    text.trim_end().to_owned()
+    lines.extend(page.map(|path| format!("{:14}{}", "page", path.display())));
+    lines.join("\n")
 }
 
 #[cfg(test)]
@@ -197,7 +198,7 @@ mod tests {
             runs: runs.iter().map(PathBuf::from).collect(),
             with: with.iter().map(PathBuf::from).collect(),
             history: None,
-            difference: DifferenceArgs { smallest: 0.03, allow_differences: false, gate: false },
+            difference: DifferenceArgs::default(),
             html: None,
             json: false,
             quiet: false,
