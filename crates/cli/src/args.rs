@@ -1,6 +1,6 @@
 //! The command line.
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::ab::AbArgs;
 use crate::commands::check::CheckArgs;
@@ -22,6 +22,7 @@ use crate::commands::simulate::SimulateArgs;
 use crate::commands::site::SiteArgs;
 use crate::commands::size::SizeArgs;
 use crate::commands::verify::VerifyArgs;
+use crate::output::Colours;
 use crate::version;
 
 const EXAMPLES: &str = "\
@@ -29,7 +30,7 @@ Examples:
   brunt run                                  a small demo, in a minute and a half
   brunt init my-storage.toml                 a scenario to fill in with your own paths
   brunt run my-storage.toml --duration 2h    the test that counts
-  brunt report runs/2026-11-21-181503-demo   rebuild its report
+  brunt report runs/*                        what there is, what is missing, and links
   brunt paper RUN... --out mail.pdf          the paper about a storage solution, with its evidence
   brunt verify /srv/mail/*.edb               are these databases intact?";
 
@@ -39,9 +40,49 @@ Examples:
 #[derive(Debug, Parser)]
 #[command(name = "brunt", version = version::LONG, arg_required_else_help = true, after_long_help = EXAMPLES)]
 pub struct Arguments {
+    /// When to use colours: auto, always or never
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "WHEN",
+        default_value_t,
+        hide_possible_values = true
+    )]
+    pub color: Colours,
+
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// The commands in groups, as help shows them.
+const GROUPS: [(&str, &[&str]); 4] = [
+    ("Prepare", &["init", "import", "size", "check", "models"]),
+    ("Test, predict, rehearse", &["run", "ab", "simulate", "drill"]),
+    ("Understand and hand over", &["report", "compare", "explain", "paper", "handover", "verify"]),
+    ("Everything else", &["clean", "prove", "completions", "man", "help"]),
+];
+
+impl Arguments {
+    /// The command line, with help in groups.
+    pub fn grouped() -> clap::Command {
+        let mut command = Self::command();
+        command.build();
+        let line = |name: &&str| {
+            let about = command.find_subcommand(name).and_then(|one| one.get_about());
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            format!("  {name:<12} {about}\n")
+        };
+        let groups = GROUPS.map(|(title, names)| {
+            let lines: String = names.iter().map(line).collect();
+            format!("{title}:\n{lines}\n")
+        });
+        let groups = groups.concat();
+        Self::command().help_template(format!(
+            "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}{{after-help}}"
+        ))
+    }
 }
 
 /// The commands.
@@ -90,4 +131,49 @@ pub enum Command {
     Completions(CompletionsArgs),
     /// Write the man pages
     Man(ManArgs),
+}
+
+impl Command {
+    /// Whether it says its result and errors alone.
+    pub fn is_quiet(&self) -> bool {
+        match self {
+            Self::Run(args) => args.test.shared.quiet,
+            Self::Ab(args) => args.test.shared.quiet,
+            Self::Simulate(args) => args.shared.quiet,
+            Self::Drill(args) => args.shared.quiet,
+            Self::Report(args) => args.quiet,
+            Self::Compare(args) => args.quiet,
+            Self::Paper(args) => args.quiet,
+            Self::Handover(args) => args.quiet,
+            Self::Verify(args) => args.quiet,
+            Self::Prove(args) => args.quiet,
+            Self::Clean(args) => args.quiet,
+            Self::Size(args) => args.quiet,
+            Self::Init(args) => args.quiet,
+            Self::Import(args) => args.quiet,
+            Self::Site(_)
+            | Self::Check(_)
+            | Self::Explain(_)
+            | Self::Models(_)
+            | Self::Completions(_)
+            | Self::Man(_) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_that_is_shown_has_a_group() {
+        let mut command = Arguments::command();
+        command.build();
+        let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
+        let mut shown: Vec<&str> = shown.map(clap::Command::get_name).collect();
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+        shown.sort_unstable();
+        grouped.sort_unstable();
+        assert_eq!(grouped, shown);
+    }
 }

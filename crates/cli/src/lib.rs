@@ -33,70 +33,61 @@ pub mod wrap;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches};
 
 use args::{Arguments, Command};
 use exit::Exit;
-use output::Output;
+use output::{Colours, Output};
 
 /// Reads the command line, does what it says, and tells how it ended.
 pub fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let read = Arguments::grouped().try_get_matches();
+    let arguments = match read.and_then(|read| Arguments::from_arg_matches(&read)) {
         Ok(arguments) => arguments,
         Err(other) => return instead(&other).into(),
     };
-    let (output, result) = match &arguments.command {
-        Command::Run(args) => {
-            carry_out(args.test.shared.quiet, |output| commands::run::run(args, output))
-        }
-        Command::Ab(args) => {
-            carry_out(args.test.shared.quiet, |output| commands::ab::run(args, output))
-        }
-        Command::Simulate(args) => {
-            brunt_world_real::huge_pages::ask();
-            carry_out(args.shared.quiet, |output| commands::simulate::run(args, output))
-        }
-        Command::Drill(args) => {
-            carry_out(args.shared.quiet, |output| commands::drill::run(args, output))
-        }
-        Command::Site(args) => carry_out(false, |output| commands::site::run(args, output)),
-        Command::Report(args) => {
-            carry_out(args.quiet, |output| commands::report::run(args, output))
-        }
-        Command::Compare(args) => {
-            carry_out(args.quiet, |output| commands::compare::run(args, output))
-        }
-        Command::Paper(args) => carry_out(args.quiet, |output| commands::paper::run(args, output)),
-        Command::Handover(args) => {
-            carry_out(args.quiet, |output| commands::handover::run(args, output))
-        }
-        Command::Verify(args) => {
-            carry_out(args.quiet, |output| commands::verify::run(args, output))
-        }
-        Command::Prove(args) => carry_out(args.quiet, |output| commands::prove::run(args, output)),
-        Command::Explain(args) => carry_out(false, |output| commands::explain::run(args, output)),
-        Command::Clean(args) => carry_out(args.quiet, |output| commands::clean::run(args, output)),
-        Command::Models(args) => carry_out(false, |output| commands::models::run(args, output)),
-        Command::Check(args) => carry_out(false, |output| commands::check::run(args, output)),
-        Command::Size(args) => carry_out(args.quiet, |output| commands::size::run(args, output)),
-        Command::Init(args) => carry_out(args.quiet, |output| commands::init::run(args, output)),
-        Command::Completions(args) => {
-            let all = Arguments::command();
-            carry_out(false, |output| commands::completions::run(args, &all, output))
-        }
-        Command::Man(args) => {
-            let all = Arguments::command();
-            carry_out(false, |output| commands::man::run(args, &all, output))
-        }
-        Command::Import(args) => {
-            carry_out(args.quiet, |output| commands::import::run(args, output))
-        }
-    };
-    let exit = result.unwrap_or_else(|problem| {
+    let command = &arguments.command;
+    if matches!(command, Command::Simulate(_)) {
+        brunt_world_real::huge_pages::ask();
+    }
+    let output = Output::new(command.is_quiet(), arguments.color);
+    let exit = carry_out(command, &output).unwrap_or_else(|problem| {
         output.error(&problem);
         Exit::NoAnswer
     });
     told(exit, output.lost()).into()
+}
+
+/// Does what `command` says; an error becomes words.
+fn carry_out(command: &Command, output: &Output) -> Result<Exit, String> {
+    match command {
+        Command::Run(args) => said(commands::run::run(args, output)),
+        Command::Ab(args) => said(commands::ab::run(args, output)),
+        Command::Simulate(args) => said(commands::simulate::run(args, output)),
+        Command::Drill(args) => said(commands::drill::run(args, output)),
+        Command::Site(args) => said(commands::site::run(args, output)),
+        Command::Report(args) => said(commands::report::run(args, output)),
+        Command::Compare(args) => said(commands::compare::run(args, output)),
+        Command::Paper(args) => said(commands::paper::run(args, output)),
+        Command::Handover(args) => said(commands::handover::run(args, output)),
+        Command::Verify(args) => said(commands::verify::run(args, output)),
+        Command::Prove(args) => said(commands::prove::run(args, output)),
+        Command::Explain(args) => said(commands::explain::run(args, output)),
+        Command::Clean(args) => said(commands::clean::run(args, output)),
+        Command::Models(args) => said(commands::models::run(args, output)),
+        Command::Check(args) => said(commands::check::run(args, output)),
+        Command::Size(args) => said(commands::size::run(args, output)),
+        Command::Init(args) => said(commands::init::run(args, output)),
+        Command::Import(args) => said(commands::import::run(args, output)),
+        Command::Completions(args) => {
+            said(commands::completions::run(args, &Arguments::grouped(), output))
+        }
+        Command::Man(args) => said(commands::man::run(args, &Arguments::command(), output)),
+    }
+}
+
+fn said<E: std::fmt::Display>(result: Result<Exit, E>) -> Result<Exit, String> {
+    result.map_err(|error| error.to_string())
 }
 
 /// What is not a command: help, the version, or a mistake.
@@ -114,16 +105,6 @@ fn told(exit: Exit, lost: Option<&str>) -> Exit {
     let Some(reason) = lost else {
         return exit;
     };
-    Output::new(false).error(reason);
+    Output::new(false, Colours::Auto).error(reason);
     Exit::NoAnswer
-}
-
-/// Runs a command with a voice of its own; its error becomes words.
-fn carry_out<E: std::fmt::Display>(
-    quiet: bool,
-    command: impl FnOnce(&Output) -> Result<Exit, E>,
-) -> (Output, Result<Exit, String>) {
-    let output = Output::new(quiet);
-    let result = command(&output).map_err(|error| error.to_string());
-    (output, result)
 }

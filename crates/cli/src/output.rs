@@ -2,7 +2,8 @@
 //!
 //! * Data goes to stdout: what a script would read.
 //! * Talk goes to stderr: progress, remarks, errors. `--quiet` silences all but errors.
-//! * Colour helps on a terminal and never carries meaning alone; `NO_COLOR` turns it off.
+//! * Colour helps on a terminal and never carries meaning alone. `--color` decides, then `NO_COLOR`,
+//!   then `CLICOLOR_FORCE`.
 //! * On a terminal no line is wider than it, and progress stays in place (`progress.rs`).
 //!
 //! A reader that goes away (`| head`) ends the talking, not the program. Data that is lost in any
@@ -14,12 +15,14 @@
 
 use std::borrow::Cow;
 use std::env;
+use std::ffi::OsString;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::sync::{Arc, OnceLock};
 
 use brunt_report::escaped;
 use brunt_report::result::Colour;
+use clap::ValueEnum;
 
 use crate::exit::Exit;
 use crate::progress::Progress;
@@ -50,6 +53,34 @@ impl From<Colour> for Tone {
     }
 }
 
+/// When text has colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Colours {
+    /// On a terminal; NO_COLOR and CLICOLOR_FORCE say otherwise
+    #[default]
+    Auto,
+    /// Also in a file or a pipe
+    Always,
+    /// Nowhere
+    Never,
+}
+
+impl Colours {
+    /// Whether text has colours where it is read on a terminal, or is not.
+    fn wanted(self, is_terminal: bool, variable: impl Fn(&str) -> Option<OsString>) -> bool {
+        let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
+        let is_forced =
+            || is_set("CLICOLOR_FORCE") && variable("CLICOLOR_FORCE") != Some("0".into());
+        match self {
+            Self::Always => true,
+            Self::Never => false,
+            Self::Auto if is_set("NO_COLOR") => false,
+            Self::Auto if is_forced() => true,
+            Self::Auto => is_terminal && variable("TERM").is_none_or(|term| term != "dumb"),
+        }
+    }
+}
+
 /// The program's two voices.
 #[derive(Clone, Debug)]
 pub struct Output {
@@ -64,13 +95,12 @@ pub struct Output {
 
 impl Output {
     /// Looks at the streams and the environment.
-    pub fn new(quiet: bool) -> Self {
-        let wanted = env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-            && env::var_os("TERM").is_none_or(|term| term != "dumb");
+    pub fn new(quiet: bool, colours: Colours) -> Self {
+        let wanted = |is_terminal| colours.wanted(is_terminal, |name| env::var_os(name));
         let in_place = io::stderr().is_terminal();
         Self {
-            colour_data: wanted && io::stdout().is_terminal(),
-            colour_talk: wanted && in_place,
+            colour_data: wanted(io::stdout().is_terminal()),
+            colour_talk: wanted(in_place),
             in_place: in_place && env::var_os("TERM").is_none_or(|term| term != "dumb"),
             quiet,
             lost: Arc::default(),
@@ -128,7 +158,7 @@ impl Output {
     /// Says why the command cannot go on. `--quiet` does not silence it.
     pub fn error(&self, text: &str) {
         let word = painted(self.colour_talk, Tone::Bad, "error:");
-        self.say(&format!("{word} {text}"));
+        self.say(&format!("{word} {}", without_numbers(text)));
     }
 
     fn say(&self, text: &str) {
@@ -137,7 +167,8 @@ impl Output {
         let _ = write!(io::stderr().lock(), "{}", self.standing.say(&text, self.talk_width()));
     }
 
-    /// The answer of the person at the terminal to `question`; `None` where stdin is no terminal.
+    /// The answer of the person at the terminal to `question`; `None` where stdin is no terminal, or
+    /// has ended.
     pub(crate) fn ask(&self, question: &str) -> io::Result<Option<String>> {
         if !io::stdin().is_terminal() {
             return Ok(None);
@@ -146,8 +177,8 @@ impl Output {
         let _ =
             write!(io::stderr().lock(), "{}{question} ", self.standing.erase(self.talk_width()));
         let mut answer = String::new();
-        io::stdin().lock().read_line(&mut answer)?;
-        Ok(Some(answer.trim().to_owned()))
+        let is_there = io::stdin().lock().read_line(&mut answer)? > 0;
+        Ok(is_there.then(|| answer.trim().to_owned()))
     }
 
     /// Lines that the next ones replace.
@@ -216,6 +247,20 @@ impl Output {
     }
 }
 
+/// `text` without the numbers of the system's errors, whose words stand before them.
+fn without_numbers(text: &str) -> Cow<'_, str> {
+    const BEGIN: &str = " (os error ";
+    let mut parts = text.split(BEGIN);
+    let Some(first) = parts.next().filter(|first| first.len() < text.len()) else {
+        return Cow::Borrowed(text);
+    };
+    let rest = parts.map(|part| match part.split_once(')') {
+        Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => rest.to_owned(),
+        _ => format!("{BEGIN}{part}"),
+    });
+    Cow::Owned(first.to_owned() + &rest.collect::<String>())
+}
+
 /// Columns of a terminal; nothing when it is none, or does not say.
 fn columns(terminal: impl AsFd) -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(terminal).ok()?;
@@ -275,6 +320,34 @@ mod tests {
     fn colour_is_an_addition() {
         assert_eq!(painted(false, Tone::Bad, "FAIL"), "FAIL");
         assert_eq!(painted(true, Tone::Bad, "FAIL"), "\x1b[1;31mFAIL\x1b[0m");
+    }
+
+    #[test]
+    fn the_flag_decides_then_the_environment_then_the_terminal() {
+        let wanted = |colours: Colours, is_terminal, set: &[(&str, &str)]| {
+            colours.wanted(is_terminal, |name| {
+                let found = set.iter().find(|(own, _)| *own == name);
+                found.map(|(_, value)| OsString::from(value))
+            })
+        };
+        let auto = Colours::Auto;
+        assert!(wanted(auto, true, &[]) && !wanted(auto, false, &[]));
+        assert!(!wanted(auto, true, &[("TERM", "dumb")]));
+        assert!(
+            !wanted(auto, true, &[("NO_COLOR", "1")]) && wanted(auto, true, &[("NO_COLOR", "")])
+        );
+        assert!(wanted(auto, false, &[("CLICOLOR_FORCE", "1")]));
+        assert!(!wanted(auto, false, &[("CLICOLOR_FORCE", "0")]));
+        let both = [("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")];
+        assert!(!wanted(auto, true, &both) && wanted(Colours::Always, false, &both));
+        assert!(!wanted(Colours::Never, true, &[("CLICOLOR_FORCE", "1")]));
+    }
+
+    #[test]
+    fn numbers_of_errors_are_left_out() {
+        let said = "a: No such file or directory (os error 2)\nb: Is a directory (os error 21)!";
+        assert_eq!(without_numbers(said), "a: No such file or directory\nb: Is a directory!");
+        assert_eq!(without_numbers("a (os error x)"), "a (os error x)");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use brunt_scenario::{Document, Refusal};
+use brunt_scenario::{Document, Place, Refusal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, read};
@@ -65,6 +65,29 @@ impl Source {
             name,
             text: bounded(file.as_fd(), SILENCE_MAX)?,
             folder: folder.unwrap_or(working_folder).to_owned(),
+        })
+    }
+
+    /// The same, in words for a person who meant a scenario; `hints` are what else to do where there
+    /// is none.
+    ///
+    /// # Errors
+    /// [`Refusal`], where [`Self::read`] has an error.
+    pub fn of(path: &Path, hints: &[&str]) -> Result<Self, Refusal> {
+        let place = Place::file(&Self::name(path));
+        let read = std::env::current_dir().and_then(|folder| Self::read(path, &folder));
+        let hinted = |refusal: Refusal| hints.iter().fold(refusal, |all, hint| all.hint(*hint));
+        read.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => hinted(place.refuse("there is no such file")),
+            io::ErrorKind::IsADirectory => {
+                let inside = path.join("scenario.toml");
+                let refusal = place.refuse("is a folder, not a scenario");
+                match inside.is_file() {
+                    true => refusal.hint(format!("the scenario in it is {}", inside.display())),
+                    false => hinted(refusal),
+                }
+            }
+            _ => place.refuse(format!("cannot be read: {error}")),
         })
     }
 

@@ -1,6 +1,5 @@
 //! The flags that testing commands share, and the scenario of a test on this machine.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -141,6 +140,19 @@ impl DifferenceArgs {
     }
 }
 
+/// A whole number from text.
+pub(crate) fn whole(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "is not a whole number, such as 100".to_owned())
+}
+
+/// A whole number from text, but 0.
+pub(crate) fn one_or_more(text: &str) -> Result<u64, String> {
+    whole(text).and_then(|number| match number {
+        0 => Err("is not 1 or more".to_owned()),
+        number => Ok(number),
+    })
+}
+
 /// A share from text: `3%`, `3 %`, `0.5`.
 fn share(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim_end();
@@ -205,7 +217,8 @@ fn document(path: Option<&Path>, working_folder: &Path) -> Result<Document, Refu
     let Some(path) = path else {
         return Document::new("demo.toml (built in)", DEMO, working_folder);
     };
-    let source = Source::read(path, working_folder).map_err(|error| unread(path, &error))?;
+    let write = format!("to have one written: brunt init {}", path.display());
+    let source = Source::of(path, &[&write, "without a file, it is the demo in ./brunt-demo"])?;
     let document = source.document()?;
     if document.subject() == Subject::RealDrill {
         let refusal = Place::file(&source.name).refuse("describes a drill");
@@ -220,25 +233,6 @@ fn document(path: Option<&Path>, working_folder: &Path) -> Result<Document, Refu
         return Err(refusal.hint(format!("that is for: brunt simulate {}", path.display())));
     }
     Ok(document)
-}
-
-/// Why there is no scenario at `path`, and what to do about it.
-fn unread(path: &Path, error: &io::Error) -> Refusal {
-    let place = Place::file(&Source::name(path));
-    let inside = path.join("scenario.toml");
-    match error.kind() {
-        io::ErrorKind::NotFound => place
-            .refuse("there is no such file")
-            .hint(format!("to have one written: brunt init {}", path.display()))
-            .hint("without a file, it is the demo in ./brunt-demo"),
-        io::ErrorKind::IsADirectory if inside.is_file() => place
-            .refuse("is a folder")
-            .hint(format!("for the scenario in it: brunt run {}", inside.display())),
-        io::ErrorKind::IsADirectory => place
-            .refuse("is a folder, not a scenario")
-            .hint("to have a scenario written: brunt init mail.toml"),
-        _ => place.refuse(format!("cannot be read: {error}")),
-    }
 }
 
 #[cfg(test)]
@@ -290,7 +284,7 @@ mod tests {
         assert!(said.contains("is a folder, not a scenario"), "{said}");
         fs::write(folder.path().join("scenario.toml"), DEMO).unwrap();
         let said = refusal(folder.path());
-        assert!(said.contains("for the scenario in it: brunt run "), "{said}");
+        assert!(said.contains("the scenario in it is "), "{said}");
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Text to copy stays whole: a word that is wider than the terminal, such as a path, and a command
-//! after a label.
+//! after a label. So does a number with its unit.
 
 /// Where the text after a label begins.
 pub const INDENT: usize = 14;
@@ -50,7 +50,7 @@ fn broken(line: &str, width: usize) -> String {
     let indent = indent(line);
     let mut broken = String::new();
     let (mut column, mut is_begun) = (0, false);
-    for piece in line.split_inclusive(' ') {
+    for piece in pieces(line) {
         let word = piece.trim_end_matches(' ');
         if is_begun && column > indent && column + cells(word) > width {
             broken.truncate(broken.trim_end_matches(' ').len());
@@ -68,6 +68,35 @@ fn broken(line: &str, width: usize) -> String {
     }
     broken.truncate(broken.trim_end_matches(' ').len());
     broken
+}
+
+/// Units that stand behind numbers.
+const UNITS: [&str; 24] = [
+    "%", "B", "KiB", "MiB", "GiB", "TiB", "KB", "MB", "GB", "TB", "MB/s", "MiB/s", "GiB/s", "/s",
+    "/h", "ns", "us", "ms", "s", "min", "h", "days", "bad", "IOPS",
+];
+
+/// The words of `line`, each with a blank behind it; a number and its unit are one.
+fn pieces(line: &str) -> Vec<&str> {
+    let words: Vec<&str> = line.split_inclusive(' ').collect();
+    let mut pieces: Vec<&str> = Vec::new();
+    let (mut at, mut begin) = (0, 0);
+    while at < words.len() {
+        let blanks = words[at + 1..].iter().take_while(|word| **word == " ").count();
+        let unit = words.get(at + 1 + blanks).filter(|unit| is_measured(words[at], unit));
+        let taken = 1 + unit.map_or(0, |_| blanks + 1);
+        let end = begin + words[at..at + taken].iter().map(|word| word.len()).sum::<usize>();
+        pieces.push(&line[begin..end]);
+        (at, begin) = (at + taken, end);
+    }
+    pieces
+}
+
+/// Whether `unit` is the unit of `number`.
+fn is_measured(number: &str, unit: &str) -> bool {
+    let number = number.trim_start_matches(['(', '+', '-', '<', '>']);
+    let unit = unit.trim_end_matches([' ', '.', ',', ';', ':', ')']);
+    number.starts_with(|c: char| c.is_ascii_digit()) && UNITS.contains(&unit)
 }
 
 /// Where a line goes on: below its text when a label stands before it.
@@ -119,6 +148,17 @@ mod tests {
             wrapped("report        in /a/very/long/path", Some(20)),
             "report        in\n              /a/very/long/path"
         );
+    }
+
+    #[test]
+    fn a_number_stays_with_its_unit() {
+        assert_eq!(
+            wrapped("note          reads took 11.1 ms, and 3 % of them", Some(29)),
+            "note          reads took\n              11.1 ms, and\n              3 % of them"
+        );
+        assert_eq!(wrapped("  limit      11.1    ms  ok", Some(20)), "  limit\n    11.1    ms  ok");
+        let line = "one 2,496 mailboxes";
+        assert_eq!(pieces(line), ["one ", "2,496 ", "mailboxes"]);
     }
 
     #[test]

@@ -18,9 +18,11 @@ use super::arrays::{self, ArrayScenario};
 use super::base::{self, Origin};
 use super::design;
 use super::events::Events;
+use super::key_pages::table_of;
 use super::mistakes::{Checked, Sink};
 use super::model::Scenario;
 use super::modelled::ModelledScenario;
+use super::nearest::nearest;
 use super::org::{FigureKey, Organisation};
 use super::overrides::Override;
 use super::place::{Cause, Place, Refusal};
@@ -355,6 +357,7 @@ impl Document {
     /// The sections of `wanted` in `root`.
     fn top(&self, mut root: Node, wanted: Subject) -> Top {
         take_misfits(&mut root, wanted);
+        take_strays(&mut root, wanted);
         let mut sections = Section::new(root, "the scenario", &wanted.keys());
         if let Some(node) = sections.take("base") {
             let refusal = node.place.refuse("is only followed in the file of a scenario");
@@ -421,6 +424,24 @@ fn take_misfits(root: &mut Node, subject: Subject) {
     });
 }
 
+/// Refuses keys that stand beside their table, names them whole, and takes them out.
+fn take_strays(root: &mut Node, subject: Subject) {
+    let known = subject.keys();
+    let Value::Table(entries) = &mut root.value else {
+        return;
+    };
+    entries.retain(|(key, node)| {
+        let is_unknown = !known.contains(&key.as_str()) && nearest(key, &known).is_none();
+        let Some(table) = is_unknown.then(|| table_of(key)).flatten() else {
+            return true;
+        };
+        let refusal = node.place.refuse(format!("unknown key `{key}` in the scenario"));
+        let refusal = refusal.hint(format!("did you mean `{table}.{key}`?"));
+        node.sink.refuse(refusal.because(Cause::Unknown));
+        false
+    });
+}
+
 impl Node {
     /// The keys of a table and their values; none of anything else.
     pub(super) fn entries(&self) -> &[(String, Node)] {
@@ -443,6 +464,20 @@ mod tests {
 
     fn document(text: &str) -> Document {
         Document::new("t.toml", text, Path::new("/")).unwrap()
+    }
+
+    #[test]
+    fn a_key_without_its_table_is_named_whole() {
+        let refused = |set: &str| {
+            let set = Override::of_set(set).unwrap();
+            document("[test]").test(&[set]).unwrap_err().to_string()
+        };
+        assert_eq!(
+            refused("sessions=3"),
+            "`--set sessions=3`: unknown key `sessions` in the scenario\n  did you mean `test.sessions`?"
+        );
+        assert!(refused("cache_max=1GiB").ends_with("did you mean `profile.cache_max`?"));
+        assert!(refused("nam=x").ends_with("did you mean `name`?"));
     }
 
     #[test]

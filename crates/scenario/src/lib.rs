@@ -65,6 +65,7 @@ pub use mailboxes::Mailboxes;
 pub use mistakes::Checked;
 pub use model::Scenario;
 pub use modelled::{ArrayPlan, ModelledScenario, VolumePlan};
+pub use nearest::nearest;
 pub use org::{
     BlockPlan, FigureKey, GroupPlan, LogPlace, Organisation, Prices, Quantity, SERVERS_MAX,
     SearchPlan, StoragePlan, Tier,

@@ -4,7 +4,7 @@ use strsim::levenshtein;
 
 /// The word of `known` with the fewest letters to insert, remove or replace in `written`; none when
 /// even that is more than a third of it.
-pub(super) fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
+pub fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
     let allowed = written.chars().count().max(3).div_euclid(3);
     known
         .iter()

@@ -142,9 +142,34 @@ impl fmt::Display for Span {
 /// Text that is not a valid length of time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is not a length of time (write it like \"90s\", \"15min\", \"2h\" or \"2h 30min\"; units are ms, s, min, h, d)"
+    "`{text}` is not a length of time (write it like \"90s\", \"15min\", \"2h\" or \"2h 30min\"; units are ms, s, min, h, d){hint}",
+    text = .0,
+    hint = meant(.0).map(|meant| format!("; did you mean \"{meant}\"?")).unwrap_or_default()
 )]
 pub struct SpanError(pub String);
+
+/// What was probably meant by a length of time with its units in words: `2 hours`, `5sec`.
+fn meant(text: &str) -> Option<String> {
+    const WORDS: [(&str, &str); 5] =
+        [("mil", "ms"), ("sec", "s"), ("min", "min"), ("hr", "h"), ("hour", "h")];
+    let mut all = Vec::new();
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let (number, behind) = rest.split_at(digits);
+        let behind = behind.trim_start();
+        let letters = behind.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(behind.len());
+        let (word, behind) = behind.split_at(letters);
+        let word = word.to_lowercase();
+        let unit = WORDS.iter().find(|(begin, _)| word.starts_with(begin)).map(|(_, unit)| *unit);
+        let unit = unit.or_else(|| word.starts_with("day").then_some("d"));
+        let unit = unit.or_else(|| ["s", "h", "d"].into_iter().find(|unit| *unit == word))?;
+        all.push(format!("{number}{unit}"));
+        rest = behind.trim_start();
+    }
+    let meant = all.join(" ");
+    meant.parse::<Span>().is_ok().then_some(meant)
+}
 
 impl FromStr for Span {
     type Err = SpanError;
@@ -196,6 +221,17 @@ mod tests {
         for text in ["", "90", "s", "2 fortnights", "-3s", "1h2", "9999999999d"] {
             assert!(text.parse::<Span>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn units_in_words_are_understood_well_enough_to_ask() {
+        let meant = ["2 hours", "5sec", "1 hour 30 minutes", "2H", "7 days"].map(meant);
+        assert_eq!(meant.map(Option::unwrap), ["2h", "5s", "1h 30min", "2h", "7d"]);
+        for text in ["fortnight", "2 fortnights", "", "90"] {
+            assert_eq!(super::meant(text), None, "{text}");
+        }
+        let said = "2 hours".parse::<Span>().unwrap_err().to_string();
+        assert!(said.ends_with("h, d); did you mean \"2h\"?"), "{said}");
     }
 
     #[test]

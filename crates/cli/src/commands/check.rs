@@ -1,13 +1,12 @@
 //! `brunt check`: best-practice rules on a scenario and, for real storage, on this machine. Nothing
 //! is left behind.
 
-use std::io;
 use std::path::PathBuf;
 
 use brunt_check::{Subject as Checked, What, judge, words};
 use brunt_host::configuration::configuration;
 use brunt_host::preflight::check_places;
-use brunt_scenario::{Document, Override, Place, Refusal, Subject};
+use brunt_scenario::{Document, Override, Refusal, Subject};
 use brunt_sizing::{keys, size, unused};
 use clap::Args;
 
@@ -56,9 +55,6 @@ pub enum CheckError {
     /// The scenario is wrong, in everything that is said.
     #[error(transparent)]
     Mistakes(#[from] Mistakes),
-    /// The working folder cannot be had.
-    #[error("{0}")]
-    System(#[from] io::Error),
 }
 
 /// Judges the scenario: [`Exit::Failed`] when a rule is broken, and that was asked for.
@@ -71,10 +67,8 @@ pub fn run(args: &CheckArgs, output: &Output) -> Result<Exit, CheckError> {
         output.talk("\nbrunt explain RULE says what a rule wants, and why");
         return Ok(Exit::Passed);
     };
-    let source = Source::read(path, &std::env::current_dir()?).map_err(|error| {
-        let refusal = Place::file(&Source::name(path)).refuse(format!("cannot be read: {error}"));
-        refusal.hint("to have a scenario written: brunt init mail.toml")
-    })?;
+    let otherwise = format!("to have one written: brunt init {}", path.display());
+    let source = Source::of(path, &[&otherwise])?;
     let document = source.document()?;
     let overrides = Override::all(&args.set, &[])?;
     let judged = judged(&document, &overrides, |subject| {

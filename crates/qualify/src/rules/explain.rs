@@ -44,6 +44,8 @@ mod tests {
             let parts: Vec<_> = items.map(|line| line.split(":**").next().unwrap()).collect();
             let wanted = ["* **Measures", "* **Limit", "* **Usually broken by", "* **Try"];
             assert_eq!(parts, wanted, "{}", rule.name().id);
+            // It is read alone, in a terminal.
+            assert!(!text.contains("as for "), "{text}");
             // The program shows no other markup than this and code.
             let rest = text.replace("* **", "").replace(":**", "");
             assert!(!rest.contains(['*', '[']), "{rest}");

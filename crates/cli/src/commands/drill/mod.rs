@@ -23,11 +23,12 @@ use brunt_units::{ByteSize, Span};
 use clap::Args;
 
 use crate::closing::{failure, rules, verdict_again, verdict_line};
-use crate::commands::simulate::{Engine, SimulateError, source};
+use crate::commands::simulate::{Engine, SimulateError};
 use crate::exit::Exit;
 use crate::mistakes::Mistakes;
 use crate::output::Output;
 use crate::progress::Progress;
+use crate::source::Source;
 use crate::test_args::SharedArgs;
 
 /// Arguments of `drill`.
@@ -117,7 +118,9 @@ pub fn run(args: &DrillArgs, output: &Output) -> Result<Exit, DrillCommandError>
         Some(path) => {
             // Starts the program again, so before stdin is read.
             brunt_world_real::huge_pages::ask();
-            source(path)?.document()?
+            let otherwise =
+                "without a file, two folders on this machine are rehearsed: brunt drill";
+            Source::of(path, &[otherwise])?.document()?
         }
         None => Document::new("two-folders.toml (built in)", DEMO_DRILL, &env::current_dir()?)?,
     };

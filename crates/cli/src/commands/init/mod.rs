@@ -129,16 +129,6 @@ pub enum InitError {
         "an organisation also needs {0}\n  for example: brunt init --org org.toml --mailboxes 4000 --quota 2GiB"
     )]
     Users(&'static str),
-    /// An answer is not what was asked for.
-    #[error("`{answer}` does not answer \"{question}\"{}", why.as_ref().map(|why| format!(": {why}")).unwrap_or_default())]
-    Answer {
-        /// What was asked.
-        question: &'static str,
-        /// What was answered.
-        answer: String,
-        /// What is wrong with it.
-        why: Option<String>,
-    },
     /// It cannot be done; the sentence says what can.
     #[error("{0}")]
     Impossible(String),
@@ -261,10 +251,11 @@ fn complete(args: &InitArgs, output: &Output) -> Result<Wish, InitError> {
         let answer = output.ask(question);
         answer.map_err(|source| InitError::Write { path: PathBuf::from("stdin"), source })
     };
+    let wrong = |why: &str| output.talk(why);
     let mut lacks = Vec::new();
     let mailboxes = match args.mailboxes {
         Some(count) => Some(count),
-        None => understood("How many mailboxes?", answer, |text| {
+        None => understood("How many mailboxes?", answer, wrong, |text| {
             let number: u64 = text
                 .replace([',', '_'], "")
                 .parse()
@@ -275,7 +266,7 @@ fn complete(args: &InitArgs, output: &Output) -> Result<Wish, InitError> {
     lacks.extend(mailboxes.is_none().then_some("--mailboxes"));
     let quota = match &args.quota {
         Some(quota) => Some(quota.clone()),
-        None => understood("How large may a mailbox be?", answer, |text| {
+        None => understood("How large may a mailbox be?", answer, wrong, |text| {
             text.parse::<Typed<ByteSize>>().map_err(|error| error.to_string())
         })?,
     };
@@ -284,8 +275,14 @@ fn complete(args: &InitArgs, output: &Output) -> Result<Wish, InitError> {
     if lun.is_empty() {
         const QUESTION: &str =
             "Which folders are for databases? (one on each volume, separated by blanks)";
-        let folders = answer(QUESTION)?.unwrap_or_default();
-        lun.extend(folders.split_whitespace().map(PathBuf::from));
+        let folders = understood(QUESTION, answer, wrong, |text| {
+            let folders: Vec<PathBuf> = text.split_whitespace().map(PathBuf::from).collect();
+            match folders.is_empty() {
+                true => Err("at least one folder, such as /mnt/a".to_owned()),
+                false => Ok(folders),
+            }
+        })?;
+        lun.extend(folders.into_iter().flatten());
     }
     lacks.extend(lun.is_empty().then_some("--lun"));
     let (Some(mailboxes), Some(quota), true) = (mailboxes, quota, lacks.is_empty()) else {
@@ -308,16 +305,21 @@ fn complete(args: &InitArgs, output: &Output) -> Result<Wish, InitError> {
     })
 }
 
-/// The answer to `question` as `read` understands it; `None` when nobody can be asked.
+/// The answer to `question` as `read` understands it, asked again until it does; `None` when nobody
+/// can be asked.
 fn understood<T>(
     question: &'static str,
     answer: impl Fn(&'static str) -> Result<Option<String>, InitError>,
+    wrong: impl Fn(&str),
     read: impl Fn(&str) -> Result<T, String>,
 ) -> Result<Option<T>, InitError> {
-    let Some(answer) = answer(question)? else {
-        return Ok(None);
-    };
-    read(&answer).map(Some).map_err(|why| InitError::Answer { question, answer, why: Some(why) })
+    while let Some(answer) = answer(question)? {
+        match read(&answer) {
+            Ok(value) => return Ok(Some(value)),
+            Err(why) => wrong(&why),
+        }
+    }
+    Ok(None)
 }
 
 fn absolute(paths: &[PathBuf]) -> Result<Vec<PathBuf>, InitError> {
@@ -325,4 +327,24 @@ fn absolute(paths: &[PathBuf]) -> Result<Vec<PathBuf>, InitError> {
         std::path::absolute(path).map_err(|source| InitError::Write { path: path.clone(), source })
     };
     paths.iter().map(absolute).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[test]
+    fn a_wrong_answer_is_asked_for_again() {
+        let answers = RefCell::new(vec!["4000", "", "2 gigs"]);
+        let told = RefCell::new(Vec::new());
+        let ask = |_| Ok(answers.borrow_mut().pop().map(str::to_owned));
+        let wrong = |why: &str| told.borrow_mut().push(why.to_owned());
+        let read = |text: &str| text.parse::<u64>().map_err(|_| format!("not {text}"));
+        assert_eq!(understood("How many?", ask, wrong, read).unwrap(), Some(4000));
+        assert_eq!(*told.borrow(), ["not 2 gigs", "not "]);
+        // Nobody is there any more.
+        assert_eq!(understood("How many?", ask, wrong, read).unwrap(), None);
+    }
 }

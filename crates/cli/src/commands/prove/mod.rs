@@ -19,6 +19,7 @@ use clap::Args;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
+use crate::test_args::{one_or_more, whole};
 use guard::Guard;
 
 /// Arguments of `prove`.
@@ -42,11 +43,11 @@ pub struct ProveArgs {
     pub pair: bool,
 
     /// First step; a failure names its step
-    #[arg(long, value_name = "STEP", default_value_t = 0)]
+    #[arg(long, value_name = "STEP", default_value_t = 0, value_parser = whole)]
     pub first: u64,
 
     /// Number of crash points [default: 2000; 100 with --pair]
-    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "M", value_parser = one_or_more)]
     pub steps: Option<u64>,
 
     /// Print the result as JSON on stdout

@@ -16,7 +16,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use brunt_lab::LabError;
-use brunt_scenario::{Document, Organisation, Override, Place, Refusal, Subject};
+use brunt_scenario::{Document, Organisation, Override, Refusal, Subject};
 use brunt_sizing::{DesignError, Sizing, explain, export, keys, size, unused, words};
 use clap::Args;
 
@@ -85,6 +85,9 @@ pub struct SizeArgs {
 /// Why there is no size, or no scenario of it.
 #[derive(Debug, thiserror::Error)]
 pub enum SizeError {
+    /// A signal cannot be had.
+    #[error("{0}")]
+    System(#[from] io::Error),
     /// The organisation is wrong.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -106,9 +109,6 @@ pub enum SizeError {
     /// The scenario cannot be written.
     #[error(transparent)]
     File(#[from] NewFileError),
-    /// The working folder cannot be had.
-    #[error("{0}")]
-    System(#[from] io::Error),
 }
 
 /// Sizes the organisation: [`Exit::Failed`] when it does not keep to a limit.
@@ -187,11 +187,8 @@ fn is_stdout(path: Option<&Path>) -> bool {
 
 /// The organisation, with everything that is wrong with it at once.
 fn organisation(args: &SizeArgs) -> Result<Organisation, SizeError> {
-    let source = Source::read(&args.org, &std::env::current_dir()?).map_err(|error| {
-        let refusal =
-            Place::file(&Source::name(&args.org)).refuse(format!("cannot be read: {error}"));
-        refusal.hint("examples/org.toml is one to begin with")
-    })?;
+    let otherwise = format!("to have one written: brunt init --org {}", args.org.display());
+    let source = Source::of(&args.org, &[&otherwise])?;
     let document = source.document()?;
     let overrides = Override::all(&args.set, &[])?;
     if document.subject() != Subject::Organisation {
