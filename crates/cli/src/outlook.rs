@@ -6,20 +6,20 @@ use std::time::SystemTime;
 
 use brunt_host::consent::Consent;
 use brunt_host::preflight::demands;
+use brunt_host::schedule::{self, ASSUMED_MB_PER_S, Step, moved};
 use brunt_host::surroundings;
 use brunt_host::{advice, folders, plan};
 use brunt_qualify::copies;
 use brunt_qualify::error::RunError;
-use brunt_qualify::kinds::Work;
 use brunt_qualify::phases::places::{self, Decision};
-use brunt_qualify::phases::warm_up_max;
 use brunt_qualify::plan::{CopyPlan, InstancePlan, Plan};
 use brunt_qualify::result::{Surroundings, foreseen};
 use brunt_report::{counted, one_line};
 use brunt_scenario::Scenario;
-use brunt_units::{ByteSize, Span};
+use brunt_units::Span;
 use brunt_world_real::RealWorld;
 
+use crate::clock::{now, time_of_day};
 use crate::mistakes::Mistakes;
 use crate::opening::{labelled, opening, qualifies};
 use crate::setup;
@@ -31,6 +31,8 @@ pub struct Outlook {
     pub obstacles: Vec<String>,
     /// All of it, in lines for the screen.
     pub text: String,
+    /// How long it takes at most; `None` where that cannot be known.
+    pub takes: Option<Span>,
     /// The machine, and the volumes.
     pub around: Surroundings,
 }
@@ -48,10 +50,6 @@ pub enum OutlookError {
     #[error("{0}")]
     System(#[from] std::io::Error),
 }
-
-/// How fast databases are assumed to be written and read from end to end. Our choice: one hard disk
-/// does as much, arrays and flash do more.
-const ASSUMED_MB_PER_S: u64 = 200;
 
 /// Looks at the machine and at the files of `scenario`, whose run folder would lie in `out`.
 ///
@@ -74,16 +72,17 @@ pub fn outlook(scenario: &Scenario, consent: Consent, out: &Path) -> Result<Outl
         ..surroundings::forecast(&plan, &places, &backend, origin)
     };
     let obstacles = foreseen(&plan, &around);
+    let steps = schedule::steps(&plan, &decisions);
     let mut advice = advice::advice(&plan, &places);
     advice.extend(surroundings::shared_with(&absolute(out), &plan));
     let mut lines = vec![opening(scenario, &backend.kind.to_string())];
     lines.extend(labelled("databases", databases(&plan, &decisions)));
     lines.extend(labelled("copies", seeds(&plan)));
     lines.extend(labelled("room", room(scenario)));
-    lines.extend(labelled("time", time(&plan, &decisions)));
+    lines.extend(labelled("time", time(&plan, &steps)));
     lines.push(qualifies(&obstacles));
     lines.extend(labelled("advice", advice));
-    Ok(Outlook { obstacles, text: lines.join("\n"), around })
+    Ok(Outlook { obstacles, text: lines.join("\n"), takes: schedule::in_all(&steps), around })
 }
 
 fn absolute(path: &Path) -> std::path::PathBuf {
@@ -180,96 +179,81 @@ fn room(scenario: &Scenario) -> Vec<String> {
     line.collect()
 }
 
-/// What is done one after the other, and how long it takes.
-fn time(plan: &Plan, decisions: &[Decision]) -> Vec<String> {
-    let mut lines = Vec::new();
-    let all = sum(plan.databases().map(|database| database.size));
-    let instances = plan.instances.iter().zip(decisions);
-    let created = sum(instances.flat_map(|(instance, decision)| {
-        let databases = decision.create.iter();
-        databases.map(|index| instance.databases[*index].size)
-    }));
-    if created.get() > 0 {
-        lines.push(format!(
-            "create {created}: {} at {ASSUMED_MB_PER_S} MB/s (assumed)",
-            about(moved(created))
-        ));
-    }
-    let copied = plan.passive.iter().flat_map(|copy| &copy.files.databases);
-    let copied = sum(copied.map(|database| database.size));
-    if copied.get() > 0 {
-        lines.push(format!(
-            "seed copies of {copied}: {} at {ASSUMED_MB_PER_S} MB/s (assumed)",
-            about(moved(copied))
-        ));
-    }
-    let all = sum([all, copied].into_iter());
-    lines.extend(phases(plan));
-    lines.push(format!("verify {all}: {} at {ASSUMED_MB_PER_S} MB/s (assumed)", about(moved(all))));
-    lines
+/// What is done one after the other, how long it takes in all, and when it ends.
+fn time(plan: &Plan, steps: &[Step]) -> Vec<String> {
+    let lines = steps.iter().map(|step| words(plan, *step));
+    lines.chain([in_all(schedule::in_all(steps))]).collect()
+}
+
+/// How long a run that begins now takes in all, and when it ends.
+pub fn in_all(takes: Option<Span>) -> String {
+    let Some(takes) = takes else {
+        return "in all: not known, tuning takes as many trials as it needs".to_owned();
+    };
+    let end = time_of_day(now(), takes);
+    format!("in all: at most {}; begun now, it ends by {end}", rounded(takes))
+}
+
+/// The same for a run whose files lie in `real`; `None` where they cannot be looked at.
+pub fn of_run(real: &mut RealWorld, plan: &Plan) -> Option<String> {
+    let decisions = decisions(real, plan).ok()?;
+    Some(in_all(schedule::in_all(&schedule::steps(plan, &decisions))))
 }
 
 /// What is done with databases once they are there, but for the verification.
 pub fn phases(plan: &Plan) -> Vec<String> {
-    let all = sum(plan.databases().map(|database| database.size));
-    let short = |span: Span| {
-        span.to_string().replace(".0 ", " ").replace(" 00 s", "").replace(" 00 min", "")
-    };
-    let cache = plan.engine.cache_max;
-    let warm_up = || {
-        let at_most = short(warm_up_max(plan));
-        let depth = match plan.load.writes() {
-            true => format!(
-                ", for each log to go through the checkpoint depth ({})",
-                plan.engine.checkpoint_depth
-            ),
-            false => String::new(),
-        };
-        format!("warm up: at most {at_most} once the cache ({cache}) is full{depth}")
-    };
-    let mut lines = Vec::new();
-    if plan.precondition > 0.0 && plan.kind.work() == Work::Load {
-        #[expect(clippy::cast_possible_truncation, reason = "a float cast saturates")]
-        let written = ByteSize::bytes((all.get() as f64 * plan.precondition) as u64);
-        lines.push(format!(
-            "precondition: {written} are written during the warm-up, {} at {ASSUMED_MB_PER_S} MB/s (assumed)",
-            about(moved(written))
-        ));
-    }
-    match plan.kind.work() {
-        Work::Load => {
-            lines.push(warm_up());
-            if plan.tune.is_some() {
-                lines.push("tune: short trials until the sessions are found".to_owned());
-            }
-            lines.push(format!("test: {}", short(plan.duration)));
+    schedule::phases(plan).into_iter().map(|step| words(plan, step)).collect()
+}
+
+fn words(plan: &Plan, step: Step) -> String {
+    let assumed = |size| format!("{} at {ASSUMED_MB_PER_S} MB/s (assumed)", about(moved(size)));
+    match step {
+        Step::Create(size) => format!("create {size}: {}", assumed(size)),
+        Step::Seed(size) => format!("seed copies of {size}: {}", assumed(size)),
+        Step::Precondition(size) => {
+            format!("precondition: {size} are written during the warm-up, {}", assumed(size))
         }
-        Work::BackUp => {
-            let restore = match plan.copy_to {
-                Some(_) if plan.restores => ", write a backup and restore it",
-                Some(_) => ", write a backup",
-                None => "",
+        Step::WarmUp(at_most) => {
+            let depth = match plan.load.writes() {
+                true => format!(
+                    ", for each log to go through the checkpoint depth ({})",
+                    plan.engine.checkpoint_depth
+                ),
+                false => String::new(),
             };
-            lines.push(format!("test: read every database{restore}"));
+            let cache = plan.engine.cache_max;
+            format!("warm up: at most {} once the cache ({cache}) is full{depth}", short(at_most))
         }
-        Work::Replay => {
-            let files = counted(plan.logs.into(), "log file");
-            lines.push(format!(
-                "test: write {files} for each instance in at most {}, and replay them",
-                short(plan.duration)
-            ));
+        Step::Tune => "tune: short trials until the sessions are found".to_owned(),
+        Step::Load(time) => format!("test: {}", short(time)),
+        Step::BackUp { writes, restores, .. } => {
+            let restore = match (writes, restores) {
+                (true, true) => ", write a backup and restore it",
+                (true, false) => ", write a backup",
+                (false, _) => "",
+            };
+            format!("test: read every database{restore}")
         }
+        Step::Replay(time) => format!(
+            "test: write {} for each instance in at most {}, and replay them",
+            counted(plan.logs.into(), "log file"),
+            short(time)
+        ),
+        Step::Verify(size) => format!("verify {size}: {}", assumed(size)),
     }
-    lines
 }
 
-fn sum(sizes: impl Iterator<Item = ByteSize>) -> ByteSize {
-    ByteSize::bytes(sizes.map(ByteSize::get).fold(0, u64::saturating_add))
+/// Without what is zero.
+fn short(span: Span) -> String {
+    span.to_string().replace(".0 ", " ").replace(" 00 s", "").replace(" 00 min", "")
 }
 
-/// How long that takes from end to end.
-fn moved(size: ByteSize) -> Span {
-    Span::seconds(size.get().div_ceil(ASSUMED_MB_PER_S * 1_000_000))
+/// To the minute, if it is longer than that.
+fn rounded(span: Span) -> String {
+    match span.as_seconds() {
+        seconds if seconds < 90.0 => format!("{} s", seconds.ceil()),
+        seconds => short(Span::from_seconds(60.0 * (seconds / 60.0).ceil())),
+    }
 }
 
 /// A length of time that is only estimated.
@@ -295,7 +279,14 @@ mod tests {
         let wanted =
             ["less than a minute", "about 2 min", "about 83 min", "about 11 h", "about 5 days"];
         assert_eq!(said, wanted);
-        assert_eq!(moved(ByteSize::bytes(400_000_000_000)), Span::seconds(2_000));
+    }
+
+    #[test]
+    fn a_run_says_how_long_it_takes_in_all() {
+        assert_eq!([61, 8_390].map(|s| rounded(Span::seconds(s))), ["61 s", "2 h 20 min"]);
+        assert!(
+            in_all(Some(Span::seconds(8_390))).starts_with("in all: at most 2 h 20 min; begun")
+        );
     }
 
     #[test]

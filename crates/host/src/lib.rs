@@ -13,6 +13,7 @@
 //! * [`consent`]: what only the person at the machine can allow.
 //! * [`folders`]: made where the scenario allows it, and locked.
 //! * [`plan`]: from the scenario to what is tested here and now.
+//! * [`schedule`]: the steps of a run, and how long each takes.
 //! * [`surroundings`]: the machine, and the devices beneath the databases.
 //! * [`system_log`]: what the kernel says about these devices meanwhile.
 //! * [`shards`]: the threads of a test that is shared among several.
@@ -39,6 +40,7 @@ mod machine;
 pub mod plan;
 pub mod preflight;
 pub mod recorder;
+pub mod schedule;
 pub mod shards;
 pub mod shell;
 pub mod surroundings;

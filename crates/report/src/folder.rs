@@ -65,6 +65,22 @@ impl RunFolder {
         Err(refuse(&parent.join(base), io::ErrorKind::AlreadyExists.into()))
     }
 
+    /// The same for a run of the scenario `name` that is of this `kind`: `<time>-<name>-<kind>`.
+    ///
+    /// # Errors
+    /// [`FolderError`] when the operating system refuses.
+    pub fn of_kind(
+        parent: &Path,
+        started: Timestamp,
+        name: &str,
+        kind: &str,
+    ) -> Result<Self, FolderError> {
+        match name.ends_with(&format!("-{kind}")) {
+            true => Self::create(parent, started, name),
+            false => Self::create(parent, started, &format!("{name}-{kind}")),
+        }
+    }
+
     /// Creates a folder inside this one, for one part of the run.
     ///
     /// # Errors
@@ -122,6 +138,18 @@ fn plain(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_names_its_kind_once() {
+        let parent = tempfile::tempdir().unwrap();
+        let made = |name| {
+            let folder =
+                RunFolder::of_kind(parent.path(), Timestamp::default(), name, "database-backup");
+            folder.unwrap().path().file_name().unwrap().to_string_lossy().into_owned()
+        };
+        assert!(made("mail").ends_with("-mail-database-backup"));
+        assert!(made("my-database-backup").ends_with("00-my-database-backup"));
+    }
 
     #[test]
     fn two_runs_of_one_second_do_not_meet() {

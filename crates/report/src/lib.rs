@@ -1,7 +1,7 @@
 //! What a run leaves behind: its folder, its versioned result, and the report made from them.
 //!
 //! ```text
-//! runs/2026-11-21-181503-demo/
+//! runs/2026-11-21-181503-demo-performance/
 //!   scenario.toml    the scenario with every default filled in; it repeats the run
 //!   result.json      verdict, rules, numbers: [`RunResult`]
 //!   counters.csv     every stream in every sample: [`Counters`]
@@ -58,7 +58,7 @@ pub use number::{counted, decimals, grouped};
 pub use pictures::Pictures;
 pub use result::RunResult;
 pub use run::{Opened, ReadError, Run, Tables, open_in};
-pub use side_by_side::side_by_side;
+pub use side_by_side::{Listed, in_a_sentence, missing, side_by_side};
 pub use table::{Cell, Column, Row, Table};
 pub use text::{escaped, one_line};
 pub use timestamp::Timestamp;

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use crate::recorded::Recorded;
 use crate::result::{
-    Counts, DatabaseNumbers, Instance, InstanceDetails, LogNumbers, Measured, RunResult,
+    Counts, DatabaseNumbers, Instance, InstanceDetails, LogNumbers, Measured, RunResult, TestKind,
 };
 use crate::{Event, Timestamp};
 
@@ -26,7 +26,9 @@ pub(crate) fn outline(folder: &Path, events: &[Event], recorded: &Recorded) -> R
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let named = Timestamp::of_folder(&name);
     if let Some((_, run)) = named {
-        result.scenario = run.to_owned();
+        let kinds = TestKind::ALL.iter();
+        let mut named = kinds.filter_map(|kind| run.strip_suffix(&format!("-{kind}")));
+        result.scenario = named.next().unwrap_or(run).to_owned();
     }
     let began = named.map(|(began, _)| began);
     let logged = events.first().map(|event| event.at);

@@ -3,27 +3,85 @@
 
 use brunt_units::Span;
 
-use crate::Run;
-use crate::result::Drill;
+use crate::result::{Drill, TestKind};
 use crate::table::{Cell, Column, Row, Table};
+use crate::{Run, RunResult, counted};
 
-/// A row for each of `runs`, each with its label.
-pub fn side_by_side(runs: &[(String, Run)]) -> Table {
-    if runs.iter().all(|(_, run)| run.result.drill.is_some()) {
+/// A run with its label, and where its report is, for a page that leads there.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    pub label: String,
+    pub report: Option<String>,
+    pub run: Run,
+}
+
+impl Listed {
+    fn name(&self) -> Cell {
+        match &self.report {
+            Some(report) => Cell::Link(self.label.clone(), report.clone()),
+            None => Cell::from(self.label.as_str()),
+        }
+    }
+}
+
+/// What `runs` are, how they ended, and which kinds of tests are missing for a sign-off.
+pub fn in_a_sentence(runs: &[Listed]) -> String {
+    let results = || runs.iter().map(|one| &one.run.result);
+    let count = |of: &dyn Fn(&RunResult) -> bool| results().filter(|one| of(one)).count();
+    let kinds = TestKind::ALL.map(|kind| {
+        let found = count(&|result| result.storage.test.kind() == Some(kind));
+        (kind.word(), found)
+    });
+    let others = count(&|result| result.storage.test.kind().is_none());
+    let found = kinds.iter().copied().chain([("other", others)]);
+    let found = found.filter(|(_, count)| *count > 0);
+    let found: Vec<String> = found.map(|(word, count)| format!("{count} {word}")).collect();
+    let mut headlines: Vec<String> = results().map(RunResult::headline).collect();
+    headlines.sort();
+    headlines.dedup();
+    let headlines = headlines
+        .iter()
+        .map(|headline| format!("{} {headline}", count(&|result| result.headline() == *headline)));
+    let headlines: Vec<String> = headlines.collect();
+    let missing = missing(runs);
+    let missing = match missing.as_slice() {
+        _ if others == runs.len() => String::new(),
+        [] => " Every kind is there.".to_owned(),
+        missing => format!(" Missing: {}.", missing.join(", ")),
+    };
+    format!(
+        "{}: {}; {}.{missing}",
+        counted(runs.len() as u64, "run"),
+        found.join(", "),
+        headlines.join(", ")
+    )
+}
+
+/// The kinds of tests that none of `runs` is.
+pub fn missing(runs: &[Listed]) -> Vec<&'static str> {
+    let is_there =
+        |kind: &TestKind| runs.iter().any(|one| one.run.result.storage.test.kind() == Some(*kind));
+    let missing = TestKind::ALL.into_iter().filter(|kind| !is_there(kind));
+    missing.map(TestKind::word).collect()
+}
+
+/// A row for each of `runs`.
+pub fn side_by_side(runs: &[Listed]) -> Table {
+    if runs.iter().all(|one| one.run.result.drill.is_some()) {
         return drills(runs);
     }
     let words = ["run", "server", "began", "test", "verdict"].map(Column::words);
     let numbers = ["I/O /s", "target", "read ms", "log ms"].map(Column::numbers);
-    let rows = runs.iter().map(|(name, run)| row(name, run));
+    let rows = runs.iter().map(row);
     Table::new(words.into_iter().chain(numbers), rows)
 }
 
-fn row(name: &str, run: &Run) -> Row {
-    let result = &run.result;
+fn row(one: &Listed) -> Row {
+    let result = &one.run.result;
     let servers: Vec<&str> = result.storage.servers.iter().map(|s| s.name.as_str()).collect();
     let [reads, _, logs] = result.primary_io();
     Row::new([
-        name.into(),
+        one.name(),
         servers.join(", ").into(),
         result.times.started.into(),
         result.storage.test.word().into(),
@@ -35,22 +93,22 @@ fn row(name: &str, run: &Run) -> Row {
     ])
 }
 
-fn drills(runs: &[(String, Run)]) -> Table {
+fn drills(runs: &[Listed]) -> Table {
     let words = ["run", "scenario", "verdict", "failover"].map(Column::words);
     let numbers =
         ["commits lost", "records", "first lost", "users waited", "controls red", "history log"];
-    let rows =
-        runs.iter().filter_map(|(name, run)| Some(of_drill(name, run, run.result.drill.as_ref()?)));
+    let rows = runs.iter().filter_map(|one| Some(of_drill(one, one.run.result.drill.as_ref()?)));
     Table::new(words.into_iter().chain(numbers.map(Column::numbers)), rows)
 }
 
 /// The last failover of a drill, as in its report.
-fn of_drill(name: &str, run: &Run, drill: &Drill) -> Row {
+fn of_drill(one: &Listed, drill: &Drill) -> Row {
+    let run = &one.run;
     let span = |seconds| Cell::from(Span::from_seconds(seconds).to_string());
     let red = drill.controls.iter().filter(|control| control.red).count();
     let lost = drill.rpo.filter(|rpo| rpo.transactions > 0);
     Row::new([
-        name.into(),
+        one.name(),
         run.result.scenario.as_str().into(),
         run.result.headline().into(),
         drill.failovers.last().map(|one| one.kind.as_str()).into(),
@@ -66,14 +124,41 @@ fn of_drill(name: &str, run: &Run, drill: &Drill) -> Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::RunResult;
-    use crate::result::{Verdict, World};
+    use crate::result::{Tested, Verdict, World};
 
     const RESULT: &str = include_str!("../tests/report/result_v2.json");
 
+    fn listed_as(label: &str, run: Run) -> Listed {
+        let report = Some(format!("runs/{label}/report.html"));
+        Listed { label: label.to_owned(), report, run }
+    }
+
+    #[test]
+    fn a_sentence_says_what_is_there_and_what_is_missing() {
+        let of_kind = |kind, verdict| {
+            let mut result = RunResult::from_json(RESULT).unwrap();
+            (result.storage.test, result.verdict) = (Tested::Kind(kind), verdict);
+            result.qualifies = true;
+            let run =
+                Run { result, scenario: String::new(), events: Vec::new(), samples: Vec::new() };
+            listed_as("a<b", run)
+        };
+        let runs = [
+            of_kind(TestKind::Performance, Verdict::Pass),
+            of_kind(TestKind::Performance, Verdict::Fail),
+            of_kind(TestKind::SoftRecovery, Verdict::Pass),
+        ];
+        assert_eq!(
+            in_a_sentence(&runs),
+            "3 runs: 2 performance, 1 soft-recovery; 1 FAIL, 2 PASS. Missing: stress, database-backup."
+        );
+        let html = side_by_side(&runs).to_html();
+        assert!(html.contains("<a href=\"runs/a&lt;b/report.html\">a&lt;b</a>"), "{html}");
+    }
+
     #[test]
     fn a_pass_shows_what_it_is_worth() {
-        let listed = |world, qualifies| {
+        let shown = |world, qualifies| {
             let result = RunResult {
                 world,
                 qualifies,
@@ -83,14 +168,14 @@ mod tests {
             };
             let run =
                 Run { result, scenario: String::new(), events: Vec::new(), samples: Vec::new() };
-            side_by_side(&[("a".to_owned(), run)]).to_text()
+            side_by_side(&[listed_as("a", run)]).to_text()
         };
         for (world, qualifies, wanted) in [
             (World::Real, true, "PASS "),
             (World::Real, false, "PASS, not a qualification "),
             (World::Virtual, false, "PREDICTED PASS "),
         ] {
-            let text = listed(world, qualifies);
+            let text = shown(world, qualifies);
             assert!(text.contains(&format!("  {wanted}")), "{text}");
         }
     }

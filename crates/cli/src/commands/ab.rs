@@ -22,16 +22,17 @@ use brunt_report::{
     FolderError, ReadError, Run, RunFolder, RunResult, comparison_html, decimals, one_line,
 };
 use brunt_scenario::Scenario;
-use brunt_units::Time;
+use brunt_units::{Span, Time};
 
 use clap::Args;
 
+use crate::clock::timestamp;
 use crate::commands::compare::{gate, words};
 use crate::commands::report::ReportError;
-use crate::commands::run::{RunCommandError, check, once, timestamp};
+use crate::commands::run::{RunCommandError, check, once};
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
-use crate::outlook::{OutlookError, outlook};
+use crate::outlook::{OutlookError, in_all, outlook};
 use crate::output::Output;
 use crate::test_args::{DifferenceArgs, TestArgs};
 
@@ -127,6 +128,8 @@ pub fn run(args: &AbArgs, output: &Output) -> Result<Exit, AbError> {
     if shared.check {
         let runs = ROUND.len() * args.rounds as usize;
         output.show(&format!("{:14}{runs} runs: A B B A, {} times", "rounds", args.rounds));
+        let takes = takes(args, &[&a, &b])?;
+        output.show(&format!("{:14}{}", "time", in_all(takes)));
         return Ok(Exit::Passed);
     }
     let interrupt = Interrupt::listen()?;
@@ -217,6 +220,18 @@ fn sides(args: &AbArgs) -> Result<[Tested; 2], RunCommandError> {
         Ok::<_, RunCommandError>(Tested { path: path.clone(), scenario, runs: Vec::new() })
     };
     Ok([side(&args.a)?, side(&args.b)?])
+}
+
+/// How long all runs take at most; `None` where that cannot be known.
+fn takes(args: &AbArgs, sides: &[&Tested]) -> Result<Option<Span>, AbError> {
+    let each = sides.iter().map(|side| {
+        let outlook = outlook(&side.scenario, args.test.consent(), &args.test.shared.out)?;
+        Ok(outlook.takes.map(Span::as_seconds))
+    });
+    let each: Vec<Option<f64>> = each.collect::<Result<_, OutlookError>>()?;
+    let runs_of_a_side = f64::from(args.rounds) * ROUND.len() as f64 / sides.len() as f64;
+    let all = each.into_iter().sum::<Option<f64>>();
+    Ok(all.map(|seconds| Span::from_seconds(seconds * runs_of_a_side)))
 }
 
 /// What is known of a run before it begins.

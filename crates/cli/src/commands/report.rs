@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use brunt_report::result::{TestKind, Tested};
 use brunt_report::{
-    ReadError, Run, RunResult, TogetherError, are_one_test, report_html, side_by_side,
-    side_by_side_html, together, write_report,
+    Listed, ReadError, Run, RunResult, TogetherError, are_one_test, in_a_sentence, missing,
+    report_html, side_by_side, side_by_side_html, together, write_report,
 };
 use clap::Args;
 use serde_json::json;
@@ -27,16 +27,18 @@ use crate::output::Output;
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
-  brunt report runs/2026-11-21-181503-demo        rebuild report.html of a run
+  brunt report RUN                                rebuild report.html of a run
+  brunt report                                    the newest run in ./runs
+  brunt report runs/*                             what there is, what is missing, and links
   brunt report host-a/ host-b/ --out system.html  add up two hosts, tested at the same time
-  brunt report runs/2026-11-21-181503-demo --jetstress-name
-  brunt report runs/2026-11-21-181503-demo --json | jq .storage.achieved_iops
+  brunt report RUN --jetstress-name
+  brunt report RUN --json | jq .storage.achieved_iops
 
 The exit code is 0 when the report was written, whatever its verdict, and 2 otherwise.")]
 pub struct ReportArgs {
-    /// Run folders; servers tested at the same time are added up, other runs are listed side by
-    /// side
-    #[arg(required = true, value_name = "RUN")]
+    /// Run folders; servers tested at the same time are added up, other runs are listed with links
+    /// to their reports [default: the newest in ./runs]
+    #[arg(value_name = "RUN")]
     pub runs: Vec<PathBuf>,
 
     /// File to write; replaces only a report of brunt [default: report.html in the run's folder, or
@@ -66,6 +68,17 @@ pub enum ReportError {
     /// A folder that runs are in.
     #[error("{}: is not a run, but has runs in it\n  for example: brunt report {}", .0.display(), .1.display())]
     Above(PathBuf, PathBuf),
+    /// There is nothing.
+    #[error("{}: there is no such folder", .0.display())]
+    Missing(PathBuf),
+    /// No run was named, and there is none.
+    #[error(
+        "no run is named, and there is none in ./runs\n  for example: brunt report runs/2026-11-21-181503-demo-performance"
+    )]
+    NoneNamed,
+    /// No run was named, and two are the newest.
+    #[error("no run is named, and two are the newest\n  name one: brunt report {}\n  or: brunt report {}", .0[0].display(), .0[1].display())]
+    Ambiguous([PathBuf; 2]),
     /// They do not belong together.
     #[error(transparent)]
     Together(#[from] TogetherError),
@@ -96,10 +109,14 @@ pub enum ReportError {
 /// [`ReportError`] when there is none.
 pub fn run(args: &ReportArgs, output: &Output) -> Result<Exit, ReportError> {
     let (mut folders, mut runs) = (Vec::new(), Vec::new());
-    for folder in &args.runs {
+    let named = match args.runs.as_slice() {
+        [] => vec![newest(Path::new("runs"))?],
+        named => named.to_vec(),
+    };
+    for folder in &named {
         match read(folder) {
             // `runs/*` has folders of sweeps and of raw load, too.
-            Err(ReportError::Read(other @ ReadError::NotOneRun { .. })) if args.runs.len() > 1 => {
+            Err(ReportError::Read(other @ ReadError::NotOneRun { .. })) if named.len() > 1 => {
                 output.talk(&format!("left out      {other}"));
             }
             run => {
@@ -173,18 +190,27 @@ fn list(
     path: &Path,
     output: &Output,
 ) -> Result<Exit, ReportError> {
-    let names = folders.iter().map(|run| run.display().to_string());
-    let runs: Vec<(String, Run)> = names.zip(runs).collect();
+    let runs = folders.iter().zip(runs).map(|(folder, run)| Listed {
+        label: folder.display().to_string(),
+        report: link(path, folder),
+        run,
+    });
+    let runs: Vec<Listed> = runs.collect();
     write(path, &side_by_side_html(reason, &runs), "--out")?;
     if args.json {
-        let results: Vec<_> = runs.iter().map(|(_, run)| &run.result).collect();
-        let value = json!({ "schema": "brunt.runs/1", "reason": reason, "runs": results });
+        let results: Vec<_> = runs.iter().map(|one| &one.run.result).collect();
+        let value = json!({
+            "schema": "brunt.runs/1",
+            "reason": reason,
+            "missing": missing(&runs),
+            "runs": results,
+        });
         let text = serde_json::to_string_pretty(&value);
         output.data(&text.expect("numbers and texts can be written"));
     } else {
         output.show(&format!(
-            "{} runs, listed side by side and not added up: {reason}\n\n{}\n\n{:14}{}",
-            runs.len(),
+            "{}\nNot added up: {reason}\n\n{}\n\n{:14}{}",
+            in_a_sentence(&runs),
             side_by_side(&runs).to_text(),
             "report",
             path.display()
@@ -193,9 +219,51 @@ fn list(
     Ok(Exit::Passed)
 }
 
+/// The report in `folder`, as the page at `page` leads to it; `None` where there is none.
+fn link(page: &Path, folder: &Path) -> Option<String> {
+    let report = folder.join("report.html");
+    let (from, to) = (std::path::absolute(page).ok()?, std::path::absolute(&report).ok()?);
+    let shared = from.parent()?.components().zip(to.components());
+    let shared = shared.take_while(|(one, other)| one == other).count();
+    let up = from.parent()?.components().skip(shared).map(|_| "..".to_owned());
+    let down = to.components().skip(shared);
+    let down = down.map(|part| encoded(&part.as_os_str().to_string_lossy()));
+    report.is_file().then(|| up.chain(down).collect::<Vec<_>>().join("/"))
+}
+
+/// A part of a path in an address.
+fn encoded(part: &str) -> String {
+    let of = |byte: u8| match byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    part.bytes().map(of).collect()
+}
+
+/// The newest run in `folder`.
+fn newest(folder: &Path) -> Result<PathBuf, ReportError> {
+    let mut runs: Vec<PathBuf> = runs_below(folder).collect();
+    runs.sort();
+    let time = |run: &PathBuf| {
+        let name = run.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        name.chars().take(TIME).collect::<String>()
+    };
+    match runs.as_slice() {
+        [] => Err(ReportError::NoneNamed),
+        [.., one, other] if time(one) == time(other) => {
+            Err(ReportError::Ambiguous([one.clone(), other.clone()]))
+        }
+        [.., newest] => Ok(newest.clone()),
+    }
+}
+
+/// Characters of the time that the name of a run's folder begins with.
+const TIME: usize = "2026-11-21-181503".len();
+
 /// The run in a folder.
 pub(crate) fn read(run: &Path) -> Result<Run, ReportError> {
     Run::read(run).map_err(|error| match (&error, newest_below(run)) {
+        (ReadError::NoRun(_), None) if !run.exists() => ReportError::Missing(run.to_owned()),
         (ReadError::NoRun(_), Some(newest)) => ReportError::Above(run.to_owned(), newest),
         _ => error.into(),
     })
@@ -203,9 +271,13 @@ pub(crate) fn read(run: &Path) -> Result<Run, ReportError> {
 
 /// The newest run in a folder, by its name, which begins with the time.
 pub(super) fn newest_below(folder: &Path) -> Option<PathBuf> {
-    let entries = fs::read_dir(folder).ok()?.flatten();
+    runs_below(folder).max()
+}
+
+fn runs_below(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let runs = entries.map(|entry| entry.path());
-    runs.filter(|run| run.join("result.json").is_file()).max()
+    runs.filter(|run| run.join("result.json").is_file())
 }
 
 /// Writes a page of brunt.
@@ -224,6 +296,34 @@ mod tests {
     use brunt_report::Timestamp;
 
     use super::*;
+
+    #[test]
+    fn a_page_leads_to_reports_from_where_it_is() {
+        let home = tempfile::tempdir().unwrap();
+        let run = home.path().join("runs/a b");
+        fs::create_dir_all(&run).unwrap();
+        let page = home.path().join("out/page.html");
+        assert_eq!(link(&page, &run), None);
+        fs::write(run.join("report.html"), "").unwrap();
+        assert_eq!(link(&page, &run).unwrap(), "../runs/a%20b/report.html");
+        assert_eq!(link(&home.path().join("page.html"), &run).unwrap(), "runs/a%20b/report.html");
+    }
+
+    #[test]
+    fn the_newest_run_is_taken_unless_there_are_two() {
+        let home = tempfile::tempdir().unwrap();
+        let made = |name: &str| {
+            fs::create_dir_all(home.path().join(name)).unwrap();
+            fs::write(home.path().join(name).join("result.json"), "").unwrap();
+        };
+        assert!(matches!(newest(home.path()), Err(ReportError::NoneNamed)));
+        made("2026-11-21-181503-b-stress");
+        made("2026-11-22-090112-a-performance");
+        let found = newest(home.path()).unwrap();
+        assert!(found.ends_with("2026-11-22-090112-a-performance"));
+        made("2026-11-22-090112-b-performance");
+        assert!(matches!(newest(home.path()), Err(ReportError::Ambiguous(_))));
+    }
 
     #[test]
     fn jetstress_writes_times_without_leading_zeros() {

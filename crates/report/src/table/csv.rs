@@ -23,7 +23,7 @@ pub fn csv_row(text: &mut String, cells: &[Cell]) {
             text.push(',');
         }
         match cell {
-            Cell::Text(words) => {
+            Cell::Text(words) | Cell::Link(words, _) => {
                 text.push_str(&field(words));
                 Ok(())
             }

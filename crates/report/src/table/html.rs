@@ -69,6 +69,7 @@ impl Table {
 /// What is in a cell that shows `shown`.
 fn content(cell: &Cell, shown: &str) -> String {
     match cell {
+        Cell::Link(_, to) => format!("<a href=\"{}\">{}</a>", escape(to), escape(shown)),
         Cell::Time(time) => format!("<time datetime=\"{time}\">{shown}</time>"),
         _ => escape(shown),
     }

@@ -31,6 +31,8 @@ use crate::{Timestamp, decimals, grouped};
 pub enum Cell {
     /// Words.
     Text(String),
+    /// Words, and where on the web page they lead.
+    Link(String, String),
     /// A count: `1,024`.
     Count(u64),
     /// A measured number: `4.29`.
@@ -77,7 +79,7 @@ impl fmt::Display for Cell {
     /// The cell for people.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Text(text) => f.write_str(text),
+            Self::Text(text) | Self::Link(text, _) => f.write_str(text),
             Self::Count(count) => f.write_str(&grouped(*count)),
             Self::Number(number) => f.write_str(&decimals(*number)),
             Self::Fixed(number, places) => write!(f, "{number:.places$}"),

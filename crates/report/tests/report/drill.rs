@@ -2,7 +2,9 @@
 //! figures are those of the result.
 
 use brunt_report::result::*;
-use brunt_report::{Run, RunFolder, Timestamp, are_one_test, grouped, report_html, side_by_side};
+use brunt_report::{
+    Listed, Run, RunFolder, Timestamp, are_one_test, grouped, report_html, side_by_side,
+};
 
 /// A drill of twelve minutes: the first site is lost after one, and the second serves after another
 /// 5.5.
@@ -349,8 +351,8 @@ fn drills_stand_side_by_side() {
     other.result.storage.servers[0].name = "other".to_owned();
     let apart = are_one_test(&[one.clone(), other.clone()]).unwrap_err();
     assert_eq!(apart.to_string(), "each drill is a rehearsal of its own");
-    let runs =
-        [("a", one), ("b", other), ("c", inconclusive())].map(|(name, run)| (name.to_owned(), run));
+    let listed = |label: &str, run| Listed { label: label.to_owned(), report: None, run };
+    let runs = [listed("a", one), listed("b", other), listed("c", inconclusive())];
     let text = side_by_side(&runs).to_text();
     let lines: Vec<Vec<&str>> = text
         .lines()
@@ -372,6 +374,6 @@ fn drills_stand_side_by_side() {
         ]
     );
     assert_eq!(lines[3][2..], ["INCONCLUSIVE", "-", "-", "-", "-", "-", "3 of 4", "186.49 MiB"]);
-    let mixed = [runs[0].clone(), ("d".to_owned(), crate::sample::run(true))];
+    let mixed = [runs[0].clone(), listed("d", crate::sample::run(true))];
     assert!(side_by_side(&mixed).to_text().contains("performance"));
 }

@@ -1,7 +1,9 @@
 //! Several hosts as one test: what adds up, what stays separate, and what does not belong together.
 
 use brunt_report::result::{TestKind, Verdict};
-use brunt_report::{Run, TogetherError, are_one_test, report_html, side_by_side_html, together};
+use brunt_report::{
+    Listed, Run, TogetherError, are_one_test, report_html, side_by_side_html, together,
+};
 
 fn host(name: &str, passes: bool) -> Run {
     let mut run = crate::sample::run(passes);
@@ -126,11 +128,21 @@ fn runs_that_never_met_are_not_added_up() {
     let runs = [host("a", true), again];
     let error = are_one_test(&runs).unwrap_err();
     assert_eq!(error, TogetherError::OneServer("a".to_owned()));
-    let named = ["first", "sec<nd>"].map(str::to_owned).into_iter().zip(runs);
-    let page = side_by_side_html(&error.to_string(), &named.collect::<Vec<_>>());
+    let named = ["first", "sec<nd>"].into_iter().zip(runs);
+    let listed = named.map(|(label, run)| Listed {
+        label: label.to_owned(),
+        report: (label == "first").then(|| "first/report.html".to_owned()),
+        run,
+    });
+    let page = side_by_side_html(&error.to_string(), &listed.collect::<Vec<_>>());
+    let sentence = "2 runs: 2 performance; 2 PASS, not a qualification. Missing: stress, database-backup, soft-recovery.";
+    assert!(page.contains(sentence), "{page}");
     assert!(page.contains("content=\"brunt\""), "or it is not replaced");
     assert!(page.contains("more than one of them is of a, and a server is not added to itself."));
-    assert!(page.contains("<td>first</td><td>a</td>") && page.contains("sec&lt;nd&gt;"));
+    assert!(
+        page.contains("<td><a href=\"first/report.html\">first</a></td><td>a</td>")
+            && page.contains("sec&lt;nd&gt;")
+    );
     let figures =
         "<td>PASS, not a qualification</td><td class=\"n\">248</td><td class=\"n\">240</td>";
     assert!(page.contains(figures), "{page}");

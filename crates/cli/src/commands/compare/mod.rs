@@ -29,7 +29,7 @@ use crate::test_args::DifferenceArgs;
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
-  brunt compare runs/2026-11-21-181503-mail runs/2026-11-22-090112-mail
+  brunt compare RUN-A RUN-B
   brunt compare before/* --with after/*          several runs a side, paired in order
   brunt compare A B --gate                       for CI: 0 not worse, 1 worse, 2 cannot tell
   brunt compare A B --html compare.html          a page with both in one picture

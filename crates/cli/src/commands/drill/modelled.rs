@@ -9,7 +9,7 @@ use brunt_report::RunFolder;
 use brunt_scenario::{Document, ModelledScenario, Override};
 
 use super::{DrillArgs, Screen, keep, tell};
-use crate::commands::run::timestamp;
+use crate::clock::timestamp;
 use crate::commands::simulate::SimulateError;
 use crate::commands::simulate::test::words;
 use crate::exit::Exit;
@@ -54,7 +54,7 @@ pub(super) fn run(
         other => other?,
     };
     let begun = timestamp(SystemTime::now());
-    let folder = RunFolder::create(&args.shared.out, begun, &scenario.scenario.name)?;
+    let folder = RunFolder::of_kind(&args.shared.out, begun, &scenario.scenario.name, "drill")?;
     keep(&folder, scenario.to_toml(), &result)?;
     tell(args, &result, &folder, output);
     Ok(result.verdict.into())

@@ -24,7 +24,7 @@ use brunt_scenario::{Decision, Document, Override, RealDrill, SiteIncident, Site
 use brunt_units::Span;
 
 use super::{DrillArgs, DrillCommandError, Screen, keep, tell};
-use crate::commands::run::timestamp;
+use crate::clock::timestamp;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::mistakes::Mistakes;
@@ -84,7 +84,7 @@ pub(super) fn run(
         });
         return Ok(Exit::Interrupted);
     };
-    let folder = RunFolder::create(&args.shared.out, begun, &drill.scenario.name)?;
+    let folder = RunFolder::of_kind(&args.shared.out, begun, &drill.scenario.name, "drill")?;
     keep(&folder, drill.to_toml(), &result)?;
     tell(args, &result, &folder, output);
     Ok(result.verdict.into())

@@ -19,7 +19,7 @@ Examples:
   brunt run my-storage.toml --tune               how many sessions does it take?
   brunt run my-storage.toml --set profile.cache_max=64MiB --out /var/tmp/runs
   brunt run my-storage.toml --json | jq .verdict
-  brunt run --resume runs/2026-11-21-181503-mail    carry on a run that was killed
+  brunt run --resume RUN                         carry on a run that was killed
 
 Ctrl-C ends a run in order, with a report; a second Ctrl-C, at least a second later, kills it.")]
 pub struct RunArgs {

@@ -26,7 +26,7 @@ use std::collections::BTreeSet;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use brunt_host::folders::{self, PrepareError, Prepared};
 use brunt_host::interrupted::{Interrupted, InterruptedError};
@@ -43,12 +43,13 @@ use brunt_report::{
 };
 use brunt_world_real::{Backend, RealWorld, StartError};
 
+use crate::clock::timestamp;
 use crate::closing::closing;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::mistakes::Mistakes;
-use crate::opening::{opening, qualifies};
-use crate::outlook::{OutlookError, outlook};
+use crate::opening::{labelled, opening, qualifies};
+use crate::outlook::{OutlookError, of_run, outlook};
 use crate::output::Output;
 use crate::setup;
 use brunt_scenario::Scenario;
@@ -150,7 +151,12 @@ pub(crate) fn once(
     let stop = Stop::from(interrupt.flag());
     let prepared = folders::prepare(scenario)?;
     let begun = SystemTime::now();
-    let folder = RunFolder::create(&args.shared.out, timestamp(begun), &scenario.name)?;
+    let folder = RunFolder::of_kind(
+        &args.shared.out,
+        timestamp(begun),
+        &scenario.name,
+        scenario.test.kind.word(),
+    )?;
     interrupt.set_farewell(farewell(folder.path()));
     let asked = Asked { args, scenario, interrupted, begun, start };
     let result = match test(&asked, &prepared, &folder, output, &stop) {
@@ -248,6 +254,8 @@ fn test(
     };
     let obstacles = foreseen(&plan, &before);
     output.talk(&qualifies(&obstacles));
+    let time = of_run(&mut real, &plan);
+    labelled("time", time).iter().for_each(|line| output.talk(line));
     if args.require_qualified && !obstacles.is_empty() {
         return Err(RunCommandError::WillNotQualify(obstacles));
     }
@@ -329,9 +337,4 @@ fn write(result: &RunResult, folder: &RunFolder) -> Result<(), RunCommandError> 
     let run = Run::read(folder.path())?;
     folder.write("report.html", report_html(&run).as_bytes())?;
     Ok(())
-}
-
-pub(crate) fn timestamp(time: SystemTime) -> Timestamp {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp { unix_seconds: since.as_secs() }
 }

@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::time::Instant;
 
 use brunt_host::recorder::{Recorder, Seen};
+use brunt_host::schedule::moved;
 use brunt_host::surroundings::{DeviceCounts, Used, devices};
 use brunt_host::test_log;
 use brunt_qualify::kinds::Work;
@@ -20,6 +21,7 @@ use brunt_report::{Event, FolderError, counted, decimals, grouped};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world_real::facts::disk_counters;
 
+use crate::clock::{now, time_of_day};
 use crate::output::Output;
 use crate::progress::{Progress, UNKNOWN, rough};
 use screen::Screen;
@@ -168,7 +170,7 @@ impl Watch {
         show(progress);
     }
 
-    /// What comes after `phase`.
+    /// What comes after `phase`, which begins, and when all of it ends.
     fn then(&self, phase: Phase) -> String {
         if !self.plan.kind.has_limits() {
             return String::new();
@@ -177,6 +179,12 @@ impl Watch {
         match phase {
             Phase::Create => format!("then warm-up, {test}"),
             Phase::Survey | Phase::WarmUp | Phase::Settle | Phase::Tune => format!("then {test}"),
+            Phase::Test if self.virtual_since.is_none() => {
+                let sizes = self.plan.databases().map(|database| database.size.get());
+                let verification = moved(ByteSize::bytes(sizes.sum()));
+                let end = time_of_day(now(), self.plan.to_collect() + verification);
+                format!("then verification, ends about {end}")
+            }
             Phase::Test => "then verification".to_owned(),
             Phase::Restore | Phase::Recover | Phase::Close | Phase::Records | Phase::Files => {
                 String::new()

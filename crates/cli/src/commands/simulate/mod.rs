@@ -36,14 +36,14 @@ use brunt_report::{
 use brunt_units::Span;
 use clap::{Args, ValueEnum};
 
-use crate::commands::run::timestamp;
+use crate::clock::timestamp;
 use crate::exit::Exit;
 use crate::output::{Output, Tone};
 use brunt_scenario::{Document, Override, Place, Refusal, Subject};
 
 use crate::mistakes::Mistakes;
 use crate::source::Source;
-use crate::test_args::SharedArgs;
+use crate::test_args::{SharedArgs, whole};
 use crate::version;
 
 /// Arguments of `simulate`.
@@ -78,7 +78,7 @@ pub struct SimulateArgs {
     pub until_fail: bool,
 
     /// Simulate N seeds and give the precision of the means (tests)
-    #[arg(long, value_name = "N", conflicts_with = "check")]
+    #[arg(long, value_name = "N", conflicts_with = "check", value_parser = whole)]
     pub seeds: Option<u64>,
 
     /// Simulate the whole duration, however well the figures are known before (tests)
@@ -179,7 +179,7 @@ fn load(
         output.show(&format!("{verdict}\n\n{}", measured(scenario, &outcome)));
     }
     let begun = timestamp(SystemTime::now());
-    let folder = RunFolder::create(&args.shared.out, begun, &scenario.name)?;
+    let folder = RunFolder::of_kind(&args.shared.out, begun, &scenario.name, "load")?;
     let page = page(scenario, text, &outcome, version::command());
     folder.write("report.html", storage_html(&page).as_bytes())?;
     folder.write("simulation.json", json(scenario, &outcome).as_bytes())?;
@@ -224,11 +224,8 @@ fn verdict(outcome: &Outcome, output: &Output) -> String {
 
 /// Reads the scenario at `path`.
 pub(super) fn source(path: &Path) -> Result<Source, SimulateError> {
-    let source = Source::read(path, &std::env::current_dir()?);
-    Ok(source.map_err(|error| {
-        let place = Place::file(&Source::name(path));
-        place.refuse(format!("cannot be read: {error}"))
-    })?)
+    let otherwise = format!("to have one written: brunt init --array {}", path.display());
+    Ok(Source::of(path, &[&otherwise])?)
 }
 
 /// What the command line replaces in a test.

@@ -15,7 +15,7 @@ use super::planner::RoundTrips;
 use super::seeds::Seeds;
 use super::sweep::Sweep;
 use super::{SimulateArgs, SimulateError, overrides, until_fail};
-use crate::commands::run::timestamp;
+use crate::clock::timestamp;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::Output;

@@ -18,7 +18,8 @@ use brunt_scenario::ModelledScenario;
 use brunt_units::Time;
 
 use super::{SimulateArgs, SimulateError};
-use crate::commands::run::{Watch, timestamp};
+use crate::clock::timestamp;
+use crate::commands::run::Watch;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
@@ -36,7 +37,12 @@ pub(super) fn run(
     let interrupt = Interrupt::listen()?;
     let stop = Stop::from(interrupt.flag());
     let begun = timestamp(SystemTime::now());
-    let folder = RunFolder::create(&args.shared.out, begun, &scenario.scenario.name)?;
+    let folder = RunFolder::of_kind(
+        &args.shared.out,
+        begun,
+        &scenario.scenario.name,
+        scenario.scenario.test.kind.word(),
+    )?;
     let options = Options {
         engine: args.engine.into(),
         read_files: true,
