@@ -55,6 +55,8 @@ pub enum Broken {
     },
 }
 
+impl std::error::Error for Broken {}
+
 impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let record = |(stream, database, number): &Key| {

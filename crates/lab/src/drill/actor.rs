@@ -2,7 +2,6 @@
 //! other.
 
 use std::cell::{Cell, RefCell};
-use std::path::Path;
 use std::rc::Rc;
 
 use brunt_array::Site;
@@ -22,6 +21,7 @@ use brunt_world_virtual::{Host, Store, VirtualOptions, VirtualWorld};
 
 use super::mirror::Mirror;
 use super::stage::Scene;
+use super::unable::Unable;
 
 /// An open server and its records.
 pub(crate) type Opened<T> = (Rc<Server<T>>, Vec<Population>);
@@ -32,7 +32,7 @@ pub(crate) trait Cast: Table {
     const HAS_CONTENT: bool;
 
     /// Creates the databases of `plan` and opens them.
-    async fn create(world: World, plan: Plan) -> Result<Opened<Self>, String>;
+    async fn create(world: World, plan: Plan) -> Result<Opened<Self>, Unable>;
 
     /// Opens at another site what is there, after the server `former` was killed or stopped. Also
     /// returns the time of its replay.
@@ -41,38 +41,34 @@ pub(crate) trait Cast: Table {
         plan: Plan,
         former: Opened<Self>,
         sites: Vec<Elsewhere>,
-    ) -> Result<(Opened<Self>, Span), String>;
+    ) -> Result<(Opened<Self>, Span), Unable>;
 
     /// Forgets what no recovery of instance `stream` from `checkpoint` needs.
     fn forget(server: &Server<Self>, stream: usize, checkpoint: LogPosition);
 
     /// The records with `keys` as they are in `server`; nothing where there is no content.
-    async fn found(server: Rc<Server<Self>>, keys: Vec<Key>) -> Result<Found, String>;
+    async fn found(server: Rc<Server<Self>>, keys: Vec<Key>) -> Result<Found, Unable>;
 
     /// The records of an open server, where only the files know them.
     async fn records(
         world: World,
         server: Rc<Server<Self>>,
         known: Vec<Population>,
-    ) -> Result<Vec<Population>, String>;
-}
-
-fn said(error: impl std::fmt::Display) -> String {
-    error.to_string()
+    ) -> Result<Vec<Population>, Unable>;
 }
 
 /// Opens the databases of `plan`, recovering them if needed.
-pub(crate) async fn open_records(world: &World, plan: &Plan) -> Result<Rc<Server>, String> {
+pub(crate) async fn open_records(world: &World, plan: &Plan) -> Result<Rc<Server>, Unable> {
     let opened = Server::open(world, plan, &Silence, None).await;
-    opened.map(Rc::new).map_err(said)
+    Ok(opened.map(Rc::new)?)
 }
 
 impl Cast for Records {
     const HAS_CONTENT: bool = true;
 
-    async fn create(world: World, plan: Plan) -> Result<Opened<Self>, String> {
+    async fn create(world: World, plan: Plan) -> Result<Opened<Self>, Unable> {
         let created = create(&world, &plan, &Silence, &Stop::default()).await;
-        created.map_err(said)
+        Ok(created?)
     }
 
     async fn take_over(
@@ -80,7 +76,7 @@ impl Cast for Records {
         plan: Plan,
         former: Opened<Self>,
         _: Vec<Elsewhere>,
-    ) -> Result<(Opened<Self>, Span), String> {
+    ) -> Result<(Opened<Self>, Span), Unable> {
         let server = open_records(&world, &plan).await?;
         let took = server.longest_replay();
         Ok(((server, former.1), took))
@@ -88,10 +84,10 @@ impl Cast for Records {
 
     fn forget(_: &Server<Self>, _: usize, _: LogPosition) {}
 
-    async fn found(server: Rc<Server<Self>>, keys: Vec<Key>) -> Result<Found, String> {
+    async fn found(server: Rc<Server<Self>>, keys: Vec<Key>) -> Result<Found, Unable> {
         let mut found = Found::new();
         for key in keys {
-            let version = version_of(&server, key).await.map_err(said)?;
+            let version = version_of(&server, key).await?;
             found.insert(key, version);
         }
         Ok(found)
@@ -101,16 +97,16 @@ impl Cast for Records {
         world: World,
         server: Rc<Server<Self>>,
         _: Vec<Population>,
-    ) -> Result<Vec<Population>, String> {
-        survey(&world, &server, &Silence).await.map_err(said)
+    ) -> Result<Vec<Population>, Unable> {
+        Ok(survey(&world, &server, &Silence).await?)
     }
 }
 
 impl Cast for Twin {
     const HAS_CONTENT: bool = false;
 
-    async fn create(world: World, plan: Plan) -> Result<Opened<Self>, String> {
-        let (server, populations) = Server::make(&world, &plan).await.map_err(said)?;
+    async fn create(world: World, plan: Plan) -> Result<Opened<Self>, Unable> {
+        let (server, populations) = Server::make(&world, &plan).await?;
         Ok((Rc::new(server), populations))
     }
 
@@ -119,12 +115,12 @@ impl Cast for Twin {
         plan: Plan,
         (former, populations): Opened<Self>,
         sites: Vec<Elsewhere>,
-    ) -> Result<(Opened<Self>, Span), String> {
+    ) -> Result<(Opened<Self>, Span), Unable> {
         let Ok(former) = Rc::try_unwrap(former) else {
-            return Err("the server is still in use".to_owned());
+            return Err(Unable::InUse);
         };
         let taken = former.take_over(&world, &plan, &Silence, sites).await;
-        let server = Rc::new(taken.map_err(said)?);
+        let server = Rc::new(taken?);
         let took = server.longest_replay();
         Ok(((server, populations), took))
     }
@@ -133,7 +129,7 @@ impl Cast for Twin {
         server.forget_before(stream, checkpoint);
     }
 
-    async fn found(_: Rc<Server<Self>>, _: Vec<Key>) -> Result<Found, String> {
+    async fn found(_: Rc<Server<Self>>, _: Vec<Key>) -> Result<Found, Unable> {
         Ok(Found::new())
     }
 
@@ -141,7 +137,7 @@ impl Cast for Twin {
         _: World,
         _: Rc<Server<Self>>,
         known: Vec<Population>,
-    ) -> Result<Vec<Population>, String> {
+    ) -> Result<Vec<Population>, Unable> {
         Ok(known)
     }
 }
@@ -258,12 +254,12 @@ impl<T: Cast> Actor<T> {
     ///
     /// # Errors
     /// The first error of the engine, in words.
-    pub(crate) async fn stop(&self) -> Result<(), String> {
+    pub(crate) async fn stop(&self) -> Result<(), Unable> {
         let serving = self.serving.borrow_mut().take();
         if let Some(serving) = serving {
             let stopped = serving.stop().await;
             *self.serving.borrow_mut() = Some(serving);
-            stopped.map_err(said)?;
+            stopped?;
         }
         self.kill();
         Ok(())
@@ -322,16 +318,16 @@ impl<T: Cast> Actor<T> {
         server: Rc<Server<T>>,
         plan: Plan,
         record: Option<Record>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Unable> {
         let Some(record) = record else {
-            return Err("the first database has no record".to_owned());
+            return Err(Unable::NoRecord);
         };
-        serve_one(&server, &plan, 0, record).await.map_err(said)
+        Ok(serve_one(&server, &plan, 0, record).await?)
     }
 }
 
 /// Verifies every page of the databases of `plans` in `files`, whose paths are those of the plans.
-pub(crate) fn checksum(files: &Store, plans: &[&Plan]) -> Result<Checksum, String> {
+pub(crate) fn checksum(files: &Store, plans: &[&Plan]) -> Result<Checksum, Unable> {
     let options = VirtualOptions { store: files.fork(), ..VirtualOptions::new(1) };
     let mut made = VirtualWorld::new(options);
     let world = made.world.clone();
@@ -340,14 +336,12 @@ pub(crate) fn checksum(files: &Store, plans: &[&Plan]) -> Result<Checksum, Strin
     made.executor.block_on(async move {
         let mut sum = Checksum::default();
         for path in &paths {
-            let report = verify(&world, path).await.map_err(|error| named(path, &error))?;
+            let report = verify(&world, path)
+                .await
+                .map_err(|error| Unable::Verify { path: path.clone(), error })?;
             sum.pages += report.pages_seen;
             sum.bad += report.pages_bad;
         }
         Ok(sum)
     })
-}
-
-fn named(path: &Path, error: &dyn std::fmt::Display) -> String {
-    format!("{}: {error}", path.display())
 }

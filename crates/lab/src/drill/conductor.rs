@@ -18,6 +18,7 @@ use brunt_world::Task;
 
 use super::actor::{Actor, Cast};
 use super::stage::Scene;
+use super::unable::Unable;
 
 /// What is asked of a drill.
 pub(super) struct Script {
@@ -81,7 +82,7 @@ impl<T: Cast> Conductor<T> {
     ///
     /// # Errors
     /// Why there was none, in words.
-    pub(super) async fn run(&self) -> Result<(), String> {
+    pub(super) async fn run(&self) -> Result<(), Unable> {
         self.open().await?;
         self.pass(self.scene.now() + self.script.warm_up).await;
         self.drop_samples();
@@ -122,23 +123,23 @@ impl<T: Cast> Conductor<T> {
 
     /// Schedules what happens to an array alone: it does not wait for the end of a failover, as
     /// what concerns the pair does.
-    fn schedule_arrays(&self, begun: Time) -> Result<(), String> {
+    fn schedule_arrays(&self, begun: Time) -> Result<(), Unable> {
         let timeline = self.script.timeline.iter();
         for one in timeline.filter(|one| !is_of_pair(one)) {
             let at = Scheduled { at: begun + Span(one.at.0), ..one.clone() };
-            self.scene.schedule(&at).map_err(|error| error.to_string())?;
+            self.scene.schedule(&at)?;
         }
         Ok(())
     }
 
-    fn give_up(&self, why: String) -> Result<(), String> {
+    fn give_up(&self, why: String) -> Result<(), Unable> {
         self.look_for_service();
         self.evidence.borrow_mut().unfinished = Some(why);
         Ok(())
     }
 
     /// Creates the databases of all servers and lets sessions work on them.
-    pub(super) async fn open(&self) -> Result<(), String> {
+    pub(super) async fn open(&self) -> Result<(), Unable> {
         let mut tasks = Vec::new();
         for actor in &self.actors {
             let world = actor.boot(&self.scene, Site::Source);
@@ -154,7 +155,7 @@ impl<T: Cast> Conductor<T> {
         while !self.scene.apart().is_empty() || self.said().writes > 0 {
             self.pass(self.scene.now() + TICK).await;
             if self.stop.is_asked() {
-                return Err("stopped before both sides were in step".to_owned());
+                return Err(Unable::Stopped);
             }
         }
         for (actor, world, created) in opened {

@@ -21,6 +21,7 @@ mod procedure;
 mod prove;
 mod roles;
 mod stage;
+mod unable;
 
 use std::rc::Rc;
 
@@ -39,6 +40,7 @@ use actor::Actor;
 pub(crate) use actor::{Cast, open_records};
 use conductor::{Conductor, Script};
 use stage::{Stage, pair_of, plan_at};
+pub(crate) use unable::Unable;
 
 use crate::{Engine, Program};
 
@@ -186,7 +188,7 @@ fn course<T: Cast>(
             course: conductor.course,
         })
     });
-    rehearsed.map_err(DrillError::Broken)
+    rehearsed.map_err(|unable| DrillError::Broken(unable.to_string()))
 }
 
 fn written(replication: &brunt_array::ReplicationState) -> DrillReplication {

@@ -22,6 +22,7 @@ use brunt_world::World;
 use super::actor::{Actor, Cast, Opened, checksum};
 use super::conductor::Conductor;
 use super::roles::Cue;
+use super::unable::Unable;
 
 /// The phase in which users have no service.
 const NO_SERVICE: &str = "no service";
@@ -31,12 +32,12 @@ const PATIENCE: Span = Span::seconds(24 * 3600);
 
 impl<T: Cast> Conductor<T> {
     /// Lets an event of the timeline happen.
-    pub(super) async fn perform(&self, one: &Scheduled) -> Result<(), String> {
+    pub(super) async fn perform(&self, one: &Scheduled) -> Result<(), Unable> {
         let now = self.scene.now();
         match Cue::of(&one.incident) {
             Cue::Lost(site) => {
                 self.lose_service(site);
-                self.scene.schedule(one).map_err(|error| error.to_string())?;
+                self.scene.schedule(one)?;
                 Ok(())
             }
             Cue::FailOver { to, .. } if to == self.site.get() => {
@@ -49,9 +50,9 @@ impl<T: Cast> Conductor<T> {
                 self.tell(now, format!("the split goes on: the {} {why}", site.word()));
                 Ok(())
             }
-            Cue::Keep(_) => self.scene.schedule(one).map_err(|error| error.to_string()),
+            Cue::Keep(_) => Ok(self.scene.schedule(one)?),
             Cue::Storage(phase) => {
-                self.scene.schedule(one).map_err(|error| error.to_string())?;
+                self.scene.schedule(one)?;
                 if let Some(phase) = phase {
                     self.course.phase(now, phase);
                 }
@@ -71,7 +72,7 @@ impl<T: Cast> Conductor<T> {
     }
 
     /// Everything fails over to `to`.
-    async fn fail_over(&self, to: Site, how: Failover) -> Result<(), String> {
+    async fn fail_over(&self, to: Site, how: Failover) -> Result<(), Unable> {
         let (from, now) = (to.other(), self.scene.now());
         let is_planned = how == Failover::Planned;
         let name = match (is_planned, to) {
@@ -119,7 +120,7 @@ impl<T: Cast> Conductor<T> {
         let formers: Vec<Opened<T>> = self
             .actors
             .iter()
-            .map(|actor| actor.former().ok_or("a server was never open"))
+            .map(|actor| actor.former().ok_or(Unable::NeverOpen))
             .collect::<Result<_, _>>()?;
         let sites: Vec<Vec<Elsewhere>> = {
             let mirror = self.scene.mirror.borrow();
@@ -128,13 +129,13 @@ impl<T: Cast> Conductor<T> {
         };
         let is_in_step = is_planned && self.scene.is_up(from);
         if let Err(why) = self.scene.present(from, to, is_in_step) {
-            return self.refused(name, failed_at, said, why);
+            return self.refused(name, failed_at, said, why.to_string());
         }
         self.site.set(to);
         self.take_over(name, to, said, steps, (formers, sites)).await
     }
 
-    fn refused(&self, name: &str, at: Time, said: Said, why: String) -> Result<(), String> {
+    fn refused(&self, name: &str, at: Time, said: Said, why: String) -> Result<(), Unable> {
         let text = format!("{name} is refused: {why}");
         self.tell(self.scene.now(), text.clone());
         self.evidence.borrow_mut().survivals.push(Survival {
@@ -155,7 +156,7 @@ impl<T: Cast> Conductor<T> {
         said: Said,
         mut steps: Steps,
         (formers, sites): (Vec<Opened<T>>, Vec<Vec<Elsewhere>>),
-    ) -> Result<(), String> {
+    ) -> Result<(), Unable> {
         let failed_at = steps.begun();
         self.pass(self.scene.now() + self.script.drill.host_rescan).await;
         steps.given("host rescan", self.scene.now());
@@ -242,7 +243,8 @@ impl<T: Cast> Conductor<T> {
         Ok(())
     }
 
-    fn broken(&self, name: &str, at: Time, said: Said, why: String) -> Result<(), String> {
+    fn broken(&self, name: &str, at: Time, said: Said, why: impl ToString) -> Result<(), Unable> {
+        let why = why.to_string();
         self.tell(self.scene.now(), format!("{name}: {why}"));
         self.evidence.borrow_mut().survivals.push(Survival {
             loss: Err(Broken::Unusable(why)),
@@ -260,7 +262,7 @@ impl<T: Cast> Conductor<T> {
         opened: &[(&Actor<T>, World, Opened<T>)],
         sites: &[Vec<Elsewhere>],
         failed_at: Time,
-    ) -> Result<Result<Loss, Broken>, String> {
+    ) -> Result<Result<Loss, Broken>, Unable> {
         let mut all = Loss::default();
         let mut broken =
             self.scene.mirror.borrow().broken_order().map(|what| Broken::Order(what.to_owned()));
@@ -271,7 +273,7 @@ impl<T: Cast> Conductor<T> {
             };
             let found = T::found(Rc::clone(server), keys);
             let Some(found) = self.during(world.spawner.spawn(found)).await else {
-                return Err("reading the survivor did not end".to_owned());
+                return Err(Unable::Endless("reading the survivor"));
             };
             let found = match found {
                 Ok(found) => found,
@@ -300,7 +302,7 @@ impl<T: Cast> Conductor<T> {
 
     /// Ends the drill: servers are closed, both sides come into step, and the side that does not
     /// serve is read.
-    pub(super) async fn close(&self) -> Result<(), String> {
+    pub(super) async fn close(&self) -> Result<(), Unable> {
         self.close_sample();
         self.look_for_service();
         if T::HAS_CONTENT && self.lost.get().is_none() {
@@ -324,8 +326,8 @@ impl<T: Cast> Conductor<T> {
         if T::HAS_CONTENT && ended.get() {
             match self.checksum_of_other_side() {
                 Ok(Ok(sum)) => evidence.checksum = Some(sum),
-                Ok(Err(why)) => evidence.unreadable = Some(why),
-                Err(why) => evidence.not_read = Some(why),
+                Ok(Err(why)) => evidence.unreadable = Some(why.to_string()),
+                Err(why) => evidence.not_read = Some(why.to_string()),
             }
         }
         Ok(())
@@ -349,7 +351,7 @@ impl<T: Cast> Conductor<T> {
     }
 
     /// Records of the serving side that are not as committed.
-    async fn wrong_records(&self) -> Result<u64, String> {
+    async fn wrong_records(&self) -> Result<u64, Unable> {
         let mut wrong = 0;
         for actor in &self.actors {
             let server: Option<Rc<Server<T>>> = {
@@ -365,7 +367,7 @@ impl<T: Cast> Conductor<T> {
             let keys = actor.minutes.ledger().keys();
             let found = T::found(server, keys);
             let Some(found) = self.during(self.scene.world.spawner.spawn(found)).await else {
-                return Err("comparing records did not end".to_owned());
+                return Err(Unable::Endless("comparing records"));
             };
             let found = match found {
                 Ok(found) => found,
@@ -385,19 +387,19 @@ impl<T: Cast> Conductor<T> {
     }
 
     /// What reading the other side shows; an error when it is no replica now.
-    fn checksum_of_other_side(&self) -> Result<Result<Checksum, String>, String> {
+    fn checksum_of_other_side(&self) -> Result<Result<Checksum, Unable>, Unable> {
         let here = self.site.get();
         if let Some(apart) = self.scene.keeps_apart() {
-            return Err(apart);
+            return Err(Unable::Apart(apart));
         }
         let mirror = self.scene.mirror.borrow();
         let files = self.scene.other_files(&mirror, here);
-        let files = files.ok_or("the other side is in the middle of a full copy")?;
+        let files = files.ok_or(Unable::OtherCopying)?;
         let plans: Vec<_> = self.actors.iter().map(|actor| actor.plan(here)).collect();
         Ok(checksum(&files, &plans))
     }
 }
 
-fn unreadable<T: Cast>(actor: &Actor<T>, why: &str) -> Broken {
+fn unreadable<T: Cast>(actor: &Actor<T>, why: &Unable) -> Broken {
     Broken::Unusable(format!("{} cannot be read: {why}", actor.name))
 }

@@ -31,6 +31,7 @@ use super::DrillError;
 use super::actor::{Actor, Cast, open_records};
 use super::conductor::{Conductor, Script};
 use super::stage::{Stage, plan_at};
+use super::unable::Unable;
 
 const SCENARIO: &str = include_str!("prove.toml");
 
@@ -132,7 +133,8 @@ impl PairProof {
         let first = self.first.div_euclid(CUTS);
         for round in first.. {
             let ran = Round::draw(self.seed, round).run(fault, &mut search);
-            let found = ran.map_err(|error| error.to_string()).flatten();
+            let found = ran.map_err(|error| error.to_string());
+            let found = found.and_then(|found| found.map_err(|unable| unable.to_string()));
             found.map_err(|what| PairViolation {
                 seed: self.seed,
                 step: first * CUTS + search.coverage.steps - 1,
@@ -202,7 +204,7 @@ impl Round {
         self,
         fault: Option<Fault>,
         search: &mut Search<'_>,
-    ) -> Result<Result<(), String>, DrillError> {
+    ) -> Result<Result<(), Unable>, DrillError> {
         let Self { scenario, mut draw } = self;
         let seed = scenario.scenario.test.seed;
         let mut stage = Stage::build(&scenario, seed, fault)?;
@@ -255,7 +257,7 @@ struct Away {
 
 impl Away {
     /// Loses something or lets it return, sometimes.
-    fn change(&mut self, conductor: &Conductor<Records>, draw: &mut Stream) -> Result<(), String> {
+    fn change(&mut self, conductor: &Conductor<Records>, draw: &mut Stream) -> Result<(), Unable> {
         let what = match draw.below(10) {
             0 | 1 => {
                 self.link ^= true;
@@ -273,8 +275,7 @@ impl Away {
             }
             _ => return Ok(()),
         };
-        let struck = conductor.scene.strike(what);
-        struck.map_err(|error| error.to_string())
+        Ok(conductor.scene.strike(what)?)
     }
 }
 
@@ -284,25 +285,23 @@ fn cut(
     plans: &[Plan; 2],
     draw: &mut Stream,
     coverage: &mut PairCoverage,
-) -> Result<(), String> {
+) -> Result<(), Unable> {
     let actor = &conductor.actors[0];
     let ledger = actor.minutes.ledger().clone();
     let now = conductor.scene.now();
     let said = conductor.said();
     let mirror = conductor.scene.mirror.borrow();
     if let Some(broken) = mirror.broken_order() {
-        return Err(format!("at {now:?}: {broken}"));
+        return Err(Unable::Order { at: now, what: broken.to_owned() });
     }
     let source = mirror.with_in_flight(&conductor.scene.machine.store(), draw);
-    let named = |site: Site| move |what: String| format!("at {now:?} at the {site}: {what}");
+    let named =
+        |site: Site| move |error: Unable| Unable::At { at: now, site, error: Box::new(error) };
     let loss = recovered(source, &plans[0], &ledger, now).map_err(named(Site::Source))?;
     coverage.recovered += 1;
     coverage.kept += loss.kept;
     if loss.transactions > 0 {
-        return Err(format!(
-            "at {now:?} the source lacks {} acknowledged commits",
-            loss.transactions
-        ));
+        return Err(Unable::SourceLacks { at: now, commits: loss.transactions });
     }
     let Some(destination) = mirror.torn_other_side(draw) else {
         coverage.inconsistent += 1;
@@ -317,23 +316,26 @@ fn cut(
         (Some(lost), Some(since)) => lost < since,
     };
     match is_older {
-        true => Err(format!(
-            "at {now:?} the destination lacks {} acknowledged commits, the first of {:?}, and {} writes since {:?} were said to be at risk",
-            loss.transactions, loss.first_at, said.writes, said.since
-        )),
+        true => Err(Unable::DestinationLacks {
+            at: now,
+            commits: loss.transactions,
+            first: loss.first_at,
+            writes: said.writes,
+            since: said.since,
+        }),
         false => Ok(()),
     }
 }
 
 /// Recovers `files`, whose paths are those of `plan`, and compares every changed record with
 /// `ledger`.
-fn recovered(files: Store, plan: &Plan, ledger: &Ledger, now: Time) -> Result<Loss, String> {
+fn recovered(files: Store, plan: &Plan, ledger: &Ledger, now: Time) -> Result<Loss, Unable> {
     let mut made = VirtualWorld::new(VirtualOptions { store: files, ..VirtualOptions::new(1) });
     let (world, plan, ledger) = (made.world.clone(), plan.clone(), ledger.clone());
     made.executor.block_on(async move {
         let opened = open_records(&world, &plan).await?;
         let found = Records::found(opened, ledger.keys()).await?;
-        let cut = Cut::of(&ledger, &found).map_err(|broken| broken.to_string())?;
+        let cut = Cut::of(&ledger, &found)?;
         Ok(Loss::of(&ledger, &cut, now))
     })
 }

@@ -5,6 +5,7 @@ use brunt_world_virtual::Store;
 
 use super::mirror::Mirror;
 use super::stage::{Scene, is_at, path_at};
+use super::unable::Unable;
 
 /// What an event of the timeline asks of a drill.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,9 +75,9 @@ impl Scene {
     ///
     /// # Errors
     /// What is in the way, in words.
-    pub(super) fn fail_over(&self, to: Site, how: Failover) -> Result<(), String> {
+    pub(super) fn fail_over(&self, to: Site, how: Failover) -> Result<(), Unable> {
         let what = PairIncident::FailOver { group: None, to, how };
-        self.strike(what).map_err(|error| error.to_string())
+        Ok(self.strike(what)?)
     }
 
     /// Whether `site` serves all groups.
@@ -105,11 +106,11 @@ impl Scene {
     ///
     /// # Errors
     /// When there are none that belong together.
-    pub(super) fn present(&self, from: Site, to: Site, is_in_step: bool) -> Result<(), String> {
+    pub(super) fn present(&self, from: Site, to: Site, is_in_step: bool) -> Result<(), Unable> {
         let mut mirror = self.mirror.borrow_mut();
         for volume in self.volumes.iter() {
             let Some(files) = mirror.files(volume.group) else {
-                return Err(format!("the {} is in the middle of a full copy", to.word()));
+                return Err(Unable::Copying(to));
             };
             let (here, there) = (path_at(from, &volume.path), path_at(to, &volume.path));
             self.machine.replace_files(&there, files, &here);

@@ -26,6 +26,7 @@ use brunt_world_virtual::{Device, VirtualOptions, VirtualVolume, VirtualWorld};
 use super::copies::{End, Image};
 use super::sets::{Held, SetPlan};
 use crate::Engine;
+use crate::drill::Unable;
 use crate::drill::{Cast, open_records};
 use crate::storage::NAMES_LATENCY;
 
@@ -100,7 +101,7 @@ pub(super) fn recover(
                 let plan = plans[held.server];
                 if let Err(what) = recover_server(set, design, end, copy, held, plan, &mut sums) {
                     let what = match &scenario.servers[..] {
-                        [_] => what,
+                        [_] => what.to_string(),
                         names => format!("{}: {what}", names[held.server]),
                     };
                     numbers.wrong.get_or_insert(what);
@@ -179,7 +180,7 @@ fn recover_server(
     held: &Held,
     plan: &Plan,
     sums: &mut Sums,
-) -> Result<(), String> {
+) -> Result<(), Unable> {
     let then = copy.ledgers[held.server].part(&held.instances);
     let now = end.ledgers[held.server].part(&held.instances);
     let mut keys = then.keys();
@@ -198,7 +199,7 @@ fn recover_server(
     compare(&opened.found, copy, &then, &now, end.at, sums)?;
     match opened.bad {
         0 => Ok(()),
-        bad => Err(format!("{bad} of {} pages are bad", opened.pages)),
+        bad => Err(Unable::BadPages { bad, pages: opened.pages }),
     }
 }
 
@@ -210,25 +211,20 @@ fn compare(
     now: &Ledger,
     ended: Time,
     sums: &mut Sums,
-) -> Result<(), String> {
-    let cut = Cut::of(then, found).map_err(|broken| broken.to_string())?;
+) -> Result<(), Unable> {
+    let cut = Cut::of(then, found)?;
     let loss = Loss::of(then, &cut, copy.at);
     if loss.transactions > 0 {
-        return Err(format!(
-            "{} acknowledged hard commits of the last {} before its instant are not there",
-            loss.transactions, loss.age
-        ));
+        return Err(Unable::Lacks { commits: loss.transactions, age: loss.age });
     }
     let known = then.keys();
     for (key, is) in found {
         if known.binary_search(key).is_err() && *is != then.base().version(*key) {
-            let (stream, database, number) = key;
-            return Err(format!(
-                "record {number} of database {database} of log {stream} has a change that came after its instant"
-            ));
+            let (stream, database, number) = *key;
+            return Err(Unable::Later { stream, database, number });
         }
     }
-    let since = Cut::of(now, found).map_err(|broken| broken.to_string())?;
+    let since = Cut::of(now, found)?;
     let lost = Loss::of(now, &since, ended).transactions;
     sums.commits += loss.kept - then.forgotten().0;
     sums.lost = Some(sums.lost.unwrap_or(0) + lost);
@@ -252,10 +248,10 @@ fn other_site(
     design: &SitesDesign,
     copy: &Image,
     seed: u64,
-) -> Result<VirtualWorld, String> {
+) -> Result<VirtualWorld, Unable> {
     let system = SystemDesign::Paged(design.partner.clone());
     let streams = Streams::new(seed).part("replica");
-    let system = system.build(streams, &[]).map_err(|error| error.to_string())?;
+    let system = system.build(streams, &[])?;
     let luns = (0..).zip(set.volumes.iter().map(|volume| volume.there));
     let luns: Vec<(u32, u32)> = luns.collect();
     let mut array = SharedArray::new(ArrayDevice::new(system, &luns));
@@ -288,14 +284,14 @@ async fn open(
     plan: Plan,
     streams: Vec<usize>,
     keys: Vec<Key>,
-) -> Result<Opened, String> {
+) -> Result<Opened, Unable> {
     let server = open_records(&world, &plan).await?;
     let recoveries = server.recoveries().to_vec();
     let place: BTreeMap<usize, usize> = streams.iter().copied().zip(0..).collect();
     let keys = keys.into_iter();
     let keys = keys.map(|(stream, database, number)| (place[&stream], database, number));
     let found = Records::found(Rc::clone(&server), keys.collect()).await?;
-    server.close().await.map_err(|error| error.to_string())?;
+    server.close().await?;
     let found = found.into_iter().map(|((stream, database, number), version)| {
         ((streams[stream], database, number), version)
     });
@@ -308,7 +304,8 @@ async fn open(
     };
     for database in plan.databases() {
         let report = verify(&world, &database.path).await;
-        let report = report.map_err(|error| format!("{}: {error}", database.path.display()))?;
+        let report =
+            report.map_err(|error| Unable::Verify { path: database.path.clone(), error })?;
         opened.pages += report.pages_seen;
         opened.bad += report.pages_bad;
     }
