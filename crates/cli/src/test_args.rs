@@ -197,6 +197,7 @@ impl TestArgs {
                 mistakes.extend(scenario.fit_capacity().err());
             }
             mistakes.extend(refusals(scenario, mistakes.is_empty()));
+            mistakes.sort_by(|one, other| one.place().order().cmp(&other.place().order()));
         }
         Mistakes::none_or(&mistakes, scenario)
     }

@@ -18,7 +18,8 @@ use super::arrays::{self, ArrayScenario};
 use super::base::{self, Origin};
 use super::design;
 use super::events::Events;
-use super::key_pages::table_of;
+use super::keys::Page;
+use super::limits::LIMITS;
 use super::mistakes::{Checked, Sink};
 use super::model::Scenario;
 use super::modelled::ModelledScenario;
@@ -26,10 +27,12 @@ use super::nearest::nearest;
 use super::org::{FigureKey, Organisation};
 use super::overrides::Override;
 use super::place::{Cause, Place, Refusal};
+use super::profile::PROFILE;
 use super::real_drill::RealDrill;
 use super::section::{self, Section};
 use super::sites::names_folders;
 use super::solution::Solution;
+use super::test::TEST;
 use super::tree::{self, Node, Value};
 
 /// What a scenario describes.
@@ -424,6 +427,9 @@ fn take_misfits(root: &mut Node, subject: Subject) {
     });
 }
 
+/// Tables whose keys are set most often.
+static OFTEN_SET: [&dyn Page; 3] = [&TEST, &PROFILE, &LIMITS];
+
 /// Refuses keys that stand beside their table, names them whole, and takes them out.
 fn take_strays(root: &mut Node, subject: Subject) {
     let known = subject.keys();
@@ -432,9 +438,11 @@ fn take_strays(root: &mut Node, subject: Subject) {
     };
     entries.retain(|(key, node)| {
         let is_unknown = !known.contains(&key.as_str()) && nearest(key, &known).is_none();
-        let Some(table) = is_unknown.then(|| table_of(key)).flatten() else {
+        let has_key = |table: &&&dyn Page| table.all().iter().any(|own| own.name() == key);
+        let Some(table) = OFTEN_SET.iter().filter(|_| is_unknown).find(has_key) else {
             return true;
         };
+        let table = table.title().trim_matches(['[', ']']);
         let refusal = node.place.refuse(format!("unknown key `{key}` in the scenario"));
         let refusal = refusal.hint(format!("did you mean `{table}.{key}`?"));
         node.sink.refuse(refusal.because(Cause::Unknown));

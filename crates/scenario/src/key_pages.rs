@@ -41,16 +41,6 @@ fn tables() -> impl Iterator<Item = &'static dyn Page> {
     OF_TESTS.iter().chain(&arrays::TABLES).chain(&org::TABLES).copied()
 }
 
-/// The table that has `key`, as `--set` names it.
-pub(super) fn table_of(key: &str) -> Option<String> {
-    let table = tables().find(|table| table.all().iter().any(|own| own.name() == key))?;
-    let name = table.title().trim_matches(['[', ']']);
-    Some(match table.title().starts_with("[[") {
-        true => format!("{name}.0"),
-        false => name.to_owned(),
-    })
-}
-
 /// Tables of keys, for `docs/keys.md`.
 pub fn key_tables() -> String {
     let mut text = String::new();

@@ -53,7 +53,7 @@ impl Place {
     }
 
     /// What comes first in lists: flags, then the lines of each file.
-    pub(super) fn order(&self) -> (Option<&str>, Option<usize>) {
+    pub fn order(&self) -> (Option<&str>, Option<usize>) {
         (self.file.as_deref(), self.line)
     }
 

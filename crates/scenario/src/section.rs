@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use brunt_units::{ByteSize, SizeError, Span};
+use brunt_units::{ByteSize, SizeError, Span, SpanError};
 
 use super::format::bare_word;
 use super::kept::{Keep, Kept};
@@ -438,13 +438,13 @@ pub(super) fn size(node: &Node) -> Result<ByteSize, Refusal> {
 
 /// A length of time with its unit.
 pub(super) fn span(node: &Node) -> Result<Span, Refusal> {
-    let refuse = || {
-        let refusal = node.place.refuse("not a length of time");
-        refusal.hint("for example \"90s\", \"15min\", \"2h\" or \"2h 30min\"")
-    };
+    let refused = node.place.refuse("not a length of time");
+    let usual = "for example \"90s\", \"15min\", \"2h\" or \"2h 30min\"".to_owned();
     match &node.value {
-        Value::Text(text) => text.parse().map_err(|_| refuse()),
-        _ => Err(refuse()),
+        Value::Text(text) => text.parse().map_err(|error: SpanError| {
+            refused.hint(error.meant().map_or(usual, |meant| format!("did you mean \"{meant}\"?")))
+        }),
+        _ => Err(refused.hint(usual)),
     }
 }
 

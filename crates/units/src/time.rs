@@ -148,6 +148,13 @@ impl fmt::Display for Span {
 )]
 pub struct SpanError(pub String);
 
+impl SpanError {
+    /// What was probably meant, if only the units are in words: `2h` for `2 hours`.
+    pub fn meant(&self) -> Option<String> {
+        meant(&self.0)
+    }
+}
+
 /// What was probably meant by a length of time with its units in words: `2 hours`, `5sec`.
 fn meant(text: &str) -> Option<String> {
     const WORDS: [(&str, &str); 5] =

@@ -133,6 +133,7 @@ pub fn run(args: &AbArgs, output: &Output) -> Result<Exit, AbError> {
         return Ok(Exit::Passed);
     }
     let interrupt = Interrupt::listen()?;
+    output.talk(&format!("{:14}{}", "time", in_all(takes(args, &[&a, &b])?)));
     let begun = timestamp(SystemTime::now());
     let stopped = take_turns(args, &mut a, &mut b, &interrupt, output)?;
     let pairs = a.runs.len().min(b.runs.len());

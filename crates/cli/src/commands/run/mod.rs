@@ -248,14 +248,11 @@ fn test(
         surroundings::surroundings(&plan, &places, counted, backend, origin)
     };
     let origin = version::origin(plan.seed, plan.run.to_string());
-    let before = Surroundings {
-        setup: setup::errors(scenario),
-        ..surroundings::forecast(&plan, &places, &backend, origin)
-    };
+    let forecast = surroundings::forecast(&plan, &places, &backend, origin);
+    let before = Surroundings { setup: setup::errors(scenario), ..forecast };
     let obstacles = foreseen(&plan, &before);
     output.talk(&qualifies(&obstacles));
-    let time = of_run(&mut real, &plan);
-    labelled("time", time).iter().for_each(|line| output.talk(line));
+    output.talk(&labelled("time", of_run(&mut real, &plan)).join("\n"));
     if args.require_qualified && !obstacles.is_empty() {
         return Err(RunCommandError::WillNotQualify(obstacles));
     }

@@ -193,11 +193,8 @@ impl Phase {
                 let name = one_of(&["data/one.edb", "data/two.edb", "data/log1/brunt.lock"], draw);
                 let before = there(name).then(|| changed(name));
                 // It waits when it has recovered, and commits nothing.
-                let mut running = Running::begin(brunt(
-                    folder,
-                    "crash.toml",
-                    &["--start-at", "2999-01-01T00:00:00Z"],
-                ));
+                let later = ["--start-at", "2999-01-01T00:00:00Z"];
+                let mut running = Running::begin(brunt(folder, "crash.toml", &later));
                 running.until(|_| there(name) && Some(changed(name)) != before);
                 running.kill();
                 told
