@@ -22,7 +22,7 @@ use crate::version;
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
-  brunt paper RUN --out mail.pdf      one performance test
+  brunt paper RUN --out mail.pdf                              one performance test
   brunt paper performance/ stress/ backup/ recovery/          all four kinds, in paper.pdf
   brunt paper design/ rebuilding/ until-fail/                 a prediction with a rebuild and its margin
   brunt paper host-a/ host-b/ --solution ours.toml --redact   two hosts, tested at the same time
