@@ -29,6 +29,25 @@ fn json(text: &[u8]) -> Value {
 }
 
 #[test]
+fn every_kind_in_turn_ends_with_a_page_to_sign() {
+    let home = TempDir::new().unwrap();
+    init(home.path());
+    let all = ["--all-kinds", "--duration=2s", "--set=test.logs=5", "--set=test.min_warmup=100ms"];
+    let checked = run(home.path(), &[&all[..], &["--check"]].concat()).output().unwrap();
+    assert!(said(&checked).contains("3 tests, in all: at most "), "{}", said(&checked));
+    let output = run(home.path(), &all).output().unwrap();
+    let words = said(&output);
+    // A busy machine may miss a limit; that is signed, too.
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{words}");
+    assert!(words.contains("test 3 of 3: soft-recovery"), "{words}");
+    let runs = fs::read_dir(home.path().join("runs")).unwrap();
+    let page = runs.map(|run| run.unwrap().path().join("signoff.pdf")).find(|page| page.exists());
+    let page = page.expect("the last folder has the page");
+    let checked = brunt(home.path()).arg("verify").arg(page).output().unwrap();
+    assert_eq!(checked.status.code(), Some(0), "{}", said(&checked));
+}
+
+#[test]
 fn a_test_that_cannot_qualify_does_not_start_where_it_must() {
     let home = TempDir::new().unwrap();
     init(home.path());

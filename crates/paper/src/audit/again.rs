@@ -105,12 +105,15 @@ impl Kept {
     }
 
     /// Whether `stated` says what `follows` from the tables does: they keep times to the
-    /// millisecond, so the last digit of a number may differ by one.
+    /// millisecond, so a percentage may differ as its figure may, and another number by one in its
+    /// last digit.
     fn tells(self, stated: &str, follows: &str) -> bool {
-        let (one, other) = (stated.split_whitespace(), follows.split_whitespace());
-        self.says(stated, follows)
-            || one.clone().count() == other.clone().count()
-                && one.zip(other).all(|(one, other)| one == other || is_rounded(one, other))
+        let [one, other] = [stated, follows].map(|text| text.split(' ').collect::<Vec<_>>());
+        let is_near = |at: usize| {
+            let share = one.get(at + 1).is_some_and(|unit| unit.starts_with('%'));
+            one[at] == other[at] || is_rounded(one[at], other[at], share)
+        };
+        self.says(stated, follows) || one.len() == other.len() && (0..one.len()).all(is_near)
     }
 
     /// Whether the value that `follows` for a rule is the one that a result has to state.
@@ -119,17 +122,21 @@ impl Kept {
     }
 }
 
-/// Whether two words are numbers whose last digits differ by one.
-fn is_rounded(one: &str, other: &str) -> bool {
-    let number = |word: &str| -> Option<(i64, usize)> {
-        let word = word.trim_end_matches([',', ';', ')']).trim_start_matches('(');
+/// Whether two words are numbers that rounding explains.
+fn is_rounded(one: &str, other: &str, is_percentage: bool) -> bool {
+    let number = |word: &str| -> Option<(f64, usize)> {
+        let word = word.trim_end_matches([',', ';', ')']).trim_start_matches('(').replace(',', "");
         let decimals = word.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-        Some((word.replace(['.', ','], "").parse().ok()?, decimals))
+        Some((word.parse().ok()?, decimals))
     };
     let Some(((one, digits), (other, others))) = number(one).zip(number(other)) else {
         return false;
     };
-    digits == others && one.abs_diff(other) == 1
+    let last = 10_f64.powi(-i32::try_from(digits).unwrap_or(0));
+    match is_percentage {
+        true => is_near(Some(one), Some(other), PERCENT),
+        false => digits == others && (one - other).abs() < 1.5 * last,
+    }
 }
 
 /// Whether a rule is about the worst sample. I/O in flight at the end counts for it, which no table
@@ -270,9 +277,10 @@ mod tests {
         let tells = |stated, follows| kept.tells(stated, follows);
         assert!(tells("DB2, 5 s after the start", "DB2, 4 s after the start"));
         assert!(tells("3.33 % higher (1,200 s)", "3.32 % higher (1,201 s)"));
+        assert!(tells("6.36 % lower", "6.39 % lower") && !tells("6.36 % lower", "7.39 % lower"));
         assert!(!tells("DB2, 6 s after the start", "DB2, 4 s after the start"));
         assert!(!tells("DB1, 5 s after the start", "DB2, 5 s after the start"));
-        assert!(!tells("3.3 % higher", "3.32 % higher"));
+        assert!(!tells("3.3 ms", "3.32 ms"));
         assert!(!tells("5 s", "5 s after the start"));
         assert!(!kept.says("5 s", "4 s"), "a test log is written from the result");
     }

@@ -366,6 +366,8 @@ fn recorded(run: usize, result: &RunResult, tables: &Tables, audit: &mut Audit) 
             spread(run, &what, &one, &other, audit);
         }
     }
+    // Lengths of samples are kept to the millisecond, and means of the machine are weighed by them.
+    let rounded = 0.001 * float(tables.samples.len() as u64) / tables.length_s.max(0.001);
     let servers = result.storage.servers.iter().zip(&figures.storage.servers);
     // The machine is not watched while nothing runs.
     let is_carried_on = result.reasons.iter().any(|reason| reason.contains(" and carried on"));
@@ -373,7 +375,7 @@ fn recorded(run: usize, result: &RunResult, tables: &Tables, audit: &mut Audit) 
         for counter in follows.host.iter().filter(|counter| counter.avg.is_some()) {
             let own = stated.host_counter(&counter.counter).and_then(|own| own.avg);
             let what = format!("{}, by counters.csv", counter.counter);
-            audit.number(run, &what, own, counter.avg);
+            audit.near(run, &what, own, counter.avg, EXACT + rounded);
         }
     }
 }

@@ -16,6 +16,7 @@ Examples:
   brunt run                                      a small demo in ./brunt-demo
   brunt run my-storage.toml --check              would it run, how long, and can it qualify?
   brunt run my-storage.toml --duration 2h        the test that counts
+  brunt run my-storage.toml --all-kinds          performance, backup and recovery, and a page to sign
   brunt run my-storage.toml --tune               how many sessions does it take?
   brunt run my-storage.toml --set profile.cache_max=64MiB --out /var/tmp/runs
   brunt run my-storage.toml --json | jq .verdict
@@ -37,6 +38,14 @@ pub struct RunArgs {
     /// When to start, such as 2026-11-21T22:00:00Z, so that several hosts start together
     #[arg(long, value_name = "TIME")]
     pub start_at: Option<String>,
+
+    /// Run performance, backup and recovery in turn, and write the page to sign (brunt handover)
+    #[arg(long, conflicts_with_all = ["tune", "start_at", "resume", "json"])]
+    pub all_kinds: bool,
+
+    /// With --all-kinds: a day of stress as well
+    #[arg(long, requires = "all_kinds")]
+    pub stress: bool,
 
     /// Carry on an interrupted performance or stress test; the result does not qualify
     #[arg(long, value_name = "RUN", conflicts_with_all = ["scenario", "duration", "seed", "sessions", "tune", "strict_tail", "new", "check", "set"])]

@@ -19,6 +19,7 @@
 //! recovered by the next run, and `brunt report` shows what was recorded, and `--resume` carries
 //! the test on.
 
+mod all_kinds;
 mod args;
 mod watch;
 
@@ -45,6 +46,7 @@ use brunt_world_real::{Backend, RealWorld, StartError};
 
 use crate::clock::timestamp;
 use crate::closing::closing;
+use crate::commands::paper;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::mistakes::Mistakes;
@@ -92,6 +94,9 @@ pub enum RunCommandError {
     /// It did not come to a test.
     #[error(transparent)]
     Test(#[from] RunError),
+    /// The page to sign cannot be written.
+    #[error(transparent)]
+    Handover(#[from] paper::CommandError),
     /// The working folder or a signal cannot be had.
     #[error("{0}")]
     System(#[from] std::io::Error),
@@ -102,6 +107,9 @@ pub enum RunCommandError {
 /// # Errors
 /// [`RunCommandError`] when it did not come to a test; a test that broke has a result.
 pub fn run(args: &RunArgs, output: &Output) -> Result<Exit, RunCommandError> {
+    if args.all_kinds {
+        return all_kinds::run(args, output);
+    }
     let interrupted = args.resume.as_deref().map(Interrupted::read).transpose()?;
     let scenario = args.runnable(&env::current_dir()?)?;
     handles::provide(&scenario)?;

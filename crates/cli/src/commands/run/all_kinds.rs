@@ -1,0 +1,105 @@
+//! `brunt run mail.toml --all-kinds`: every kind of test in turn on the same databases, and the
+//! page to sign at the end.
+//!
+//! ```text
+//!   performance -> [stress] -> database-backup -> soft-recovery -> page to sign
+//! ```
+//!
+//! Each is a run as any other, with a folder of its own. A test that failed does not keep the
+//! others from running: they are wanted as well. One without an answer ends it.
+
+use std::env;
+use std::path::PathBuf;
+
+use brunt_report::RunFolder;
+use brunt_report::result::{TestKind, Verdict};
+use brunt_scenario::{Override, Scenario};
+use brunt_units::Span;
+
+use super::{RunArgs, RunCommandError, check, once};
+use crate::clock::now;
+use crate::closing::closing;
+use crate::commands::handover;
+use crate::exit::Exit;
+use crate::interrupt::Interrupt;
+use crate::outlook::{in_all, outlook};
+use crate::output::Output;
+use crate::test_args::TestArgs;
+use brunt_host::handles;
+
+/// Runs every kind.
+///
+/// # Errors
+/// [`RunCommandError`] when one of them cannot be run; nothing was tested then.
+pub(super) fn run(args: &RunArgs, output: &Output) -> Result<Exit, RunCommandError> {
+    let scenarios = scenarios(args)?;
+    let takes = takes(&args.test, &scenarios)?;
+    let count = scenarios.len();
+    let plan = format!("{:14}{count} tests, {}", "all kinds", in_all(takes));
+    if args.test.shared.check {
+        for scenario in &scenarios {
+            check(&args.test, scenario, output)?;
+            output.data("");
+        }
+        output.show(&plan);
+        return Ok(Exit::Passed);
+    }
+    output.talk(&plan);
+    let interrupt = Interrupt::listen()?;
+    let begun = now();
+    let mut folders: Vec<PathBuf> = Vec::new();
+    let mut test = args.test.clone();
+    for (at, scenario) in (1..).zip(&scenarios) {
+        output.talk(&format!("\ntest {at} of {count}: {}\n", scenario.test.kind.word()));
+        let Some(outcome) = once(&test, scenario, None, &interrupt, None, output)? else {
+            return Ok(Exit::Interrupted);
+        };
+        output.talk("");
+        output.show(&closing(&outcome.result, &outcome.folder, output));
+        outcome.written?;
+        match outcome.result.verdict {
+            Verdict::Interrupted => return Ok(Exit::Interrupted),
+            verdict if !verdict.is_answer() => return Ok(Exit::from(verdict)),
+            _ => folders.push(outcome.folder),
+        }
+        // The next test opens the databases that this one made.
+        test.new = false;
+    }
+    let name = format!("{}-signoff", scenarios[0].name);
+    let folder = RunFolder::create(&args.test.shared.out, begun, &name)?;
+    output.talk("");
+    let page = handover::HandoverArgs {
+        runs: folders,
+        out: folder.file("signoff.pdf"),
+        quiet: args.test.shared.quiet,
+    };
+    Ok(handover::run(&page, output)?)
+}
+
+/// The scenario of each kind, all of them checked before the first is run.
+fn scenarios(args: &RunArgs) -> Result<Vec<Scenario>, RunCommandError> {
+    let is_asked = |kind: &TestKind| *kind != TestKind::Stress || args.stress;
+    let kinds = TestKind::ALL.into_iter().filter(is_asked);
+    kinds
+        .map(|kind| {
+            let mut own = vec![Override::of_flag("--all-kinds", "test.kind", kind.word())];
+            if kind == TestKind::Stress && args.test.shared.duration.is_none() {
+                own.push(Override::of_flag("--stress", "test.duration", "24h"));
+            }
+            let scenario =
+                args.test.runnable(args.scenario.as_deref(), &own, &env::current_dir()?)?;
+            handles::provide(&scenario)?;
+            Ok(scenario)
+        })
+        .collect()
+}
+
+/// How long all of them take at most.
+fn takes(args: &TestArgs, scenarios: &[Scenario]) -> Result<Option<Span>, RunCommandError> {
+    let mut all = Some(Span::ZERO);
+    for scenario in scenarios {
+        let own = outlook(scenario, args.consent(), &args.shared.out)?.takes;
+        all = all.zip(own).map(|(all, own)| all + own);
+    }
+    Ok(all)
+}
