@@ -31,7 +31,7 @@ pub fn drive_io(model: &DriveModel) -> Figure<f64> {
     let figure = |value, certainty, source| Figure { value, certainty, source };
     match model.rpm() {
         Some(15_000) => figure(180.0, Certainty::Found, "EMC 2010: 15,000 rpm"),
-        Some(10_000) => figure(140.0, Certainty::Found, "EMC 2010: 10,000 rpm"),
+        Some(10_000..=10_999) => figure(140.0, Certainty::Found, "EMC 2010: 10,000 rpm"),
         Some(_) => figure(75.0, Certainty::Found, "4sysops: 7,200 rpm (EMC: 80)"),
         None if model.sectors() < 1_000_000_000 => {
             figure(10_000.0, Certainty::Assumed, "a SATA SSD, mixed, without running hot")

@@ -128,6 +128,15 @@ pub fn unused(org: &Organisation) -> Option<Refusal> {
 }
 
 impl Sizing<'_> {
+    /// Its drives in full, and the year that they are from.
+    pub fn drive(&self) -> Option<String> {
+        let model = library::find(self.block.as_ref()?.drive.value)?;
+        Some(match model.year() {
+            Some(year) => format!("{}, of {year}", model.title()),
+            None => model.title().to_owned(),
+        })
+    }
+
     /// What its drives, shelves and arrays cost, and in which currency; `None` without prices for
     /// them.
     pub fn price(&self) -> Option<(f64, &str)> {

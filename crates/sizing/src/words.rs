@@ -129,6 +129,7 @@ fn storage(sizing: &Sizing<'_>) -> Vec<String> {
         block.drive.value,
         block.group.level.word(),
     )];
+    lines.extend(sizing.drive().map(|drive| format!("{:INDENT$}{drive}", "drive")));
     let logs = match block.logs {
         LogPlace::Beside => "beside their databases".to_owned(),
         LogPlace::Swapped => "in the group of other databases".to_owned(),

@@ -136,6 +136,15 @@ impl DriveModel {
         &self.title
     }
 
+    /// The year in which such drives were new, if it is known.
+    pub fn year(&self) -> Option<u32> {
+        let year = match &self.sheet {
+            Sheet::Disk(sheet) => &sheet.year,
+            Sheet::Flash(sheet) => &sheet.year,
+        };
+        year.as_ref().map(|year| year.value)
+    }
+
     /// Capacity in sectors of 512 bytes.
     pub fn sectors(&self) -> u64 {
         self.sectors

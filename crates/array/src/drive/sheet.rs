@@ -14,6 +14,8 @@ use super::seek::SeekFigures;
 #[serde(deny_unknown_fields)]
 pub(crate) struct DiskSheet {
     pub(super) title: String,
+    /// When such drives were new.
+    pub(super) year: Option<Figure<u32>>,
     rpm: Figure<f64>,
     /// User capacity in sectors of 512 bytes.
     sectors: Figure<u64>,
@@ -48,6 +50,8 @@ pub(crate) struct DiskSheet {
 #[serde(deny_unknown_fields)]
 pub(crate) struct FlashSheet {
     pub(super) title: String,
+    /// When such drives were new.
+    pub(super) year: Option<Figure<u32>>,
     /// User capacity in sectors of 512 bytes.
     sectors: Figure<u64>,
     dies: Figure<u32>,
@@ -241,6 +245,7 @@ impl DiskSheet {
         let curve = self.read_seek_curve_ms.as_ref();
         let rates = self.sustained_mb_per_s.as_ref();
         let sometimes = [
+            self.year.as_ref().map(|f| listed("year", f)),
             self.zones.as_ref().map(|f| listed("zones", f)),
             rates.map(|f| listed("sustained_mb_per_s", f)),
             self.zone_count.as_ref().map(|f| listed("zone_count", f)),
@@ -281,7 +286,7 @@ impl FlashSheet {
     }
 
     pub(super) fn listed(&self) -> Vec<Listed<'_>> {
-        vec![
+        let always = [
             listed("sectors", &self.sectors),
             listed("dies", &self.dies),
             listed("page_kib", &self.page_kib),
@@ -293,6 +298,7 @@ impl FlashSheet {
             listed("buffer_kib", &self.buffer_kib),
             listed("overhead_us", &self.overhead_us),
             listed("interface_mb_per_s", &self.interface_mb_per_s),
-        ]
+        ];
+        always.into_iter().chain(self.year.as_ref().map(|f| listed("year", f))).collect()
     }
 }

@@ -59,6 +59,7 @@ fn list() -> String {
         Column::words("model"),
         Column::words("kind"),
         Column::numbers("GB"),
+        Column::numbers("year"),
         Column::numbers("sourced"),
         Column::words("interface"),
     ];
@@ -73,6 +74,7 @@ fn list() -> String {
                 None => "flash".to_owned(),
             }),
             Cell::Count(gigabytes(&model)),
+            Cell::Text(model.year().map_or(String::new(), |year| year.to_string())),
             Cell::Text(format!("{} of {}", sourced, figures.len())),
             Cell::Text(interface(&model)),
         ])
@@ -126,6 +128,7 @@ fn in_json(name: &str) -> Value {
         "kind": if model.is_solid_state() { "flash" } else { "disk" },
         "capacity_bytes": model.sectors() * 512,
         "rpm": model.rpm(),
+        "year": model.year(),
         "interface": interface(&model),
         "figures": figures.collect::<Vec<_>>(),
     })

@@ -201,7 +201,7 @@ fn drives(sizing: &Sizing<'_>) -> Option<Table> {
     let columns = Column::of(&["Drives for", "Groups"], &["Each server", "In all"]);
     Some(Table::new(columns, rows).titled("Drives").noted(&format!(
         "Drive: {}.{}",
-        drive(sizing),
+        sizing.drive().unwrap_or_default(),
         price.unwrap_or_default()
     )))
 }
@@ -210,12 +210,6 @@ fn drives(sizing: &Sizing<'_>) -> Option<Table> {
 fn level(group: GroupPlan) -> String {
     let word = group.word();
     word.strip_prefix("raid").map_or(word.to_owned(), |level| format!("RAID {level}"))
-}
-
-fn drive(sizing: &Sizing<'_>) -> String {
-    let block = sizing.block.as_ref();
-    let model = block.and_then(|block| brunt_array::drive::library::find(block.drive.value));
-    model.map_or(String::new(), |model| model.title().to_owned())
 }
 
 /// What was simulated of the design: its worst hour, and the same while a drive is rebuilt.

@@ -85,7 +85,7 @@ impl Organisation {
         let section = ORG.read(node, &mut org);
         section.sink().catch(org.check());
         let tiers = tiers::read(&mut top);
-        let storage = storage::read(&mut top, folder);
+        let storage = storage::read(&mut top, folder, version.value);
         if storage.servers.value > org.servers.value {
             let what = format!("more than the {} there are", org.servers.value);
             top.refuse(storage.servers.place.refuse(what));

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use brunt_array::drive::library;
 use brunt_array::{GroupDesign, Level, MirrorChoice, RepairDesign};
 use brunt_units::ByteSize;
+use brunt_workload::profile::Version;
 
 use super::super::arrays::read_front_tables;
 use super::super::kept;
@@ -108,13 +109,13 @@ const DRIVE_IO_MIN: f64 = 0.001;
 const DRIVE_IO_MAX: f64 = 10_000_000.0;
 
 /// Reads `[storage]`.
-pub(super) fn read(top: &mut Section, folder: &Path) -> StoragePlan {
+pub(super) fn read(top: &mut Section, folder: &Path, version: Version) -> StoragePlan {
     let section = &mut top.section("storage", &KEYS);
     let place = section.place().clone();
     let luns = read_folders(section, "luns", folder);
     let log_luns = read_folders(section, "log_luns", folder);
     let sink = section.sink().clone();
-    let block = sink.catch(read_block(section)).flatten();
+    let block = sink.catch(read_block(section, version)).flatten();
     let backup = sink.catch(read_group(section, "backup_level", "backup_drives")).flatten();
     let spares = section.read("spares", |node| section::integer(node, 0..=4096));
     let servers = section.read_or("servers", 1, |node| section::integer(node, 1..=256));
@@ -133,7 +134,7 @@ pub(super) fn read(top: &mut Section, folder: &Path) -> StoragePlan {
     }
 }
 
-fn read_block(section: &mut Section) -> Result<Option<BlockPlan>, Refusal> {
+fn read_block(section: &mut Section, version: Version) -> Result<Option<BlockPlan>, Refusal> {
     let drive = section.read("drive", drive);
     let drive_size = section.read("drive_size", section::size);
     let drive_io_per_s = section.read("drive_io_per_s", |node| {
@@ -146,7 +147,9 @@ fn read_block(section: &mut Section) -> Result<Option<BlockPlan>, Refusal> {
     let group = read_group(section, "level", "group_drives")?;
     let logs = section.read("logs", |node| section::choice(node, &LOGS));
     let own = read_group(section, "log_level", "log_drives")?;
-    let Some(drive) = drive else {
+    let drive = if let Some(drive) = drive {
+        drive
+    } else {
         let beside = [
             drive_size.as_ref().map(|size| &size.place),
             drive_io_per_s.as_ref().map(|rate| &rate.place),
@@ -154,10 +157,14 @@ fn read_block(section: &mut Section) -> Result<Option<BlockPlan>, Refusal> {
             logs.as_ref().map(|logs| &logs.place),
             own.as_ref().map(|_| section.place()),
         ];
-        return match beside.into_iter().flatten().next() {
-            Some(_) => Err(section.lacks("drive", "drive = \"savvio-10k6-900-sas\"")),
-            None => Ok(None),
-        };
+        if beside.into_iter().flatten().next().is_none() {
+            return Ok(None);
+        }
+        // Older versions are on drives of their time, which only their owners know.
+        if version < Version::Exchange2016 {
+            return Err(section.lacks("drive", "drive = \"savvio-10k6-900-sas\""));
+        }
+        Placed { value: library::OF_TODAY, place: section.place().clone() }
     };
     if let Some(size) = &drive_size {
         let model = library::find(drive.value).expect("it is of the library");

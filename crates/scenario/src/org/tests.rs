@@ -111,3 +111,11 @@ fn nothing_is_divided_by_zero() {
     let zero = GOOD.replace("free_percent = 5", "log_bytes = \"0 B\"");
     assert_eq!(said(&zero), ["25: is not above zero"]);
 }
+
+#[test]
+fn versions_of_today_are_on_drives_of_today_unless_others_are_named() {
+    let text = GOOD.replace("drive = \"savvio-10k6-900-sas\"\n", "");
+    let drive = read(&text).unwrap().storage.block.unwrap().drive.value;
+    assert_eq!(drive, "exos-7e10-8000-nlsas");
+    assert_eq!(said(&text.replace("version = 2016", "version = 2013")), ["17: lacks `drive`"]);
+}

@@ -9,6 +9,13 @@ const EXAMPLE: &str = include_str!("../../../../../examples/org.toml");
 const USERS: &str = "# Kinds of users.";
 const STORAGE: &str = "# What a server's databases lie on.";
 
+/// Its drives, and those of today.
+const DRIVE: &str = "drive = \"constellation2-1000-nlsas\" # `brunt models` lists them";
+const TODAY: &str =
+    "drive = \"exos-7e10-8000-nlsas\"      # of 2021; `brunt models` lists others and their years";
+const GROUP: &str = "group_drives = 8 ";
+const SMALLER: &str = "group_drives = 4 ";
+
 /// The organisation of `users`, who are a number of mailboxes and what each may hold; without them,
 /// the example.
 ///
@@ -22,6 +29,7 @@ pub(super) fn text(file: &str, users: Option<(u64, &str)>) -> String {
     let (head, rest) = text.split_once(USERS).expect("the example has users");
     let (_, storage) = rest.split_once(STORAGE).expect("the example has storage");
     let quota = toml::Value::from(quota);
+    let storage = storage.replacen(DRIVE, TODAY, 1).replacen(GROUP, SMALLER, 1);
     format!(
         "{head}# For several kinds of users, repeat this as [[tier]], each with a name.
 [mailboxes]
@@ -55,8 +63,12 @@ mod tests {
         assert!(read.get("tier").is_none());
         assert!(!text.contains("4,000"), "{text}");
         let example: toml::Table = EXAMPLE.parse().unwrap();
-        for same in ["profile", "org", "storage", "array", "figures"] {
+        for same in ["profile", "org", "array", "figures"] {
             assert_eq!(read[same], example[same]);
         }
+        let mut storage = example["storage"].as_table().unwrap().clone();
+        storage.insert("drive".to_owned(), brunt_array::drive::library::OF_TODAY.into());
+        storage.insert("group_drives".to_owned(), 4.into());
+        assert_eq!(read["storage"].as_table(), Some(&storage));
     }
 }
