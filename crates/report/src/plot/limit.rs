@@ -86,8 +86,8 @@ fn drawn_points(shapes: &[Shape]) -> Vec<[f64; 2]> {
     let between = |pair: &[(f64, f64)]| {
         let ((x, y), (next_x, next_y)) = (pair[0], pair[1]);
         let steps = ((next_x - x).hypot(next_y - y) / APART).ceil().max(1.0);
-        (0..=steps as u32).map(move |at| {
-            let share = f64::from(at) / steps;
+        (0..=1_000_u32).map(f64::from).take_while(move |at| *at <= steps).map(move |at| {
+            let share = at / steps;
             [x + share * (next_x - x), y + share * (next_y - y)]
         })
     };
