@@ -12,6 +12,7 @@ use super::limits::LIMITS;
 use super::mailboxes::MAILBOXES;
 use super::modelled::TWIN;
 use super::org;
+use super::pair_steps::STEP;
 use super::profile::PROFILE;
 use super::records::RECORDS;
 use super::site::SITE;
@@ -20,7 +21,7 @@ use super::test::TEST;
 use super::throughput::THROUGHPUT;
 
 /// Tables of a test, in the order of a scenario.
-static OF_TESTS: [&dyn Page; 13] = [
+static OF_TESTS: [&dyn Page; 14] = [
     &TEST,
     &MAILBOXES,
     &THROUGHPUT,
@@ -34,6 +35,7 @@ static OF_TESTS: [&dyn Page; 13] = [
     &COPY,
     &TWIN,
     &DRILL,
+    &STEP,
 ];
 
 /// Every table whose keys are declared.
@@ -55,7 +57,7 @@ pub fn key_tables() -> String {
 }
 
 /// Tables that have other keys, too, in what describes something else.
-const OPEN: [&str; 3] = ["mailboxes", "site", "storage"];
+const OPEN: [&str; 7] = ["array.lun", "link", "mailboxes", "price", "replicate", "site", "storage"];
 
 /// A schema of scenarios for editors, for `docs/scenario.schema.json`: tables whose keys are
 /// declared are closed, and anything goes in others.

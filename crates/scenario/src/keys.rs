@@ -9,8 +9,7 @@
 //! ```
 //!
 //! A key is bound to a place of what its table describes, which has its default before it is read.
-//! A default that follows from keys before it is put there by a last expression. What no field can
-//! have is declared without a place, and read by hand: `section.get(&KEY, usual)`.
+//! A default that follows from keys before it is put there by a last expression.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -112,6 +111,13 @@ pub(super) const fn small_size(
 
 /// A size with its unit.
 pub(super) const SIZE: Own<ByteSize> = sized(section::size, "size");
+/// The same as a number of bytes: a rate is written as the size that passes in a second.
+pub(super) const BYTES: Own<u64> = Own(
+    |node| Ok(section::size(node)?.get()),
+    |bytes| ByteSize::bytes(*bytes).keep(),
+    "size",
+    sizes,
+);
 /// A length of time with its unit.
 pub(super) const TIME: Own<Span> = time(section::span, "time");
 /// The same, but not zero.
@@ -251,19 +257,6 @@ impl<T> AnyKey for Key<T> {
     }
 }
 
-/// A table and its keys.
-pub(super) struct Table {
-    /// As it is written, with its brackets.
-    pub(super) title: &'static str,
-    pub(super) keys: &'static [&'static dyn AnyKey],
-}
-
-impl Table {
-    pub(super) fn names(&self) -> Vec<&'static str> {
-        self.keys.iter().map(|key| key.name()).collect()
-    }
-}
-
 /// A key that is bound to a place of `S`.
 pub(super) struct Bound<S: 'static, T: 'static> {
     pub(super) get: fn(&S) -> T,
@@ -288,9 +281,10 @@ impl<S, T> Field<S> for Bound<S, T> {
     fn read(&self, section: &mut Section, into: &mut S) {
         (self.before)(into);
         let Key { name, usual, kind, .. } = self.key;
+        let read = |node: &Node| kind.read(node);
         let found = match self.key.is_needed {
-            true => Some(section.need(name, usual, |node| kind.read(node))),
-            false => section.find(&self.key),
+            true => Some(section.need(name, usual, read)),
+            false => section.read(name, read),
         };
         match found {
             Some(found) => (self.set)(into, found.value),
@@ -305,12 +299,12 @@ impl<S, T> Field<S> for Bound<S, T> {
 }
 
 /// A table, and what of `S` its keys are.
-pub(super) struct BoundTable<S: 'static> {
+pub(super) struct Table<S: 'static> {
     pub(super) title: &'static str,
     pub(super) keys: Cow<'static, [&'static dyn Field<S>]>,
 }
 
-impl<S> BoundTable<S> {
+impl<S> Table<S> {
     /// The same without the keys `names`.
     pub(super) fn without(&self, names: &[&str]) -> Self {
         let keys = self.keys.iter().copied();
@@ -327,22 +321,21 @@ impl<S> BoundTable<S> {
         self.keys.iter().map(|key| key.key().name()).collect()
     }
 
-    /// Reads the table `node` into what has every default, and returns what is left of it.
-    pub(super) fn read(&self, node: Node, into: &mut S) -> Section {
-        self.read_with(node, &[], into)
-    }
-
-    /// The same where the table has `more` keys, which are read by hand.
-    pub(super) fn read_with(&self, node: Node, more: &[&str], into: &mut S) -> Section {
-        let known = [&self.names(), more].concat();
-        let mut section = Section::new(node, self.title, &known);
-        self.read_keys(&mut section, into);
-        section
-    }
-
     /// The table `node`, of which nothing has been read.
     pub(super) fn open(&self, node: Node) -> Section {
         Section::new(node, self.title, &self.names())
+    }
+
+    /// Reads the table `node` into what has every default, and returns what is left of it.
+    pub(super) fn read(&self, node: Node, into: &mut S) -> Section {
+        self.read_beside(node, &[], into)
+    }
+
+    /// The same of a table that has `more` keys, which stay in it.
+    pub(super) fn read_beside(&self, node: Node, more: &[&str], into: &mut S) -> Section {
+        let mut section = Section::new(node, self.title, &[&self.names(), more].concat());
+        self.read_keys(&mut section, into);
+        section
     }
 
     /// The same of a table that is known already.
@@ -368,16 +361,7 @@ pub(super) trait Page: Sync {
     fn all(&self) -> Vec<&dyn AnyKey>;
 }
 
-impl Page for Table {
-    fn title(&self) -> &'static str {
-        self.title
-    }
-    fn all(&self) -> Vec<&dyn AnyKey> {
-        self.keys.iter().map(|key| *key as &dyn AnyKey).collect()
-    }
-}
-
-impl<S> Page for BoundTable<S> {
+impl<S> Page for Table<S> {
     fn title(&self) -> &'static str {
         self.title
     }
@@ -386,22 +370,13 @@ impl<S> Page for BoundTable<S> {
     }
 }
 
-/// Declares the keys of a table: a line of what it means; name, its place or none, kind, and what
-/// it is without one, or `needs` and an example.
+/// Declares the keys of a table: a line of what it means; name, type, its place, kind, and what it
+/// is without one, or `needs` and an example.
 macro_rules! keys {
-    ($table:ident = $title:literal;
-     $(#[doc = $about:literal] $key:ident: $type:ty = $name:literal, $kind:expr, $usual:literal;)+) => {
-        $(#[doc = $about]
-        static $key: $crate::keys::Key<$type> = $crate::keys::Key {
-            name: $name, about: $about, usual: $usual, is_needed: false, kind: &$kind,
-        };)+
-        pub(crate) static $table: $crate::keys::Table =
-            $crate::keys::Table { title: $title, keys: &[$(&$key),+] };
-    };
     ($table:ident of $of:ty = $title:literal;
      $(#[doc = $about:literal] $name:ident: $type:ty = [$($place:tt)+], $kind:expr,
        $(needs $example:literal)? $($usual:literal)? $(, $before:expr)?;)+) => {
-        pub(crate) static $table: $crate::keys::BoundTable<$of> = $crate::keys::BoundTable {
+        pub(crate) static $table: $crate::keys::Table<$of> = $crate::keys::Table {
             title: $title,
             keys: std::borrow::Cow::Borrowed(&[$(&$crate::keys::Bound::<$of, $type> {
                 get: $crate::keys::keys!(@get $of; $($place)+),

@@ -1,30 +1,32 @@
 //! The user's own commands in a drill on storage that is replicated by something else than brunt.
 //!
-//! ```toml
-//! [[step]]
-//! when = "prepare"                    or "cut", "failover", "clean up"
-//! name = "mount the source"
-//! run = ["./pair.sh", "mount"]        no shell; a program with a slash is relative to the folder of the scenario
-//! timeout = "1min"                    60 s by default
-//! ```
-//!
 //! An event `what = "exec"` has `name`, `run` and `timeout` as well. Nothing is run without consent
 //! on the command line.
 
-use std::fmt::{self, Write};
 use std::path::Path;
 
 use brunt_units::Span;
 
-use super::format::{quoted, span, word};
+use super::keys::{At, Word, keys, list, own, time};
 use super::place::{Cause, Place, Placed, Refusal};
 use super::section::{self, Section};
 use super::tree::{Node, Value};
 
+keys! {
+    STEP of PairStep = "[[step]]";
+    /// At which point of the drill.
+    when: StepTime = [when], Word(&WHEN), needs "when = \"prepare\"";
+    /// What it does, in one line of up to 60 characters.
+    name: String = [exec.name], own(read_name, "text"), needs "name = \"take a snapshot\"";
+    /// The program and its arguments, without a shell; one with a slash lies beside the scenario.
+    run: Placed<Vec<String>> = [exec.run], At(list(read_run, "list of texts")), needs "run = [\"./pair.sh\", \"snapshot\"]";
+    /// How long it may take, up to a day.
+    timeout: Span = [exec.timeout], time(read_timeout, "time above 0"), "`\"1min\"`";
+}
+
 /// The keys of a command.
 pub(super) const KEYS: [&str; 3] = ["name", "run", "timeout"];
-const STEP_KEYS: [&str; 4] = ["when", "name", "run", "timeout"];
-const WHEN: [(&str, StepTime); 4] = [
+static WHEN: [(&str, StepTime); 4] = [
     ("prepare", StepTime::Prepare),
     ("cut", StepTime::Cut),
     ("failover", StepTime::Failover),
@@ -74,26 +76,49 @@ pub struct PairStep {
     pub exec: Exec,
 }
 
+impl PairStep {
+    /// One before it is read.
+    fn usual() -> Self {
+        let run = Placed { value: Vec::new(), place: Place::unwritten() };
+        let exec = Exec { name: String::new(), run, timeout: TIMEOUT };
+        Self { when: StepTime::Prepare, exec }
+    }
+}
+
 /// Reads all `[[step]]`s, in their order.
 pub(super) fn read(top: &mut Section, folder: &Path) -> Vec<PairStep> {
     let steps = top.tables("step").into_iter().map(|node| {
-        let mut section = Section::new(node, "[[step]]", &STEP_KEYS);
-        let when = section.need("when", "when = \"prepare\"", |node| section::choice(node, &WHEN));
-        PairStep { when: when.value, exec: read_exec(&mut section, folder) }
+        let mut step = PairStep::usual();
+        STEP.read(node, &mut step);
+        step.exec.find(folder);
+        step
     });
     steps.collect()
 }
 
 /// Reads the keys of a command.
 pub(super) fn read_exec(section: &mut Section, folder: &Path) -> Exec {
-    let name = section.need("name", "name = \"take a snapshot\"", read_name);
-    let run =
-        section.need("run", "run = [\"./pair.sh\", \"snapshot\"]", |node| read_run(node, folder));
-    let timeout = section.read_or("timeout", TIMEOUT, |node| match section::some_time(node)? {
+    let mut step = PairStep::usual();
+    STEP.without(&["when"]).read_keys(section, &mut step);
+    step.exec.find(folder);
+    step.exec
+}
+
+impl Exec {
+    /// Makes a program with a slash one of `folder`; others are looked for where programs are.
+    fn find(&mut self, folder: &Path) {
+        if let Some(program) = self.run.value.first_mut().filter(|program| program.contains('/')) {
+            let path = section::joined(folder, Path::new(program));
+            *program = path.to_string_lossy().into_owned();
+        }
+    }
+}
+
+fn read_timeout(node: &Node) -> Result<Span, Refusal> {
+    match section::some_time(node)? {
         timeout if timeout <= TIMEOUT_MAX => Ok(timeout),
         _ => Err(node.place.refuse("is longer than a day").hint("for example \"10min\"")),
-    });
-    Exec { name: name.value, run, timeout: timeout.value }
+    }
 }
 
 fn read_name(node: &Node) -> Result<String, Refusal> {
@@ -108,7 +133,7 @@ fn read_name(node: &Node) -> Result<String, Refusal> {
     Ok(name)
 }
 
-fn read_run(node: &Node, folder: &Path) -> Result<Vec<String>, Refusal> {
+fn read_run(node: &Node) -> Result<Vec<String>, Refusal> {
     const EXAMPLE: &str =
         "a program and its arguments, without a shell: for example [\"./pair.sh\", \"mount\"]";
     let refuse = |place: &Place, what: &str| Err(place.refuse(what).hint(EXAMPLE));
@@ -125,17 +150,10 @@ fn read_run(node: &Node, folder: &Path) -> Result<Vec<String>, Refusal> {
             _ => return refuse(&one.place, "is not a list of texts"),
         }
     }
-    match words.first_mut() {
-        None => return refuse(&node.place, "names no program"),
-        Some(program) if program.is_empty() => return refuse(&node.place, "names no program"),
-        Some(program) if program.contains('/') => {
-            let path: std::path::PathBuf = folder.join(&*program).components().collect();
-            *program = path.to_string_lossy().into_owned();
-        }
-        // It is looked for where programs are.
-        Some(_) => {}
+    match words.first().is_none_or(String::is_empty) {
+        true => refuse(&node.place, "names no program"),
+        false => Ok(words),
     }
-    Ok(words)
 }
 
 /// Refuses `exec` keys in an event that runs nothing.
@@ -150,20 +168,10 @@ pub(super) fn refuse_in(section: &mut Section, what: &str) -> Result<(), Refusal
     Ok(())
 }
 
-/// Writes what [`read`] reads.
-pub(super) fn write(steps: &[PairStep], out: &mut String) -> fmt::Result {
-    for step in steps {
-        writeln!(out, "\n[[step]]\nwhen = {}", word(&WHEN, step.when))?;
-        write_exec(&step.exec, out)?;
-    }
-    Ok(())
-}
-
-/// Writes the keys of a command.
-pub(super) fn write_exec(exec: &Exec, out: &mut String) -> fmt::Result {
-    let words: Vec<String> = exec.run.value.iter().map(|word| quoted(word)).collect();
-    writeln!(out, "name = {}\nrun = [{}]", quoted(&exec.name), words.join(", "))?;
-    writeln!(out, "timeout = {}", span(exec.timeout))
+/// Writes what [`read_exec`] reads.
+pub(super) fn write_exec(exec: &Exec, out: &mut String) {
+    let step = PairStep { when: StepTime::Prepare, exec: exec.clone() };
+    STEP.without(&["when"]).write_keys(&step, out);
 }
 
 #[cfg(test)]

@@ -23,14 +23,13 @@
 //! Events end with a failover. Times count from the moment when sessions have worked for
 //! `min_warmup`.
 
-use std::fmt::Write;
 use std::path::{Component, Path, PathBuf};
 
 use super::document::Top;
 use super::drill::{self, Drill};
-use super::format::{path, word};
+use super::format::{path, quoted, word};
 use super::model::Scenario;
-use super::pair_steps::{self, PairStep, StepTime};
+use super::pair_steps::{self, PairStep, STEP, StepTime};
 use super::place::{Place, Placed, Refusal};
 use super::real_link::RealLink;
 use super::site_events::{self, Decision, SiteEvent, SiteIncident};
@@ -156,28 +155,23 @@ impl RealDrill {
     /// The drill, resolved. Reading it gives this drill again.
     pub fn to_toml(&self) -> String {
         let mut text = self.scenario.to_toml();
-        self.write(&mut text).expect("a string takes all");
-        text
-    }
-
-    fn write(&self, out: &mut String) -> std::fmt::Result {
+        let out = &mut text;
         let folders = [&self.source, &self.destination];
         for ((side, folder), device) in SIDES.iter().zip(folders).zip(&self.devices) {
-            writeln!(out, "\n[site.{side}]\nfolder = {}", path(&folder.value))?;
+            *out += &format!("\n[site.{side}]\nfolder = {}\n", path(&folder.value));
             if let Some(device) = device {
-                writeln!(out, "device = {}", path(&device.value))?;
+                *out += &format!("device = {}\n", path(&device.value));
             }
         }
-        if let Some(remote) = &self.remote {
-            remote.write(out)?;
+        if let Some(RemoteHost { host, program }) = &self.remote {
+            *out += &format!("host = {}\nprogram = {}\n", quoted(host), quoted(program));
         }
-        if let Some(link) = &self.link {
-            link.write(out)?;
-        }
-        writeln!(out, "\n[replication]\nmode = {}", word(&MODES, self.replication))?;
+        self.link.iter().for_each(|link| link.write(out));
+        *out += &format!("\n[replication]\nmode = {}\n", word(&MODES, self.replication));
         drill::write_real(&self.drill, out);
-        site_events::write(&self.timeline, out)?;
-        pair_steps::write(&self.steps, out)
+        site_events::write(&self.timeline, out);
+        self.steps.iter().for_each(|step| STEP.write(step, out));
+        text
     }
 }
 

@@ -1,86 +1,90 @@
 //! `[link]` of a drill on real storage: what packets between its sites go through.
 //!
-//! ```toml
-//! [link]
-//! rtt = "2ms"                         # or km = 200, of fibre
-//! jitter = "100us"                    # the most that a packet is late by
-//! bandwidth = "12.5 MB"               # a second and direction; or "T3", "OC3"
-//! loss_per_million = 100
-//! reordered_per_million = 10
-//! ```
-//!
 //! The keys of a modelled link mean the same here. What only an array has (gateways, round trips of
 //! a write, paths) is not among them.
 
-use std::fmt::Write;
-
 use brunt_units::{ByteSize, Span};
 
-use super::arrays::{read_bandwidth, read_per_million, read_round_trip};
-use super::format::{size, span};
-use super::section::{Section, short_span};
+use super::arrays::{BANDWIDTH, Distance, PER_MILLION, round_trip};
+use super::keys::{At, COST, Maybe, NOT_NEGATIVE, keys};
+use super::place::{Place, Placed};
 use super::tree::Node;
 
-const KEYS: [&str; 6] =
-    ["rtt", "km", "jitter", "bandwidth", "loss_per_million", "reordered_per_million"];
 /// A longer round trip is none of this earth, and neither is such jitter.
 const RTT_MAX: Span = Span::seconds(1);
 
-/// A link between two sites.
+/// A link between two sites: what the keys of [`REAL_LINK`] say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RealLink {
     /// A round trip; each direction takes half of it.
     pub round_trip: Span,
-    /// The most that a packet is late by.
     pub jitter: Span,
-    /// Bytes a second of one direction, if they are limited.
     pub bandwidth: Option<ByteSize>,
-    /// Packets of a million that are lost.
     pub lost_per_million: u32,
-    /// Packets of a million that others overtake.
     pub reordered_per_million: u32,
+}
+
+/// The same as it is written, without what changes nothing.
+#[derive(Default)]
+pub(crate) struct Said {
+    distance: Distance,
+    jitter: Option<Span>,
+    bandwidth: Option<ByteSize>,
+    lost: Option<u32>,
+    reordered: Option<u32>,
+}
+
+keys! {
+    REAL_LINK of Said = "[link]";
+    /// A round trip between the sites; has to be there without `km`.
+    rtt: Option<Placed<Span>> = [distance.rtt], Maybe(At(COST)), "by `km`";
+    /// Kilometres of fibre.
+    km: Option<Placed<f64>> = [distance.km], Maybe(At(NOT_NEGATIVE)), "by `rtt`";
+    /// The most that a packet is late by.
+    jitter: Option<Span> = [jitter], Maybe(COST), "0";
+    /// Bytes a second of one direction, or a line.
+    bandwidth: Option<ByteSize> = [bandwidth], Maybe(BANDWIDTH), "no limit";
+    /// Packets of a million that are lost.
+    loss_per_million: Option<u32> = [lost], Maybe(PER_MILLION), "0";
+    /// Packets of a million that others overtake.
+    reordered_per_million: Option<u32> = [reordered], Maybe(PER_MILLION), "0";
 }
 
 impl RealLink {
     pub(super) fn read(node: Node) -> Self {
-        let mut section = Section::new(node, "[link]", &KEYS);
-        let round_trip = read_round_trip(&mut section);
+        let mut said = Said::default();
+        let section = REAL_LINK.read(node, &mut said);
+        let round_trip = round_trip(&section, &said.distance);
         if round_trip.value > RTT_MAX {
             let place = &round_trip.place;
             let refusal = place.refuse(format!("is a round trip of more than {RTT_MAX}"));
             section.refuse(refusal.hint("1ms is 100 km of fibre"));
         }
-        let jitter = section.read_or("jitter", Span::ZERO, short_span);
-        if jitter.value > RTT_MAX {
-            let refusal = jitter.place.refuse(format!("is longer than {RTT_MAX}"));
+        let jitter = said.jitter.unwrap_or_default();
+        if jitter > RTT_MAX {
+            let place = section.place_of("jitter");
+            let refusal = place.refuse(format!("is longer than {RTT_MAX}"));
             section.refuse(refusal.hint("for example \"100us\""));
         }
         Self {
             round_trip: round_trip.value,
-            jitter: jitter.value,
-            bandwidth: read_bandwidth(&mut section),
-            lost_per_million: read_per_million(&mut section, "loss_per_million"),
-            reordered_per_million: read_per_million(&mut section, "reordered_per_million"),
+            jitter,
+            bandwidth: said.bandwidth,
+            lost_per_million: said.lost.unwrap_or_default(),
+            reordered_per_million: said.reordered.unwrap_or_default(),
         }
     }
 
-    pub(super) fn write(&self, out: &mut String) -> std::fmt::Result {
-        writeln!(out, "\n[link]\nrtt = {}", span(self.round_trip))?;
-        if self.jitter > Span::ZERO {
-            writeln!(out, "jitter = {}", span(self.jitter))?;
-        }
-        if let Some(bandwidth) = self.bandwidth {
-            writeln!(out, "bandwidth = {}", size(bandwidth))?;
-        }
-        for (key, count) in [
-            ("loss_per_million", self.lost_per_million),
-            ("reordered_per_million", self.reordered_per_million),
-        ] {
-            if count > 0 {
-                writeln!(out, "{key} = {count}")?;
-            }
-        }
-        Ok(())
+    pub(super) fn write(&self, out: &mut String) {
+        let place = Place::unwritten();
+        let said = Said {
+            distance: Distance { rtt: Some(Placed { value: self.round_trip, place }), km: None },
+            jitter: Some(self.jitter).filter(|jitter| *jitter > Span::ZERO),
+            bandwidth: self.bandwidth,
+            lost: Some(self.lost_per_million).filter(|lost| *lost > 0),
+            reordered: Some(self.reordered_per_million).filter(|packets| *packets > 0),
+        };
+        REAL_LINK.write(&said, out);
     }
 
     /// What it does besides delay, in the words of its keys.

@@ -7,7 +7,6 @@ use brunt_units::{ByteSize, SizeError, Span, SpanError};
 
 use super::format::bare_word;
 use super::kept::{Keep, Kept};
-use super::keys::{Key, Table};
 use super::mistakes::Sink;
 use super::nearest::nearest;
 use super::place::{Cause, Place, Placed, Refusal};
@@ -63,11 +62,6 @@ impl Section {
         let places = entries.iter().map(|(key, node)| (key.clone(), node.place.clone())).collect();
         let (refused, name) = (Vec::new(), name.to_owned());
         Self { entries, refused, places, is_broken, place, name, kept, sink }
-    }
-
-    /// The table `node` with the keys of `table`.
-    pub(super) fn of(node: Node, table: &Table) -> Self {
-        Self::new(node, table.title, &table.names())
     }
 
     /// The table `key` of this one; an empty one where it is not written.
@@ -254,17 +248,6 @@ impl Section {
     ) -> Placed<T> {
         let found = self.read(key, |node| choice(node, choices));
         self.or(found, key, default, |value| Some(bare_word(choices, *value).into()))
-    }
-
-    /// The value of `key`, if it was written.
-    pub(super) fn find<T>(&mut self, key: &Key<T>) -> Option<Placed<T>> {
-        self.read(key.name, |node| key.kind.read(node))
-    }
-
-    /// The value of `key`, or `default`.
-    pub(super) fn get<T>(&mut self, key: &Key<T>, default: T) -> Placed<T> {
-        let found = self.find(key);
-        self.or(found, key.name, default, |value| key.kind.keep(value))
     }
 
     /// What was `found` for `key`, or `default`, which is then kept.

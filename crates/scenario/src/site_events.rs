@@ -1,6 +1,5 @@
 //! What happens to the sites of a drill on real storage, and when.
 
-use std::fmt::{self, Write};
 use std::path::Path;
 
 use brunt_units::Span;
@@ -205,22 +204,19 @@ fn read_silence(node: &Node) -> Result<Span, Refusal> {
 }
 
 /// Writes what [`read`] reads.
-pub(super) fn write(timeline: &[SiteEvent], out: &mut String) -> fmt::Result {
+pub(super) fn write(timeline: &[SiteEvent], out: &mut String) {
     for event in timeline {
         let (at, what) = (span(event.at), quoted(event.what.word()));
-        writeln!(out, "\n[[event]]\nwhat = {what}")?;
-        match event.what {
+        *out += &format!("\n[[event]]\nwhat = {what}\n");
+        *out += &match event.what {
             SiteIncident::FailOver(Decision::Automatic { silence }) => {
-                writeln!(out, "silence = {}", span(silence))?;
+                format!("silence = {}\n", span(silence))
             }
-            SiteIncident::FailOver(Decision::Planned) => {
-                writeln!(out, "at = {at}\nplanned = true")?;
-            }
-            _ => writeln!(out, "at = {at}")?,
-        }
+            SiteIncident::FailOver(Decision::Planned) => format!("at = {at}\nplanned = true\n"),
+            _ => format!("at = {at}\n"),
+        };
         if let SiteIncident::Exec(exec) = &event.what {
-            pair_steps::write_exec(exec, out)?;
+            pair_steps::write_exec(exec, out);
         }
     }
-    Ok(())
 }

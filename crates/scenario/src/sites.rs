@@ -8,10 +8,8 @@
 //! device = "/dev/sdb"                 of either site, only where replication is external: named to commands
 //! ```
 
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use super::format::quoted;
 use super::place::{Placed, Refusal};
 use super::section::{self, Section};
 use super::tree::{Node, Value};
@@ -97,11 +95,6 @@ impl RemoteHost {
             }
             (None, None) => None,
         }
-    }
-
-    pub(super) fn write(&self, out: &mut String) -> std::fmt::Result {
-        let (host, program) = (quoted(&self.host), quoted(&self.program));
-        writeln!(out, "host = {host}\nprogram = {program}")
     }
 }
 

@@ -38,9 +38,19 @@ use super::place::Refusal;
 use super::section::{Section, above_zero};
 use super::tree::Node;
 
-/// Tables of an array whose keys are declared.
-pub(super) static TABLES: [&dyn Page; 5] =
-    [&SIMULATE, &front::FRONT, &front::CONTROLLER, &front::CACHE, &front::SCAN];
+/// Tables of arrays whose keys are declared.
+pub(super) static TABLES: [&dyn Page; 10] = [
+    &SIMULATE,
+    &front::FRONT,
+    &front::CONTROLLER,
+    &front::CACHE,
+    &front::SCAN,
+    &tier::TIER,
+    &pages::PAGES,
+    &pages::LUN,
+    &pair::LINK,
+    &replicas::REPLICATE,
+];
 
 /// What a scenario without an array lacks.
 pub(super) const EXAMPLE: &str = "[array] with [[array.drives]] and [[array.group]]";
@@ -50,13 +60,9 @@ pub(super) use drives::KEYS as DRIVE_KEYS;
 pub(super) use groups::GROUP_KEYS;
 pub(super) use groups::find;
 #[cfg(test)]
-pub(super) use pages::KEYS as PAGES_KEYS;
-#[cfg(test)]
-pub(super) use pair::{KEYS as REPLICATION_KEYS, LINK_KEYS};
-pub(super) use pair::{read_bandwidth, read_per_million, read_round_trip};
+pub(super) use pair::KEYS as REPLICATION_KEYS;
+pub(super) use pair::{BANDWIDTH, Distance, PER_MILLION, round_trip};
 pub(super) use replicas::read_luns;
-#[cfg(test)]
-pub(super) use tier::KEYS as TIER_KEYS;
 
 pub(super) const ARRAY_KEYS: [&str; 11] = [
     "drives",

@@ -1,20 +1,4 @@
 //! `[array.pages]`: LUNs in pages over several arrays that are all like `[array]`.
-//!
-//! ```toml
-//! [array.pages]
-//! members = 3                # number of arrays like [array]; drives are counted on from one to the next
-//! later = 1                  # of those, the last ones take part from an incident "member joins" on
-//! size = "15 MiB"            # what is allocated and moved
-//! grain = "64 KiB"           # what is redirected
-//! balance_every = "5min"     # how often members are compared; without it, pages stay
-//!
-//! [[array.lun]]
-//! name = "mail"
-//! size = "2 TB"
-//! thin = true
-//! snapshot_reserve = 100     # set aside for its snapshots, in percent of its pages; without it, they have what is free
-//! when_full = "delete oldest"
-//! ```
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,26 +7,75 @@ use brunt_array::{
     ArrayDesign, BalanceDesign, PagedArray, PagedDesign, PagedError, PagedLunDesign, ReserveDesign,
     SystemDesign, WhenFull,
 };
-use brunt_units::ByteSize;
+use brunt_units::{ByteSize, Span};
 use brunt_world::random::Streams;
 
+use super::super::keys::{ABOVE_ZERO, Maybe, SIZE, SWITCH, TEXT, TIME, Whole, Word, keys, sized};
 use super::super::place::{Place, Refusal};
 use super::super::section::{self, Section};
 use super::super::tree::Node;
-use super::{above_zero, read_array};
+use super::read_array;
 
-pub(crate) const KEYS: [&str; 8] = [
-    "members",
-    "later",
-    "size",
-    "grain",
-    "balance_every",
-    "balance_gap",
-    "balance_pages",
-    "balance_unit",
-];
-pub(super) const LUN_KEYS: [&str; 5] = ["name", "size", "thin", "snapshot_reserve", "when_full"];
-const WHEN_FULL: [(&str, WhenFull); 3] = [
+/// Pages while they are read.
+pub(crate) struct Pages {
+    members: u64,
+    later: u64,
+    grain: ByteSize,
+    page: ByteSize,
+    every: Option<Span>,
+    balance: BalanceDesign,
+}
+
+keys! {
+    PAGES of Pages = "[array.pages]";
+    /// Arrays like [array]; drives are counted on from one to the next.
+    members: u64 = [members], Whole(1..=64), "1";
+    /// Of those, the last ones take part from an event "member joins" on.
+    later: u64 = [later], Whole(0..=64), "0";
+    /// What is redirected.
+    grain: ByteSize = [grain], SIZE, "`\"64 KiB\"`";
+    /// What is allocated and moved.
+    size: ByteSize = [page], SIZE, "`\"15 MiB\"`";
+    /// How often members are compared.
+    balance_every: Option<Span> = [every], Maybe(ABOVE_ZERO), "pages stay";
+    /// Pages that are moved at a time.
+    balance_pages: Option<u32> = [|pages| balanced(pages, pages.balance.pages), |pages, count| pages.balance.pages = count.unwrap_or_default()], Maybe(Whole(1..=10_000)), "by `balance_every`";
+    /// What is copied at a time; a grain at least.
+    balance_unit: Option<ByteSize> = [|pages| balanced(pages, pages.balance.unit), |pages, unit| pages.balance.unit = unit.unwrap_or_default()], Maybe(SIZE), "by `balance_every`";
+    /// How much slower than the fastest a member has to be.
+    balance_gap: Option<Span> = [|pages| balanced(pages, pages.balance.gap), |pages, gap| pages.balance.gap = gap.unwrap_or_default()], Maybe(TIME), "by `balance_every`";
+}
+
+/// `value` where members are compared.
+fn balanced<T>(pages: &Pages, value: T) -> Option<T> {
+    pages.every.map(|_| value)
+}
+
+keys! {
+    LUN of PagedLunDesign = "[[array.lun]]";
+    /// What it is called.
+    name: String = [name], TEXT, "`\"lun 0\"` and so on";
+    /// How large it is.
+    size: ByteSize = [size], sized(read_size, "size above 0"), needs "size = \"500 GB\"";
+    /// Whether pages are allocated when they are written.
+    thin: bool = [is_thin], SWITCH, "`false`";
+    /// Set aside for its snapshots, in percent of its pages.
+    snapshot_reserve: Option<u32> = [|lun| lun.reserve.map(|reserve| reserve.percent), |lun, percent| lun.reserve = percent.map(reserve)], Maybe(Whole(0..=10_000)), "what is free";
+    /// What happens when that is full.
+    when_full: Option<WhenFull> = [|lun| lun.reserve.map(|reserve| reserve.when_full), |lun, word| set_when_full(lun, word)], Maybe(Word(&WHEN_FULL)), "`\"delete oldest\"`";
+}
+
+fn reserve(percent: u32) -> ReserveDesign {
+    ReserveDesign { percent, when_full: WhenFull::default() }
+}
+
+fn set_when_full(lun: &mut PagedLunDesign, word: Option<WhenFull>) {
+    if let (Some(reserve), Some(word)) = (&mut lun.reserve, word) {
+        reserve.when_full = word;
+    }
+}
+
+static WHEN_FULL: [(&str, WhenFull); 3] = [
     ("delete oldest", WhenFull::DeleteOldest),
     ("offline", WhenFull::Offline),
     ("borrow", WhenFull::Borrow),
@@ -53,11 +86,12 @@ pub(super) fn read(array: &mut Section, folder: &Path) -> Result<SystemDesign, R
     let Some(node) = array.take("pages") else {
         return Ok(read_array(array, folder)?.into());
     };
-    let mut pages = Section::new(node, "[array.pages]", &KEYS);
-    let own = pages.place().clone();
-    let (luns, places) = read_luns(array)?;
-    let member = read_member(array, folder, &own)?;
-    let design = read_pages(&mut pages, member, luns)?;
+    let own = node.place.clone();
+    let luns = read_luns(array);
+    let member = read_member(array, folder, &own);
+    let pages = read_pages(node, "[array.pages]");
+    let (luns, places) = luns?;
+    let design = pages?.with(member?, luns);
     match PagedArray::new(&design, Streams::new(1)) {
         Ok(_) => Ok(design.into()),
         Err(error) => {
@@ -78,10 +112,10 @@ pub(super) fn read_pool(
     let Some(node) = array.take("pages") else {
         return Ok(None);
     };
-    let mut pages = Section::new(node, "[partner.pages]", &KEYS);
-    let own = pages.place().clone();
-    let member = read_member(array, folder, &own)?;
-    read_pages(&mut pages, member, Vec::new()).map(Some)
+    let own = node.place.clone();
+    let member = read_member(array, folder, &own);
+    let pages = read_pages(node, "[partner.pages]")?;
+    member.map(|member| Some(pages.with(member, Vec::new())))
 }
 
 fn read_member(array: &mut Section, folder: &Path, pages: &Place) -> Result<ArrayDesign, Refusal> {
@@ -92,62 +126,55 @@ fn read_member(array: &mut Section, folder: &Path, pages: &Place) -> Result<Arra
     }
 }
 
-fn read_pages(
-    section: &mut Section,
-    member: ArrayDesign,
-    luns: Vec<PagedLunDesign>,
-) -> Result<PagedDesign, Refusal> {
-    let members = section.read_or("members", 1, |node| section::integer(node, 1..=64));
-    let later = section.read_or("later", 0, |node| section::integer(node, 0..=64));
-    if later.value >= members.value {
-        let what = format!("leaves none of {} members to begin with", members.value);
-        return Err(later.place.refuse(what));
+fn read_pages(node: Node, title: &'static str) -> Result<Pages, Refusal> {
+    let mut pages = Pages {
+        members: 1,
+        later: 0,
+        grain: ByteSize::kib(64),
+        page: ByteSize::mib(15),
+        every: None,
+        balance: BalanceDesign::default(),
+    };
+    let section = PAGES.titled(title).read(node, &mut pages);
+    let refuse = |key: &str, what: String| Err(section.place_of(key).refuse(what));
+    if pages.later >= pages.members {
+        let what = format!("leaves none of {} members to begin with", pages.members);
+        return refuse("later", what);
     }
-    let count = usize::try_from(members.value).expect("in range");
-    let later = usize::try_from(later.value).expect("in range");
-    let grain = section.read_or("grain", ByteSize::kib(64), section::size);
-    Ok(PagedDesign {
-        members: vec![member; count],
-        later: (count - later..count).collect(),
-        page: section.read_or("size", ByteSize::mib(15), section::size).value,
-        grain: grain.value,
-        luns,
-        clones: Vec::new(),
-        balance: read_balance(section, count, grain.value)?,
-    })
+    if let Some(every) = pages.every {
+        pages.balance.every = every;
+        if pages.members < 2 {
+            let what = "compares members, and there is only one";
+            return refuse("balance_every", what.to_owned());
+        }
+        if pages.balance.unit < pages.grain {
+            let grain = pages.grain;
+            let what = format!("is less than a grain of {grain}, and nothing smaller is copied");
+            return refuse("balance_unit", what);
+        }
+    } else {
+        let more = ["balance_gap", "balance_pages", "balance_unit"];
+        if let Some(key) = more.into_iter().find(|key| section.written(key)) {
+            return refuse(key, "is for balancing, which needs `balance_every`".to_owned());
+        }
+    }
+    Ok(pages)
 }
 
-fn read_balance(
-    section: &mut Section,
-    members: usize,
-    grain: ByteSize,
-) -> Result<Option<BalanceDesign>, Refusal> {
-    let usual = BalanceDesign::default();
-    let Some(every) = section.read("balance_every", above_zero) else {
-        for key in ["balance_gap", "balance_pages", "balance_unit"] {
-            if let Some(node) = section.take(key) {
-                return Err(node.place.refuse("is for balancing, which needs `balance_every`"));
-            }
+impl Pages {
+    fn with(self, member: ArrayDesign, luns: Vec<PagedLunDesign>) -> PagedDesign {
+        let number = |number| usize::try_from(number).expect("in range");
+        let (count, later) = (number(self.members), number(self.later));
+        PagedDesign {
+            members: vec![member; count],
+            later: (count - later..count).collect(),
+            page: self.page,
+            grain: self.grain,
+            luns,
+            clones: Vec::new(),
+            balance: self.every.map(|_| self.balance),
         }
-        return Ok(None);
-    };
-    if members < 2 {
-        return Err(every.place.refuse("compares members, and there is only one"));
     }
-    let pages = section.read_or("balance_pages", u64::from(usual.pages), |node| {
-        section::integer(node, 1..=10_000)
-    });
-    let unit = section.read_or("balance_unit", usual.unit, section::size);
-    if unit.value < grain {
-        let what = format!("is less than a grain of {grain}, and nothing smaller is copied");
-        return Err(unit.place.refuse(what));
-    }
-    Ok(Some(BalanceDesign {
-        every: every.value,
-        gap: section.read_or("balance_gap", usual.gap, section::span).value,
-        pages: u32::try_from(pages.value).expect("in range"),
-        unit: unit.value,
-    }))
 }
 
 type Luns = (Vec<PagedLunDesign>, BTreeMap<String, Place>);
@@ -171,33 +198,24 @@ fn read_luns(array: &mut Section) -> Result<Luns, Refusal> {
 }
 
 fn read_lun(node: Node, index: usize) -> Result<(PagedLunDesign, Place), Refusal> {
-    let mut section = Section::new(node, "[[array.lun]]", &LUN_KEYS);
-    let name = section.read_or("name", format!("lun {index}"), section::text).value;
-    let size = section.need("size", "size = \"500 GB\"", section::size);
-    if size.value.get() == 0 {
-        return Err(size.place.refuse("is nothing"));
+    let mut lun = PagedLunDesign {
+        name: format!("lun {index}"),
+        size: ByteSize::bytes(0),
+        is_thin: false,
+        reserve: None,
+    };
+    let section = LUN.read(node, &mut lun);
+    // Without it, snapshots have what is free.
+    if section.written("when_full") && lun.reserve.is_none() {
+        let refusal = section.place_of("when_full").refuse("is for a reserve");
+        return Err(refusal.hint("for example: snapshot_reserve = 100"));
     }
-    let is_thin = section.read_or("thin", false, section::switch).value;
-    let lun =
-        PagedLunDesign { name, size: size.value, is_thin, reserve: read_reserve(&mut section)? };
-    Ok((lun, size.place))
+    Ok((lun, section.place_of("size").clone()))
 }
 
-/// The space for the snapshots of a LUN; without it, they have what is free.
-fn read_reserve(section: &mut Section) -> Result<Option<ReserveDesign>, Refusal> {
-    let percent = section.read("snapshot_reserve", |node| section::integer(node, 0..=10_000));
-    let Some(percent) = percent else {
-        return match section.read("when_full", |node| section::choice(node, &WHEN_FULL)) {
-            Some(when_full) => Err(when_full
-                .place
-                .refuse("is for a reserve")
-                .hint("for example: snapshot_reserve = 100")),
-            None => Ok(None),
-        };
-    };
-    let when_full = section.choice_or("when_full", WhenFull::default(), &WHEN_FULL);
-    Ok(Some(ReserveDesign {
-        percent: u32::try_from(percent.value).expect("in range"),
-        when_full: when_full.value,
-    }))
+fn read_size(node: &Node) -> Result<ByteSize, Refusal> {
+    match section::size(node)? {
+        size if size.get() > 0 => Ok(size),
+        _ => Err(node.place.refuse("is nothing")),
+    }
 }

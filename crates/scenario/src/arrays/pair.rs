@@ -26,15 +26,55 @@ use brunt_array::{
 use brunt_units::{ByteSize, Line, Span, Time};
 use brunt_world::random::Streams;
 
+use super::super::keys::{At, COST, Maybe, NOT_NEGATIVE, Own, Whole, keys, sized};
 use super::super::place::{Place, Placed, Refusal};
-use super::super::section::{self, Section, short_span};
+use super::super::section::{self, Section};
 use super::super::tree::{Node, Value};
-use super::front::count;
 use super::groups::{EACH, read_each};
 use super::{ARRAY_KEYS, read_system};
 
-pub(crate) const LINK_KEYS: [&str; 8] =
-    ["rtt", "km", "jitter", "bandwidth", "loss_per_million", "round_trips", "gateway", "paths"];
+/// A link while it is read.
+pub(crate) struct Link {
+    distance: Distance,
+    design: PairLinkDesign,
+}
+
+keys! {
+    LINK of Link = "[link]";
+    /// A round trip between the sites; has to be there without `km`.
+    rtt: Option<Placed<Span>> = [distance.rtt], Maybe(At(COST)), "by `km`";
+    /// Kilometres of fibre.
+    km: Option<Placed<f64>> = [distance.km], Maybe(At(NOT_NEGATIVE)), "by `rtt`";
+    /// Bytes a second of one direction, or a line: `"T3"`, `"OC3"`.
+    bandwidth: Option<ByteSize> = [|link| some(link.design.bytes_per_second), |link, size| link.design.bytes_per_second = size.map_or(0, ByteSize::get)], Maybe(BANDWIDTH), "no limit";
+    /// Packets of a million that are lost.
+    loss_per_million: u32 = [design.lost_per_million], PER_MILLION, "0";
+    /// Paths, which share the load.
+    paths: usize = [design.paths], Whole(1..=64), "1";
+    /// The most that a packet is late by.
+    jitter: Span = [design.jitter], COST, "0";
+    /// Round trips of a write.
+    round_trips: u32 = [design.round_trips_per_write], Whole(1..=16), "2";
+    /// Time in the gateways at both ends.
+    gateway: Span = [design.gateway], COST, "0";
+}
+
+fn some(bytes_per_s: u64) -> Option<ByteSize> {
+    Some(ByteSize::bytes(bytes_per_s)).filter(|size| size.get() > 0)
+}
+
+/// Also as the name of a line.
+pub(crate) const BANDWIDTH: Own<ByteSize> = sized(read_bandwidth, "size, or a line");
+/// Packets of a million that something happens to.
+pub(crate) const PER_MILLION: Whole = Whole(0..=999_999);
+
+/// A round trip, or kilometres of fibre.
+#[derive(Clone, Default)]
+pub(crate) struct Distance {
+    pub(crate) rtt: Option<Placed<Span>>,
+    pub(crate) km: Option<Placed<f64>>,
+}
+
 pub(crate) const KEYS: [&str; 10] = [
     "mode",
     "failsafe",
@@ -86,7 +126,10 @@ pub(crate) fn read(
     };
     let mut design = PairDesign::new(source, destination);
     design.link = link;
-    design.outstanding = count(&mut section, "outstanding", design.outstanding, 10_000);
+    let outstanding = u64::from(design.outstanding);
+    let outstanding =
+        section.read_or("outstanding", outstanding, |node| section::integer(node, 1..=10_000));
+    design.outstanding = u32::try_from(outstanding.value).expect("in range");
     design.resume = read_resume(&mut section)?;
     design.history = read_history(&mut section, &design)?;
     let places = read_groups(&mut section, &mut design)?;
@@ -109,29 +152,14 @@ pub(crate) fn read(
 }
 
 pub(super) fn read_link(node: Node) -> PairLinkDesign {
-    let mut section = Section::new(node, "[link]", &LINK_KEYS);
-    let usual = PairLinkDesign::default();
-    let round_trip = read_round_trip(&mut section).value;
-    let bandwidth = read_bandwidth(&mut section);
-    let lost_per_million = read_per_million(&mut section, "loss_per_million");
-    let paths = count(&mut section, "paths", 1, 64);
-    PairLinkDesign {
-        round_trip,
-        jitter: section.read_or("jitter", Span::ZERO, short_span).value,
-        bytes_per_second: bandwidth.map_or(0, ByteSize::get),
-        lost_per_million,
-        round_trips_per_write: count(&mut section, "round_trips", usual.round_trips_per_write, 16),
-        gateway: section.read_or("gateway", Span::ZERO, short_span).value,
-        paths: usize::try_from(paths).expect("in range"),
-        outages: Vec::new(),
-    }
+    let mut link = Link { distance: Distance::default(), design: PairLinkDesign::default() };
+    let section = LINK.read(node, &mut link);
+    PairLinkDesign { round_trip: round_trip(&section, &link.distance).value, ..link.design }
 }
 
 /// The round trip of a link, given as such or as kilometres of fibre.
-pub(crate) fn read_round_trip(section: &mut Section) -> Placed<Span> {
-    let rtt = section.read("rtt", short_span);
-    let km = section.read("km", section::not_negative);
-    match (&rtt, &km) {
+pub(crate) fn round_trip(section: &Section, Distance { rtt, km }: &Distance) -> Placed<Span> {
+    match (rtt, km) {
         (_, Some(km)) if km.value > KILOMETRES_MAX => {
             section.refuse(km.place.refuse(format!("is more than {KILOMETRES_MAX}")));
         }
@@ -143,31 +171,24 @@ pub(crate) fn read_round_trip(section: &mut Section) -> Placed<Span> {
         }
         _ => {}
     }
-    let of_fibre = km.map(|km| Placed {
+    let of_fibre = km.as_ref().map(|km| Placed {
         value: PairLinkDesign::round_trip_over(km.value.min(KILOMETRES_MAX)),
-        place: km.place,
+        place: km.place.clone(),
     });
     let unwritten = || Placed { value: Span::millis(1), place: Place::unwritten() };
-    rtt.or(of_fibre).unwrap_or_else(unwritten)
+    rtt.clone().or(of_fibre).unwrap_or_else(unwritten)
 }
 
-/// Bytes a second of one direction, also as the name of a line; `None` for no limit.
-pub(crate) fn read_bandwidth(section: &mut Section) -> Option<ByteSize> {
+/// Bytes a second of one direction, also as the name of a line.
+fn read_bandwidth(node: &Node) -> Result<ByteSize, Refusal> {
     let lines = Line::ALL.map(|line| (line.name, ByteSize::bytes(line.bytes_per_s)));
-    let bandwidth = section.read("bandwidth", |node| match section::text(node) {
+    match section::text(node) {
         Ok(text) if lines.iter().any(|(word, _)| *word == text) => section::choice(node, &lines),
         _ => {
             let size = section::size(node);
             size.map_err(|refusal| refusal.hint("or \"T3\", \"OC3\""))
         }
-    });
-    bandwidth.map(|rate| rate.value)
-}
-
-/// Packets of a million that something happens to.
-pub(crate) fn read_per_million(section: &mut Section, key: &str) -> u32 {
-    let number = section.read_or(key, 0, |node| section::integer(node, 0..=999_999));
-    u32::try_from(number.value).expect("in range")
+    }
 }
 
 fn read_resume(section: &mut Section) -> Result<ResumePolicy, Refusal> {

@@ -1,21 +1,4 @@
 //! `[[replicate]]`, `[link]` and `[partner]`: LUNs in pages, replicated to a pool at another site.
-//!
-//! ```toml
-//! [link]
-//! rtt = "20ms"
-//! bandwidth = "T3"
-//!
-//! [partner]                      # as [array] with pages but without LUNs; left out, it is like [array]
-//!
-//! [[replicate]]
-//! name = "SG1"
-//! luns = ["SG1 data", "SG1 log"] # of one instant
-//! at = "10min"                   # the first start
-//! every = "1h"
-//! keep = 3
-//! seed = "media"                 # the first replica does not cross the link
-//! media_takes = "12h"
-//! ```
 
 use std::path::Path;
 
@@ -23,25 +6,48 @@ use brunt_array::{PagedDesign, ReplicaDesign, Seed, Sites, SitesDesign, SitesErr
 use brunt_units::{Span, Time};
 use brunt_world::random::Streams;
 
+use super::super::keys::{ABOVE_ZERO, Maybe, SWITCH, TEXT, TIME, Whole, Word, keys};
 use super::super::place::{Place, Refusal};
 use super::super::section::{self, Section};
 use super::super::tree::{Node, Value};
-use super::{ARRAY_KEYS, above_zero, find, pages, pair};
+use super::{ARRAY_KEYS, find, pages, pair};
 
-pub(super) const KEYS: [&str; 11] = [
-    "name",
-    "lun",
-    "luns",
-    "at",
-    "every",
-    "keep",
-    "seed",
-    "media_takes",
-    "local_reserve",
-    "failback",
-    "replica_reserve",
-];
-const SEEDS: [(&str, bool); 2] = [("link", false), ("media", true)];
+/// A table as it is written.
+pub(crate) struct Said {
+    name: String,
+    every: Span,
+    at: Span,
+    keep: u32,
+    on_media: bool,
+    media_takes: Option<Span>,
+    local_reserve: Option<u32>,
+    failback: bool,
+    replica_reserve: Option<u32>,
+}
+
+keys! {
+    REPLICATE of Said = "[[replicate]]";
+    /// What these replicas are called.
+    name: String = [name], TEXT, "`\"replicas 0\"` and so on";
+    /// The time from one start to the next.
+    every: Span = [every], ABOVE_ZERO, needs "every = \"1h\"";
+    /// The first start.
+    at: Span = [at], TIME, "0";
+    /// Replicas that are kept.
+    keep: u32 = [keep], Whole(1..=KEEP_MAX), "1";
+    /// How the first one gets there.
+    seed: bool = [on_media], Word(&SEEDS), "`\"link\"`";
+    /// How long media are on their way.
+    media_takes: Option<Span> = [media_takes], Maybe(TIME), "has to be there for `\"media\"`";
+    /// Set aside for changes during a replication, in percent of a LUN's pages.
+    local_reserve: Option<u32> = [local_reserve], Maybe(Whole(5..=200)), "what is free";
+    /// Whether the snapshot of the last replica stays, for a failback of changes alone.
+    failback: bool = [failback], SWITCH, "`false`";
+    /// Set aside for replicas, in percent of a LUN's pages.
+    replica_reserve: Option<u32> = [replica_reserve], Maybe(Whole(1..=10_000)), "what is free";
+}
+
+static SEEDS: [(&str, bool); 2] = [("link", false), ("media", true)];
 const KEEP_MAX: u64 = 512;
 
 /// Makes two pools of `source` if the scenario replicates its volumes.
@@ -128,37 +134,39 @@ fn read_replica(
     source: &PagedDesign,
     index: usize,
 ) -> Result<(ReplicaDesign, Place), Refusal> {
-    let mut section = Section::new(node, "[[replicate]]", &KEYS);
+    let mut said = Said {
+        name: format!("replicas {index}"),
+        every: Span::seconds(3600),
+        at: Span::ZERO,
+        keep: 1,
+        on_media: false,
+        media_takes: None,
+        local_reserve: None,
+        failback: false,
+        replica_reserve: None,
+    };
     let names: Vec<&str> = source.luns.iter().map(|lun| lun.name.as_str()).collect();
+    let mut section = REPLICATE.read_beside(node, &["lun", "luns"], &mut said);
     let luns = read_luns(&mut section, &names)?;
     let luns = luns.ok_or_else(|| section.lacks("luns", "luns = [\"data\", \"log\"]"))?;
-    let name = section.read_or("name", format!("replicas {index}"), section::text);
-    let every = section.need("every", "every = \"1h\"", above_zero);
-    let at = section.read_or("at", Span::ZERO, section::span);
-    let keep = section.read_or("keep", 1, |node| section::integer(node, 1..=KEEP_MAX));
-    let on_media = section.choice_or("seed", false, &SEEDS);
-    let takes = section.read("media_takes", section::span);
-    let seed = match (on_media.value, takes) {
-        (false, Some(takes)) => {
-            return Err(takes.place.refuse("is for seed = \"media\""));
+    let seed = match (said.on_media, said.media_takes) {
+        (false, Some(_)) => {
+            return Err(section.place_of("media_takes").refuse("is for seed = \"media\""));
         }
         (false, None) => Seed::Link,
         (true, None) => return Err(section.lacks("media_takes", "media_takes = \"12h\"")),
-        (true, Some(takes)) => Seed::Media(takes.value),
+        (true, Some(takes)) => Seed::Media(takes),
     };
-    let local = section.read("local_reserve", |node| section::integer(node, 5..=200));
-    let there = section.read("replica_reserve", |node| section::integer(node, 1..=10_000));
-    let percent = |number: u64| u32::try_from(number).expect("in range");
     let replica = ReplicaDesign {
-        name: name.value,
+        name: said.name,
         luns,
-        first: Time::ZERO + at.value,
-        every: every.value,
-        keep: percent(keep.value),
+        first: Time::ZERO + said.at,
+        every: said.every,
+        keep: said.keep,
         seed,
-        local_reserve: local.map(|local| percent(local.value)),
-        failback: section.read_or("failback", false, section::switch).value,
-        replica_reserve: there.map(|there| percent(there.value)),
+        local_reserve: said.local_reserve,
+        failback: said.failback,
+        replica_reserve: said.replica_reserve,
     };
     Ok((replica, section.place().clone()))
 }

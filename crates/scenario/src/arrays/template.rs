@@ -6,7 +6,7 @@ use std::path::Path;
 
 use brunt_array::SystemDesign;
 
-use super::super::keys::Table;
+use super::super::keys::Page;
 use super::super::modelled::TWIN;
 use super::{ARRAY_KEYS, SIMULATE, drives, front, groups, load, pages, tier};
 use crate::{ARRAY_TEMPLATE, Document};
@@ -44,12 +44,12 @@ fn keys() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
 #[test]
 fn every_key_of_an_array_is_there_and_no_other() {
     let all = keys();
-    let luns = groups::LUN_KEYS.into_iter().chain(pages::LUN_KEYS);
+    let luns = groups::LUN_KEYS.into_iter().chain(pages::LUN.names());
     // Tables of an array have a line of their own.
     let tables: BTreeSet<&str> =
         all.keys().filter_map(|table| table.strip_prefix("array.")).collect();
     let own = ARRAY_KEYS.into_iter().filter(|key| !tables.contains(key));
-    let names = |table: &Table| table.names().into_iter().collect();
+    let names = |table: &dyn Page| table.all().iter().map(|key| key.name()).collect();
     let known: [(&str, BTreeSet<&str>); 13] = [
         ("array", own.collect()),
         ("array.drives", drives::KEYS.into()),
@@ -59,10 +59,10 @@ fn every_key_of_an_array_is_there_and_no_other() {
         ("array.controller", names(&front::CONTROLLER)),
         ("array.cache", names(&front::CACHE)),
         ("array.scan", names(&front::SCAN)),
-        ("array.tier", tier::KEYS.into()),
-        ("array.pages", pages::KEYS.into()),
-        ("twin", TWIN.names().into_iter().collect()),
-        ("simulate", SIMULATE.names().into_iter().collect()),
+        ("array.tier", names(&tier::TIER)),
+        ("array.pages", names(&pages::PAGES)),
+        ("twin", names(&TWIN)),
+        ("simulate", names(&SIMULATE)),
         ("load", load::KEYS.into()),
     ];
     for (table, known) in known {

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use brunt_array::Level;
 
+use super::super::format::bare_word;
+use super::super::kept::Keep;
+use super::super::keys::{At, Maybe, NAME, Whole, keys, list, number};
 use super::super::place::{Placed, Refusal};
 use super::super::section::{self, Section};
 use super::super::tree::{Node, Value};
@@ -13,50 +16,69 @@ use super::storage::{LEVELS, drive};
 /// What a search may choose from; everything there is where a list is empty.
 #[derive(Clone, Debug, Default)]
 pub struct SearchPlan {
-    /// Drive models.
     pub drives: Vec<&'static str>,
-    /// RAID levels.
     pub levels: Vec<Level>,
-    /// Most drives in a group.
     pub group_max: Option<Placed<u64>>,
     /// Prices, if there are any.
     pub prices: Option<Prices>,
 }
 
-/// What storage costs, all in one currency.
+/// What storage costs, all in one currency: a field for each key of [`PRICE`], and drives.
 #[derive(Clone, Debug, Default)]
 pub struct Prices {
-    /// The name of the currency.
     pub currency: String,
-    /// An array without drives and shelves.
     pub array: f64,
-    /// A shelf without drives.
     pub shelf: f64,
     pub shelf_drives: u64,
     /// Each drive model that can be bought.
     pub drives: BTreeMap<&'static str, f64>,
 }
 
-const SEARCH_KEYS: [&str; 3] = ["drives", "levels", "group_max"];
-const PRICE_KEYS: [&str; 5] = ["currency", "array", "shelf", "shelf_drives", "drives"];
+keys! {
+    SEARCH of SearchPlan = "[search]";
+    /// Drive models.
+    drives: Vec<&'static str> = [drives], list(|node| several(node, drive), "list of models"), "all models";
+    /// RAID levels.
+    levels: Vec<Level> = [levels], list(|node| several(node, |node| section::choice(node, &LEVELS)), "list of levels"), "all levels";
+    /// Most drives in a group.
+    group_max: Option<Placed<u64>> = [group_max], Maybe(At(Whole(2..=192))), "no limit";
+}
+
+keys! {
+    PRICE of Prices = "[price]";
+    /// The name of the currency.
+    currency: String = [currency], NAME, "none";
+    /// An array without drives and shelves.
+    array: f64 = [array], number(|node| up_to(node, PRICE_MAX), "number, 0 or more"), "0";
+    /// A shelf without drives.
+    shelf: f64 = [shelf], number(|node| up_to(node, PRICE_MAX), "number, 0 or more"), "0";
+    /// Drives of a shelf.
+    shelf_drives: u64 = [shelf_drives], Whole(1..=1000), "24";
+}
+
+impl Keep for &'static str {
+    fn keep(&self) -> toml::Value {
+        (*self).into()
+    }
+}
+
+impl Keep for Level {
+    fn keep(&self) -> toml::Value {
+        bare_word(&LEVELS, *self).into()
+    }
+}
+
 const PRICE_MAX: f64 = 1e9;
 
 /// Reads both.
 pub(super) fn read(top: &mut Section) -> SearchPlan {
-    let section = &mut top.section("search", &SEARCH_KEYS);
-    let drives = section.read("drives", |node| list(node, drive));
-    let levels = section.read("levels", |node| list(node, |node| section::choice(node, &LEVELS)));
-    let group_max = section.read("group_max", |node| section::integer(node, 2..=192));
-    let prices = top.take("price").and_then(|node| top.sink().catch(read_prices(node)));
-    SearchPlan {
-        drives: drives.map(|drives| drives.value).unwrap_or_default(),
-        levels: levels.map(|levels| levels.value).unwrap_or_default(),
-        group_max,
-        prices,
-    }
+    let mut plan = SearchPlan::default();
+    SEARCH.read(top.table("search"), &mut plan);
+    plan.prices = top.take("price").and_then(|node| top.sink().catch(read_prices(node)));
+    plan
 }
 
-fn list<T>(node: &Node, read: impl Fn(&Node) -> Result<T, Refusal>) -> Result<Vec<T>, Refusal> {
+fn several<T>(node: &Node, read: impl Fn(&Node) -> Result<T, Refusal>) -> Result<Vec<T>, Refusal> {
     match &node.value {
         Value::List(nodes) if !nodes.is_empty() => nodes.iter().map(read).collect(),
         other => Err(node.place.refuse(format!("is {}, not a list of at least one", other.kind()))),
@@ -64,12 +86,8 @@ fn list<T>(node: &Node, read: impl Fn(&Node) -> Result<T, Refusal>) -> Result<Ve
 }
 
 fn read_prices(node: Node) -> Result<Prices, Refusal> {
-    let section = &mut Section::new(node, "[price]", &PRICE_KEYS);
-    let currency = section.read_or("currency", String::new(), section::name);
-    let price = |node: &Node| up_to(node, PRICE_MAX);
-    let array = section.read_or("array", 0.0, price);
-    let shelf = section.read_or("shelf", 0.0, price);
-    let shelf_drives = section.read_or("shelf_drives", 24, |node| section::integer(node, 1..=1000));
+    let mut prices = Prices { shelf_drives: 24, ..Prices::default() };
+    let mut section = PRICE.read_beside(node, &["drives"], &mut prices);
     let Some(node) = section.take("drives") else {
         return Err(section.lacks("drives", "drives = { \"savvio-10k6-900-sas\" = 300 }"));
     };
@@ -77,16 +95,9 @@ fn read_prices(node: Node) -> Result<Prices, Refusal> {
         let what = format!("is {}, not a table of prices", node.value.kind());
         return Err(node.place.refuse(what));
     };
-    let mut drives = BTreeMap::new();
     for (name, value) in entries {
         let named = Node::new(Value::Text(name.clone()), value.place.clone());
-        drives.insert(drive(&named)?, price(value)?);
+        prices.drives.insert(drive(&named)?, up_to(value, PRICE_MAX)?);
     }
-    Ok(Prices {
-        currency: currency.value,
-        array: array.value,
-        shelf: shelf.value,
-        shelf_drives: shelf_drives.value,
-        drives,
-    })
+    Ok(prices)
 }
