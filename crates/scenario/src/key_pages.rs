@@ -1,5 +1,7 @@
 //! What `docs/keys.md` and `docs/scenario.schema.json` say, made from the declared keys.
 
+use std::sync::LazyLock;
+
 use serde_json::{Map, Value as Json, json};
 
 use super::arrays;
@@ -41,6 +43,15 @@ static OF_TESTS: [&dyn Page; 14] = [
 /// Every table whose keys are declared.
 fn tables() -> impl Iterator<Item = &'static dyn Page> {
     OF_TESTS.iter().chain(&arrays::TABLES).chain(&org::TABLES).copied()
+}
+
+/// What `--set` calls a table; of several, the first.
+fn set_name(table: &dyn Page) -> String {
+    let name = table.title().trim_matches(['[', ']']);
+    match table.title().starts_with("[[") {
+        true => format!("{name}.0"),
+        false => name.to_owned(),
+    }
 }
 
 /// Tables of keys, for `docs/keys.md`.
@@ -90,9 +101,32 @@ pub fn json_schema() -> String {
     serde_json::to_string_pretty(&schema).expect("texts and numbers can be written") + "\n"
 }
 
+/// What `--set` can begin with, and what it means: `test.duration=`, `instance.0.log=`.
+pub fn set_keys() -> &'static [(String, &'static str)] {
+    static ALL: LazyLock<Vec<(String, &str)>> = LazyLock::new(|| {
+        let mut all: Vec<(String, &str)> = Vec::new();
+        for table in tables() {
+            let (name, keys) = (set_name(table), table.all().into_iter());
+            all.extend(keys.map(|key| (format!("{name}.{}=", key.name()), key.about())));
+        }
+        all.sort();
+        all.dedup_by(|one, other| one.0 == other.0);
+        all
+    });
+    &ALL
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_flag_can_set_every_key() {
+        let keys: Vec<&str> = set_keys().iter().map(|(key, _)| key.as_str()).collect();
+        for key in ["test.duration=", "array.cache.write=", "instance.0.log=", "link.km="] {
+            assert!(keys.contains(&key), "{key} is not among {keys:?}");
+        }
+    }
 
     #[test]
     fn documents_have_every_key() {

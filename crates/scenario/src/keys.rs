@@ -232,6 +232,7 @@ impl<T, K: Kind<T>> Kind<Placed<T>> for At<K> {
 /// A key without the type of its values.
 pub(super) trait AnyKey: Sync {
     fn name(&self) -> &'static str;
+    fn about(&self) -> &'static str;
     /// Its row in a table for people.
     fn row(&self) -> String;
     fn schema(&self) -> Json;
@@ -240,6 +241,9 @@ pub(super) trait AnyKey: Sync {
 impl<T> AnyKey for Key<T> {
     fn name(&self) -> &'static str {
         self.name
+    }
+    fn about(&self) -> &'static str {
+        self.about.trim()
     }
     fn row(&self) -> String {
         let Self { name, about, usual, is_needed, kind } = self;

@@ -5,7 +5,7 @@
 
 use brunt_units::{ByteSize, Span};
 
-use super::arrays::{BANDWIDTH, Distance, PER_MILLION, round_trip};
+use super::distance::{BANDWIDTH, Distance, PER_MILLION, round_trip};
 use super::keys::{At, COST, Maybe, NOT_NEGATIVE, keys};
 use super::place::{Place, Placed};
 use super::tree::Node;

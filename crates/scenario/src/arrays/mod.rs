@@ -61,7 +61,6 @@ pub(super) use groups::GROUP_KEYS;
 pub(super) use groups::find;
 #[cfg(test)]
 pub(super) use pair::KEYS as REPLICATION_KEYS;
-pub(super) use pair::{BANDWIDTH, Distance, PER_MILLION, round_trip};
 pub(super) use replicas::read_luns;
 
 pub(super) const ARRAY_KEYS: [&str; 11] = [

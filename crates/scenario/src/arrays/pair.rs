@@ -23,10 +23,11 @@ use brunt_array::{
     HistoryDesign, Mode, Pair, PairDesign, PairError, PairGroupDesign, PairLinkDesign,
     ResumePolicy, SystemDesign,
 };
-use brunt_units::{ByteSize, Line, Span, Time};
+use brunt_units::{ByteSize, Span, Time};
 use brunt_world::random::Streams;
 
-use super::super::keys::{At, COST, Maybe, NOT_NEGATIVE, Own, Whole, keys, sized};
+use super::super::distance::{BANDWIDTH, Distance, PER_MILLION, round_trip};
+use super::super::keys::{At, COST, Maybe, NOT_NEGATIVE, Whole, keys};
 use super::super::place::{Place, Placed, Refusal};
 use super::super::section::{self, Section};
 use super::super::tree::{Node, Value};
@@ -63,18 +64,6 @@ fn some(bytes_per_s: u64) -> Option<ByteSize> {
     Some(ByteSize::bytes(bytes_per_s)).filter(|size| size.get() > 0)
 }
 
-/// Also as the name of a line.
-pub(crate) const BANDWIDTH: Own<ByteSize> = sized(read_bandwidth, "size, or a line");
-/// Packets of a million that something happens to.
-pub(crate) const PER_MILLION: Whole = Whole(0..=999_999);
-
-/// A round trip, or kilometres of fibre.
-#[derive(Clone, Default)]
-pub(crate) struct Distance {
-    pub(crate) rtt: Option<Placed<Span>>,
-    pub(crate) km: Option<Placed<f64>>,
-}
-
 pub(crate) const KEYS: [&str; 10] = [
     "mode",
     "failsafe",
@@ -92,9 +81,6 @@ const MODES: [(&str, Mode); 2] =
     [("synchronous", Mode::Synchronous), ("asynchronous", Mode::Asynchronous)];
 const RESUMES: [(&str, ResumePolicy); 2] =
     [("all at once", ResumePolicy::AllAtOnce), ("staggered", ResumePolicy::Staggered)];
-/// Half way round the earth.
-const KILOMETRES_MAX: f64 = 20_000.0;
-
 /// Makes a pair of `source` if the scenario replicates it.
 pub(crate) fn read(
     top: &mut Section,
@@ -155,40 +141,6 @@ pub(super) fn read_link(node: Node) -> PairLinkDesign {
     let mut link = Link { distance: Distance::default(), design: PairLinkDesign::default() };
     let section = LINK.read(node, &mut link);
     PairLinkDesign { round_trip: round_trip(&section, &link.distance).value, ..link.design }
-}
-
-/// The round trip of a link, given as such or as kilometres of fibre.
-pub(crate) fn round_trip(section: &Section, Distance { rtt, km }: &Distance) -> Placed<Span> {
-    match (rtt, km) {
-        (_, Some(km)) if km.value > KILOMETRES_MAX => {
-            section.refuse(km.place.refuse(format!("is more than {KILOMETRES_MAX}")));
-        }
-        (Some(_), Some(km)) => {
-            section.refuse(km.place.refuse("says what `rtt` says, or something else"));
-        }
-        (None, None) if !section.was_refused("km") => {
-            section.refuse(section.lacks("rtt", "rtt = \"1ms\", or km = 100"));
-        }
-        _ => {}
-    }
-    let of_fibre = km.as_ref().map(|km| Placed {
-        value: PairLinkDesign::round_trip_over(km.value.min(KILOMETRES_MAX)),
-        place: km.place.clone(),
-    });
-    let unwritten = || Placed { value: Span::millis(1), place: Place::unwritten() };
-    rtt.clone().or(of_fibre).unwrap_or_else(unwritten)
-}
-
-/// Bytes a second of one direction, also as the name of a line.
-fn read_bandwidth(node: &Node) -> Result<ByteSize, Refusal> {
-    let lines = Line::ALL.map(|line| (line.name, ByteSize::bytes(line.bytes_per_s)));
-    match section::text(node) {
-        Ok(text) if lines.iter().any(|(word, _)| *word == text) => section::choice(node, &lines),
-        _ => {
-            let size = section::size(node);
-            size.map_err(|refusal| refusal.hint("or \"T3\", \"OC3\""))
-        }
-    }
 }
 
 fn read_resume(section: &mut Section) -> Result<ResumePolicy, Refusal> {
