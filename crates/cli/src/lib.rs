@@ -25,6 +25,7 @@ pub mod opening;
 pub mod outlook;
 pub mod output;
 pub mod progress;
+pub mod set;
 pub mod setup;
 pub mod source;
 pub mod test_args;

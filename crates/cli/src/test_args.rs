@@ -12,6 +12,7 @@ use brunt_scenario::{DEMO, Document, Override, Place, Refusal, Scenario, Subject
 
 use crate::commands::report::{ReportError, write};
 use crate::mistakes::Mistakes;
+use crate::set::SetKeys;
 use crate::source::Source;
 
 /// Flags of every command that tests, predicts or rehearses.
@@ -30,7 +31,7 @@ pub struct SharedArgs {
     pub sessions: Option<String>,
 
     /// Override a value of the scenario, such as test.sessions=8; may be repeated
-    #[arg(long, value_name = "KEY=VALUE")]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = SetKeys, hide_possible_values = true)]
     pub set: Vec<String>,
 
     /// Where to create the run's folder

@@ -14,6 +14,7 @@ use crate::exit::Exit;
 use crate::mistakes::Mistakes;
 use crate::opening::labelled;
 use crate::output::{Output, Tone};
+use crate::set::SetKeys;
 use crate::source::Source;
 
 /// Arguments of `check`.
@@ -38,7 +39,7 @@ pub struct CheckArgs {
     pub strict: bool,
 
     /// Override a value of the scenario, such as test.copies=3; may be repeated
-    #[arg(long, value_name = "KEY=VALUE")]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = SetKeys, hide_possible_values = true)]
     pub set: Vec<String>,
 
     /// Print every rule with its values as JSON on stdout

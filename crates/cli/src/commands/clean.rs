@@ -30,6 +30,7 @@ use clap::Args;
 
 use crate::exit::Exit;
 use crate::output::Output;
+use crate::set::SetKeys;
 use crate::test_args::{SharedArgs, TestArgs};
 
 /// Arguments of `clean`.
@@ -51,7 +52,7 @@ pub struct CleanArgs {
     pub yes: bool,
 
     /// Override a value of the scenario, as for the run; may be repeated
-    #[arg(long, value_name = "KEY=VALUE")]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = SetKeys, hide_possible_values = true)]
     pub set: Vec<String>,
 
     /// Print only errors

@@ -25,6 +25,7 @@ use crate::mistakes::Mistakes;
 use crate::new_file::{self, NewFileError};
 use crate::opening::labelled;
 use crate::output::{Output, Tone};
+use crate::set::SetKeys;
 use crate::source::Source;
 use search::Searched;
 use serde_json::json;
@@ -66,7 +67,7 @@ pub struct SizeArgs {
     pub explain: bool,
 
     /// Override a value of the organisation, such as org.copies=3; may be repeated
-    #[arg(long, value_name = "KEY=VALUE")]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = SetKeys, hide_possible_values = true)]
     pub set: Vec<String>,
 
     /// Print everything as JSON on stdout
