@@ -53,11 +53,11 @@ pub enum ReadError {
     /// The run was killed before it recorded anything.
     #[error("{}: is the folder of a run that was stopped before its test began; there is nothing to report", .0.display())]
     NotBegun(PathBuf),
-    /// It is the folder of a simulation of another kind.
+    /// It is the folder of something else.
     #[error("{}: is the folder of a {what}, not of a run; its figures are in report.html and {table}", folder.display())]
     NotOneRun {
         folder: PathBuf,
-        /// The kind of simulation.
+        /// What it is of.
         what: &'static str,
         /// The file that it has instead of a result.
         table: &'static str,
@@ -244,9 +244,13 @@ const BUFFER: usize = 1 << 20;
 /// Longer than any result, scenario or log of events; the tables are read line by line.
 const TEXT_MAX: u64 = 64 << 20;
 
-/// What a simulation leaves in place of a result.
-const OTHER_TABLES: [(&str, &str); 2] =
-    [("points.json", "sweep or search"), ("simulation.json", "raw load")];
+/// What folders have in place of a result that are not of one run.
+const OTHER_TABLES: [(&str, &str); 4] = [
+    ("points.json", "sweep or search"),
+    ("simulation.json", "raw load"),
+    ("comparison.json", "comparison"),
+    ("signoff.pdf", "page to sign"),
+];
 
 /// Why `folder` has neither a result nor what one is pieced together from.
 fn no_run(folder: PathBuf) -> ReadError {

@@ -44,46 +44,70 @@ pub struct HandoverArgs {
 /// # Errors
 /// [`CommandError`] when there is no run to hand over, or it cannot be written.
 pub fn run(args: &HandoverArgs, output: &Output) -> Result<Exit, CommandError> {
-    let format = Format::of(&args.out)?;
-    let mut runs = Vec::new();
-    for folder in &args.runs {
-        let below = runs_in(folder)?;
-        if below.is_empty() {
-            return Err(CommandError::NoRuns(folder.clone()));
+    Format::of(&args.out)?;
+    let signing = Signing::of(&args.runs, output)?;
+    signing.write(&args.out)?;
+    Ok(signing.tell(&args.out, output))
+}
+
+/// A page to sign, and what it is made from.
+pub(crate) struct Signing {
+    evidence: Evidence,
+    paper: Paper,
+    page: SignOff,
+}
+
+impl Signing {
+    /// That of the newest run of each kind in `folders`.
+    pub(crate) fn of(folders: &[PathBuf], output: &Output) -> Result<Self, CommandError> {
+        let mut runs = Vec::new();
+        for folder in folders {
+            let below = runs_in(folder)?;
+            if below.is_empty() {
+                return Err(CommandError::NoRuns(folder.clone()));
+            }
+            for run in below {
+                runs.push(RunFiles::read(&run.display().to_string(), |name| open_in(&run, name))?);
+            }
         }
-        for run in below {
-            runs.push(RunFiles::read(&run.display().to_string(), |name| open_in(&run, name))?);
+        let handover = Handover::among(runs);
+        for (label, why) in &handover.left_out {
+            output.talk(&format!("{:14}{}: {why}", "left out", one_line(label)));
+        }
+        if handover.chosen.is_empty() {
+            return Err(CommandError::NothingToSign);
+        }
+        let evidence = Evidence {
+            program: version::LONG.to_owned(),
+            sign_off: true,
+            runs: handover.chosen,
+            ..Evidence::default()
+        };
+        let paper = Paper::new(&evidence)?;
+        let page = paper.sign_off.clone().expect("the evidence asks for it");
+        Ok(Self { evidence, paper, page })
+    }
+
+    pub(crate) fn write(&self, out: &Path) -> Result<(), CommandError> {
+        match Format::of(out)? {
+            Format::Pdf => write(out, &self.paper.to_pdf()?, is_paper),
+            Format::Html => write(out, self.paper.to_html().as_bytes(), is_page),
+            Format::Json => {
+                let json = serde_json::to_string_pretty(&self.page).expect("texts and numbers");
+                write(out, (json + "\n").as_bytes(), is_json)
+            }
         }
     }
-    let handover = Handover::among(runs);
-    for (label, why) in &handover.left_out {
-        output.talk(&format!("{:14}{}: {why}", "left out", one_line(label)));
-    }
-    if handover.chosen.is_empty() {
-        return Err(CommandError::NothingToSign);
-    }
-    let evidence = Evidence {
-        program: version::LONG.to_owned(),
-        sign_off: true,
-        runs: handover.chosen,
-        ..Evidence::default()
-    };
-    let paper = Paper::new(&evidence)?;
-    let page = paper.sign_off.clone().expect("the evidence asks for it");
-    match format {
-        Format::Pdf => write(&args.out, &paper.to_pdf()?, is_paper)?,
-        Format::Html => write(&args.out, paper.to_html().as_bytes(), is_page)?,
-        Format::Json => {
-            let json = serde_json::to_string_pretty(&page).expect("texts and numbers") + "\n";
-            write(&args.out, json.as_bytes(), is_json)?;
+
+    /// Says what is in the file `out`; the exit code is that of the verdict.
+    pub(crate) fn tell(&self, out: &Path, output: &Output) -> Exit {
+        output.talk(&said(&self.page, &self.evidence, out, output));
+        match self.page.colour {
+            Colour::Green | Colour::Amber => Exit::Passed,
+            Colour::Red => Exit::Failed,
+            Colour::Grey => Exit::NoAnswer,
         }
     }
-    output.talk(&said(&page, &evidence, &args.out, format, output));
-    Ok(match page.colour {
-        Colour::Green | Colour::Amber => Exit::Passed,
-        Colour::Red => Exit::Failed,
-        Colour::Grey => Exit::NoAnswer,
-    })
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,13 +150,7 @@ fn runs_in(folder: &Path) -> Result<Vec<PathBuf>, CommandError> {
     Ok(runs)
 }
 
-fn said(
-    page: &SignOff,
-    evidence: &Evidence,
-    out: &Path,
-    format: Format,
-    output: &Output,
-) -> String {
+fn said(page: &SignOff, evidence: &Evidence, out: &Path, output: &Output) -> String {
     let verdict = output.paint_talk(page.colour.into(), &page.verdict);
     let mut text = format!("{verdict}  {}\n\n", one_line(&page.sentence));
     for test in &page.tests {
@@ -141,10 +159,8 @@ fn said(
         text += &format!("  {:18}{:28}{}\n", test.kind, test.verdict, runs.join(", "));
     }
     text += &format!("\n{:14}{}", "to sign", out.display());
-    match format {
-        Format::Pdf => text + &format!("\n{:14}brunt verify {}", "check", out.display()),
-        Format::Html | Format::Json => {
-            text + &format!("\n{:14}only a PDF carries the evidence: --out signoff.pdf", "note")
-        }
+    match Format::of(out) {
+        Ok(Format::Pdf) => text + &format!("\n{:14}brunt verify {}", "check", out.display()),
+        _ => text + &format!("\n{:14}only a PDF carries the evidence: --out signoff.pdf", "note"),
     }
 }

@@ -43,6 +43,12 @@ fn every_kind_in_turn_ends_with_a_page_to_sign() {
     let runs = fs::read_dir(home.path().join("runs")).unwrap();
     let page = runs.map(|run| run.unwrap().path().join("signoff.pdf")).find(|page| page.exists());
     let page = page.expect("the last folder has the page");
+    let all = fs::read_dir(home.path().join("runs")).unwrap();
+    let all = all.map(|run| run.unwrap().path().display().to_string());
+    let all: Vec<String> = ["report".to_owned()].into_iter().chain(all).collect();
+    let listed = brunt(home.path()).args(all).output().unwrap();
+    assert!(said(&listed).contains("is the folder of a page to sign, not of a run"));
+    assert_eq!(listed.status.code(), Some(0), "{}", said(&listed));
     let checked = brunt(home.path()).arg("verify").arg(page).output().unwrap();
     assert_eq!(checked.status.code(), Some(0), "{}", said(&checked));
 }

@@ -19,7 +19,7 @@ use brunt_units::Span;
 use super::{RunArgs, RunCommandError, check, once};
 use crate::clock::now;
 use crate::closing::closing;
-use crate::commands::handover;
+use crate::commands::handover::Signing;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::outlook::{in_all, outlook};
@@ -68,12 +68,10 @@ pub(super) fn run(args: &RunArgs, output: &Output) -> Result<Exit, RunCommandErr
     let name = format!("{}-signoff", scenarios[0].name);
     let folder = RunFolder::create(&args.test.shared.out, begun, &name)?;
     output.talk("");
-    let page = handover::HandoverArgs {
-        runs: folders,
-        out: folder.file("signoff.pdf"),
-        quiet: args.test.shared.quiet,
-    };
-    Ok(handover::run(&page, output)?)
+    let signing = Signing::of(&folders, output)?;
+    signing.write(&folder.file("report.html"))?;
+    signing.write(&folder.file("signoff.pdf"))?;
+    Ok(signing.tell(&folder.file("signoff.pdf"), output))
 }
 
 /// The scenario of each kind, all of them checked before the first is run.
