@@ -34,7 +34,7 @@ keys! {
     CONTROLLER of ControllerDesign = "[array.controller]";
     /// Controllers.
     count: u32 = [count], Whole(1..=2), "1";
-    /// Bytes a second between two controllers; 0 for unlimited.
+    /// Bytes a second between two controllers. Without effect yet: models were fitted without it.
     link_rate: Option<u64> = [|of| between(of, of.link_bytes_per_s), |of, rate| of.link_bytes_per_s = rate.unwrap_or_default()], Maybe(BYTES), "0";
     /// One way between two controllers.
     link_latency: Option<Span> = [|of| between(of, of.link_latency), |of, latency| of.link_latency = latency.unwrap_or_default()], Maybe(COST), "0";
@@ -145,8 +145,8 @@ pub(super) fn read_controller(array: &mut Section) -> ControllerDesign {
         let refusal = section.place_of(key).refuse("is for two controllers only");
         section.refuse(refusal.hint("count = 2, or without this key"));
     }
-    // A fault that predictions were published with: two controllers never had a limit between them,
-    // whatever is written. It goes when they are made anew.
+    // Models were fitted, and their errors measured, without a limit between controllers: it takes
+    // effect when that is done anew. The kept scenario says what was simulated.
     if design.count > 1 && section.written("link_rate") {
         design.link_bytes_per_s = 0;
         section.keep("link_rate", &ByteSize::bytes(0));
