@@ -2,7 +2,6 @@
 //!
 //! Which runs these are is decided in `brunt_paper::Handover`; whatever stays behind is named.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use brunt_paper::{Evidence, Handover, Paper, RunFiles, SignOff, is_page, is_paper};
@@ -11,6 +10,7 @@ use brunt_report::{one_line, open_in};
 use clap::Args;
 
 use super::paper::{CommandError, write};
+use super::report::runs_below;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::version;
@@ -62,7 +62,7 @@ impl Signing {
     pub(crate) fn of(folders: &[PathBuf], output: &Output) -> Result<Self, CommandError> {
         let mut runs = Vec::new();
         for folder in folders {
-            let below = runs_in(folder)?;
+            let below = runs_in(folder);
             if below.is_empty() {
                 return Err(CommandError::NoRuns(folder.clone()));
             }
@@ -137,17 +137,11 @@ fn is_json(bytes: &[u8]) -> bool {
 }
 
 /// The run in `folder`, or those in its folders.
-fn runs_in(folder: &Path) -> Result<Vec<PathBuf>, CommandError> {
-    let is_run = |folder: &Path| folder.join("result.json").is_file();
-    if is_run(folder) {
-        return Ok(vec![folder.to_owned()]);
+fn runs_in(folder: &Path) -> Vec<PathBuf> {
+    match folder.join("result.json").is_file() {
+        true => vec![folder.to_owned()],
+        false => runs_below(folder).collect(),
     }
-    let entries = fs::read_dir(folder)
-        .map_err(|source| CommandError::File { path: folder.to_owned(), source })?;
-    let mut runs: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    runs.retain(|path| is_run(path));
-    runs.sort();
-    Ok(runs)
 }
 
 fn said(page: &SignOff, evidence: &Evidence, out: &Path, output: &Output) -> String {

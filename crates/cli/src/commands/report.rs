@@ -274,7 +274,8 @@ pub(super) fn newest_below(folder: &Path) -> Option<PathBuf> {
     runs_below(folder).max()
 }
 
-fn runs_below(folder: &Path) -> impl Iterator<Item = PathBuf> {
+/// The runs in a folder; none in one that cannot be read.
+pub(super) fn runs_below(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let runs = entries.map(|entry| entry.path());
     runs.filter(|run| run.join("result.json").is_file())
