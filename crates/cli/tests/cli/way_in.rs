@@ -97,7 +97,7 @@ fn a_check_reports_every_mistake_with_its_line_and_a_way_out() {
         assert_eq!(
             said,
             "error: 5 mistakes\n\n\
-             t.toml:2: `duration = \"2 hours\"`: not a length of time\n  for example \"90s\", \"15min\", \"2h\" or \"2h 30min\"\n\n\
+             t.toml:2: `duration = \"2 hours\"`: not a length of time\n  did you mean \"2h\"?\n\n\
              t.toml:4: `sesions = 2`: unknown key `sesions` in [test]\n  did you mean `sessions`?\n\n\
              t.toml:7: `cache_max = 4`: a size has a unit\n  for example \"4 MiB\" or \"4 MB\"\n\n\
              t.toml:10: `log = \"log\"`: there is no folder DIR/log\n  if it is the right one: mkdir -p DIR/log\n\n\
