@@ -4,7 +4,8 @@
 //! * [`source`]: the text of a scenario.
 //! * [`test_args`]: the flags that testing commands share.
 //! * [`output`]: everything it says; [`progress`]: how far it is; [`wrap`]: lines that fit a
-//!   terminal; [`clock`]: when it ends; [`opening`] and [`closing`]: the first and the last lines of a run.
+//!   terminal; [`clock`]: when it ends; [`opening`] and [`closing`]: the first and the last lines
+//!   of a run.
 //! * [`mistakes`]: everything that is wrong with a scenario; [`outlook`]: what a run of it would
 //!   do; [`setup`]: what is wrong with the machine.
 //! * [`new_file`]: files that a command writes for its user.

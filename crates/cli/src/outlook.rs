@@ -185,6 +185,11 @@ fn time(plan: &Plan, steps: &[Step]) -> Vec<String> {
     lines.chain([in_all(schedule::in_all(steps))]).collect()
 }
 
+/// How long runs take at most, one after the other; `None` where that cannot be known.
+pub fn in_turn(outlooks: &[Outlook]) -> Option<Span> {
+    outlooks.iter().try_fold(Span::ZERO, |all, own| Some(all + own.takes?))
+}
+
 /// How long a run that begins now takes in all, and when it ends.
 pub fn in_all(takes: Option<Span>) -> String {
     let Some(takes) = takes else {

@@ -28,7 +28,7 @@ pub struct Cut {
     pub kept: BTreeMap<usize, usize>,
 }
 
-/// Why what was found is no beginning of the log.
+/// Why what survived is not a prefix of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Broken {
     /// The survivor could not be opened, or served nothing.

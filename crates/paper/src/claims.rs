@@ -42,8 +42,8 @@ pub(crate) fn contradicted(
     judge.wrong
 }
 
-/// What `[design]` says and the run of a prediction contradicts: a scenario that was changed after it
-/// was sized is another design.
+/// What `[design]` says and the run of a prediction contradicts: a scenario that was changed after
+/// it was sized is another design.
 pub(crate) fn design_contradicted(
     (run, runs): (usize, usize),
     design: &Organisation,

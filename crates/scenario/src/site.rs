@@ -4,7 +4,7 @@
 use super::keys::{Maybe, SWITCH, Whole, Word, keys};
 use super::section::Section;
 
-/// What is known of a site, where somebody says it: a field for each key of [`SITE`].
+/// What a scenario says of a site: a field for each key of [`SITE`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Site {
     pub fabrics: Option<u64>,

@@ -66,7 +66,7 @@ keys! {
     operations_per_s: Option<f64> = [operations_per_s], Maybe(RATE), "a closed loop, or the target";
     /// How sessions are held back when nothing paces them.
     scheduling: Scheduling = [scheduling], own(read_scheduling, "`\"none\"`, `\"think 50ms\"`, `\"station 0.43\"`, `\"pause 1\"`"), "`\"none\"`";
-    /// What becomes of databases that grow too large.
+    /// What to do when databases grow too large.
     growth: Growth = [growth], Word(&GROWTHS), "`\"balance\"`";
     /// Copies of each database, its own included.
     copies: u32 = [copies], Whole(1..=COPIES_MAX), "1";

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use brunt_host::{handles, plan};
-use brunt_qualify::result::unfinished;
+use brunt_qualify::result::{Surroundings, unfinished};
 use brunt_report::compare::{CompareError, Options, compare, work_differs};
 use brunt_report::result::Verdict;
 use brunt_report::{
@@ -26,13 +26,13 @@ use brunt_units::{Span, Time};
 
 use clap::Args;
 
-use crate::clock::timestamp;
+use crate::clock::now;
 use crate::commands::compare::{gate, words};
 use crate::commands::report::ReportError;
-use crate::commands::run::{RunCommandError, check, once};
+use crate::commands::run::{RunCommandError, once, tell};
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
-use crate::outlook::{OutlookError, in_all, outlook};
+use crate::outlook::{Outlook, OutlookError, in_all, in_turn, outlook};
 use crate::output::Output;
 use crate::test_args::{DifferenceArgs, TestArgs};
 
@@ -113,14 +113,18 @@ pub fn run(args: &AbArgs, output: &Output) -> Result<Exit, AbError> {
     let [mut a, mut b] = sides(args)?;
     let options = args.difference.options();
     let shared = &args.test.shared;
+    let outlook = |side: &Tested| outlook(&side.scenario, args.test.consent(), &shared.out);
+    let outlooks = [outlook(&a)?, outlook(&b)?];
     if shared.check {
-        for side in [&a, &b] {
-            check(&args.test, &side.scenario, output)?;
+        for outlook in &outlooks {
+            tell(&args.test, outlook, output)?;
             output.data("");
         }
     }
     // Hours later would be too late.
-    let differences = work_differs(&outline(args, &a)?, &outline(args, &b)?);
+    let [one, other] = [(&a, &outlooks[0]), (&b, &outlooks[1])]
+        .map(|(side, outlook)| outline(args, side, &outlook.around));
+    let differences = work_differs(&one, &other);
     if !differences.is_empty() && !options.allow_differences {
         let name = |side: &Tested| one_line(&side.path.display().to_string()).into_owned();
         return Err(CompareError::Differ { one: name(&a), other: name(&b), differences }.into());
@@ -128,13 +132,12 @@ pub fn run(args: &AbArgs, output: &Output) -> Result<Exit, AbError> {
     if shared.check {
         let runs = ROUND.len() * args.rounds as usize;
         output.show(&format!("{:14}{runs} runs: A B B A, {} times", "rounds", args.rounds));
-        let takes = takes(args, &[&a, &b])?;
-        output.show(&format!("{:14}{}", "time", in_all(takes)));
+        output.show(&format!("{:14}{}", "time", in_all(takes(args, &outlooks))));
         return Ok(Exit::Passed);
     }
     let interrupt = Interrupt::listen()?;
-    output.talk(&format!("{:14}{}", "time", in_all(takes(args, &[&a, &b])?)));
-    let begun = timestamp(SystemTime::now());
+    output.talk(&format!("{:14}{}", "time", in_all(takes(args, &outlooks))));
+    let begun = now();
     let stopped = take_turns(args, &mut a, &mut b, &interrupt, output)?;
     let pairs = a.runs.len().min(b.runs.len());
     a.runs.truncate(pairs);
@@ -224,25 +227,18 @@ fn sides(args: &AbArgs) -> Result<[Tested; 2], RunCommandError> {
 }
 
 /// How long all runs take at most; `None` where that cannot be known.
-fn takes(args: &AbArgs, sides: &[&Tested]) -> Result<Option<Span>, AbError> {
-    let each = sides.iter().map(|side| {
-        let outlook = outlook(&side.scenario, args.test.consent(), &args.test.shared.out)?;
-        Ok(outlook.takes.map(Span::as_seconds))
-    });
-    let each: Vec<Option<f64>> = each.collect::<Result<_, OutlookError>>()?;
-    let runs_of_a_side = f64::from(args.rounds) * ROUND.len() as f64 / sides.len() as f64;
-    let all = each.into_iter().sum::<Option<f64>>();
-    Ok(all.map(|seconds| Span::from_seconds(seconds * runs_of_a_side)))
+fn takes(args: &AbArgs, outlooks: &[Outlook; 2]) -> Option<Span> {
+    let runs_of_a_side = f64::from(args.rounds) * ROUND.len() as f64 / outlooks.len() as f64;
+    in_turn(outlooks).map(|each| Span::from_seconds(each.as_seconds() * runs_of_a_side))
 }
 
 /// What is known of a run before it begins.
-fn outline(args: &AbArgs, side: &Tested) -> Result<RunResult, AbError> {
+fn outline(args: &AbArgs, side: &Tested, around: &Surroundings) -> RunResult {
     let consent = args.test.consent();
-    let around = outlook(&side.scenario, consent, &args.test.shared.out)?.around;
     let plan = plan::plan(&side.scenario, consent, SystemTime::now());
-    let mut outline = unfinished(&plan, Time::ZERO, &around);
+    let mut outline = unfinished(&plan, Time::ZERO, around);
     outline.times.collection_s = plan.duration.as_seconds();
     let bytes = plan.databases().map(|database| database.size.get()).sum();
     outline.storage.database_bytes_initial = Some(bytes);
-    Ok(outline)
+    outline
 }

@@ -150,7 +150,7 @@ fn said(page: &SignOff, evidence: &Evidence, out: &Path, output: &Output) -> Str
     for test in &page.tests {
         let runs = test.runs.iter().map(|number| one_line(&evidence.runs[number - 1].label));
         let runs: Vec<_> = runs.collect();
-        text += &format!("  {:18}{:28}{}\n", test.kind, test.verdict, runs.join(", "));
+        text += &format!("  {:18}{:28}{}\n", test.kind.word(), test.verdict, runs.join(", "));
     }
     text += &format!("\n{:14}{}", "to sign", out.display());
     match Format::of(out) {

@@ -24,7 +24,7 @@ pub(crate) enum Unable {
     /// An incident has no place in the array.
     #[error(transparent)]
     Misplaced(#[from] Misplaced),
-    /// What was found is no beginning of the log.
+    /// What survived is not a prefix of the log.
     #[error(transparent)]
     Broken(#[from] Broken),
     /// A database cannot be read.
@@ -35,7 +35,7 @@ pub(crate) enum Unable {
         /// The reason.
         error: VerifyError,
     },
-    /// Somebody still holds the server that was killed.
+    /// The killed server is still referred to.
     #[error("the server is still in use")]
     InUse,
     /// There is nothing to serve.

@@ -135,15 +135,11 @@ pub(crate) fn check(
     sums(number, result, audit);
     backups(number, result, audit);
     rules(number, result, audit);
-    for name in FILES.into_iter().filter(|name| *name != POINTS) {
-        if files.bytes(name).is_none() {
-            let what = format!("run{number} has no {name}");
-            audit.unproven.push(what);
-        }
-    }
+    let is_absent = |name: &&str| *name != POINTS && files.bytes(name).is_none();
+    let absent: Vec<&str> = FILES.into_iter().filter(is_absent).collect();
+    audit.unproven.extend(absent.iter().map(|name| format!("run{number} has no {name}")));
     // The tables of several servers in one folder have sums only.
-    let has_tables = FILES.iter().all(|name| *name == POINTS || files.bytes(name).is_some())
-        && result.storage.servers.len() == 1;
+    let has_tables = absent.is_empty() && result.storage.servers.len() == 1;
     let tables = match has_tables {
         true => Some(run.tables(Path::new(&files.label), |name| files.open(name))?),
         false => None,

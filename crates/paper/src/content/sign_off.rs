@@ -4,11 +4,11 @@
 
 use brunt_report::result::{Colour, Group, Outcome, RuleGroup, TestKind, Verdict, World};
 use brunt_report::{Cell, Column, Row, Table, counted};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::{all_passed, day, front, in_words, is_model, length, main_result, text};
 use crate::block::Block;
-use crate::paper::{Kind, Subject};
+use crate::paper::Subject;
 
 /// Name and version of [`SignOff`] as JSON.
 const SCHEMA: &str = "brunt.handover/1";
@@ -36,8 +36,8 @@ pub struct SignOff {
 /// A kind of test.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SignedTest {
-    /// As in scenarios: `database-backup`.
-    pub kind: &'static str,
+    #[serde(serialize_with = "as_word")]
+    pub kind: TestKind,
     /// The numbers of its runs among the evidence.
     pub runs: Vec<usize>,
     /// `PASS`, `PASS, not a qualification`, `FAIL`, `missing`.
@@ -50,6 +50,13 @@ pub struct SignedTest {
     pub figures: Vec<SignedFigure>,
     /// How the other groups of rules came out.
     pub others: Vec<String>,
+    #[serde(skip)]
+    pub colour: Colour,
+}
+
+/// As in scenarios: `database-backup`.
+fn as_word<S: Serializer>(kind: &TestKind, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(kind.word())
 }
 
 /// A figure and its limit.
@@ -59,7 +66,7 @@ pub struct SignedFigure {
     pub rule: String,
     pub limit: String,
     pub measured: String,
-    pub outcome: String,
+    pub outcome: Outcome,
 }
 
 /// Kinds without which nothing is signed; a day of stress is asked for where it was run.
@@ -103,18 +110,17 @@ impl SignOff {
 
     fn tests_table(&self, is_model: bool) -> Table {
         let rows = self.tests.iter().map(|test| {
-            let kind = TestKind::named(test.kind).expect("it is the word of a kind");
-            let class = match test.verdict.as_str() {
-                _ if test.runs.is_empty() => "",
-                "FAIL" | "PREDICTED FAIL" => "failed",
-                _ => "ok",
+            let class = match test.colour {
+                Colour::Green | Colour::Amber => "ok",
+                Colour::Red => "failed",
+                Colour::Grey => "",
             };
             let measured = match (test.runs.is_empty(), test.measured_s) {
                 (true, _) => "-".to_owned(),
                 (false, Some(seconds)) => length(seconds),
                 (false, None) => "until done".to_owned(),
             };
-            let mut cells = vec![Cell::from(in_words(kind))];
+            let mut cells = vec![Cell::from(in_words(test.kind))];
             let date = test.date.clone().unwrap_or_else(|| "-".to_owned());
             cells.extend((!is_model).then(|| date.into()));
             cells.extend([measured.into(), test.verdict.clone().into()]);
@@ -130,12 +136,13 @@ impl SignOff {
 
     fn figures_table(&self) -> Table {
         let rows = self.tests.iter().flat_map(|test| {
-            let kind = TestKind::named(test.kind).expect("it is the word of a kind");
-            test.figures.iter().map(move |figure| {
-                let class = if figure.outcome == Outcome::Ok.to_string() { "ok" } else { "failed" };
-                let words = [&figure.rule, &figure.limit, &figure.measured, &figure.outcome];
-                let words = words.map(|words| Cell::from(words.as_str()));
-                Row::classed(std::iter::once(Cell::from(in_words(kind))).chain(words), class)
+            test.figures.iter().map(|figure| {
+                let class = if figure.outcome == Outcome::Ok { "ok" } else { "failed" };
+                let words = [&figure.rule, &figure.limit, &figure.measured];
+                let mut cells = vec![Cell::from(in_words(test.kind))];
+                cells.extend(words.map(|words| Cell::from(words.as_str())));
+                cells.push(figure.outcome.to_string().into());
+                Row::classed(cells, class)
             })
         });
         let columns = [
@@ -149,22 +156,23 @@ impl SignOff {
     }
 }
 
-fn missing(subject: &Subject<'_>) -> Vec<TestKind> {
-    let is_missing = |kind: &TestKind| subject.kinds.iter().all(|own| own.kind != *kind);
-    NEEDED.into_iter().filter(is_missing).collect()
+/// Those of `kinds` that were not tested.
+fn absent<const N: usize>(subject: &Subject<'_>, kinds: [TestKind; N]) -> Vec<TestKind> {
+    let is_absent = |kind: &TestKind| subject.kinds.iter().all(|own| own.kind != *kind);
+    kinds.into_iter().filter(is_absent).collect()
 }
 
 /// Too little was tested to sign, unless something failed.
 fn shown(subject: &Subject<'_>) -> (String, Colour) {
-    match missing(subject).is_empty() || !all_passed(&subject.kinds) {
+    match absent(subject, NEEDED).is_empty() || !all_passed(&subject.kinds) {
         true => front::shown(subject),
         false => Verdict::Inconclusive.shown(is_model(&subject.kinds), false),
     }
 }
 
 fn sentence(subject: &Subject<'_>) -> String {
-    let missing: Vec<String> =
-        missing(subject).into_iter().map(|kind| in_words(kind).to_lowercase()).collect();
+    let missing = absent(subject, NEEDED).into_iter();
+    let missing: Vec<String> = missing.map(|kind| in_words(kind).to_lowercase()).collect();
     let sentence = front::sentence(subject);
     match missing.is_empty() {
         true => sentence,
@@ -173,8 +181,8 @@ fn sentence(subject: &Subject<'_>) -> String {
 }
 
 fn test(subject: &Subject<'_>, word: TestKind) -> SignedTest {
-    let absent = SignedTest {
-        kind: word.word(),
+    let nothing = SignedTest {
+        kind: word,
         runs: Vec::new(),
         verdict: "missing".to_owned(),
         qualifies: false,
@@ -182,8 +190,9 @@ fn test(subject: &Subject<'_>, word: TestKind) -> SignedTest {
         measured_s: None,
         figures: Vec::new(),
         others: Vec::new(),
+        colour: Colour::Grey,
     };
-    let Some(kind) = subject.kinds.iter().find(|kind| kind.kind == word) else { return absent };
+    let Some(kind) = subject.kinds.iter().find(|kind| kind.kind == word) else { return nothing };
     let result = &kind.run.result;
     let groups = RuleGroup::all(&result.rules);
     let (limits, others): (Vec<_>, Vec<_>) =
@@ -205,11 +214,12 @@ fn test(subject: &Subject<'_>, word: TestKind) -> SignedTest {
                 rule: rule.heading(),
                 limit: rule.limit_in_words(),
                 measured: rule.measured_in_words(),
-                outcome: rule.outcome.to_string(),
+                outcome: rule.outcome,
             })
             .collect(),
         others: others.iter().map(RuleGroup::summary).collect(),
-        ..absent
+        colour: result.colour(),
+        ..nothing
     }
 }
 
@@ -224,7 +234,7 @@ fn storage(subject: &Subject<'_>) -> Vec<(String, String)> {
             rows.push((format!("Server {}", server.name), system));
         }
         for volume in &server.details.backend.volumes {
-            let model = volume.stack.iter().filter_map(|device| device.model.clone()).next();
+            let model = volume.stack.iter().find_map(|device| device.model.clone());
             let device = match model {
                 Some(model) => format!("{} ({model})", volume.device),
                 None => volume.device.clone(),
@@ -252,9 +262,7 @@ fn storage(subject: &Subject<'_>) -> Vec<(String, String)> {
 
 fn not_shown(subject: &Subject<'_>) -> Vec<String> {
     let mut all = Vec::new();
-    let absent = |kind: TestKind| subject.kinds.iter().all(|own: &Kind| own.kind != kind);
-    let missing = TestKind::ALL.into_iter().filter(|kind| absent(*kind));
-    all.extend(missing.map(|kind| {
+    all.extend(absent(subject, TestKind::ALL).into_iter().map(|kind| {
         match kind {
             TestKind::Performance => {
                 "whether the storage holds the load: there is no performance test"

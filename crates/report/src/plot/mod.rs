@@ -59,8 +59,8 @@ pub(crate) enum Drawn {
     Line,
     /// A line, with the area below it tinted.
     Area,
-    /// Each so many neighbours as the band between the least and the greatest of them: percentiles
-    /// of many short samples would be a comb.
+    /// A band from the least to the greatest of this many neighbours: percentiles of many short
+    /// samples would be a comb.
     Band(usize),
 }
 

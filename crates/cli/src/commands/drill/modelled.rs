@@ -1,7 +1,6 @@
 //! Drills on modelled arrays, in virtual time.
 
 use std::rc::Rc;
-use std::time::SystemTime;
 
 use brunt_lab::{DrillError, DrillListener, DrillOptions, drill, engine_of};
 use brunt_qualify::progress::Stop;
@@ -9,7 +8,7 @@ use brunt_report::RunFolder;
 use brunt_scenario::{Document, ModelledScenario, Override};
 
 use super::{DrillArgs, Screen, keep, tell};
-use crate::clock::timestamp;
+use crate::clock::now;
 use crate::commands::simulate::SimulateError;
 use crate::commands::simulate::test::words;
 use crate::exit::Exit;
@@ -53,7 +52,7 @@ pub(super) fn run(
         }
         other => other?,
     };
-    let begun = timestamp(SystemTime::now());
+    let begun = now();
     let folder = RunFolder::of_kind(&args.shared.out, begun, &scenario.scenario.name, "drill")?;
     keep(&folder, scenario.to_toml(), &result)?;
     tell(args, &result, &folder, output);

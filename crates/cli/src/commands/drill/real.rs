@@ -8,7 +8,6 @@
 //! | 130 | it was stopped; both processes have ended and the folders are empty |
 
 use std::rc::Rc;
-use std::time::SystemTime;
 
 use std::path;
 
@@ -24,7 +23,7 @@ use brunt_scenario::{Decision, Document, Override, RealDrill, SiteIncident, Site
 use brunt_units::Span;
 
 use super::{DrillArgs, DrillCommandError, Screen, keep, tell};
-use crate::clock::timestamp;
+use crate::clock::now;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::mistakes::Mistakes;
@@ -71,7 +70,7 @@ pub(super) fn run(
     output.talk(&opening(&drill));
     let screen: Rc<dyn DrillListener> = Rc::new(Screen::new(output));
     let options = RealDrillOptions { consent, controls: !args.no_controls, program: None };
-    let begun = timestamp(SystemTime::now());
+    let begun = now();
     let result = match rehearse(&drill, &options, version::origin, &screen, &stop) {
         Err(RealDrillError::Stopped) => None,
         other => Some(other?),

@@ -344,7 +344,7 @@ mod tests {
         let read = |text: &str| text.parse::<u64>().map_err(|_| format!("not {text}"));
         assert_eq!(understood("How many?", ask, wrong, read).unwrap(), Some(4000));
         assert_eq!(*told.borrow(), ["not 2 gigs", "not "]);
-        // Nobody is there any more.
+        // The terminal is gone.
         assert_eq!(understood("How many?", ask, wrong, read).unwrap(), None);
     }
 }

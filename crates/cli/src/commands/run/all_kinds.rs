@@ -11,21 +11,19 @@
 use std::env;
 use std::path::PathBuf;
 
+use brunt_host::handles;
 use brunt_report::RunFolder;
 use brunt_report::result::{TestKind, Verdict};
 use brunt_scenario::{Override, Scenario};
-use brunt_units::Span;
 
-use super::{RunArgs, RunCommandError, check, once};
+use super::{RunArgs, RunCommandError, once, tell};
 use crate::clock::now;
 use crate::closing::closing;
 use crate::commands::handover::Signing;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
-use crate::outlook::{in_all, outlook};
+use crate::outlook::{Outlook, in_all, in_turn, outlook};
 use crate::output::Output;
-use crate::test_args::TestArgs;
-use brunt_host::handles;
 
 /// Runs every kind.
 ///
@@ -33,12 +31,13 @@ use brunt_host::handles;
 /// [`RunCommandError`] when one of them cannot be run; nothing was tested then.
 pub(super) fn run(args: &RunArgs, output: &Output) -> Result<Exit, RunCommandError> {
     let scenarios = scenarios(args)?;
-    let takes = takes(&args.test, &scenarios)?;
+    let outlook = |scenario| outlook(scenario, args.test.consent(), &args.test.shared.out);
+    let outlooks: Vec<Outlook> = scenarios.iter().map(outlook).collect::<Result<_, _>>()?;
     let count = scenarios.len();
-    let plan = format!("{:14}{count} tests, {}", "all kinds", in_all(takes));
+    let plan = format!("{:14}{count} tests, {}", "all kinds", in_all(in_turn(&outlooks)));
     if args.test.shared.check {
-        for scenario in &scenarios {
-            check(&args.test, scenario, output)?;
+        for outlook in &outlooks {
+            tell(&args.test, outlook, output)?;
             output.data("");
         }
         output.show(&plan);
@@ -90,14 +89,4 @@ fn scenarios(args: &RunArgs) -> Result<Vec<Scenario>, RunCommandError> {
             Ok(scenario)
         })
         .collect()
-}
-
-/// How long all of them take at most.
-fn takes(args: &TestArgs, scenarios: &[Scenario]) -> Result<Option<Span>, RunCommandError> {
-    let mut all = Some(Span::ZERO);
-    for scenario in scenarios {
-        let own = outlook(scenario, args.consent(), &args.shared.out)?.takes;
-        all = all.zip(own).map(|(all, own)| all + own);
-    }
-    Ok(all)
 }

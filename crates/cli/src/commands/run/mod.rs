@@ -44,14 +44,14 @@ use brunt_report::{
 };
 use brunt_world_real::{Backend, RealWorld, StartError};
 
-use crate::clock::timestamp;
+use crate::clock::{now, timestamp};
 use crate::closing::closing;
 use crate::commands::paper;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::mistakes::Mistakes;
 use crate::opening::{labelled, opening, qualifies};
-use crate::outlook::{OutlookError, of_run, outlook};
+use crate::outlook::{Outlook, OutlookError, of_run, outlook};
 use crate::output::Output;
 use crate::setup;
 use brunt_scenario::Scenario;
@@ -113,7 +113,7 @@ pub fn run(args: &RunArgs, output: &Output) -> Result<Exit, RunCommandError> {
     let interrupted = args.resume.as_deref().map(Interrupted::read).transpose()?;
     let scenario = args.runnable(&env::current_dir()?)?;
     handles::provide(&scenario)?;
-    let start = args.start(timestamp(SystemTime::now()));
+    let start = args.start(now());
     let start = start.map_err(Mistakes::from)?;
     let args = &args.test;
     if args.shared.check {
@@ -180,18 +180,21 @@ pub(crate) fn once(
 }
 
 /// Says what a run would do.
-pub(crate) fn check(
+fn check(args: &TestArgs, scenario: &Scenario, output: &Output) -> Result<Exit, RunCommandError> {
+    tell(args, &outlook(scenario, args.consent(), &args.shared.out)?, output)?;
+    Ok(Exit::Passed)
+}
+
+/// The same, where it is known what that is.
+pub(crate) fn tell(
     args: &TestArgs,
-    scenario: &Scenario,
+    outlook: &Outlook,
     output: &Output,
-) -> Result<Exit, RunCommandError> {
-    let outlook = outlook(scenario, args.consent(), &args.shared.out)?;
+) -> Result<(), RunCommandError> {
     output.show(&outlook.text);
-    match outlook.obstacles {
-        obstacles if args.require_qualified && !obstacles.is_empty() => {
-            Err(RunCommandError::WillNotQualify(obstacles))
-        }
-        _ => Ok(Exit::Passed),
+    match outlook.obstacles.is_empty() || !args.require_qualified {
+        true => Ok(()),
+        false => Err(RunCommandError::WillNotQualify(outlook.obstacles.clone())),
     }
 }
 

@@ -22,7 +22,6 @@ mod until_fail;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use brunt_array::SystemError;
 use brunt_array::load::{Outcome, simulate};
@@ -36,7 +35,7 @@ use brunt_report::{
 use brunt_units::Span;
 use clap::{Args, ValueEnum};
 
-use crate::clock::timestamp;
+use crate::clock::now;
 use crate::exit::Exit;
 use crate::output::{Output, Tone};
 use brunt_scenario::{Document, Override, Place, Refusal, Subject};
@@ -178,7 +177,7 @@ fn load(
         let verdict = verdict(&outcome, output);
         output.show(&format!("{verdict}\n\n{}", measured(scenario, &outcome)));
     }
-    let begun = timestamp(SystemTime::now());
+    let begun = now();
     let folder = RunFolder::of_kind(&args.shared.out, begun, &scenario.name, "load")?;
     let page = page(scenario, text, &outcome, version::command());
     folder.write("report.html", storage_html(&page).as_bytes())?;

@@ -1,7 +1,6 @@
 //! Several simulations instead of one: `--sweep`, `--until-fail`, `--seeds`.
 
 use std::sync::Mutex;
-use std::time::SystemTime;
 
 use brunt_lab::search::search;
 use brunt_lab::{Options, Points, Tried, distance};
@@ -15,7 +14,7 @@ use super::planner::RoundTrips;
 use super::seeds::Seeds;
 use super::sweep::Sweep;
 use super::{SimulateArgs, SimulateError, overrides, until_fail};
-use crate::clock::timestamp;
+use crate::clock::now;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
@@ -107,7 +106,7 @@ fn curve(
         }
     }
     let name = &scenario.scenario.name;
-    let begun = timestamp(SystemTime::now());
+    let begun = now();
     let folder = RunFolder::create(&args.shared.out, begun, &format!("{name}-{what}"))?;
     let options = options(args);
     let points = points(document, &overrides, &options);

@@ -6,7 +6,6 @@ mod folder;
 pub(in crate::commands) mod words;
 
 use std::rc::Rc;
-use std::time::SystemTime;
 
 use brunt_host::recorder::Recorder;
 use brunt_host::test_log;
@@ -18,7 +17,7 @@ use brunt_scenario::ModelledScenario;
 use brunt_units::Time;
 
 use super::{SimulateArgs, SimulateError};
-use crate::clock::timestamp;
+use crate::clock::now;
 use crate::commands::run::Watch;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -36,7 +35,7 @@ pub(super) fn run(
 ) -> Result<Exit, SimulateError> {
     let interrupt = Interrupt::listen()?;
     let stop = Stop::from(interrupt.flag());
-    let begun = timestamp(SystemTime::now());
+    let begun = now();
     let folder = RunFolder::of_kind(
         &args.shared.out,
         begun,
