@@ -35,7 +35,7 @@ pub struct Listening {
     devices: Vec<String>,
     /// Mount points without a device.
     unheard: Vec<String>,
-    log: Result<File, String>,
+    log: io::Result<File>,
     /// Errors that file systems had counted, in the order of `devices`.
     counted: Vec<u64>,
 }
@@ -44,11 +44,8 @@ impl Listening {
     /// Begins to listen for messages about these devices; of the volumes at `unheard` the kernel
     /// says nothing.
     pub fn begin(devices: Vec<String>, unheard: Vec<String>) -> Self {
-        let log = opened().map_err(|error| {
-            format!("{LOG} cannot be read: {error}; try `journalctl -k`, or run as root")
-        });
         let counted = counted(&devices);
-        Self { devices, unheard, log, counted }
+        Self { devices, unheard, log: opened(), counted }
     }
 
     /// What was said since.
@@ -59,7 +56,9 @@ impl Listening {
         let counted: Vec<(&String, u64)> = devices.iter().zip(since).collect();
         let heard = match &mut self.log {
             _ if devices.is_empty() => no_device("the volumes"),
-            Err(why) => not_measured(why),
+            Err(error) => not_measured(&format!(
+                "{LOG} cannot be read: {error}; try `journalctl -k`, or run as root"
+            )),
             Ok(log) => match messages(log) {
                 Ok(messages) => {
                     let heard = judged(devices, messages.iter().map(String::as_str));
@@ -289,10 +288,11 @@ mod tests {
         let closed = Listening {
             unheard: Vec::new(),
             devices: vec!["no-such-device".to_owned()],
-            log: Err("closed".to_owned()),
+            log: Err(io::Error::other("closed")),
             counted: vec![0],
         }
         .heard();
-        assert_eq!((closed.errors, closed.remark.as_str()), (None, "closed"));
+        assert_eq!(closed.errors, None);
+        assert!(closed.remark.starts_with("/dev/kmsg cannot be read: closed"), "{closed:?}");
     }
 }

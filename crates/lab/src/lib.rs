@@ -66,7 +66,7 @@ use brunt_world_real::facts::memory_available;
 
 pub use drill::{
     DrillError, DrillListener, DrillOptions, PairCoverage, PairProof, PairProven, PairViolation,
-    drill, engine_of,
+    Unable, drill, engine_of,
 };
 pub use headline::{Headline, LogFigures};
 pub use model::too_late;

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use brunt_host::drill::site;
+use brunt_host::drill::site::{self, SiteError};
 use clap::Args;
 
 use crate::exit::Exit;
@@ -23,7 +23,7 @@ pub struct SiteArgs {
 /// Serves until stdin ends.
 ///
 /// # Errors
-/// Why it could not begin.
-pub fn run(arguments: &SiteArgs, _: &Output) -> Result<Exit, String> {
+/// [`SiteError`] when it could not begin.
+pub fn run(arguments: &SiteArgs, _: &Output) -> Result<Exit, SiteError> {
     site::serve(arguments.address).map(|()| Exit::Passed)
 }

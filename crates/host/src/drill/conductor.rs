@@ -17,6 +17,7 @@ use brunt_workload::mix::{Commit, Kind};
 use brunt_world::World;
 
 use super::child::Child;
+use super::error::CourseError;
 use super::exec;
 use super::link::Link;
 use super::said::{Answer, Command, How, Said, line};
@@ -53,38 +54,20 @@ pub(super) struct Script {
     pub(super) how: Option<How>,
 }
 
-/// Why a course did not come to its end.
-#[derive(Debug)]
-pub(super) enum Trouble {
-    /// Somebody asked it to stop.
-    Stopped,
-    /// The course cannot go on, in words.
-    Said(String),
-    /// A site could not do what it was asked, in words.
-    Failed(String),
-}
-
-impl Trouble {
-    /// What is in the way, in words; a stop stays one.
-    pub(super) fn why(self) -> Result<String, Self> {
-        match self {
-            Self::Stopped => Err(self),
-            Self::Said(why) | Self::Failed(why) => Ok(why),
-        }
-    }
-}
-
-impl From<String> for Trouble {
-    fn from(why: String) -> Self {
-        Self::Said(why)
-    }
-}
-
 /// The two sites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Source,
     Destination,
+}
+
+impl Side {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Source => "source",
+            Self::Destination => "destination",
+        }
+    }
 }
 
 /// A site: its process, and answers that were heard.
@@ -198,8 +181,8 @@ impl Conductor {
     /// Runs the course.
     ///
     /// # Errors
-    /// [`Trouble`] when it did not come to its end.
-    pub(super) async fn run(&self) -> Result<(), Trouble> {
+    /// [`CourseError`] when it did not come to its end.
+    pub(super) async fn run(&self) -> Result<(), CourseError> {
         self.open().await?;
         self.pass(self.now() + self.script.warm_up).await?;
         self.course.drop_samples();
@@ -223,7 +206,7 @@ impl Conductor {
         Ok(())
     }
 
-    async fn perform(&self, event: &SiteEvent) -> Result<(), Trouble> {
+    async fn perform(&self, event: &SiteEvent) -> Result<(), CourseError> {
         let now = self.now();
         match &event.what {
             SiteIncident::SourceLost => {
@@ -258,7 +241,7 @@ impl Conductor {
     }
 
     /// Runs a command of the user, while the sites go on.
-    pub(super) async fn exec(&self, exec: &Exec) -> Result<(), Trouble> {
+    pub(super) async fn exec(&self, exec: &Exec) -> Result<(), CourseError> {
         let (begun, name) = (self.now(), &exec.name);
         self.tell(begun, format!("\"{name}\" begins"));
         let environment = exec::environment(&self.stage.drill);
@@ -277,7 +260,7 @@ impl Conductor {
     }
 
     /// Lets time pass until `until`.
-    pub(super) async fn pass(&self, until: Time) -> Result<(), Trouble> {
+    pub(super) async fn pass(&self, until: Time) -> Result<(), CourseError> {
         while self.now() < until {
             self.listen()?;
             self.world.sleep_until(until.min(self.now() + STEP)).await;
@@ -286,7 +269,7 @@ impl Conductor {
     }
 
     /// Asks a site, and waits for its answer.
-    pub(super) async fn ask(&self, side: Side, command: &Command) -> Result<Answer, Trouble> {
+    pub(super) async fn ask(&self, side: Side, command: &Command) -> Result<Answer, CourseError> {
         let site = self.site(side);
         site.child.borrow_mut().tell(&line(command));
         let patience = patience(&self.stage.drill);
@@ -296,14 +279,13 @@ impl Conductor {
             let answer = site.answers.borrow_mut().pop_front();
             match answer {
                 Some(Answer::Failed { why }) => {
-                    return Err(Trouble::Failed(format!("the {}: {why}", self.name(side))));
+                    return Err(CourseError::Failed { site: self.name(side), why });
                 }
                 Some(answer) => return Ok(answer),
                 None => self.world.sleep(STEP).await,
             }
         }
-        let name = self.name(side);
-        Err(Trouble::Failed(format!("the {name} has not answered for {patience}")))
+        Err(CourseError::Silent { site: self.name(side), patience })
     }
 
     fn name(&self, side: Side) -> &'static str {
@@ -311,15 +293,14 @@ impl Conductor {
     }
 
     /// Hears what was said since the last time.
-    pub(super) fn listen(&self) -> Result<(), Trouble> {
+    pub(super) fn listen(&self) -> Result<(), CourseError> {
         for side in [Side::Source, Side::Destination] {
             let lines = self.site(side).child.borrow().new_lines();
             for line in lines {
                 match Said::parse(&line) {
                     Some(said) => self.hear(side, said)?,
                     None => {
-                        let name = self.name(side);
-                        return Err(Trouble::Said(format!("the {name} says \"{line}\"")));
+                        return Err(CourseError::Nonsense { site: self.name(side), line });
                     }
                 }
             }
@@ -327,8 +308,8 @@ impl Conductor {
             let has_ended = site.child.borrow().has_ended();
             if has_ended && !site.may_end.get() {
                 let mut child = site.child.borrow_mut();
-                let why = format!("the {} ended: {}", child.name(), child.last_words());
-                return Err(Trouble::Said(why));
+                let (site, last_words) = (child.name(), child.last_words());
+                return Err(CourseError::Ended { site, last_words });
             }
         }
         // A site that has ended says so itself.
@@ -336,15 +317,15 @@ impl Conductor {
             && self.lost.get().is_none()
             && self.now() > *at + DEATH
         {
-            return Err(Trouble::Said(format!("the mirror is broken: {why}")));
+            return Err(CourseError::MirrorBroken(why.clone()));
         }
         match self.stop.is_asked() {
-            true => Err(Trouble::Stopped),
+            true => Err(CourseError::Stopped),
             false => Ok(()),
         }
     }
 
-    fn hear(&self, side: Side, said: Said) -> Result<(), Trouble> {
+    fn hear(&self, side: Side, said: Said) -> Result<(), CourseError> {
         let now = self.now();
         if side == Side::Source {
             self.source_heard.set(now);
@@ -439,6 +420,6 @@ fn patience(drill: &RealDrill) -> Span {
     PATIENCE + Span::seconds(bytes.div_ceil(slowest))
 }
 
-pub(super) fn unexpected(side: Side) -> Trouble {
-    Trouble::Said(format!("the {side:?} gave an unexpected answer").to_lowercase())
+pub(super) fn unexpected(side: Side) -> CourseError {
+    CourseError::Unexpected(side.word())
 }

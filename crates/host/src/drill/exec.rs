@@ -24,7 +24,7 @@ use brunt_units::Span;
 use brunt_world::World;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::conductor::Trouble;
+use super::error::CourseError;
 
 /// Where programs are looked for.
 pub(super) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -37,6 +37,25 @@ const SHOWN_MAX: usize = 600;
 const LOOK: Span = Span::millis(2);
 /// What a command has to undo what is half done, in steps of ten milliseconds.
 const GRACE_LOOKS: u32 = 300;
+
+/// Why a command of the user did not do what it is for.
+#[derive(Debug, thiserror::Error)]
+#[error("\"{name}\" {why}")]
+pub struct ExecError {
+    name: String,
+    why: ExecFailure,
+}
+
+/// How it failed; `words` are the end of the sentence.
+#[derive(Debug, thiserror::Error)]
+enum ExecFailure {
+    #[error("cannot be run: {program}: {error}")]
+    NotRun { program: String, error: io::Error },
+    #[error("failed: {status}{words}")]
+    Failed { status: ExitStatus, words: String },
+    #[error("took longer than {timeout}{words}")]
+    TooLong { timeout: Span, words: String },
+}
 
 /// The variables of every command of `drill`.
 pub(super) fn environment(drill: &RealDrill) -> Vec<(&'static str, OsString)> {
@@ -70,18 +89,18 @@ pub(super) fn found(program: &str) -> Option<PathBuf> {
 /// Runs `exec` to its end; `heed` is asked meanwhile whether to go on.
 ///
 /// # Errors
-/// [`Trouble`] when it failed, took too long or was stopped.
+/// [`CourseError`] when it failed, took too long or was stopped.
 pub(super) async fn run(
     world: &World,
     exec: &Exec,
     environment: &[(&'static str, OsString)],
-    mut heed: impl FnMut() -> Result<(), Trouble>,
-) -> Result<(), Trouble> {
-    let failed = |why: String| Trouble::Said(format!("\"{}\" {why}", exec.name));
+    mut heed: impl FnMut() -> Result<(), CourseError>,
+) -> Result<(), CourseError> {
+    let failed = |why| CourseError::Exec(ExecError { name: exec.name.clone(), why });
     let begun = Running::begin(exec, environment);
     let mut running = begun.map_err(|error| {
-        let program = exec.run.value.first().map_or("", String::as_str);
-        failed(format!("cannot be run: {program}: {error}"))
+        let program = exec.run.value.first().cloned().unwrap_or_default();
+        failed(ExecFailure::NotRun { program, error })
     })?;
     let until = world.clock.now() + exec.timeout;
     loop {
@@ -89,13 +108,13 @@ pub(super) async fn run(
         if let Some(status) = running.ended() {
             return match status.success() {
                 true => Ok(()),
-                false => Err(failed(format!("failed: {status}{}", running.last_words()))),
+                false => Err(failed(ExecFailure::Failed { status, words: running.last_words() })),
             };
         }
         if world.clock.now() >= until {
             running.end();
             let words = running.last_words();
-            return Err(failed(format!("took longer than {}{words}", exec.timeout)));
+            return Err(failed(ExecFailure::TooLong { timeout: exec.timeout, words }));
         }
         heed()?;
         world.sleep(LOOK).await;

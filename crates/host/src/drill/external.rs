@@ -23,7 +23,7 @@ use brunt_scenario::{
 };
 
 use super::child::remote_command;
-use super::conductor::Trouble;
+use super::error::{CleanUpError, CourseError};
 use super::folders::SiteFolder;
 use super::{RealDrillError, Stage, controls, exec, world};
 use crate::consent::{Consent, PairConsent};
@@ -116,18 +116,15 @@ pub fn check_remote(drill: &RealDrill, exec: bool) -> Result<(), Refusal> {
 /// first one's.
 ///
 /// # Errors
-/// In words, when another drill holds it.
+/// [`RealDrillError::Busy`] when another drill holds it.
 pub(super) fn hold(drill: &RealDrill) -> Result<UnixListener, RealDrillError> {
     let source = resolved(&drill.source.value).unwrap_or_else(|| drill.source.value.clone());
     let name = format!("brunt-pair:{}", source.display());
     let name = SocketAddr::from_abstract_name(name.as_bytes());
     let held = name.and_then(|name| UnixListener::bind_addr(&name));
-    held.map_err(|error| {
-        let source = source.display();
-        RealDrillError::Broken(match error.kind() {
-            ErrorKind::AddrInUse => format!("another drill works on the pair of {source}"),
-            _ => format!("the pair of {source} cannot be held: {error}"),
-        })
+    held.map_err(|error| match error.kind() {
+        ErrorKind::AddrInUse => RealDrillError::Busy(source),
+        _ => RealDrillError::NotHeld { folder: source, error },
     })
 }
 
@@ -170,7 +167,7 @@ impl<'a> Steps<'a> {
         for step in of(self.drill, StepTime::Prepare) {
             let stop = stop.clone();
             let heed = move || match stop.is_asked() {
-                true => Err(Trouble::Stopped),
+                true => Err(CourseError::Stopped),
                 false => Ok(()),
             };
             self.run(step, heed)?;
@@ -181,21 +178,20 @@ impl<'a> Steps<'a> {
     /// Runs all steps after the drill, whether or not somebody asks to stop.
     ///
     /// # Errors
-    /// All that failed, in words.
-    pub(super) fn clean_up(&self) -> Result<(), String> {
+    /// All that failed.
+    pub(super) fn clean_up(&self) -> Result<(), CleanUpError> {
         let steps = of(self.drill, StepTime::CleanUp);
-        let failed = steps.filter_map(|step| self.run(step, || Ok(())).err());
-        let failed: Vec<String> = failed.map(|error| error.to_string()).collect();
+        let failed: Vec<_> = steps.filter_map(|step| self.run(step, || Ok(())).err()).collect();
         match failed.is_empty() {
             true => Ok(()),
-            false => Err(failed.join("; ")),
+            false => Err(CleanUpError(failed)),
         }
     }
 
     fn run(
         &self,
         step: &PairStep,
-        heed: impl FnMut() -> Result<(), Trouble> + 'static,
+        heed: impl FnMut() -> Result<(), CourseError> + 'static,
     ) -> Result<(), RealDrillError> {
         self.listener.step(step.when.word(), &step.exec.name);
         let mut real = world(self.drill)?;
@@ -204,9 +200,9 @@ impl<'a> Steps<'a> {
         let ran = real
             .executor
             .block_on(async move { exec::run(&world, &exec, &environment, heed).await });
-        ran.map_err(|trouble| match trouble.why() {
-            Ok(why) => RealDrillError::Broken(format!("{}: {why}", step.when.word())),
-            Err(_) => RealDrillError::Stopped,
+        ran.map_err(|error| match error {
+            CourseError::Stopped => RealDrillError::Stopped,
+            error => RealDrillError::Step { when: step.when, error },
         })
     }
 }

@@ -19,7 +19,8 @@ use brunt_drill::{
 use brunt_scenario::{Decision, SiteReplication, StepTime};
 use brunt_units::{Span, Time};
 
-use super::conductor::{Conductor, Side, Trouble, unexpected};
+use super::conductor::{Conductor, Side, unexpected};
+use super::error::CourseError;
 use super::external;
 use super::folders::SiteFolder;
 use super::said::{Answer, Command};
@@ -44,7 +45,7 @@ const TRIES_AGAIN_WITHIN: Span = Span::seconds(120);
 
 impl Conductor {
     /// The destination takes over.
-    pub(super) async fn fail_over(&self, decision: Decision) -> Result<(), Trouble> {
+    pub(super) async fn fail_over(&self, decision: Decision) -> Result<(), CourseError> {
         let name = match decision {
             Decision::Planned => "planned failover",
             Decision::Unplanned => "unplanned failover",
@@ -74,13 +75,13 @@ impl Conductor {
         }
         let (said, replay) = match self.take_over(&mut steps).await {
             Ok(taken) => taken,
-            Err(trouble) => return self.unusable(name, trouble.why()?),
+            Err(error) => return self.unusable(name, error.words()?),
         };
         let begun = self.now();
         let replayed = match self.ask(Side::Destination, &Command::Open).await {
             Ok(Answer::Opened { replay_s, .. }) => Span::from_seconds(replay_s),
             Ok(_) => return Err(unexpected(Side::Destination)),
-            Err(trouble) => return self.unusable(name, trouble.why()?),
+            Err(error) => return self.unusable(name, error.words()?),
         };
         let mounted = self.now();
         let replayed_at = replay.unwrap_or((begun + replayed).min(mounted));
@@ -89,7 +90,7 @@ impl Conductor {
         let record = self.untouched();
         match self.ask(Side::Destination, &Command::First { record }).await {
             Ok(_) => {}
-            Err(trouble) => return self.unusable(name, trouble.why()?),
+            Err(error) => return self.unusable(name, error.words()?),
         }
         let served = self.now();
         steps.ended("first operation", served);
@@ -121,7 +122,7 @@ impl Conductor {
 
     /// Waits until the source has said nothing for `silence`. One that was frozen and goes on is
     /// not missed: another program has resumed it.
-    async fn miss_source(&self, silence: Span) -> Result<(), Trouble> {
+    async fn miss_source(&self, silence: Span) -> Result<(), CourseError> {
         loop {
             let heard = self.source_heard.get();
             let until = heard + silence;
@@ -131,8 +132,7 @@ impl Conductor {
             if let Some(frozen) = self.apart_since.get()
                 && heard > frozen + THAWED_AFTER
             {
-                let why = "another program resumed the frozen source: the witness hears it again, and nothing fails over";
-                return Err(Trouble::Said(why.to_owned()));
+                return Err(CourseError::Resumed);
             }
             self.pass(until.min(self.now() + HEEDS)).await?;
         }
@@ -143,7 +143,10 @@ impl Conductor {
 
     /// Fences the source, and lets the destination have everything that arrived. What replication
     /// says is at risk, and when logs were replayed, if they are.
-    async fn take_over(&self, steps: &mut Steps) -> Result<(Option<Said>, Option<Time>), Trouble> {
+    async fn take_over(
+        &self,
+        steps: &mut Steps,
+    ) -> Result<(Option<Said>, Option<Time>), CourseError> {
         if self.script.replication == SiteReplication::Synchronous {
             let promote = Command::Promote { epoch: EPOCH };
             let Answer::Promoted { struck } = self.ask(Side::Destination, &promote).await? else {
@@ -182,7 +185,7 @@ impl Conductor {
 
     /// Takes the storage of the source away, if the scenario says how. That is a part of the loss,
     /// not of the failover: where it fails, the drill has no answer.
-    async fn cut(&self, steps: &mut Steps) -> Result<(), Trouble> {
+    async fn cut(&self, steps: &mut Steps) -> Result<(), CourseError> {
         let mut cuts = external::of(&self.stage.drill, StepTime::Cut).peekable();
         if cuts.peek().is_none() {
             return Ok(());
@@ -194,15 +197,13 @@ impl Conductor {
             steps.given(step.exec.name.as_str(), self.now());
         }
         match self.stage.folders.iter().any(SiteFolder::is_there) {
-            true => Err(Trouble::Said(
-                "the storage of the source can still be read after the cut steps".to_owned(),
-            )),
+            true => Err(CourseError::NotCut),
             false => Ok(()),
         }
     }
 
     /// Lets the user's storage fail over, and takes what has arrived at the destination.
-    async fn arrive(&self, steps: &mut Steps) -> Result<(), Trouble> {
+    async fn arrive(&self, steps: &mut Steps) -> Result<(), CourseError> {
         self.stage.folders.iter().for_each(SiteFolder::release);
         for step in external::of(&self.stage.drill, StepTime::Failover) {
             self.exec(&step.exec).await?;
@@ -218,7 +219,7 @@ impl Conductor {
     }
 
     /// The destination cannot be used, which is a result as well.
-    fn unusable(&self, name: &str, why: String) -> Result<(), Trouble> {
+    fn unusable(&self, name: &str, why: String) -> Result<(), CourseError> {
         let now = self.now();
         self.tell(now, format!("{name}: {why}"));
         let mut evidence = self.evidence.borrow_mut();
@@ -247,13 +248,13 @@ impl Conductor {
     }
 
     /// What is lost. The ledger goes on from what is kept.
-    async fn loss(&self, failed_at: Time) -> Result<Result<Loss, Broken>, Trouble> {
+    async fn loss(&self, failed_at: Time) -> Result<Result<Loss, Broken>, CourseError> {
         // A source that only lost its link goes on asking; what it asks for from now on is not
         // looked for.
         let asked = self.ledger.borrow().clone();
         let found = match self.found(asked.keys()).await {
             Ok(found) => found,
-            Err(trouble) => return Ok(Err(Broken::Unusable(trouble.why()?))),
+            Err(error) => return Ok(Err(Broken::Unusable(error.words()?))),
         };
         let mut ledger = self.ledger.borrow_mut();
         Ok(Cut::of(&asked, &found).map(|cut| {
@@ -265,7 +266,7 @@ impl Conductor {
     }
 
     /// The records with `keys` as they are at the destination.
-    async fn found(&self, keys: Vec<Key>) -> Result<Found, Trouble> {
+    async fn found(&self, keys: Vec<Key>) -> Result<Found, CourseError> {
         let mut found = Found::new();
         for keys in keys.chunks(KEYS_AT_ONCE) {
             let look = Command::Look { keys: keys.to_vec() };
@@ -278,11 +279,12 @@ impl Conductor {
     }
 
     /// The load after a failover, the return of the former side, and the end.
-    async fn go_on(&self) -> Result<(), Trouble> {
+    async fn go_on(&self) -> Result<(), CourseError> {
         match self.work_on().await {
             Ok(wrong) => self.evidence.borrow_mut().wrong_records = Some(wrong),
             // What it was to do after the failover was to be there: it is no survivor.
-            Err(Trouble::Failed(why)) => {
+            Err(error) if error.is_of_site() => {
+                let why = error.to_string();
                 self.tell(self.now(), why.clone());
                 let mut evidence = self.evidence.borrow_mut();
                 if let Some(last) = evidence.survivals.last_mut() {
@@ -298,7 +300,7 @@ impl Conductor {
                 evidence.checksum = Some(Checksum { pages, bad });
             }
             Ok(_) => return Err(unexpected(Side::Destination)),
-            Err(Trouble::Failed(why)) => evidence.unreadable = Some(why),
+            Err(error) if error.is_of_site() => evidence.unreadable = Some(error.to_string()),
             Err(other) => return Err(other),
         }
         evidence.both_served |= self.stale.get() > 0;
@@ -307,7 +309,7 @@ impl Conductor {
     }
 
     /// Works at the destination, and closes it. Returns its records that are not as committed.
-    async fn work_on(&self) -> Result<u64, Trouble> {
+    async fn work_on(&self) -> Result<u64, CourseError> {
         self.ask(Side::Destination, &Command::Work).await?;
         let until = self.now() + self.script.after;
         self.pass(until.min(self.now() + BEFORE_WAKING)).await?;
@@ -324,7 +326,7 @@ impl Conductor {
     }
 
     /// Lets a former side go on that was frozen or cut off. It has to learn that it is fenced.
-    async fn wake_former(&self) -> Result<(), Trouble> {
+    async fn wake_former(&self) -> Result<(), CourseError> {
         let source = self.site(Side::Source);
         if source.may_end.get() {
             return Ok(());

@@ -63,6 +63,15 @@ pub enum SiteFolderError {
         /// What the system says.
         error: io::Error,
     },
+    /// A replica is the storage that it was to be a replica of.
+    #[error("nothing was replicated: {} is the storage of the source itself", .0.display())]
+    IsSource(PathBuf),
+    /// There is no folder where a replica was to be.
+    #[error("nothing has arrived: {} is not a folder", .0.display())]
+    NothingArrived(PathBuf),
+    /// A replica is none of this run.
+    #[error("nothing of this drill has arrived: {} lacks the file {RUN} of this run", .0.display())]
+    OtherRun(PathBuf),
 }
 
 /// Looks whether the folders of `drill` may be used. Nothing is written.
@@ -193,8 +202,8 @@ impl SiteFolder {
     /// here comes.
     ///
     /// # Errors
-    /// In words, when it is.
-    pub(super) fn is_not(&self, source: &Self) -> Result<(), String> {
+    /// [`SiteFolderError::IsSource`] when it is.
+    pub(super) fn is_not(&self, source: &Self) -> Result<(), SiteFolderError> {
         let is_same_file = self.place.is_some() && self.place == source.place;
         let is_seen = || -> io::Result<bool> {
             let probe = OpenOptions::new().write(true).create_new(true).open(self.path.join(PROBE));
@@ -203,12 +212,9 @@ impl SiteFolder {
             fs::remove_file(self.path.join(PROBE))?;
             Ok(is_seen)
         };
-        let is_seen = is_seen().map_err(|error| format!("{}: {error}", self.path.display()))?;
+        let is_seen = is_seen().map_err(system(&self.path))?;
         match is_same_file || is_seen {
-            true => Err(format!(
-                "nothing was replicated: {} is the storage of the source itself",
-                self.path.display()
-            )),
+            true => Err(SiteFolderError::IsSource(self.path.clone())),
             false => Ok(()),
         }
     }
@@ -221,21 +227,18 @@ impl SiteFolder {
     /// The folder `path`, to which a folder was replicated that is marked with `run`.
     ///
     /// # Errors
-    /// In words, when nothing of that run is there.
-    pub(super) fn arrived(path: &Path, run: &str) -> Result<Self, String> {
+    /// [`SiteFolderError`] when nothing of that run is there.
+    pub(super) fn arrived(path: &Path, run: &str) -> Result<Self, SiteFolderError> {
         if !fs::symlink_metadata(path).is_ok_and(|status| status.is_dir()) {
-            return Err(format!("nothing has arrived: {} is not a folder", path.display()));
+            return Err(SiteFolderError::NothingArrived(path.to_owned()));
         }
         if mark_of(path).is_none() || !bears(path, run) {
-            return Err(format!(
-                "nothing of this drill has arrived: {} lacks the file {RUN} of this run",
-                path.display()
-            ));
+            return Err(SiteFolderError::OtherRun(path.to_owned()));
         }
         Ok(Self {
             path: path.to_owned(),
             was_made: false,
-            lock: Some(locked(path).map_err(|error| error.to_string())?).into(),
+            lock: Some(locked(path)?).into(),
             run: Some(run.to_owned()),
             place: place_of(&path.join(RUN)).ok(),
         })
@@ -409,7 +412,7 @@ mod tests {
         let [a, b] = ["a", "b"].map(|name| home.path().join(name));
         let mut source = taken(&a, false).unwrap();
         source.mark("run 1").unwrap();
-        let replica = |run: &str| SiteFolder::arrived(&b, run).map_err(|why| why.to_owned());
+        let replica = |run: &str| SiteFolder::arrived(&b, run).map_err(|why| why.to_string());
         let why = replica("run 1").err().unwrap();
         assert!(why.contains("is not a folder"), "{why}");
         fs::create_dir(&b).unwrap();
@@ -445,7 +448,7 @@ mod tests {
         fs::rename(&a, &b).unwrap();
         let arrived = SiteFolder::arrived(&b, "run 1").unwrap();
         let why = arrived.is_not(&source).unwrap_err();
-        assert!(why.contains("is the storage of the source itself"), "{why}");
+        assert!(matches!(why, SiteFolderError::IsSource(_)), "{why}");
         assert!(!source.is_there() && !b.join(PROBE).exists());
         // By another path to the same folder, whatever the file system says of its files.
         let other = SiteFolder {

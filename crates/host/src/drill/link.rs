@@ -17,12 +17,30 @@ use std::path::Path;
 
 use brunt_scenario::{RealDrill, RealLink, RemoteHost};
 use brunt_units::{ByteSize, Span};
-use brunt_world::World;
+use brunt_world::{NetError, World};
 
 use super::child::{Child, SitePlace};
 use super::relay::Relay;
 use super::tunnel::Tunnel;
 use crate::distance::{ENDS, Emulator, LinkConditions};
+
+/// Why sites cannot be connected.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// The scenario asks for what only packets have, and the system refuses these.
+    #[error(
+        "[link] asks for {}, which takes networks of its own for both sites, and this system refuses: {why}\n  run it \
+         as root, or leave these keys out: a relay adds the round trip alone",
+        keys.join(", ")
+    )]
+    NeedsPackets { keys: Vec<&'static str>, why: String },
+    /// There can be no relay.
+    #[error("the link: {0}")]
+    Relay(NetError),
+    /// There can be no tunnel.
+    #[error("the link: {0}")]
+    Tunnel(io::Error),
+}
 
 /// How sites are connected.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,8 +57,8 @@ impl LinkKind {
     /// The best that this machine can do for `drill`, whose sites are processes of `program`.
     ///
     /// # Errors
-    /// In words, when its link asks for what only packets have.
-    pub(super) fn possible(drill: &RealDrill, program: &Path) -> Result<Self, String> {
+    /// [`LinkError::NeedsPackets`] when its link asks for what only these have.
+    pub(super) fn possible(drill: &RealDrill, program: &Path) -> Result<Self, LinkError> {
         if let Some(remote) = &drill.remote {
             return Ok(Self::Tunnel(remote.clone()));
         }
@@ -53,13 +71,10 @@ impl LinkKind {
         };
         let why = why.to_string();
         let why = why.strip_prefix("error: ").unwrap_or(&why).to_owned();
-        match link.beyond_delay()[..] {
-            [] => Ok(Self::Relay(link.round_trip, Some(why))),
-            ref keys => Err(format!(
-                "[link] asks for {}, which takes networks of its own for both sites, and this system refuses: {why}\n  run it \
-                 as root, or leave these keys out: a relay adds the round trip alone",
-                keys.join(", "),
-            )),
+        let keys = link.beyond_delay();
+        match keys.is_empty() {
+            true => Ok(Self::Relay(link.round_trip, Some(why))),
+            false => Err(LinkError::NeedsPackets { keys, why }),
         }
     }
 
@@ -125,19 +140,22 @@ impl Link {
     /// Where the source finds what listens at `to`.
     ///
     /// # Errors
-    /// In words, when there can be no relay.
-    pub(super) async fn way_to(&self, world: &World, to: SocketAddr) -> Result<SocketAddr, String> {
+    /// [`LinkError`] when there can be no relay or tunnel.
+    pub(super) async fn way_to(
+        &self,
+        world: &World,
+        to: SocketAddr,
+    ) -> Result<SocketAddr, LinkError> {
         match self {
             Self::Packets(_) => Ok(to),
             Self::Relays(round_trip, relays) => {
                 let relay = Relay::open(world, to, *round_trip).await;
-                let (relay, at) = relay.map_err(|error| format!("the link: {error}"))?;
+                let (relay, at) = relay.map_err(LinkError::Relay)?;
                 relays.borrow_mut().push(relay);
                 Ok(at)
             }
             Self::Tunnels(remote, tunnels) => {
-                let tunnel = Tunnel::open(remote, to);
-                let tunnel = tunnel.map_err(|error| format!("the link: {error}"))?;
+                let tunnel = Tunnel::open(remote, to).map_err(LinkError::Tunnel)?;
                 let at = tunnel.at();
                 tunnels.borrow_mut().push(tunnel);
                 Ok(at)
@@ -192,7 +210,7 @@ mod tests {
     use super::*;
 
     /// What is possible with a program that ends at once, as one that may not leave its network.
-    fn possible(link: &str) -> Result<LinkKind, String> {
+    fn possible(link: &str) -> Result<LinkKind, LinkError> {
         let text = format!(
             "[test]\nduration = \"1min\"\nsessions = 2\n[[instance]]\nlog = \"log1\"\ndatabases = [\"db1/1.edb\"]\n\
              database_size = \"16 MiB\"\n[site.source]\nfolder = \"a\"\n[site.destination]\nfolder = \"b\"\n\
@@ -210,6 +228,7 @@ mod tests {
         let told = relay.told().unwrap();
         assert!(told.contains("2.00 ms") && told.contains("exit status: 1"), "{told}");
         let refused = possible("[link]\nkm = 10\nloss_per_million = 5\n").unwrap_err();
+        let refused = refused.to_string();
         assert!(refused.contains("loss_per_million"), "{refused}");
     }
 }

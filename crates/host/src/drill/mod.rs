@@ -25,6 +25,7 @@
 mod child;
 mod conductor;
 mod controls;
+mod error;
 mod exec;
 pub mod external;
 mod failover;
@@ -56,8 +57,9 @@ use brunt_world_real::{Backend, Options, RealWorld, StartError};
 use crate::consent::Consent;
 use crate::plan;
 use crate::surroundings::{DeviceCounts, Used, places, surroundings};
-use conductor::{Conductor, Script, Trouble};
-use folders::{SiteFolder, SiteFolderError};
+use conductor::{Conductor, Script};
+pub use error::{CourseError, RealDrillError};
+use folders::SiteFolder;
 use link::LinkKind;
 
 /// Memory for I/O of the drill itself, which does none.
@@ -71,26 +73,6 @@ pub struct RealDrillOptions {
     pub controls: bool,
     /// The program that is started for each site; `None` for the one that is running.
     pub program: Option<PathBuf>,
-}
-
-/// Why there was no drill.
-#[derive(Debug, thiserror::Error)]
-pub enum RealDrillError {
-    /// The folders of sites cannot be used.
-    #[error(transparent)]
-    Folder(#[from] SiteFolderError),
-    /// There is no way to do I/O.
-    #[error(transparent)]
-    Start(#[from] StartError),
-    /// A process cannot be started.
-    #[error("the process of a site cannot be started: {0}")]
-    Process(std::io::Error),
-    /// It could not be carried through.
-    #[error("{0}")]
-    Broken(String),
-    /// Somebody asked it to stop before there was anything to say.
-    #[error("stopped before its end")]
-    Stopped,
 }
 
 /// Rehearses `drill` on this machine, for a program called as `origin` says.
@@ -112,19 +94,19 @@ pub fn rehearse(
     let steps = external::Steps::new(drill, listener);
     let performed =
         steps.prepare(stop).and_then(|()| perform(drill, options, begun, listener, stop));
-    let cleaned = steps.clean_up();
-    let mut performed = match (performed, &cleaned) {
-        (Err(RealDrillError::Stopped), Err(why)) => {
-            return Err(RealDrillError::Broken(why.clone()));
+    let (mut performed, failed) = match (performed, steps.clean_up()) {
+        (Err(RealDrillError::Stopped), Err(clean_up)) => return Err(clean_up.into()),
+        (Err(error), Err(clean_up)) => {
+            return Err(RealDrillError::DrillAndCleanUp { error: Box::new(error), clean_up });
         }
-        (Err(error), Err(why)) => return Err(RealDrillError::Broken(format!("{error}\n{why}"))),
-        (performed, _) => performed?,
+        (performed, Ok(())) => (performed?, None),
+        (Ok(performed), Err(clean_up)) => (performed, Some(clean_up)),
     };
-    if let Err(why) = cleaned {
+    if let Some(failed) = failed {
         if stop.is_asked() {
-            return Err(RealDrillError::Broken(why));
+            return Err(failed.into());
         }
-        performed.rehearsed.evidence.unfinished.get_or_insert(why);
+        performed.rehearsed.evidence.unfinished.get_or_insert(failed.to_string());
     }
     let Performed { rehearsed, plan, places, backend } = performed;
     let origin = origin(plan.seed, plan.run.to_string());
@@ -170,7 +152,7 @@ fn perform(
 ) -> Result<Performed, RealDrillError> {
     let program = options.program.clone().map_or_else(child::own_program, Ok);
     let program = program.map_err(RealDrillError::Process)?;
-    let link = LinkKind::possible(drill, &program).map_err(RealDrillError::Broken)?;
+    let link = LinkKind::possible(drill, &program)?;
     let mut folders = vec![SiteFolder::take(&drill.source, options.consent)?];
     let is_external = drill.replication == SiteReplication::External;
     let run = run_name(begun);
@@ -275,8 +257,8 @@ fn course(
         conductor.part().await;
         let unfinished = match ended {
             Ok(()) => None,
-            Err(Trouble::Stopped) => Some("stopped before its end".to_owned()),
-            Err(Trouble::Said(why) | Trouble::Failed(why)) => return Err(why),
+            Err(CourseError::Stopped) => Some("stopped before its end".to_owned()),
+            Err(error) => return Err(error),
         };
         let mut rehearsed = conductor.into_rehearsed();
         if unfinished.is_some() {
@@ -284,5 +266,5 @@ fn course(
         }
         Ok(rehearsed)
     });
-    rehearsed.map_err(RealDrillError::Broken)
+    rehearsed.map_err(RealDrillError::Course)
 }

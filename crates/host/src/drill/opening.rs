@@ -7,13 +7,14 @@ use std::path::Path;
 use brunt_drill::{Base, Ledger};
 use brunt_scenario::SiteReplication;
 
-use super::conductor::{Conductor, Side, Trouble, unexpected};
+use super::conductor::{Conductor, Side, unexpected};
+use super::error::CourseError;
 use super::said::{Answer, Command};
 use super::site;
 
 impl Conductor {
     /// Starts both sites, connects them, creates the databases and lets sessions work.
-    pub(super) async fn open(&self) -> Result<(), Trouble> {
+    pub(super) async fn open(&self) -> Result<(), CourseError> {
         if self.stage.drill.remote.is_some() {
             let there = self.take_there().await?;
             self.log_segment.set(self.log_segment.get().max(there));
@@ -42,7 +43,7 @@ impl Conductor {
     }
 
     /// Lets the destination take its folder on another host. The bytes of its log segments.
-    async fn take_there(&self) -> Result<usize, Trouble> {
+    async fn take_there(&self) -> Result<usize, CourseError> {
         let take = Command::Take {
             folder: self.stage.drill.destination.value.clone(),
             replace: self.stage.consent.replace,
@@ -53,15 +54,12 @@ impl Conductor {
         };
         match version == site::VERSION {
             true => Ok(log_segment),
-            false => Err(Trouble::Said(format!(
-                "the destination is brunt {version}, and this is {}: install the same there",
-                site::VERSION
-            ))),
+            false => Err(CourseError::OtherVersion(version)),
         }
     }
 
     /// Lets the process of `side` begin in `folder`.
-    pub(super) async fn begin(&self, side: Side, folder: &Path) -> Result<(), Trouble> {
+    pub(super) async fn begin(&self, side: Side, folder: &Path) -> Result<(), CourseError> {
         let begin = Command::Begin {
             scenario: self.stage.drill.to_toml(),
             folder: folder.to_owned(),
@@ -71,7 +69,7 @@ impl Conductor {
     }
 
     /// Everything that the source writes goes to the destination from now on.
-    async fn mirror(&self) -> Result<(), Trouble> {
+    async fn mirror(&self) -> Result<(), CourseError> {
         let listening = self.ask(Side::Destination, &Command::Receive).await?;
         let Answer::Listening { at, token } = listening else {
             return Err(unexpected(Side::Destination));
@@ -82,7 +80,7 @@ impl Conductor {
     }
 
     /// Both sites have the same databases; from now on only closed logs go to the destination.
-    async fn ship(&self) -> Result<(), Trouble> {
+    async fn ship(&self) -> Result<(), CourseError> {
         self.ask(Side::Source, &Command::Close).await?;
         let copying = self.ask(Side::Destination, &Command::Copy).await?;
         let Answer::Copying { at, token } = copying else {

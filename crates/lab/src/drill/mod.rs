@@ -40,7 +40,7 @@ use actor::Actor;
 pub(crate) use actor::{Cast, open_records};
 use conductor::{Conductor, Script};
 use stage::{Stage, pair_of, plan_at};
-pub(crate) use unable::Unable;
+pub use unable::Unable;
 
 use crate::{Engine, Program};
 
@@ -76,8 +76,8 @@ pub enum DrillError {
     #[error(transparent)]
     Arrays(#[from] SystemError),
     /// It could not be carried through.
-    #[error("{0}")]
-    Broken(String),
+    #[error(transparent)]
+    Broken(#[from] Unable),
     /// It was asked to stop.
     #[error("stopped")]
     Stopped,
@@ -188,7 +188,7 @@ fn course<T: Cast>(
             course: conductor.course,
         })
     });
-    rehearsed.map_err(|unable| DrillError::Broken(unable.to_string()))
+    Ok(rehearsed?)
 }
 
 fn written(replication: &brunt_array::ReplicationState) -> DrillReplication {

@@ -11,7 +11,7 @@ use brunt_units::{Span, Time};
 
 /// What is in the way.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Unable {
+pub enum Unable {
     /// The load did not begin or end.
     #[error(transparent)]
     Run(#[from] RunError),

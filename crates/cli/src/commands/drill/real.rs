@@ -61,7 +61,7 @@ pub(super) fn run(
         external::check(&drill, &consent)?;
     }
     external::check_remote(&drill, args.allow_exec)?;
-    handles::provide(&drill.scenario).map_err(|error| RealDrillError::Broken(error.to_string()))?;
+    handles::provide(&drill.scenario).map_err(RealDrillError::from)?;
     let interrupt = Interrupt::listen()?;
     if is_external {
         interrupt.set_farewell("ended at once: the clean-up steps are left to you\n".to_owned());

@@ -16,6 +16,7 @@
 //!
 //! * `voice`: commands and answers; `replication`: what goes to the other site.
 
+mod error;
 mod replication;
 mod voice;
 
@@ -52,6 +53,7 @@ use super::said::{Answer, Command, line};
 use crate::consent::Consent;
 use crate::folders::{self, Prepared};
 use crate::{distance, handles, plan};
+pub use error::SiteError;
 use voice::{Inbox, Voice, read};
 
 /// Of this program; that of the other site is the same.
@@ -67,14 +69,13 @@ const BEAT: Span = Span::millis(200);
 /// loopback.
 ///
 /// # Errors
-/// In words, when it could not begin.
-pub fn serve(address: Option<Ipv4Addr>) -> Result<(), String> {
+/// [`SiteError`] when it could not begin.
+pub fn serve(address: Option<Ipv4Addr>) -> Result<(), SiteError> {
     if let Some(address) = address {
-        distance::leave(address, io::stdin()).map_err(said)?;
+        distance::leave(address, io::stdin())?;
     }
-    let signal = set_parent_process_death_signal(Some(Signal::KILL));
-    signal.map_err(|error| error.to_string())?;
-    let voice = Voice::new().map_err(|error| error.to_string())?;
+    set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from)?;
+    let voice = Voice::new()?;
     let mut input = BufReader::new(io::stdin());
     let mut first = read(&mut input);
     let mut taken = None;
@@ -82,22 +83,20 @@ pub fn serve(address: Option<Ipv4Addr>) -> Result<(), String> {
         let (folder, log_segment) = answered(take(folder, *replace), &voice)?;
         taken = Some(folder);
         // It ends with its stdin, and not with the connection: first its folder is emptied.
-        set_parent_process_death_signal(None).map_err(said)?;
+        set_parent_process_death_signal(None).map_err(io::Error::from)?;
         voice.is_outlived();
         let version = VERSION.to_owned();
         voice.say(&line(&Answer::Taken { log_segment, version }));
         first = read(&mut input);
     }
     let Some(begin) = first else {
-        return Err(
-            "this command is for brunt drill, which starts it and tells it what to do".to_owned()
-        );
+        return Err(SiteError::NotOfDrill);
     };
     let (mut real, site) = answered(Site::begin(begin, address, &voice), &voice)?;
     voice.say(&line(&Answer::Done));
     let inbox = site.inbox.clone();
     let hearing = thread::Builder::new().name("stdin".to_owned());
-    let hearing = hearing.spawn(move || {
+    hearing.spawn(move || {
         while let Some(command) = read(&mut input) {
             inbox.put(command);
         }
@@ -107,21 +106,20 @@ pub fn serve(address: Option<Ipv4Addr>) -> Result<(), String> {
             folder.empty_at_last();
         }
         process::exit(0);
-    });
-    hearing.map_err(|error| error.to_string())?;
+    })?;
     real.executor.block_on(site.run())
 }
 
 /// `result`, and its error said as the answer to a command.
-fn answered<T>(result: Result<T, String>, voice: &Voice) -> Result<T, String> {
-    result.inspect_err(|why| voice.say(&line(&Answer::Failed { why: why.clone() })))
+fn answered<T>(result: Result<T, SiteError>, voice: &Voice) -> Result<T, SiteError> {
+    result.inspect_err(|error| voice.say(&line(&Answer::Failed { why: error.to_string() })))
 }
 
 /// Takes `folder` on a host where the drill does not run.
-fn take(folder: &Path, replace: bool) -> Result<(SiteFolder, usize), String> {
+fn take(folder: &Path, replace: bool) -> Result<(SiteFolder, usize), SiteError> {
     let placed =
         Placed { value: folder.to_owned(), place: Place::file(&folder.display().to_string()) };
-    let folder = SiteFolder::take(&placed, Consent { replace }).map_err(said)?;
+    let folder = SiteFolder::take(&placed, Consent { replace })?;
     let log_segment = plan::log_segment([folder.path()].into_iter());
     Ok((folder, log_segment))
 }
@@ -161,24 +159,22 @@ impl Site {
         command: Command,
         address: Option<Ipv4Addr>,
         voice: &Voice,
-    ) -> Result<(RealWorld, Self), String> {
+    ) -> Result<(RealWorld, Self), SiteError> {
         let Command::Begin { scenario, folder, log_segment } = command else {
-            return Err("it was not told to begin".to_owned());
+            return Err(SiteError::NotBegun);
         };
-        let document =
-            Document::new("the drill's scenario", &scenario, Path::new("/")).map_err(said)?;
-        let drill = document.real_drill(&[]).map_err(said)?;
+        let document = Document::new("the drill's scenario", &scenario, Path::new("/"))?;
+        let drill = document.real_drill(&[])?;
         let scenario = drill.at(&folder);
         // As the drill has done where it runs.
-        handles::provide(&scenario).map_err(said)?;
-        let prepared = folders::prepare(&scenario).map_err(said)?;
+        handles::provide(&scenario)?;
+        let prepared = folders::prepare(&scenario)?;
         let real = RealWorld::new(&Options {
             backend: scenario.backend,
             seed: scenario.test.seed,
             roots: prepared.roots.clone(),
             ..Options::default()
-        });
-        let real = real.map_err(said)?;
+        })?;
         let mut plan = plan::plan(&scenario, Consent::default(), SystemTime::now());
         plan.engine.log_segment = log_segment;
         plan.hearing = Hearing::of(Arc::new(voice.clone()));
@@ -207,12 +203,12 @@ impl Site {
         Ok((real, site))
     }
 
-    async fn run(mut self) -> Result<(), String> {
+    async fn run(mut self) -> Result<(), SiteError> {
         loop {
             match self.inbox.take() {
                 Some(command) => {
                     let answer = self.perform(command).await;
-                    let answer = answer.unwrap_or_else(|why| self.failed(why));
+                    let answer = answer.unwrap_or_else(|error| self.failed(&error));
                     self.voice.say(&line(&answer));
                 }
                 None => self.world.sleep(LOOK).await,
@@ -222,11 +218,11 @@ impl Site {
     }
 
     /// Says why a command failed, and at which site.
-    fn failed(&self, why: String) -> Answer {
+    fn failed(&self, error: &SiteError) -> Answer {
         let there = self.mirror.as_ref().and_then(Mirror::refusal);
         let why = match there {
-            Some(there) => format!("{why} (the destination says: {there})"),
-            None => why,
+            Some(there) => format!("{error} (the destination says: {there})"),
+            None => error.to_string(),
         };
         Answer::Failed { why }
     }
@@ -277,16 +273,16 @@ impl Site {
         }
     }
 
-    async fn perform(&mut self, command: Command) -> Result<Answer, String> {
+    async fn perform(&mut self, command: Command) -> Result<Answer, SiteError> {
         match command {
             Command::Take { .. } | Command::Begin { .. } => {
-                return Err("it has begun already".to_owned());
+                return Err(SiteError::Begun);
             }
             Command::Receive => return self.receive().await,
             Command::Mirror { to, token, epoch } => self.send_to(to, Token(token), epoch).await?,
             Command::Create => {
                 let created = create(&self.engine, &self.plan, &Silence, &Stop::default()).await;
-                let (server, populations) = created.map_err(said)?;
+                let (server, populations) = created?;
                 let records = populations.iter().map(Population::len).collect();
                 self.opened = Some((server, populations));
                 return Ok(Answer::Created { records });
@@ -297,16 +293,16 @@ impl Site {
                 let mut stored = Vec::new();
                 for copy in std::mem::take(&mut self.copies) {
                     copy.stop();
-                    let (instance, _) = copy.clone().activate(None).await.map_err(said)?;
+                    let (instance, _) = copy.clone().activate(None).await?;
                     stored.push(copy.queues().stored);
-                    instance.close().await.map_err(said)?;
+                    instance.close().await?;
                 }
                 return Ok(Answer::Activated { stored });
             }
             Command::Work => {
-                let (server, populations) = self.opened.take().ok_or(NOT_OPEN)?;
+                let (server, populations) = self.opened.take().ok_or(SiteError::NotOpen)?;
                 let populations = match populations.is_empty() {
-                    true => survey(&self.engine, &server, &Silence).await.map_err(said)?,
+                    true => survey(&self.engine, &server, &Silence).await?,
                     false => populations,
                 };
                 let serving = Serving::begin(&self.engine, &self.plan, &server, populations);
@@ -316,24 +312,24 @@ impl Site {
                 self.serving = Some(serving);
             }
             Command::Rest => {
-                let serving = self.serving.take().ok_or(NOT_OPEN)?;
+                let serving = self.serving.take().ok_or(SiteError::NotOpen)?;
                 serving.suspend().await;
                 let populations = serving.populations();
                 self.opened = Some((serving.into_server(), populations));
             }
             Command::Break { how } => {
-                let receiver = self.receiver.as_ref().ok_or("it does not receive")?;
+                let receiver = self.receiver.as_ref().ok_or(SiteError::NotReceiving)?;
                 receiver.break_by(how.into());
             }
             Command::Promote { epoch } => {
-                let receiver = self.receiver.as_ref().ok_or("it does not receive")?;
-                receiver.promote(epoch).await.map_err(said)?;
+                let receiver = self.receiver.as_ref().ok_or(SiteError::NotReceiving)?;
+                receiver.promote(epoch).await?;
                 let struck = receiver.has_broken();
                 return Ok(Answer::Promoted { struck });
             }
             Command::Open => {
                 let opened = Server::open(&self.engine, &self.plan, &Silence, None).await;
-                let server = opened.map_err(said)?;
+                let server = opened?;
                 let longest = server.longest_replay();
                 let logs = server.recoveries().iter().map(|one| one.logs).sum();
                 self.opened = Some((Rc::new(server), Vec::new()));
@@ -341,17 +337,17 @@ impl Site {
             }
             Command::First { record } => {
                 let server = self.server()?;
-                let table = server.tables().first().ok_or(NOT_OPEN)?;
+                let table = server.tables().first().ok_or(SiteError::NotOpen)?;
                 let record = table.contents().mixer().record(record);
-                serve_one(&server, &self.plan, 0, record).await.map_err(said)?;
+                serve_one(&server, &self.plan, 0, record).await?;
             }
             Command::Look { keys } => return self.found(keys).await,
             Command::Close => {
                 self.server()?;
                 if let Some(serving) = self.serving.take() {
-                    serving.stop().await.map_err(said)?;
+                    serving.stop().await?;
                 } else if let Some((server, _)) = self.opened.take() {
-                    server.close().await.map_err(said)?;
+                    server.close().await?;
                 }
             }
             Command::Verify => return self.verified().await,
@@ -359,34 +355,35 @@ impl Site {
         Ok(Answer::Done)
     }
 
-    fn server(&self) -> Result<Rc<Server>, String> {
+    fn server(&self) -> Result<Rc<Server>, SiteError> {
         let serving = self.serving.as_ref().map(|serving| serving.server());
         let server = serving.or(self.opened.as_ref().map(|(server, _)| server));
-        Ok(Rc::clone(server.ok_or(NOT_OPEN)?))
+        Ok(Rc::clone(server.ok_or(SiteError::NotOpen)?))
     }
 
-    async fn found(&self, keys: Vec<Key>) -> Result<Answer, String> {
+    async fn found(&self, keys: Vec<Key>) -> Result<Answer, SiteError> {
         let server = self.server()?;
         let databases = |(stream, database, _): &Key| {
             let instances = self.plan.instances.get(*stream);
             instances.is_some_and(|one| usize::from(*database) < one.databases.len())
         };
         if !keys.iter().all(databases) {
-            return Err("it has no such database".to_owned());
+            return Err(SiteError::NoSuchDatabase);
         }
         let mut versions = Vec::new();
         for key in keys {
-            versions.push((key, version_of(&server, key).await.map_err(said)?));
+            versions.push((key, version_of(&server, key).await?));
         }
         Ok(Answer::Found { versions })
     }
 
-    async fn verified(&self) -> Result<Answer, String> {
+    async fn verified(&self) -> Result<Answer, SiteError> {
         let (mut pages, mut bad) = (0, 0);
         for database in self.plan.databases() {
             let verified = verify(&self.world, &database.path).await;
+            let path = &database.path;
             let report =
-                verified.map_err(|error| format!("{}: {error}", database.path.display()))?;
+                verified.map_err(|error| SiteError::Verify { path: path.clone(), error })?;
             pages += report.pages_seen;
             bad += report.pages_bad;
         }
@@ -398,10 +395,4 @@ impl Site {
 fn log_end(plan: &Plan, end: LogPosition) -> u64 {
     let files = u64::from(end.generation.saturating_sub(1)) * plan.engine.log_file.get();
     files + u64::from(end.segment) * plan.engine.log_segment as u64 + u64::from(end.byte)
-}
-
-const NOT_OPEN: &str = "no database is open";
-
-fn said(error: impl std::fmt::Display) -> String {
-    error.to_string()
 }

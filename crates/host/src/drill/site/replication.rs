@@ -16,23 +16,23 @@ use brunt_units::Span;
 use brunt_world::messages::Token;
 
 use super::super::said::Answer;
-use super::{EPOCH, Site, said};
+use super::{EPOCH, Site, SiteError};
 
 /// A secret that the other site learns from the conductor, so that no other process is taken for
 /// it.
-fn secret() -> Result<Token, String> {
+fn secret() -> Result<Token, SiteError> {
     let mut secret = Token([0; 16]);
     let random = File::open("/dev/urandom");
-    random.and_then(|mut file| file.read_exact(&mut secret.0)).map_err(said)?;
+    random.and_then(|mut file| file.read_exact(&mut secret.0))?;
     Ok(secret)
 }
 
 impl Site {
-    pub(super) async fn receive(&mut self) -> Result<Answer, String> {
+    pub(super) async fn receive(&mut self) -> Result<Answer, SiteError> {
         let (files, record) = (RealDrill::files(&self.folder), self.folder.join(EPOCH));
-        let receiver = Receiver::open(&self.world, &files, &record).await.map_err(said)?;
+        let receiver = Receiver::open(&self.world, &files, &record).await?;
         let at = SocketAddr::new(self.address.into(), 0);
-        let (listener, at) = self.world.net.listen(at).await.map_err(said)?;
+        let (listener, at) = self.world.net.listen(at).await?;
         let (serving, token) = (receiver.clone(), secret()?);
         drop(self.world.spawner.spawn(async move { serving.serve(listener, Some(token)).await }));
         self.receiver = Some(receiver);
@@ -45,18 +45,18 @@ impl Site {
         to: SocketAddr,
         token: Token,
         epoch: u64,
-    ) -> Result<(), String> {
-        let connection = self.world.net.connect(to).await.map_err(said)?;
-        token.show(&self.world, connection).await.map_err(said)?;
+    ) -> Result<(), SiteError> {
+        let connection = self.world.net.connect(to).await?;
+        token.show(&self.world, connection).await?;
         let files = RealDrill::files(&self.folder);
         let mirrored = mirrored(&self.world, &files, connection, epoch).await;
-        let (engine, mirror) = mirrored.map_err(said)?;
+        let (engine, mirror) = mirrored?;
         (self.engine, self.mirror) = (engine, Some(mirror));
         Ok(())
     }
 
     /// Becomes a passive copy of each log stream.
-    pub(super) async fn copy(&mut self) -> Result<Answer, String> {
+    pub(super) async fn copy(&mut self) -> Result<Answer, SiteError> {
         self.receiver = None;
         let token = secret()?;
         let mut all = Vec::new();
@@ -67,9 +67,9 @@ impl Site {
                 lag: Span::ZERO,
                 maintenance: None,
             };
-            let copy = PassiveCopy::open(&self.world, options).await.map_err(said)?;
+            let copy = PassiveCopy::open(&self.world, options).await?;
             let at = SocketAddr::new(self.address.into(), 0);
-            let (listener, at) = self.world.net.listen(at).await.map_err(said)?;
+            let (listener, at) = self.world.net.listen(at).await?;
             all.push(at);
             let (following, receiving) = (copy.clone(), copy.clone());
             // Why a copy ended is said by its activation.
@@ -89,15 +89,19 @@ impl Site {
     }
 
     /// Opens the databases without the mirror, and ships the logs that are closed from now on.
-    pub(super) async fn ship(&mut self, to: Vec<SocketAddr>, token: Token) -> Result<(), String> {
+    pub(super) async fn ship(
+        &mut self,
+        to: Vec<SocketAddr>,
+        token: Token,
+    ) -> Result<(), SiteError> {
         self.mirror = None;
         self.engine = self.world.clone();
         let opened = Server::open(&self.world, &self.plan, &Silence, None).await;
-        let server = opened.map_err(said)?;
+        let server = opened?;
         for (instance, to) in server.instances().iter().zip(to) {
             let shipper = Shipper::new(&self.world, instance, 1, Limits::default());
-            let connection = self.world.net.connect(to).await.map_err(said)?;
-            token.show(&self.world, connection).await.map_err(said)?;
+            let connection = self.world.net.connect(to).await?;
+            token.show(&self.world, connection).await?;
             // A copy that cannot be reached lacks logs, which the failover shows.
             drop(self.world.spawner.spawn(async move { shipper.serve(0, connection).await }));
         }
