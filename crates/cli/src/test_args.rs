@@ -52,15 +52,15 @@ pub struct SharedArgs {
 }
 
 impl SharedArgs {
-    /// What they replace in the table `table` of a scenario, and what `more` flags do: `--set`
-    /// first, so that flags of their own win.
+    /// What they replace in the table `table` of a scenario, and what `switch` does: `--set` first,
+    /// so that flags of their own win.
     ///
     /// # Errors
     /// A `--set` without a key or a value.
     pub fn overrides(
         &self,
         table: &str,
-        more: &[(&str, &str, &Option<String>)],
+        switch: Option<Override>,
     ) -> Result<Vec<Override>, Refusal> {
         let [duration, seed, sessions] =
             ["duration", "seed", "sessions"].map(|key| format!("{table}.{key}"));
@@ -69,7 +69,9 @@ impl SharedArgs {
             ("--seed", &seed, &self.seed),
             ("--sessions", &sessions, &self.sessions),
         ];
-        Override::all(&self.set, &[&own[..], more].concat())
+        let mut all = Override::all(&self.set, &own)?;
+        all.extend(switch);
+        Ok(all)
     }
 }
 
@@ -209,8 +211,9 @@ impl TestArgs {
     }
 
     fn overrides(&self) -> Result<Vec<Override>, Refusal> {
-        let strict = self.strict_tail.then(|| "true".to_owned());
-        self.shared.overrides("test", &[("--strict-tail", "test.strict_tail", &strict)])
+        let strict =
+            Override::of_switch("--strict-tail", self.strict_tail, "test.strict_tail", "true");
+        self.shared.overrides("test", strict)
     }
 }
 

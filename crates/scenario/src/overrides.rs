@@ -34,6 +34,12 @@ impl Override {
         Ok(all)
     }
 
+    /// What a flag without a value says, such as `--tune` for `test.tune = true`, if it is there.
+    pub fn of_switch(flag: &str, is_there: bool, key: &str, value: &str) -> Option<Self> {
+        let flag = flag.to_owned();
+        is_there.then(|| Self { flag, ..Self::of_flag("", key, value) })
+    }
+
     /// What a flag of its own says, such as `--duration 90s` for `test.duration`.
     pub fn of_flag(flag: &str, key: &str, value: &str) -> Self {
         Self { key: key.to_owned(), value: value.to_owned(), flag: format!("{flag} {value}") }

@@ -245,6 +245,12 @@ fn wrong_flags_are_named_as_they_were_written() {
         said(Override::of_set("name.x=1").unwrap()),
         "`--set name.x=1`: there is no `x` in a text"
     );
+    let recovery = Override::of_set("test.kind=soft-recovery").unwrap();
+    let complete = Override::of_switch("--complete", true, "test.precision", "none").unwrap();
+    assert_eq!(
+        parse(GOOD, &[recovery, complete]).unwrap_err(),
+        "`--complete`: is for tests that run for a time; this one ends when its work is done"
+    );
     let refusal = Override::of_set("test.duration").unwrap_err().to_string();
     assert_eq!(
         refusal,

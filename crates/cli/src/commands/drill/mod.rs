@@ -143,8 +143,9 @@ pub fn run(args: &DrillArgs, output: &Output) -> Result<Exit, DrillCommandError>
 }
 
 fn overrides(args: &DrillArgs) -> Result<Vec<Override>, Refusal> {
-    let mode = args.asynchronous.then(|| "asynchronous".to_owned());
-    args.shared.overrides("test", &[("--asynchronous", "replication.mode", &mode)])
+    let (flag, is_there) = ("--asynchronous", args.asynchronous);
+    let mode = Override::of_switch(flag, is_there, "replication.mode", "asynchronous");
+    args.shared.overrides("test", mode)
 }
 
 /// Tells what happens while it is rehearsed.

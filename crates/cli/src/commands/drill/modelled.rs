@@ -25,11 +25,9 @@ pub(super) fn run(
     output: &Output,
 ) -> Result<Exit, SimulateError> {
     let mut overrides = overrides.to_vec();
-    if args.asynchronous {
-        // Failsafe is for writes that wait for the other site.
-        let failsafe = Override::of_flag("--asynchronous", "replication.failsafe", "false");
-        overrides.push(failsafe);
-    }
+    // Failsafe is for writes that wait for the other site.
+    let (flag, is_there) = ("--asynchronous", args.asynchronous);
+    overrides.extend(Override::of_switch(flag, is_there, "replication.failsafe", "false"));
     let options = DrillOptions {
         engine: args.engine.map(Into::into),
         controls: !args.no_controls,

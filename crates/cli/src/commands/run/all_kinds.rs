@@ -79,10 +79,12 @@ fn scenarios(args: &RunArgs) -> Result<Vec<Scenario>, RunCommandError> {
     let kinds = TestKind::ALL.into_iter().filter(is_asked);
     kinds
         .map(|kind| {
-            let mut own = vec![Override::of_flag("--all-kinds", "test.kind", kind.word())];
-            if kind == TestKind::Stress && args.test.shared.duration.is_none() {
-                own.push(Override::of_flag("--stress", "test.duration", "24h"));
-            }
+            let is_long = kind == TestKind::Stress && args.test.shared.duration.is_none();
+            let own = [
+                Override::of_switch("--all-kinds", true, "test.kind", kind.word()),
+                Override::of_switch("--stress", is_long, "test.duration", "24h"),
+            ];
+            let own: Vec<Override> = own.into_iter().flatten().collect();
             let scenario =
                 args.test.runnable(args.scenario.as_deref(), &own, &env::current_dir()?)?;
             handles::provide(&scenario)?;

@@ -60,7 +60,7 @@ impl RunArgs {
     pub(super) fn runnable(&self, working_folder: &Path) -> Result<Scenario, Mistakes> {
         let resumed = self.resume.as_ref().map(|run| run.join("scenario.toml"));
         let path = resumed.as_deref().or(self.scenario.as_deref());
-        let tune = self.tune.then(|| Override::of_flag("--tune", "test.tune", "true"));
+        let tune = Override::of_switch("--tune", self.tune, "test.tune", "true");
         self.test.runnable(path, tune.as_slice(), working_folder)
     }
 

@@ -229,8 +229,8 @@ pub(super) fn source(path: &Path) -> Result<Source, SimulateError> {
 
 /// What the command line replaces in a test.
 fn overrides(args: &SimulateArgs) -> Result<Vec<Override>, Refusal> {
-    let complete = args.complete.then(|| "none".to_owned());
-    args.shared.overrides("test", &[("--complete", "test.precision", &complete)])
+    let complete = Override::of_switch("--complete", args.complete, "test.precision", "none");
+    args.shared.overrides("test", complete)
 }
 
 /// What it replaces in raw load.
@@ -247,5 +247,5 @@ fn load_overrides(args: &SimulateArgs) -> Result<Vec<Override>, Refusal> {
             return Err(Place::flag(flag).refuse(what));
         }
     }
-    args.shared.overrides("simulate", &[])
+    args.shared.overrides("simulate", None)
 }
