@@ -196,29 +196,3 @@ fn what_contradicts_is_refused_with_a_way_out() {
     let refusal = parse(&flat).err().unwrap().to_string();
     assert!(refusal.contains("there is no [array.pages]"), "{refusal}");
 }
-
-#[test]
-fn try_the_example() {
-    let text = include_str!("../../../../examples/arrays/replicated-volumes.toml");
-    let simulation = parse(text).unwrap().simulation;
-    let outcome = brunt_array::load::simulate(&simulation, |_| true).unwrap();
-    for note in &outcome.notes {
-        println!("{} {}", Span(note.at.0), note.what);
-    }
-    println!("{:#?}", outcome.replicas);
-    println!("{:#?}", outcome.snapshots);
-    println!("{:?}", outcome.pages);
-    for one in &outcome.intervals {
-        let mean = |side: &brunt_array::load::Side| side.latencies.mean();
-        println!(
-            "{:?} r {} {:?} w {} {:?} err {} age {:?}",
-            one.until,
-            one.reads.latencies.count(),
-            mean(&one.reads),
-            one.writes.latencies.count(),
-            mean(&one.writes),
-            one.reads.errors + one.writes.errors,
-            one.replica_age
-        );
-    }
-}
