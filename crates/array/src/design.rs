@@ -298,6 +298,26 @@ pub struct CacheDesign {
     pub keeps_old: bool,
 }
 
+/// Pages of a cache, at most: each takes 4 bytes from the beginning, and 64 when it is used.
+const CACHE_PAGES_MAX: u64 = 1 << 28;
+
+impl CacheDesign {
+    /// Checks that there is memory for the table of its pages.
+    ///
+    /// # Errors
+    /// [`DesignError::Room`] when there are too many.
+    pub fn check_room(&self) -> Result<(), DesignError> {
+        let pages = |room: ByteSize| room.get().checked_div(self.page.get()).unwrap_or(0);
+        match pages(self.write).saturating_add(pages(self.read)) > CACHE_PAGES_MAX {
+            true => {
+                let most = ByteSize::bytes(CACHE_PAGES_MAX.saturating_mul(self.page.get()));
+                Err(DesignError::Room { page: self.page, most })
+            }
+            false => Ok(()),
+        }
+    }
+}
+
 impl Default for CacheDesign {
     /// 512 MiB to write, 128 MiB to read, pages of 8 KiB, watermarks at 80 and 60 %, mirrored.
     fn default() -> Self {
@@ -439,6 +459,7 @@ impl ArrayDesign {
         if !is_size || !LUN_BORDER.is_multiple_of(sectors) {
             return Err(DesignError::Page(cache.page));
         }
+        cache.check_room()?;
         for (group, design) in groups.iter().zip(&self.groups) {
             if !group.shape.strip_sectors.is_multiple_of(sectors) {
                 return Err(DesignError::PageInStrip(cache.page, design.strip));
@@ -493,6 +514,13 @@ pub enum DesignError {
     /// A page straddles strips.
     #[error("a strip of {1} is not a multiple of the cache page of {0}")]
     PageInStrip(ByteSize, ByteSize),
+    /// The cache is larger than any.
+    #[error("a cache in pages of {page} has at most {most}")]
+    Room {
+        page: ByteSize,
+        /// The most, to write and to read together.
+        most: ByteSize,
+    },
     /// The watermarks are out of order.
     #[error("watermarks: low ({0} %) has to be below high ({1} %), and high at most 100 %")]
     Marks(u32, u32),

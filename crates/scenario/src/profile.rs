@@ -48,7 +48,7 @@ keys! {
     log_buffer: ByteSize = [engine.log_buffer], SIZE, "by version", |said| said.engine.log_buffer = log_buffer(said.version.profile()).min(said.engine.log_file);
     /// The least cache of all databases together.
     cache_min: ByteSize = [engine.cache_min], SIZE, "by version";
-    /// The most; 16 pages at least.
+    /// The most; 16 pages to 1 TiB.
     cache_max: ByteSize = [engine.cache_max], SIZE, "by version";
     /// Logs that a recovery may have to replay; one log file at least.
     checkpoint_depth: ByteSize = [engine.checkpoint_depth], SIZE, "by version";
@@ -85,6 +85,9 @@ static PACINGS: [(&str, CheckpointPacing); 2] =
 /// Frames below which the engine cannot work: a path of the tree for a few sessions, and pages on
 /// their way out.
 const FRAMES_MIN: u64 = 16;
+/// Four times the memory that Exchange 2019 can use (Microsoft, "Exchange Server system
+/// requirements": 256 GB).
+const CACHE_MAX: ByteSize = ByteSize::gib(1 << 10);
 const LOG_FILE_MIN: ByteSize = ByteSize::kib(64);
 const LOG_FILE_MAX: ByteSize = ByteSize::mib(16);
 /// Log files are whole numbers of these.
@@ -175,6 +178,9 @@ fn check_engine(section: &Section, engine: &EnginePlan) -> Result<(), Refusal> {
     if engine.cache_max < least {
         let what = format!("is less than {FRAMES_MIN} pages of {} ({least})", engine.page);
         return refuse("cache_max", what);
+    }
+    if engine.cache_max > CACHE_MAX {
+        return refuse("cache_max", format!("is more than {CACHE_MAX}"));
     }
     if engine.cache_min > engine.cache_max {
         let what = format!("is more than `cache_max` ({})", engine.cache_max);

@@ -86,6 +86,41 @@ pub struct PagedDesign {
     pub balance: Option<BalanceDesign>,
 }
 
+/// Pages of all members, and of all LUNs, at most: a LUN has an entry for each, and so has a
+/// snapshot. In pages of 15 MiB they are 960 TiB.
+pub(super) const PAGES_MAX: u64 = 1 << 26;
+/// Grains of a page, at most: pages that snapshots share have a mark for each.
+const GRAINS_MAX: u64 = 1 << 16;
+/// The largest LUN, whatever its pages: more than arrays present.
+const LUN_MAX: ByteSize = ByteSize::gib(1 << 20);
+
+impl PagedDesign {
+    /// The most that one LUN can have, beside others of `pages` pages.
+    pub fn lun_max(&self, pages: u64) -> ByteSize {
+        let left = PAGES_MAX.saturating_sub(pages);
+        ByteSize::bytes(left.saturating_mul(self.page.get())).min(LUN_MAX)
+    }
+
+    /// Checks pages, grains and balancing.
+    pub(super) fn check(&self) -> Result<(), PagedError> {
+        let (page, grain) = (self.page, self.grain);
+        let is_size = |size: ByteSize, of| size.get() > 0 && size.get().is_multiple_of(of);
+        if !is_size(grain, 512) || !is_size(page, grain.get()) {
+            return Err(PagedError::Page { page, grain });
+        }
+        if page.get().div_euclid(grain.get()) > GRAINS_MAX {
+            return Err(PagedError::Grains { page, grain, most: GRAINS_MAX });
+        }
+        let is_idle = |balance: &BalanceDesign| {
+            balance.every == Span::ZERO || balance.pages == 0 || balance.unit < grain
+        };
+        match self.balance.as_ref().is_some_and(is_idle) {
+            true => Err(PagedError::Balance),
+            false => Ok(()),
+        }
+    }
+}
+
 /// Why a paged design cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PagedError {
@@ -100,6 +135,12 @@ pub enum PagedError {
         "a page of {page} is not a multiple of the grain of {grain}, or the grain not one of 512 bytes"
     )]
     Page { page: ByteSize, grain: ByteSize },
+    /// The pages have too many grains.
+    #[error("a page of {page} has more than {most} grains of {grain}")]
+    Grains { page: ByteSize, grain: ByteSize, most: u64 },
+    /// The pages are too small for the space of the members.
+    #[error("the members have more than {most} pages of {page}")]
+    Pages { page: ByteSize, most: u64 },
     /// A member has too little space for pages.
     #[error("member {0} has room for {1} pages of {2} only: it needs more than {3}")]
     TooSmall(usize, u32, ByteSize, usize),
@@ -110,6 +151,15 @@ pub enum PagedError {
         size: ByteSize,
         /// Space left.
         left: ByteSize,
+    },
+    /// A LUN is larger than any.
+    #[error("LUN \"{lun}\" of {size}: LUNs in pages of {page} have at most {most}")]
+    LunSize {
+        lun: String,
+        size: ByteSize,
+        page: ByteSize,
+        /// The most beside the LUNs before it.
+        most: ByteSize,
     },
     /// A LUN fits, but the reserve of its snapshots does not.
     #[error(

@@ -42,6 +42,7 @@ use crate::{Array, Extent, Finished, HostIo};
 use balance::Balance;
 use changes::Changes;
 pub(crate) use changes::Grains;
+use design::PAGES_MAX;
 pub use design::{BalanceDesign, PagedDesign, PagedError, PagedLunDesign, ReserveDesign, WhenFull};
 use gates::Gates;
 use map::{Kind, PageMap, WORKING_ROOM};
@@ -421,16 +422,8 @@ fn lay_out(design: &PagedDesign, members: &[Array]) -> Result<PageMap, PagedErro
     if !(0..members.len()).any(takes_part) {
         return Err(PagedError::NoMember);
     }
+    design.check()?;
     let (page, grain) = (design.page.get(), design.grain.get());
-    let fits = grain > 0 && grain.is_multiple_of(512) && page > 0 && page.is_multiple_of(grain);
-    if !fits {
-        return Err(PagedError::Page { page: design.page, grain: design.grain });
-    }
-    if let Some(balance) = design.balance
-        && (balance.every == Span::ZERO || balance.pages == 0 || balance.unit < design.grain)
-    {
-        return Err(PagedError::Balance);
-    }
     let page_sectors = page.div_euclid(512);
     let mut slots = Vec::new();
     for (number, member) in members.iter().enumerate() {
@@ -442,11 +435,21 @@ fn lay_out(design: &PagedDesign, members: &[Array]) -> Result<PageMap, PagedErro
         }
         slots.push(pages);
     }
+    if slots.iter().map(|pages| u64::from(*pages)).sum::<u64>() > PAGES_MAX {
+        return Err(PagedError::Pages { page: design.page, most: PAGES_MAX });
+    }
     let mut map = PageMap::new(page_sectors, grain.div_euclid(512), &slots);
     for member in &design.later {
         map.open(*member, false);
     }
+    let mut entries = 0;
     for lun in &design.luns {
+        let (size, most) = (lun.size, design.lun_max(entries));
+        if size > most {
+            let (lun, page) = (lun.name.clone(), design.page);
+            return Err(PagedError::LunSize { lun, size, page, most });
+        }
+        entries += size.get().div_ceil(page);
         let left = ByteSize::bytes(map.free_slots() as u64 * page);
         let number = map.add_lun(lun.size.get().div_ceil(512));
         let filled = if lun.is_thin { Ok(()) } else { map.fill(number) };

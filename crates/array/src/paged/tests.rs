@@ -520,4 +520,16 @@ fn designs_that_cannot_be_are_refused() {
         refuse(&|design| design.page = ByteSize::mib(1)),
         Some(PagedError::TooSmall(0, 0, ..))
     ));
+    assert!(matches!(
+        refuse(&|design| (design.page, design.grain) = (ByteSize::mib(64), ByteSize::bytes(512))),
+        Some(PagedError::Grains { .. })
+    ));
+    // What is thin fits, but the map of its pages has an end.
+    let thin = |size: u64| {
+        refuse(&|design| {
+            (design.luns[0].size, design.luns[0].is_thin) = (ByteSize::gib(size), true);
+        })
+    };
+    assert_eq!(thin(1024), None);
+    assert!(matches!(thin(9 << 20), Some(PagedError::LunSize { .. })));
 }

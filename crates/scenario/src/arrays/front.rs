@@ -165,6 +165,10 @@ pub(super) fn read_cache(array: &mut Section) -> Option<CacheDesign> {
             section.refuse(refusal.hint("0 B is for no room at all"));
         }
     }
+    if let Err(error) = design.check_room() {
+        let key = if design.read > design.write { "read" } else { "write" };
+        section.refuse(section.place_of(key).refuse(error.to_string()));
+    }
     Some(design)
 }
 

@@ -96,7 +96,9 @@ pub(super) fn read(array: &mut Section, folder: &Path) -> Result<SystemDesign, R
         Ok(_) => Ok(design.into()),
         Err(error) => {
             let blamed = match &error {
-                PagedError::Lun { lun, .. } | PagedError::Reserve { lun, .. } => places.get(lun),
+                PagedError::Lun { lun, .. }
+                | PagedError::LunSize { lun, .. }
+                | PagedError::Reserve { lun, .. } => places.get(lun),
                 _ => None,
             };
             Err(blamed.unwrap_or(&own).refuse(error.to_string()))

@@ -182,6 +182,9 @@ fn pages_go_over_members_and_snapshots_can_be_named() {
         ("100 GB\"\nthin = true", "900 GB\"", "does not fit"),
         ("100 GB", "9 MB", ""),
         ("later = 1", "grain = \"7 KiB\"", "is not a multiple of the grain"),
+        ("later = 1", "grain = \"512 B\"\nsize = \"64 MiB\"", "more than 65536 grains of 512 B"),
+        ("later = 1", "grain = \"512 B\"\nsize = \"512 B\"", "more than 67108864 pages of 512 B"),
+        ("100 GB", "9000 TiB", "LUNs in pages of 15 MiB have at most 960 TiB"),
         ("member = 2", "member = 3", "from 0 to 2"),
         ("member = 2", "", "lacks `member`"),
         ("lun = \"old\"", "lun = \"odl\"", "there is mail, old"),
@@ -272,6 +275,11 @@ fn what_makes_no_sense_is_refused_where_it_stands() {
     for (from, to, words) in [
         ("[array]\n", "[array]\ncache = { write = \"1 B\" }\n", "has no room for a page of 8 KiB"),
         (
+            "[array]\n",
+            "[array]\ncache = { write = \"9000 TiB\" }\n",
+            "`write = \"9000 TiB\"`: a cache in pages of 8 KiB has at most 2 TiB",
+        ),
+        (
             "size = \"1 GiB\"",
             "size = \"0 B\"",
             "is nothing\n  without a `size`, a LUN takes all that is left",
@@ -296,6 +304,8 @@ fn a_lun_can_grow_and_only_a_pool_takes_drives() {
     assert_eq!(incident(SMALL, &sized), Ok(grows(2)));
     let less = incident(PAGED, &sized).unwrap_err();
     assert!(less.contains("is not more than the 93.13 GiB"), "{less}");
+    let absurd = incident(PAGED, &format!("{what}\nsize = \"9000 TiB\"")).unwrap_err();
+    assert!(absurd.contains("is more than 960 TiB, the most of a LUN"), "{absurd}");
     let unsaid = incident(PAGED, what).unwrap_err();
     assert!(unsaid.contains("lacks `size`"), "{unsaid}");
     let raid = "what = \"pool grows\"\ngroup = \"data\"\ndrive = 11";

@@ -219,10 +219,17 @@ impl<'a> One<'a> {
             SystemDesign::Paged(paged) => paged.luns.get(lun as usize).map(|lun| lun.size),
             SystemDesign::Pair(_) | SystemDesign::Sites(_) => None,
         };
+        let most = match self.design {
+            SystemDesign::Paged(paged) => paged.lun_max(0),
+            _ => ByteSize::bytes(u64::MAX),
+        };
         let size = match (size, before, self.design) {
             (Some(size), Some(before), _) if size.value <= before => {
                 let what = format!("is not more than the {before} that the LUN has");
                 return Err(size.place.refuse(what));
+            }
+            (Some(size), ..) if size.value > most => {
+                return Err(size.place.refuse(format!("is more than {most}, the most of a LUN")));
             }
             (Some(size), ..) => size.value,
             (None, _, SystemDesign::One(_)) => ByteSize::bytes(0),

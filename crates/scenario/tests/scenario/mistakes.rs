@@ -150,6 +150,8 @@ fn impossible_sizes_are_refused() {
         said("cache_max = \"512 MiB\"", "cache_max = \"256 KiB\"")
             .ends_with("is less than 16 pages of 32 KiB (512 KiB)")
     );
+    let absurd = said("cache_max = \"512 MiB\"", "cache_max = \"9000 TiB\"");
+    assert_eq!(absurd, "exchange.toml:11: `cache_max = \"9000 TiB\"`: is more than 1 TiB");
     assert!(said("cache_max = \"512 MiB\"", "page = \"12 KiB\"").contains("not a page size"));
     assert!(
         said("cache_max = \"512 MiB\"", "log_file = \"32 KiB\"").ends_with("is less than 64 KiB")
