@@ -26,6 +26,9 @@ pub enum Provenance {
     /// The manufacturer's data sheet or manual.
     #[serde(rename = "data sheet")]
     DataSheet,
+    /// The manufacturer's figure as the trade press quotes it; the note says where.
+    #[serde(rename = "quoted")]
+    Quoted,
     /// Measured on such a drive.
     #[serde(rename = "measured")]
     Measured,
@@ -45,6 +48,7 @@ impl Provenance {
     pub fn word(self) -> &'static str {
         match self {
             Self::DataSheet => "data sheet",
+            Self::Quoted => "quoted",
             Self::Measured => "measured",
             Self::Derived => "derived",
             Self::Assumed => "assumed",

@@ -81,7 +81,7 @@ fn list() -> String {
     });
     let table = Table::new(columns, rows).to_text();
     format!(
-        "{}\n\nsourced: figures from a data sheet, measured, or derived from such; the rest is assumed\n\
+        "{}\n\nsourced: figures from a data sheet, quoted from one by the trade press, measured, or derived from such; the rest is assumed\n\
          brunt models MODEL shows each figure with its source",
         table.trim_end()
     )
@@ -165,6 +165,17 @@ mod tests {
             assert!(!interface(&model).is_empty(), "{name}");
         }
         assert_eq!(list.lines().count(), library::names().count() + 4);
+    }
+
+    #[test]
+    fn what_the_trade_press_says_is_quoted() {
+        for name in library::names() {
+            for (figure, _, from, note) in model(name).figures() {
+                let is_press = [".com", ".it ", "AnandTech", "review"];
+                let is_press = is_press.into_iter().any(|sign| note.contains(sign));
+                assert!(!is_press || from != Provenance::DataSheet, "{name}: {figure}: {note}");
+            }
+        }
     }
 
     #[test]
