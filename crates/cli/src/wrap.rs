@@ -8,6 +8,8 @@
 //! Text to copy stays whole: a word that is wider than the terminal, such as a path, and a command
 //! after a label. So does a number with its unit.
 
+use brunt_report::is_measured;
+
 /// Where the text after a label begins.
 pub const INDENT: usize = 14;
 /// How much further in a line without a label goes on.
@@ -70,12 +72,6 @@ fn broken(line: &str, width: usize) -> String {
     broken
 }
 
-/// Units that stand behind numbers.
-const UNITS: [&str; 24] = [
-    "%", "B", "KiB", "MiB", "GiB", "TiB", "KB", "MB", "GB", "TB", "MB/s", "MiB/s", "GiB/s", "/s",
-    "/h", "ns", "us", "ms", "s", "min", "h", "days", "bad", "IOPS",
-];
-
 /// The words of `line`, each with a blank behind it; a number and its unit are one.
 fn pieces(line: &str) -> Vec<&str> {
     let words: Vec<&str> = line.split_inclusive(' ').collect();
@@ -90,13 +86,6 @@ fn pieces(line: &str) -> Vec<&str> {
         (at, begin) = (at + taken, end);
     }
     pieces
-}
-
-/// Whether `unit` is the unit of `number`.
-fn is_measured(number: &str, unit: &str) -> bool {
-    let number = number.trim_start_matches(['(', '+', '-', '<', '>']);
-    let unit = unit.trim_end_matches([' ', '.', ',', ';', ':', ')']);
-    number.starts_with(|c: char| c.is_ascii_digit()) && UNITS.contains(&unit)
 }
 
 /// Where a line goes on: below its text when a label stands before it.

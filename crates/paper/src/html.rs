@@ -8,18 +8,20 @@ use crate::paper::Paper;
 /// The page.
 pub(crate) fn write(paper: &Paper) -> String {
     let mut body = String::new();
-    let mut chapter = 0;
+    let (mut chapter, mut level) = (0, 1);
     for block in &paper.blocks {
-        if let Block::Heading(1, _) = block {
-            chapter += 1;
+        if let Block::Heading(below, _) = block {
+            chapter += u32::from(*below == 1);
+            level = below + 1;
         }
-        body.push_str(&element(block, chapter, paper));
+        body.push_str(&element(block, chapter, level, paper));
         body.push('\n');
     }
     framed_html(&format!("{}: {} (brunt)", paper.title, paper.headline), &paper.foot, &body)
 }
 
-fn element(block: &Block, chapter: usize, paper: &Paper) -> String {
+/// `level` is that of the heading above.
+fn element(block: &Block, chapter: u32, level: u8, paper: &Paper) -> String {
     match block {
         Block::Title(text) => format!("<h1>{}</h1>", escape(text)),
         Block::Subtitle(text) => format!("<p class=\"subtitle\">{}</p>", escape(text)),
@@ -56,8 +58,7 @@ fn element(block: &Block, chapter: usize, paper: &Paper) -> String {
                 note => format!("<p class=\"note\">{}</p>", escape(note)),
             };
             let title = escape(table.title());
-            // Before the first chapter it stands right below the title of the page.
-            let level = if chapter == 0 { 2 } else { 4 };
+            let level = level + 1;
             format!("<h4 aria-level=\"{level}\">{title}</h4>{}{note}", table.to_html())
         }
         Block::Picture(plot) => {

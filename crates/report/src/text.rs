@@ -35,9 +35,44 @@ pub fn escaped(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// Units that stand behind numbers.
+const UNITS: [&str; 24] = [
+    "%", "B", "KiB", "MiB", "GiB", "TiB", "KB", "MB", "GB", "TB", "MB/s", "MiB/s", "GiB/s", "/s",
+    "/h", "ns", "us", "ms", "s", "min", "h", "days", "bad", "IOPS",
+];
+
+/// Whether `unit` is the unit of `number`, so that no line may end between them.
+pub fn is_measured(number: &str, unit: &str) -> bool {
+    let number = number.trim_start_matches(['(', '+', '-', '<', '>']);
+    let unit = unit.trim_end_matches([' ', '.', ',', ';', ':', ')']);
+    number.starts_with(|c: char| c.is_ascii_digit()) && UNITS.contains(&unit)
+}
+
+/// `text` with a blank that breaks no line between each number and its unit.
+pub(crate) fn units_kept(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len() + 8);
+    let mut last = "";
+    for (at, word) in text.split(' ').enumerate() {
+        if at > 0 {
+            kept.push(if is_measured(last, word) { '\u{a0}' } else { ' ' });
+        }
+        kept.push_str(word);
+        last = word;
+    }
+    kept
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_stays_with_its_unit() {
+        let text = "246 I/Os, 22.8 % above the target (5.35 ms of 10 ms); at 8 min";
+        let kept =
+            "246 I/Os, 22.8\u{a0}% above the target (5.35\u{a0}ms of 10\u{a0}ms); at 8\u{a0}min";
+        assert_eq!(units_kept(text), kept);
+    }
 
     #[test]
     fn what_acts_is_written_out_and_what_is_seen_stays() {

@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use brunt_scenario::{RealDrill, RealLink, RemoteHost};
-use brunt_units::{ByteSize, Span};
+use brunt_units::{ByteSize, Span, counted, grouped};
 use brunt_world::{NetError, World};
 
 use super::child::{Child, SitePlace};
@@ -196,10 +196,17 @@ impl Link {
             return None;
         };
         let carried = emulator.carried();
-        Some(format!(
-            "packets over the link: {} arrived, {} were lost, {} were dropped by a full queue",
-            carried.arrived, carried.lost, carried.dropped
-        ))
+        let arrived = counted(carried.arrived, "packet");
+        Some(match (carried.lost, carried.dropped) {
+            (0, 0) => {
+                format!("{arrived} crossed the link; none was lost, none dropped by a full queue")
+            }
+            (lost, dropped) => format!(
+                "{arrived} crossed the link; lost: {}, dropped by a full queue: {}",
+                grouped(lost),
+                grouped(dropped)
+            ),
+        })
     }
 }
 

@@ -5,6 +5,7 @@ use minijinja::value::Serde;
 use serde::Serialize;
 
 use super::escape;
+use crate::text::units_kept;
 
 const HEAD: &str = include_str!("head.html");
 const PICTURES: &str = include_str!("pictures.html");
@@ -29,6 +30,7 @@ pub(super) fn rendered(template: &str, title: &str, foot: &str, page: &impl Seri
     let whole = Whole { style: STYLE, script: SCRIPT, title, foot: css_string(foot), page };
     let mut environment = Environment::new();
     environment.set_formatter(escape::formatter);
+    environment.add_filter("kept", |text: &str| units_kept(text));
     for (name, text) in [("head.html", HEAD), ("pictures.html", PICTURES), ("page.html", template)]
     {
         environment.add_template(name, text).expect("the template is part of the program");

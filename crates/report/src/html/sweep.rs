@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(page.matches("<tr>").count(), 4);
         for part in [
             "<figcaption>Latency, mean</figcaption>",
-            "<p class=\"sentence\">1 ms</p>",
+            "<p class=\"sentence\">1\u{a0}ms</p>",
             "<td class=\"n\">-</td><td>no &lt;room&gt;</td>",
             "read limit 20 ms",
             "log limit 10 ms",

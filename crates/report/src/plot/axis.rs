@@ -82,9 +82,16 @@ impl Axis {
     /// From zero to a little above `highest`, at most to 100 %.
     pub(crate) fn percent(highest: f64, unit: &str) -> Self {
         let mut axis = Self::from_zero(highest, unit);
-        axis.to = axis.to.min(100.0);
-        axis.marks.retain(|(value, _)| *value <= axis.to);
+        axis.end_at(100.0);
         axis
+    }
+
+    /// Ends no later than at `most`.
+    fn end_at(&mut self, most: f64) {
+        if most > 0.0 {
+            self.to = self.to.min(most);
+            self.marks.retain(|(value, _)| *value <= self.to);
+        }
     }
 
     /// A logarithmic axis between the round numbers (1, 2 or 5 and zeros) that enclose `lowest` and
@@ -114,7 +121,9 @@ impl Axis {
         let middle = all.get(all.len().div_euclid(2)).copied().unwrap_or(0.0);
         let (geometric, arithmetic) = ((first * last).sqrt(), f64::midpoint(first, last));
         if first <= 0.0 || last < 10.0 * first || middle.powi(2) >= geometric * arithmetic {
-            return Self::from_zero(last, unit);
+            let mut axis = Self::from_zero(last, unit);
+            axis.end_at(last);
+            return axis;
         }
         let mut axis = Self::log(all.into_iter(), unit);
         let shares: Vec<f64> =
@@ -251,7 +260,7 @@ mod tests {
             ["64", "512", "4,096"]
         );
         assert_eq!(marks(&Axis::at([64.0, 640.0, 1_216.0, 1_792.0].into_iter(), ""))[0], "0");
-        assert_eq!(marks(&Axis::at([1.0, 4.0].into_iter(), "")), ["0", "1", "2", "3", "4", "5"]);
+        assert_eq!(marks(&Axis::at([1.0, 4.0].into_iter(), "")), ["0", "1", "2", "3", "4"]);
     }
 
     #[test]

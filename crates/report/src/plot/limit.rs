@@ -3,8 +3,9 @@
 //! ```text
 //!     read p99.9 limit 100 ms
 //!   ─────────────────────────────────────────   names stand above or below their lines, right or left,
-//!                      mean read limit 20 ms    where they cover the least
-//!   ─────────────────────────────────────────   one name for limits at the same value
+//!      ╷               mean read limit 20 ms    where they cover the least; with a line to theirs
+//!   ───┴─────────────────────────────────────   when they stand apart from it
+//!                                               one name for limits at the same value
 //! ```
 
 use super::shape::{label, line, width_of};
@@ -39,10 +40,17 @@ pub(super) fn draw(shapes: &mut Vec<Shape>, limits: &[Limit], x: &Axis, y: &Axis
         limits.iter().partition(|limit| limit.upright);
     let curves = drawn_points(shapes);
     let mut names = Vec::new();
-    for limit in by_value(&level).iter().rev() {
+    let level = by_value(&level);
+    let lines: Vec<f64> = level.iter().filter_map(|limit| y.y(limit.at)).collect();
+    for limit in level.iter().rev() {
         let Some(y) = y.y(limit.at) else { continue };
         line(shapes, limit.look, [LEFT, y, RIGHT, y]);
-        let name = free_place(&curves, &names, y, width_of(&limit.name));
+        let others: Vec<f64> = lines.iter().copied().filter(|other| *other != y).collect();
+        let name = free_place(&curves, &others, &names, y, width_of(&limit.name));
+        if let Some(to) = name.away_from(y) {
+            let x = f64::midpoint(name.from, name.until);
+            line(shapes, limit.look, [x, to, x, y]);
+        }
         let (anchor, x) = match name.until < RIGHT - GAP {
             true => (Anchor::Start, name.from),
             false => (Anchor::End, name.until),
@@ -50,29 +58,35 @@ pub(super) fn draw(shapes: &mut Vec<Shape>, limits: &[Limit], x: &Axis, y: &Axis
         label(shapes, limit.look, anchor, [x, name.y], &limit.name);
         names.push(name);
     }
-    // The first row of names is above the picture.
-    let first = TOP - GAP;
-    let mut left = first;
-    for (number, Limit { name, at, look, .. }) in by_value(&upright).iter().rev().enumerate() {
+    names.clear();
+    for Limit { name, at, look, .. } in by_value(&upright).iter().rev() {
         let Some(x) = x.x(*at) else { continue };
         line(shapes, *look, [x, TOP, x, BOTTOM]);
-        // The largest is named to the right of its line if there is room, the others to the left,
-        // one below the other. A name that would cover the axis stands inside.
-        let width = GAP + width_of(name);
-        if number == 0 && x + width <= RIGHT {
-            label(shapes, *look, Anchor::Start, [x + GAP, first], name);
-            continue;
-        }
-        let (anchor, at) = match x - width >= LEFT {
-            true => (Anchor::End, x - GAP),
-            false => {
-                left = left.max(first + ROW);
-                (Anchor::Start, x + GAP)
-            }
-        };
-        label(shapes, *look, anchor, [at, left], name);
-        left += ROW;
+        let (anchor, place) = upright_place(&curves, &names, x, width_of(name));
+        let at = if anchor == Anchor::Start { place.from } else { place.until };
+        label(shapes, *look, anchor, [at, place.y], name);
+        names.push(place);
     }
+}
+
+/// Where a name of `width` beside the upright line at `x` covers the least: above the picture, to
+/// the right of the line if there is room, else to the left, in a second row or inside.
+fn upright_place(curves: &[[f64; 2]], names: &[Name], x: f64, width: f64) -> (Anchor, Name) {
+    const FIRST: f64 = TOP - GAP;
+    /// The unit of the y axis stands at the left of the second row.
+    const SECOND_FROM: f64 = LEFT + 60.0;
+    let sides = [(Anchor::Start, x + GAP), (Anchor::End, x - GAP - width)];
+    let rows = [FIRST, FIRST - ROW, FIRST + ROW, FIRST + 2.0 * ROW, FIRST + 3.0 * ROW];
+    let places = rows
+        .into_iter()
+        .flat_map(|y| sides.map(|(anchor, from)| (anchor, Name { from, until: from + width, y })));
+    let cost = |(_, name): &(Anchor, Name)| {
+        let from = if name.y < FIRST { SECOND_FROM } else { LEFT };
+        let is_outside = name.from < from || name.until > RIGHT;
+        let meets = names.iter().any(|other| name.meets(other));
+        (is_outside, meets, curves.iter().filter(|point| name.covers(**point)).count())
+    };
+    places.min_by_key(cost).expect("there are ten places")
 }
 
 /// Points of all curves, close enough for names to avoid them.
@@ -107,24 +121,42 @@ impl Name {
         (self.from..=self.until).contains(&x) && (self.y - ROW + GAP..=self.y + GAP).contains(&y)
     }
 
+    /// Its edge towards the line at `y`, if it does not stand at that line.
+    fn away_from(&self, y: f64) -> Option<f64> {
+        let (above, below) = (y - self.y, self.y - y);
+        match (above > ROW, below > ROW) {
+            (true, _) => Some(self.y + GAP),
+            (_, true) => Some(self.y + GAP - ROW),
+            _ => None,
+        }
+    }
+
     fn meets(&self, other: &Self) -> bool {
         self.from < other.until && other.from < self.until && (self.y - other.y).abs() < ROW
     }
 }
 
-/// Where a name of `width` beside the line at `y` covers the least of `curves` and none of `names`.
-/// Above the line, on the right, is the first choice.
-fn free_place(curves: &[[f64; 2]], names: &[Name], y: f64, width: f64) -> Name {
-    let rows = [y - GAP, y + ROW - GAP];
-    let places = [RIGHT - GAP - width, LEFT + GAP]
-        .into_iter()
-        .flat_map(|from| rows.into_iter().map(move |y| Name { from, until: from + width, y }));
-    let covered = |name: &Name| {
+/// Where a name of `width` near the line at `y` covers the least of `curves` and other `lines`, and
+/// none of `names`. Above the line, on the right, is the first choice. It stands apart from the line
+/// only where it would lie along a curve.
+fn free_place(curves: &[[f64; 2]], lines: &[f64], names: &[Name], y: f64, width: f64) -> Name {
+    /// Points that a name may cover before it leaves its line by a row.
+    const APART: usize = 6;
+    let rows = (0_u8..3).flat_map(|away| {
+        let far = f64::from(away) * ROW;
+        [y - GAP - far, y + ROW - GAP + far].map(|row| (usize::from(away), row))
+    });
+    let places = rows.flat_map(|(away, y)| {
+        [RIGHT - GAP - width, LEFT + GAP].map(|from| (away, Name { from, until: from + width, y }))
+    });
+    let cost = |(away, name): &(usize, Name)| {
         let is_outside = !(TOP + ROW - GAP..=BOTTOM).contains(&name.y);
         let meets = names.iter().any(|other| name.meets(other));
-        (is_outside, meets, curves.iter().filter(|point| name.covers(**point)).count())
+        let crosses = lines.iter().any(|line| name.covers([name.from, *line]));
+        let covered = curves.iter().filter(|point| name.covers(**point)).count();
+        (is_outside, meets, crosses, covered + away * APART)
     };
-    places.min_by_key(covered).expect("there are four places")
+    places.min_by_key(cost).expect("there are twelve places").1
 }
 
 /// The limits, smallest first; those at one value are one with all names.
@@ -205,6 +237,22 @@ mod tests {
     }
 
     #[test]
+    fn a_name_between_curves_stands_apart_with_a_line_to_its_own() {
+        let y = Axis::powers(0.01, 100.0, "ms");
+        let at = y.y(10.0).unwrap();
+        let along = |away: f64| Stretch {
+            line: vec![(LEFT, at + away), (RIGHT, at + away)],
+            edge: Vec::new(),
+        };
+        let stretches = vec![along(-ROW / 2.0), along(ROW / 2.0)];
+        let mut shapes = vec![Shape::Curve { number: 0, stretches }];
+        draw(&mut shapes, &[limit("log limit 10 ms", 10.0, false)], &Axis::time(1.0), &y);
+        let name = texts(&shapes)[0].1;
+        assert!((name - at).abs() > ROW, "{name} of {at}");
+        assert_eq!(lines(&shapes), 2, "the limit, and the line from its name");
+    }
+
+    #[test]
     fn limits_at_one_value_share_a_line() {
         let shapes = drawn(&[limit("read", 20.0, false), limit("log", 20.0, false)]);
         assert_eq!(lines(&shapes), 1);
@@ -215,18 +263,19 @@ mod tests {
     fn upright_limits_near_the_edge_are_named_in_rows_inside() {
         let shapes =
             drawn(&[limit("read limit 20 ms", 20.0, true), limit("log limit 10 ms", 10.0, true)]);
-        let [(one, upper, _), (other, lower, _)] = texts(&shapes)[..] else {
+        let [(one, first, _), (other, second, _)] = texts(&shapes)[..] else {
             panic!("two names: {shapes:?}")
         };
         assert_eq!((one, other), (Anchor::End, Anchor::End));
-        assert!(lower - upper >= ROW, "{shapes:?}");
+        assert_eq!(second, first - ROW, "both above the picture: {shapes:?}");
         let shapes = drawn(&[limit("read", 0.2, true), limit("log", 0.1, true)]);
         let anchors: Vec<_> = texts(&shapes).iter().map(|text| text.0).collect();
-        assert_eq!(anchors, [Anchor::Start, Anchor::End]);
-        let shapes = drawn(&[limit("read", 0.2, true), limit("one path lost", 0.02, true)]);
+        assert_eq!(anchors, [Anchor::Start, Anchor::Start]);
+        let shapes =
+            drawn(&[limit("read", 0.2, true), limit("limits hold with one path lost", 0.02, true)]);
         let [(_, above, _), (anchor, inside, _)] = texts(&shapes)[..] else {
             panic!("two names: {shapes:?}")
         };
-        assert_eq!((anchor, inside), (Anchor::Start, above + ROW));
+        assert_eq!((anchor, inside), (Anchor::Start, above + ROW), "the unit stands above");
     }
 }

@@ -517,9 +517,9 @@ mod tests {
     fn both_drawings_say_what_they_show() {
         let html = panels(&[(20.0, "site <lost>")]).to_html();
         assert_eq!(html.matches("role=\"img\"").count(), 2);
-        let words = "Timeline: A before from 0:00 min to 0:40 min; B after &lt;it&gt; from 0:40 min to 1:40 min; \
-                     no service 20 s from 0:20 min to 0:40 min; reads 90.0 to 900, mean 363 per second; \
-                     no copy from 0:20 min to 0:40 min; at 0:20 min: site &lt;lost&gt;\"";
+        let words = "Timeline: A before from 0 s to 40.0 s; B after &lt;it&gt; from 40.0 s to 1:40 min; \
+                     no service 20 s from 20.0 s to 40.0 s; reads 90.0 to 900, mean 363 per second; \
+                     no copy from 20.0 s to 40.0 s; at 20.0 s: site &lt;lost&gt;\"";
         assert_eq!(html.matches(words).count(), 2, "{html}");
         assert_eq!(html.matches("data-values=\"100 - 900 90.0\"").count(), 2);
         assert_eq!(html.matches("<path class=\"hatch outage\"").count(), 2);

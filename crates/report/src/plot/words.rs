@@ -17,8 +17,13 @@ pub(super) fn equivalent(plot: &Plot) -> String {
     format!("{}: {}", plot.title, parts.join("; "))
 }
 
-/// A time since the beginning: `2:05 min`, `1:02:05 h`.
+/// A time since the beginning: `8.3 s`, `2:05 min`, `1:02:05 h`.
 pub(crate) fn clock(seconds: f64) -> String {
+    match seconds {
+        0.0 => return "0 s".to_owned(),
+        short if short < 59.95 => return format!("{short:.1} s"),
+        _ => {}
+    }
     let (minutes, seconds) = (seconds.div_euclid(60.0), seconds.rem_euclid(60.0).floor());
     let (hours, minutes) = (minutes.div_euclid(60.0), minutes.rem_euclid(60.0));
     match hours > 0.0 {
@@ -60,8 +65,8 @@ mod tests {
 
     #[test]
     fn a_clock_shows_hours_where_there_are_some() {
-        let shown = [0.0, 125.9, 3_725.0].map(clock);
-        assert_eq!(shown, ["0:00 min", "2:05 min", "1:02:05 h"]);
+        let shown = [0.0, 8.26, 125.9, 3_725.0].map(clock);
+        assert_eq!(shown, ["0 s", "8.3 s", "2:05 min", "1:02:05 h"]);
     }
 
     #[test]

@@ -298,14 +298,15 @@ fn replication(drill: &Drill, has_history: bool) -> Option<Table> {
     let soonest = fulls.min_by(|one, other| one.0.total_cmp(&other.0));
     let soonest = soonest
         .map_or("no log grew for long enough to tell".to_owned(), |(full_in, at)| {
-            format!("{}, at the rate at {}", span(full_in), clock(at))
+            format!("{}, at the rate after {}", span(full_in), clock(at))
         });
     let merge = replication.merge_s.map_or("not measured".to_owned(), span);
+    let size = |bytes| Cell::Text(Cell::Bytes(bytes).to_string());
     let rows = vec![
-        ("Write history log of one group, at most", Cell::Bytes(replication.whl_peak_bytes)),
+        ("Write history log of one group, at most", size(replication.whl_peak_bytes)),
         ("Time to a full log", soonest.into()),
         ("Time to resynchronise", merge.into()),
-        ("Sent over the link", Cell::Bytes(replication.link_bytes)),
+        ("Sent over the link", size(replication.link_bytes)),
     ];
     let skipped = if has_history { 0 } else { 3 };
     let rows = rows.into_iter().skip(skipped).collect();
