@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use brunt_scenario::Refusal;
+use brunt_scenario::{Checked, Refusal};
 
 /// What keeps a scenario from being run, at least one sentence with its place and a way out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -12,13 +12,15 @@ pub struct Mistakes(Vec<String>);
 const SHOWN_MAX: usize = 20;
 
 impl Mistakes {
-    /// `value` if there are no mistakes.
+    /// What was read, if there are no mistakes.
     ///
     /// # Errors
     /// The mistakes.
-    pub fn none_or<T>(mistakes: &[Refusal], value: Option<T>) -> Result<T, Self> {
-        let said = mistakes.iter().map(ToString::to_string).collect();
-        value.filter(|_| mistakes.is_empty()).ok_or(Self(said))
+    pub fn none_or<T>(Checked { mistakes, value }: Checked<T>) -> Result<T, Self> {
+        match mistakes.is_empty() {
+            true => Ok(value),
+            false => Err(Self(mistakes.iter().map(ToString::to_string).collect())),
+        }
     }
 
     /// Mistakes that are already in words.

@@ -144,7 +144,7 @@ pub(crate) fn goal(scenario: &Scenario) -> Option<String> {
 
 /// `2 databases x 512 MiB`, or their sum when they differ.
 fn databases(scenario: &Scenario) -> String {
-    let sizes: Vec<_> = scenario.databases().map(|database| database.size.value).collect();
+    let sizes: Vec<_> = scenario.databases().map(|database| database.size).collect();
     let count = sizes.len();
     let databases = counted(count as u64, "database");
     if sizes.windows(2).all(|pair| pair[0] == pair[1]) {
@@ -159,8 +159,8 @@ fn volumes(scenario: &Scenario) -> Vec<(String, String)> {
     if let Some(scratch) = &scenario.scratch {
         return vec![(scratch.value.display().to_string(), volume(&scratch.value).1)];
     }
-    let logs = scenario.instances.iter().map(|instance| &instance.log.value);
-    let databases = scenario.databases().map(|database| &database.path.value);
+    let logs = scenario.instances.iter().map(|instance| &instance.log);
+    let databases = scenario.databases().map(|database| &database.path);
     let mut seen: Vec<(String, String)> = Vec::new();
     for path in databases.chain(logs) {
         let found = volume(path);

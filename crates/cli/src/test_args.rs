@@ -8,7 +8,7 @@ use brunt_host::consent::Consent;
 use brunt_host::preflight::refusals;
 use brunt_report::compare::Options;
 
-use brunt_scenario::{DEMO, Document, Override, Place, Refusal, Scenario, Subject};
+use brunt_scenario::{Checked, DEMO, Document, Override, Place, Refusal, Scenario, Subject};
 
 use crate::commands::report::{ReportError, write};
 use crate::mistakes::Mistakes;
@@ -192,17 +192,14 @@ impl TestArgs {
         working_folder: &Path,
     ) -> Result<Scenario, Mistakes> {
         let overrides = [&self.overrides()?, more].concat();
-        let checked = document(path, working_folder)?.check_test(&overrides);
-        let mut mistakes = checked.mistakes;
-        let mut scenario = checked.value;
-        if let Some(scenario) = &mut scenario {
-            if mistakes.is_empty() {
-                mistakes.extend(scenario.fit_capacity().err());
-            }
-            mistakes.extend(refusals(scenario, mistakes.is_empty()));
-            mistakes.sort_by(|one, other| one.place().order().cmp(&other.place().order()));
+        let mut checked = document(path, working_folder)?.check_test(&overrides);
+        let Checked { mistakes, value: scenario } = &mut checked;
+        if mistakes.is_empty() {
+            mistakes.extend(scenario.fit_capacity().err());
         }
-        Mistakes::none_or(&mistakes, scenario)
+        mistakes.extend(refusals(scenario, mistakes.is_empty()));
+        mistakes.sort_by(|one, other| one.place().order().cmp(&other.place().order()));
+        Mistakes::none_or(checked)
     }
 
     /// What the flags allow a test to destroy.
@@ -262,7 +259,7 @@ mod tests {
         assert!(scenario.limits.strict_tail);
         assert_eq!(scenario.name, "demo");
         assert_eq!((scenario.test.duration, scenario.test.seed), (Span::seconds(7), 3));
-        assert!(scenario.instances[0].log.value.starts_with("/somewhere/brunt-demo"));
+        assert!(scenario.instances[0].log.starts_with("/somewhere/brunt-demo"));
     }
 
     #[test]
@@ -279,7 +276,7 @@ mod tests {
         fs::write(&path, DEMO).unwrap();
         let args = TestArgs::default();
         let scenario = args.scenario(Some(&path), Path::new("/elsewhere")).unwrap();
-        assert!(scenario.instances[0].log.value.starts_with(folder.path()));
+        assert!(scenario.instances[0].log.starts_with(folder.path()));
     }
 
     #[test]

@@ -70,7 +70,7 @@ pub fn configuration(scenario: &Scenario) -> Configuration {
     let plan = scenario.plan();
     let sizes: Vec<(&Path, u64)> = scenario
         .databases()
-        .map(|database| (database.path.value.as_path(), database.size.value.get()))
+        .map(|database| (database.path.as_path(), database.size.get()))
         .collect();
     let tuning = facts::tuning();
     let host = facts::host();

@@ -94,14 +94,10 @@ pub fn there(scenario: &Scenario) -> io::Result<Roots> {
 
 /// Every folder that a test works in.
 fn worked_in(scenario: &Scenario) -> impl Iterator<Item = &Path> {
-    let logs = scenario.instances.iter().map(|i| i.log.value.as_path());
-    let databases = scenario.databases().filter_map(|d| d.path.value.parent());
+    let logs = scenario.files().map(|(own, _)| own.log.as_path());
+    let databases = scenario.database_files().filter_map(|(one, _)| one.path.parent());
     let copies = scenario.test.copy_to.iter();
-    let copies = copies.map(|copy| copy.value.as_path());
-    let passive = scenario.copies.iter().map(|copy| copy.log.value.as_path());
-    let passive =
-        passive.chain(scenario.copied_databases().filter_map(|(path, _)| path.value.parent()));
-    logs.chain(databases).chain(copies).chain(passive)
+    logs.chain(databases).chain(copies.map(|copy| copy.value.as_path()))
 }
 
 fn make(path: &Path) -> impl Fn(io::Error) -> PrepareError {

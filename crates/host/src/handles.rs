@@ -34,7 +34,7 @@ pub struct TooFew {
 /// [`TooFew`] when the system does not let it.
 pub fn provide(scenario: &Scenario) -> Result<(), TooFew> {
     let instances = (scenario.instances.len() + 2 * scenario.copies.len()) as u64;
-    let databases = (scenario.databases().count() + scenario.copied_databases().count()) as u64;
+    let databases = scenario.database_files().count() as u64;
     let shards = u64::from(scenario.shards.value);
     at_least(FIXED + PER_SHARD * (shards - 1) + PER_INSTANCE * instances + PER_DATABASE * databases)
 }

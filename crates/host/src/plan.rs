@@ -19,9 +19,7 @@ use crate::consent::Consent;
 pub fn plan(scenario: &Scenario, consent: Consent, begun: SystemTime) -> Plan {
     let plan = scenario.plan();
     let since = begun.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let logs = scenario.instances.iter().map(|instance| &instance.log);
-    let logs = logs.chain(scenario.copies.iter().map(|copy| &copy.log));
-    let log_segment = log_segment(logs.map(|log| log.value.as_path()));
+    let log_segment = log_segment(scenario.files().map(|(own, _)| own.log.as_path()));
     // The storage's own sectors are the smallest pieces that are torn.
     let sector = log_segment as u64;
     let faults = plan.faults.into_iter();

@@ -33,10 +33,10 @@ fn a_whole_configuration_is_a_scenario() {
     assert_eq!(scenario.limits.latency.read_sample.as_millis(), 100.0);
     let instance = &scenario.instances[0];
     let database = &instance.databases[0];
-    assert_eq!(database.path.value, Path::new("/mnt/Vol1/DB1/Jetstress001001.edb"));
-    assert_eq!(instance.log.value, Path::new("/mnt/Vol2/DB1.log"));
+    assert_eq!(database.path, Path::new("/mnt/Vol1/DB1/Jetstress001001.edb"));
+    assert_eq!(instance.log, Path::new("/mnt/Vol2/DB1.log"));
     // 500 mailboxes of 2 GiB on two databases.
-    assert_eq!(database.size.value.get(), 250 << 31);
+    assert_eq!(database.size.get(), 250 << 31);
 }
 
 #[test]

@@ -311,7 +311,7 @@ pub fn predict(
 /// Checks that this machine can hold every byte of the databases in memory.
 fn has_room(scenario: &ModelledScenario, seeds: u64) -> Result<(), LabError> {
     let databases = scenario.scenario.databases();
-    let each: u64 = databases.map(|database| database.size.value.get()).sum();
+    let each: u64 = databases.map(|database| database.size.get()).sum();
     let needed = ByteSize::bytes(each.saturating_mul(seeds * scenario.servers.len() as u64));
     match memory_available() {
         Some(there) if needed > there => Err(LabError::TooLarge { needed, there }),

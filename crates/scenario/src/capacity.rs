@@ -44,12 +44,12 @@ impl Scenario {
         let logs = self.log_bytes();
         let mut shares = BTreeMap::<u64, Share>::new();
         for (number, instance) in self.instances.iter().enumerate() {
-            let log = volume(&instance.log.value, &mut shares, &percent)?;
+            let log = volume(&instance.log, &mut shares, &percent)?;
             log.logs += logs;
             for (at, database) in instance.databases.iter().enumerate() {
-                let share = volume(&database.path.value, &mut shares, &percent)?;
+                let share = volume(&database.path, &mut shares, &percent)?;
                 share.databases.push((number, at));
-                share.available += bytes_there(&database.path.value);
+                share.available += bytes_there(&database.path);
             }
         }
         let reserve = u128::from(100 + self.limits.reserve_percent);
@@ -60,10 +60,14 @@ impl Scenario {
             let each = all.div_euclid(reserve * count);
             let each = ByteSize::bytes(u64::try_from(each).unwrap_or(u64::MAX));
             for (number, at) in &share.databases {
-                let size = Placed { value: each, place: percent.place.clone() };
-                self.check_size(&size)?;
-                self.instances[*number].databases[*at].size = size;
+                self.check_size(each, &percent.place)?;
+                self.instances[*number].databases[*at].size = each;
             }
+        }
+        self.places.iter_mut().for_each(|places| places.size = percent.place.clone());
+        for copy in &mut self.copies {
+            let own = self.instances[copy.of].databases.iter();
+            own.zip(&mut copy.files.databases).for_each(|(own, copy)| copy.size = own.size);
         }
         Ok(())
     }

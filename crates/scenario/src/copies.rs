@@ -4,41 +4,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use brunt_qualify::kinds::Work;
-use brunt_qualify::plan;
+use brunt_qualify::plan::CopyPlan;
 use brunt_report::streams::tag;
-use brunt_units::{ByteSize, Span, counted};
+use brunt_units::{Span, counted};
 
-use super::instances::{InstancePlan, database_paths};
+use super::instances::{FilePlaces, Written, database_paths};
 use super::keys::{At, Maybe, NAME, PATH, TEXT, keys, list, time};
 use super::model::Scenario;
 use super::nearest::nearest;
 use super::place::{Place, Placed, Refusal};
 use super::section::{self, Section};
 use super::tree::Node;
-
-/// A passive copy of an instance.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CopyPlan {
-    /// What it is called in reports.
-    pub name: String,
-    /// The number of its instance, from zero.
-    pub of: usize,
-    /// Folder of its logs and its checkpoint file.
-    pub log: Placed<PathBuf>,
-    /// Its databases, as many as the instance has.
-    pub databases: Vec<Placed<PathBuf>>,
-    /// How old a log is before the copy replays it.
-    pub lag: Span,
-}
-
-/// A table as it is written.
-pub(crate) struct Written {
-    name: String,
-    of: Option<Placed<String>>,
-    log: Placed<PathBuf>,
-    databases: Placed<Vec<PathBuf>>,
-    lag: Span,
-}
 
 keys! {
     COPY of Written = "[[copy]]";
@@ -59,36 +35,17 @@ const COPIES_MAX: usize = 16;
 /// What Exchange allows: `ReplayLagTime` of 14 days.
 const LAG_MAX: Span = Span::seconds(14 * 24 * 3600);
 
-impl CopyPlan {
-    /// The same for a plan, with the sizes of `instance`.
-    pub(super) fn planned(&self, instance: &InstancePlan) -> plan::CopyPlan {
-        let databases = instance.databases.iter().zip(&self.databases);
-        plan::CopyPlan {
-            of: self.of,
-            lag: self.lag,
-            files: plan::InstancePlan {
-                name: self.name.clone(),
-                log: self.log.value.clone(),
-                databases: databases
-                    .map(|(own, path)| plan::DatabasePlan {
-                        name: own.name.clone(),
-                        path: path.value.clone(),
-                        size: own.size.value,
-                    })
-                    .collect(),
-            },
-        }
-    }
-}
-
 impl Scenario {
     /// Reads `[[copy]]`, after the instances.
     pub(super) fn read_copies(&mut self, top: &mut Section, folder: &Path) {
         for (number, node) in (1..).zip(top.tables("copy")) {
             let place = node.place.clone();
             let copy = self.read_copy(node, number, folder);
-            let checked = copy.and_then(|copy| self.check_copy(&copy, &place).map(|()| copy));
-            self.copies.extend(top.sink().catch(checked));
+            let checked = copy.and_then(|copy| self.check_copy(&copy.0, &place).map(|()| copy));
+            if let Some((copy, places)) = top.sink().catch(checked) {
+                self.copies.push(copy);
+                self.places.push(places);
+            }
         }
         top.sink().catch(self.refuse_shared_files());
     }
@@ -101,26 +58,24 @@ impl Scenario {
             let refusal = place.refuse(what);
             return Err(refusal.hint(format!("an instance has up to {COPIES_MAX} copies")));
         }
-        if self.copies.iter().any(|other| tag(&other.name) == tag(&copy.name)) {
-            let what = format!("another copy is called \"{}\", too", copy.name);
+        let name = &copy.files.name;
+        if self.copies.iter().any(|other| tag(&other.files.name) == tag(name)) {
+            let what = format!("another copy is called \"{name}\", too");
             return Err(place.refuse(what).hint("give each its own `name`"));
         }
         self.check_copy_fits(place)
     }
 
-    fn read_copy(&self, node: Node, number: usize, folder: &Path) -> Result<CopyPlan, Refusal> {
-        let unwritten = Place::unwritten;
-        let mut written = Written {
-            name: format!("Copy {number}"),
-            of: None,
-            log: Placed { value: PathBuf::new(), place: unwritten() },
-            databases: Placed { value: Vec::new(), place: unwritten() },
-            lag: Span::ZERO,
-        };
+    fn read_copy(
+        &self,
+        node: Node,
+        number: usize,
+        folder: &Path,
+    ) -> Result<(CopyPlan, FilePlaces), Refusal> {
+        let mut written = Written::called(format!("Copy {number}"));
         let section = COPY.read(node, &mut written);
-        let Written { name, of, mut log, databases: paths, lag } = written;
-        let of = match (of, self.instances.len()) {
-            (Some(of), _) => self.instance_called(&of)?,
+        let of = match (&written.of, self.instances.len()) {
+            (Some(of), _) => self.instance_called(of)?,
             (None, 1) => 0,
             (None, _) => {
                 let example = format!("of = \"{}\"", self.instances[0].name);
@@ -128,20 +83,18 @@ impl Scenario {
             }
         };
         let instance = &self.instances[of];
-        let (own, wanted) = (paths.value.len(), instance.databases.len());
+        let (own, wanted) = (written.databases.value.len(), instance.databases.len());
         if own != wanted {
             let own = counted(own as u64, "database");
             let what = format!("{own} here, and {wanted} in \"{}\"", instance.name);
-            let refusal = paths.place.refuse(what);
+            let refusal = written.databases.place.refuse(what);
             return Err(refusal.hint("name one for each, in the same order"));
         }
-        log.value = section::joined(folder, &log.value);
-        let placed = |path: PathBuf| Placed {
-            value: section::joined(folder, &path),
-            place: paths.place.clone(),
-        };
-        let databases = paths.value.iter().cloned().map(placed).collect();
-        Ok(CopyPlan { name, of, log, databases, lag })
+        let lag = written.lag;
+        let alike = instance.databases.iter().map(|one| (one.name.clone(), one.size));
+        let (files, places) = written.files(folder, alike);
+        let places = FilePlaces { size: self.places[of].size.clone(), ..places };
+        Ok((CopyPlan { of, lag, files }, places))
     }
 
     fn instance_called(&self, of: &Placed<String>) -> Result<usize, Refusal> {
@@ -176,34 +129,29 @@ impl Scenario {
 
     /// Every log folder and every database belongs to one instance or one copy.
     fn refuse_shared_files(&self) -> Result<(), Refusal> {
-        let logs = self.instances.iter().map(|one| (&one.name, &one.log));
-        let logs = logs.chain(self.copies.iter().map(|copy| (&copy.name, &copy.log)));
+        let logs = self.files().map(|(own, places)| (&own.name, &own.log, &places.log));
         let hint = match self.copies.is_empty() {
             true => "every instance has files of its own",
             false => "a copy has files of its own, best on another volume",
         };
         refuse_twins(logs, "its logs", hint)?;
-        let databases = self.instances.iter().flat_map(|one| {
-            let own = one.databases.iter();
-            own.map(|database| (&one.name, &database.path))
+        let databases = self.files().flat_map(|(own, places)| {
+            let paths = own.databases.iter().map(|database| &database.path);
+            paths.map(|path| (&own.name, path, &places.databases))
         });
-        let copied = self.copies.iter().flat_map(|copy| {
-            let own = copy.databases.iter();
-            own.map(|path| (&copy.name, path))
-        });
-        refuse_twins(databases.chain(copied), "a database", hint)
+        refuse_twins(databases, "a database", hint)
     }
 }
 
 fn refuse_twins<'s>(
-    paths: impl Iterator<Item = (&'s String, &'s Placed<PathBuf>)>,
+    paths: impl Iterator<Item = (&'s String, &'s PathBuf, &'s Place)>,
     what: &str,
     hint: &str,
 ) -> Result<(), Refusal> {
     let mut seen = BTreeMap::new();
-    for (owner, path) in paths {
-        if let Some(other) = seen.insert(&path.value, owner) {
-            let refusal = path.place.refuse(format!("\"{other}\" already keeps {what} there"));
+    for (owner, path, place) in paths {
+        if let Some(other) = seen.insert(path, owner) {
+            let refusal = place.refuse(format!("\"{other}\" already keeps {what} there"));
             return Err(refusal.hint(hint));
         }
     }
@@ -212,17 +160,11 @@ fn refuse_twins<'s>(
 
 /// Writes `[[copy]]` for each.
 pub(super) fn write(scenario: &Scenario, out: &mut String) {
-    for copy in &scenario.copies {
-        let place = &copy.log.place;
-        let placed = |value| Placed { value, place: place.clone() };
-        let paths = copy.databases.iter().map(|one| one.value.clone()).collect();
-        let written = Written {
-            name: copy.name.clone(),
-            of: Some(placed(scenario.instances[copy.of].name.clone())),
-            log: copy.log.clone(),
-            databases: Placed { value: paths, place: place.clone() },
-            lag: copy.lag,
-        };
+    let places = scenario.places.iter().skip(scenario.instances.len());
+    for (copy, places) in scenario.copies.iter().zip(places) {
+        let value = scenario.instances[copy.of].name.clone();
+        let of = Some(Placed { value, place: places.log.clone() });
+        let written = Written { of, lag: copy.lag, ..Written::of(&copy.files, places) };
         COPY.write(&written, out);
     }
 }
@@ -236,19 +178,10 @@ fn read_lag(node: &Node) -> Result<Span, Refusal> {
     }
 }
 
-impl Scenario {
-    /// Every database of a copy, with its size.
-    pub fn copied_databases(&self) -> impl Iterator<Item = (&Placed<PathBuf>, ByteSize)> {
-        self.copies.iter().flat_map(|copy| {
-            let own = self.instances[copy.of].databases.iter();
-            let sizes = own.map(|database| database.size.value);
-            copy.databases.iter().zip(sizes)
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use brunt_units::ByteSize;
+
     use super::super::document::Document;
     use super::*;
 
@@ -272,7 +205,7 @@ mod tests {
         let lagged = format!("{}lag = \"15min\"\n", copy("SG2", 2));
         let scenario = read(&format!("{}{lagged}", copy("SG1", 1))).unwrap();
         let [prompt, lagged] = &scenario.copies[..] else { panic!("{:?}", scenario.copies) };
-        assert_eq!((prompt.of, prompt.lag, prompt.name.as_str()), (0, Span::ZERO, "Copy 1"));
+        assert_eq!((prompt.of, prompt.lag, prompt.files.name.as_str()), (0, Span::ZERO, "Copy 1"));
         assert_eq!((lagged.of, lagged.lag), (1, Span::seconds(900)));
         let planned = &scenario.plan().passive[1];
         assert_eq!(planned.files.log, Path::new("/t/c2"));

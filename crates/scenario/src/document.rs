@@ -321,7 +321,7 @@ impl Document {
         }
         let Checked { mistakes, value } = self.look(root, wanted, read);
         let first = mistakes.into_iter().next();
-        first.map_or_else(|| Ok(value.expect("there is one")), Err)
+        first.map_or(Ok(value), Err)
     }
 
     fn check<T>(
@@ -353,7 +353,7 @@ impl Document {
         read: impl Fn(&Self, Top) -> T,
     ) -> Checked<T> {
         let sink = Sink::of(&mut root);
-        let value = Some(read(self, self.top(root, wanted)));
+        let value = read(self, self.top(root, wanted));
         Checked { mistakes: sink.take(), value }
     }
 

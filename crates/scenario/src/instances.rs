@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use brunt_ese::format::attachment::ATTACHMENTS_MAX;
-use brunt_qualify::plan::{self, EnginePlan};
+use brunt_qualify::plan::{DatabasePlan, EnginePlan, InstancePlan};
 use brunt_report::streams::tag;
-use brunt_units::{ByteSize, counted};
+use brunt_units::{ByteSize, Span, counted};
 
 use super::keys::{At, Maybe, NAME, PATH, SIZE, keys, list};
 use super::mailboxes::Mailboxes;
@@ -16,33 +16,31 @@ use super::section::{self, Section};
 use super::test::SESSIONS_MAX;
 use super::tree::{Node, Value};
 
-/// One log stream and its databases.
-#[derive(Clone, Debug, PartialEq)]
-pub struct InstancePlan {
-    /// What it is called in reports.
-    pub name: String,
-    /// Folder of its logs and its checkpoint file.
-    pub log: Placed<PathBuf>,
-    /// Its databases, at least one.
-    pub databases: Vec<DatabasePlan>,
+/// Where the files of an instance or a copy were written. Any two are equal, as with [`Placed`].
+#[derive(Clone, Debug)]
+pub struct FilePlaces {
+    /// Its log folder.
+    pub log: Place,
+    /// The paths of its databases.
+    pub databases: Place,
+    /// How large they are.
+    pub size: Place,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-pub struct DatabasePlan {
-    /// What it is called in reports.
-    pub name: String,
-    /// Its file.
-    pub path: Placed<PathBuf>,
-    /// How large it is made.
-    pub size: Placed<ByteSize>,
+impl PartialEq for FilePlaces {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
-/// A table as it is written.
+/// A table of an instance or a copy as it is written.
 pub(crate) struct Written {
-    name: String,
-    log: Placed<PathBuf>,
-    databases: Placed<Vec<PathBuf>>,
-    database_size: Option<Placed<ByteSize>>,
+    pub(super) name: String,
+    pub(super) of: Option<Placed<String>>,
+    pub(super) log: Placed<PathBuf>,
+    pub(super) databases: Placed<Vec<PathBuf>>,
+    pub(super) database_size: Option<Placed<ByteSize>>,
+    pub(super) lag: Span,
 }
 
 keys! {
@@ -65,25 +63,68 @@ const DATABASE_PAGES_MIN: u64 = 256;
 /// Page numbers are 31 bits wide.
 const DATABASE_PAGES_MAX: u64 = (1 << 31) - 1;
 
-impl InstancePlan {
-    /// The same for a plan.
-    pub(super) fn planned(&self) -> plan::InstancePlan {
-        let databases = self.databases.iter();
-        plan::InstancePlan {
-            name: self.name.clone(),
-            log: self.log.value.clone(),
-            databases: databases
-                .map(|database| plan::DatabasePlan {
-                    name: database.name.clone(),
-                    path: database.path.value.clone(),
-                    size: database.size.value,
-                })
-                .collect(),
+impl Written {
+    /// What is called `name` and has no files yet.
+    pub(super) fn called(name: String) -> Self {
+        let place = Place::unwritten();
+        let (log, databases) = (PathBuf::new(), Vec::new());
+        Self {
+            name,
+            of: None,
+            log: Placed { value: log, place: place.clone() },
+            databases: Placed { value: databases, place },
+            database_size: None,
+            lag: Span::ZERO,
         }
+    }
+
+    /// The table of `files`.
+    pub(super) fn of(files: &InstancePlan, places: &FilePlaces) -> Self {
+        let paths = files.databases.iter().map(|database| database.path.clone());
+        let size = Placed { value: files.databases[0].size, place: places.size.clone() };
+        Self {
+            name: files.name.clone(),
+            of: None,
+            log: Placed { value: files.log.clone(), place: places.log.clone() },
+            databases: Placed { value: paths.collect(), place: places.databases.clone() },
+            database_size: Some(size).filter(|size| size.value.get() > 0),
+            lag: Span::ZERO,
+        }
+    }
+
+    /// Its files, with the names and sizes of `databases`, and where they were written. A relative
+    /// path is relative to `folder`.
+    pub(super) fn files(
+        self,
+        folder: &Path,
+        databases: impl Iterator<Item = (String, ByteSize)>,
+    ) -> (InstancePlan, FilePlaces) {
+        let paths = self.databases.value.iter().zip(databases);
+        let databases = paths.map(|(path, (name, size))| DatabasePlan {
+            name,
+            path: section::joined(folder, path),
+            size,
+        });
+        let log = section::joined(folder, &self.log.value);
+        let plan = InstancePlan { name: self.name, log, databases: databases.collect() };
+        let databases = self.databases.place;
+        let size = self.database_size.map_or(databases.clone(), |size| size.place);
+        (plan, FilePlaces { log: self.log.place, databases, size })
     }
 }
 
 impl Scenario {
+    /// The files of every instance, and then of every copy, with where they were written.
+    pub fn files(&self) -> impl Iterator<Item = (&InstancePlan, &FilePlaces)> {
+        let copies = self.copies.iter().map(|copy| &copy.files);
+        self.instances.iter().chain(copies).zip(&self.places)
+    }
+
+    /// The databases of instances and copies.
+    pub fn database_files(&self) -> impl Iterator<Item = (&DatabasePlan, &FilePlaces)> {
+        self.files().flat_map(|(own, places)| own.databases.iter().map(move |one| (one, places)))
+    }
+
     /// `has_capacity` tells whether a share of the capacity was written, and is not only the usual
     /// one.
     pub(super) fn read_instances(
@@ -96,10 +137,15 @@ impl Scenario {
         let (mut places, mut sizes, mut databases) = (Vec::new(), Vec::new(), 0);
         for (number, node) in (1..).zip(nodes) {
             places.push(node.place.clone());
-            let (instance, size) = read_instance(node, number, databases, folder);
+            let mut written = Written::called(format!("Instance {number}"));
+            INSTANCE.read(node, &mut written);
+            sizes.push(written.database_size.clone());
+            let size = written.database_size.as_ref().map_or(ByteSize::bytes(0), |size| size.value);
+            let named = (databases + 1..).map(|number: usize| (format!("DB{number}"), size));
+            let (instance, places) = written.files(folder, named);
             databases += instance.databases.len();
             self.instances.push(instance);
-            sizes.push(size);
+            self.places.push(places);
         }
         // Databases that all have a size of their own keep it.
         if sizes.iter().all(Option::is_some) && !has_capacity {
@@ -144,7 +190,7 @@ impl Scenario {
     ) -> Result<(), Refusal> {
         let each = self.mailboxes.as_ref().map(|all| all.database_size(databases));
         for size in sizes.iter().flatten() {
-            self.check_size(size)?;
+            self.check_size(size.value, &size.place)?;
             refuse_second_size(size, each, self.capacity_percent.as_ref())?;
         }
         for at in (0..sizes.len()).filter(|at| sizes[*at].is_none()) {
@@ -162,22 +208,21 @@ impl Scenario {
                     ));
                 }
             };
-            let size = Placed { value, place: places[at].clone() };
-            for database in &mut self.instances[at].databases {
-                database.size = size.clone();
-            }
+            self.places[at].size = places[at].clone();
+            self.instances[at].databases.iter_mut().for_each(|database| database.size = value);
         }
-        let sized = self.databases().filter(|database| database.size.value.get() > 0);
-        sized.map(|database| &database.size).try_for_each(|size| self.check_size(size))
+        let sized = self.database_files().filter(|(database, _)| database.size.get() > 0);
+        let sizes = sized.map(|(one, places)| (one.size, &places.size));
+        sizes.into_iter().try_for_each(|(size, place)| self.check_size(size, place))
     }
 
     /// Every log stream has the same number of databases, or sessions would not be spread evenly
     /// over them.
     fn check_shape(&self) -> Result<(), Refusal> {
         let first = self.instances[0].databases.len();
-        for instance in &self.instances {
+        for (instance, places) in self.files() {
             let own = instance.databases.len();
-            let place = &instance.databases[0].path.place;
+            let place = &places.databases;
             if own != first {
                 let what = format!("{own} databases here, and {first} in the first instance");
                 return Err(place.refuse(what).hint("every instance has the same number"));
@@ -189,8 +234,7 @@ impl Scenario {
         }
         let all = u64::from(self.pool());
         if all > SESSIONS_MAX {
-            let place = &self.instances[0].log.place;
-            return Err(place.refuse(format!(
+            return Err(self.places[0].log.refuse(format!(
                 "{all} sessions in all, more than {SESSIONS_MAX}: {} counts `sessions` {}",
                 self.profile.version,
                 self.scope_in_words()
@@ -200,8 +244,8 @@ impl Scenario {
     }
 
     /// Whether a database can have that size.
-    pub(super) fn check_size(&self, size: &Placed<ByteSize>) -> Result<(), Refusal> {
-        check_size(size, &self.profile.engine)
+    pub(super) fn check_size(&self, size: ByteSize, place: &Place) -> Result<(), Refusal> {
+        check_size(size, place, &self.profile.engine)
     }
 }
 
@@ -255,33 +299,6 @@ pub(super) fn nodes(top: &mut Section) -> Vec<Node> {
     vec![one]
 }
 
-fn read_instance(
-    node: Node,
-    number: usize,
-    databases_before: usize,
-    folder: &Path,
-) -> (InstancePlan, Option<Placed<ByteSize>>) {
-    let unwritten = Place::unwritten;
-    let mut written = Written {
-        name: format!("Instance {number}"),
-        log: Placed { value: PathBuf::new(), place: unwritten() },
-        databases: Placed { value: Vec::new(), place: unwritten() },
-        database_size: None,
-    };
-    INSTANCE.read(node, &mut written);
-    let Written { name, mut log, databases: paths, database_size: size } = written;
-    log.value = section::joined(folder, &log.value);
-    let plan = |(index, path): (usize, PathBuf)| DatabasePlan {
-        name: format!("DB{}", databases_before + index + 1),
-        path: Placed { value: section::joined(folder, &path), place: paths.place.clone() },
-        size: size
-            .clone()
-            .unwrap_or_else(|| Placed { value: ByteSize::bytes(0), place: paths.place.clone() }),
-    };
-    let databases = paths.value.into_iter().enumerate().map(plan).collect();
-    (InstancePlan { name, log, databases }, size)
-}
-
 /// Paths of databases, at least one.
 pub(super) fn database_paths(node: &Node) -> Result<Vec<PathBuf>, Refusal> {
     let Value::List(nodes) = &node.value else {
@@ -328,32 +345,16 @@ fn refuse_small_quota(
     Err(refusal.hint("for example: quota = \"2 GiB\", or more mailboxes"))
 }
 
-fn check_size(size: &Placed<ByteSize>, engine: &EnginePlan) -> Result<(), Refusal> {
-    let pages = engine.page.pages_in(size.value);
-    if let Some(small) = too_small(size.value, engine) {
-        let refusal = size.place.refuse(format!("is {small}"));
+fn check_size(size: ByteSize, place: &Place, engine: &EnginePlan) -> Result<(), Refusal> {
+    let pages = engine.page.pages_in(size);
+    if let Some(small) = too_small(size, engine) {
+        let refusal = place.refuse(format!("is {small}"));
         return Err(refusal.hint("for example: database_size = \"512 MiB\""));
     }
     if pages > DATABASE_PAGES_MAX {
         let most = ByteSize::bytes((DATABASE_PAGES_MAX + 1) * engine.page.bytes_u64());
         let what = format!("a database with pages of {} stays below {most}", engine.page);
-        return Err(size.place.refuse(what));
+        return Err(place.refuse(what));
     }
     Ok(())
-}
-
-/// Writes `[[instance]]` for each.
-pub(super) fn write(instances: &[InstancePlan], out: &mut String) {
-    for instance in instances {
-        let databases = &instance.databases;
-        let paths = databases.iter().map(|database| database.path.value.clone());
-        let first = &databases[0];
-        let written = Written {
-            name: instance.name.clone(),
-            log: instance.log.clone(),
-            databases: Placed { value: paths.collect(), place: first.path.place.clone() },
-            database_size: Some(first.size.clone()).filter(|size| size.value.get() > 0),
-        };
-        INSTANCE.write(&written, out);
-    }
 }

@@ -56,11 +56,10 @@ mod throughput;
 mod tree;
 
 pub use arrays::ArrayScenario;
-pub use copies::CopyPlan;
 pub use design::write_design;
 pub use document::{Document, Subject};
 pub use drill::Drill;
-pub use instances::{DatabasePlan, InstancePlan};
+pub use instances::FilePlaces;
 pub use key_pages::{json_schema, key_tables, set_keys};
 pub use mailboxes::Mailboxes;
 pub use mistakes::Checked;

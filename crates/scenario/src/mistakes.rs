@@ -21,9 +21,9 @@ use super::tree::{Node, Value};
 pub struct Checked<T> {
     /// Everything that is wrong, in the order of its lines. Flags come first.
     pub mistakes: Vec<Refusal>,
-    /// What the document describes, where something could stand in for what is wrong. With mistakes
-    /// it is good for looking at what was written ([`Place::is_written`]), and not for a run.
-    pub value: Option<T>,
+    /// What the document describes. Something stands in for what is wrong: with mistakes it is good
+    /// for looking at what was written ([`Place::is_written`]), and not for a run.
+    pub value: T,
 }
 
 /// More mistakes than this are not kept.
@@ -172,7 +172,7 @@ mod tests {
         let document = Document::new("t.toml", GOOD, Path::new("/")).unwrap();
         let checked = document.check_test(&[]);
         assert_eq!(checked.mistakes, []);
-        assert_eq!(checked.value, Some(document.test(&[]).unwrap()));
+        assert_eq!(checked.value, document.test(&[]).unwrap());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use brunt_qualify::goal::Tune;
 use brunt_qualify::kinds::Work;
-use brunt_qualify::plan::{Limits, Plan};
+use brunt_qualify::plan::{CopyPlan, DatabasePlan, InstancePlan, Limits, Plan};
 use brunt_units::ByteSize;
 use brunt_workload::mix::Kind;
 use brunt_workload::profile::SessionScope;
@@ -12,13 +12,13 @@ use brunt_world::fault::Fault;
 use brunt_world_real::Choice;
 
 use super::base::Origin;
-use super::copies::{self, CopyPlan};
+use super::copies;
 use super::design;
 use super::document::Top;
 use super::engine::{self, ENGINE, Engine};
 use super::events::{Entry, read_faults, write_faults};
 use super::format::{path, quoted};
-use super::instances::{self, DatabasePlan, InstancePlan};
+use super::instances::{self, FilePlaces, INSTANCE, Written};
 use super::limits::{self, LIMITS};
 use super::mailboxes::{MAILBOXES, Mailboxes};
 use super::place::Placed;
@@ -75,6 +75,8 @@ pub struct Scenario {
     pub instances: Vec<InstancePlan>,
     /// Passive copies that follow them.
     pub copies: Vec<CopyPlan>,
+    /// Where the files of these were written: those of the instances, then those of the copies.
+    pub places: Vec<FilePlaces>,
     /// What is to go wrong on purpose.
     pub faults: Vec<Fault>,
 }
@@ -129,6 +131,7 @@ impl Scenario {
             shards,
             instances: Vec::new(),
             copies: Vec::new(),
+            places: Vec::new(),
             faults: Vec::new(),
         };
         scenario.read_instances(nodes, folder, has_capacity, top.sink());
@@ -170,7 +173,9 @@ impl Scenario {
         if let Some(design) = &self.design {
             design::write_design(design, out);
         }
-        instances::write(&self.instances, out);
+        for (instance, places) in self.instances.iter().zip(&self.places) {
+            INSTANCE.write(&Written::of(instance, places), out);
+        }
         copies::write(self, out);
         write_faults(&self.faults, out);
     }
@@ -178,9 +183,6 @@ impl Scenario {
     /// The plan of this test, on storage whose sectors have 512 bytes. What belongs to a single
     /// run, such as its id and when it began, is that of [`Plan::new`].
     pub fn plan(&self) -> Plan {
-        let instances = self.instances.iter().map(InstancePlan::planned).collect();
-        let copies = self.copies.iter();
-        let passive = copies.map(|copy| copy.planned(&self.instances[copy.of]));
         self.test.planned(Plan {
             name: self.name.clone(),
             description: self.description.clone(),
@@ -195,9 +197,9 @@ impl Scenario {
             limits: self.limits,
             array_cache: self.array_cache,
             shards: self.shards.value,
-            passive: passive.collect(),
+            passive: self.copies.clone(),
             faults: self.faults.clone(),
-            ..Plan::new(self.profile.version, instances)
+            ..Plan::new(self.profile.version, self.instances.clone())
         })
     }
 

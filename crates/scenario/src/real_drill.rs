@@ -139,9 +139,9 @@ impl RealDrill {
         scenario.scratch =
             Some(Placed { value: site.to_owned(), place: self.source.place.clone() });
         for instance in &mut scenario.instances {
-            instance.log.value = moved(&instance.log.value);
+            instance.log = moved(&instance.log);
             for database in &mut instance.databases {
-                database.path.value = moved(&database.path.value);
+                database.path = moved(&database.path);
             }
         }
         scenario
@@ -225,12 +225,13 @@ fn check_mode(
 
 /// Paths of instances lead nowhere else.
 fn check_paths(scenario: &Scenario) -> Result<(), Refusal> {
-    let logs = scenario.instances.iter().map(|instance| &instance.log);
-    let databases = scenario.databases().map(|database| &database.path);
-    for path in logs.chain(databases) {
+    let logs = scenario.files().map(|(own, places)| (&own.log, &places.log));
+    let databases = scenario.database_files();
+    let databases = databases.map(|(database, places)| (&database.path, &places.databases));
+    for (path, place) in logs.chain(databases) {
         let is_plain = |part| matches!(part, Component::RootDir | Component::Normal(_));
-        if !path.value.components().all(is_plain) {
-            let refusal = path.place.refuse("leads out of the folder of the site");
+        if !path.components().all(is_plain) {
+            let refusal = place.refuse("leads out of the folder of the site");
             return Err(refusal.hint("for example \"log1\", which is the same at both sites"));
         }
     }
@@ -267,7 +268,7 @@ pub(super) mod tests {
         let words: Vec<_> = drill.timeline.iter().map(|one| one.what.word()).collect();
         assert_eq!(words, ["source frozen", "failover"]);
         let at = drill.at(&drill.destination.value);
-        assert_eq!(at.instances[0].log.value, Path::new("/srv/b/files/log1"));
+        assert_eq!(at.instances[0].log, Path::new("/srv/b/files/log1"));
         assert_eq!(read(&drill.to_toml()).unwrap(), drill);
         let link =
             "[link]\nkm = 30.5\njitter = \"150us\"\nbandwidth = \"T3\"\nloss_per_million = 7\n";

@@ -286,7 +286,7 @@ fn written_groups<'a>(subject: &Subject<'a>) -> Result<Vec<(&'a GroupDesign, f64
     };
     let reads = brunt_sizing::known(test.profile.version, test.test.copies.into(), "read_percent");
     let volumes =
-        test.databases().filter_map(|database| layout::volume_of(modelled, &database.path.value));
+        test.databases().filter_map(|database| layout::volume_of(modelled, &database.path));
     let groups = volumes.flat_map(|volume| {
         let lun = u32::try_from(volume.lun).expect("few LUNs");
         groups_of(&modelled.arrays[volume.array].design, lun)

@@ -167,8 +167,8 @@ fn log_places(subject: &Subject<'_>) -> Measured {
                 let place = |path: &Path| {
                     volume_of(modelled, path).map(|volume| group_of(modelled, volume))
                 };
-                let log = place(&instance.log.value);
-                instance.databases.iter().any(|database| place(&database.path.value) == log)
+                let log = place(&instance.log);
+                instance.databases.iter().any(|database| place(&database.path) == log)
             }
             None => subject.volumes()?.iter().any(|volume| {
                 volume.logs.contains(&at) && volume.databases.iter().any(|at| own.contains(at))
@@ -208,7 +208,7 @@ fn sizes(subject: &Subject<'_>) -> Result<(Vec<(String, f64)>, u64), Gap> {
     }
     let test = subject.test()?;
     let sizes =
-        test.databases().map(|database| (database.name.clone(), float(database.size.value.get())));
+        test.databases().map(|database| (database.name.clone(), float(database.size.get())));
     Ok((sizes.collect(), test.test.copies.into()))
 }
 
@@ -280,9 +280,9 @@ fn free_space(subject: &Subject<'_>) -> Measured {
     known(
         volumes.filter_map(|volume| {
             let on = modelled.scenario.databases().filter(|database| {
-                volume_of(modelled, &database.path.value).is_some_and(|own| own == volume)
+                volume_of(modelled, &database.path).is_some_and(|own| own == volume)
             });
-            let used: u64 = on.map(|database| database.size.value.get()).sum();
+            let used: u64 = on.map(|database| database.size.get()).sum();
             let share = share(volume.bytes.get().saturating_sub(used), volume.bytes.get())?;
             (used > 0).then(|| Item::new(volume.path.display().to_string(), share))
         }),

@@ -96,12 +96,12 @@ fn judged<T>(
     Ok(match document.subject() {
         Subject::RealDrill => {
             let checked = document.check_real_drill(overrides);
-            let drill = Mistakes::none_or(&checked.mistakes, checked.value)?;
+            let drill = Mistakes::none_or(checked)?;
             judge(&without_host(What::Test(&drill.scenario)))
         }
         Subject::Test => {
             let checked = document.check_test(overrides);
-            let mut test = Mistakes::none_or(&checked.mistakes, checked.value)?;
+            let mut test = Mistakes::none_or(checked)?;
             test.fit_capacity()?;
             check_places(&test)?;
             let machine = configuration(&test);
@@ -109,17 +109,17 @@ fn judged<T>(
         }
         Subject::ModelledTest => {
             let checked = document.check_modelled_test(overrides);
-            let test = Mistakes::none_or(&checked.mistakes, checked.value)?;
+            let test = Mistakes::none_or(checked)?;
             judge(&without_host(What::Modelled(&test)))
         }
         Subject::Load => {
             let checked = document.check_load(overrides);
-            let load = Mistakes::none_or(&checked.mistakes, checked.value)?;
+            let load = Mistakes::none_or(checked)?;
             judge(&without_host(What::Load(&load)))
         }
         Subject::Organisation => {
             let checked = document.check_organisation(overrides, &keys());
-            let org = Mistakes::none_or(&checked.mistakes, checked.value)?;
+            let org = Mistakes::none_or(checked)?;
             if let Some(refusal) = unused(&org) {
                 return Err(refusal.into());
             }

@@ -414,7 +414,7 @@ impl Conductor {
 /// How long a site may take for what it is asked.
 fn patience(drill: &RealDrill) -> Span {
     let databases = drill.scenario.databases();
-    let bytes: u64 = databases.map(|database| database.size.value.get()).sum();
+    let bytes: u64 = databases.map(|database| database.size.get()).sum();
     let link = drill.link.and_then(|link| link.bandwidth);
     let slowest = link.map_or(SLOWEST, |link| link.min(SLOWEST)).get().max(1);
     PATIENCE + Span::seconds(bytes.div_ceil(slowest))

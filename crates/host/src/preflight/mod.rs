@@ -18,7 +18,7 @@ mod room;
 
 use std::path::{Path, PathBuf};
 
-use brunt_scenario::{Placed, Refusal, Scenario};
+use brunt_scenario::{Place, Placed, Refusal, Scenario};
 
 pub use memory::memory_needed;
 use paths::{
@@ -65,28 +65,26 @@ pub fn refusals(scenario: &Scenario, is_whole: bool) -> Vec<Refusal> {
 }
 
 fn refused_places(scenario: &Scenario) -> Vec<Refusal> {
-    let written = |path: &&Placed<PathBuf>| path.place.is_written();
-    let logs = || {
-        let logs = scenario.instances.iter().map(|instance| &instance.log);
-        let copies = scenario.copies.iter().map(|copy| &copy.log);
-        logs.chain(copies).filter(written)
+    let placed = |path: &Path, place: &Place| {
+        let path = Placed { value: path.to_owned(), place: place.clone() };
+        place.is_written().then_some(path)
     };
-    let databases = || {
-        let paths = scenario.databases().map(|database| &database.path);
-        let copies = scenario.copied_databases().map(|(path, _)| path);
-        paths.chain(copies).filter(written)
-    };
+    let logs = scenario.files().filter_map(|(own, places)| placed(&own.log, &places.log));
+    let logs: Vec<_> = logs.collect();
+    let databases = scenario.database_files();
+    let databases = databases.filter_map(|(one, places)| placed(&one.path, &places.databases));
+    let databases: Vec<_> = databases.collect();
     let copies = || scenario.test.copy_to.iter();
     let scratch = scenario.scratch.as_ref();
     let looks = scratch.into_iter().map(look_at_scratch);
-    let looks = looks.chain(logs().chain(copies()).map(|path| {
+    let looks = looks.chain(logs.iter().chain(copies()).map(|path| {
         look_at_path(path, scratch)?;
         check_folder(path, &path.value, scratch)
     }));
-    let looks = looks.chain(databases().map(|path| look_at_database(path, scratch)));
+    let looks = looks.chain(databases.iter().map(|path| look_at_database(path, scratch)));
     let mut refusals = Vec::new();
-    refusals.extend(refuse_twins(logs(), "two log streams have one folder").err());
-    refusals.extend(refuse_twins(databases(), "two databases are one file").err());
+    refusals.extend(refuse_twins(logs.iter(), "two log streams have one folder").err());
+    refusals.extend(refuse_twins(databases.iter(), "two databases are one file").err());
     refusals.extend(looks.filter_map(Result::err));
     // Databases of one list may miss the same folder.
     refusals.dedup();

@@ -40,35 +40,24 @@ pub fn demands(scenario: &Scenario) -> Vec<Demand> {
         });
         demand.needed = ByteSize::bytes(demand.needed.get().saturating_add(bytes));
     };
-    for instance in &scenario.instances {
-        let log = &instance.log;
-        let logs = scenario.log_bytes().saturating_sub(logs_there(&log.value));
-        add(&log.value, &log.place, logs);
-        for database in &instance.databases {
-            let path = &database.path;
-            let wanted = grown(scenario, database.size.value);
-            let there = bytes_there(&path.value);
-            add(&path.value, &path.place, wanted.saturating_sub(there));
-            if scenario.test.copy_to.is_some() && scenario.test.restore {
-                let copy = database.size.value.get().max(there);
-                add(&path.value, &path.place, copy);
+    let restores = scenario.test.copy_to.is_some() && scenario.test.restore;
+    for (number, (own, places)) in scenario.files().enumerate() {
+        let logs = scenario.log_bytes().saturating_sub(logs_there(&own.log));
+        add(&own.log, &places.log, logs);
+        for database in &own.databases {
+            let wanted = grown(scenario, database.size);
+            let there = bytes_there(&database.path);
+            add(&database.path, &places.databases, wanted.saturating_sub(there));
+            if restores && number < scenario.instances.len() {
+                add(&database.path, &places.databases, database.size.get().max(there));
             }
         }
-    }
-    for copy in &scenario.copies {
-        let logs = scenario.log_bytes().saturating_sub(logs_there(&copy.log.value));
-        add(&copy.log.value, &copy.log.place, logs);
-    }
-    for (path, size) in scenario.copied_databases() {
-        let wanted = grown(scenario, size);
-        let there = bytes_there(&path.value);
-        add(&path.value, &path.place, wanted.saturating_sub(there));
     }
     if let Some(folder) = &scenario.test.copy_to {
         // Databases as they have grown; the backup of an earlier test goes first.
         let databases = scenario.databases().map(|database| {
-            let there = bytes_there(&database.path.value);
-            database.size.value.get().max(there)
+            let there = bytes_there(&database.path);
+            database.size.get().max(there)
         });
         let bytes = databases.fold(0, u64::saturating_add);
         let earlier = there(&folder.value, is_copy_name);
@@ -97,18 +86,15 @@ pub(super) fn beyond_limit(scenario: &Scenario) -> Option<Refusal> {
 }
 
 fn beyond(scenario: &Scenario, limit: u64) -> Option<Refusal> {
-    let own = scenario.databases();
-    let own = own.map(|database| (&database.path, database.size.value));
-    let all = own.chain(scenario.copied_databases());
-    let (path, size) = all.max_by_key(|(_, size)| *size)?;
-    let largest = grown(scenario, size);
+    let (database, places) = scenario.database_files().max_by_key(|(one, _)| one.size)?;
+    let largest = grown(scenario, database.size);
     (largest > limit).then(|| {
         let [limit, largest] = [limit, largest].map(ByteSize::bytes);
         let what = format!(
             "this process may have files of {limit}, and the database may grow to {largest}"
         );
         let hint = "raise the limit first: ulimit -f unlimited";
-        path.place.refuse(what).hint(hint)
+        places.databases.refuse(what).hint(hint)
     })
 }
 

@@ -90,7 +90,7 @@ const BYTES_MAX: ByteSize = ByteSize::bytes(1 << 30);
 pub fn engine_of(scenario: &ModelledScenario, options: &DrillOptions) -> Engine {
     options.engine.unwrap_or_else(|| {
         let databases = scenario.scenario.databases();
-        let each: u64 = databases.map(|database| database.size.value.get()).sum();
+        let each: u64 = databases.map(|database| database.size.get()).sum();
         match each.saturating_mul(scenario.servers.len() as u64) <= BYTES_MAX.get() {
             true => Engine::Bytes,
             false => Engine::Twin,

@@ -23,11 +23,11 @@ use std::ops::Range;
 use std::path::Path;
 
 use brunt_ese::format::flush_map::path_beside;
+use brunt_qualify::plan::InstancePlan;
 use brunt_units::{ByteSize, PageNumber, PageSize};
 use brunt_world::fault::{Direction, Fault, FaultKind};
 
 use super::super::format::{self, quoted, size, span};
-use super::super::instances::InstancePlan;
 use super::super::place::Refusal;
 use super::super::section::{self, Section};
 use super::super::tree::Node;
@@ -113,16 +113,16 @@ impl One<'_> {
         };
         let pattern = Fault::new(FaultKind::Lost, file.value.as_str(), 0..0);
         let databases = || self.instances.iter().flat_map(|i| &i.databases);
-        let is_database = databases().any(|database| pattern.is_in(&database.path.value));
-        let is_beside = databases().any(|d| pattern.is_in(&path_beside(&d.path.value)));
+        let is_database = databases().any(|database| pattern.is_in(&database.path));
+        let is_beside = databases().any(|d| pattern.is_in(&path_beside(&d.path)));
         let is_log = self.instances.iter().any(|instance| {
             let names = ["edb.log", "edb.chk", "edb00001.log"];
-            let own = |name: &&str| pattern.is_in(&instance.log.value.join(name));
+            let own = |name: &&str| pattern.is_in(&instance.log.join(name));
             names.iter().any(own)
         });
         if file.value.is_empty() || !(is_database || is_beside || is_log) {
             let refusal = file.place.refuse("names no file of this scenario");
-            let first = &self.instances[0].databases[0].path.value;
+            let first = &self.instances[0].databases[0].path;
             let name = |path: &Path| path.file_name().map(|n| n.to_string_lossy().into_owned());
             let database = name(first).unwrap_or_default();
             return Err(refusal.hint(format!(

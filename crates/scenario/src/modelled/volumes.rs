@@ -7,10 +7,9 @@ use brunt_array::{PagedArray, System, SystemDesign};
 use brunt_units::ByteSize;
 use brunt_world::random::Streams;
 
-use super::super::instances::DatabasePlan;
 use super::super::model::Scenario;
 use super::super::nearest::nearest;
-use super::super::place::{Place, Placed, Refusal};
+use super::super::place::{Place, Refusal};
 use super::super::section::{self, Section};
 use super::super::tree::{Node, Value};
 use super::ArrayPlan;
@@ -120,22 +119,23 @@ fn volume_of<'v>(volumes: &'v [VolumePlan], server: usize, path: &Path) -> Optio
         .max_by_key(|volume| volume.path.components().count())
 }
 
-/// Every database with the paths of its files: a backup and its restore need another one each, and
-/// so does every passive copy.
-fn files(scenario: &Scenario) -> impl Iterator<Item = (&DatabasePlan, &Placed<PathBuf>)> {
+/// A file of a database: its path, how large it is made, and where both were written.
+type File<'s> = (&'s Path, ByteSize, [&'s Place; 2]);
+
+/// Every file of every database: a backup and its restore need another one each, and so does every
+/// passive copy.
+fn files(scenario: &Scenario) -> impl Iterator<Item = File<'_>> {
     let folder = scenario.test.copy_to.as_ref();
     let restores = folder.is_some() && scenario.test.restore;
-    let all = scenario.databases().flat_map(move |database| {
-        let own = std::iter::once(&database.path);
-        let restored = restores.then_some(&database.path);
-        let copies = folder.into_iter().chain(restored);
-        own.chain(copies).map(move |path| (database, path))
-    });
-    let passive = scenario.copies.iter().flat_map(|copy| {
-        let databases = scenario.instances[copy.of].databases.iter();
-        databases.zip(&copy.databases)
-    });
-    all.chain(passive)
+    let count = scenario.databases().count();
+    scenario.database_files().enumerate().flat_map(move |(number, (database, places))| {
+        let own = (database.path.as_path(), &places.databases);
+        let copies = folder.map(|folder| (folder.value.as_path(), &folder.place));
+        let copies = copies.into_iter().chain(restores.then_some(own));
+        let copies = copies.filter(move |_| number < count);
+        let all = std::iter::once(own).chain(copies);
+        all.map(|(path, place)| (path, database.size, [place, &places.size]))
+    })
 }
 
 fn what_lies_there(scenario: &Scenario) -> &'static str {
@@ -154,16 +154,13 @@ fn check(
 ) -> Result<(), Refusal> {
     let mut used = BTreeMap::<(usize, usize), u64>::new();
     for server in 0..servers {
-        for instance in &scenario.instances {
-            place(volumes, server, &instance.log)?;
+        for (own, places) in scenario.files() {
+            place(volumes, server, &own.log, &places.log)?;
         }
-        for copy in &scenario.copies {
-            place(volumes, server, &copy.log)?;
-        }
-        for (database, path) in files(scenario) {
-            let volume = place(volumes, server, path)?;
+        for (path, size, [written, sized]) in files(scenario) {
+            let volume = place(volumes, server, path, written)?;
             let bytes = used.entry((volume.array, volume.lun)).or_default();
-            *bytes = bytes.saturating_add(database.size.value.get());
+            *bytes = bytes.saturating_add(size.get());
             if *bytes > volume.bytes.get() {
                 let lun = arrays[volume.array].design.lun_names()[volume.lun];
                 let what = format!(
@@ -172,9 +169,7 @@ fn check(
                     ByteSize::bytes(*bytes),
                     volume.bytes
                 );
-                return Err(database
-                    .size
-                    .place
+                return Err(sized
                     .refuse(what)
                     .hint("make them smaller, or the LUN larger, and leave room to grow")
                     .for_want_of_room());
@@ -205,11 +200,11 @@ fn check_thin(
         };
         let (mut bytes, mut last) = (0_u64, None);
         for server in 0..servers {
-            for (database, path) in files(scenario) {
-                let volume = place(volumes, server, path)?;
+            for (path, size, [written, sized]) in files(scenario) {
+                let volume = place(volumes, server, path, written)?;
                 if volume.array == number && pages.luns[volume.lun].is_thin {
-                    bytes = bytes.saturating_add(database.size.value.get());
-                    last = Some(&database.size.place);
+                    bytes = bytes.saturating_add(size.get());
+                    last = Some(sized);
                 }
             }
         }
@@ -233,11 +228,12 @@ fn check_thin(
 fn place<'v>(
     volumes: &'v [VolumePlan],
     server: usize,
-    path: &Placed<PathBuf>,
+    path: &Path,
+    written: &Place,
 ) -> Result<&'v VolumePlan, Refusal> {
-    volume_of(volumes, server, &path.value).ok_or_else(|| {
-        let folder = path.value.parent().unwrap_or(&path.value).display();
-        let refusal = path.place.refuse(format!("{} lies on no LUN", path.value.display()));
+    volume_of(volumes, server, path).ok_or_else(|| {
+        let folder = path.parent().unwrap_or(path).display();
+        let refusal = written.refuse(format!("{} lies on no LUN", path.display()));
         refusal.hint(format!("say so in [volumes]: \"{folder}\" = \"name of a LUN\""))
     })
 }

@@ -128,7 +128,7 @@ fn mailboxes_give_sizes_and_target() {
     let text = SMALL.replace("database_size = \"1 GiB\"", "");
     let sets = ["mailboxes.count=4000", "mailboxes.quota=1GiB", "mailboxes.io_per_s=0.1"];
     let scenario = parse(&text, &sets).unwrap();
-    assert!(scenario.databases().all(|d| d.size.value == ByteSize::gib(1_000)));
+    assert!(scenario.databases().all(|d| d.size == ByteSize::gib(1_000)));
     let target = scenario.test.target().unwrap();
     assert_eq!((target.io_per_s, target.headroom_percent), (400.0, 20));
     assert!((target.offered() - 480.0).abs() < 1e-9);
@@ -181,7 +181,7 @@ fn capacity_gives_sizes_on_the_machine() {
             Document::new("t.toml", &text, folder.path()).unwrap().test(&[]).unwrap();
         scenario.fit_capacity().unwrap();
         assert!(!scenario.to_toml().contains("capacity_percent"));
-        scenario.databases().next().unwrap().size.value.get() as f64
+        scenario.databases().next().unwrap().size.get() as f64
     };
     let (small, large) = (sized(5), sized(10));
     assert!((large / small - 2.0).abs() < 0.1, "{small} and {large}");

@@ -59,9 +59,9 @@ fn a_good_scenario_is_understood() {
         panic!("two instances");
     };
     assert_eq!((first.name.as_str(), second.name.as_str()), ("Instance 1", "second"));
-    assert_eq!(second.log.value, Path::new("/home/me/log2"));
+    assert_eq!(second.log, Path::new("/home/me/log2"));
     assert_eq!(second.databases[0].name, "DB3");
-    assert_eq!(second.databases[0].size.value, ByteSize::bytes(2_000_000_000));
+    assert_eq!(second.databases[0].size, ByteSize::bytes(2_000_000_000));
 }
 
 #[test]
@@ -81,10 +81,10 @@ fn what_is_resolved_reads_back() {
 #[test]
 fn the_demo_stays_small() {
     let demo = parse(DEMO, &[]).unwrap();
-    let bytes: u64 = demo.databases().map(|database| database.size.value.get()).sum();
+    let bytes: u64 = demo.databases().map(|database| database.size.get()).sum();
     assert!(bytes <= 1 << 30);
     assert!(demo.test.duration <= Span::seconds(60));
-    assert!(demo.databases().all(|d| d.path.value.starts_with("/home/me/brunt-demo")));
+    assert!(demo.databases().all(|d| d.path.starts_with("/home/me/brunt-demo")));
 }
 
 #[test]
@@ -223,9 +223,9 @@ fn flags_replace_what_the_file_says() {
     assert_eq!(scenario.backend, Choice::Only(Kind::Threads));
     assert_eq!(scenario.test.duration, Span::seconds(90));
     assert_eq!(scenario.profile.engine.page, PageSize::KIB_8);
-    assert_eq!(scenario.instances[1].log.value, Path::new("/fast/log"));
+    assert_eq!(scenario.instances[1].log, Path::new("/fast/log"));
     assert_eq!(scenario.test.target().unwrap().io_per_s, 500.0);
-    assert_eq!(scenario.instances[0].databases[0].path.value, Path::new("/a.edb"));
+    assert_eq!(scenario.instances[0].databases[0].path, Path::new("/a.edb"));
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn check(
     output: &Output,
 ) -> Result<Exit, SimulateError> {
     let checked = document.check_modelled_test(overrides);
-    let scenario = Mistakes::none_or(&checked.mistakes, checked.value)?;
+    let scenario = Mistakes::none_or(checked)?;
     output.show(opening(&scenario, options).trim_end());
     Ok(Exit::Passed)
 }

@@ -39,7 +39,7 @@ pub(super) fn run(
     output: &Output,
 ) -> Result<Exit, DrillCommandError> {
     let checked = document.check_real_drill(overrides);
-    let drill = Mistakes::none_or(&checked.mistakes, checked.value)?;
+    let drill = Mistakes::none_or(checked)?;
     let consent = Consent { replace: args.new };
     let is_external = drill.replication == SiteReplication::External;
     if !is_external {

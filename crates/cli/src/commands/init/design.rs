@@ -90,9 +90,9 @@ impl Design {
 
     /// Folders that a run needs. Their parents were named, and are there.
     pub(super) fn missing_folders(&self) -> Vec<PathBuf> {
-        let logs = self.scenario.instances.iter().map(|one| one.log.value.as_path());
+        let logs = self.scenario.instances.iter().map(|one| one.log.as_path());
         let databases = self.scenario.databases();
-        let databases = databases.filter_map(|database| database.path.value.parent());
+        let databases = databases.filter_map(|database| database.path.parent());
         let all = databases.chain(logs).filter(|folder| !folder.exists());
         all.map(Path::to_owned).collect()
     }

@@ -29,7 +29,7 @@ pub(super) fn run(
         }
         Subject::ModelledTest => {
             let checked = document.check_modelled_test(&overrides(args)?);
-            let scenario = Mistakes::none_or(&checked.mistakes, checked.value)?;
+            let scenario = Mistakes::none_or(checked)?;
             let opening = words::opening(&scenario, args.engine.into());
             let phases = phases(&scenario.scenario.plan());
             let time = labelled("virtual time", phases).join("\n");
@@ -39,7 +39,7 @@ pub(super) fn run(
         }
         Subject::Load => {
             let checked = document.check_load(&load_overrides(args)?);
-            let scenario = Mistakes::none_or(&checked.mistakes, checked.value)?;
+            let scenario = Mistakes::none_or(checked)?;
             opening(&scenario, version::SHORT)
         }
     };

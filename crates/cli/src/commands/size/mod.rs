@@ -196,7 +196,7 @@ fn organisation(args: &SizeArgs) -> Result<Organisation, SizeError> {
         return Ok(document.organisation(&overrides, &keys())?);
     }
     let checked = document.check_organisation(&overrides, &keys());
-    Ok(Mistakes::none_or(&checked.mistakes, checked.value)?)
+    Ok(Mistakes::none_or(checked)?)
 }
 
 /// The design, which can be read again.
@@ -206,11 +206,11 @@ fn design(args: &SizeArgs, sizing: &Sizing<'_>) -> Result<String, SizeError> {
     match document.subject() {
         Subject::ModelledTest => {
             let checked = document.check_modelled_test(&[]);
-            Mistakes::none_or(&checked.mistakes, checked.value)?;
+            Mistakes::none_or(checked)?;
         }
         _ => {
             let checked = document.check_test(&[]);
-            Mistakes::none_or(&checked.mistakes, checked.value)?;
+            Mistakes::none_or(checked)?;
         }
     }
     Ok(text)
