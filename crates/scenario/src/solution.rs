@@ -145,12 +145,12 @@ impl Part {
 /// What was said about the storage.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Solution {
-    said: BTreeMap<(Part, &'static str), Said>,
+    values: BTreeMap<(Part, &'static str), FieldValue>,
 }
 
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
-enum Said {
+enum FieldValue {
     Text(String),
     List(Vec<String>),
     Count(u64),
@@ -178,8 +178,8 @@ impl Solution {
 
     fn read_part(&mut self, mut section: Section, part: Part) {
         for field in FIELDS.iter().filter(|field| field.part == part) {
-            let said = section.read(field.key, |node| read(node, field.kind));
-            self.said.extend(said.map(|said| ((part, field.key), said.value)));
+            let value = section.read(field.key, |node| read(node, field.kind));
+            self.values.extend(value.map(|value| ((part, field.key), value.value)));
         }
     }
 
@@ -189,57 +189,57 @@ impl Solution {
         let parts = [("[solution]".to_owned(), Overview)];
         for (head, part) in parts.into_iter().chain(tables) {
             let all = FIELDS.iter().filter(|field| field.part == part);
-            let said = all.filter_map(|field| Some((field.key, self.said(part, field.key)?)));
-            let lines: String = said.map(|(key, said)| format!("{key} = {said}\n")).collect();
+            let values = all.filter_map(|field| Some((field.key, self.value(part, field.key)?)));
+            let lines: String = values.map(|(key, value)| format!("{key} = {value}\n")).collect();
             if !lines.is_empty() {
                 *out += &format!("\n{head}\n{lines}");
             }
         }
     }
 
-    fn said(&self, part: Part, key: &str) -> Option<&Said> {
+    fn value(&self, part: Part, key: &str) -> Option<&FieldValue> {
         let field = FIELDS.iter().find(|f| f.part == part && f.key == key)?;
-        self.said.get(&(part, field.key))
+        self.values.get(&(part, field.key))
     }
 
     /// Whether nothing was said.
     pub fn is_empty(&self) -> bool {
-        self.said.is_empty()
+        self.values.is_empty()
     }
 
     /// The text `key` of `[solution]`.
     pub fn text(&self, key: &str) -> Option<&str> {
-        match self.said(Overview, key)? {
-            Said::Text(text) => Some(text),
+        match self.value(Overview, key)? {
+            FieldValue::Text(text) => Some(text),
             _ => None,
         }
     }
 
     /// What was said of `key` of `part`, as a paper has it.
     pub fn in_words(&self, part: Part, key: &str) -> Option<String> {
-        self.said(part, key).map(Said::for_people)
+        self.value(part, key).map(FieldValue::for_people)
     }
 
     /// The list `key` of `[solution]`.
     pub fn list(&self, key: &str) -> &[String] {
-        match self.said(Overview, key) {
-            Some(Said::List(items)) => items,
+        match self.value(Overview, key) {
+            Some(FieldValue::List(items)) => items,
             _ => &[],
         }
     }
 
     /// The number `key` of `part`.
     pub fn count(&self, part: Part, key: &str) -> Option<u64> {
-        match self.said(part, key)? {
-            Said::Count(count) => Some(*count),
+        match self.value(part, key)? {
+            FieldValue::Count(count) => Some(*count),
             _ => None,
         }
     }
 
     /// The size `key` of `part`.
     pub fn size(&self, part: Part, key: &str) -> Option<ByteSize> {
-        match self.said(part, key)? {
-            Said::Size(size) => Some(*size),
+        match self.value(part, key)? {
+            FieldValue::Size(size) => Some(*size),
             _ => None,
         }
     }
@@ -247,13 +247,13 @@ impl Solution {
     /// Everything in `part`, with the names of a paper.
     pub fn all(&self, part: Part) -> Vec<(&'static str, String)> {
         let fields = FIELDS.iter().filter(|field| field.part == part);
-        let said = fields
-            .filter_map(|field| Some((field.title, self.said(part, field.key)?.for_people())));
-        said.collect()
+        let values = fields
+            .filter_map(|field| Some((field.title, self.value(part, field.key)?.for_people())));
+        values.collect()
     }
 }
 
-impl Said {
+impl FieldValue {
     fn for_people(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
@@ -276,7 +276,7 @@ fn label(size: ByteSize) -> String {
     )
 }
 
-impl fmt::Display for Said {
+impl fmt::Display for FieldValue {
     /// The value as TOML.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -291,9 +291,9 @@ impl fmt::Display for Said {
     }
 }
 
-fn read(node: &Node, kind: Kind) -> Result<Said, Refusal> {
+fn read(node: &Node, kind: Kind) -> Result<FieldValue, Refusal> {
     match kind {
-        Text => Ok(Said::Text(section::text(node)?)),
+        Text => Ok(FieldValue::Text(section::text(node)?)),
         List => {
             let Value::List(items) = &node.value else {
                 let what = format!("is {}, not a list of texts", node.value.kind());
@@ -301,11 +301,11 @@ fn read(node: &Node, kind: Kind) -> Result<Said, Refusal> {
                 return Err(refusal.hint("for example: features = [\"two controllers\"]"));
             };
             let items: Result<_, _> = items.iter().map(section::text).collect();
-            Ok(Said::List(items?))
+            Ok(FieldValue::List(items?))
         }
-        Count => Ok(Said::Count(section::integer(node, 1..=COUNT_MAX)?)),
+        Count => Ok(FieldValue::Count(section::integer(node, 1..=COUNT_MAX)?)),
         Size => match section::size(node)? {
-            size if size.get() > 0 => Ok(Said::Size(size)),
+            size if size.get() > 0 => Ok(FieldValue::Size(size)),
             _ => Err(node.place.refuse("is not above zero")),
         },
     }
