@@ -219,7 +219,7 @@ impl Judge<'_> {
                 let page = Page::new(bytes, self.trees.size);
                 self.note_children(page);
                 if let Some(neighbours) = &mut self.neighbours {
-                    neighbours.hear(page, number);
+                    neighbours.visit(page, number);
                 }
                 let is_too_new = self.time_max.is_some_and(|max| page.database_time() > max);
                 let lost = lost_flush(page.flags().flush_type(), map);
@@ -313,7 +313,7 @@ impl Judge<'_> {
                 for (page, offset) in bytes.chunks_exact(size.bytes()).zip(places) {
                     let number = self.number(offset);
                     if diagnose(page, size, number) == Diagnosis::Sound {
-                        inquiry.hear(Page::new(page, size), number);
+                        inquiry.visit(Page::new(page, size), number);
                     }
                 }
                 source.world.clock.spend(CPU_PER_CHUNK).await;

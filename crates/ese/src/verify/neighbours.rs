@@ -69,7 +69,7 @@ impl Neighbours {
     }
 
     /// Records the claims of a valid page.
-    pub(super) fn hear(&mut self, page: Page<'_>, number: PageNumber) {
+    pub(super) fn visit(&mut self, page: Page<'_>, number: PageNumber) {
         let Self { sums, messages } = self;
         claims(page, number, messages.as_ref(), |claim| {
             let sum = &mut sums[place(claim.number)];
@@ -80,7 +80,7 @@ impl Neighbours {
         });
     }
 
-    /// The second pass to run if there was a contradiction; it must [visit](Inquiry::hear) the same
+    /// The second pass to run if there was a contradiction; it must [visit](Inquiry::visit) the same
     /// pages again.
     pub(super) fn inquiry(self) -> Option<Inquiry> {
         let odd = (0..SUMS).filter(|at| self.sums[*at] != 0);
@@ -101,7 +101,7 @@ pub(super) struct Inquiry {
 
 impl Inquiry {
     /// Collects the claims of a valid page that belong to nonzero sums.
-    pub(super) fn hear(&mut self, page: Page<'_>, number: PageNumber) {
+    pub(super) fn visit(&mut self, page: Page<'_>, number: PageNumber) {
         let Self { odd, messages, claims: found } = self;
         claims(page, number, messages.as_ref(), |claim| {
             if odd.binary_search(&place(claim.number)).is_err() {

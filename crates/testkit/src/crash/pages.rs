@@ -14,47 +14,47 @@ use brunt_world::random::Streams;
 use brunt_world_virtual::Store;
 
 use super::configuration::PAGES;
-use super::story::{DURABLE, Stage};
+use super::story::{DURABLE, Setup};
 use super::{Configuration, Mistake, State};
 use crate::tiny::database_path;
 
 /// Changes that a session makes.
 const CHANGES: u32 = 60;
 
-pub(super) async fn session(stage: Stage, number: u64) -> Result<(), EngineError> {
-    let mut draw = stage.draw(number);
-    let databases = u64::from(stage.configuration.databases);
+pub(super) async fn session(setup: Setup, number: u64) -> Result<(), EngineError> {
+    let mut draw = setup.draw(number);
+    let databases = u64::from(setup.configuration.databases);
     for _ in 0..CHANGES {
         let database = u8::try_from(draw.below(databases)).expect("few databases");
         let pages: Vec<u32> = (0..=draw.below(3))
             .map(|_| u32::try_from(1 + draw.below(u64::from(PAGES))).expect("few pages"))
             .collect();
-        let number = change(&stage, database, &pages).await?;
+        let number = change(&setup, database, &pages).await?;
         if draw.percent(40) {
-            acknowledge(&stage, number).await?;
+            acknowledge(&setup, number).await?;
         }
         if draw.percent(20) {
-            stage.world.sleep(Span::millis(draw.below(700))).await;
+            setup.world.sleep(Span::millis(draw.below(700))).await;
         }
     }
     Ok(())
 }
 
-async fn acknowledge(stage: &Stage, number: u64) -> Result<(), EngineError> {
-    let log = stage.instance.log();
+async fn acknowledge(setup: &Setup, number: u64) -> Result<(), EngineError> {
+    let log = setup.instance.log();
     let durable = log.flushed(log.tail(), FlushReason::Commit);
-    if stage.configuration.mistake == Some(Mistake::AcknowledgeEarly) {
-        stage.machine.mark(DURABLE, number);
+    if setup.configuration.mistake == Some(Mistake::AcknowledgeEarly) {
+        setup.machine.mark(DURABLE, number);
     }
     durable.await?;
-    stage.machine.mark(DURABLE, number);
+    setup.machine.mark(DURABLE, number);
     Ok(())
 }
 
 /// Writes the next number into `pages`; returns the number.
-async fn change(stage: &Stage, database: u8, pages: &[u32]) -> Result<u64, EngineError> {
-    let changed = stage.instance.change(database, 0, Role::System, |change| {
-        let last = stage.history.borrow().last().cloned();
+async fn change(setup: &Setup, database: u8, pages: &[u32]) -> Result<u64, EngineError> {
+    let changed = setup.instance.change(database, 0, Role::System, |change| {
+        let last = setup.history.borrow().last().cloned();
         let mut next = last.expect("there is a first");
         for &page in pages {
             if next.contains_key(&(database, page)) {
@@ -63,7 +63,7 @@ async fn change(stage: &Stage, database: u8, pages: &[u32]) -> Result<u64, Engin
                 change.pages().claimed(PageNumber(page))?;
             }
         }
-        let number = stage.configuration.generation << 28 | stage.history.borrow().len() as u64;
+        let number = setup.configuration.generation << 28 | setup.history.borrow().len() as u64;
         let data = value(number);
         for &page in pages {
             if next.insert((database, page), number).is_some() {
@@ -75,7 +75,7 @@ async fn change(stage: &Stage, database: u8, pages: &[u32]) -> Result<u64, Engin
                 editor.insert(0, b"key", &data);
             }
         }
-        Ok(Step::Done(stage.note(|state| *state = next)))
+        Ok(Step::Done(setup.note(|state| *state = next)))
     });
     changed.await
 }

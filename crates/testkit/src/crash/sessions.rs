@@ -13,7 +13,7 @@ use brunt_units::Span;
 use brunt_world::random::Stream;
 
 use super::Mistake;
-use super::story::{DURABLE, Stage};
+use super::story::{DURABLE, Setup};
 
 /// Transactions of a session.
 const BATCHES: u64 = 40;
@@ -57,19 +57,19 @@ enum Steps {
 }
 
 pub(super) async fn session(
-    stage: Stage,
+    setup: Setup,
     number: u64,
     desk: &impl Desk,
 ) -> Result<(), EngineError> {
-    let mut draw = stage.draw(number);
-    let generation = stage.configuration.generation;
+    let mut draw = setup.draw(number);
+    let generation = setup.configuration.generation;
     for batch in 0..BATCHES {
         let first = generation << 28 | number << 26 | batch << 20;
-        let transaction = stage.instance.begin();
-        let steps = work(&stage, &mut draw, desk, &transaction, first).await?;
+        let transaction = setup.instance.begin();
+        let steps = work(&setup, &mut draw, desk, &transaction, first).await?;
         match steps {
             Steps::Done(made) if !draw.percent(15) => {
-                commit(&stage, &mut draw, transaction, made).await?;
+                commit(&setup, &mut draw, transaction, made).await?;
             }
             _ => transaction.take_back().await?,
         }
@@ -78,7 +78,7 @@ pub(super) async fn session(
 }
 
 async fn work<D: Desk>(
-    stage: &Stage,
+    setup: &Setup,
     draw: &mut Stream,
     desk: &D,
     transaction: &Transaction<'_>,
@@ -97,22 +97,22 @@ async fn work<D: Desk>(
             // Its lock was refused, so nothing has happened.
             Err(EngineError::WriteConflict) => {}
             // No new changes begin then; those that have begun continue.
-            Err(EngineError::LogDiskFull(..)) => stage.refusals.log.update(|count| count + 1),
+            Err(EngineError::LogDiskFull(..)) => setup.refusals.log.update(|count| count + 1),
             Err(error) if error.is_full() => {
-                stage.refusals.databases.update(|count| count + 1);
+                setup.refusals.databases.update(|count| count + 1);
                 return Ok(Steps::Cramped);
             }
             Err(error) => return Err(error),
         }
         if draw.percent(10) {
-            stage.world.sleep(Span::millis(draw.below(50))).await;
+            setup.world.sleep(Span::millis(draw.below(50))).await;
         }
     }
     Ok(Steps::Done(made))
 }
 
 async fn commit(
-    stage: &Stage,
+    setup: &Setup,
     draw: &mut Stream,
     transaction: Transaction<'_>,
     made: Made,
@@ -122,7 +122,7 @@ async fn commit(
         return transaction.commit(Commit::Hard).await;
     }
     let is_hard = draw.percent(40);
-    let number = stage.note(|state| {
+    let number = setup.note(|state| {
         for (record, after) in made {
             match after {
                 Some(version) => drop(state.insert(record, version)),
@@ -130,13 +130,13 @@ async fn commit(
             }
         }
     });
-    if is_hard && stage.configuration.mistake == Some(Mistake::AcknowledgeEarly) {
-        stage.machine.mark(DURABLE, number);
+    if is_hard && setup.configuration.mistake == Some(Mistake::AcknowledgeEarly) {
+        setup.machine.mark(DURABLE, number);
     }
     let commit = if is_hard { Commit::Hard } else { Commit::Lazy };
     transaction.commit(commit).await?;
     if is_hard {
-        stage.machine.mark(DURABLE, number);
+        setup.machine.mark(DURABLE, number);
     }
     Ok(())
 }

@@ -77,7 +77,7 @@ pub struct Story {
 
 /// The environment of a session.
 #[derive(Clone)]
-pub(super) struct Stage {
+pub(super) struct Setup {
     pub(super) world: World,
     pub(super) machine: Machine,
     pub(super) instance: Instance<Bytes>,
@@ -88,7 +88,7 @@ pub(super) struct Stage {
     pub(super) configuration: Rc<Configuration>,
 }
 
-impl Stage {
+impl Setup {
     /// The random stream of session `number`.
     pub(super) fn draw(&self, number: u64) -> Stream {
         self.world.random.named(&format!("session/{number}"))
@@ -113,13 +113,13 @@ impl Stage {
             Work::Pages | Work::Records => None,
         };
         let start = |number| {
-            let (stage, tables) = (self.clone(), tables.clone());
+            let (setup, tables) = (self.clone(), tables.clone());
             self.world.spawner.spawn(async move {
-                let trees = Trees::of(&stage.configuration);
-                match (stage.configuration.work, tables) {
-                    (Work::Pages, _) => pages::session(stage, number).await,
-                    (_, Some(tables)) => session(stage, number, &tables).await,
-                    (_, None) => session(stage, number, &trees).await,
+                let trees = Trees::of(&setup.configuration);
+                match (setup.configuration.work, tables) {
+                    (Work::Pages, _) => pages::session(setup, number).await,
+                    (_, Some(tables)) => session(setup, number, &tables).await,
+                    (_, None) => session(setup, number, &trees).await,
                 }
             })
         };
@@ -232,7 +232,7 @@ fn live(
         machine.mark(TOOK_OVER, 0);
         let history = Rc::new(RefCell::new(history));
         let logged = Rc::new(RefCell::new(logged));
-        let stage = Stage {
+        let setup = Setup {
             world,
             machine,
             instance: instance.clone(),
@@ -241,7 +241,7 @@ fn live(
             refusals,
             configuration,
         };
-        stage.work().await.map_err(failed)?;
+        setup.work().await.map_err(failed)?;
         instance.close().await.map_err(failed)?;
         histories.push(history.take());
         Ok((histories, logged.take()))
@@ -266,7 +266,7 @@ async fn live_and_die(
     let life = host.world().spawner.spawn(async move {
         let opened = its_configuration.open(&its_world, None).await;
         let (instance, _) = opened.expect("files that can be opened");
-        let stage = Stage {
+        let setup = Setup {
             world: its_world,
             machine: its_machine,
             instance,
@@ -275,7 +275,7 @@ async fn live_and_die(
             refusals: Rc::default(),
             configuration: its_configuration,
         };
-        stage.work().await.expect("a dying process sees no error");
+        setup.work().await.expect("a dying process sees no error");
     });
     while host.has_storage() && !life.is_done() {
         world.sleep(Span::millis(1)).await;

@@ -4,25 +4,26 @@ use brunt_ese::log::{Durability, FlushReason, LogOptions, LogShape};
 use brunt_units::Span;
 use brunt_world::{Class, Op};
 
-use super::stage::{LAZY_WAIT, NAMES, SERVICE, Stage, play, play_with, record};
+use super::fixture::{Fixture, LAZY_WAIT, NAMES, SERVICE, record, run, run_with};
 
 const SESSIONS: u64 = 16;
 const COMMITS: u64 = 50;
 
 #[test]
 fn sessions_that_commit_hard_share_flushes() {
-    play(LogShape::new(512, 1 << 20), 32 << 10, async |stage| {
-        let before = stage.requests_of(Class::Log).len() as u64;
-        let sessions: Vec<_> =
-            (0..SESSIONS).map(|_| stage.world.spawner.spawn(commit_hard(stage.clone()))).collect();
+    run(LogShape::new(512, 1 << 20), 32 << 10, async |fixture| {
+        let before = fixture.requests_of(Class::Log).len() as u64;
+        let sessions: Vec<_> = (0..SESSIONS)
+            .map(|_| fixture.world.spawner.spawn(commit_hard(fixture.clone())))
+            .collect();
         for session in sessions {
             session.await;
         }
         // The first flush carries only the first commit; every later one carries the next commits
         // of all sessions.
-        let flushes = stage.requests_of(Class::Log).len() as u64 - before;
+        let flushes = fixture.requests_of(Class::Log).len() as u64 - before;
         assert!((COMMITS..=COMMITS + 2).contains(&flushes), "{flushes} flushes");
-        let counted = stage.meter(|log| {
+        let counted = fixture.meter(|log| {
             let of_commits = log.flushes[FlushReason::Commit as usize].close_interval();
             (of_commits, log.writes.close_interval().count)
         });
@@ -30,14 +31,14 @@ fn sessions_that_commit_hard_share_flushes() {
     });
 }
 
-async fn commit_hard(stage: Stage) {
+async fn commit_hard(fixture: Fixture) {
     for _ in 0..COMMITS {
-        let begun = stage.now();
-        let end = stage.log.append(&record(100)).end;
-        stage.log.flushed(end, FlushReason::Commit).await.unwrap();
-        assert!(stage.log.durable() >= end);
+        let begun = fixture.now();
+        let end = fixture.log.append(&record(100)).end;
+        fixture.log.flushed(end, FlushReason::Commit).await.unwrap();
+        assert!(fixture.log.durable() >= end);
         // The flush in progress, and the next one.
-        assert!(stage.now() - begun <= Span::nanos(2 * SERVICE.0));
+        assert!(fixture.now() - begun <= Span::nanos(2 * SERVICE.0));
     }
 }
 
@@ -47,54 +48,54 @@ async fn commit_hard(stage: Stage) {
 fn lazy_commits_are_durable_within_their_wait() {
     for (across_files, during_flush) in [(false, false), (false, true), (true, false), (true, true)]
     {
-        play(LogShape::new(512, 64 << 10), 60 << 10, async move |stage| {
-            fill_all_but(&stage, 2_000).await;
+        run(LogShape::new(512, 64 << 10), 60 << 10, async move |fixture| {
+            fill_all_but(&fixture, 2_000).await;
             if during_flush {
-                let end = stage.log.append(&record(20)).end;
-                stage.log.want(end, FlushReason::Commit);
-                stage.world.sleep(Span::micros(10)).await;
+                let end = fixture.log.append(&record(20)).end;
+                fixture.log.want(end, FlushReason::Commit);
+                fixture.world.sleep(Span::micros(10)).await;
             }
-            stage.log.append(&record(200));
+            fixture.log.append(&record(200));
             let length = if across_files { 2_500 } else { 250 };
-            let end = stage.log.append(&record(length)).end;
+            let end = fixture.log.append(&record(length)).end;
             assert_eq!(end.generation, 1 + u32::from(across_files));
-            stage.log.lazy();
+            fixture.log.lazy();
             if !during_flush && !across_files {
-                stage.world.sleep(Span::nanos(LAZY_WAIT.0 - 1)).await;
-                assert!(stage.log.durable() < end, "before its time");
-                stage.world.sleep(Span::nanos(1 + SERVICE.0)).await;
+                fixture.world.sleep(Span::nanos(LAZY_WAIT.0 - 1)).await;
+                assert!(fixture.log.durable() < end, "before its time");
+                fixture.world.sleep(Span::nanos(1 + SERVICE.0)).await;
             } else {
                 let roll = if across_files { 5 * NAMES.0 } else { 0 };
                 let flush = Span::nanos(roll + SERVICE.0);
-                stage.world.sleep(LAZY_WAIT).await;
-                stage.world.sleep(flush).await;
+                fixture.world.sleep(LAZY_WAIT).await;
+                fixture.world.sleep(flush).await;
             }
-            assert!(stage.log.durable() >= end, "across files {across_files}");
+            assert!(fixture.log.durable() >= end, "across files {across_files}");
         });
     }
 }
 
 /// Fills the first file except for `room` record bytes, and makes all of it durable.
-async fn fill_all_but(stage: &Stage, room: usize) {
-    let all = stage.log.shape().remaining(stage.log.tail());
-    let end = stage.log.append(&record(all - room)).end;
-    stage.log.flushed(end, FlushReason::Drain).await.unwrap();
+async fn fill_all_but(fixture: &Fixture, room: usize) {
+    let all = fixture.log.shape().remaining(fixture.log.tail());
+    let end = fixture.log.append(&record(all - room)).end;
+    fixture.log.flushed(end, FlushReason::Drain).await.unwrap();
 }
 
 #[test]
 fn one_lazy_flush_carries_what_came_meanwhile() {
-    play(LogShape::new(512, 1 << 20), 60 << 10, async |stage| {
-        let end = stage.log.tail();
-        stage.log.flushed(end, FlushReason::Drain).await.unwrap();
-        let before = stage.requests_of(Class::Log).len();
+    run(LogShape::new(512, 1 << 20), 60 << 10, async |fixture| {
+        let end = fixture.log.tail();
+        fixture.log.flushed(end, FlushReason::Drain).await.unwrap();
+        let before = fixture.requests_of(Class::Log).len();
         for _ in 0..LAZY_WAIT.0.div_euclid(1_000_000) {
-            stage.log.append(&record(100));
-            stage.log.lazy();
-            stage.world.sleep(Span::millis(1)).await;
+            fixture.log.append(&record(100));
+            fixture.log.lazy();
+            fixture.world.sleep(Span::millis(1)).await;
         }
-        stage.world.sleep(SERVICE).await;
-        assert_eq!(stage.requests_of(Class::Log).len(), before + 1);
-        let lazy = stage.meter(|log| log.flushes[FlushReason::Lazy as usize].close_interval());
+        fixture.world.sleep(SERVICE).await;
+        assert_eq!(fixture.requests_of(Class::Log).len(), before + 1);
+        let lazy = fixture.meter(|log| log.flushes[FlushReason::Lazy as usize].close_interval());
         assert_eq!(lazy, 1);
     });
 }
@@ -111,17 +112,17 @@ fn the_share_of_the_sync_in_a_flush_is_known_where_it_can_be() {
             lazy_wait: LAZY_WAIT,
             durability,
         };
-        play_with(options, async move |stage| {
+        run_with(options, async move |fixture| {
             for _ in 0..10 {
-                let (begun, end) = (stage.now(), stage.log.append(&record(100)).end);
-                stage.log.flushed(end, FlushReason::Commit).await.unwrap();
-                assert_eq!(stage.now() - begun, flush);
+                let (begun, end) = (fixture.now(), fixture.log.append(&record(100)).end);
+                fixture.log.flushed(end, FlushReason::Commit).await.unwrap();
+                assert_eq!(fixture.now() - begun, flush);
             }
             let asked: Vec<_> =
-                stage.requests_of(Class::Log).iter().map(|(_, request)| request.op).collect();
+                fixture.requests_of(Class::Log).iter().map(|(_, request)| request.op).collect();
             assert_eq!(asked, ops.repeat(10));
             let (writes, syncs) =
-                stage.meter(|log| (log.writes.close_interval(), log.syncs.close_interval()));
+                fixture.meter(|log| (log.writes.close_interval(), log.syncs.close_interval()));
             assert_eq!((writes.count, writes.max), (10, Some(flush)));
             let sync = (ops.len() > 1).then_some(SERVICE);
             assert_eq!((syncs.max, syncs.bytes), (sync, 0));

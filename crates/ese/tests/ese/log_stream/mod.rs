@@ -3,6 +3,6 @@
 
 mod commits;
 mod failure;
+mod fixture;
 mod pressure;
 mod rolls;
-mod stage;

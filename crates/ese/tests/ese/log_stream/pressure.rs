@@ -6,18 +6,18 @@ use brunt_ese::log::{FlushReason, LogShape};
 use brunt_ese::policy::log_buffer::capacity;
 use brunt_units::PageSize;
 
-use super::stage::{Stage, play, record};
+use super::fixture::{Fixture, record, run};
 
 #[test]
 fn the_smallest_buffer_holds_operations_back_and_lets_all_through() {
     for segment in [512, 4096] {
         let shape = LogShape::new(segment, 64 << 10);
         let buffer = capacity(1, PageSize::KIB_4, shape);
-        play(shape, buffer, async move |stage| {
+        run(shape, buffer, async move |fixture| {
             let sessions: Vec<_> = (0..8)
                 .map(|number| {
-                    let work = append_much(stage.clone(), number, shape, buffer);
-                    stage.world.spawner.spawn(work)
+                    let work = append_much(fixture.clone(), number, shape, buffer);
+                    fixture.world.spawner.spawn(work)
                 })
                 .collect();
             let mut held_back = 0;
@@ -25,24 +25,24 @@ fn the_smallest_buffer_holds_operations_back_and_lets_all_through() {
                 held_back += session.await;
             }
             assert!(held_back > 100, "{held_back} times");
-            stage.log.close().await.unwrap();
-            assert_eq!(stage.log.durable(), stage.log.tail());
+            fixture.log.close().await.unwrap();
+            assert_eq!(fixture.log.durable(), fixture.log.tail());
         });
     }
 }
 
 /// Returns how often it had to wait.
-async fn append_much(stage: Stage, number: u64, shape: LogShape, buffer: usize) -> u32 {
+async fn append_much(fixture: Fixture, number: u64, shape: LogShape, buffer: usize) -> u32 {
     const LONGEST: u64 = 9_000;
-    let mut draw = stage.world.random.named(&format!("session/{number}"));
+    let mut draw = fixture.world.random.named(&format!("session/{number}"));
     let mut held_back = 0;
     for _ in 0..60 {
-        let asked = stage.now();
-        stage.log.room().await.unwrap();
-        held_back += u32::from(stage.now() > asked);
+        let asked = fixture.now();
+        fixture.log.room().await.unwrap();
+        held_back += u32::from(fixture.now() > asked);
         let length = usize::try_from(20 + draw.below(LONGEST)).unwrap();
-        let end = stage.log.append(&record(length)).end;
-        let (durable, tail) = (stage.log.durable(), stage.log.tail());
+        let end = fixture.log.append(&record(length)).end;
+        let (durable, tail) = (fixture.log.durable(), fixture.log.tail());
         if durable.generation == tail.generation {
             // The log not yet durable: the buffer, and one record appended when it was not quite
             // full.
@@ -51,7 +51,7 @@ async fn append_much(stage: Stage, number: u64, shape: LogShape, buffer: usize) 
             assert!(waiting <= (buffer + heads) as u64 + LONGEST, "{waiting} bytes");
         }
         if draw.percent(10) {
-            stage.log.flushed(end, FlushReason::Commit).await.unwrap();
+            fixture.log.flushed(end, FlushReason::Commit).await.unwrap();
         }
     }
     held_back
@@ -61,16 +61,16 @@ async fn append_much(stage: Stage, number: u64, shape: LogShape, buffer: usize) 
 fn records_longer_than_half_a_file_take_a_file_each() {
     for segment in [512, 4096] {
         let shape = LogShape::new(segment, 64 << 10);
-        play(shape, 60 << 10, async move |stage| {
+        run(shape, 60 << 10, async move |fixture| {
             // A file starts with a record of 12 bytes; the longest record fills the rest of it.
             let longest = shape.remaining(shape.first_record(1)) - 12;
             for length in [longest, 40_000, longest, 35_000, 34_000] {
-                stage.log.room().await.unwrap();
-                stage.log.append(&record(length));
+                fixture.log.room().await.unwrap();
+                fixture.log.append(&record(length));
             }
-            stage.log.close().await.unwrap();
-            let store = stage.machine.store();
-            let files = stage.log.files();
+            fixture.log.close().await.unwrap();
+            let store = fixture.machine.store();
+            let files = fixture.log.files();
             let paths = (1..5)
                 .map(|generation| files.archived_path(generation))
                 .chain([files.current_path()]);

@@ -47,7 +47,7 @@ impl Device for Noting {
 
 /// A new stream and its environment.
 #[derive(Clone)]
-pub(crate) struct Stage {
+pub(crate) struct Fixture {
     pub(crate) world: World,
     pub(crate) machine: Machine,
     pub(crate) log: Log<Bytes>,
@@ -57,18 +57,18 @@ pub(crate) struct Stage {
 }
 
 /// Runs `test` on a new write-through stream with files of `shape`.
-pub(crate) fn play(shape: LogShape, buffer_bytes: usize, test: impl AsyncFnOnce(Stage) + 'static) {
+pub(crate) fn run(shape: LogShape, buffer_bytes: usize, test: impl AsyncFnOnce(Fixture) + 'static) {
     let options = LogOptions {
         shape,
         buffer_bytes,
         lazy_wait: LAZY_WAIT,
         durability: Durability::WriteThrough,
     };
-    play_with(options, test);
+    run_with(options, test);
 }
 
 /// Runs `test` on a new stream with `options`.
-pub(crate) fn play_with(options: LogOptions, test: impl AsyncFnOnce(Stage) + 'static) {
+pub(crate) fn run_with(options: LogOptions, test: impl AsyncFnOnce(Fixture) + 'static) {
     let (requests, failing) = (Requests::default(), Rc::default());
     let device = Noting { requests: Rc::clone(&requests), failing: Rc::clone(&failing) };
     let volume = VirtualVolume { names_latency: NAMES, ..VirtualVolume::everything() };
@@ -81,8 +81,8 @@ pub(crate) fn play_with(options: LogOptions, test: impl AsyncFnOnce(Stage) + 'st
     virtual_world.executor.block_on(async move {
         let meters = Rc::new(MeterBoard::new(0, 1));
         let log = begin(&world, options, &meters).await;
-        let stage = Stage { world, machine, log, meters, requests, failing };
-        test(stage).await;
+        let fixture = Fixture { world, machine, log, meters, requests, failing };
+        test(fixture).await;
     });
 }
 
@@ -105,7 +105,7 @@ async fn begin(world: &World, options: LogOptions, meters: &Rc<MeterBoard>) -> L
     log
 }
 
-impl Stage {
+impl Fixture {
     pub(crate) fn now(&self) -> Time {
         self.world.clock.now()
     }
