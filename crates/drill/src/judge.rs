@@ -34,7 +34,7 @@ impl Objectives {
 
 /// What replication said would be lost, at the failure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Said {
+pub struct AtRisk {
     /// Acknowledged writes that the other side did not have.
     pub writes: u64,
     /// Their bytes.
@@ -49,7 +49,7 @@ pub struct Survival {
     /// What is lost, or why what was found is no beginning of what was committed.
     pub loss: Result<Loss, Broken>,
     /// What replication said; `None` where it is asked nothing.
-    pub said: Option<Said>,
+    pub reported: Option<AtRisk>,
     /// From the failure to the first operation; `None` if there was none.
     pub recovery_time: Option<Span>,
     /// Why service could not be resumed.
@@ -341,25 +341,25 @@ impl Survival {
     /// Nothing that is lost was acknowledged before the oldest write that replication said to be at
     /// risk.
     fn as_reported(&self, loss: &Loss) -> Rule {
-        let Some(said) = self.said else {
+        let Some(reported) = self.reported else {
             return Rule {
                 remark: "replication is not brunt's, and says nothing".to_owned(),
                 ..Rule::not_measured(named("drill-as-reported"))
             };
         };
-        let older = match (loss.first_at, said.since) {
+        let older = match (loss.first_at, reported.since) {
             (None, _) => false,
             (Some(_), None) => true,
             // A commit is acknowledged after the write that carries it.
-            (Some(lost), Some(said)) => lost < said,
+            (Some(lost), Some(reported)) => lost < reported,
         };
         let remark = match older {
             false => String::new(),
             true => format!(
                 "{} lost, and replication said that {} ({}) were at risk",
                 counted(loss.transactions, "commit"),
-                counted(said.writes, "write"),
-                said.bytes
+                counted(reported.writes, "write"),
+                reported.bytes
             ),
         };
         Rule { remark, ..none_of("drill-as-reported", "beyond", older.into()) }
@@ -378,7 +378,7 @@ mod tests {
     fn survived() -> Survival {
         Survival {
             loss: Ok(Loss { kept: 10, ..Loss::default() }),
-            said: Some(Said::default()),
+            reported: Some(AtRisk::default()),
             recovery_time: Some(Span::seconds(400)),
             refused: None,
         }
@@ -412,7 +412,7 @@ mod tests {
         evidence.outcome(&rules)
     }
 
-    fn lost(transactions: u64, said: Option<u64>) -> Survival {
+    fn lost(transactions: u64, reported: Option<u64>) -> Survival {
         let at = |seconds| Time::ZERO + Span::seconds(seconds);
         Survival {
             loss: Ok(Loss {
@@ -422,7 +422,7 @@ mod tests {
                 first_at: Some(at(7)),
                 ..Loss::default()
             }),
-            said: Some(Said { writes: 5, since: said.map(at), ..Said::default() }),
+            reported: Some(AtRisk { writes: 5, since: reported.map(at), ..AtRisk::default() }),
             ..survived()
         }
     }

@@ -206,26 +206,26 @@ impl Ledger {
 
 /// A ledger that sessions write to, as their [`Witness`]. A clone is another handle.
 #[derive(Clone, Default)]
-pub struct Minutes(Arc<Mutex<Ledger>>);
+pub struct SharedLedger(Arc<Mutex<Ledger>>);
 
-impl Minutes {
+impl SharedLedger {
     /// Opens `ledger`.
     pub fn open(ledger: Ledger) -> Self {
         Self(Arc::new(Mutex::new(ledger)))
     }
 
-    pub fn ledger(&self) -> MutexGuard<'_, Ledger> {
+    pub fn lock(&self) -> MutexGuard<'_, Ledger> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Witness for Minutes {
+impl Witness for SharedLedger {
     fn asked(&self, _: Time, change: &Change) {
-        self.ledger().asked(change);
+        self.lock().asked(change);
     }
 
     fn acknowledged(&self, at: Time, change: &Change) {
-        self.ledger().acknowledged(at, change);
+        self.lock().acknowledged(at, change);
     }
 }
 

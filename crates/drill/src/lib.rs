@@ -22,8 +22,8 @@ pub mod outcome;
 
 pub use course::{Course, measured};
 pub use cut::{Broken, Cut, Found};
-pub use judge::{Checksum, Control, Evidence, Objectives, RULES, Said, Survival};
-pub use ledger::{Base, Commit, Key, Ledger, Minutes};
+pub use judge::{AtRisk, Checksum, Control, Evidence, Objectives, RULES, Survival};
+pub use ledger::{Base, Commit, Key, Ledger, SharedLedger};
 pub use loss::Loss;
 pub use outcome::{FailoverDone, Rehearsed, Steps, Words};
 
@@ -45,9 +45,9 @@ pub trait DrillListener {
 
 /// Hears nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Deaf;
+pub struct NoListener;
 
-impl DrillListener for Deaf {
+impl DrillListener for NoListener {
     fn happened(&self, _: f64, _: &str) {}
     fn progress(&self, _: f64, _: f64) {}
     fn control(&self, _: &str) {}

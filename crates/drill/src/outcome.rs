@@ -8,7 +8,7 @@ use brunt_report::{Timestamp, counted};
 use brunt_units::{Span, Time};
 
 use crate::course::Course;
-use crate::judge::{Evidence, Objectives, Said, latencies};
+use crate::judge::{AtRisk, Evidence, Objectives, latencies};
 use crate::loss::Loss;
 
 /// Steps of a failover so far, each with its end.
@@ -70,14 +70,14 @@ pub struct FailoverDone {
 
 impl FailoverDone {
     /// The failover called `kind` with `steps`, which ended with the first operation at `served`.
-    pub fn new(kind: &str, steps: &Steps, served: Time, loss: &Loss, said: Said) -> Self {
+    pub fn new(kind: &str, steps: &Steps, served: Time, loss: &Loss, reported: AtRisk) -> Self {
         Self {
             kind: kind.to_owned(),
             at: steps.begun(),
             loss: DrillLoss {
                 records: loss.records,
                 transactions: loss.transactions,
-                bytes: said.bytes.get(),
+                bytes: reported.bytes.get(),
                 seconds: loss.age.as_seconds(),
                 lazy: loss.lazy,
                 kept: loss.kept,

@@ -105,7 +105,7 @@ impl Gauge {
     }
 
     /// Handles news of a server.
-    pub(crate) fn hear(&self, at: Time, news: &News) {
+    pub(crate) fn observe(&self, at: Time, news: &News) {
         match news {
             News::CollectionStarted if self.state.borrow().until.is_none() => self.begin(at),
             News::Recovering { .. } if !self.state.borrow().recovering => {
@@ -276,45 +276,45 @@ mod tests {
     #[test]
     fn a_recovery_is_measured_from_its_first_word_to_the_verification() {
         let gauge = Gauge::new(Vec::new(), None);
-        gauge.hear(at(1), &News::CollectionStarted);
-        gauge.hear(at(10), &News::CollectionEnded);
-        gauge.hear(at(20), &recovering(0));
-        gauge.hear(at(25), &recovering(4));
-        gauge.hear(at(30), &recovering(9));
-        gauge.hear(at(33), &verifying());
-        gauge.hear(at(39), &verifying());
+        gauge.observe(at(1), &News::CollectionStarted);
+        gauge.observe(at(10), &News::CollectionEnded);
+        gauge.observe(at(20), &recovering(0));
+        gauge.observe(at(25), &recovering(4));
+        gauge.observe(at(30), &recovering(9));
+        gauge.observe(at(33), &verifying());
+        gauge.observe(at(39), &verifying());
         assert_eq!(gauge.measured(), Span::seconds(13));
     }
 
     #[test]
     fn the_shutdown_after_a_recovery_is_not_measured() {
         let gauge = Gauge::new(Vec::new(), None);
-        gauge.hear(at(20), &recovering(0));
+        gauge.observe(at(20), &recovering(0));
         let (done, total) = (ByteSize::mib(0), ByteSize::mib(9));
-        gauge.hear(at(25), &News::Closing { done, total });
-        gauge.hear(at(33), &verifying());
+        gauge.observe(at(25), &News::Closing { done, total });
+        gauge.observe(at(33), &verifying());
         assert_eq!(gauge.measured(), Span::seconds(5));
     }
 
     #[test]
     fn the_replay_after_a_restore_is_not_that_of_the_backup() {
         let gauge = Gauge::new(Vec::new(), None);
-        gauge.hear(at(1), &News::CollectionStarted);
+        gauge.observe(at(1), &News::CollectionStarted);
         let (total, took) = (ByteSize::mib(9), Span::seconds(6));
-        gauge.hear(at(7), &News::BackedUp { total, took });
-        gauge.hear(at(20), &recovering(0));
-        gauge.hear(at(33), &verifying());
+        gauge.observe(at(7), &News::BackedUp { total, took });
+        gauge.observe(at(20), &recovering(0));
+        gauge.observe(at(33), &verifying());
         assert_eq!(gauge.measured(), Span::seconds(6));
     }
 
     #[test]
     fn several_servers_are_measured_while_all_of_them_collect() {
         let gauge = Gauge::new(Vec::new(), None);
-        gauge.hear(at(1), &News::CollectionStarted);
-        gauge.hear(at(3), &News::CollectionStarted);
-        gauge.hear(at(8), &News::CollectionEnded);
-        gauge.hear(at(9), &News::CollectionEnded);
-        gauge.hear(at(10), &verifying());
+        gauge.observe(at(1), &News::CollectionStarted);
+        gauge.observe(at(3), &News::CollectionStarted);
+        gauge.observe(at(8), &News::CollectionEnded);
+        gauge.observe(at(9), &News::CollectionEnded);
+        gauge.observe(at(10), &verifying());
         assert_eq!(gauge.measured(), Span::seconds(5));
     }
 }

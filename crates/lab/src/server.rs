@@ -76,10 +76,11 @@ impl Server {
         };
         let (number, plan, stop) = (self.number, self.part.clone(), stop.clone());
         async move {
-            let ears = Ears { server: number, listener, gauge: &gauge, series: &series };
+            let listeners =
+                ServerListener { server: number, listener, gauge: &gauge, series: &series };
             let run = match engine {
-                Engine::Twin => simulate(&world, &plan, &ears, &stop, assume).await,
-                Engine::Bytes => run(&world, &plan, &ears, &stop).await,
+                Engine::Twin => simulate(&world, &plan, &listeners, &stop, assume).await,
+                Engine::Bytes => run(&world, &plan, &listeners, &stop).await,
             };
             gauge.test_ended(world.clock.now());
             series.ended();
@@ -205,7 +206,7 @@ impl Server {
 
 /// The listeners of a server: the gauge on the arrays, the series of samples, and the caller's
 /// listener.
-struct Ears<'a> {
+struct ServerListener<'a> {
     server: usize,
     listener: Rc<dyn Listener>,
     gauge: &'a Gauge,
@@ -216,9 +217,9 @@ struct Ears<'a> {
 /// tenth of the time.
 const TELL: Span = Span::seconds(5);
 
-impl Listener for Ears<'_> {
+impl Listener for ServerListener<'_> {
     fn tell(&self, at: Time, news: &News) {
-        self.gauge.hear(at, news);
+        self.gauge.observe(at, news);
         if matches!(news, News::CollectionEnded) {
             self.series.ended();
         }

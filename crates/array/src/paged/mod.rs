@@ -210,7 +210,7 @@ impl PagedArray {
                     self.take_snapshot(&[lun], &name, &name);
                 }
             }
-            Incident::Volumes(incident) => self.befall_volumes(number, incident),
+            Incident::Volumes(incident) => self.apply_to_volumes(number, incident),
             Incident::LunRemoved(lun) => {
                 if self.map.sectors(lun).is_none() {
                     return;

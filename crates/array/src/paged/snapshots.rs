@@ -66,7 +66,7 @@ impl Snapshots {
 }
 
 impl PagedArray {
-    pub(super) fn befall_volumes(&mut self, number: u32, incident: VolumeIncident) {
+    pub(super) fn apply_to_volumes(&mut self, number: u32, incident: VolumeIncident) {
         match incident {
             VolumeIncident::Take(plan) => {
                 if let Some(every) = plan.every {

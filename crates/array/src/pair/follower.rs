@@ -77,7 +77,7 @@ impl Group {
 }
 
 impl PairListener for Follower {
-    fn hear(&mut self, _: Time, group: usize, moved: PairMove) {
+    fn observe(&mut self, _: Time, group: usize, moved: PairMove) {
         let mut groups = self.groups.borrow_mut();
         let own = groups.entry(group).or_default();
         let other = own.serving.other().index();

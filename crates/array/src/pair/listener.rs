@@ -39,7 +39,7 @@ use crate::Extent;
 /// Hears what a pair does with writes. It only hears: it cannot change anything.
 pub trait PairListener {
     /// Called when `moved` happens to the group with this number.
-    fn hear(&mut self, at: Time, group: usize, moved: PairMove);
+    fn observe(&mut self, at: Time, group: usize, moved: PairMove);
 }
 
 /// What happens to the writes of a group.

@@ -201,7 +201,7 @@ impl<O: Observer> Pair<O> {
     #[cold]
     fn tell(&mut self, group: usize, moved: Move) {
         if let (Some(listener), Some(told)) = (&mut self.listener, PairMove::of(moved)) {
-            listener.hear(self.state.now, group, told);
+            listener.observe(self.state.now, group, told);
         }
     }
 

@@ -255,7 +255,7 @@ fn failsafe_takes_the_luns_away_until_the_link_returns() {
 struct Heard(Rc<RefCell<Vec<(Span, PairMove)>>>);
 
 impl PairListener for Heard {
-    fn hear(&mut self, at: Time, _: usize, moved: PairMove) {
+    fn observe(&mut self, at: Time, _: usize, moved: PairMove) {
         self.0.borrow_mut().push((at.since(Time::ZERO), moved));
     }
 }

@@ -20,7 +20,7 @@ use crate::{Extent, HostIo, Verb};
 /// Hears what becomes of replicas. It only hears: it cannot change anything.
 pub trait ReplicaListener {
     /// Called when `moved` happens to the replication with this number in the design.
-    fn hear(&mut self, at: Time, set: usize, moved: ReplicaMove);
+    fn observe(&mut self, at: Time, set: usize, moved: ReplicaMove);
 }
 
 /// What happens to a replica.
@@ -52,13 +52,13 @@ pub struct InReplica {
 
 /// The listener, and the answers that are on their way to hosts.
 #[derive(Default)]
-pub(super) struct Ear {
+pub(super) struct Listening {
     listener: Option<Box<dyn ReplicaListener>>,
     /// Writes that are done, and whose answer nobody has taken yet.
     answered: Vec<HostIo>,
 }
 
-impl Ear {
+impl Listening {
     pub(super) fn is_there(&self) -> bool {
         self.listener.is_some()
     }
@@ -69,7 +69,7 @@ impl Ear {
 
     pub(super) fn tell(&mut self, at: Time, set: usize, moved: impl FnOnce() -> ReplicaMove) {
         if let Some(listener) = &mut self.listener {
-            listener.hear(at, set, moved());
+            listener.observe(at, set, moved());
         }
     }
 

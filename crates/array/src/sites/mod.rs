@@ -42,7 +42,7 @@ use crate::slab::{Key, Slab};
 use crate::system::{Part, PartMut, Parts, System};
 use crate::{Extent, Finished, HostIo, SystemDesign};
 pub use design::{ReplicaDesign, Seed, SitesDesign, SitesError};
-use listener::Ear;
+use listener::Listening;
 pub use listener::{InReplica, ReplicaListener, ReplicaMove};
 use notes::SiteNote as Noted;
 pub use notes::{ReplicaNote, SiteNote};
@@ -96,7 +96,7 @@ pub struct Sites {
     first_at_partner: u32,
     /// The number that the first of these has at the partner.
     partner_clones: u32,
-    ear: Ear,
+    listening: Listening,
     outstanding: u32,
     block_grains: u64,
     page_grains: u64,
@@ -167,7 +167,7 @@ impl Sites {
             finished: Vec::new(),
             first_at_partner: small(design.source.luns.len() + design.source.clones.len()),
             partner_clones: small(design.partner.luns.len()),
-            ear: Ear::default(),
+            listening: Listening::default(),
             outstanding: design.outstanding.max(1),
             block_grains: design.block.get().div_euclid(grain).max(1),
             page_grains: design.source.page.get().div_euclid(grain),
@@ -261,7 +261,7 @@ impl Sites {
                 let sub = self.subs.remove(Key::from_bits(one.tag));
                 match sub.expect("it was asked") {
                     Sub::Host(io) => {
-                        self.ear.finished(&io, one.result);
+                        self.listening.finished(&io, one.result);
                         self.finished.push(Finished { tag: io.tag, ..one });
                     }
                     Sub::Read(block) => {
@@ -367,7 +367,7 @@ impl System for Sites {
     }
 
     fn finished(&mut self) -> Drain<'_, Finished> {
-        self.ear.taken();
+        self.listening.taken();
         self.finished.drain(..)
     }
 
@@ -407,7 +407,7 @@ impl System for Sites {
     }
 
     fn listen_to_replicas(&mut self, listener: Box<dyn ReplicaListener>) -> Result<(), Misplaced> {
-        self.ear.listen(listener);
+        self.listening.listen(listener);
         Ok(())
     }
 

@@ -61,7 +61,7 @@ impl Sites {
         set.started += 1;
         let on_media = is_first && matches!(set.design.seed, Seed::Media(_));
         let transfer = Transfer::new(set.started, self.state.now, starts, left, on_media);
-        self.ear.tell(self.state.now, number, || ReplicaMove::Started {
+        self.listening.tell(self.state.now, number, || ReplicaMove::Started {
             number: transfer.number,
             unanswered,
         });
@@ -307,17 +307,17 @@ impl Sites {
         self.partner.advance(now);
         self.partner.take_snapshot(&set.incoming, &own, name);
         self.partner.keep_newest(name, set.design.keep as usize);
-        self.ear.tell(now, number, || ReplicaMove::Made { number: which });
+        self.listening.tell(now, number, || ReplicaMove::Made { number: which });
     }
 
     /// The parts of hosts' writes to `luns` that are in a start that begins now, and that hosts
     /// have no answer for yet.
     fn unanswered_in(&self, luns: &[u32]) -> Vec<InReplica> {
-        if !self.ear.is_there() {
+        if !self.listening.is_there() {
             return Vec::new();
         }
         let own = |io: &HostIo| luns.contains(&io.lun);
-        let mut all: Vec<InReplica> = self.ear.answered(own).collect();
+        let mut all: Vec<InReplica> = self.listening.answered(own).collect();
         for (sub, extent) in self.source.begun_writes(luns) {
             if let Some(Sub::Host(io)) = self.subs.get(Key::from_bits(sub)) {
                 all.push(InReplica { tag: io.tag, lun: io.lun, extent });
@@ -355,7 +355,7 @@ impl Sites {
         set.counted.given_up += 1;
         if !transfer.is_taken {
             let which = transfer.number;
-            self.ear.tell(self.state.now, number, || ReplicaMove::GivenUp { number: which });
+            self.listening.tell(self.state.now, number, || ReplicaMove::GivenUp { number: which });
         }
         for start in &transfer.starts {
             self.source.end_start(*start);

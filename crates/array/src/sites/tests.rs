@@ -336,7 +336,7 @@ type Heard = Rc<RefCell<Vec<ReplicaMove>>>;
 struct Hearing(Heard);
 
 impl ReplicaListener for Hearing {
-    fn hear(&mut self, _: Time, set: usize, moved: ReplicaMove) {
+    fn observe(&mut self, _: Time, set: usize, moved: ReplicaMove) {
         assert_eq!(set, 0);
         self.0.borrow_mut().push(moved);
     }

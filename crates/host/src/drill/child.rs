@@ -127,7 +127,7 @@ impl Child {
             handle,
             speech: RefCell::new(Speech { pipe, begun: Vec::new(), has_ended: false }),
             words,
-            hearing: Some(hearing.spawn(move || hear_words(stderr, &kept))?),
+            hearing: Some(hearing.spawn(move || keep_words(stderr, &kept))?),
         })
     }
 
@@ -262,7 +262,7 @@ impl<P: Read> Speech<P> {
 }
 
 /// Keeps the first words: what follows a first error is mostly its echo.
-fn hear_words(from: Option<impl Read>, words: &Mutex<Vec<u8>>) {
+fn keep_words(from: Option<impl Read>, words: &Mutex<Vec<u8>>) {
     let mut piece = [0; 1024];
     let mut from = from;
     while let Some(from) = &mut from

@@ -20,9 +20,9 @@ use super::child::Child;
 use super::error::CourseError;
 use super::exec;
 use super::link::Link;
-use super::said::{Answer, Command, How, Said, line};
+use super::messages::{Answer, Command, How, SiteMessage, line};
 use super::shipping::Shipping;
-use super::{RealDrillError, Stage};
+use super::{RealDrillError, Setup};
 
 /// How often it hears what sites say.
 const STEP: Span = Span::millis(1);
@@ -41,7 +41,7 @@ const DEATH: Span = Span::millis(500);
 pub(super) const NO_SERVICE: &str = "no service";
 
 /// What is asked of a course.
-pub(super) struct Script {
+pub(super) struct CoursePlan {
     /// In order of their times.
     pub(super) timeline: Vec<SiteEvent>,
     /// The load before the timeline begins.
@@ -81,8 +81,8 @@ pub(super) struct Site {
 /// A course of a drill.
 pub(super) struct Conductor {
     pub(super) world: World,
-    pub(super) stage: Rc<Stage>,
-    pub(super) script: Script,
+    pub(super) setup: Rc<Setup>,
+    pub(super) plan: CoursePlan,
     listener: Rc<dyn DrillListener>,
     stop: Stop,
     pub(super) sites: [Site; 2],
@@ -121,24 +121,24 @@ pub(super) struct Conductor {
 }
 
 impl Conductor {
-    /// A course on `stage`; both processes are started.
+    /// A course on `setup`; both processes are started.
     pub(super) fn new(
         world: &World,
-        stage: &Rc<Stage>,
-        script: Script,
+        setup: &Rc<Setup>,
+        plan: CoursePlan,
         listener: &Rc<dyn DrillListener>,
         stop: &Stop,
     ) -> Result<Self, RealDrillError> {
-        let [here, there] = stage.link.places(&stage.program);
+        let [here, there] = setup.link.places(&setup.program);
         let start = |name, place| Child::start(name, &place).map_err(RealDrillError::Process);
         let mut children = [start("source", here)?, start("destination", there)?];
-        let seed = stage.drill.scenario.test.seed;
-        let link = Link::between(&stage.link, children.each_mut(), seed);
+        let seed = setup.drill.scenario.test.seed;
+        let link = Link::between(&setup.link, children.each_mut(), seed);
         let link = link.map_err(RealDrillError::Process)?;
         Ok(Self {
             world: world.clone(),
-            stage: Rc::clone(stage),
-            script,
+            setup: Rc::clone(setup),
+            plan,
             listener: Rc::clone(listener),
             stop: stop.clone(),
             sites: children.map(|child| Site {
@@ -160,7 +160,7 @@ impl Conductor {
             stale: Cell::new(0),
             is_fenced: Cell::new(false),
             began: Cell::default(),
-            log_segment: Cell::new(stage.log_segment()),
+            log_segment: Cell::new(setup.log_segment()),
             sent_before: Cell::new(0),
             shipping: RefCell::default(),
             broken: RefCell::default(),
@@ -184,21 +184,21 @@ impl Conductor {
     /// [`CourseError`] when it did not come to its end.
     pub(super) async fn run(&self) -> Result<(), CourseError> {
         self.open().await?;
-        self.pass(self.now() + self.script.warm_up).await?;
+        self.pass(self.now() + self.plan.warm_up).await?;
         self.course.drop_samples();
         let begun = self.now();
         self.course.begin(begun);
         self.began.set(Some(begun));
         self.sent_before.set(self.link.sent());
-        if let Some(told) = self.stage.link.told() {
+        if let Some(told) = self.setup.link.told() {
             self.tell(begun, told);
         }
-        if let Some(how) = self.script.how {
+        if let Some(how) = self.plan.how {
             self.ask(Side::Destination, &Command::Break { how }).await?;
         }
-        for event in &self.script.timeline {
+        for event in &self.plan.timeline {
             self.pass(begun + event.at).await?;
-            self.perform(event).await?;
+            self.apply(event).await?;
         }
         if let Some(told) = self.link.told() {
             self.tell(self.now(), told);
@@ -206,7 +206,7 @@ impl Conductor {
         Ok(())
     }
 
-    async fn perform(&self, event: &SiteEvent) -> Result<(), CourseError> {
+    async fn apply(&self, event: &SiteEvent) -> Result<(), CourseError> {
         let now = self.now();
         match &event.what {
             SiteIncident::SourceLost => {
@@ -227,7 +227,7 @@ impl Conductor {
             SiteIncident::LinkLost => {
                 self.link.cut();
                 self.apart_since.set(Some(now));
-                match self.script.replication == SiteReplication::Synchronous {
+                match self.plan.replication == SiteReplication::Synchronous {
                     true => self.lose_service(now),
                     // Nobody waits for the other site.
                     false => self.course.phase(now, "link lost"),
@@ -244,7 +244,7 @@ impl Conductor {
     pub(super) async fn exec(&self, exec: &Exec) -> Result<(), CourseError> {
         let (begun, name) = (self.now(), &exec.name);
         self.tell(begun, format!("\"{name}\" begins"));
-        let environment = exec::environment(&self.stage.drill);
+        let environment = exec::environment(&self.setup.drill);
         exec::run(&self.world, exec, &environment, || self.listen()).await?;
         let now = self.now();
         self.tell(now, format!("\"{name}\" has ended, after {}", now.since(begun)));
@@ -272,7 +272,7 @@ impl Conductor {
     pub(super) async fn ask(&self, side: Side, command: &Command) -> Result<Answer, CourseError> {
         let site = self.site(side);
         site.child.borrow_mut().tell(&line(command));
-        let patience = patience(&self.stage.drill);
+        let patience = patience(&self.setup.drill);
         let until = self.now() + patience;
         while self.now() < until {
             self.listen()?;
@@ -297,8 +297,8 @@ impl Conductor {
         for side in [Side::Source, Side::Destination] {
             let lines = self.site(side).child.borrow().new_lines();
             for line in lines {
-                match Said::parse(&line) {
-                    Some(said) => self.hear(side, said)?,
+                match SiteMessage::parse(&line) {
+                    Some(message) => self.handle(side, message)?,
                     None => {
                         return Err(CourseError::Nonsense { site: self.name(side), line });
                     }
@@ -325,43 +325,45 @@ impl Conductor {
         }
     }
 
-    fn hear(&self, side: Side, said: Said) -> Result<(), CourseError> {
+    fn handle(&self, side: Side, message: SiteMessage) -> Result<(), CourseError> {
         let now = self.now();
         if side == Side::Source {
             self.source_heard.set(now);
         }
         let is_current = side == self.serving.get();
-        match said {
-            Said::Asked(change) if is_current => self.ledger.borrow_mut().asked(&change),
-            Said::Acknowledged(change) if is_current => {
+        match message {
+            SiteMessage::Asked(change) if is_current => self.ledger.borrow_mut().asked(&change),
+            SiteMessage::Acknowledged(change) if is_current => {
                 self.ledger.borrow_mut().acknowledged(now, &change);
             }
-            Said::Acknowledged(change) if change.commit == Commit::Hard => {
+            SiteMessage::Acknowledged(change) if change.commit == Commit::Hard => {
                 let key = (change.instance, change.database, change.number);
                 let after = (change.kind != Kind::Delete).then_some(change.version);
                 if !self.kept.borrow().contains(&(key, after)) {
                     self.stale.set(self.stale.get() + 1);
                 }
             }
-            Said::Asked(_) | Said::Acknowledged(_) => {}
-            Said::Answer(answer) => self.site(side).answers.borrow_mut().push_back(answer),
-            Said::News(Answer::Sample { load }) => {
+            SiteMessage::Asked(_) | SiteMessage::Acknowledged(_) => {}
+            SiteMessage::Answer(answer) => self.site(side).answers.borrow_mut().push_back(answer),
+            SiteMessage::News(Answer::Sample { load }) => {
                 if is_current && let Some(begun) = self.began.get() {
                     self.course.close_own(now, load);
-                    let last = self.script.timeline.last().map_or(Span::ZERO, |event| event.at);
-                    let whole = (last + self.script.after).as_seconds().max(1.0);
+                    let last = self.plan.timeline.last().map_or(Span::ZERO, |event| event.at);
+                    let whole = (last + self.plan.after).as_seconds().max(1.0);
                     let second = now.since(begun).as_seconds();
                     self.listener.progress(second, (second / whole).min(1.0));
                 }
             }
-            Said::News(Answer::Logs { ends }) if side == Side::Source => {
+            SiteMessage::News(Answer::Logs { ends }) if side == Side::Source => {
                 self.shipping.borrow_mut().seen(now, ends);
             }
             // After a loss, the failover shows what comes of it.
-            Said::News(Answer::Broken { why }) if self.lost.get().is_none() && is_current => {
+            SiteMessage::News(Answer::Broken { why })
+                if self.lost.get().is_none() && is_current =>
+            {
                 self.broken.borrow_mut().get_or_insert((now, why));
             }
-            Said::News(Answer::Fenced { epoch }) => {
+            SiteMessage::News(Answer::Fenced { epoch }) => {
                 self.is_fenced.set(true);
                 self.site(side).may_end.set(true);
                 self.tell(
@@ -369,7 +371,7 @@ impl Conductor {
                     format!("the source learns that it is fenced by epoch {epoch}, and ends"),
                 );
             }
-            Said::News(_) => {}
+            SiteMessage::News(_) => {}
         }
         Ok(())
     }
@@ -382,7 +384,7 @@ impl Conductor {
 
     /// Lets a destination on another host empty its folder.
     pub(super) async fn part(&self) {
-        if self.stage.drill.remote.is_none() {
+        if self.setup.drill.remote.is_none() {
             return;
         }
         // Nothing comes any more that could make files anew.

@@ -9,15 +9,15 @@
 
 use std::rc::Rc;
 
-use brunt_drill::{Control, Deaf, DrillListener, Objectives};
+use brunt_drill::{Control, DrillListener, NoListener, Objectives};
 use brunt_qualify::progress::Stop;
 use brunt_report::result::Rule;
 use brunt_scenario::{Decision, SiteEvent, SiteIncident, SiteReplication};
 use brunt_units::Span;
 
-use super::conductor::Script;
-use super::said::How;
-use super::{RealDrillError, Stage, course};
+use super::conductor::CoursePlan;
+use super::messages::How;
+use super::{RealDrillError, Setup, course};
 
 /// What is broken: names are those of drills on modelled arrays.
 const CONTROLS: [(&str, How); 4] = [
@@ -32,19 +32,19 @@ const BROKEN: Span = Span::seconds(2);
 
 /// Runs all controls.
 pub(super) fn all(
-    stage: &Rc<Stage>,
+    setup: &Rc<Setup>,
     listener: &Rc<dyn DrillListener>,
     stop: &Stop,
 ) -> Result<Vec<Control>, RealDrillError> {
     let mut controls = Vec::new();
     listener.control("no fault");
-    let (sound, _) = one(stage, None, stop)?;
+    let (sound, _) = one(setup, None, stop)?;
     for (name, how) in CONTROLS {
         if stop.is_asked() {
             break;
         }
         listener.control(name);
-        let (rules, struck) = one(stage, Some(how), stop)?;
+        let (rules, struck) = one(setup, Some(how), stop)?;
         controls.push(Control::judged(name, struck, &rules, &sound));
     }
     Ok(controls)
@@ -58,11 +58,11 @@ pub(super) fn timeline() -> Vec<SiteEvent> {
 
 /// The rules of a course on a mirror that is broken like this, and whether anything was broken.
 fn one(
-    stage: &Rc<Stage>,
+    setup: &Rc<Setup>,
     how: Option<How>,
     stop: &Stop,
 ) -> Result<(Vec<Rule>, bool), RealDrillError> {
-    let script = Script {
+    let plan = CoursePlan {
         timeline: timeline(),
         warm_up: BEFORE,
         after: Span::ZERO,
@@ -70,8 +70,8 @@ fn one(
         replication: SiteReplication::Synchronous,
         how,
     };
-    let deaf: Rc<dyn DrillListener> = Rc::new(Deaf);
-    let rehearsed = course(stage, script, &deaf, stop)?;
+    let no_listener: Rc<dyn DrillListener> = Rc::new(NoListener);
+    let rehearsed = course(setup, plan, &no_listener, stop)?;
     let rules = rehearsed.evidence.rules(&Objectives::usual(true));
     Ok((rules, rehearsed.struck))
 }

@@ -104,7 +104,7 @@ pub(super) async fn run(
     })?;
     let until = world.clock.now() + exec.timeout;
     loop {
-        running.hear();
+        running.read_output();
         if let Some(status) = running.ended() {
             return match status.success() {
                 true => Ok(()),
@@ -153,7 +153,7 @@ impl Running {
 
     /// Hears what it has said since the last time. What it left running may say more, which nobody
     /// waits for.
-    fn hear(&mut self) {
+    fn read_output(&mut self) {
         let mut piece = [0; 4 << 10];
         for _ in 0..64 {
             match self.pipe.read(&mut piece) {
@@ -170,7 +170,7 @@ impl Running {
     fn ended(&mut self) -> Option<ExitStatus> {
         let status = self.process.try_wait().ok().flatten()?;
         self.group = None;
-        self.hear();
+        self.read_output();
         Some(status)
     }
 
@@ -196,7 +196,7 @@ impl Running {
         let _ = kill_process_group(group, Signal::KILL);
         // One that hangs in the kernel is left to it.
         wait();
-        self.hear();
+        self.read_output();
         if has_ended() {
             let _ = self.process.wait();
         }
@@ -209,12 +209,12 @@ impl Running {
         let lines: Vec<&str> = words.lines().map(str::trim).collect();
         let lines: Vec<&str> = lines.into_iter().filter(|line| !line.is_empty()).collect();
         let last = &lines[lines.len().saturating_sub(LINES_SHOWN)..];
-        let said = brunt_report::one_line(&last.join("; ")).into_owned();
-        let from = said.chars().count().saturating_sub(SHOWN_MAX);
-        let said: String = said.chars().skip(from).collect();
-        match said.is_empty() {
+        let shown = brunt_report::one_line(&last.join("; ")).into_owned();
+        let from = shown.chars().count().saturating_sub(SHOWN_MAX);
+        let shown: String = shown.chars().skip(from).collect();
+        match shown.is_empty() {
             true => String::new(),
-            false => format!(": {said}"),
+            false => format!(": {shown}"),
         }
     }
 }

@@ -25,7 +25,7 @@ use brunt_scenario::{
 use super::child::remote_command;
 use super::error::{CleanUpError, CourseError};
 use super::folders::SiteFolder;
-use super::{RealDrillError, Stage, controls, exec, world};
+use super::{RealDrillError, Setup, controls, exec, world};
 use crate::consent::{Consent, PairConsent};
 use crate::shell::quoted;
 
@@ -224,18 +224,18 @@ pub(super) fn leaves_source_alive(drill: &RealDrill) -> bool {
 /// Runs all controls on brunt's own mirror, in two folders of the destination; none where nothing
 /// has arrived.
 pub(super) fn controls(
-    stage: &Stage,
+    setup: &Setup,
     listener: &Rc<dyn DrillListener>,
     stop: &Stop,
 ) -> Result<Vec<Control>, RealDrillError> {
-    let arrived = stage.arrived.borrow();
+    let arrived = setup.arrived.borrow();
     let Some(destination) = &*arrived else {
         return Ok(Vec::new());
     };
     destination.empty()?;
     let folder = |name: &str| Placed {
         value: destination.path().join(name),
-        place: stage.drill.destination.place.clone(),
+        place: setup.drill.destination.place.clone(),
     };
     let drill = RealDrill {
         source: folder(CONTROLS[0]),
@@ -244,16 +244,16 @@ pub(super) fn controls(
         replication: SiteReplication::Synchronous,
         timeline: controls::timeline(),
         steps: Vec::new(),
-        ..stage.drill.clone()
+        ..setup.drill.clone()
     };
     let take = |folder: &Placed<PathBuf>| SiteFolder::take(folder, Consent::default());
     let folders = vec![take(&drill.source)?, take(&drill.destination)?];
-    let own = Rc::new(Stage {
+    let own = Rc::new(Setup {
         drill,
-        program: stage.program.clone(),
+        program: setup.program.clone(),
         folders,
-        consent: stage.consent,
-        link: stage.link.clone(),
+        consent: setup.consent,
+        link: setup.link.clone(),
         run: String::new(),
         arrived: None.into(),
     });

@@ -14,7 +14,7 @@
 use std::collections::BTreeSet;
 
 use brunt_drill::{
-    Broken, Checksum, Cut, FailoverDone, Found, Key, Ledger, Loss, Said, Steps, Survival,
+    AtRisk, Broken, Checksum, Cut, FailoverDone, Found, Key, Ledger, Loss, Steps, Survival,
 };
 use brunt_scenario::{Decision, SiteReplication, StepTime};
 use brunt_units::{Span, Time};
@@ -23,7 +23,7 @@ use super::conductor::{Conductor, Side, unexpected};
 use super::error::CourseError;
 use super::external;
 use super::folders::SiteFolder;
-use super::said::{Answer, Command};
+use super::messages::{Answer, Command};
 
 /// The epoch of a site that took over.
 const EPOCH: u64 = 2;
@@ -73,7 +73,7 @@ impl Conductor {
         if decision != Decision::Planned {
             self.cut(&mut steps).await?;
         }
-        let (said, replay) = match self.take_over(&mut steps).await {
+        let (reported, replay) = match self.take_over(&mut steps).await {
             Ok(taken) => taken,
             Err(error) => return self.unusable(name, error.words()?),
         };
@@ -105,16 +105,16 @@ impl Conductor {
         let loss = self.loss(failed_at).await?;
         self.serving.set(Side::Destination);
         let told = *loss.as_ref().unwrap_or(&Loss::default());
-        let done = FailoverDone::new(name, &steps, served, &told, said.unwrap_or_default());
+        let done = FailoverDone::new(name, &steps, served, &told, reported.unwrap_or_default());
         self.failovers.borrow_mut().push(done);
         let is_usable = loss.is_ok();
         self.evidence.borrow_mut().survivals.push(Survival {
             loss,
-            said,
+            reported,
             recovery_time: Some(took),
             refused: None,
         });
-        match is_usable && self.script.after > Span::ZERO {
+        match is_usable && self.plan.after > Span::ZERO {
             true => self.go_on().await,
             false => Ok(()),
         }
@@ -146,20 +146,20 @@ impl Conductor {
     async fn take_over(
         &self,
         steps: &mut Steps,
-    ) -> Result<(Option<Said>, Option<Time>), CourseError> {
-        if self.script.replication == SiteReplication::Synchronous {
+    ) -> Result<(Option<AtRisk>, Option<Time>), CourseError> {
+        if self.plan.replication == SiteReplication::Synchronous {
             let promote = Command::Promote { epoch: EPOCH };
             let Answer::Promoted { struck } = self.ask(Side::Destination, &promote).await? else {
                 return Err(unexpected(Side::Destination));
             };
             self.struck.set(struck);
             steps.ended("fencing", self.now());
-            return Ok((Some(Said::default()), None));
+            return Ok((Some(AtRisk::default()), None));
         }
         // Other replication knows no epochs: the source is switched off, as a cluster does.
         self.switch_off();
         steps.ended("fencing", self.now());
-        if self.script.replication == SiteReplication::External {
+        if self.plan.replication == SiteReplication::External {
             self.arrive(steps).await?;
             return Ok((None, None));
         }
@@ -169,9 +169,9 @@ impl Conductor {
         };
         let replayed = self.now();
         self.listen()?;
-        let log_file = self.stage.drill.scenario.profile.engine.log_file.get();
-        let said = self.shipping.borrow().at_risk(&stored, log_file);
-        Ok((Some(said), Some(replayed)))
+        let log_file = self.setup.drill.scenario.profile.engine.log_file.get();
+        let reported = self.shipping.borrow().at_risk(&stored, log_file);
+        Ok((Some(reported), Some(replayed)))
     }
 
     /// Kills the source, if it still runs.
@@ -186,17 +186,17 @@ impl Conductor {
     /// Takes the storage of the source away, if the scenario says how. That is a part of the loss,
     /// not of the failover: where it fails, the drill has no answer.
     async fn cut(&self, steps: &mut Steps) -> Result<(), CourseError> {
-        let mut cuts = external::of(&self.stage.drill, StepTime::Cut).peekable();
+        let mut cuts = external::of(&self.setup.drill, StepTime::Cut).peekable();
         if cuts.peek().is_none() {
             return Ok(());
         }
         self.switch_off();
-        self.stage.folders.iter().for_each(SiteFolder::release);
+        self.setup.folders.iter().for_each(SiteFolder::release);
         for step in cuts {
             self.exec(&step.exec).await?;
             steps.given(step.exec.name.as_str(), self.now());
         }
-        match self.stage.folders.iter().any(SiteFolder::is_there) {
+        match self.setup.folders.iter().any(SiteFolder::is_there) {
             true => Err(CourseError::NotCut),
             false => Ok(()),
         }
@@ -204,17 +204,17 @@ impl Conductor {
 
     /// Lets the user's storage fail over, and takes what has arrived at the destination.
     async fn arrive(&self, steps: &mut Steps) -> Result<(), CourseError> {
-        self.stage.folders.iter().for_each(SiteFolder::release);
-        for step in external::of(&self.stage.drill, StepTime::Failover) {
+        self.setup.folders.iter().for_each(SiteFolder::release);
+        for step in external::of(&self.setup.drill, StepTime::Failover) {
             self.exec(&step.exec).await?;
             steps.ended(step.exec.name.as_str(), self.now());
         }
-        let destination = &self.stage.drill.destination.value;
-        let arrived = SiteFolder::arrived(destination, &self.stage.run)?;
-        for source in &self.stage.folders {
+        let destination = &self.setup.drill.destination.value;
+        let arrived = SiteFolder::arrived(destination, &self.setup.run)?;
+        for source in &self.setup.folders {
             arrived.is_not(source)?;
         }
-        *self.stage.arrived.borrow_mut() = Some(arrived);
+        *self.setup.arrived.borrow_mut() = Some(arrived);
         self.begin(Side::Destination, destination).await
     }
 
@@ -228,7 +228,7 @@ impl Conductor {
         evidence.kept_apart = Some(SOURCE_IS_GONE.to_owned());
         evidence.survivals.push(Survival {
             loss: Err(Broken::Unusable(why)),
-            said: Some(Said::default()),
+            reported: Some(AtRisk::default()),
             recovery_time: None,
             refused: None,
         });
@@ -311,7 +311,7 @@ impl Conductor {
     /// Works at the destination, and closes it. Returns its records that are not as committed.
     async fn work_on(&self) -> Result<u64, CourseError> {
         self.ask(Side::Destination, &Command::Work).await?;
-        let until = self.now() + self.script.after;
+        let until = self.now() + self.plan.after;
         self.pass(until.min(self.now() + BEFORE_WAKING)).await?;
         self.wake_former().await?;
         self.pass(until).await?;

@@ -16,7 +16,7 @@
 //!
 //! * The course: `conductor` takes it through its timeline; `opening`: before that; `failover`: its
 //!   steps; `controls`: on a broken mirror.
-//! * The sites: [`folders`]; `child`: their processes; [`site`]: what such a process does; `said`:
+//! * The sites: [`folders`]; `child`: their processes; [`site`]: what such a process does; `messages`:
 //!   what both say.
 //! * Between them: `link`: packets of [`crate::distance`], a `relay`, or a `tunnel` to another
 //!   host; `shipping`: what asynchronous replication leaves at risk.
@@ -31,9 +31,9 @@ pub mod external;
 mod failover;
 pub mod folders;
 mod link;
+mod messages;
 mod opening;
 mod relay;
-mod said;
 mod shipping;
 pub mod site;
 mod tunnel;
@@ -57,7 +57,7 @@ use brunt_world_real::{Backend, Options, RealWorld, StartError};
 use crate::consent::Consent;
 use crate::plan;
 use crate::surroundings::{DeviceCounts, Used, places, surroundings};
-use conductor::{Conductor, Script};
+use conductor::{Conductor, CoursePlan};
 pub use error::{CourseError, RealDrillError};
 use folders::SiteFolder;
 use link::LinkKind;
@@ -92,23 +92,23 @@ pub fn rehearse(
         _ => None,
     };
     let steps = external::Steps::new(drill, listener);
-    let performed =
-        steps.prepare(stop).and_then(|()| perform(drill, options, begun, listener, stop));
-    let (mut performed, failed) = match (performed, steps.clean_up()) {
+    let completed =
+        steps.prepare(stop).and_then(|()| run_drill(drill, options, begun, listener, stop));
+    let (mut completed, failed) = match (completed, steps.clean_up()) {
         (Err(RealDrillError::Stopped), Err(clean_up)) => return Err(clean_up.into()),
         (Err(error), Err(clean_up)) => {
             return Err(RealDrillError::DrillAndCleanUp { error: Box::new(error), clean_up });
         }
-        (performed, Ok(())) => (performed?, None),
-        (Ok(performed), Err(clean_up)) => (performed, Some(clean_up)),
+        (completed, Ok(())) => (completed?, None),
+        (Ok(completed), Err(clean_up)) => (completed, Some(clean_up)),
     };
     if let Some(failed) = failed {
         if stop.is_asked() {
             return Err(failed.into());
         }
-        performed.rehearsed.evidence.unfinished.get_or_insert(failed.to_string());
+        completed.rehearsed.evidence.unfinished.get_or_insert(failed.to_string());
     }
-    let Performed { rehearsed, plan, places, backend } = performed;
+    let Completed { rehearsed, plan, places, backend } = completed;
     let origin = origin(plan.seed, plan.run.to_string());
     let around = surroundings(&plan, &places, &DeviceCounts::new(), &backend, origin);
     let nothing = TestRun::unfinished(&plan, Time::ZERO);
@@ -134,7 +134,7 @@ pub fn rehearse(
 }
 
 /// What came of a drill, and where it took place.
-struct Performed {
+struct Completed {
     rehearsed: Rehearsed,
     plan: Plan,
     places: Vec<Used>,
@@ -143,13 +143,13 @@ struct Performed {
 
 /// Takes the folders, and lets the drill and its controls take their course. The folders are empty
 /// afterwards.
-fn perform(
+fn run_drill(
     drill: &RealDrill,
     options: &RealDrillOptions,
     begun: SystemTime,
     listener: &Rc<dyn DrillListener>,
     stop: &Stop,
-) -> Result<Performed, RealDrillError> {
+) -> Result<Completed, RealDrillError> {
     let program = options.program.clone().map_or_else(child::own_program, Ok);
     let program = program.map_err(RealDrillError::Process)?;
     let link = LinkKind::possible(drill, &program)?;
@@ -161,7 +161,7 @@ fn perform(
     } else if drill.remote.is_none() {
         folders.push(SiteFolder::take(&drill.destination, options.consent)?);
     }
-    let stage = Rc::new(Stage {
+    let setup = Rc::new(Setup {
         drill: drill.clone(),
         program,
         folders,
@@ -170,24 +170,24 @@ fn perform(
         run,
         arrived: RefCell::default(),
     });
-    let plan = stage.plan(begun);
+    let plan = setup.plan(begun);
     let places = places(&plan);
-    let script = Script {
+    let course_plan = CoursePlan {
         timeline: drill.timeline.clone(),
         warm_up: plan.warm_up_min,
         after: drill.drill.after,
         replication: drill.replication,
         how: None,
     };
-    let mut rehearsed = course(&stage, script, listener, stop)?;
+    let mut rehearsed = course(&setup, course_plan, listener, stop)?;
     let backend = world(drill)?.backend();
     if options.controls && drill.drill.controls && !stop.is_asked() {
         rehearsed.evidence.controls = match is_external {
-            true => external::controls(&stage, listener, stop)?,
-            false => controls::all(&stage, listener, stop)?,
+            true => external::controls(&setup, listener, stop)?,
+            false => controls::all(&setup, listener, stop)?,
         };
     }
-    Ok(Performed { rehearsed, plan, places, backend })
+    Ok(Completed { rehearsed, plan, places, backend })
 }
 
 /// The name of a run that began then: no other drill of this machine has it.
@@ -205,7 +205,7 @@ fn objectives(drill: &RealDrill) -> Objectives {
 }
 
 /// What every course of a drill has.
-struct Stage {
+struct Setup {
     drill: RealDrill,
     program: PathBuf,
     /// Of the source, and of the destination where brunt replicates to it on this host.
@@ -218,7 +218,7 @@ struct Stage {
     arrived: RefCell<Option<SiteFolder>>,
 }
 
-impl Stage {
+impl Setup {
     /// The plan of the server at the source.
     fn plan(&self, begun: SystemTime) -> Plan {
         let scenario = self.drill.at(&self.drill.source.value);
@@ -242,16 +242,16 @@ fn world(drill: &RealDrill) -> Result<RealWorld, StartError> {
 
 /// One course of the drill, on empty folders.
 fn course(
-    stage: &Rc<Stage>,
-    script: Script,
+    setup: &Rc<Setup>,
+    plan: CoursePlan,
     listener: &Rc<dyn DrillListener>,
     stop: &Stop,
 ) -> Result<Rehearsed, RealDrillError> {
-    for folder in &stage.folders {
+    for folder in &setup.folders {
         folder.empty()?;
     }
-    let mut real = world(&stage.drill)?;
-    let conductor = Conductor::new(&real.world, stage, script, listener, stop)?;
+    let mut real = world(&setup.drill)?;
+    let conductor = Conductor::new(&real.world, setup, plan, listener, stop)?;
     let rehearsed = real.executor.block_on(async move {
         let ended = conductor.run().await;
         conductor.part().await;

@@ -1,7 +1,7 @@
 //! What log shipping leaves at risk: the log that is not closed yet, and closed ones that have not
 //! arrived.
 
-use brunt_drill::Said;
+use brunt_drill::AtRisk;
 use brunt_units::{ByteSize, Time};
 
 /// Where the logs of a source end, over time.
@@ -19,18 +19,18 @@ impl Shipping {
     /// What is at risk where the destination has the logs up to `stored`, of `log_file` bytes each.
     ///
     /// The oldest write at risk is no older than the last look that found nothing beyond `stored`.
-    pub(super) fn at_risk(&self, stored: &[u32], log_file: u64) -> Said {
-        let mut said = Said::default();
+    pub(super) fn at_risk(&self, stored: &[u32], log_file: u64) -> AtRisk {
+        let mut at_risk = AtRisk::default();
         for (stream, stored) in stored.iter().enumerate() {
             let has = u64::from(*stored) * log_file;
             let end = |(_, ends): &(Time, Vec<u64>)| ends.get(stream).copied().unwrap_or(0);
             let bytes = self.seen.last().map_or(0, end).saturating_sub(has);
             let safe = self.seen.iter().rev().find(|one| end(one) <= has);
             let since = safe.map_or(Time::ZERO, |(at, _)| *at);
-            said.bytes = ByteSize::bytes(said.bytes.get() + bytes);
-            said.since = Some(said.since.map_or(since, |first: Time| first.min(since)));
+            at_risk.bytes = ByteSize::bytes(at_risk.bytes.get() + bytes);
+            at_risk.since = Some(at_risk.since.map_or(since, |first: Time| first.min(since)));
         }
-        said
+        at_risk
     }
 }
 
@@ -45,9 +45,9 @@ mod tests {
         {
             shipping.seen(Time(at), ends.into());
         }
-        let said = shipping.at_risk(&[1, 0], 1_000);
-        assert_eq!((said.bytes.get(), said.since), (1_500 + 400, Some(Time::ZERO)));
-        let said = shipping.at_risk(&[1, 1], 1_000);
-        assert_eq!((said.bytes.get(), said.since), (1_500, Some(Time(2))));
+        let at_risk = shipping.at_risk(&[1, 0], 1_000);
+        assert_eq!((at_risk.bytes.get(), at_risk.since), (1_500 + 400, Some(Time::ZERO)));
+        let at_risk = shipping.at_risk(&[1, 1], 1_000);
+        assert_eq!((at_risk.bytes.get(), at_risk.since), (1_500, Some(Time(2))));
     }
 }

@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use brunt_array::{Incident, NoteKind, Scheduled, Site};
-use brunt_drill::{Course, DrillListener, Evidence, FailoverDone, Said, measured};
+use brunt_drill::{AtRisk, Course, DrillListener, Evidence, FailoverDone, measured};
 use brunt_qualify::phases::serving::TICK;
 use brunt_qualify::progress::Stop;
 use brunt_report::result::DrillSample;
@@ -16,12 +16,12 @@ use brunt_scenario::Drill;
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world::Task;
 
-use super::actor::{Actor, Cast};
-use super::stage::Scene;
+use super::mail_server::{DrillEngine, MailServer};
+use super::sites::Sites;
 use super::unable::Unable;
 
 /// What is asked of a drill.
-pub(super) struct Script {
+pub(super) struct CoursePlan {
     pub(super) drill: Drill,
     /// In order of their times.
     pub(super) timeline: Vec<Scheduled>,
@@ -32,10 +32,10 @@ pub(super) struct Script {
 }
 
 /// A drill under way.
-pub(super) struct Conductor<T: Cast> {
-    pub(super) scene: Scene,
-    pub(super) script: Script,
-    pub(super) actors: Vec<Actor<T>>,
+pub(super) struct Conductor<T: DrillEngine> {
+    pub(super) sites: Sites,
+    pub(super) plan: CoursePlan,
+    pub(super) servers: Vec<MailServer<T>>,
     pub(super) listener: Rc<dyn DrillListener>,
     pub(super) stop: Stop,
     pub(super) course: Course,
@@ -43,7 +43,7 @@ pub(super) struct Conductor<T: Cast> {
     pub(super) failovers: RefCell<Vec<FailoverDone>>,
     pub(super) site: Cell<Site>,
     /// When users lost service, and what replication said then; nothing while they have it.
-    pub(super) lost: Cell<Option<(Time, Said)>>,
+    pub(super) lost: Cell<Option<(Time, AtRisk)>>,
     notes_seen: Cell<usize>,
     /// The share of the load that is wanted now, in percent.
     share: Cell<u32>,
@@ -52,18 +52,18 @@ pub(super) struct Conductor<T: Cast> {
     end: Cell<Time>,
 }
 
-impl<T: Cast> Conductor<T> {
+impl<T: DrillEngine> Conductor<T> {
     pub(super) fn new(
-        scene: Scene,
-        script: Script,
-        actors: Vec<Actor<T>>,
+        sites: Sites,
+        plan: CoursePlan,
+        servers: Vec<MailServer<T>>,
         listener: Rc<dyn DrillListener>,
         stop: Stop,
     ) -> Self {
         Self {
-            scene,
-            script,
-            actors,
+            sites,
+            plan,
+            servers,
             listener,
             stop,
             course: Course::default(),
@@ -84,15 +84,15 @@ impl<T: Cast> Conductor<T> {
     /// Why there was none, in words.
     pub(super) async fn run(&self) -> Result<(), Unable> {
         self.open().await?;
-        self.pass(self.scene.now() + self.script.warm_up).await;
+        self.pass(self.sites.now() + self.plan.warm_up).await;
         self.drop_samples();
-        let begun = self.scene.now();
+        let begun = self.sites.now();
         self.course.begin(begun);
-        let last = self.script.timeline.last().map_or(Span::ZERO, |one| Span(one.at.0));
-        self.expected.set(last + self.script.drill.after);
-        self.end.set(begun + last + self.script.patience);
+        let last = self.plan.timeline.last().map_or(Span::ZERO, |one| Span(one.at.0));
+        self.expected.set(last + self.plan.drill.after);
+        self.end.set(begun + last + self.plan.patience);
         self.schedule_arrays(begun)?;
-        for one in &self.script.timeline {
+        for one in &self.plan.timeline {
             self.pass(begun + Span(one.at.0)).await;
             if self.stop.is_asked() {
                 return self.give_up(format!("stopped before the event at {}", Span(one.at.0)));
@@ -100,21 +100,21 @@ impl<T: Cast> Conductor<T> {
             if !is_of_pair(one) {
                 continue;
             }
-            let (planned, now) = (Span(one.at.0), self.scene.now());
+            let (planned, now) = (Span(one.at.0), self.sites.now());
             if now > begun + planned {
                 let late = format!("now, what was to be at {planned}, during the failover:");
                 self.tell(now, late);
             }
             let one = Scheduled { at: now, ..one.clone() };
-            self.perform(&one).await?;
+            self.apply(&one).await?;
         }
         // The array has processed the last event.
-        self.pass(self.scene.now() + TICK).await;
-        let can_wait = || self.scene.now() < self.end.get() && !self.stop.is_asked();
-        while self.scene.keeps_apart().is_none() && !self.scene.apart().is_empty() && can_wait() {
-            self.pass(self.scene.now() + Span::seconds(1)).await;
+        self.pass(self.sites.now() + TICK).await;
+        let can_wait = || self.sites.now() < self.end.get() && !self.stop.is_asked();
+        while self.sites.keeps_apart().is_none() && !self.sites.apart().is_empty() && can_wait() {
+            self.pass(self.sites.now() + Span::seconds(1)).await;
         }
-        self.pass(self.scene.now() + self.script.drill.after).await;
+        self.pass(self.sites.now() + self.plan.drill.after).await;
         if self.stop.is_asked() {
             return self.give_up("stopped after the last event".to_owned());
         }
@@ -124,10 +124,10 @@ impl<T: Cast> Conductor<T> {
     /// Schedules what happens to an array alone: it does not wait for the end of a failover, as
     /// what concerns the pair does.
     fn schedule_arrays(&self, begun: Time) -> Result<(), Unable> {
-        let timeline = self.script.timeline.iter();
+        let timeline = self.plan.timeline.iter();
         for one in timeline.filter(|one| !is_of_pair(one)) {
             let at = Scheduled { at: begun + Span(one.at.0), ..one.clone() };
-            self.scene.schedule(&at)?;
+            self.sites.schedule(&at)?;
         }
         Ok(())
     }
@@ -141,35 +141,35 @@ impl<T: Cast> Conductor<T> {
     /// Creates the databases of all servers and lets sessions work on them.
     pub(super) async fn open(&self) -> Result<(), Unable> {
         let mut tasks = Vec::new();
-        for actor in &self.actors {
-            let world = actor.boot(&self.scene, Site::Source);
-            let task = T::create(world.clone(), actor.plan(Site::Source).clone());
-            tasks.push((actor, world.clone(), world.spawner.spawn(task)));
+        for server in &self.servers {
+            let world = server.boot(&self.sites, Site::Source);
+            let task = T::create(world.clone(), server.plan(Site::Source).clone());
+            tasks.push((server, world.clone(), world.spawner.spawn(task)));
         }
         let mut opened = Vec::new();
-        for (actor, world, task) in tasks {
-            opened.push((actor, world, task.await?));
+        for (server, world, task) in tasks {
+            opened.push((server, world, task.await?));
         }
-        self.scene.array.device().assume_written();
+        self.sites.array.device().assume_written();
         // Both sides hold the new databases before anything is lost.
-        while !self.scene.apart().is_empty() || self.said().writes > 0 {
-            self.pass(self.scene.now() + TICK).await;
+        while !self.sites.apart().is_empty() || self.at_risk().writes > 0 {
+            self.pass(self.sites.now() + TICK).await;
             if self.stop.is_asked() {
                 return Err(Unable::Stopped);
             }
         }
-        for (actor, world, created) in opened {
-            actor.open_ledger(&created.1);
-            actor.serve(&world, created);
+        for (server, world, created) in opened {
+            server.open_ledger(&created.1);
+            server.serve(&world, created);
         }
         Ok(())
     }
 
     /// Lets time pass until `until`.
     pub(super) async fn pass(&self, until: Time) {
-        while self.scene.now() < until && !self.stop.is_asked() {
-            let next = until.min(self.scene.now() + TICK);
-            self.scene.world.sleep_until(next).await;
+        while self.sites.now() < until && !self.stop.is_asked() {
+            let next = until.min(self.sites.now() + TICK);
+            self.sites.world.sleep_until(next).await;
             self.look();
             self.pace().await;
         }
@@ -178,10 +178,10 @@ impl<T: Cast> Conductor<T> {
     /// Lets time pass until `task` has ended.
     pub(super) async fn during<R: 'static>(&self, task: Task<R>) -> Option<R> {
         while !task.is_done() {
-            if self.stop.is_asked() || self.scene.now() > self.end.get() + HANGS {
+            if self.stop.is_asked() || self.sites.now() > self.end.get() + HANGS {
                 return None;
             }
-            self.scene.world.sleep(STEP).await;
+            self.sites.world.sleep(STEP).await;
             self.look();
         }
         Some(task.await)
@@ -189,24 +189,24 @@ impl<T: Cast> Conductor<T> {
 
     /// Tends the sessions, closes a sample that is due, and notes what the pair reports.
     fn look(&self) {
-        let now = self.scene.now();
-        for actor in &self.actors {
-            if let Some(serving) = actor.serving.borrow_mut().as_mut() {
+        let now = self.sites.now();
+        for server in &self.servers {
+            if let Some(serving) = server.serving.borrow_mut().as_mut() {
                 let _ = serving.tend();
             }
         }
-        if self.lost.get().is_none() && !self.scene.serves(self.site.get()) {
+        if self.lost.get().is_none() && !self.sites.serves(self.site.get()) {
             self.lose_service(self.site.get());
         }
-        if now.since(self.course.closed_at()) >= self.script.drill.sample {
+        if now.since(self.course.closed_at()) >= self.plan.drill.sample {
             self.close_sample();
         }
     }
 
     /// Forgets what was measured so far.
     fn drop_samples(&self) {
-        for actor in &self.actors {
-            if let Some(serving) = actor.serving.borrow().as_ref() {
+        for server in &self.servers {
+            if let Some(serving) = server.serving.borrow().as_ref() {
                 let _ = serving.interval();
             }
         }
@@ -214,13 +214,13 @@ impl<T: Cast> Conductor<T> {
     }
 
     pub(super) fn close_sample(&self) {
-        let now = self.scene.now();
+        let now = self.sites.now();
         let intervals: Vec<_> = self
-            .actors
+            .servers
             .iter()
-            .filter_map(|actor| Some(actor.serving.borrow().as_ref()?.interval()))
+            .filter_map(|server| Some(server.serving.borrow().as_ref()?.interval()))
             .collect();
-        let groups = self.scene.replication().groups;
+        let groups = self.sites.replication().groups;
         let at_risk = groups.iter().map(|group| group.at_risk.map(|risk| risk.writes));
         let full = groups.iter().filter_map(|group| group.log.full_in);
         let sample = DrillSample {
@@ -230,7 +230,7 @@ impl<T: Cast> Conductor<T> {
             ..measured(&intervals)
         };
         self.course.close(now, sample);
-        self.hear_pair();
+        self.observe_pair();
         self.forget();
         let second = self.course.second(now);
         let share = second / self.expected.get().as_seconds();
@@ -241,16 +241,16 @@ impl<T: Cast> Conductor<T> {
 
     /// Reduces the load while logs are merged, and gives it back afterwards.
     async fn pace(&self) {
-        let wanted = match self.scene.is_merging() {
-            true => self.script.drill.merge_load_percent,
+        let wanted = match self.sites.is_merging() {
+            true => self.plan.drill.merge_load_percent,
             false => 100,
         };
         if self.share.replace(wanted) == wanted {
             return;
         }
-        self.tell(self.scene.now(), format!("load at {wanted} %"));
-        for actor in &self.actors {
-            actor.pace_to(wanted).await;
+        self.tell(self.sites.now(), format!("load at {wanted} %"));
+        for server in &self.servers {
+            server.pace_to(wanted).await;
         }
     }
 
@@ -259,16 +259,16 @@ impl<T: Cast> Conductor<T> {
         if T::HAS_CONTENT || self.lost.get().is_some() {
             return;
         }
-        let mirror = self.scene.mirror.borrow();
-        for actor in &self.actors {
-            actor.forget(&mirror);
+        let mirror = self.sites.mirror.borrow();
+        for server in &self.servers {
+            server.forget(&mirror);
         }
     }
 
     /// Notes what the pair has reported since the last look.
-    pub(super) fn hear_pair(&self) {
+    pub(super) fn observe_pair(&self) {
         let notes = {
-            let device = self.scene.array.device();
+            let device = self.sites.array.device();
             device.array().notes()
         };
         for note in notes.iter().skip(self.notes_seen.get()) {
@@ -285,15 +285,15 @@ impl<T: Cast> Conductor<T> {
     }
 
     /// What replication says would be lost now.
-    pub(super) fn said(&self) -> Said {
-        let mut said = Said::default();
-        for group in self.scene.replication().groups {
+    pub(super) fn at_risk(&self) -> AtRisk {
+        let mut at_risk = AtRisk::default();
+        for group in self.sites.replication().groups {
             let Some(risk) = group.at_risk else { continue };
-            said.writes += risk.writes;
-            said.bytes = ByteSize::bytes(said.bytes.get() + risk.bytes);
-            said.since = [said.since, risk.since].into_iter().flatten().min();
+            at_risk.writes += risk.writes;
+            at_risk.bytes = ByteSize::bytes(at_risk.bytes.get() + risk.bytes);
+            at_risk.since = [at_risk.since, risk.since].into_iter().flatten().min();
         }
-        said
+        at_risk
     }
 }
 

@@ -17,13 +17,13 @@
 use std::rc::Rc;
 
 use brunt_array::{Control as Fault, Incident, Mode, PairIncident, Scheduled, SystemDesign};
-use brunt_drill::{Control, Deaf, DrillListener, Objectives, Said};
+use brunt_drill::{AtRisk, Control, DrillListener, NoListener, Objectives};
 use brunt_qualify::progress::Stop;
 use brunt_report::result::Rule;
 use brunt_scenario::{Drill, ModelledScenario};
 use brunt_units::{Span, Time};
 
-use super::conductor::Script;
+use super::conductor::CoursePlan;
 use super::roles;
 use super::{DrillError, Engine, rehearse};
 
@@ -96,7 +96,7 @@ fn one(
     for incident in roles::loss_and_failover() {
         timeline.push(at(end, Incident::Pair(incident)));
     }
-    let script = Script {
+    let plan = CoursePlan {
         drill: Drill {
             storage_failover: Span::ZERO,
             host_rescan: Span::ZERO,
@@ -107,11 +107,11 @@ fn one(
         warm_up: Span::ZERO,
         patience: Span::ZERO,
     };
-    let deaf: Rc<dyn DrillListener> = Rc::new(Deaf);
-    let mut rehearsed = rehearse(scenario, engine, script, fault, &deaf, stop)?;
+    let no_listener: Rc<dyn DrillListener> = Rc::new(NoListener);
+    let mut rehearsed = rehearse(scenario, engine, plan, fault, &no_listener, stop)?;
     // An operator believes that both sides are in step.
     for survival in &mut rehearsed.evidence.survivals {
-        survival.said = Some(Said::default());
+        survival.reported = Some(AtRisk::default());
     }
     let rules = rehearsed.evidence.rules(&Objectives::usual(true));
     Ok((rules, rehearsed.struck))

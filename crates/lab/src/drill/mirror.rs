@@ -29,10 +29,10 @@ use crate::writes::{Folders, HostWrite, LogState, Logs, Slots};
 type Queue = Rc<RefCell<VecDeque<(usize, PairMove)>>>;
 
 /// Hears the pair, for a [`Mirror`].
-pub(crate) struct Ear(Queue);
+pub(crate) struct MoveQueue(Queue);
 
-impl PairListener for Ear {
-    fn hear(&mut self, _: Time, group: usize, moved: PairMove) {
+impl PairListener for MoveQueue {
+    fn observe(&mut self, _: Time, group: usize, moved: PairMove) {
         self.0.borrow_mut().push_back((group, moved));
     }
 }
@@ -91,7 +91,7 @@ struct Group {
 
 /// The files of the other side.
 pub(crate) struct Mirror {
-    heard: Queue,
+    moves: Queue,
     /// The group of each volume.
     group_of: BTreeMap<u32, usize>,
     /// The paths of the volumes of each group, of both sides.
@@ -107,19 +107,19 @@ pub(crate) struct Mirror {
 
 impl Mirror {
     /// The mirror of `groups` groups, over volumes `(number, path, group)` of which those whose
-    /// paths `serve` are followed, and the ear that the pair needs.
+    /// paths `serve` are followed, and the queue of moves that the pair needs.
     pub(crate) fn new(
         groups: usize,
         volumes: &[(u32, PathBuf, usize)],
         serve: impl Fn(&Path) -> bool,
-    ) -> (Self, Ear) {
-        let heard = Queue::default();
+    ) -> (Self, MoveQueue) {
+        let moves = Queue::default();
         let mut roots = vec![Vec::new(); groups];
         for (_, path, group) in volumes {
             roots[*group].push(path.clone());
         }
         let mirror = Self {
-            heard: Rc::clone(&heard),
+            moves: Rc::clone(&moves),
             group_of: volumes.iter().map(|(number, _, group)| (*number, *group)).collect(),
             followed: followed(&roots, serve),
             roots,
@@ -128,7 +128,7 @@ impl Mirror {
             folders: Folders::default(),
             broken: None,
         };
-        (mirror, Ear(heard))
+        (mirror, MoveQueue(moves))
     }
 
     /// How the other side first departed from the order of writes; `None` as long as it keeps it.
@@ -199,7 +199,7 @@ impl Mirror {
     /// Sites change places: those of the volumes whose paths `serve` are followed from now on. What
     /// was this side holds their `files` only when both are in step again, or at once if they are.
     pub(crate) fn turn(&mut self, files: &Store, serve: impl Fn(&Path) -> bool, is_in_step: bool) {
-        self.heard.borrow_mut().clear();
+        self.moves.borrow_mut().clear();
         self.slots = Slots::default();
         self.folders = Folders::of(files);
         self.followed = followed(&self.roots, serve);
@@ -215,7 +215,7 @@ impl Mirror {
     /// Goes on with everything that the pair has said.
     fn settle(&mut self, files: &Store) {
         loop {
-            let next = self.heard.borrow_mut().pop_front();
+            let next = self.moves.borrow_mut().pop_front();
             let Some((group, moved)) = next else { return };
             match moved {
                 PairMove::Accepted { tag, extent, number, .. } => {
@@ -392,13 +392,13 @@ mod tests {
     #[test]
     fn a_volume_that_is_empty_there_is_copied() {
         let volumes = [(0, PathBuf::from("/log"), 0), (1, PathBuf::from("/there/log"), 0)];
-        let (mut mirror, mut ear) = Mirror::new(1, &volumes, |path| path.starts_with("/log"));
+        let (mut mirror, mut queue) = Mirror::new(1, &volumes, |path| path.starts_with("/log"));
         let mut files = Store::new();
         for path in ["/log/edb.log", "/there/log/edb.log"] {
             files.put(Path::new(path), &[7; SECTOR]);
         }
         for moved in [PairMove::GivenUp, PairMove::CopyBegins, PairMove::InStep] {
-            ear.hear(Time::ZERO, 0, moved);
+            queue.observe(Time::ZERO, 0, moved);
         }
         mirror.look(&files);
         let copied = mirror.files(0).expect("it is in step");

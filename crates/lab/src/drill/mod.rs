@@ -2,25 +2,24 @@
 //! became of everything acknowledged.
 //!
 //! ```text
-//!   stage      two sites: hosts, volumes, the pair            mirror    the files of the side that does not serve
-//!   actor      a mail server, at one site or the other
-//!   conductor  lets time pass and tends everything            procedure the steps of a failover
-//!   controls   the same on a replica that is broken           roles     which side serves
-//!   prove      both sites stop at one instant, by seed
+//!   sites        hosts, volumes and the pair of both          mirror     the files of the side that does not serve
+//!   mail_server  at one site or the other                     roles      which side serves
+//!   conductor    lets time pass and tends everything          procedure  the steps of a failover
+//!   controls     the same on a replica that is broken         prove      both sites stop at one instant, by seed
 //! ```
 //!
 //! With the engine itself (`bytes`) the survivor is read record by record. With its twin, which has
 //! no content, what survives follows from where its logs end at the other side.
 
-mod actor;
 mod conductor;
 mod controls;
+mod mail_server;
 mod mirror;
 mod outcome;
 mod procedure;
 mod prove;
 mod roles;
-mod stage;
+mod sites;
 mod unable;
 
 use std::rc::Rc;
@@ -36,10 +35,10 @@ use brunt_units::{ByteSize, Span, Time};
 
 pub use prove::{PairCoverage, PairProof, PairProven, PairViolation};
 
-use actor::Actor;
-pub(crate) use actor::{Cast, open_records};
-use conductor::{Conductor, Script};
-use stage::{Stage, pair_of, plan_at};
+use conductor::{Conductor, CoursePlan};
+use mail_server::MailServer;
+pub(crate) use mail_server::{DrillEngine, open_records};
+use sites::{TwoSites, pair_of, plan_at};
 pub use unable::Unable;
 
 use crate::{Engine, Program};
@@ -116,14 +115,14 @@ pub fn drill(
         return Err(DrillError::OneGroup(Span(at.0)));
     }
     let engine = engine_of(scenario, options);
-    let script = Script {
+    let plan = CoursePlan {
         drill: scenario.drill,
         timeline: scenario.arrays[0].incidents.clone(),
         warm_up: scenario.scenario.plan().warm_up_min,
         patience: scenario.scenario.plan().duration,
     };
     let course = || -> Result<Rehearsed, DrillError> {
-        let mut rehearsed = rehearse(scenario, engine, script, None, listener, stop)?;
+        let mut rehearsed = rehearse(scenario, engine, plan, None, listener, stop)?;
         if options.controls && scenario.drill.controls {
             rehearsed.evidence.controls = controls::all(scenario, engine, listener, stop)?;
         }
@@ -148,43 +147,43 @@ fn failover_of_one_group(timeline: &[Scheduled]) -> Option<Time> {
     timeline.iter().find(of_one).map(|one| one.at)
 }
 
-/// One course of `script`; `control` breaks the replica.
+/// One course of `plan`; `control` breaks the replica.
 fn rehearse(
     scenario: &ModelledScenario,
     engine: Engine,
-    script: Script,
+    plan: CoursePlan,
     control: Option<Control>,
     listener: &Rc<dyn DrillListener>,
     stop: &Stop,
 ) -> Result<Rehearsed, DrillError> {
     match engine {
-        Engine::Bytes => course::<Records>(scenario, script, control, listener, stop),
-        Engine::Twin => course::<Twin>(scenario, script, control, listener, stop),
+        Engine::Bytes => course::<Records>(scenario, plan, control, listener, stop),
+        Engine::Twin => course::<Twin>(scenario, plan, control, listener, stop),
     }
 }
 
-fn course<T: Cast>(
+fn course<T: DrillEngine>(
     scenario: &ModelledScenario,
-    script: Script,
+    plan: CoursePlan,
     control: Option<Control>,
     listener: &Rc<dyn DrillListener>,
     stop: &Stop,
 ) -> Result<Rehearsed, DrillError> {
     let seed = scenario.scenario.test.seed;
-    let mut stage = Stage::build(scenario, seed, control)?;
-    let actors = scenario.servers.iter().enumerate().map(|(number, name)| {
+    let mut built = TwoSites::build(scenario, seed, control)?;
+    let servers = scenario.servers.iter().enumerate().map(|(number, name)| {
         let plans =
             [Site::Source, Site::Destination].map(|site| plan_at(scenario, site, number, seed));
-        Actor::<T>::new(number, name, plans)
+        MailServer::<T>::new(number, name, plans)
     });
     let conductor =
-        Conductor::new(stage.scene(), script, actors.collect(), Rc::clone(listener), stop.clone());
-    let rehearsed = stage.made.executor.block_on(async move {
+        Conductor::new(built.sites(), plan, servers.collect(), Rc::clone(listener), stop.clone());
+    let rehearsed = built.made.executor.block_on(async move {
         conductor.run().await.map(|()| Rehearsed {
             evidence: conductor.evidence.take(),
             failovers: conductor.failovers.take(),
-            replication: written(&conductor.scene.replication()),
-            struck: conductor.scene.struck(),
+            replication: written(&conductor.sites.replication()),
+            struck: conductor.sites.struck(),
             course: conductor.course,
         })
     });

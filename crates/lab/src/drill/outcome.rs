@@ -7,7 +7,7 @@ use brunt_report::result::RunResult;
 use brunt_scenario::ModelledScenario;
 use brunt_units::Time;
 
-use super::stage::pair_of;
+use super::sites::pair_of;
 use super::{DrillOptions, Engine};
 use crate::server::Server;
 

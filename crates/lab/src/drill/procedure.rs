@@ -13,15 +13,15 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use brunt_array::{Failover, Scheduled, Site};
-use brunt_drill::{Broken, Checksum, Cut, FailoverDone, Loss, Said, Steps, Survival};
+use brunt_drill::{AtRisk, Broken, Checksum, Cut, FailoverDone, Loss, Steps, Survival};
 use brunt_ese::twin::Elsewhere;
 use brunt_qualify::server::Server;
 use brunt_units::{Span, Time};
 use brunt_world::World;
 
-use super::actor::{Actor, Cast, Opened, checksum};
 use super::conductor::Conductor;
-use super::roles::Cue;
+use super::mail_server::{DrillEngine, MailServer, Opened, checksum};
+use super::roles::DrillEvent;
 use super::unable::Unable;
 
 /// The phase in which users have no service.
@@ -30,29 +30,29 @@ const NO_SERVICE: &str = "no service";
 /// How long a pair may take to change sides: a planned failover drains its logs.
 const PATIENCE: Span = Span::seconds(24 * 3600);
 
-impl<T: Cast> Conductor<T> {
+impl<T: DrillEngine> Conductor<T> {
     /// Lets an event of the timeline happen.
-    pub(super) async fn perform(&self, one: &Scheduled) -> Result<(), Unable> {
-        let now = self.scene.now();
-        match Cue::of(&one.incident) {
-            Cue::Lost(site) => {
+    pub(super) async fn apply(&self, one: &Scheduled) -> Result<(), Unable> {
+        let now = self.sites.now();
+        match DrillEvent::of(&one.incident) {
+            DrillEvent::Lost(site) => {
                 self.lose_service(site);
-                self.scene.schedule(one)?;
+                self.sites.schedule(one)?;
                 Ok(())
             }
-            Cue::FailOver { to, .. } if to == self.site.get() => {
+            DrillEvent::FailOver { to, .. } if to == self.site.get() => {
                 self.tell(now, format!("no failover: the {} serves already", to.word()));
                 Ok(())
             }
-            Cue::FailOver { to, how } => self.fail_over(to, how).await,
-            Cue::Keep(site) if site != self.site.get() => {
+            DrillEvent::FailOver { to, how } => self.fail_over(to, how).await,
+            DrillEvent::Keep(site) if site != self.site.get() => {
                 let why = "does not serve, and a drill keeps the side that serves";
                 self.tell(now, format!("the split goes on: the {} {why}", site.word()));
                 Ok(())
             }
-            Cue::Keep(_) => Ok(self.scene.schedule(one)?),
-            Cue::Storage(phase) => {
-                self.scene.schedule(one)?;
+            DrillEvent::Keep(_) => Ok(self.sites.schedule(one)?),
+            DrillEvent::Storage(phase) => {
+                self.sites.schedule(one)?;
                 if let Some(phase) = phase {
                     self.course.phase(now, phase);
                 }
@@ -64,8 +64,8 @@ impl<T: Cast> Conductor<T> {
     /// Users lose service, if they had it at `site`.
     pub(super) fn lose_service(&self, site: Site) {
         if self.site.get() == site && self.lost.get().is_none() {
-            let now = self.scene.now();
-            self.lost.set(Some((now, self.said())));
+            let now = self.sites.now();
+            self.lost.set(Some((now, self.at_risk())));
             self.close_sample();
             self.course.phase(now, NO_SERVICE);
         }
@@ -73,78 +73,78 @@ impl<T: Cast> Conductor<T> {
 
     /// Everything fails over to `to`.
     async fn fail_over(&self, to: Site, how: Failover) -> Result<(), Unable> {
-        let (from, now) = (to.other(), self.scene.now());
+        let (from, now) = (to.other(), self.sites.now());
         let is_planned = how == Failover::Planned;
         let name = match (is_planned, to) {
             (false, _) => "unplanned failover",
             (true, Site::Destination) => "planned failover",
             (true, Site::Source) => "failback",
         };
-        let (failed_at, said) = self.lost.get().unwrap_or_else(|| (now, self.said()));
-        let said = if is_planned { Said::default() } else { said };
+        let (failed_at, reported) = self.lost.get().unwrap_or_else(|| (now, self.at_risk()));
+        let reported = if is_planned { AtRisk::default() } else { reported };
         self.tell(now, format!("{name} to the {} begins", to.word()));
         self.close_sample();
-        if self.lost.replace(Some((failed_at, said))).is_none() {
+        if self.lost.replace(Some((failed_at, reported))).is_none() {
             self.course.phase(now, NO_SERVICE);
         }
         let mut steps = Steps::new(failed_at);
         match is_planned {
             true => {
-                for actor in &self.actors {
-                    actor.stop().await?;
+                for mail_server in &self.servers {
+                    mail_server.stop().await?;
                 }
-                steps.ended("shutdown", self.scene.now());
+                steps.ended("shutdown", self.sites.now());
             }
             false => {
                 steps.given("decision", now);
                 // Whatever still runs at the other site must not write any more.
-                self.actors.iter().for_each(Actor::kill);
+                self.servers.iter().for_each(MailServer::kill);
             }
         }
-        self.pass(self.scene.now() + self.script.drill.storage_failover).await;
-        steps.given("storage failover", self.scene.now());
-        self.scene.fail_over(to, how)?;
-        let asked_at = self.scene.now();
-        while !self.scene.serves(to)
-            && self.scene.now() < asked_at + PATIENCE
+        self.pass(self.sites.now() + self.plan.drill.storage_failover).await;
+        steps.given("storage failover", self.sites.now());
+        self.sites.fail_over(to, how)?;
+        let asked_at = self.sites.now();
+        while !self.sites.serves(to)
+            && self.sites.now() < asked_at + PATIENCE
             && !self.stop.is_asked()
         {
-            self.pass(self.scene.now() + Span::millis(50)).await;
+            self.pass(self.sites.now() + Span::millis(50)).await;
         }
-        if !self.scene.serves(to) {
-            self.hear_pair();
+        if !self.sites.serves(to) {
+            self.observe_pair();
             let why = format!("the {} does not serve", to.word());
-            return self.refused(name, failed_at, said, why);
+            return self.refused(name, failed_at, reported, why);
         }
-        steps.ended("role change", self.scene.now());
+        steps.ended("role change", self.sites.now());
         let formers: Vec<Opened<T>> = self
-            .actors
+            .servers
             .iter()
-            .map(|actor| actor.former().ok_or(Unable::NeverOpen))
+            .map(|mail_server| mail_server.former().ok_or(Unable::NeverOpen))
             .collect::<Result<_, _>>()?;
-        let sites: Vec<Vec<Elsewhere>> = {
-            let mirror = self.scene.mirror.borrow();
-            let pairs = self.actors.iter().zip(&formers);
-            pairs.map(|(actor, (former, _))| actor.elsewhere(&mirror, former)).collect()
+        let elsewhere: Vec<Vec<Elsewhere>> = {
+            let mirror = self.sites.mirror.borrow();
+            let pairs = self.servers.iter().zip(&formers);
+            pairs.map(|(mail_server, (former, _))| mail_server.elsewhere(&mirror, former)).collect()
         };
-        let is_in_step = is_planned && self.scene.is_up(from);
-        if let Err(why) = self.scene.present(from, to, is_in_step) {
-            return self.refused(name, failed_at, said, why.to_string());
+        let is_in_step = is_planned && self.sites.is_up(from);
+        if let Err(why) = self.sites.present(from, to, is_in_step) {
+            return self.refused(name, failed_at, reported, why.to_string());
         }
         self.site.set(to);
-        self.take_over(name, to, said, steps, (formers, sites)).await
+        self.take_over(name, to, reported, steps, (formers, elsewhere)).await
     }
 
-    fn refused(&self, name: &str, at: Time, said: Said, why: String) -> Result<(), Unable> {
+    fn refused(&self, name: &str, at: Time, reported: AtRisk, why: String) -> Result<(), Unable> {
         let text = format!("{name} is refused: {why}");
-        self.tell(self.scene.now(), text.clone());
+        self.tell(self.sites.now(), text.clone());
         self.evidence.borrow_mut().survivals.push(Survival {
             loss: Ok(Loss::default()),
-            said: Some(said),
+            reported: Some(reported),
             recovery_time: None,
             refused: Some(text),
         });
-        self.lost.set(Some((at, said)));
+        self.lost.set(Some((at, reported)));
         Ok(())
     }
 
@@ -153,122 +153,133 @@ impl<T: Cast> Conductor<T> {
         &self,
         name: &str,
         to: Site,
-        said: Said,
+        reported: AtRisk,
         mut steps: Steps,
-        (formers, sites): (Vec<Opened<T>>, Vec<Vec<Elsewhere>>),
+        (formers, elsewhere): (Vec<Opened<T>>, Vec<Vec<Elsewhere>>),
     ) -> Result<(), Unable> {
         let failed_at = steps.begun();
-        self.pass(self.scene.now() + self.script.drill.host_rescan).await;
-        steps.given("host rescan", self.scene.now());
+        self.pass(self.sites.now() + self.plan.drill.host_rescan).await;
+        steps.given("host rescan", self.sites.now());
 
-        let begun = self.scene.now();
+        let begun = self.sites.now();
         let mut tasks = Vec::new();
-        for ((actor, former), site) in self.actors.iter().zip(formers).zip(&sites) {
-            let world = actor.boot(&self.scene, to);
-            let plan = actor.plan(to).clone();
+        for ((mail_server, former), site) in self.servers.iter().zip(formers).zip(&elsewhere) {
+            let world = mail_server.boot(&self.sites, to);
+            let plan = mail_server.plan(to).clone();
             let task = T::take_over(world.clone(), plan, former, site.clone());
-            tasks.push((actor, world.clone(), world.spawner.spawn(task)));
+            tasks.push((mail_server, world.clone(), world.spawner.spawn(task)));
         }
-        let mut opened: Vec<(&Actor<T>, World, Opened<T>)> = Vec::new();
+        let mut opened: Vec<(&MailServer<T>, World, Opened<T>)> = Vec::new();
         let mut replay = Span::ZERO;
-        for (actor, world, task) in tasks {
+        for (mail_server, world, task) in tasks {
             match self.during(task).await {
                 Some(Ok((open, took))) => {
                     replay = replay.max(took);
-                    opened.push((actor, world, open));
+                    opened.push((mail_server, world, open));
                 }
                 Some(Err(why)) => {
-                    let why = format!("{} cannot recover: {why}", actor.name);
-                    return self.broken(name, failed_at, said, why);
+                    let why = format!("{} cannot recover: {why}", mail_server.name);
+                    return self.broken(name, failed_at, reported, why);
                 }
-                None => {
-                    return self.broken(name, failed_at, said, "recovery did not end".to_owned());
-                }
-            }
-        }
-        let mounted = self.scene.now();
-        steps.ended("log replay", (begun + replay).min(mounted));
-        steps.ended("mount", mounted);
-        for (actor, world, (server, populations)) in &opened {
-            let record = populations.first().and_then(|all| all.records().next());
-            let plan = actor.plan(to).clone();
-            let first = Actor::<T>::first_operation(Rc::clone(server), plan, record);
-            match self.during(world.spawner.spawn(first)).await {
-                Some(Ok(())) => {}
-                Some(Err(why)) => return self.broken(name, failed_at, said, why),
                 None => {
                     return self.broken(
                         name,
                         failed_at,
-                        said,
+                        reported,
+                        "recovery did not end".to_owned(),
+                    );
+                }
+            }
+        }
+        let mounted = self.sites.now();
+        steps.ended("log replay", (begun + replay).min(mounted));
+        steps.ended("mount", mounted);
+        for (mail_server, world, (server, populations)) in &opened {
+            let record = populations.first().and_then(|all| all.records().next());
+            let plan = mail_server.plan(to).clone();
+            let first = MailServer::<T>::first_operation(Rc::clone(server), plan, record);
+            match self.during(world.spawner.spawn(first)).await {
+                Some(Ok(())) => {}
+                Some(Err(why)) => return self.broken(name, failed_at, reported, why),
+                None => {
+                    return self.broken(
+                        name,
+                        failed_at,
+                        reported,
                         "no operation was served".to_owned(),
                     );
                 }
             }
         }
-        steps.ended("first operation", self.scene.now());
-        let took = self.scene.now().since(failed_at);
+        steps.ended("first operation", self.sites.now());
+        let took = self.sites.now().since(failed_at);
         self.lost.set(None);
         self.tell(
-            self.scene.now(),
+            self.sites.now(),
             format!("mail is served again by the {}, after {took}", to.word()),
         );
-        self.course.phase(self.scene.now(), &format!("after the {name}"));
+        self.course.phase(self.sites.now(), &format!("after the {name}"));
 
-        let loss = self.loss(&opened, &sites, failed_at).await?;
+        let loss = self.loss(&opened, &elsewhere, failed_at).await?;
         let told = *loss.as_ref().unwrap_or(&Loss::default());
-        let done = FailoverDone::new(name, &steps, failed_at + took, &told, said);
+        let done = FailoverDone::new(name, &steps, failed_at + took, &told, reported);
         self.failovers.borrow_mut().push(done);
         self.evidence.borrow_mut().survivals.push(Survival {
             loss,
-            said: Some(said),
+            reported: Some(reported),
             recovery_time: Some(took),
             refused: None,
         });
-        for (actor, world, (server, populations)) in opened {
+        for (mail_server, world, (server, populations)) in opened {
             let known = T::records(world.clone(), Rc::clone(&server), populations);
             let Some(populations) = self.during(world.spawner.spawn(known)).await else {
                 return Ok(());
             };
             match populations {
-                Ok(populations) => actor.serve(&world, (server, populations)),
+                Ok(populations) => mail_server.serve(&world, (server, populations)),
                 Err(why) => {
                     let mut evidence = self.evidence.borrow_mut();
                     let last = evidence.survivals.last_mut().expect("it was pushed");
-                    last.loss = Err(unreadable(actor, &why));
-                    self.lost.set(Some((self.scene.now(), said)));
+                    last.loss = Err(unreadable(mail_server, &why));
+                    self.lost.set(Some((self.sites.now(), reported)));
                 }
             }
         }
         Ok(())
     }
 
-    fn broken(&self, name: &str, at: Time, said: Said, why: impl ToString) -> Result<(), Unable> {
+    fn broken(
+        &self,
+        name: &str,
+        at: Time,
+        reported: AtRisk,
+        why: impl ToString,
+    ) -> Result<(), Unable> {
         let why = why.to_string();
-        self.tell(self.scene.now(), format!("{name}: {why}"));
+        self.tell(self.sites.now(), format!("{name}: {why}"));
         self.evidence.borrow_mut().survivals.push(Survival {
             loss: Err(Broken::Unusable(why)),
-            said: Some(said),
+            reported: Some(reported),
             recovery_time: None,
             refused: None,
         });
-        self.lost.set(Some((at, said)));
+        self.lost.set(Some((at, reported)));
         Ok(())
     }
 
     /// What is lost of the ledgers of all servers, which then go on from what is kept.
     async fn loss(
         &self,
-        opened: &[(&Actor<T>, World, Opened<T>)],
-        sites: &[Vec<Elsewhere>],
+        opened: &[(&MailServer<T>, World, Opened<T>)],
+        elsewhere: &[Vec<Elsewhere>],
         failed_at: Time,
     ) -> Result<Result<Loss, Broken>, Unable> {
         let mut all = Loss::default();
         let mut broken =
-            self.scene.mirror.borrow().broken_order().map(|what| Broken::Order(what.to_owned()));
-        for ((actor, world, (server, _)), site) in opened.iter().zip(sites) {
+            self.sites.mirror.borrow().broken_order().map(|what| Broken::Order(what.to_owned()));
+        for ((mail_server, world, (server, _)), site) in opened.iter().zip(elsewhere) {
             let keys = match T::HAS_CONTENT {
-                true => actor.minutes.ledger().keys(),
+                true => mail_server.ledger.lock().keys(),
                 false => Vec::new(),
             };
             let found = T::found(Rc::clone(server), keys);
@@ -278,14 +289,14 @@ impl<T: Cast> Conductor<T> {
             let found = match found {
                 Ok(found) => found,
                 Err(why) => {
-                    broken.get_or_insert(unreadable(actor, &why));
+                    broken.get_or_insert(unreadable(mail_server, &why));
                     continue;
                 }
             };
-            let mut ledger = actor.minutes.ledger();
+            let mut ledger = mail_server.ledger.lock();
             let cut = match T::HAS_CONTENT {
                 true => Cut::of(&ledger, &found),
-                false => Ok(Cut::at(&ledger, Actor::<T>::ends(site))),
+                false => Ok(Cut::at(&ledger, MailServer::<T>::ends(site))),
             };
             match cut {
                 Ok(cut) => {
@@ -310,19 +321,22 @@ impl<T: Cast> Conductor<T> {
             self.evidence.borrow_mut().wrong_records = Some(wrong);
         }
         let ended = Rc::new(Cell::new(true));
-        for actor in &self.actors {
-            if let Err(why) = actor.stop().await {
-                self.tell(self.scene.now(), format!("{} cannot be closed: {why}", actor.name));
+        for mail_server in &self.servers {
+            if let Err(why) = mail_server.stop().await {
+                self.tell(
+                    self.sites.now(),
+                    format!("{} cannot be closed: {why}", mail_server.name),
+                );
                 ended.set(false);
-                let why = format!("{} cannot be closed", actor.name);
+                let why = format!("{} cannot be closed", mail_server.name);
                 self.evidence.borrow_mut().not_read = Some(why);
             }
         }
         // What the shutdown has written arrives.
-        self.pass(self.scene.now() + Span::seconds(1)).await;
+        self.pass(self.sites.now() + Span::seconds(1)).await;
         let mut evidence = self.evidence.borrow_mut();
-        evidence.kept_apart = self.scene.keeps_apart();
-        evidence.apart = self.scene.apart();
+        evidence.kept_apart = self.sites.keeps_apart();
+        evidence.apart = self.sites.apart();
         if T::HAS_CONTENT && ended.get() {
             match self.checksum_of_other_side() {
                 Ok(Ok(sum)) => evidence.checksum = Some(sum),
@@ -336,49 +350,49 @@ impl<T: Cast> Conductor<T> {
     /// Looks whether users have service at the end. An outage that every server has survived is
     /// over with its cause.
     pub(super) fn look_for_service(&self) {
-        let works = |actor: &Actor<T>| {
-            let serving = actor.serving.borrow();
+        let works = |mail_server: &MailServer<T>| {
+            let serving = mail_server.serving.borrow();
             serving.as_ref().is_some_and(|serving| {
                 serving.server().failure().is_none() && !serving.is_suspended()
             })
         };
-        if self.scene.serves(self.site.get()) && self.actors.iter().all(works) {
+        if self.sites.serves(self.site.get()) && self.servers.iter().all(works) {
             self.lost.set(None);
         }
         let since = self.lost.get().map(|(since, _)| since);
-        let now = self.scene.now();
+        let now = self.sites.now();
         self.evidence.borrow_mut().out_of_service = since.map(|since| now.since(since));
     }
 
     /// Records of the serving side that are not as committed.
     async fn wrong_records(&self) -> Result<u64, Unable> {
         let mut wrong = 0;
-        for actor in &self.actors {
+        for mail_server in &self.servers {
             let server: Option<Rc<Server<T>>> = {
-                let serving = actor.serving.borrow();
+                let serving = mail_server.serving.borrow();
                 serving.as_ref().map(|serving| Rc::clone(serving.server()))
             };
             let Some(server) = server else { continue };
-            let serving = actor.serving.borrow_mut().take();
+            let serving = mail_server.serving.borrow_mut().take();
             if let Some(serving) = serving {
                 serving.suspend().await;
-                *actor.serving.borrow_mut() = Some(serving);
+                *mail_server.serving.borrow_mut() = Some(serving);
             }
-            let keys = actor.minutes.ledger().keys();
+            let keys = mail_server.ledger.lock().keys();
             let found = T::found(server, keys);
-            let Some(found) = self.during(self.scene.world.spawner.spawn(found)).await else {
+            let Some(found) = self.during(self.sites.world.spawner.spawn(found)).await else {
                 return Err(Unable::Endless("comparing records"));
             };
             let found = match found {
                 Ok(found) => found,
                 Err(why) => {
-                    let text = format!("{} cannot be read: {why}", actor.name);
-                    self.tell(self.scene.now(), text);
+                    let text = format!("{} cannot be read: {why}", mail_server.name);
+                    self.tell(self.sites.now(), text);
                     wrong += 1;
                     continue;
                 }
             };
-            let ledger = actor.minutes.ledger();
+            let ledger = mail_server.ledger.lock();
             let now = ledger.newest();
             wrong +=
                 found.iter().filter(|(key, version)| now.get(key) != Some(version)).count() as u64;
@@ -389,17 +403,17 @@ impl<T: Cast> Conductor<T> {
     /// What reading the other side shows; an error when it is no replica now.
     fn checksum_of_other_side(&self) -> Result<Result<Checksum, Unable>, Unable> {
         let here = self.site.get();
-        if let Some(apart) = self.scene.keeps_apart() {
+        if let Some(apart) = self.sites.keeps_apart() {
             return Err(Unable::Apart(apart));
         }
-        let mirror = self.scene.mirror.borrow();
-        let files = self.scene.other_files(&mirror, here);
+        let mirror = self.sites.mirror.borrow();
+        let files = self.sites.other_files(&mirror, here);
         let files = files.ok_or(Unable::OtherCopying)?;
-        let plans: Vec<_> = self.actors.iter().map(|actor| actor.plan(here)).collect();
+        let plans: Vec<_> = self.servers.iter().map(|mail_server| mail_server.plan(here)).collect();
         Ok(checksum(&files, &plans))
     }
 }
 
-fn unreadable<T: Cast>(actor: &Actor<T>, why: &Unable) -> Broken {
-    Broken::Unusable(format!("{} cannot be read: {why}", actor.name))
+fn unreadable<T: DrillEngine>(mail_server: &MailServer<T>, why: &Unable) -> Broken {
+    Broken::Unusable(format!("{} cannot be read: {why}", mail_server.name))
 }

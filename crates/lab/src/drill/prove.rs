@@ -18,7 +18,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use brunt_array::{Control as Fault, Mode, PairIncident, ResumePolicy, Site, SystemDesign};
-use brunt_drill::{Cut, Deaf, Ledger, Loss};
+use brunt_drill::{Cut, Ledger, Loss, NoListener};
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::Stop;
 use brunt_qualify::server::Records;
@@ -28,9 +28,9 @@ use brunt_world::random::{Stream, Streams};
 use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
 
 use super::DrillError;
-use super::actor::{Actor, Cast, open_records};
-use super::conductor::{Conductor, Script};
-use super::stage::{Stage, plan_at};
+use super::conductor::{Conductor, CoursePlan};
+use super::mail_server::{DrillEngine, MailServer, open_records};
+use super::sites::{TwoSites, plan_at};
 use super::unable::Unable;
 
 const SCENARIO: &str = include_str!("prove.toml");
@@ -207,20 +207,20 @@ impl Round {
     ) -> Result<Result<(), Unable>, DrillError> {
         let Self { scenario, mut draw } = self;
         let seed = scenario.scenario.test.seed;
-        let mut stage = Stage::build(&scenario, seed, fault)?;
+        let mut built = TwoSites::build(&scenario, seed, fault)?;
         let plans = Site::ALL.map(|site| plan_at(&scenario, site, 0, seed));
-        let actor = Actor::<Records>::new(0, "pair", plans.clone());
-        let script = Script {
+        let server = MailServer::<Records>::new(0, "pair", plans.clone());
+        let plan = CoursePlan {
             drill: scenario.drill,
             timeline: Vec::new(),
             warm_up: Span::ZERO,
             patience: Span::ZERO,
         };
-        let listener = Rc::new(Deaf);
+        let listener = Rc::new(NoListener);
         let conductor =
-            Conductor::new(stage.scene(), script, vec![actor], listener, Stop::default());
+            Conductor::new(built.sites(), plan, vec![server], listener, Stop::default());
         let conductor = Rc::new(conductor);
-        let executor = &mut stage.made.executor;
+        let executor = &mut built.made.executor;
         let opening = Rc::clone(&conductor);
         if let Err(what) = executor.block_on(async move { opening.open().await }) {
             return Ok(Err(what));
@@ -229,7 +229,7 @@ impl Round {
         let mut away = Away::default();
         for _ in 0..CUTS.min(search.left) {
             let passing = Rc::clone(&conductor);
-            let until = conductor.scene.now() + Span::nanos(draw.below(BETWEEN.0));
+            let until = conductor.sites.now() + Span::nanos(draw.below(BETWEEN.0));
             executor.block_on(async move { passing.pass(until).await });
             search.coverage.steps += 1;
             search.left -= 1;
@@ -275,7 +275,7 @@ impl Away {
             }
             _ => return Ok(()),
         };
-        Ok(conductor.scene.strike(what)?)
+        Ok(conductor.sites.strike(what)?)
     }
 }
 
@@ -286,15 +286,15 @@ fn cut(
     draw: &mut Stream,
     coverage: &mut PairCoverage,
 ) -> Result<(), Unable> {
-    let actor = &conductor.actors[0];
-    let ledger = actor.minutes.ledger().clone();
-    let now = conductor.scene.now();
-    let said = conductor.said();
-    let mirror = conductor.scene.mirror.borrow();
+    let server = &conductor.servers[0];
+    let ledger = server.ledger.lock().clone();
+    let now = conductor.sites.now();
+    let reported = conductor.at_risk();
+    let mirror = conductor.sites.mirror.borrow();
     if let Some(broken) = mirror.broken_order() {
         return Err(Unable::Order { at: now, what: broken.to_owned() });
     }
-    let source = mirror.with_in_flight(&conductor.scene.machine.store(), draw);
+    let source = mirror.with_in_flight(&conductor.sites.machine.store(), draw);
     let named =
         |site: Site| move |error: Unable| Unable::At { at: now, site, error: Box::new(error) };
     let loss = recovered(source, &plans[0], &ledger, now).map_err(named(Site::Source))?;
@@ -310,7 +310,7 @@ fn cut(
     let loss = recovered(destination, &plans[0], &ledger, now).map_err(named(Site::Destination))?;
     coverage.recovered += 1;
     coverage.at_risk += loss.transactions;
-    let is_older = match (loss.first_at, said.since) {
+    let is_older = match (loss.first_at, reported.since) {
         (None, _) => false,
         (Some(_), None) => true,
         (Some(lost), Some(since)) => lost < since,
@@ -320,8 +320,8 @@ fn cut(
             at: now,
             commits: loss.transactions,
             first: loss.first_at,
-            writes: said.writes,
-            since: said.since,
+            writes: reported.writes,
+            since: reported.since,
         }),
         false => Ok(()),
     }

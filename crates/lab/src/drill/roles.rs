@@ -4,12 +4,12 @@ use brunt_array::{Failover, Incident, PairIncident, Phase, Replication, Site};
 use brunt_world_virtual::Store;
 
 use super::mirror::Mirror;
-use super::stage::{Scene, is_at, path_at};
+use super::sites::{Sites, is_at, path_at};
 use super::unable::Unable;
 
 /// What an event of the timeline asks of a drill.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Cue {
+pub(super) enum DrillEvent {
     /// The storage of a site is lost, and whatever hosts are there can do nothing without it.
     Lost(Site),
     /// Everything is to be served by a site.
@@ -24,7 +24,7 @@ pub(super) enum Cue {
     Storage(Option<&'static str>),
 }
 
-impl Cue {
+impl DrillEvent {
     pub(super) fn of(incident: &Incident) -> Self {
         let Incident::Pair(what) = incident else {
             return Self::Storage(None);
@@ -52,7 +52,7 @@ pub(super) fn loss_and_failover() -> [PairIncident; 2] {
     [PairIncident::SourceLost, failover]
 }
 
-impl Scene {
+impl Sites {
     pub(super) fn of_pair<R>(&self, ask: impl FnOnce(&Replication) -> R) -> R {
         let device = self.array.device();
         ask(device.array().replication().expect("it is a pair"))

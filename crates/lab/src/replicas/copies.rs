@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use brunt_array::{InReplica, ReplicaListener, ReplicaMove, SharedArray};
-use brunt_drill::{Ledger, Minutes};
+use brunt_drill::{Ledger, SharedLedger};
 use brunt_scenario::ModelledScenario;
 use brunt_units::Time;
 #[cfg(test)]
@@ -27,21 +27,21 @@ use super::sets::{SetPlan, find, paths};
 use crate::writes::{Folders, HostWrite, Logs, Slots};
 
 /// What pools have said: array, time, set, what.
-type Heard = Rc<RefCell<VecDeque<(usize, Time, usize, ReplicaMove)>>>;
+type Moves = Rc<RefCell<VecDeque<(usize, Time, usize, ReplicaMove)>>>;
 
 /// An array, by number, and who hears it.
 type EarOf = (usize, Box<dyn ReplicaListener>);
 
 /// Hears the pool of one array.
-struct Ear {
+struct MoveQueue {
     array: usize,
-    heard: Heard,
+    moves: Moves,
 }
 
-impl ReplicaListener for Ear {
-    fn hear(&mut self, at: Time, set: usize, moved: ReplicaMove) {
-        let mut heard = self.heard.borrow_mut();
-        heard.push_back((self.array, at, set, moved));
+impl ReplicaListener for MoveQueue {
+    fn observe(&mut self, at: Time, set: usize, moved: ReplicaMove) {
+        let mut moves = self.moves.borrow_mut();
+        moves.push_back((self.array, at, set, moved));
     }
 }
 
@@ -78,12 +78,12 @@ pub(super) struct End {
 
 /// The copies of all sets.
 pub(super) struct Copies {
-    heard: Heard,
+    moves: Moves,
     sets: Vec<Followed>,
     arrays: Vec<SharedArray>,
     /// The paths of the world's volumes.
     paths: Vec<PathBuf>,
-    ledgers: Vec<Minutes>,
+    ledgers: Vec<SharedLedger>,
     /// Writes that were submitted, by slot.
     slots: Slots<HostWrite>,
     folders: Folders,
@@ -95,14 +95,14 @@ pub(super) struct Copies {
 }
 
 impl Copies {
-    /// The copies of `sets`, and the ear that each array needs.
+    /// The copies of `sets`, and the queue of moves that each array needs.
     pub(super) fn new(
         scenario: &ModelledScenario,
         sets: &[SetPlan],
         arrays: &[SharedArray],
-        ledgers: Vec<Minutes>,
+        ledgers: Vec<SharedLedger>,
     ) -> (Self, Vec<EarOf>) {
-        let heard = Heard::default();
+        let moves = Moves::default();
         let paths = paths(scenario);
         let followed = sets.iter().map(|set| {
             let is_own = |path: &&PathBuf| set.volumes.iter().any(|own| own.path == **path);
@@ -122,14 +122,14 @@ impl Copies {
         });
         let mut listening: Vec<usize> = sets.iter().map(|set| set.array).collect();
         listening.dedup();
-        let ears = listening.into_iter().map(|array| {
-            let ear = Ear { array, heard: Rc::clone(&heard) };
-            (array, Box::new(ear) as Box<dyn ReplicaListener>)
+        let queues = listening.into_iter().map(|array| {
+            let queue = MoveQueue { array, moves: Rc::clone(&moves) };
+            (array, Box::new(queue) as Box<dyn ReplicaListener>)
         });
-        let ears = ears.collect();
+        let queues = queues.collect();
         let copies = Self {
             sets: followed.collect(),
-            heard,
+            moves,
             arrays: arrays.to_vec(),
             paths,
             ledgers,
@@ -140,7 +140,7 @@ impl Copies {
             #[cfg(test)]
             sabotage: None,
         };
-        (copies, ears)
+        (copies, queues)
     }
 
     /// The load has ended. What comes later, such as a recovery at the source, no longer counts.
@@ -159,13 +159,13 @@ impl Copies {
 
     fn ledgers_now(&self) -> Vec<Ledger> {
         let ledgers = self.ledgers.iter();
-        ledgers.map(|minutes| minutes.ledger().clone()).collect()
+        ledgers.map(|ledger| ledger.lock().clone()).collect()
     }
 
     /// Goes on with everything that pools have said.
     fn settle(&mut self, files: &Store) {
         loop {
-            let next = self.heard.borrow_mut().pop_front();
+            let next = self.moves.borrow_mut().pop_front();
             let Some((array, at, number, moved)) = next else {
                 return;
             };
@@ -245,7 +245,7 @@ impl Copies {
         };
         if !self.ledgers.is_empty() {
             for (server, stream) in &set.streams {
-                let mut ledger = self.ledgers[*server].ledger();
+                let mut ledger = self.ledgers[*server].lock();
                 ledger.forget_promised_before(*stream, copy.at);
             }
         }

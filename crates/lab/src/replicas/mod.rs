@@ -20,7 +20,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use brunt_array::SharedArray;
-use brunt_drill::{Base, Ledger, Minutes};
+use brunt_drill::{Base, Ledger, SharedLedger};
 use brunt_qualify::phases::sizing::amount;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::truth::witness::Hearing;
@@ -59,10 +59,10 @@ impl Replicas {
             Engine::Bytes => plans.into_iter().map(open_ledger).collect(),
             Engine::Twin => Vec::new(),
         };
-        let (copies, ears) = Copies::new(scenario, &sets, arrays, ledgers);
-        for (array, ear) in ears {
+        let (copies, queues) = Copies::new(scenario, &sets, arrays, ledgers);
+        for (array, queue) in queues {
             let mut device = arrays[array].device();
-            device.listen_to_replicas(ear).expect("it has replicas");
+            device.listen_to_replicas(queue).expect("it has replicas");
         }
         let copies = Rc::new(RefCell::new(copies));
         machine.follow(Rc::<RefCell<Copies>>::clone(&copies));
@@ -88,7 +88,7 @@ impl Replicas {
 }
 
 /// Lets the sessions of `plan` write down their commits.
-fn open_ledger(plan: &mut Plan) -> Minutes {
+fn open_ledger(plan: &mut Plan) -> SharedLedger {
     let mut created = Vec::new();
     for (stream, instance) in plan.instances.iter().enumerate() {
         for (number, database) in (0_u8..).zip(&instance.databases) {
@@ -96,7 +96,7 @@ fn open_ledger(plan: &mut Plan) -> Minutes {
             created.push(((stream, number), amount.records));
         }
     }
-    let minutes = Minutes::open(Ledger::new(Base::created(created)));
-    plan.hearing = Hearing::of(std::sync::Arc::new(minutes.clone()));
-    minutes
+    let ledger = SharedLedger::open(Ledger::new(Base::created(created)));
+    plan.hearing = Hearing::of(std::sync::Arc::new(ledger.clone()));
+    ledger
 }

@@ -27,7 +27,7 @@ use super::copies::{End, Image};
 use super::sets::{Held, SetPlan};
 use crate::Engine;
 use crate::drill::Unable;
-use crate::drill::{Cast, open_records};
+use crate::drill::{DrillEngine, open_records};
 use crate::storage::NAMES_LATENCY;
 
 /// What became of a replica.

@@ -14,11 +14,11 @@
 //! drill reaches. It ends when its stdin does, when the process that started it dies, and when it
 //! learns that it is fenced: a site that woke up must not go on.
 //!
-//! * `voice`: commands and answers; `replication`: what goes to the other site.
+//! * `channel`: commands and answers; `replication`: what goes to the other site.
 
+mod channel;
 mod error;
 mod replication;
-mod voice;
 
 use std::io::{self, BufReader};
 use std::net::Ipv4Addr;
@@ -49,12 +49,12 @@ use brunt_world_real::{Options, RealWorld};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::folders::SiteFolder;
-use super::said::{Answer, Command, line};
+use super::messages::{Answer, Command, line};
 use crate::consent::Consent;
 use crate::folders::{self, Prepared};
 use crate::{distance, handles, plan};
+use channel::{Channel, Inbox, read};
 pub use error::SiteError;
-use voice::{Inbox, Voice, read};
 
 /// Of this program; that of the other site is the same.
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -75,25 +75,25 @@ pub fn serve(address: Option<Ipv4Addr>) -> Result<(), SiteError> {
         distance::leave(address, io::stdin())?;
     }
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from)?;
-    let voice = Voice::new()?;
+    let channel = Channel::new()?;
     let mut input = BufReader::new(io::stdin());
     let mut first = read(&mut input);
     let mut taken = None;
     if let Some(Command::Take { folder, replace }) = &first {
-        let (folder, log_segment) = answered(take(folder, *replace), &voice)?;
+        let (folder, log_segment) = answered(take(folder, *replace), &channel)?;
         taken = Some(folder);
         // It ends with its stdin, and not with the connection: first its folder is emptied.
         set_parent_process_death_signal(None).map_err(io::Error::from)?;
-        voice.is_outlived();
+        channel.is_outlived();
         let version = VERSION.to_owned();
-        voice.say(&line(&Answer::Taken { log_segment, version }));
+        channel.send(&line(&Answer::Taken { log_segment, version }));
         first = read(&mut input);
     }
     let Some(begin) = first else {
         return Err(SiteError::NotOfDrill);
     };
-    let (mut real, site) = answered(Site::begin(begin, address, &voice), &voice)?;
-    voice.say(&line(&Answer::Done));
+    let (mut real, site) = answered(Site::begin(begin, address, &channel), &channel)?;
+    channel.send(&line(&Answer::Done));
     let inbox = site.inbox.clone();
     let hearing = thread::Builder::new().name("stdin".to_owned());
     hearing.spawn(move || {
@@ -111,8 +111,8 @@ pub fn serve(address: Option<Ipv4Addr>) -> Result<(), SiteError> {
 }
 
 /// `result`, and its error said as the answer to a command.
-fn answered<T>(result: Result<T, SiteError>, voice: &Voice) -> Result<T, SiteError> {
-    result.inspect_err(|error| voice.say(&line(&Answer::Failed { why: error.to_string() })))
+fn answered<T>(result: Result<T, SiteError>, channel: &Channel) -> Result<T, SiteError> {
+    result.inspect_err(|error| channel.send(&line(&Answer::Failed { why: error.to_string() })))
 }
 
 /// Takes `folder` on a host where the drill does not run.
@@ -136,7 +136,7 @@ struct Site {
     sample: Span,
     /// Whether the user's storage replicates, and nobody counts what is at risk.
     is_external: bool,
-    voice: Voice,
+    channel: Channel,
     inbox: Inbox,
     receiver: Option<Receiver>,
     mirror: Option<Mirror>,
@@ -158,7 +158,7 @@ impl Site {
     fn begin(
         command: Command,
         address: Option<Ipv4Addr>,
-        voice: &Voice,
+        channel: &Channel,
     ) -> Result<(RealWorld, Self), SiteError> {
         let Command::Begin { scenario, folder, log_segment } = command else {
             return Err(SiteError::NotBegun);
@@ -177,7 +177,7 @@ impl Site {
         })?;
         let mut plan = plan::plan(&scenario, Consent::default(), SystemTime::now());
         plan.engine.log_segment = log_segment;
-        plan.hearing = Hearing::of(Arc::new(voice.clone()));
+        plan.hearing = Hearing::of(Arc::new(channel.clone()));
         let site = Self {
             world: real.world.clone(),
             engine: real.world.clone(),
@@ -186,7 +186,7 @@ impl Site {
             plan,
             sample: drill.drill.sample,
             is_external: drill.replication == SiteReplication::External,
-            voice: voice.clone(),
+            channel: channel.clone(),
             inbox: Inbox::default(),
             receiver: None,
             mirror: None,
@@ -207,9 +207,9 @@ impl Site {
         loop {
             match self.inbox.take() {
                 Some(command) => {
-                    let answer = self.perform(command).await;
+                    let answer = self.handle(command).await;
                     let answer = answer.unwrap_or_else(|error| self.failed(&error));
-                    self.voice.say(&line(&answer));
+                    self.channel.send(&line(&answer));
                 }
                 None => self.world.sleep(LOOK).await,
             }
@@ -234,11 +234,11 @@ impl Site {
                 MirrorState::InStep => {}
                 MirrorState::Broken(why) if !self.is_broken => {
                     self.is_broken = true;
-                    self.voice.say(&line(&Answer::Broken { why }));
+                    self.channel.send(&line(&Answer::Broken { why }));
                 }
                 MirrorState::Broken(_) => {}
                 MirrorState::Fenced { epoch } => {
-                    self.voice.say(&line(&Answer::Fenced { epoch }));
+                    self.channel.send(&line(&Answer::Fenced { epoch }));
                     process::exit(0);
                 }
             }
@@ -246,7 +246,7 @@ impl Site {
         let now = self.world.clock.now();
         if now >= self.alive + BEAT {
             self.alive = now;
-            self.voice.say(&line(&Answer::Alive));
+            self.channel.send(&line(&Answer::Alive));
         }
         let Some(serving) = self.serving.as_mut().filter(|_| now >= self.tended + TICK) else {
             return;
@@ -256,7 +256,7 @@ impl Site {
             let instances = serving.server().instances().iter();
             let ends = instances.map(|one| log_end(&self.plan, one.log().tail()));
             let ends = ends.collect();
-            self.voice.say(&line(&Answer::Logs { ends }));
+            self.channel.send(&line(&Answer::Logs { ends }));
         }
         // A database that is full ends no drill: its sessions go on with other operations.
         let _ = serving.tend();
@@ -269,11 +269,11 @@ impl Site {
                 at_risk_writes: (!self.ships && !self.is_external).then_some(0),
                 ..measured(&[serving.interval()])
             };
-            self.voice.say(&line(&Answer::Sample { load }));
+            self.channel.send(&line(&Answer::Sample { load }));
         }
     }
 
-    async fn perform(&mut self, command: Command) -> Result<Answer, SiteError> {
+    async fn handle(&mut self, command: Command) -> Result<Answer, SiteError> {
         match command {
             Command::Take { .. } | Command::Begin { .. } => {
                 return Err(SiteError::Begun);

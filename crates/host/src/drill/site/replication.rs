@@ -15,7 +15,7 @@ use brunt_scenario::RealDrill;
 use brunt_units::Span;
 use brunt_world::messages::Token;
 
-use super::super::said::Answer;
+use super::super::messages::Answer;
 use super::{EPOCH, Site, SiteError};
 
 /// A secret that the other site learns from the conductor, so that no other process is taken for

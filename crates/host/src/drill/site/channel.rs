@@ -13,7 +13,7 @@ use std::time::Duration;
 use brunt_qualify::truth::witness::{Change, Witness};
 use brunt_units::Time;
 
-use super::super::said::Command;
+use super::super::messages::Command;
 use crate::witness;
 
 /// Bytes of a command.
@@ -23,13 +23,13 @@ const OUTLIVED: Duration = Duration::from_secs(120);
 
 /// Stdout, which takes whole lines.
 #[derive(Clone)]
-pub(super) struct Voice {
+pub(super) struct Channel {
     stdout: Arc<Mutex<File>>,
     /// Whether the end of stdin has more to do than to end the process.
     is_outlived: Arc<AtomicBool>,
 }
 
-impl Voice {
+impl Channel {
     pub(super) fn new() -> io::Result<Self> {
         let copy = rustix::io::dup(io::stdout().as_fd())?;
         Ok(Self { stdout: Arc::new(Mutex::new(copy.into())), is_outlived: Arc::default() })
@@ -41,7 +41,7 @@ impl Voice {
     }
 
     /// Says `line`. With nobody to hear there is nothing to do.
-    pub(super) fn say(&self, line: &str) {
+    pub(super) fn send(&self, line: &str) {
         let mut file = self.stdout.lock().unwrap_or_else(PoisonError::into_inner);
         if file.write_all(line.as_bytes()).is_err() {
             if self.is_outlived.load(Ordering::Relaxed) {
@@ -52,13 +52,13 @@ impl Voice {
     }
 }
 
-impl Witness for Voice {
+impl Witness for Channel {
     fn asked(&self, _: Time, change: &Change) {
-        self.say(&witness::line(witness::ASKED, change));
+        self.send(&witness::line(witness::ASKED, change));
     }
 
     fn acknowledged(&self, _: Time, change: &Change) {
-        self.say(&witness::line(witness::ACKNOWLEDGED, change));
+        self.send(&witness::line(witness::ACKNOWLEDGED, change));
     }
 }
 

@@ -77,7 +77,7 @@ pub(crate) struct Replicated {
 }
 
 /// The world of a drill.
-pub(crate) struct Stage {
+pub(crate) struct TwoSites {
     pub(crate) made: VirtualWorld,
     pub(crate) array: SharedArray,
     pub(crate) mirror: Rc<RefCell<Mirror>>,
@@ -86,7 +86,7 @@ pub(crate) struct Stage {
 
 /// What the conductor of a drill has of its world.
 #[derive(Clone)]
-pub(crate) struct Scene {
+pub(crate) struct Sites {
     pub(crate) world: World,
     pub(crate) machine: Machine,
     pub(crate) array: SharedArray,
@@ -94,7 +94,7 @@ pub(crate) struct Scene {
     pub(crate) volumes: Rc<Vec<Replicated>>,
 }
 
-impl Stage {
+impl TwoSites {
     /// Builds the world of `scenario` with `seed`; `control` breaks the replica.
     ///
     /// # Errors
@@ -111,7 +111,8 @@ impl Stage {
         let streams = Streams::new(seed).part("array").part("0");
         let mut system = SystemDesign::from(design.clone()).build(streams, &[])?;
         let small = |number: usize| u32::try_from(number).expect("few volumes and LUNs");
-        let (mut volumes, mut luns, mut replicated, mut heard) = (vec![], vec![], vec![], vec![]);
+        let (mut volumes, mut luns, mut replicated, mut followed) =
+            (vec![], vec![], vec![], vec![]);
         for site in [Site::Source, Site::Destination] {
             for volume in &scenario.volumes {
                 let own = scenario.path_of(volume.server, &volume.path);
@@ -124,7 +125,7 @@ impl Stage {
                 let number = small(volumes.len());
                 let path = path_at(site, &own);
                 if let Some((group, _)) = replica {
-                    heard.push((number, path.clone(), group));
+                    followed.push((number, path.clone(), group));
                     if site == Site::Source {
                         replicated.push(Replicated { path: own, group });
                     }
@@ -138,9 +139,9 @@ impl Stage {
                 });
             }
         }
-        let (mirror, ear) =
-            Mirror::new(design.groups.len(), &heard, |path| is_at(Site::Source, path));
-        system.listen(Box::new(ear)).expect("it is a pair");
+        let (mirror, queue) =
+            Mirror::new(design.groups.len(), &followed, |path| is_at(Site::Source, path));
+        system.listen(Box::new(queue)).expect("it is a pair");
         let array = SharedArray::new(ArrayDevice::new(system, &luns));
         let made = VirtualWorld::new(VirtualOptions {
             devices: vec![Box::new(array.clone()) as Box<dyn Device>],
@@ -152,8 +153,8 @@ impl Stage {
         Ok(Self { made, array, mirror, volumes: Rc::new(replicated) })
     }
 
-    pub(crate) fn scene(&self) -> Scene {
-        Scene {
+    pub(crate) fn sites(&self) -> Sites {
+        Sites {
             world: self.made.world.clone(),
             machine: self.made.machine.clone(),
             array: self.array.clone(),
@@ -173,7 +174,7 @@ fn replicas(design: &PairDesign) -> BTreeMap<u32, (usize, u32)> {
         .collect()
 }
 
-impl Scene {
+impl Sites {
     pub(crate) fn now(&self) -> Time {
         self.world.clock.now()
     }

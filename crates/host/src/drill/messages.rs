@@ -161,7 +161,7 @@ impl From<How> for Breakage {
 
 /// A line of a site.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Said {
+pub(super) enum SiteMessage {
     /// A commit is asked for.
     Asked(Change),
     /// A commit is acknowledged.
@@ -172,7 +172,7 @@ pub(super) enum Said {
     News(Answer),
 }
 
-impl Said {
+impl SiteMessage {
     /// The meaning of `line`, which has ended; `None` when it has none.
     pub(super) fn parse(line: &str) -> Option<Self> {
         if let Some((mark, change)) = witness::parse(line) {
@@ -210,18 +210,19 @@ mod tests {
         assert_eq!(line(&look), "{\"look\":{\"keys\":[[1,0,77]]}}\n");
         assert_eq!(serde_json::from_str::<Command>(&line(&look)).ok(), Some(look));
         let found = Answer::Found { versions: vec![((1, 0, 77), None), ((1, 0, 78), Some(3))] };
-        let said = Said::parse(line(&found).trim_end());
-        assert_eq!(said, Some(Said::Answer(found)));
-        let fenced = Said::parse("{\"fenced\":{\"epoch\":2}}");
-        assert_eq!(fenced, Some(Said::News(Answer::Fenced { epoch: 2 })));
-        let Some(Said::Acknowledged(change)) = Said::parse("! 0 1 delete 12 7 hard") else {
+        let said = SiteMessage::parse(line(&found).trim_end());
+        assert_eq!(said, Some(SiteMessage::Answer(found)));
+        let fenced = SiteMessage::parse("{\"fenced\":{\"epoch\":2}}");
+        assert_eq!(fenced, Some(SiteMessage::News(Answer::Fenced { epoch: 2 })));
+        let Some(SiteMessage::Acknowledged(change)) = SiteMessage::parse("! 0 1 delete 12 7 hard")
+        else {
             panic!("it is a line of the journal");
         };
         assert_eq!((change.database, change.number), (1, 12));
         for nonsense in
             ["", "?", "! 0 0 replace 1234 7", "{\"fenced\":", "\"what\"", "? 0 0 read 1 1 hard"]
         {
-            assert_eq!(Said::parse(nonsense), None, "{nonsense}");
+            assert_eq!(SiteMessage::parse(nonsense), None, "{nonsense}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use brunt_array::Site;
-use brunt_drill::{Base, Checksum, Found, Key, Ledger, Minutes};
+use brunt_drill::{Base, Checksum, Found, Key, Ledger, SharedLedger};
 use brunt_ese::twin::Elsewhere;
 use brunt_ese::verify::verify;
 use brunt_qualify::phases::serving::{Serving, create, serve_one, version_of};
@@ -20,14 +20,14 @@ use brunt_world::World;
 use brunt_world_virtual::{Host, Store, VirtualOptions, VirtualWorld};
 
 use super::mirror::Mirror;
-use super::stage::Scene;
+use super::sites::Sites;
 use super::unable::Unable;
 
 /// An open server and its records.
 pub(crate) type Opened<T> = (Rc<Server<T>>, Vec<Population>);
 
 /// What a drill needs of an engine: the real one, or its twin.
-pub(crate) trait Cast: Table {
+pub(crate) trait DrillEngine: Table {
     /// Whether there is something to read and to verify.
     const HAS_CONTENT: bool;
 
@@ -63,7 +63,7 @@ pub(crate) async fn open_records(world: &World, plan: &Plan) -> Result<Rc<Server
     Ok(opened.map(Rc::new)?)
 }
 
-impl Cast for Records {
+impl DrillEngine for Records {
     const HAS_CONTENT: bool = true;
 
     async fn create(world: World, plan: Plan) -> Result<Opened<Self>, Unable> {
@@ -102,7 +102,7 @@ impl Cast for Records {
     }
 }
 
-impl Cast for Twin {
+impl DrillEngine for Twin {
     const HAS_CONTENT: bool = false;
 
     async fn create(world: World, plan: Plan) -> Result<Opened<Self>, Unable> {
@@ -143,11 +143,11 @@ impl Cast for Twin {
 }
 
 /// A mail server.
-pub(crate) struct Actor<T: Cast> {
+pub(crate) struct MailServer<T: DrillEngine> {
     pub(crate) number: usize,
     pub(crate) name: String,
     plans: [Plan; 2],
-    pub(crate) minutes: Minutes,
+    pub(crate) ledger: SharedLedger,
     pub(crate) site: Cell<Site>,
     host: RefCell<Option<Host>>,
     pub(crate) serving: RefCell<Option<Serving<T>>>,
@@ -155,16 +155,16 @@ pub(crate) struct Actor<T: Cast> {
     former: RefCell<Option<Opened<T>>>,
 }
 
-impl<T: Cast> Actor<T> {
+impl<T: DrillEngine> MailServer<T> {
     /// Server number `number`, with its plan at each site.
     pub(crate) fn new(number: usize, name: &str, plans: [Plan; 2]) -> Self {
-        let minutes = Minutes::default();
-        let hearing = Hearing::of(std::sync::Arc::new(minutes.clone()));
+        let ledger = SharedLedger::default();
+        let hearing = Hearing::of(std::sync::Arc::new(ledger.clone()));
         Self {
             number,
             name: name.to_owned(),
             plans: plans.map(|plan| Plan { hearing: hearing.clone(), ..plan }),
-            minutes,
+            ledger,
             site: Cell::new(Site::Source),
             host: RefCell::default(),
             serving: RefCell::default(),
@@ -180,8 +180,8 @@ impl<T: Cast> Actor<T> {
     }
 
     /// Starts its host at `site`, and returns the world of that.
-    pub(crate) fn boot(&self, scene: &Scene, site: Site) -> World {
-        let host = scene.host(site, self.number, &self.name);
+    pub(crate) fn boot(&self, sites: &Sites, site: Site) -> World {
+        let host = sites.host(site, self.number, &self.name);
         let world = World { random: host.world().random.part(&self.name), ..host.world().clone() };
         self.site.set(site);
         *self.host.borrow_mut() = Some(host);
@@ -196,7 +196,7 @@ impl<T: Cast> Actor<T> {
             (0_u8..).zip(databases).map(move |(number, _)| (stream, number))
         });
         let counts = populations.iter().map(Population::len);
-        *self.minutes.ledger() = Ledger::new(Base::created(names.zip(counts)));
+        *self.ledger.lock() = Ledger::new(Base::created(names.zip(counts)));
     }
 
     /// Lets sessions work on what was opened.
@@ -226,7 +226,7 @@ impl<T: Cast> Actor<T> {
         let Some(serving) = serving.as_ref() else {
             return;
         };
-        let mut ledger = self.minutes.ledger();
+        let mut ledger = self.ledger.lock();
         for (stream, instance) in plan.instances.iter().enumerate() {
             let log = mirror.log(&instance.log);
             ledger.forget_before(stream, log.durable);
