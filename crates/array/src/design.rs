@@ -1,7 +1,7 @@
 //! The design of an array, and why a design cannot be built.
 
 use brunt_units::ByteSize;
-use brunt_world_virtual::SECTOR_BYTES;
+use brunt_units::SECTOR_BYTES;
 
 use crate::array::LUN_BORDER;
 use crate::cache::tier::{Tier, UNITS_MAX};

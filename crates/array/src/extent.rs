@@ -1,6 +1,6 @@
 //! A run of sectors: on a drive, in a group, in a LUN.
 
-use brunt_world_virtual::SECTOR_BYTES;
+use brunt_units::SECTOR_BYTES;
 
 /// `length` sectors of 512 bytes from `start`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,7 +35,7 @@ impl Extent {
     }
 
     /// Splits at multiples of `block` sectors: block number, and the part within the block.
-    pub(crate) fn split(self, block: u64) -> impl Iterator<Item = (u64, Self)> {
+    pub fn split(self, block: u64) -> impl Iterator<Item = (u64, Self)> {
         let mut at = self.start;
         let end = self.end();
         std::iter::from_fn(move || {

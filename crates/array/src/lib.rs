@@ -11,25 +11,21 @@
 //!   snapshots, clones.
 //! * [`Sites`]: two such pools, one of which keeps replicas of the other's LUNs.
 //! * [`load`]: raw load on an array, and its results.
-//! * [`ArrayDevice`]: an array beneath the files of a virtual world, [`SharedArray`]: the same for
-//!   two owners; [`Tally`]: requests by LUN and class.
+//! * [`Tally`]: requests by LUN and class.
 
 mod array;
 mod breakdown;
 mod busy;
 mod cache;
 mod design;
-mod device;
 pub mod drive;
 mod extent;
-mod file_map;
 mod group;
 mod incident;
 pub mod load;
 mod numbers;
 mod paged;
 mod pair;
-mod shared;
 mod sites;
 mod slab;
 mod standing;
@@ -43,7 +39,6 @@ pub use design::{
     ArrayDesign, CacheDesign, ControllerDesign, DesignError, FrontDesign, GroupDesign, Level,
     LunDesign, MirrorChoice, PathPolicy, RepairDesign, ScanDesign, TierDesign,
 };
-pub use device::ArrayDevice;
 pub use extent::Extent;
 pub use group::{POOL_DRIVES_MIN, Protection, StripeShape, WIDTH_MAX, preservation_drives};
 pub use incident::{Incident, Misplaced, Note, NoteKind, Priority, Scheduled};
@@ -53,12 +48,11 @@ pub use paged::{
     WhenFull,
 };
 pub use pair::{
-    AtRisk, Control, Crossed, Exchange, Failover, GroupNote, GroupState, HistoryDesign, LogFill,
-    Loss, Mode, Obstacle, Pair, PairDesign, PairError, PairGroupDesign, PairIncident, PairLink,
-    PairLinkDesign, PairLinkError, PairListener, PairMove, PairNote, Phase, Replication,
-    ReplicationState, ResumePolicy, Site, WriteMeter, WriteRate, WriteRates,
+    AtRisk, Control, Crossed, Exchange, Failover, GroupExtent, GroupNote, GroupState,
+    HistoryDesign, LogFill, Loss, Mode, Obstacle, Pair, PairDesign, PairError, PairGroupDesign,
+    PairIncident, PairLink, PairLinkDesign, PairLinkError, PairListener, PairMove, PairNote, Phase,
+    Replication, ReplicationState, ResumePolicy, Site, WriteMeter, WriteRate, WriteRates,
 };
-pub use shared::SharedArray;
 pub use sites::{
     InReplica, ReplicaDesign, ReplicaListener, ReplicaMove, ReplicaNote, ReplicaState, Replicas,
     Seed, SiteNote, Sites, SitesDesign, SitesError,

@@ -49,13 +49,13 @@ pub struct Standings {
 
 impl Standings {
     /// From now on; the current standing is the first.
-    pub(crate) fn begin(system: &dyn System) -> Self {
+    pub fn begin(system: &dyn System) -> Self {
         Self { notes_seen: system.notes_count(), changes: vec![(system.now(), system.standing())] }
     }
 
     /// The new standing if it has changed since the last look. It can only change when something
     /// was noted.
-    pub(crate) fn look(&mut self, system: &dyn System) -> Option<Standing> {
+    pub fn look(&mut self, system: &dyn System) -> Option<Standing> {
         let notes = system.notes_count();
         if notes == self.notes_seen {
             return None;

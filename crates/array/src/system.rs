@@ -194,7 +194,7 @@ pub trait System {
     }
 
     /// Treats `extents` of a LUN as already written, in no time; see
-    /// [`crate::ArrayDevice::assume_written`].
+    /// `ArrayDevice::assume_written` of the lab.
     fn assume_written(&mut self, _lun: u32, _extents: &[Extent]) {}
 
     /// Number of entries in the event log; asked after every event.

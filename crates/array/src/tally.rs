@@ -26,11 +26,13 @@ pub struct Tally {
 
 impl Tally {
     /// Restarts measurement at `now` and discards earlier counts.
-    pub(crate) fn begin(&mut self, now: Time) {
+    /// Begins anew at `now`.
+    pub fn begin(&mut self, now: Time) {
         *self = Self { since: now, luns: BTreeMap::new() };
     }
 
-    pub(crate) fn count(&mut self, lun: u32, class: Class, one: &Finished) {
+    /// Counts a finished request.
+    pub fn count(&mut self, lun: u32, class: Class, one: &Finished) {
         let asked = self.luns.entry((lun, class)).or_default();
         match one.verb {
             Verb::Read => asked.reads.count(one),

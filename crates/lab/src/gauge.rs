@@ -11,13 +11,14 @@ use std::rc::Rc;
 use brunt_array::drive::DriveStats;
 use brunt_array::{
     CacheStats, LunRoom, Note, PageStats, PagedArray, ReplicaState, Replication, ReplicationState,
-    SharedArray, SnapshotState, System, Tally, WriteMeter, WriteRates,
+    SnapshotState, System, Tally, WriteMeter, WriteRates,
 };
 use brunt_qualify::progress::News;
 use brunt_qualify::sampling::Recorded;
 use brunt_report::result::StateSpan;
 use brunt_units::{Span, Time};
 
+use crate::device::SharedArray;
 use crate::replicas::Replicas;
 use crate::states::{self, States};
 

@@ -8,6 +8,7 @@
 //!
 //! * `part`: all servers in one world, with one seed; `halves`: two of them, until they know
 //!   enough.
+//! * `device`: an array beneath the files of a virtual world.
 //! * `storage`: the world, with the scenario's arrays under the servers' folders.
 //! * `server`: one server of it: plan, task, result; `errors`: how far predictions were from
 //!   published tests.
@@ -31,6 +32,7 @@
 //! Time begins with the year 2000 in every simulation, and nothing of this machine enters it: equal
 //! scenarios and seeds give equal results, except for the running time.
 
+mod device;
 pub mod distance;
 mod drill;
 mod errors;

@@ -7,11 +7,13 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use brunt_array::{SharedArray, Standing};
+use brunt_array::Standing;
 use brunt_qualify::sampling::Recorded;
 use brunt_report::result::{StateIo, StateNumbers, StateSpan};
 use brunt_stats::{Latencies, Percentile};
 use brunt_units::{Span, Time};
+
+use crate::device::SharedArray;
 
 /// The samples of all servers, by state.
 #[derive(Default)]

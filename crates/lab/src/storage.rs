@@ -1,11 +1,13 @@
 //! The virtual world of a scenario: its arrays, and the servers' folders on their LUNs.
 
-use brunt_array::{ArrayDevice, SharedArray, SystemError};
+use brunt_array::SystemError;
 use brunt_units::Span;
 use brunt_world::random::Streams;
 use brunt_world_virtual::{Device, Digest, VirtualOptions, VirtualVolume, VirtualWorld};
 
 use brunt_scenario::ModelledScenario;
+
+use crate::device::{ArrayDevice, SharedArray};
 
 /// The latency of an operation on names: a lookup in the file system's memory. Assumed; names
 /// change once for each log file.

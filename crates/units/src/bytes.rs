@@ -7,6 +7,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+/// Bytes of a sector: writes are torn at this size, and offsets and lengths of I/O are multiples of
+/// it.
+pub const SECTOR_BYTES: u64 = 512;
+
 /// A number of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteSize(u64);

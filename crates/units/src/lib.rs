@@ -5,6 +5,7 @@
 //! or written to disk, and then their names end in the unit.
 //!
 //! * [`ByteSize`]: a number of bytes; parses and prints `64 MiB`, `2 GB`.
+//! * [`SECTOR_BYTES`]: the unit of I/O.
 //! * [`PageSize`], [`PageNumber`], [`DatabaseTime`]: the coordinates of a database.
 //! * [`Line`]: lines of telephone companies, by their rates.
 //! * [`LogPosition`]: the start of a log record.
@@ -19,7 +20,7 @@ mod log_position;
 mod page;
 mod time;
 
-pub use bytes::{ByteSize, SizeError, counted, grouped};
+pub use bytes::{ByteSize, SECTOR_BYTES, SizeError, counted, grouped};
 pub use line::Line;
 pub use log_position::LogPosition;
 pub use page::{DatabaseTime, PageNumber, PageSize, PageSizeError};

@@ -4,9 +4,10 @@
 
 use std::path::Path;
 
+use brunt_units::SECTOR_BYTES;
 use brunt_world::{FileId, Io, IoError, Op, Segment};
 
-use crate::{Digest, Inode, SECTOR_BYTES, Store};
+use crate::{Digest, Inode, Store};
 
 struct Handle {
     inode: Inode,

@@ -4,11 +4,12 @@
 //! moves at one of them, drawn from the flight's `coins`, a bit pattern spread over the sectors.
 //! Without bits everything moves at completion.
 
+use brunt_units::SECTOR_BYTES;
 use brunt_world::random::Stream;
 use brunt_world::{IoError, Op, Segment};
 
 use crate::front::{Flight, State};
-use crate::{Inode, SECTOR_BYTES, Store};
+use crate::{Inode, Store};
 
 /// When an I/O's bytes move between memory and [`Store`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -31,8 +31,7 @@ mod handles;
 mod host;
 pub mod journal;
 mod landing;
-pub mod link;
-mod mounts;
+pub mod mounts;
 mod net;
 mod reactor;
 mod replacing;
@@ -41,6 +40,7 @@ mod store;
 mod volume;
 mod world;
 
+pub use brunt_world::LinkOptions;
 pub use clock::Cores;
 pub use device::{Agenda, Delay, Device, MemoryDevice, Request, RequestId};
 pub use digest::{Digest, RequestDigest};
@@ -48,10 +48,6 @@ pub use follower::Follower;
 pub use host::Host;
 pub use journal::{Journal, Mark, Step};
 pub use landing::Landing;
-pub use link::{Link, LinkOptions};
 pub use reactor::VirtualReactor;
 pub use store::{Inode, Store};
 pub use world::{Machine, VirtualLink, VirtualOptions, VirtualVolume, VirtualWorld};
-
-/// Writes are torn at this size, and offsets and lengths are multiples of it.
-pub const SECTOR_BYTES: u64 = 512;

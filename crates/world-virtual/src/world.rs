@@ -20,7 +20,7 @@ use std::rc::Rc;
 
 use brunt_units::Span;
 use brunt_world::random::Streams;
-use brunt_world::{Clock, Executor, Frames, Spawner, Tasks, World};
+use brunt_world::{Clock, Executor, Frames, Link, LinkOptions, Spawner, Tasks, World};
 
 use crate::clock::VirtualClock;
 use crate::device::{Device, MemoryDevice};
@@ -29,9 +29,7 @@ use crate::front::{Front, State};
 use crate::journal::{Journal, Mark};
 use crate::mounts::Mounts;
 use crate::net::Network;
-use crate::{
-    Cores, Digest, Follower, Landing, Link, LinkOptions, RequestDigest, Store, VirtualReactor,
-};
+use crate::{Cores, Digest, Follower, Landing, RequestDigest, Store, VirtualReactor};
 
 /// A part of the file system with its own space and device.
 #[derive(Clone, Debug)]

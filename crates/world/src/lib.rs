@@ -21,6 +21,7 @@
 //! * [`Executor`]: one thread, one ready queue; [`Reactor`] is the part of a world underneath.
 //! * [`random`]: named streams of one seed.
 //! * [`schedule`]: scheduled events.
+//! * [`Link`]: when messages arrive over a modelled link.
 //! * [`fault`]: a plan of faults around any disk.
 //!
 //! Invariant: wakers are not used. Every future that waits asks the executor for the running task
@@ -38,6 +39,7 @@ mod event;
 mod executor;
 pub mod fault;
 mod frame;
+mod link;
 pub mod messages;
 mod net;
 pub mod noise;
@@ -53,6 +55,7 @@ pub use disk::{Class, Disk, Io, IoError, Op, Segment, Segments};
 pub use environment::Environment;
 pub use executor::{Executor, Parked, Reactor, Spawner, Task, TaskId, Tasks};
 pub use frame::{Frame, FramePlace, Frames, SLAB_BYTES, SlabSource};
+pub use link::{Link, LinkOptions, Passage};
 pub use net::{Net, NetError, Reply, SocketId};
 pub use schedule::{Due, Schedule};
 pub use ticket::{Completion, Ticket, TicketId, Tickets, Watcher};

@@ -1,6 +1,6 @@
 //! Builds groups from their designs.
 
-use brunt_world_virtual::SECTOR_BYTES;
+use brunt_units::SECTOR_BYTES;
 
 use brunt_units::ByteSize;
 use brunt_world::random::Stream;

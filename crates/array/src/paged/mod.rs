@@ -18,6 +18,7 @@ mod design;
 mod gates;
 mod map;
 mod notes;
+mod observer;
 mod parts;
 mod reserve;
 #[cfg(test)]
@@ -47,6 +48,7 @@ pub use design::{BalanceDesign, PagedDesign, PagedError, PagedLunDesign, Reserve
 use gates::Gates;
 use map::{Kind, PageMap, WORKING_ROOM};
 pub use notes::{CloneOf, SnapshotPlan, VolumeIncident, VolumeNote};
+pub(crate) use observer::{PoolMove, PoolObserver};
 use parts::{Part, PartOwner, Sub};
 use snapshots::{Member, Snapshots};
 pub use stats::{LunRoom, PageStats, SnapshotState};
@@ -114,8 +116,7 @@ pub struct PagedArray {
     /// Time to answer a read of zeros: link and processor, both ways.
     zeros_take: Span,
     is_full: bool,
-    #[cfg(test)]
-    pub(crate) bytes: tests::Bytes,
+    pub(crate) observer: Option<Box<dyn PoolObserver>>,
 }
 
 impl PagedArray {
@@ -163,8 +164,7 @@ impl PagedArray {
             finished: Vec::new(),
             zeros_take,
             is_full: false,
-            #[cfg(test)]
-            bytes: tests::Bytes::default(),
+            observer: None,
         };
         array.compare_later();
         Ok(array)
@@ -323,8 +323,7 @@ impl PagedArray {
             result: request.result,
             breakdown,
         });
-        #[cfg(test)]
-        self.note_answer(key);
+        self.observe(PoolMove::Answered(key));
         self.requests.forget(key);
     }
 

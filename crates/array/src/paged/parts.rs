@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 use super::map::{NodeId, Run};
 use super::reserve::Refused;
 use super::traffic::PageAt;
-use super::{Event, METADATA_SECTORS, PagedArray, metadata_start};
+use super::{Event, METADATA_SECTORS, PagedArray, PoolMove, metadata_start};
 use crate::breakdown::Breakdown;
 use crate::incident::NoteKind;
 use crate::slab::Key;
@@ -72,7 +72,7 @@ impl Part {
 
 /// The kind of a member request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SubKind {
+pub(crate) enum SubKind {
     /// Data of a page, starting at this sector of the page.
     Data(u64),
     /// A write of the map.
@@ -83,8 +83,6 @@ pub(super) enum SubKind {
 pub(super) struct Sub {
     pub(super) part: Key,
     pub(super) kind: SubKind,
-    #[cfg(test)]
-    pub(super) io: HostIo,
     asked_at: Time,
 }
 
@@ -184,17 +182,9 @@ impl PagedArray {
     fn ask(&mut self, part: Key, member: usize, verb: Verb, extent: Extent, kind: SubKind) {
         self.parts[part].pending += 1;
         let mut io = HostIo { lun: 0, verb, extent, tag: 0 };
-        let sub = Sub {
-            part,
-            kind,
-            #[cfg(test)]
-            io,
-            asked_at: self.now,
-        };
-        let sub = self.subs.insert(sub);
+        let sub = self.subs.insert(Sub { part, kind, asked_at: self.now });
         io.tag = sub.bits();
-        #[cfg(test)]
-        self.note_asked(sub);
+        self.observe(PoolMove::Asked { sub, io });
         match kind {
             SubKind::Data(_) => self.stats.asked[member] += 1,
             SubKind::Metadata => self.stats.map_writes += 1,
@@ -333,8 +323,9 @@ impl PagedArray {
         let key = Key::from_bits(finished.tag);
         let sub = self.subs.remove(key).expect("it was asked");
         self.balance.measured(member, finished.at - sub.asked_at, sub.kind);
-        #[cfg(test)]
-        self.note_ended(key, member, &sub, finished);
+        let Sub { part, kind, .. } = sub;
+        let result = finished.result;
+        self.observe(PoolMove::Ended { sub: key, part, kind, member, result });
         let part = &mut self.parts[sub.part];
         part.result = part.result.and(finished.result);
         part.last = finished.breakdown;
@@ -363,8 +354,7 @@ impl PagedArray {
     }
 
     pub(super) fn part_ended(&mut self, key: Key) {
-        #[cfg(test)]
-        self.note_part(key);
+        self.observe(PoolMove::PartEnded(key));
         let part = self.parts.remove(key).expect("it is under way");
         for node in part.pins {
             self.map.unpin(node);

@@ -11,7 +11,7 @@ use brunt_world::IoError;
 use brunt_world::random::{Stream, Streams};
 
 use super::notes::{CloneOf, SnapshotPlan, VolumeIncident, VolumeNote};
-use super::tests::design;
+use super::tests::{Observed, design};
 use super::{PagedArray, PagedDesign, PagedLunDesign, ReserveDesign, WhenFull};
 use crate::incident::{Incident, NoteKind, Scheduled};
 use crate::{Extent, Finished, HostIo, Verb};
@@ -49,7 +49,7 @@ struct Asked {
 }
 
 struct Host {
-    array: PagedArray,
+    array: Observed,
     stream: Stream,
     luns: BTreeMap<u32, Vec<Place>>,
     /// Hosts write only to these.
@@ -84,7 +84,7 @@ impl Host {
         let design = two_luns(8 + stream.below(14), reserve);
         let places = usize::try_from((24 * 6 * 2_u64).div_euclid(PLACE)).unwrap();
         Self {
-            array: PagedArray::new(&design, Streams::new(seed)).unwrap(),
+            array: Observed::new(&design, Streams::new(seed)).unwrap(),
             stream,
             luns: (0..2).map(|lun| (lun, vec![Place::default(); places])).collect(),
             volumes: BTreeSet::from([0, 1]),
@@ -150,7 +150,7 @@ impl Host {
     }
 
     fn answered(&mut self, one: &Finished) {
-        let found = self.array.bytes.answers.remove(&one.tag);
+        let found = self.array.found(one.tag);
         let Asked { lun, first, count, verb } = self.asked.remove(&one.tag).unwrap();
         let Some(places) = self.luns.get_mut(&lun) else {
             return;
@@ -387,12 +387,12 @@ fn end(array: &mut PagedArray) -> Vec<Finished> {
     done
 }
 
-fn read(array: &mut PagedArray, lun: u32, start: u64, sectors: u64) -> Vec<u64> {
+fn read(array: &mut Observed, lun: u32, start: u64, sectors: u64) -> Vec<u64> {
     let io = HostIo { lun, verb: Verb::Read, extent: Extent::new(start, sectors), tag: u64::MAX };
     let now = array.now();
     array.submit(now, io);
     end(array);
-    let found = array.bytes.answers.remove(&u64::MAX).unwrap();
+    let found = array.found(u64::MAX).unwrap();
     found.into_values().collect()
 }
 
@@ -412,10 +412,10 @@ fn take(luns: &[u32], name: &str) -> Incident {
     }))
 }
 
-fn pool(pages: u64, reserve: Option<ReserveDesign>) -> PagedArray {
+fn pool(pages: u64, reserve: Option<ReserveDesign>) -> Observed {
     let mut design = two_luns(pages, reserve);
     design.balance = None;
-    PagedArray::new(&design, Streams::new(1)).unwrap()
+    Observed::new(&design, Streams::new(1)).unwrap()
 }
 
 fn said(array: &PagedArray) -> Vec<String> {
@@ -453,7 +453,8 @@ fn a_schedule_keeps_the_newest() {
     for hour in 0..4 {
         write(&mut array, 0, 0, 8, 10 + hour);
         write(&mut array, 1, 0, 8, 20 + hour);
-        array.advance(array.now() + Span::seconds(3600));
+        let next = array.now() + Span::seconds(3600);
+        array.advance(next);
         assert_eq!(array.finished().count(), 2);
     }
     let names: Vec<&str> = array.snapshots.sets.iter().map(|set| &*set.name).collect();
@@ -474,7 +475,7 @@ fn a_schedule_keeps_the_newest() {
             array.submit(now, io);
             array.advance(now + Span::seconds(1));
             array.finished().for_each(drop);
-            let found = array.bytes.answers.remove(&0).unwrap();
+            let found = array.found(0).unwrap();
             assert!(found.values().all(|version| *version == first + base));
         }
     }
@@ -486,7 +487,7 @@ fn a_schedule_keeps_the_newest() {
 }
 
 /// Each LUN has four pages and 50 % of them, two, for its snapshots.
-fn with_reserve(when_full: WhenFull) -> PagedArray {
+fn with_reserve(when_full: WhenFull) -> Observed {
     let mut array = pool(20, Some(ReserveDesign { percent: 50, when_full }));
     write(&mut array, 0, 0, 4 * 48, 1);
     end(&mut array);

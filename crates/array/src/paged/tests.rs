@@ -4,15 +4,21 @@
 //! [`Bytes`] holds the members' sectors. A member request takes or puts content when it ends, so a
 //! request that fails to wait for another one reads or leaves the wrong content.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
+use std::rc::Rc;
 
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world::IoError;
 use brunt_world::random::{Stream, Streams};
 
-use super::parts::{Sub, SubKind};
+use super::parts::SubKind;
 use super::stats::PageStats;
-use super::{BalanceDesign, PagedArray, PagedDesign, PagedError, PagedLunDesign, PartOwner};
+use super::{
+    BalanceDesign, PagedArray, PagedDesign, PagedError, PagedLunDesign, PartOwner, PoolMove,
+    PoolObserver,
+};
 use crate::design::{ArrayDesign, CacheDesign, ControllerDesign, Level};
 use crate::drive::library;
 use crate::incident::{Incident, NoteKind, Scheduled};
@@ -23,6 +29,8 @@ use crate::{Extent, Finished, HostIo, Verb};
 #[derive(Default)]
 pub(crate) struct Bytes {
     held: BTreeMap<(usize, u64), u64>,
+    /// Requests to members.
+    under_way: BTreeMap<Key, HostIo>,
     /// Content of a write.
     carried: BTreeMap<Key, Vec<u64>>,
     /// Content a part has read, by sector of its page.
@@ -35,30 +43,57 @@ pub(crate) struct Bytes {
     pub(crate) answers: BTreeMap<u64, BTreeMap<u64, u64>>,
 }
 
-impl PagedArray {
-    pub(super) fn note_asked(&mut self, key: Key) {
-        let sub = &self.subs[key];
+/// A handle on the content of a pool.
+pub(crate) type Content = Rc<RefCell<Bytes>>;
+
+impl PoolObserver for Content {
+    fn see(&mut self, pool: &PagedArray, moved: PoolMove) {
+        let mut bytes = self.borrow_mut();
+        match moved {
+            PoolMove::Asked { sub, io } => bytes.asked(pool, sub, io),
+            PoolMove::Ended { sub, part, kind, member, result } => {
+                let io = bytes.under_way.remove(&sub).unwrap();
+                if let SubKind::Data(first) = kind {
+                    assert_eq!(result, Ok(()));
+                    bytes.ended(sub, (part, first), (member, io.extent));
+                }
+            }
+            PoolMove::PartEnded(key) => bytes.part_ended(pool, key),
+            PoolMove::Answered(request) => {
+                if let Some(found) = bytes.answered.remove(&request) {
+                    bytes.answers.insert(pool.requests[request].io.tag, found);
+                }
+            }
+        }
+    }
+}
+
+impl Bytes {
+    fn asked(&mut self, pool: &PagedArray, key: Key, io: HostIo) {
+        self.under_way.insert(key, io);
+        let sub = &pool.subs[key];
         let SubKind::Data(first) = sub.kind else {
             return;
         };
-        if sub.io.verb == Verb::Read {
+        if io.verb == Verb::Read {
             return;
         }
-        let part = &self.parts[sub.part];
-        let read = self.bytes.read.get(&sub.part);
-        let io = match part.owner() {
-            PartOwner::Request(request) => Some(self.requests[request].io),
+        let part = &pool.parts[sub.part];
+        let read = self.read.get(&sub.part);
+        let host = match part.owner() {
+            PartOwner::Request(request) => Some(pool.requests[request].io),
             PartOwner::Move(_) => None,
         };
-        let page = u64::from(part.at.1) * self.map.page_sectors;
+        let page = u64::from(part.at.1) * pool.map.page_sectors;
         let version = |sector: u64| {
-            let io = io?;
-            let given = self.bytes.given.get(&io.tag);
-            let at =
-                |given: &Vec<u64>| given[usize::try_from(page + sector - io.extent.start).unwrap()];
-            Some(given.map_or(io.tag, at))
+            let host = host?;
+            let given = self.given.get(&host.tag);
+            let at = |given: &Vec<u64>| {
+                given[usize::try_from(page + sector - host.extent.start).unwrap()]
+            };
+            Some(given.map_or(host.tag, at))
         };
-        let content = (first..first + sub.io.extent.length).map(|sector| {
+        let content = (first..first + io.extent.length).map(|sector| {
             let is_new = (part.within.start..part.within.end()).contains(&sector);
             let old = || read.and_then(|read| read.get(&sector)).copied();
             // Unwritten data is zeros.
@@ -66,46 +101,68 @@ impl PagedArray {
             new.or_else(old).unwrap_or(0)
         });
         let content = content.collect();
-        self.bytes.carried.insert(key, content);
+        self.carried.insert(key, content);
     }
 
-    pub(super) fn note_ended(&mut self, key: Key, member: usize, sub: &Sub, finished: &Finished) {
-        let SubKind::Data(first) = sub.kind else {
-            return;
-        };
-        assert_eq!(finished.result, Ok(()));
-        if let Some(content) = self.bytes.carried.remove(&key) {
-            for (sector, version) in (sub.io.extent.start..).zip(content) {
-                self.bytes.held.insert((member, sector), version);
+    fn ended(&mut self, key: Key, (part, first): (Key, u64), (member, extent): (usize, Extent)) {
+        if let Some(content) = self.carried.remove(&key) {
+            for (sector, version) in (extent.start..).zip(content) {
+                self.held.insert((member, sector), version);
             }
             return;
         }
-        for at in 0..sub.io.extent.length {
-            let held = self.bytes.held.get(&(member, sub.io.extent.start + at));
-            let read = self.bytes.read.entry(sub.part).or_default();
+        for at in 0..extent.length {
+            let held = self.held.get(&(member, extent.start + at));
+            let read = self.read.entry(part).or_default();
             read.insert(first + at, held.copied().unwrap_or(0));
         }
     }
 
-    pub(super) fn note_part(&mut self, key: Key) {
-        let part = &self.parts[key];
-        let read = self.bytes.read.remove(&key).unwrap_or_default();
+    fn part_ended(&mut self, pool: &PagedArray, key: Key) {
+        let part = &pool.parts[key];
+        let read = self.read.remove(&key).unwrap_or_default();
         if part.verb() == Verb::Write {
             return;
         }
         let PartOwner::Request(request) = part.owner() else { unreachable!("a copy writes") };
-        let first = u64::from(part.at.1) * self.map.page_sectors;
-        let found = self.bytes.answered.entry(request).or_default();
+        let first = u64::from(part.at.1) * pool.map.page_sectors;
+        let found = self.answered.entry(request).or_default();
         for sector in part.within.start..part.within.end() {
             found.insert(first + sector, read.get(&sector).copied().unwrap_or(0));
         }
     }
+}
 
-    pub(super) fn note_answer(&mut self, request: Key) {
-        if let Some(found) = self.bytes.answered.remove(&request) {
-            let tag = self.requests[request].io.tag;
-            self.bytes.answers.insert(tag, found);
-        }
+/// A pool whose content is kept.
+pub(super) struct Observed {
+    array: PagedArray,
+    pub(super) bytes: Content,
+}
+
+impl Observed {
+    pub(super) fn new(design: &PagedDesign, streams: Streams) -> Result<Self, PagedError> {
+        let (mut array, bytes) = (PagedArray::new(design, streams)?, Content::default());
+        array.observer = Some(Box::new(bytes.clone()));
+        Ok(Self { array, bytes })
+    }
+
+    /// What the read with this tag has found, by sector of its LUN.
+    pub(super) fn found(&self, tag: u64) -> Option<BTreeMap<u64, u64>> {
+        self.bytes.borrow_mut().answers.remove(&tag)
+    }
+}
+
+impl Deref for Observed {
+    type Target = PagedArray;
+
+    fn deref(&self) -> &PagedArray {
+        &self.array
+    }
+}
+
+impl DerefMut for Observed {
+    fn deref_mut(&mut self) -> &mut PagedArray {
+        &mut self.array
     }
 }
 
@@ -144,7 +201,7 @@ pub(crate) fn design(members: u64, pages: u64, is_thin: bool) -> PagedDesign {
 
 /// A host that remembers what it wrote.
 struct Host {
-    array: PagedArray,
+    array: Observed,
     stream: Stream,
     /// Per LUN: the version of each place, and whether a request is in flight there.
     luns: BTreeMap<u32, Vec<(u64, bool)>>,
@@ -188,7 +245,7 @@ impl Host {
         for one in done {
             assert_eq!(one.breakdown.total(), one.at - one.submitted_at);
             let (lun, first, count, verb) = self.under_way.remove(&one.tag).unwrap();
-            let found = self.array.bytes.answers.remove(&one.tag);
+            let found = self.array.found(one.tag);
             let Some(places) = self.luns.get_mut(&lun) else {
                 continue;
             };
@@ -277,9 +334,9 @@ fn host(seed: u64) -> Host {
             });
         }
     }
-    let array = PagedArray::new(&design, Streams::new(seed)).unwrap_or_else(|_| {
+    let array = Observed::new(&design, Streams::new(seed)).unwrap_or_else(|_| {
         design.luns[0].is_thin = true;
-        PagedArray::new(&design, Streams::new(seed)).unwrap()
+        Observed::new(&design, Streams::new(seed)).unwrap()
     });
     let places = usize::try_from((24 * 8 * 2_u64).div_euclid(PLACE)).unwrap();
     Host {

@@ -1,6 +1,6 @@
 //! The blocks of a group's LUNs that a full copy has to bring to the destination.
 
-use super::order::Place;
+use super::order::GroupExtent;
 use crate::Extent;
 
 /// A block of a full copy: 1 MiB. Source: HP, Continuous Access EVA ("1 MB").
@@ -37,7 +37,7 @@ impl Blocks {
     }
 
     /// Adds every block that `place` touches.
-    pub(super) fn mark(&mut self, place: Place) {
+    pub(super) fn mark(&mut self, place: GroupExtent) {
         let set = &mut self.sets[usize::from(place.lun)];
         for (block, _) in place.extent.split(BLOCK_SECTORS) {
             let (word, bit) = word_and_bit(block);
@@ -50,7 +50,7 @@ impl Blocks {
     pub(super) fn mark_all(&mut self) {
         for (lun, size) in (0..).zip(self.sizes.clone()) {
             let extent = Extent::new(0, size);
-            self.mark(Place { lun, extent });
+            self.mark(GroupExtent { lun, extent });
         }
     }
 
@@ -60,7 +60,7 @@ impl Blocks {
     }
 
     /// Takes the next block, in turn.
-    pub(super) fn take(&mut self) -> Option<Place> {
+    pub(super) fn take(&mut self) -> Option<GroupExtent> {
         if self.count == 0 {
             return None;
         }
@@ -87,10 +87,13 @@ impl Blocks {
     }
 
     /// A block; the last one of a LUN may be shorter.
-    fn place(&self, lun: usize, block: u64) -> Place {
+    fn place(&self, lun: usize, block: u64) -> GroupExtent {
         let start = block * BLOCK_SECTORS;
         let length = BLOCK_SECTORS.min(self.sizes[lun] - start);
-        Place { lun: u16::try_from(lun).expect("few LUNs"), extent: Extent::new(start, length) }
+        GroupExtent {
+            lun: u16::try_from(lun).expect("few LUNs"),
+            extent: Extent::new(start, length),
+        }
     }
 }
 
@@ -106,7 +109,7 @@ mod tests {
     #[test]
     fn each_block_that_was_touched_comes_once_and_in_turn() {
         let mut blocks = Blocks::new(vec![200 * BLOCK_SECTORS + 5, BLOCK_SECTORS]);
-        let place = |lun, start, length| Place { lun, extent: Extent::new(start, length) };
+        let place = |lun, start, length| GroupExtent { lun, extent: Extent::new(start, length) };
         blocks.mark(place(0, 150 * BLOCK_SECTORS - 1, 2));
         blocks.mark(place(0, 150 * BLOCK_SECTORS, 8));
         blocks.mark(place(1, 7, 1));

@@ -6,8 +6,9 @@ use brunt_world::IoError;
 use super::Pair;
 use super::design::{Control, ResumePolicy};
 use super::group::{Phase, Waiting};
+use super::listener::PairMove;
 use super::notes::{GroupNote, PairIncident, PairNote};
-use super::observer::{Move, Observer};
+use super::observer::Observer;
 use super::roles::{Obstacle, Site};
 use super::sending::About;
 use crate::slab::Key;
@@ -109,7 +110,7 @@ impl<O: Observer> Pair<O> {
 
     pub(super) fn stop_receiver(&mut self, group: usize) {
         self.state.receivers[group].stop();
-        self.observe(group, Move::Stopped);
+        self.observe(group, PairMove::Stopped);
     }
 
     /// The group can no longer be replicated, until an operator resumes it.
@@ -287,7 +288,7 @@ impl<O: Observer> Pair<O> {
     fn begin_copy(&mut self, group: usize) {
         let left = ByteSize::bytes(self.state.groups[group].left_to_copy());
         self.state.note_group(group, GroupNote::Copying(left));
-        self.observe(group, Move::CopyBegins);
+        self.observe(group, PairMove::CopyBegins);
     }
 
     /// Ends a replay or a full copy that is done.
@@ -304,7 +305,7 @@ impl<O: Observer> Pair<O> {
         let lane = &mut self.state.lanes[group];
         lane.has_alarm = false;
         let since = lane.apart_since.take().unwrap_or(now);
-        self.observe(group, Move::InStep);
+        self.observe(group, PairMove::InStep);
         self.state.note_group(group, GroupNote::Normal(now - since));
         if self.state.is_in_step()
             && let Some(since) = self.state.resuming_since.take()

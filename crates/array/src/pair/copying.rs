@@ -6,9 +6,10 @@
 
 use brunt_world::IoError;
 
+use super::listener::PairMove;
 use super::notes::GroupNote;
-use super::observer::{Move, Observer};
-use super::order::Place;
+use super::observer::Observer;
+use super::order::GroupExtent;
 use super::roles::Site;
 use super::{Pair, Sub};
 use crate::{HostIo, Verb};
@@ -39,7 +40,7 @@ impl<O: Observer> Pair<O> {
             lane.reading.push(block);
             let turn = lane.turn;
             let lun = self.state.lun_at(site, group, block.lun);
-            self.observe(group, Move::CopyRead(block));
+            self.observe(group, PairMove::CopyRead(block));
             let what = Sub::CopyRead { site, group, turn, at: block };
             let io = HostIo { lun, verb: Verb::Read, extent: block.extent, tag: 0 };
             self.ask(site, what, io);
@@ -52,7 +53,7 @@ impl<O: Observer> Pair<O> {
         site: Site,
         group: usize,
         turn: u32,
-        block: Place,
+        block: GroupExtent,
         result: Result<(), IoError>,
     ) {
         let lane = &mut self.state.lanes[group];
@@ -65,7 +66,7 @@ impl<O: Observer> Pair<O> {
                 own.copy(block);
                 let number = own.order.end() - 1;
                 let place = block;
-                self.observe(group, Move::CopyReady { number, place });
+                self.observe(group, PairMove::CopyReady { number, place });
             } else {
                 own.blocks.mark(block);
                 self.break_up(group, GroupNote::Unreadable);

@@ -6,8 +6,9 @@ use brunt_world::IoError;
 use super::Pair;
 use super::design::Control;
 use super::group::AtRisk;
+use super::listener::PairMove;
 use super::notes::{GroupNote, PairNote};
-use super::observer::{Move, Observer};
+use super::observer::Observer;
 use super::roles::{Failover, Loss, Obstacle, Site};
 use crate::slab::Key;
 
@@ -63,7 +64,7 @@ impl<O: Observer> Pair<O> {
             }
             lane.held.retain(|one| *one != key);
             if !is_held && !self.requests[key].is_at_source() {
-                self.observe(group, Move::AtSource { write: key.bits() });
+                self.observe(group, PairMove::AtSource { write: key.bits() });
             }
             return self.orphan(key, u32::from(is_waiting || is_held));
         }
@@ -117,10 +118,10 @@ impl<O: Observer> Pair<O> {
         };
         self.begin_order(group);
         if is_split {
-            self.observe(group, Move::Parted { to });
+            self.observe(group, PairMove::Parted { to });
             self.state.note_group(group, GroupNote::Parted(to));
         } else {
-            self.observe(group, Move::FailedOver { to, how, lost });
+            self.observe(group, PairMove::FailedOver { to, how, lost });
         }
         self.retry_held(group);
         self.try_connect(group);
@@ -151,7 +152,7 @@ impl<O: Observer> Pair<O> {
         self.begin_order(group);
         let (to, how) = (self.state.serving(group), Failover::Planned);
         let lost = Some(AtRisk::default());
-        self.observe(group, Move::FailedOver { to, how, lost });
+        self.observe(group, PairMove::FailedOver { to, how, lost });
         self.state.note_group(group, GroupNote::Reversed(to));
     }
 
@@ -170,7 +171,7 @@ impl<O: Observer> Pair<O> {
         let loss = self.state.groups[group].keep(site, now);
         self.begin_order(group);
         let lost = loss.lost;
-        self.observe(group, Move::Kept { site, lost });
+        self.observe(group, PairMove::Kept { site, lost });
         self.state.note_group(group, GroupNote::Kept(loss));
         self.retry_held(group);
         self.try_connect(group);
@@ -209,7 +210,7 @@ impl<O: Observer> Pair<O> {
         let lost = lost.map(|_| AtRisk::default());
         self.begin_order(group);
         let how = Failover::Unplanned;
-        self.observe(group, Move::FailedOver { to, how, lost });
+        self.observe(group, PairMove::FailedOver { to, how, lost });
         self.retry_held(group);
         self.try_connect(group);
         true

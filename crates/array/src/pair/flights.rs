@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::order::Place;
+use super::order::GroupExtent;
 
 /// Extents in use.
 #[derive(Default)]
@@ -11,21 +11,21 @@ pub(super) struct Flights(BTreeMap<(u16, u64), u64>);
 
 impl Flights {
     /// Whether one of them shares a sector with `place`.
-    pub(super) fn meets(&self, place: Place) -> bool {
+    pub(super) fn meets(&self, place: GroupExtent) -> bool {
         let before = (place.lun, place.extent.end());
         let last = self.0.range(..before).next_back();
         last.is_some_and(|((lun, _), end)| *lun == place.lun && *end > place.extent.start)
     }
 
     /// Adds one that shares no sector with another.
-    pub(super) fn begin(&mut self, place: Place) {
+    pub(super) fn begin(&mut self, place: GroupExtent) {
         debug_assert!(!self.meets(place), "writes that overlap");
         if place.extent.length > 0 {
             self.0.insert((place.lun, place.extent.start), place.extent.end());
         }
     }
 
-    pub(super) fn end(&mut self, place: Place) {
+    pub(super) fn end(&mut self, place: GroupExtent) {
         self.0.remove(&(place.lun, place.extent.start));
     }
 
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn only_what_shares_a_sector_meets() {
-        let place = |lun, start, length| Place { lun, extent: Extent::new(start, length) };
+        let place = |lun, start, length| GroupExtent { lun, extent: Extent::new(start, length) };
         let mut flights = Flights::default();
         flights.begin(place(1, 10, 10));
         flights.begin(place(1, 30, 1));

@@ -82,16 +82,16 @@ impl PairListener for Follower {
         let own = groups.entry(group).or_default();
         let other = own.serving.other().index();
         match moved {
-            PairMove::Accepted { tag, lun, extent, number } => {
+            PairMove::Accepted { tag, lun, place, number, .. } => {
                 let (site, lun) = match lun.checked_sub(self.luns) {
                     None => (Site::Source, lun),
                     Some(lun) => (Site::Destination, lun),
                 };
-                let write = Write { tag, lun, extent, number };
+                let write = Write { tag, lun, extent: place.extent, number };
                 write.put(&mut own.sites[site.index()]);
                 own.since.push(write);
             }
-            PairMove::Done { number } => {
+            PairMove::Done { content: number, .. } => {
                 assert!(own.last_done < Some(number), "done in order, and once");
                 own.last_done = Some(number);
                 let write = own.since.iter().find(|one| one.number == Some(number));
@@ -99,7 +99,6 @@ impl PairListener for Follower {
                     write.put(&mut own.sites[other]);
                 }
             }
-            PairMove::Stopped | PairMove::GivenUp => {}
             PairMove::CopyBegins => own.is_copying = true,
             PairMove::InStep => {
                 own.is_copying = false;
@@ -113,7 +112,8 @@ impl PairListener for Follower {
                 own.sites[other] = own.base.clone();
             }
             PairMove::FailedOver { to, .. } | PairMove::Parted { to } => own.begin(to),
-            PairMove::Kept { site } => own.begin(site),
+            PairMove::Kept { site, .. } => own.begin(site),
+            _ => {}
         }
     }
 }

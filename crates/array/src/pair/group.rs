@@ -19,7 +19,7 @@ use brunt_units::{ByteSize, Span, Time};
 
 use super::blocks::{BLOCK_SECTORS, Blocks};
 use super::design::{HistoryDesign, Mode, PairGroupDesign};
-use super::order::{Entry, Kind, Order, Place};
+use super::order::{Entry, GroupExtent, Kind, Order};
 use super::roles::{Roles, Site};
 
 /// The state of a group.
@@ -202,7 +202,7 @@ impl Group {
     }
 
     /// What is done with a write at `now`; the log may have up to `room`.
-    pub(super) fn accept(&mut self, now: Time, place: Place, room: u64) -> Accepted {
+    pub(super) fn accept(&mut self, now: Time, place: GroupExtent, room: u64) -> Accepted {
         if self.phase == Phase::Locked {
             return Accepted::Refused;
         }
@@ -231,7 +231,7 @@ impl Group {
     }
 
     /// Takes room in the log for a write; whether there is any.
-    fn append(&mut self, now: Time, place: Place, room: u64) -> bool {
+    fn append(&mut self, now: Time, place: GroupExtent, room: u64) -> bool {
         let bytes = place.extent.bytes();
         let log = &mut self.history;
         if log.used + bytes > room {
@@ -320,7 +320,7 @@ impl Group {
     /// Moves writes that waited for the destination into the log.
     fn log_what_waits(&mut self, now: Time, room: u64) -> Waiting {
         let direct = self.order.iter().filter(|(_, entry)| entry.kind == Kind::Direct);
-        let places: Vec<Place> = direct.map(|(_, entry)| entry.place()).collect();
+        let places: Vec<GroupExtent> = direct.map(|(_, entry)| entry.place()).collect();
         if !places.into_iter().all(|place| self.append(now, place, room)) {
             self.overflow();
             return Waiting::Release;
@@ -435,7 +435,7 @@ impl Group {
     }
 
     /// Adds a block that has been read from the source to the order.
-    pub(super) fn copy(&mut self, block: Place) {
+    pub(super) fn copy(&mut self, block: GroupExtent) {
         self.copies += 1;
         self.order.push(Entry::new(block, Kind::Copy));
     }

@@ -11,8 +11,9 @@ use std::ops::RangeInclusive;
 use brunt_units::Time;
 
 use super::group::AtRisk;
-use super::observer::{Move, Observer};
-use super::order::Place;
+use super::listener::PairMove;
+use super::observer::Observer;
+use super::order::GroupExtent;
 use super::roles::{Failover, Site};
 
 /// Sectors that are written together, always.
@@ -21,12 +22,12 @@ pub(super) const UNIT: u64 = 4;
 /// The write that a unit has, by its index in the order of acceptance.
 type Content = BTreeMap<(u16, u64), usize>;
 
-fn units(place: Place) -> RangeInclusive<(u16, u64)> {
+fn units(place: GroupExtent) -> RangeInclusive<(u16, u64)> {
     let (start, end) = (place.extent.start, place.extent.end());
     (place.lun, start.div_euclid(UNIT))..=(place.lun, (end - 1).div_euclid(UNIT))
 }
 
-fn write(content: &mut Content, place: Place, what: usize) {
+fn write(content: &mut Content, place: GroupExtent, what: usize) {
     let all = units(place);
     for unit in all.start().1..=all.end().1 {
         content.insert((place.lun, unit), what);
@@ -35,7 +36,7 @@ fn write(content: &mut Content, place: Place, what: usize) {
 
 struct Accepted {
     tag: u64,
-    place: Place,
+    place: GroupExtent,
     site: Site,
     /// Its number in the pair's order, for as long as it is there.
     number: Option<u64>,
@@ -52,7 +53,7 @@ struct Held {
     list: Vec<usize>,
     content: Content,
     /// Writes of hosts under way here.
-    under_way: BTreeMap<u64, Place>,
+    under_way: BTreeMap<u64, GroupExtent>,
 }
 
 #[derive(Default)]
@@ -64,9 +65,9 @@ struct Group {
     serving: Site,
     held: [Held; 2],
     /// Blocks read for a full copy, and what they held.
-    copies: BTreeMap<u64, (Place, Content)>,
+    copies: BTreeMap<u64, (GroupExtent, Content)>,
     /// What the other site has begun.
-    begun: BTreeMap<u64, Place>,
+    begun: BTreeMap<u64, GroupExtent>,
     /// The other site has these numbers.
     done: BTreeSet<u64>,
     is_copying: bool,
@@ -93,28 +94,28 @@ pub(super) struct Ledger {
 }
 
 impl Observer for Ledger {
-    fn see(&mut self, at: Time, group: usize, moved: Move) {
+    fn see(&mut self, at: Time, group: usize, moved: PairMove) {
         let own = self.groups.entry(group).or_insert_with(Group::begin);
         let change = match moved {
-            Move::FailedOver { how, .. } => Some(match how {
+            PairMove::FailedOver { how, .. } => Some(match how {
                 Failover::Planned => 0,
                 Failover::Unplanned => 1,
                 Failover::Forced => 2,
             }),
-            Move::Parted { .. } => Some(3),
-            Move::Kept { .. } => Some(4),
+            PairMove::Parted { .. } => Some(3),
+            PairMove::Kept { .. } => Some(4),
             _ => None,
         };
         if let Some(change) = change {
             self.changes[change] += 1;
         }
-        if let Move::FailedOver { lost: Some(lost), .. } | Move::Kept { lost: Some(lost), .. } =
-            moved
+        if let PairMove::FailedOver { lost: Some(lost), .. }
+        | PairMove::Kept { lost: Some(lost), .. } = moved
         {
             self.lost += lost.writes;
         }
         let result = own.see(at, moved);
-        self.copies_ended += u32::from(matches!(moved, Move::InStep) && own.take_copied());
+        self.copies_ended += u32::from(matches!(moved, PairMove::InStep) && own.take_copied());
         if let Err(why) = result {
             self.wrong.push(format!("{at:?}, group {group}: {why}"));
         }
@@ -173,7 +174,7 @@ impl Group {
     fn nothing(&mut self) -> usize {
         self.accepted.push(Accepted {
             tag: u64::MAX,
-            place: Place { lun: 0, extent: crate::Extent::new(0, 0) },
+            place: GroupExtent { lun: 0, extent: crate::Extent::new(0, 0) },
             site: Site::Source,
             number: None,
             acknowledged_at: None,
@@ -226,12 +227,12 @@ impl Group {
         (!self.is_unknown[from.index()]).then_some(lost)
     }
 
-    fn see(&mut self, at: Time, moved: Move) -> Result<(), String> {
+    fn see(&mut self, at: Time, moved: PairMove) -> Result<(), String> {
         match moved {
-            Move::Accepted { write, number, place, tag, site, .. } => {
+            PairMove::Accepted { write, number, place, tag, site, .. } => {
                 self.accept(write, number, place, tag, site)
             }
-            Move::AtSource { write: number } => {
+            PairMove::AtSource { write: number } => {
                 let which = self.by_write[&number];
                 let site = self.accepted[which].site;
                 let held = &mut self.held[site.index()];
@@ -239,7 +240,7 @@ impl Group {
                 write(&mut held.content, place, which);
                 Ok(())
             }
-            Move::Acknowledged { write, both } => {
+            PairMove::Acknowledged { write, both } => {
                 let which = self.by_write[&write];
                 let one = &mut self.accepted[which];
                 (one.acknowledged_at, one.both) = (Some(at), both);
@@ -249,11 +250,11 @@ impl Group {
                 }
                 Ok(())
             }
-            Move::CopyRead(place) => match self.overlaps(self.serving, place) {
+            PairMove::CopyRead(place) => match self.overlaps(self.serving, place) {
                 true => Err("a block is read during a write to it".to_owned()),
                 false => Ok(()),
             },
-            Move::CopyReady { number, place } => {
+            PairMove::CopyReady { number, place } => {
                 let held = self.serving().content.range(units(place));
                 let held = held.map(|(unit, what)| (*unit, *what)).collect();
                 self.copies.insert(number, (place, held));
@@ -262,17 +263,17 @@ impl Group {
                     false => Ok(()),
                 }
             }
-            Move::Began { number, place } => {
+            PairMove::Began { number, place } => {
                 self.begun.insert(number, place);
                 Ok(())
             }
-            Move::Done { number, .. } => self.done(number),
-            Move::Stopped => {
+            PairMove::Done { number, .. } => self.done(number),
+            PairMove::Stopped => {
                 self.begun.clear();
                 Ok(())
             }
-            Move::GivenUp => Ok(()),
-            Move::CopyBegins => {
+            PairMove::GivenUp => Ok(()),
+            PairMove::CopyBegins => {
                 self.is_copying = true;
                 self.copy_from = self.serving().list.len();
                 match self.is_split {
@@ -280,14 +281,14 @@ impl Group {
                     false => Ok(()),
                 }
             }
-            Move::InStep => self.in_step(),
-            Move::FailedOver { to, how, lost } => self.fail_over(to, how, lost),
-            Move::Parted { to } => {
+            PairMove::InStep => self.in_step(),
+            PairMove::FailedOver { to, how, lost } => self.fail_over(to, how, lost),
+            PairMove::Parted { to } => {
                 let result = self.change(to, Failover::Forced);
                 (self.is_split, self.is_apart) = (true, true);
                 result
             }
-            Move::Kept { site, lost } => {
+            PairMove::Kept { site, lost } => {
                 let found = self.lost(site.other());
                 (self.serving, self.is_apart) = (site, true);
                 self.is_split = false;
@@ -342,7 +343,7 @@ impl Group {
         }
     }
 
-    fn overlaps(&self, site: Site, place: Place) -> bool {
+    fn overlaps(&self, site: Site, place: GroupExtent) -> bool {
         let mut under_way = self.held[site.index()].under_way.values();
         under_way.any(|one| one.lun == place.lun && one.extent.overlap(place.extent).is_some())
     }
@@ -351,7 +352,7 @@ impl Group {
         &mut self,
         write: u64,
         number: Option<u64>,
-        place: Place,
+        place: GroupExtent,
         tag: u64,
         site: Site,
     ) -> Result<(), String> {

@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use brunt_units::{Span, Time};
 use brunt_world::random::Streams;
-use brunt_world_virtual::{Link, LinkOptions};
+use brunt_world::{Link, LinkOptions};
 
 use super::roles::Site;
 

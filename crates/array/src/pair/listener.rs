@@ -32,9 +32,9 @@
 
 use brunt_units::Time;
 
-use super::observer::Move;
+use super::group::AtRisk;
+use super::order::GroupExtent;
 use super::roles::{Failover, Site};
-use crate::Extent;
 
 /// Hears what a pair does with writes. It only hears: it cannot change anything.
 pub trait PairListener {
@@ -48,17 +48,34 @@ pub trait PairListener {
 pub enum PairMove {
     /// A host's write gets its place in the group's order.
     Accepted {
+        /// The write, for the observer.
+        write: u64,
         /// The tag of the host's request.
         tag: u64,
         /// The LUN, as in the request.
         lun: u32,
-        /// The sectors, as in the request.
-        extent: Extent,
+        /// The site of that.
+        site: Site,
         /// Its number; `None` when only its blocks are marked, for a full copy to bring.
         number: Option<u64>,
+        /// The sectors are those of the request.
+        place: GroupExtent,
     },
-    /// The other side has the write with this number.
-    Done { number: u64 },
+    /// The serving site has done a host's write. One that fails there may be there or not; it goes
+    /// to the other site all the same. For the observer alone.
+    AtSource { write: u64 },
+    /// A host has the acknowledgement; `both` when both systems are said to have the write. For the
+    /// observer alone.
+    Acknowledged { write: u64, both: bool },
+    /// A read of a block for a full copy begins. For the observer alone.
+    CopyRead(GroupExtent),
+    /// It has ended, and the block has this number. For the observer alone.
+    CopyReady { number: u64, place: GroupExtent },
+    /// The other side has begun a write. For the observer alone.
+    Began { number: u64, place: GroupExtent },
+    /// The other side has the write `content`, and all before it: the next one in the order, which
+    /// is `number`, unless a control puts another in its place.
+    Done { number: u64, content: u64 },
     /// The other side has stopped: what it had received or begun, and what is not done, is
     /// forgotten there.
     Stopped,
@@ -71,39 +88,31 @@ pub enum PairMove {
     /// Both sides are in step, but for what is under way.
     InStep,
     /// This site serves from now on, and the former other side is this one. A new order begins;
-    /// what it had not done of the old one is lost unless the failover was planned. The site that
+    /// what it had not done of the old one is lost unless the failover was planned: it is said to
+    /// lack these acknowledged writes, `None` when it is not a state of the group. The site that
     /// served keeps everything that it accepted, until a full copy.
-    FailedOver { to: Site, how: Failover },
+    FailedOver { to: Site, how: Failover, lost: Option<AtRisk> },
     /// This site serves as well, and what it had not done yet stays at the other one alone. Writes
     /// are accepted at both (the LUN says where) and have no numbers.
     Parted {
         /// The site that was forced.
         to: Site,
     },
-    /// The split ends: this site serves alone, and a full copy brings what it has to the other one.
-    Kept { site: Site },
+    /// The split ends: this site serves alone, a full copy brings what it has to the other one, and
+    /// that is said to lose these acknowledged writes.
+    Kept { site: Site, lost: Option<AtRisk> },
 }
 
 impl PairMove {
-    /// The words for `moved`, if it has any.
-    pub(super) fn of(moved: Move) -> Option<Self> {
-        Some(match moved {
-            Move::Accepted { tag, lun, place, number, .. } => {
-                Self::Accepted { tag, lun, extent: place.extent, number }
-            }
-            Move::Done { content, .. } => Self::Done { number: content },
-            Move::Stopped => Self::Stopped,
-            Move::GivenUp => Self::GivenUp,
-            Move::CopyBegins => Self::CopyBegins,
-            Move::InStep => Self::InStep,
-            Move::FailedOver { to, how, .. } => Self::FailedOver { to, how },
-            Move::Parted { to } => Self::Parted { to },
-            Move::Kept { site, .. } => Self::Kept { site },
-            Move::AtSource { .. }
-            | Move::Acknowledged { .. }
-            | Move::CopyRead(_)
-            | Move::CopyReady { .. }
-            | Move::Began { .. } => return None,
-        })
+    /// Whether it is for the observer alone.
+    pub(super) fn is_inner(self) -> bool {
+        matches!(
+            self,
+            Self::AtSource { .. }
+                | Self::Acknowledged { .. }
+                | Self::CopyRead(_)
+                | Self::CopyReady { .. }
+                | Self::Began { .. }
+        )
     }
 }

@@ -70,7 +70,8 @@ pub use group::{AtRisk, LogFill, Phase};
 pub use link::{Crossed, Exchange, PairLink, PairLinkDesign, PairLinkError};
 pub use listener::{PairListener, PairMove};
 pub use notes::{GroupNote, PairIncident, PairNote};
-use observer::{Move, Observer};
+use observer::Observer;
+pub use order::GroupExtent;
 pub use rates::{WriteMeter, WriteRate, WriteRates};
 use requests::Request;
 pub use roles::{Failover, Loss, Obstacle, Site};
@@ -99,7 +100,7 @@ enum Sub {
     /// A write of the log is read, to be sent.
     LogRead { group: usize, number: u64, turn: u32 },
     /// A block is read, to be copied.
-    CopyRead { site: Site, group: usize, turn: u32, at: order::Place },
+    CopyRead { site: Site, group: usize, turn: u32, at: order::GroupExtent },
     /// A write at the destination.
     Apply { group: usize, number: u64, turn: u32 },
 }
@@ -191,17 +192,17 @@ impl<O: Observer> Pair<O> {
     }
 
     #[inline(always)]
-    fn observe(&mut self, group: usize, moved: Move) {
+    fn observe(&mut self, group: usize, moved: PairMove) {
         self.observer.see(self.state.now, group, moved);
-        if self.listener.is_some() {
+        if self.listener.is_some() && !moved.is_inner() {
             self.tell(group, moved);
         }
     }
 
     #[cold]
-    fn tell(&mut self, group: usize, moved: Move) {
-        if let (Some(listener), Some(told)) = (&mut self.listener, PairMove::of(moved)) {
-            listener.observe(self.state.now, group, told);
+    fn tell(&mut self, group: usize, moved: PairMove) {
+        if let Some(listener) = &mut self.listener {
+            listener.observe(self.state.now, group, moved);
         }
     }
 

@@ -13,11 +13,11 @@ use crate::Extent;
 
 /// Where a write goes: a LUN of its group, and the sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub struct GroupExtent {
     /// The LUN, by its number in the group.
-    pub(crate) lun: u16,
+    pub lun: u16,
     /// The sectors within it.
-    pub(crate) extent: Extent,
+    pub extent: Extent,
 }
 
 /// What an entry of the order is.
@@ -43,7 +43,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    pub(super) fn new(place: Place, kind: Kind) -> Self {
+    pub(super) fn new(place: GroupExtent, kind: Kind) -> Self {
         Self {
             start: place.extent.start,
             acknowledged_at: Time::MAX,
@@ -53,8 +53,8 @@ impl Entry {
         }
     }
 
-    pub(super) fn place(&self) -> Place {
-        Place { lun: self.lun, extent: Extent::new(self.start, u64::from(self.sectors)) }
+    pub(super) fn place(&self) -> GroupExtent {
+        GroupExtent { lun: self.lun, extent: Extent::new(self.start, u64::from(self.sectors)) }
     }
 
     pub(super) fn bytes(&self) -> u64 {

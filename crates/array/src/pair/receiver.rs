@@ -7,12 +7,12 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::flights::Flights;
-use super::order::Place;
+use super::order::GroupExtent;
 use crate::slab::Key;
 
 struct InProgress {
     number: u64,
-    place: Place,
+    place: GroupExtent,
     is_done: bool,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Receiver {
     /// After the last write that was done; given-up ones are not.
     has: u64,
     /// Writes that came before `next` did.
-    received: BTreeMap<u64, (Place, bool)>,
+    received: BTreeMap<u64, (GroupExtent, bool)>,
     in_progress: VecDeque<InProgress>,
     flights: Flights,
     /// Exchanges that wait for their write, by its number.
@@ -67,7 +67,13 @@ impl Receiver {
     }
 
     /// A write arrives, which `exchange` brought.
-    pub(super) fn receive(&mut self, number: u64, place: Place, is_copy: bool, exchange: Key) {
+    pub(super) fn receive(
+        &mut self,
+        number: u64,
+        place: GroupExtent,
+        is_copy: bool,
+        exchange: Key,
+    ) {
         if number >= self.next {
             self.received.insert(number, (place, is_copy));
         }
@@ -75,7 +81,7 @@ impl Receiver {
     }
 
     /// The next write that may begin.
-    pub(super) fn begin(&mut self) -> Option<(u64, Place, bool)> {
+    pub(super) fn begin(&mut self) -> Option<(u64, GroupExtent, bool)> {
         let (place, is_copy) = *self.received.get(&self.next)?;
         if self.flights.meets(place) {
             return None;
@@ -98,7 +104,7 @@ impl Receiver {
     }
 
     /// Takes the writes that are done, and before which all are.
-    pub(super) fn counted(&mut self) -> Option<(u64, Place)> {
+    pub(super) fn counted(&mut self) -> Option<(u64, GroupExtent)> {
         self.in_progress.front().filter(|one| one.is_done)?;
         let first = self.in_progress.pop_front()?;
         self.has = first.number + 1;
@@ -129,8 +135,8 @@ mod tests {
     use crate::Extent;
     use crate::slab::Slab;
 
-    fn place(start: u64) -> Place {
-        Place { lun: 0, extent: Extent::new(start, 8) }
+    fn place(start: u64) -> GroupExtent {
+        GroupExtent { lun: 0, extent: Extent::new(start, 8) }
     }
 
     #[test]

@@ -5,9 +5,10 @@ use brunt_world::IoError;
 
 use super::design::PairError;
 use super::group::{Accepted, Phase};
+use super::listener::PairMove;
 use super::notes::GroupNote;
-use super::observer::{Move, Observer};
-use super::order::Place;
+use super::observer::Observer;
+use super::order::GroupExtent;
 use super::roles::Site;
 use super::{Pair, Sub};
 use crate::breakdown::Breakdown;
@@ -24,7 +25,7 @@ pub(super) struct Request {
     accepted_at: Time,
     /// The group of a replicated write.
     pub(super) group: Option<usize>,
-    pub(super) place: Place,
+    pub(super) place: GroupExtent,
     /// Its number in the order.
     number: Option<u64>,
     generation: u32,
@@ -69,7 +70,7 @@ impl<O: Observer> Pair<O> {
             submitted_at: now,
             accepted_at: now,
             group: None,
-            place: Place { lun, extent: io.extent },
+            place: GroupExtent { lun, extent: io.extent },
             number: None,
             generation: 0,
             parts: 1,
@@ -104,8 +105,9 @@ impl<O: Observer> Pair<O> {
         let now = self.state.now;
         let (place, site) = (self.requests[key].place, self.requests[key].site);
         let lane = &mut self.state.lanes[group];
-        let is_reserved =
-            |block: &Place| block.lun == place.lun && block.extent.overlap(place.extent).is_some();
+        let is_reserved = |block: &GroupExtent| {
+            block.lun == place.lun && block.extent.overlap(place.extent).is_some()
+        };
         if lane.flights[site.index()].meets(place) || lane.reserved.iter().any(is_reserved) {
             return lane.held.push(key);
         }
@@ -129,7 +131,7 @@ impl<O: Observer> Pair<O> {
         self.look_at_order(group);
         self.observe(
             group,
-            Move::Accepted { write, tag: io.tag, lun: io.lun, site, number, place },
+            PairMove::Accepted { write, tag: io.tag, lun: io.lun, site, number, place },
         );
         match accepted {
             Accepted::Direct(number) => {
@@ -184,7 +186,7 @@ impl<O: Observer> Pair<O> {
     /// Tells once that the order was given up.
     pub(super) fn look_at_order(&mut self, group: usize) {
         if std::mem::take(&mut self.state.groups[group].has_given_up) {
-            self.observe(group, Move::GivenUp);
+            self.observe(group, PairMove::GivenUp);
         }
     }
 
@@ -249,7 +251,7 @@ impl<O: Observer> Pair<O> {
         let (site, is_orphan) = (request.site, request.is_orphan);
         self.state.lanes[group].flights[site.index()].end(place);
         if !is_orphan {
-            self.observe(group, Move::AtSource { write: key.bits() });
+            self.observe(group, PairMove::AtSource { write: key.bits() });
         }
         self.part_ended(key, finished.result);
         self.read_blocks(group);
@@ -290,7 +292,7 @@ impl<O: Observer> Pair<O> {
             let bytes = request.io.extent.bytes();
             let site = request.site;
             self.state.groups[group].acknowledged(site, number, bytes, generation, now);
-            self.observe(group, Move::Acknowledged { write, both });
+            self.observe(group, PairMove::Acknowledged { write, both });
         }
         self.requests.forget(key);
     }

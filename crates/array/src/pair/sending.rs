@@ -4,9 +4,10 @@ use brunt_world::IoError;
 
 use super::design::Control;
 use super::link::{Crossed, Exchange};
+use super::listener::PairMove;
 use super::notes::GroupNote;
-use super::observer::{Move, Observer};
-use super::order::{Kind, Place};
+use super::observer::Observer;
+use super::order::{GroupExtent, Kind};
 use super::{Event, Pair, Sub};
 use crate::slab::Key;
 use crate::{HostIo, Verb};
@@ -15,7 +16,7 @@ use crate::{HostIo, Verb};
 #[derive(Clone, Copy, Debug)]
 pub(super) enum About {
     /// A write or a block of a group, with its number in the order.
-    Write { number: u64, place: Place, is_copy: bool },
+    Write { number: u64, place: GroupExtent, is_copy: bool },
     /// Whether the destination is there, and what it has; the source goes on from this number.
     Hello { base: u64 },
 }
@@ -143,7 +144,7 @@ impl<O: Observer> Pair<O> {
                 self.state.lanes[group].dropped = Some(number);
                 continue;
             }
-            self.observe(group, Move::Began { number, place });
+            self.observe(group, PairMove::Began { number, place });
             let turn = self.state.receivers[group].turn();
             let other = self.state.serving(group).other();
             let lun = self.state.lun_at(other, group, place.lun);
@@ -183,7 +184,7 @@ impl<O: Observer> Pair<O> {
                 _ => number,
             };
             if lane.dropped != Some(number) {
-                self.observe(group, Move::Done { number, content });
+                self.observe(group, PairMove::Done { number, content });
             }
         }
         while let Some(key) = self.state.receivers[group].answer() {

@@ -10,7 +10,7 @@ use super::flights::Flights;
 use super::group::{AtRisk, Group, LogFill, Phase};
 use super::link::PairLink;
 use super::notes::{GroupNote, PairNote};
-use super::order::Place;
+use super::order::GroupExtent;
 use super::receiver::Receiver;
 use super::roles::{Loss, Site};
 use crate::incident::{Note, NoteKind};
@@ -27,8 +27,8 @@ pub(super) struct Lane {
     /// Writes that wait for what overlaps them.
     pub(super) held: Vec<Key>,
     /// Blocks to be read when no write to them is under way, and blocks that are read.
-    pub(super) reserved: Vec<Place>,
-    pub(super) reading: Vec<Place>,
+    pub(super) reserved: Vec<GroupExtent>,
+    pub(super) reading: Vec<GroupExtent>,
     /// Hosts that wait for the destination, by the number of their write.
     pub(super) waiting: BTreeMap<u64, Key>,
     /// Changes when the destination is lost: what began before no longer counts.

@@ -11,6 +11,7 @@ use brunt_world::IoError;
 use brunt_world::random::{Stream, Streams};
 
 use super::ledger::Ledger;
+use super::order::GroupExtent;
 use super::*;
 use crate::SystemDesign;
 use crate::breakdown::Breakdown;
@@ -256,6 +257,12 @@ struct Heard(Rc<RefCell<Vec<(Span, PairMove)>>>);
 
 impl PairListener for Heard {
     fn observe(&mut self, at: Time, _: usize, moved: PairMove) {
+        let moved = match moved {
+            PairMove::Accepted { tag, lun, site, number, place, .. } => {
+                PairMove::Accepted { write: 0, tag, lun, site, number, place }
+            }
+            other => other,
+        };
         self.0.borrow_mut().push((at.since(Time::ZERO), moved));
     }
 }
@@ -275,23 +282,22 @@ fn a_listener_hears_what_becomes_of_each_request() {
     pair.submit(at(20), write(1, 64, 64));
     pair.submit(at(30), write(1, 128, 128));
     run(&mut pair, 100);
-    let accepted = |tag, lun, length, number| PairMove::Accepted {
-        tag,
-        lun,
-        extent: Extent::new(tag, length),
-        number,
+    let accepted = |tag, lun, length, number| {
+        let place = GroupExtent { lun, extent: Extent::new(tag, length) };
+        let (lun, site) = (u32::from(lun), Site::Source);
+        PairMove::Accepted { write: 0, tag, lun, site, number, place }
     };
     // LUN 2 is not replicated. The log is too small for the third write; the block of both has
     // number 2.
     let expected = [
         (0, accepted(0, 0, 8, Some(0))),
-        (4, PairMove::Done { number: 0 }),
+        (4, PairMove::Done { number: 0, content: 0 }),
         (20, accepted(64, 1, 64, Some(1))),
         (30, PairMove::GivenUp),
         (30, accepted(128, 1, 128, None)),
         (52, PairMove::GivenUp),
         (52, PairMove::CopyBegins),
-        (57, PairMove::Done { number: 2 }),
+        (57, PairMove::Done { number: 2, content: 2 }),
         (58, PairMove::InStep),
     ];
     let heard = heard.0.borrow();

@@ -20,6 +20,7 @@
 mod design;
 mod listener;
 mod notes;
+mod observer;
 mod sending;
 mod state;
 #[cfg(test)]
@@ -46,6 +47,7 @@ use listener::Listening;
 pub use listener::{InReplica, ReplicaListener, ReplicaMove};
 use notes::SiteNote as Noted;
 pub use notes::{ReplicaNote, SiteNote};
+use observer::{SitesMove, SitesObserver};
 use sending::Message;
 use state::{Counted, Replicated};
 pub use state::{ReplicaState, Replicas};
@@ -101,8 +103,7 @@ pub struct Sites {
     block_grains: u64,
     page_grains: u64,
     grain_sectors: u64,
-    #[cfg(test)]
-    carried: std::collections::BTreeMap<(usize, usize, u64), Vec<u64>>,
+    observer: Option<Box<dyn SitesObserver>>,
 }
 
 impl Sites {
@@ -172,8 +173,7 @@ impl Sites {
             block_grains: design.block.get().div_euclid(grain).max(1),
             page_grains: design.source.page.get().div_euclid(grain),
             grain_sectors: grain.div_euclid(512),
-            #[cfg(test)]
-            carried: std::collections::BTreeMap::new(),
+            observer: None,
         };
         for outage in &design.link.outages {
             sites.plan(outage.start, Incident::Pair(PairIncident::LinkLost));
@@ -237,8 +237,7 @@ impl Sites {
     /// Asks one of the pools.
     fn ask(&mut self, site: Site, what: Sub, mut io: HostIo) {
         io.tag = self.subs.insert(what).bits();
-        #[cfg(test)]
-        self.carry(site, io);
+        self.observe(SitesMove::Asked { site, io });
         match site {
             Site::Source => self.source.submit(self.state.now, io),
             Site::Partner => self.partner.submit(self.state.now, io),
@@ -265,8 +264,7 @@ impl Sites {
                         self.finished.push(Finished { tag: io.tag, ..one });
                     }
                     Sub::Read(block) => {
-                        #[cfg(test)]
-                        self.was_read(&block, one.tag);
+                        self.observe(SitesMove::Read { block: &block, tag: one.tag });
                         self.was_read_at_source(block, one.result);
                     }
                     Sub::Write(block, message) => self.was_written(&block, message, one.result),

@@ -2,11 +2,13 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world::random::{Stream, Streams};
 
+use super::truth::Truth;
 use super::*;
 use crate::Verb;
 use crate::paged::tests::design;
@@ -41,8 +43,36 @@ fn replica() -> ReplicaDesign {
     }
 }
 
-fn sites(design: &SitesDesign) -> Sites {
-    Sites::new(design, Streams::new(1)).unwrap()
+/// Sites whose content is kept.
+struct Observed {
+    sites: Sites,
+    truth: Truth,
+}
+
+impl Observed {
+    fn new(design: &SitesDesign, seed: u64) -> Self {
+        let mut sites = Sites::new(design, Streams::new(seed)).unwrap();
+        let truth = Truth::of(&mut sites);
+        Self { sites, truth }
+    }
+}
+
+impl Deref for Observed {
+    type Target = Sites;
+
+    fn deref(&self) -> &Sites {
+        &self.sites
+    }
+}
+
+impl DerefMut for Observed {
+    fn deref_mut(&mut self) -> &mut Sites {
+        &mut self.sites
+    }
+}
+
+fn sites(design: &SitesDesign) -> Observed {
+    Observed::new(design, 1)
 }
 
 fn slow_link() -> PairLinkDesign {
@@ -66,18 +96,20 @@ fn write(sites: &mut Sites, lun: u32, start: u64, sectors: u64, tag: u64) {
 }
 
 /// Reads a LUN of the partner by its number there.
-fn read_there(sites: &mut Sites, lun: u32, sectors: u64) -> Vec<u64> {
+fn read_there(sites: &mut Observed, lun: u32, sectors: u64) -> Vec<u64> {
     let io = HostIo { lun, verb: Verb::Read, extent: Extent::new(0, sectors), tag: u64::MAX };
+    let Observed { sites, truth } = sites;
     let pool = &mut sites.partner;
     let now = pool.now();
     pool.submit(now, io);
     // Blocks may be under way, too.
-    while !pool.bytes.answers.contains_key(&u64::MAX) {
+    while !truth.partner.borrow().answers.contains_key(&u64::MAX) {
         let next = pool.next_at().unwrap();
         pool.advance(next);
     }
     pool.finished().for_each(drop);
-    pool.bytes.answers.remove(&u64::MAX).unwrap().into_values().collect()
+    let found = truth.partner.borrow_mut().answers.remove(&u64::MAX);
+    found.unwrap().into_values().collect()
 }
 
 #[test]
@@ -191,13 +223,16 @@ fn loading_from_media_needs_the_partner_and_no_link() {
             sites.advance(next);
         }
         sites.set_link(false);
-        sites.advance(sites.state.now() + Span::nanos(1));
+        let next = sites.state.now() + Span::nanos(1);
+        sites.advance(next);
         if loses_partner {
             sites.set_partner(false);
-            sites.advance(sites.state.now() + Span::millis(3));
+            let next = sites.state.now() + Span::millis(3);
+            sites.advance(next);
             sites.set_partner(true);
         }
-        sites.advance(sites.state.now() + Span::seconds(600));
+        let next = sites.state.now() + Span::seconds(600);
+        sites.advance(next);
         sites.state.states()[0].left.map(ByteSize::get)
     };
     // Only the last round trip is missing.
@@ -321,7 +356,7 @@ struct Place {
 
 /// A host that remembers what each start may hold.
 struct Host {
-    sites: Sites,
+    sites: Observed,
     stream: Stream,
     luns: Vec<Vec<Place>>,
     asked: BTreeMap<u64, (u32, usize, usize)>,
@@ -370,7 +405,7 @@ impl Host {
             [ByteSize::kib(24), ByteSize::kib(8)][usize::from(stream.percent(50))];
         let places = usize::try_from((24 * 6 * 2_u64).div_euclid(PLACE)).unwrap();
         let heard = Heard::default();
-        let mut sites = Sites::new(&design, Streams::new(seed)).unwrap();
+        let mut sites = Observed::new(&design, seed);
         let hearing = Box::new(Hearing(Rc::clone(&heard)));
         sites.listen_to_replicas(hearing).unwrap();
         Self {

@@ -1,35 +1,55 @@
 //! The content of blocks on their way, for tests: what was read at the source is what the partner
 //! writes.
 
-use super::transfer::Block;
+use std::collections::BTreeMap;
+
+use super::observer::{SitesMove, SitesObserver};
 use super::{Key, Site, Sites, Sub};
-use crate::HostIo;
+use crate::paged::tests::Content;
 
-impl Sites {
-    /// A block was read by the request with this tag.
-    pub(super) fn was_read(&mut self, block: &Block, tag: u64) {
-        let Some(found) = self.source.bytes.answers.remove(&tag) else {
-            return;
-        };
-        let content = found.into_values().collect();
-        let at = (block.set, block.lun, block.grains.start);
-        self.carried.insert(at, content);
+/// The content of both pools, and that of blocks by replication, LUN and first grain.
+#[derive(Clone, Default)]
+pub(super) struct Truth {
+    pub(super) source: Content,
+    pub(super) partner: Content,
+    carried: BTreeMap<(usize, usize, u64), Vec<u64>>,
+}
+
+impl Truth {
+    /// Keeps the content of `sites` from now on.
+    pub(super) fn of(sites: &mut Sites) -> Self {
+        let truth = Self::default();
+        sites.source.observer = Some(Box::new(truth.source.clone()));
+        sites.partner.observer = Some(Box::new(truth.partner.clone()));
+        sites.observer = Some(Box::new(truth.clone()));
+        truth
     }
+}
 
-    /// A request is made; if it writes a block, with what was read.
-    pub(super) fn carry(&mut self, site: Site, io: HostIo) {
-        let sub = &self.subs[Key::from_bits(io.tag)];
-        let pool = match site {
-            Site::Source => &mut self.source,
-            Site::Partner => &mut self.partner,
-        };
-        if let Sub::Host(host) = sub {
-            let content = vec![host.tag; usize::try_from(io.extent.length).unwrap()];
-            pool.bytes.given.insert(io.tag, content);
-        }
-        if let Sub::Write(block, _) = sub {
-            let content = self.carried[&(block.set, block.lun, block.grains.start)].clone();
-            pool.bytes.given.insert(io.tag, content);
+impl SitesObserver for Truth {
+    fn see(&mut self, sites: &Sites, moved: SitesMove<'_>) {
+        match moved {
+            SitesMove::Read { block, tag } => {
+                let found = self.source.borrow_mut().answers.remove(&tag);
+                if let Some(found) = found {
+                    let at = (block.set, block.lun, block.grains.start);
+                    self.carried.insert(at, found.into_values().collect());
+                }
+            }
+            SitesMove::Asked { site, io } => {
+                let content = match &sites.subs[Key::from_bits(io.tag)] {
+                    Sub::Host(host) => vec![host.tag; usize::try_from(io.extent.length).unwrap()],
+                    Sub::Write(block, _) => {
+                        self.carried[&(block.set, block.lun, block.grains.start)].clone()
+                    }
+                    Sub::Read(_) => return,
+                };
+                let pool = match site {
+                    Site::Source => &self.source,
+                    Site::Partner => &self.partner,
+                };
+                pool.borrow_mut().given.insert(io.tag, content);
+            }
         }
     }
 }

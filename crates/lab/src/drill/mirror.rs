@@ -17,11 +17,11 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use brunt_array::{PairListener, PairMove};
-use brunt_units::{Time, counted};
+use brunt_units::{SECTOR_BYTES, Time, counted};
 use brunt_world::Class;
 use brunt_world::random::Stream;
 use brunt_world_virtual::journal::{Action, Content, NameChange};
-use brunt_world_virtual::{Follower, Inode, Request, SECTOR_BYTES, Store};
+use brunt_world_virtual::{Follower, Inode, Request, Store};
 
 use crate::writes::{Folders, HostWrite, LogState, Logs, Slots};
 
@@ -218,10 +218,10 @@ impl Mirror {
             let next = self.moves.borrow_mut().pop_front();
             let Some((group, moved)) = next else { return };
             match moved {
-                PairMove::Accepted { tag, extent, number, .. } => {
-                    self.accepted(group, tag, extent.bytes(), number)
+                PairMove::Accepted { tag, place, number, .. } => {
+                    self.accepted(group, tag, place.extent.bytes(), number)
                 }
-                PairMove::Done { number } => self.done(group, number),
+                PairMove::Done { content, .. } => self.done(group, content),
                 PairMove::CopyBegins => self.begin_copy(group, files),
                 PairMove::GivenUp => {
                     let own = &mut self.groups[group];

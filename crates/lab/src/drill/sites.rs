@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use brunt_array::{
-    ArrayDevice, Control, Incident, Misplaced, PairDesign, PairIncident, Phase, Replication,
-    ReplicationState, Scheduled, SharedArray, Site, SystemDesign,
+    Control, Incident, Misplaced, PairDesign, PairIncident, Phase, Replication, ReplicationState,
+    Scheduled, Site, SystemDesign,
 };
 use brunt_qualify::plan::{DatabasePlan, InstancePlan, Plan};
 use brunt_scenario::ModelledScenario;
@@ -27,6 +27,7 @@ use brunt_world_virtual::{
 
 use super::DrillError;
 use super::mirror::Mirror;
+use crate::device::{ArrayDevice, SharedArray};
 use crate::server::plan_of;
 use crate::storage::NAMES_LATENCY;
 

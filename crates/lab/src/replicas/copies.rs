@@ -14,16 +14,16 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use brunt_array::{InReplica, ReplicaListener, ReplicaMove, SharedArray};
+use brunt_array::{InReplica, ReplicaListener, ReplicaMove};
 use brunt_drill::{Ledger, SharedLedger};
 use brunt_scenario::ModelledScenario;
-use brunt_units::Time;
-#[cfg(test)]
+use brunt_units::{SECTOR_BYTES, Time};
 use brunt_world::Class;
 use brunt_world_virtual::journal::Action;
-use brunt_world_virtual::{Follower, Request, SECTOR_BYTES, Store};
+use brunt_world_virtual::{Follower, Inode, Request, Store};
 
 use super::sets::{SetPlan, find, paths};
+use crate::device::SharedArray;
 use crate::writes::{Folders, HostWrite, Logs, Slots};
 
 /// What pools have said: array, time, set, what.
@@ -89,9 +89,23 @@ pub(super) struct Copies {
     folders: Folders,
     logs: Logs,
     end: Option<End>,
-    /// Takes the newest answered write of a log out of each copy.
-    #[cfg(test)]
-    pub(super) sabotage: Option<super::tests::Sabotage>,
+    /// A control, which breaks each copy.
+    pub(super) control: Option<Box<dyn CopyControl>>,
+}
+
+/// Sees the writes of logs, and breaks copies on purpose: a check that finds nothing then is none.
+pub(super) trait CopyControl {
+    /// A write of `length` bytes to `file` is under way in `slot`.
+    fn submitted(&mut self, slot: usize, file: Inode, offset: u64, length: u64);
+
+    /// The write in `slot` is answered.
+    fn ended(&mut self, slot: usize);
+
+    /// The files of this side now.
+    fn look(&mut self, files: &Store);
+
+    /// Breaks the files of a copy.
+    fn strike(&self, files: &mut Store);
 }
 
 impl Copies {
@@ -137,8 +151,7 @@ impl Copies {
             folders: Folders::default(),
             logs: Logs::default(),
             end: None,
-            #[cfg(test)]
-            sabotage: None,
+            control: None,
         };
         (copies, queues)
     }
@@ -212,9 +225,8 @@ impl Copies {
             self.put(&mut copy.files, set.array, write, one);
             copy.logs.see(write, &self.folders);
         }
-        #[cfg(test)]
-        if let Some(sabotage) = &self.sabotage {
-            sabotage.strike(&mut copy.files);
+        if let Some(control) = &self.control {
+            control.strike(&mut copy.files);
         }
         copy
     }
@@ -267,17 +279,15 @@ impl Follower for Copies {
             return;
         }
         let slot = request.id.slot();
-        #[cfg(test)]
-        if let (Some(sabotage), Class::Log) = (&mut self.sabotage, write.class) {
-            sabotage.submitted(slot, write.file, write.offset, request.length);
+        if let (Some(control), Class::Log) = (&mut self.control, write.class) {
+            control.submitted(slot, write.file, write.offset, request.length);
         }
         self.slots.put(slot, write);
     }
 
     fn ended(&mut self, slot: usize) {
-        #[cfg(test)]
-        if let Some(sabotage) = &mut self.sabotage {
-            sabotage.ended(slot);
+        if let Some(control) = &mut self.control {
+            control.ended(slot);
         }
         if let Some(write) = self.slots.take(slot) {
             self.logs.see(&write, &self.folders);
@@ -290,9 +300,8 @@ impl Follower for Copies {
 
     fn look(&mut self, files: &Store) {
         self.settle(files);
-        #[cfg(test)]
-        if let Some(sabotage) = &mut self.sabotage {
-            sabotage.look(files);
+        if let Some(control) = &mut self.control {
+            control.look(files);
         }
     }
 }

@@ -19,7 +19,6 @@ mod tests;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use brunt_array::SharedArray;
 use brunt_drill::{Base, Ledger, SharedLedger};
 use brunt_qualify::phases::sizing::amount;
 use brunt_qualify::plan::Plan;
@@ -29,6 +28,7 @@ use brunt_units::Time;
 use brunt_world_virtual::Machine;
 
 use crate::Engine;
+use crate::device::SharedArray;
 use copies::Copies;
 pub(crate) use recovery::Recovered;
 use sets::SetPlan;

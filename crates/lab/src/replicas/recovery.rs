@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use brunt_array::{ArrayDevice, SharedArray, SitesDesign, SystemDesign};
+use brunt_array::{SitesDesign, SystemDesign};
 use brunt_drill::{Cut, Found, Key, Ledger, Loss};
 use brunt_ese::verify::verify;
 use brunt_qualify::plan::Plan;
@@ -26,6 +26,7 @@ use brunt_world_virtual::{Device, VirtualOptions, VirtualVolume, VirtualWorld};
 use super::copies::{End, Image};
 use super::sets::{Held, SetPlan};
 use crate::Engine;
+use crate::device::{ArrayDevice, SharedArray};
 use crate::drill::Unable;
 use crate::drill::{DrillEngine, open_records};
 use crate::storage::NAMES_LATENCY;

@@ -8,13 +8,14 @@ use brunt_report::result::Outcome;
 use brunt_scenario::{Document, Override};
 use brunt_world_virtual::{Inode, Store};
 
+use super::copies::CopyControl;
 use crate::{Engine, Lab, Options, Program};
 
 const EXAMPLE: &str = include_str!("../../../../examples/mail-replicated.toml");
 
 /// Takes the newest answered write of a log out of a copy: its place has what was there before.
 #[derive(Default)]
-pub(super) struct Sabotage {
+struct Sabotage {
     /// Writes in flight: slot, file, offset, length; the bytes before, once seen.
     in_flight: Vec<(usize, Before, u64)>,
     /// The oldest first.
@@ -27,15 +28,15 @@ struct Before {
     bytes: Vec<u8>,
 }
 
-impl Sabotage {
-    pub(super) fn submitted(&mut self, slot: usize, file: Inode, offset: u64, length: u64) {
+impl CopyControl for Sabotage {
+    fn submitted(&mut self, slot: usize, file: Inode, offset: u64, length: u64) {
         let bytes = Vec::new();
         let before = Before { file, offset, bytes };
         self.in_flight.push((slot, before, length));
     }
 
     /// Sees what is in the place of new writes.
-    pub(super) fn look(&mut self, files: &Store) {
+    fn look(&mut self, files: &Store) {
         for (_, before, length) in &mut self.in_flight {
             if before.bytes.is_empty() && files.length(before.file).is_some() {
                 before.bytes = vec![0; usize::try_from(*length).unwrap()];
@@ -44,13 +45,13 @@ impl Sabotage {
         }
     }
 
-    pub(super) fn ended(&mut self, slot: usize) {
+    fn ended(&mut self, slot: usize) {
         if let Some(at) = self.in_flight.iter().position(|one| one.0 == slot) {
             self.answered.push(self.in_flight.swap_remove(at).1);
         }
     }
 
-    pub(super) fn strike(&self, files: &mut Store) {
+    fn strike(&self, files: &mut Store) {
         let mut newest_first = self.answered.iter().rev();
         let before = newest_first.find(|one| files.length(one.file).is_some());
         if let Some(before) = before {
@@ -82,7 +83,7 @@ fn a_replica_that_lacks_one_write_of_its_log_is_found() {
     };
     let lab = Lab::build(&scenario, options).unwrap();
     let replicas = lab.first.replicas.as_ref().unwrap();
-    replicas.copies.borrow_mut().sabotage = Some(Sabotage::default());
+    replicas.copies.borrow_mut().control = Some(Box::new(Sabotage::default()));
     let silence: Rc<dyn Listener> = Rc::new(Silence);
     let simulated = lab.run(vec![silence], &Stop::default()).unwrap();
     let recovered = simulated.model.arrays[0].replicas.iter();

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use brunt_units::SECTOR_BYTES;
+
 use crate::journal::{Content, NameChange};
-use crate::{Inode, SECTOR_BYTES, Step, Store};
+use crate::{Inode, Step, Store};
 
 /// The possible fate of one sector of a pending write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //!    HostNet: Net         one host's view
 //!    sockets, stream      both ends of each connection
 //!    wire                 messages in flight: retransmitted, given up
-//!    crate::Link          arrival times
+//!    Link                 arrival times
 //! ```
 //!
 //! Opening a connection takes a round trip. Bytes go in messages of up to 64 KiB. They count
@@ -23,9 +23,8 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
-use brunt_world::{Answering, Net, NetError, Reply, SocketId, Tasks, answer};
+use brunt_world::{Answering, Link, Net, NetError, Reply, SocketId, Tasks, answer};
 
-use crate::Link;
 use crate::events::Events;
 use sockets::Sockets;
 use wire::Wires;

@@ -8,10 +8,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use brunt_units::{Span, Time};
-use brunt_world::SocketId;
+use brunt_world::{Link, Passage, SocketId};
 
 use crate::events::{Event, Events};
-use crate::link::{Link, Passage};
 use crate::slots::Slots;
 
 /// Delay from a host to itself.

@@ -5,15 +5,15 @@ use std::rc::Rc;
 
 use brunt_world_virtual::{Agenda, Device, Inode, Request};
 
-use crate::ArrayDevice;
+use super::ArrayDevice;
 
 /// A handle on an [`ArrayDevice`]; clones refer to the same array.
 #[derive(Clone)]
-pub struct SharedArray(Rc<RefCell<ArrayDevice>>);
+pub(crate) struct SharedArray(Rc<RefCell<ArrayDevice>>);
 
 impl SharedArray {
     /// Creates the first handle.
-    pub fn new(device: ArrayDevice) -> Self {
+    pub(crate) fn new(device: ArrayDevice) -> Self {
         Self(Rc::new(RefCell::new(device)))
     }
 
@@ -21,7 +21,7 @@ impl SharedArray {
     ///
     /// # Panics
     /// When it is already borrowed. No borrow is held while the world runs.
-    pub fn device(&self) -> RefMut<'_, ArrayDevice> {
+    pub(crate) fn device(&self) -> RefMut<'_, ArrayDevice> {
         self.0.borrow_mut()
     }
 }

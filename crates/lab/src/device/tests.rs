@@ -4,13 +4,15 @@ use std::path::Path;
 
 use brunt_array::drive::library;
 use brunt_array::{
-    Array, ArrayDesign, ArrayDevice, BalanceDesign, CacheDesign, ControllerDesign, Incident, Level,
-    PagedArray, PagedDesign, PagedLunDesign, Scheduled, System,
+    Array, ArrayDesign, BalanceDesign, CacheDesign, ControllerDesign, Incident, Level, PagedArray,
+    PagedDesign, PagedLunDesign, Scheduled, System,
 };
 use brunt_conformance as conformance;
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world::random::Streams;
 use brunt_world_virtual::{Landing, VirtualOptions, VirtualWorld};
+
+use super::ArrayDevice;
 
 fn options(seed: u64, level: Level, drives: u16) -> VirtualOptions {
     let model = library::find("cheetah-15k5-146-fc").unwrap();

@@ -15,7 +15,8 @@
 use std::ops::Range;
 
 use brunt_units::{Span, Time};
-use brunt_world::random::Stream;
+
+use crate::random::Stream;
 
 /// Bytes of a message per packet: Ethernet's 1,500 without the headers of IP and TCP.
 const PACKET_BYTES: u64 = 1460;
@@ -121,7 +122,7 @@ impl Link {
 
 #[cfg(test)]
 mod tests {
-    use brunt_world::random::Streams;
+    use crate::random::Streams;
 
     use super::*;
 

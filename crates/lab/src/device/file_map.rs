@@ -11,11 +11,9 @@
 
 use std::collections::BTreeMap;
 
+use brunt_array::Extent;
 use brunt_world_virtual::Inode;
 use smallvec::SmallVec;
-
-use crate::Extent;
-use crate::numbers::NumberMap;
 
 /// Sectors of a unit: 1 MiB.
 const UNIT: u64 = 2048;
@@ -34,31 +32,31 @@ struct Piece {
 type Pieces = Vec<Piece>;
 
 /// Where a part of a file lies: nearly always in one place.
-pub(crate) type Places = SmallVec<[Extent; 1]>;
+pub(super) type Places = SmallVec<[Extent; 1]>;
 
 /// The files of one LUN.
-pub(crate) struct FileMap {
+pub(super) struct FileMap {
     /// First unit of each free run, and its length.
     free: BTreeMap<u64, u64>,
-    files: NumberMap<Inode, Pieces>,
+    files: BTreeMap<Inode, Pieces>,
 }
 
 /// The LUN has no free unit left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Full;
+pub(super) struct Full;
 
 impl FileMap {
     /// An empty LUN of `sectors`.
-    pub(crate) fn new(sectors: u64) -> Self {
+    pub(super) fn new(sectors: u64) -> Self {
         let units = sectors.div_euclid(UNIT);
         Self {
             free: (units > 0).then_some((0, units)).into_iter().collect(),
-            files: NumberMap::default(),
+            files: BTreeMap::new(),
         }
     }
 
     /// Sets the length of a file to `sectors`.
-    pub(crate) fn resize(&mut self, file: Inode, sectors: u64) -> Result<(), Full> {
+    pub(super) fn resize(&mut self, file: Inode, sectors: u64) -> Result<(), Full> {
         let wanted = sectors.div_ceil(UNIT);
         let mut pieces = self.files.remove(&file).unwrap_or_default();
         let result = self.grow(&mut pieces, wanted);
@@ -100,7 +98,7 @@ impl FileMap {
     }
 
     /// The extents of the LUN that files use.
-    pub(crate) fn in_use(&self) -> Vec<Extent> {
+    pub(super) fn in_use(&self) -> Vec<Extent> {
         let pieces = self.files.values().flatten();
         let mut runs: Vec<Extent> =
             pieces.map(|piece| Extent::new(piece.first * UNIT, piece.length * UNIT)).collect();
@@ -115,7 +113,7 @@ impl FileMap {
         runs
     }
 
-    pub(crate) fn remove(&mut self, file: Inode) {
+    pub(super) fn remove(&mut self, file: Inode) {
         for piece in self.files.remove(&file).unwrap_or_default() {
             self.give_back(piece.first, piece.length);
         }
@@ -136,7 +134,7 @@ impl FileMap {
     }
 
     /// Where `extent` of a file lies; grows the file if `extent` reaches past its units.
-    pub(crate) fn find(&mut self, file: Inode, extent: Extent) -> Result<Places, Full> {
+    pub(super) fn find(&mut self, file: Inode, extent: Extent) -> Result<Places, Full> {
         let has = self.files.get(&file).map_or(0, units);
         if extent.end() > has * UNIT {
             self.resize(file, extent.end())?;
@@ -145,7 +143,7 @@ impl FileMap {
     }
 
     /// Where `extent` of a file lies, up to the end of its units.
-    pub(crate) fn there(&self, file: Inode, extent: Extent) -> Places {
+    pub(super) fn there(&self, file: Inode, extent: Extent) -> Places {
         let pieces: &[Piece] = self.files.get(&file).map_or(&[], |pieces| pieces);
         let before = pieces.partition_point(|piece| piece.from * UNIT <= extent.start);
         let holding = pieces[before.saturating_sub(1)..].iter();

@@ -3,15 +3,23 @@
 //! The world's store keeps the bytes; the array supplies the timing. Each volume of the world lies
 //! on one LUN, according to the table given to [`ArrayDevice::new`]. The array keeps its own event
 //! heap, and the world calls back at its next event.
+//!
+//! [`SharedArray`] has two owners; `file_map` says where files lie.
 
+mod file_map;
+mod shared;
+#[cfg(test)]
+mod tests;
+
+use brunt_array::{
+    Extent, HostIo, Misplaced, ReplicaListener, Scheduled, Standings, System, Tally, Verb,
+};
+use brunt_units::SECTOR_BYTES;
 use brunt_world::{Class, IoError, Op};
-use brunt_world_virtual::{Agenda, Device, Inode, Request, RequestId, SECTOR_BYTES};
+use brunt_world_virtual::{Agenda, Device, Inode, Request, RequestId};
 
-use crate::file_map::{FileMap, Full};
-use crate::incident::{Misplaced, Scheduled};
-use crate::sites::ReplicaListener;
-use crate::system::System;
-use crate::{Extent, HostIo, Standings, Tally, Verb};
+use file_map::{FileMap, Full};
+pub(crate) use shared::SharedArray;
 
 /// A request of the world; `parts` of it are in flight in the array.
 struct Under {
@@ -23,7 +31,7 @@ struct Under {
 }
 
 /// A [`System`] as a [`Device`].
-pub struct ArrayDevice {
+pub(crate) struct ArrayDevice {
     array: Box<dyn System>,
     /// The LUN of each volume of the world; of some of them, if there are other devices.
     luns: Vec<Option<u32>>,
@@ -38,7 +46,7 @@ impl ArrayDevice {
     ///
     /// # Panics
     /// When a LUN does not exist.
-    pub fn new(array: Box<dyn System>, luns: &[(u32, u32)]) -> Self {
+    pub(crate) fn new(array: Box<dyn System>, luns: &[(u32, u32)]) -> Self {
         let sectors = |lun| array.lun_size(lun).get().div_euclid(SECTOR_BYTES);
         let most = luns.iter().map(|(_, lun)| lun + 1).max().unwrap_or(0);
         Self {
@@ -53,24 +61,24 @@ impl ArrayDevice {
 
     /// Host requests since measurement began: since the start of the world, or the last
     /// [`Self::begin_measuring`].
-    pub fn tally(&self) -> &Tally {
+    pub(crate) fn tally(&self) -> &Tally {
         &self.tally
     }
 
     /// The standing of the system since the start of the world.
-    pub fn standings(&self) -> &Standings {
+    pub(crate) fn standings(&self) -> &Standings {
         &self.standings
     }
 
     /// Restarts measurement of the array and of host requests.
-    pub fn begin_measuring(&mut self) {
+    pub(crate) fn begin_measuring(&mut self) {
         self.array.forget_stats();
         self.tally.begin(self.array.now());
     }
 
     /// Treats all existing files as written in advance. Thin LUNs allocate no space for unwritten
     /// data and read it as zeros, and the files of tests without content are never written.
-    pub fn assume_written(&mut self) {
+    pub(crate) fn assume_written(&mut self) {
         for (lun, files) in (0..).zip(&self.files) {
             self.array.assume_written(lun, &files.in_use());
         }
@@ -78,7 +86,7 @@ impl ArrayDevice {
 
     /// Where `length` bytes of `file` at `offset` lie on the LUN of `volume`, in the file's order,
     /// up to the end of its space there.
-    pub fn places(&self, volume: u32, file: Inode, offset: u64, length: u64) -> Vec<Extent> {
+    pub(crate) fn places(&self, volume: u32, file: Inode, offset: u64, length: u64) -> Vec<Extent> {
         let extent = Extent::new(offset.div_euclid(SECTOR_BYTES), length.div_euclid(SECTOR_BYTES));
         let files = &self.files[self.lun(volume) as usize];
         files.there(file, extent).into_vec()
@@ -92,7 +100,7 @@ impl ArrayDevice {
     ///
     /// # Panics
     /// When its time is in the past.
-    pub fn schedule(&mut self, incident: &Scheduled) -> Result<(), Misplaced> {
+    pub(crate) fn schedule(&mut self, incident: &Scheduled) -> Result<(), Misplaced> {
         self.array.schedule(incident)
     }
 
@@ -100,7 +108,7 @@ impl ArrayDevice {
     ///
     /// # Errors
     /// [`Misplaced::NoPair`] when no volumes are replicated.
-    pub fn listen_to_replicas(
+    pub(crate) fn listen_to_replicas(
         &mut self,
         listener: Box<dyn ReplicaListener>,
     ) -> Result<(), Misplaced> {
@@ -108,7 +116,7 @@ impl ArrayDevice {
     }
 
     /// The storage system.
-    pub fn array(&self) -> &dyn System {
+    pub(crate) fn array(&self) -> &dyn System {
         &*self.array
     }
 
