@@ -5,14 +5,17 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use brunt_qualify::goal::Target;
-use brunt_qualify::phases::test_run::TestRun;
+use brunt_qualify::phases::test_run::{Earlier, TestRun};
 use brunt_qualify::plan::{Carried, Plan};
 use brunt_qualify::progress::{News, NewsLine};
-use brunt_report::result::{TestKind, Tested, Tuning};
-use brunt_report::{Earlier, EarlierError};
+use brunt_report::ReadError;
+use brunt_report::result::{TestKind, Tested, Tuning, Verdict};
+
+use crate::runs;
 
 /// An interrupted run.
 pub struct Interrupted {
+    folder: PathBuf,
     earlier: Rc<Earlier>,
     /// What tuning has found; `None` without tuning.
     tuned: Option<Tuned>,
@@ -27,9 +30,17 @@ struct Tuned {
 /// Why a run cannot be carried on.
 #[derive(Debug, thiserror::Error)]
 pub enum InterruptedError {
-    /// It was not interrupted, has recorded too little, or cannot be read.
+    /// It cannot be read.
     #[error(transparent)]
-    Earlier(#[from] EarlierError),
+    Read(#[from] ReadError),
+    #[error("{}: was not interrupted, its verdict is {}\n  to run it again: brunt run {}", .0.display(), .1, .0.join("scenario.toml").display())]
+    Ended(PathBuf, Verdict),
+    /// It is a drill, which records nothing until it is over.
+    #[error("{}: is a drill, which is not carried on\n  to rehearse it again: brunt drill {}", .0.display(), .0.join("scenario.toml").display())]
+    Drill(PathBuf),
+    /// Nothing that counts was recorded.
+    #[error("{}: was interrupted before it had recorded a whole sample, so there is nothing to carry on\n  to run it again: brunt run {}", .0.display(), .0.join("scenario.toml").display())]
+    NotBegun(PathBuf),
     /// Only a collection consists of samples that can be added up.
     #[error("{}: is a {} test, and only performance and stress tests can be carried on\n  to run it again: brunt run {}", .0.display(), .1, .0.join("scenario.toml").display())]
     Kind(PathBuf, Tested),
@@ -41,18 +52,27 @@ impl Interrupted {
     /// # Errors
     /// [`InterruptedError`] when it cannot be carried on.
     pub fn read(folder: &Path) -> Result<Self, InterruptedError> {
-        let earlier = Earlier::read(folder)?;
-        let test = earlier.result.storage.test;
+        let result = runs::outline(folder)?;
+        if result.drill.is_some() {
+            return Err(InterruptedError::Drill(folder.to_owned()));
+        }
+        if result.is_finished() && result.verdict != Verdict::Interrupted {
+            return Err(InterruptedError::Ended(folder.to_owned(), result.verdict));
+        }
+        let test = result.storage.test;
         if !test.kind().is_some_and(TestKind::has_limits) {
             return Err(InterruptedError::Kind(folder.to_owned(), test));
         }
-        let news = earlier.news.lines().rev();
-        let mut news = news.filter_map(|line| serde_json::from_str::<NewsLine>(line).ok());
+        let folded = runs::folded(folder)?.filter(|folded| !folded.samples.is_empty());
+        let folded = folded.ok_or_else(|| InterruptedError::NotBegun(folder.to_owned()))?;
+        let news = folded.news.iter().rev();
+        let mut news = news.filter_map(|news| serde_json::from_str::<NewsLine>(&news.json).ok());
         let tuned = news.find_map(|line| match line.news {
             News::Tuned { sessions, target, tuning } => Some(Tuned { sessions, target, tuning }),
             _ => None,
         });
-        Ok(Self { earlier: Rc::new(earlier), tuned })
+        let earlier = Rc::new(Earlier { result, folded });
+        Ok(Self { folder: folder.to_owned(), earlier, tuned })
     }
 
     /// The plan of the run that carries this one on, if `plan` is that of the scenario.
@@ -72,7 +92,13 @@ impl Interrupted {
         run.tuning = self.tuned.as_ref().map(|tuned| tuned.tuning.clone());
     }
 
-    pub fn recorded(&self) -> &Earlier {
-        &self.earlier
+    /// Its folder.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Records of its journal up to the last sample that counts.
+    pub(crate) fn records(&self) -> u64 {
+        self.earlier.folded.records
     }
 }

@@ -17,8 +17,9 @@
 //! * [`surroundings`]: the machine, and the devices beneath the databases.
 //! * [`system_log`]: what the kernel says about these devices meanwhile.
 //! * [`shards`]: the threads of a test that is shared among several.
-//! * [`recorder`]: the tables of the run folder, written by a thread of its own; `machine` is what
-//!   it sees of the machine, and `yardstick` how fast its processor is.
+//! * [`recorder`]: the journal and the tables of the run folder, written by a thread of its own;
+//!   `machine` is what it sees of the machine, and `yardstick` how fast its processor is.
+//! * [`runs`]: runs read back from their folders, whatever became of them.
 //! * [`test_log`]: the words of the test log.
 //! * [`interrupted`]: a run that was interrupted, to be carried on.
 //! * [`drill`]: drills on two folders or two hosts, with processes that are really killed;
@@ -40,6 +41,7 @@ mod machine;
 pub mod plan;
 pub mod preflight;
 pub mod recorder;
+pub mod runs;
 pub mod schedule;
 pub mod shards;
 pub mod shell;

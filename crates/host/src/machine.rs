@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use brunt_report::Counters;
 use brunt_report::host_counters as names;
 use brunt_report::result::{HostCounter, PhaseName, Watched};
 use brunt_report::streams::HOST;
+use brunt_run::{Row, Value};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world_real::facts::{
     self, DiskCounters, Pressure, ProcessUse, ProcessorTimes, disk_counters,
@@ -61,19 +61,19 @@ impl MachineWatch {
     }
 
     /// A sample that began at `begin` has just ended; the rows of `counters.csv` that belong to it.
-    pub(crate) fn sample(&mut self, begin: Time, length: Span) -> String {
+    pub(crate) fn sample(&mut self, length: Span) -> Vec<Row> {
         let now = Look::now(&self.devices);
         let mut values = now.since(&self.last, length.as_seconds());
         values.extend(standing());
         values.push((names::CHECKSUM_SPEED.to_owned(), self.yardstick.gb_per_s()));
         self.last = now;
-        let mut rows = Counters::new();
+        let mut rows = Vec::new();
         for (name, value) in values {
-            rows.add_value(begin, length, &format!("{HOST}{name}"), value);
+            rows.push(Row::new(&format!("{HOST}{name}"), Value::Other(value)));
             let watched = self.watched.entry(name).or_default();
             watched.add(value, length.as_seconds());
         }
-        rows.take()
+        rows
     }
 
     /// `phase` runs from `at` on, or still runs then; `None` when none does that has no samples of
@@ -260,9 +260,10 @@ mod tests {
     fn this_machine_is_watched() {
         let mut watch = MachineWatch::new(Vec::new());
         watch.begin();
-        let rows = watch.sample(Time::ZERO, Span::seconds(1));
-        assert!(rows.contains(",host: Available MBytes,,,"), "{rows}");
-        assert!(rows.contains(",host: checksum speed (GB/s),,,"), "{rows}");
+        let rows = watch.sample(Span::seconds(1));
+        let has = |stream: &str| rows.iter().any(|row| row.stream == stream);
+        assert!(has("host: Available MBytes"), "{rows:?}");
+        assert!(has("host: checksum speed (GB/s)"), "{rows:?}");
         let memory = watch.counters();
         let memory = memory.iter().find(|c| c.counter == names::AVAILABLE_MEMORY);
         assert!(memory.unwrap().avg > Some(1.0));

@@ -1,12 +1,15 @@
-//! The tables of a run folder, written while the run goes on.
+//! The journal of a run and its tables, written while the run goes on.
 //!
 //! ```text
 //!   engine's thread: sample, event --> channel --> recorder's thread: append, then sync all that changed
+//!
+//!   record --> journal
+//!          '-> counters.csv, latency.hlog, events.log, news.jsonl: the same for people and scripts
 //! ```
 //!
 //! The engine never waits for these files: a slow disk under `--out` must not show in what is
 //! measured. Whatever was appended is synced before the recorder rests, so that a run whose host
-//! dies leaves everything but the last sample. `brunt report` makes a report from it.
+//! dies leaves everything but the last sample. `brunt report` makes a report from its journal.
 //!
 //! The same thread looks at the machine when a sample ends, because some of its files (a drive's
 //! temperature) answer slowly.
@@ -20,13 +23,16 @@ use std::time::Duration;
 
 use brunt_qualify::progress::{NEWS_SCHEMA, NewsLine};
 use brunt_qualify::sampling::Recorded;
-use brunt_report::result::{HostCounter, PhaseName};
-use brunt_report::{Counters, Earlier, Event, FolderError, RunFolder};
+use brunt_report::result::{HostCounter, PhaseName, Verdict};
+use brunt_report::{Counters, Event, FolderError, ReadError, RunFolder, Timestamp};
+use brunt_run::{Ended, FORMAT, Head, News, Record, Sample, Standing, Writer};
+use brunt_stats::LatencyLog;
 use brunt_units::Time;
-use serde::Serialize;
 use serde_json::json;
 
+use crate::interrupted::Interrupted;
 use crate::machine::MachineWatch;
+use crate::runs::{self, JOURNAL};
 
 /// Appends to the tables of one run.
 pub struct Recorder {
@@ -38,16 +44,26 @@ pub struct Recorder {
 enum Piece {
     /// The collection begins.
     Begin,
-    /// A sample ended: rows of `counters.csv`, lines of `latency.hlog`.
+    /// A sample ended.
     Sample(Recorded),
-    /// A line of `events.log`.
-    Event(Event),
-    /// A line of `news.jsonl`.
-    News(NewsLine),
+    Event(Time, Event),
+    News(Time, NewsLine),
+    /// The test has ended, apart from what its journal has of it.
+    Ended(Time, Box<Standing>, Verdict),
     /// A phase without samples begins or goes on, or none runs.
     Phase(Option<PhaseName>, Time),
     /// Somebody wants to know what was seen of the machine.
     Asked(Sender<Seen>),
+}
+
+/// Why a run cannot be recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum RecorderError {
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// The journal of the run that is carried on.
+    #[error(transparent)]
+    Read(#[from] ReadError),
 }
 
 /// What was seen of the machine.
@@ -64,47 +80,43 @@ pub struct Seen {
 const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Recorder {
-    /// Makes the four files, with their heads. The machine is looked at for its own numbers and
-    /// those of `devices`.
+    /// Makes the files of the run of `head`. The machine is looked at for its own numbers and those
+    /// of `devices`.
     ///
     /// # Errors
     /// [`FolderError`] for the first that cannot be made.
-    pub fn begin(folder: &RunFolder, devices: Vec<String>) -> Result<Self, FolderError> {
-        Self::start(Files::create(folder)?, folder, Some(devices))
+    pub fn begin(
+        folder: &RunFolder,
+        head: Head,
+        devices: Vec<String>,
+    ) -> Result<Self, FolderError> {
+        Self::start(Files::of(folder, head)?, folder, Some(devices))
     }
 
-    /// The same for a run that carries on `earlier`: the files begin with what that run recorded.
+    /// The same for a run that carries on another: the files begin with what that run recorded.
     ///
     /// # Errors
-    /// [`FolderError`] for the first file that cannot be made.
+    /// [`RecorderError`] when a file cannot be made, or the journal of the other run not be read.
     pub fn carry_on(
         folder: &RunFolder,
+        head: Head,
         devices: Vec<String>,
-        earlier: &Earlier,
-    ) -> Result<Self, FolderError> {
-        let mut files = Files::none(folder)?;
-        files.counters.append(&earlier.counters)?;
-        files.latencies.append(&earlier.latency_log)?;
-        for (table, text) in
-            [(&mut files.events, &earlier.events), (&mut files.news, &earlier.news)]
-        {
-            // A last line that was torn stays away.
-            let whole = text.rfind('\n').map_or(0, |end| end + 1);
-            table.append(&text.as_bytes()[..whole])?;
-        }
-        if earlier.news.is_empty() {
-            files.begin_news()?;
-        }
+        earlier: &Interrupted,
+    ) -> Result<Self, RecorderError> {
+        let mut files = Files::none(folder, &head.run_id)?;
+        files.append_earlier(earlier)?;
+        files.writer.next_part();
+        files.append(Time::ZERO, &Record::Head(Box::new(head)))?;
         files.sync()?;
-        Self::start(files, folder, Some(devices))
+        Ok(Self::start(files, folder, Some(devices))?)
     }
 
     /// The same for a test in virtual time, where this machine does not matter.
     ///
     /// # Errors
     /// [`FolderError`] for the first file that cannot be made.
-    pub fn of_model(folder: &RunFolder) -> Result<Self, FolderError> {
-        Self::start(Files::create(folder)?, folder, None)
+    pub fn of_model(folder: &RunFolder, head: Head) -> Result<Self, FolderError> {
+        Self::start(Files::of(folder, head)?, folder, None)
     }
 
     fn start(
@@ -138,14 +150,19 @@ impl Recorder {
         self.send(Piece::Sample(recorded.clone()));
     }
 
-    /// Appends a line of `events.log`.
-    pub fn event(&self, event: Event) {
-        self.send(Piece::Event(event));
+    /// Appends a line of the test log, of `at` on the run's clock.
+    pub fn event(&self, at: Time, event: Event) {
+        self.send(Piece::Event(at, event));
     }
 
-    /// Appends a line of `news.jsonl`.
-    pub fn news(&self, line: NewsLine) {
-        self.send(Piece::News(line));
+    /// Appends news, of `at` on the run's clock.
+    pub fn news(&self, at: Time, line: NewsLine) {
+        self.send(Piece::News(at, line));
+    }
+
+    /// The test has ended at `at`, with what it knows of itself and this verdict.
+    pub fn ended(&self, at: Time, standing: Standing, verdict: Verdict) {
+        self.send(Piece::Ended(at, Box::new(standing), verdict));
     }
 
     /// `phase`, which has no samples, begins or goes on at `at`; `None` when no such phase runs.
@@ -205,21 +222,24 @@ impl Keeper {
     fn take(&mut self, piece: Piece) {
         match piece {
             Piece::Begin => self.machine.iter_mut().for_each(MachineWatch::begin),
-            Piece::Sample(recorded) => {
-                let machine = self.machine.as_mut();
-                let seen = machine.map_or_else(String::new, |machine| {
-                    machine.sample(recorded.begin, recorded.length)
-                });
-                self.write(|files| files.append_sample(&recorded, &seen));
-            }
-            Piece::Event(event) => {
-                self.write(|files| files.events.append(format!("{event}\n").as_bytes()));
+            Piece::Sample(recorded) => self.sample(&recorded),
+            Piece::Event(at, Event { at: when, text }) => {
+                let event = brunt_run::Event { unix_s: when.unix_seconds, text };
+                self.append(at, &Record::Event(event));
             }
             Piece::Phase(phase, at) => {
                 let machine = self.machine.iter_mut();
                 machine.for_each(|machine| machine.phase(phase, at));
             }
-            Piece::News(line) => self.write(|files| files.news.append_json(&line)),
+            Piece::News(at, line) => {
+                let json = serde_json::to_string(&line);
+                let json = json.expect("names are strings, numbers are finite or null");
+                self.append(at, &Record::News(News { json }));
+            }
+            Piece::Ended(at, standing, verdict) => {
+                self.append(at, &Record::Standing(standing));
+                self.append(at, &Record::Ended(Ended { verdict: verdict.word().to_owned() }));
+            }
             Piece::Asked(answer) => {
                 // Who asked may have lost patience.
                 let machine = self.machine.as_ref();
@@ -232,6 +252,24 @@ impl Keeper {
         }
     }
 
+    /// The faults before the samples: a journal that is cut between them has both.
+    fn sample(&mut self, recorded: &Recorded) {
+        let mut sample = Sample::clone(&recorded.sample);
+        if let Some(machine) = &mut self.machine {
+            sample.rows.extend(machine.sample(sample.length));
+        }
+        let at = sample.begin + sample.length;
+        if sample.has_load() {
+            let standing = Standing::clone(&recorded.standing);
+            self.append(at, &Record::Standing(Box::new(standing)));
+        }
+        self.append(at, &Record::Sample(sample));
+    }
+
+    fn append(&mut self, at: Time, record: &Record) {
+        self.write(|files| files.append(at, record));
+    }
+
     /// Writes, unless a write failed before: a table with a hole would be worse than one that ends.
     fn write(&mut self, write: impl FnOnce(&mut Files) -> Result<(), FolderError>) {
         if self.outcome.is_ok() {
@@ -240,45 +278,102 @@ impl Keeper {
     }
 }
 
+/// The journal, and what is made of it.
 struct Files {
+    writer: Writer,
+    journal: Table,
     counters: Table,
     latencies: Table,
     events: Table,
     news: Table,
+    /// Lines of the latency log; `None` before there is a head.
+    latency_log: Option<LatencyLog>,
 }
 
 impl Files {
-    /// Empty files.
-    fn none(folder: &RunFolder) -> Result<Self, FolderError> {
-        Ok(Self {
+    /// Files with their heads.
+    fn none(folder: &RunFolder, run_id: &str) -> Result<Self, FolderError> {
+        let mut files = Self {
+            writer: Writer::new(run_id),
+            journal: Table::create(folder, JOURNAL)?,
             counters: Table::create(folder, "counters.csv")?,
             latencies: Table::create(folder, "latency.hlog")?,
             events: Table::create(folder, "events.log")?,
             news: Table::create(folder, "news.jsonl")?,
-        })
-    }
-
-    /// Files with their heads.
-    fn create(folder: &RunFolder) -> Result<Self, FolderError> {
-        let mut files = Self::none(folder)?;
+            latency_log: None,
+        };
+        files.journal.append(FORMAT.as_bytes())?;
         files.counters.append(Counters::HEAD.as_bytes())?;
-        files.begin_news()?;
+        files.news.append(format!("{}\n", json!({ "schema": NEWS_SCHEMA })).as_bytes())?;
         Ok(files)
     }
 
-    fn begin_news(&mut self) -> Result<(), FolderError> {
-        self.news.append_json(&json!({ "schema": NEWS_SCHEMA }))
+    /// The files of the run of `head`.
+    fn of(folder: &RunFolder, head: Head) -> Result<Self, FolderError> {
+        let mut files = Self::none(folder, &head.run_id)?;
+        files.append(Time::ZERO, &Record::Head(Box::new(head)))?;
+        Ok(files)
     }
 
-    fn append_sample(&mut self, recorded: &Recorded, seen: &str) -> Result<(), FolderError> {
-        self.counters.append(recorded.counters.as_bytes())?;
-        self.counters.append(seen.as_bytes())?;
-        self.latencies.append(&recorded.latency_log)
+    /// Appends what an interrupted run has recorded: samples up to the last that counts, and
+    /// everything else.
+    fn append_earlier(&mut self, earlier: &Interrupted) -> Result<(), RecorderError> {
+        let folder = earlier.folder();
+        let Some(mut journal) = runs::open(folder)? else {
+            return Ok(());
+        };
+        let mut part = 0;
+        while let Some(entry) = journal.next_entry().map_err(runs::refused(folder))? {
+            if entry.part > part {
+                part = entry.part;
+                self.writer.next_part();
+            }
+            match &entry.record {
+                Record::Sample(_) if entry.seq >= earlier.records() => {}
+                Record::Ended(_) => {}
+                record => self.append(entry.at, record)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends a record to the journal, and to the table of its kind.
+    fn append(&mut self, at: Time, record: &Record) -> Result<(), FolderError> {
+        self.journal.append(&self.writer.bytes(at, record))?;
+        match record {
+            Record::Head(head) => {
+                self.latency_log.get_or_insert_with(|| LatencyLog::new(head.began_unix_s));
+                Ok(())
+            }
+            Record::Sample(sample) => self.append_sample(sample),
+            Record::Event(brunt_run::Event { unix_s, text }) => {
+                let at = Timestamp { unix_seconds: *unix_s };
+                let event = Event { at, text: text.clone() };
+                self.events.append(format!("{event}\n").as_bytes())
+            }
+            Record::News(News { json }) => self.news.append(format!("{json}\n").as_bytes()),
+            Record::Standing(_) | Record::Ended(_) => Ok(()),
+        }
+    }
+
+    fn append_sample(&mut self, sample: &Sample) -> Result<(), FolderError> {
+        let mut rows = Counters::new();
+        rows.add_sample(sample);
+        self.counters.append(rows.take().as_bytes())?;
+        let log = self.latency_log.as_mut().expect("a head comes first");
+        for one in &sample.histograms {
+            log.add(&one.stream, one.begin, one.length, &one.latencies);
+        }
+        let lines = match sample.has_load() {
+            true => log.take(),
+            false => Vec::new(),
+        };
+        self.latencies.append(&lines)
     }
 
     fn sync(&mut self) -> Result<(), FolderError> {
-        let Self { counters, latencies, events, news } = self;
-        let mut tables = [counters, latencies, events, news];
+        let Self { journal, counters, latencies, events, news, .. } = self;
+        let mut tables = [journal, counters, latencies, events, news];
         tables.iter_mut().try_for_each(|table| table.sync())
     }
 }
@@ -305,12 +400,6 @@ impl Table {
         written.map_err(|source| self.refused(source))
     }
 
-    fn append_json(&mut self, line: &impl Serialize) -> Result<(), FolderError> {
-        let line =
-            serde_json::to_string(line).expect("names are strings, numbers are finite or null");
-        self.append(format!("{line}\n").as_bytes())
-    }
-
     fn sync(&mut self) -> Result<(), FolderError> {
         if !std::mem::take(&mut self.changed) {
             return Ok(());
@@ -326,81 +415,95 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use brunt_qualify::progress::News;
-    use brunt_report::Timestamp;
+    use std::sync::Arc;
+
+    use brunt_qualify::progress;
+    use brunt_run::{Row, Value, fold};
+    use brunt_stats::{Latencies, Reading};
     use brunt_units::Span;
 
     use super::*;
+
+    fn head() -> Head {
+        Head { run_id: "7".to_owned(), ..Head::default() }
+    }
+
+    /// The sample of one second with `reads` reads.
+    fn recorded(at: u64, reads: u64) -> Recorded {
+        let (begin, length) = (Time::ZERO + Span::seconds(at), Span::seconds(1));
+        let mut latencies = Latencies::new();
+        (0..reads).for_each(|_| latencies.record(Span::millis(1)));
+        let rows = vec![Row::io("database-read", Reading::of(&latencies, 4096 * reads))];
+        let stream = "database-read".to_owned();
+        let histograms = vec![brunt_run::Histogram { stream, begin, length, latencies }];
+        let sample = Sample { begin, length, rows, histograms, is_whole: true };
+        Recorded { sample: Arc::new(sample), ..Recorded::default() }
+    }
 
     #[test]
     fn everything_is_there_in_its_order() {
         let parent = tempfile::tempdir().unwrap();
         let folder = RunFolder::create(parent.path(), Timestamp::default(), "x").unwrap();
-        let recorder = Recorder::begin(&folder, Vec::new()).unwrap();
+        let recorder = Recorder::begin(&folder, head(), Vec::new()).unwrap();
         recorder.collection_begins();
-        for at in 0..100 {
-            recorder.sample(&Recorded {
-                begin: Time::ZERO + Span::seconds(at),
-                length: Span::seconds(1),
-                counters: format!("row {at}\n"),
-                latency_log: vec![b'a'],
-                ..Recorded::default()
-            });
-        }
-        recorder.event(Event { at: Timestamp::default(), text: "two\nlines".to_owned() });
-        recorder.news(NewsLine { at: Timestamp::default(), news: News::CollectionStarted });
+        (0..100).for_each(|at| recorder.sample(&recorded(at, 2)));
+        let event = Event { at: Timestamp::default(), text: "two\nlines".to_owned() };
+        recorder.event(Time::ZERO, event);
+        let news = progress::News::CollectionStarted;
+        recorder.news(Time::ZERO, NewsLine { at: Timestamp::default(), news });
         let machine = recorder.machine();
+        recorder.ended(Time::ZERO, Standing::default(), Verdict::Pass);
         recorder.finish().unwrap();
         assert!(machine.collection.iter().any(|counter| counter.counter == "Available MBytes"));
         let read = |name| std::fs::read_to_string(folder.file(name)).unwrap();
         let rows = read("counters.csv");
         assert!(rows.starts_with(Counters::HEAD));
-        let own: Vec<_> = rows.lines().filter(|row| row.starts_with("row")).collect();
-        assert_eq!((own.len(), own[99]), (100, "row 99"));
+        let own: Vec<_> = rows.lines().filter(|row| row.contains(",database-read,")).collect();
+        assert_eq!((own.len(), own[99].starts_with("99.000,1.000,")), (100, true));
         assert_eq!(rows.matches(",host: Available MBytes,").count(), 100);
-        assert_eq!(read("latency.hlog").len(), 100);
+        assert_eq!(read("latency.hlog").matches("Tag=database-read,").count(), 100);
         assert_eq!(read("events.log"), "1970-01-01T00:00:00Z two lines\n");
         assert_eq!(
             read("news.jsonl"),
             "{\"schema\":\"brunt.news/1\"}\n{\"at\":\"1970-01-01T00:00:00Z\",\"news\":\"collection_started\"}\n"
         );
+        let folded = fold(&mut runs::open(folder.path()).unwrap().unwrap()).unwrap();
+        assert_eq!(folded.streams["database-read"].count, 200);
+        assert_eq!(folded.streams["database-read"].latencies.count(), 200);
+        assert_eq!(folded.streams["host: Available MBytes"].values.len(), 100);
+        assert_eq!((folded.samples.len(), folded.length), (100, Span::seconds(100)));
+        assert_eq!(folded.ended, Some(Ended { verdict: "pass".to_owned() }));
         // The files of one run are not those of another.
-        assert!(Recorder::begin(&folder, Vec::new()).is_err());
+        assert!(Recorder::begin(&folder, head(), Vec::new()).is_err());
     }
 
     #[test]
     fn a_full_disk_is_told_and_the_machine_still_watched() {
         let parent = tempfile::tempdir().unwrap();
         let folder = RunFolder::create(parent.path(), Timestamp::default(), "x").unwrap();
+        let mut files = Files::of(&folder, head()).unwrap();
         // Writing to this device fails as on a full disk.
-        std::os::unix::fs::symlink("/dev/full", folder.file("latency.hlog")).unwrap();
-        assert!(Recorder::begin(&folder, Vec::new()).is_err(), "a name that is taken");
         let full = OpenOptions::new().append(true).open("/dev/full").unwrap();
-        let table = |name: &str| Table {
-            path: folder.file(name),
-            file: full.try_clone().unwrap(),
-            changed: false,
-        };
-        let mut keeper = Keeper {
-            files: Files {
-                counters: table("counters.csv"),
-                latencies: table("latency.hlog"),
-                events: table("events.log"),
-                news: table("news.jsonl"),
-            },
-            machine: Some(MachineWatch::new(Vec::new())),
-            outcome: Ok(()),
-        };
-        for at in 0..2 {
-            keeper.take(Piece::Sample(Recorded {
-                begin: Time::ZERO + Span::seconds(at),
-                length: Span::seconds(1),
-                counters: "row\n".to_owned(),
-                ..Recorded::default()
-            }));
-        }
+        files.counters.file = full;
+        let machine = Some(MachineWatch::new(Vec::new()));
+        let mut keeper = Keeper { files, machine, outcome: Ok(()) };
+        (0..2).for_each(|at| keeper.take(Piece::Sample(recorded(at, 1))));
         let error = keeper.outcome.unwrap_err();
         assert!(error.path.ends_with("counters.csv"), "{error}");
         assert!(!keeper.machine.unwrap().counters().is_empty());
+        std::os::unix::fs::symlink("/dev/full", parent.path().join("journal")).unwrap();
+        let taken = RunFolder::create(parent.path(), Timestamp::default(), "y").unwrap();
+        std::os::unix::fs::symlink("/dev/full", taken.file("latency.hlog")).unwrap();
+        assert!(Recorder::begin(&taken, head(), Vec::new()).is_err(), "a name that is taken");
+    }
+
+    #[test]
+    fn a_sample_without_load_is_only_of_the_machine() {
+        let sample = Sample {
+            rows: vec![Row::new("host: cpu", Value::Other(1.0))],
+            is_whole: true,
+            ..Sample::default()
+        };
+        assert!(!sample.has_load());
     }
 }

@@ -12,16 +12,17 @@ use std::sync::mpsc;
 use std::thread;
 
 use brunt_qualify::error::RunError;
+use brunt_qualify::phases::portion::Portion;
 use brunt_qualify::phases::run::run_shard;
 use brunt_qualify::phases::test_run::TestRun;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::{Listener, Stop};
 use brunt_qualify::shards::joined::Joined;
-use brunt_qualify::shards::{Meeting, Part, Shard};
+use brunt_qualify::shards::{Meeting, Shard};
 use brunt_world_real::{Backend, Options, RealWorld, StartError};
 
 /// What a shard's thread returns.
-type Outcome = Result<(Result<Part, RunError>, Backend), StartError>;
+type Outcome = Result<(Result<Portion, RunError>, Backend), StartError>;
 
 /// Runs all shards of `plan` in worlds with these `options`. `listener` hears of them as of one
 /// test.

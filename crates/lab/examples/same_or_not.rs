@@ -78,7 +78,9 @@ impl Listener for Table {
     fn tell(&self, _: Time, _: &News) {}
 
     fn recorded(&self, rows: &Rows) {
-        self.0.borrow_mut().push_str(&rows.counters);
+        let mut counters = Counters::new();
+        counters.add_sample(&rows.sample);
+        self.0.borrow_mut().push_str(&counters.take());
     }
 }
 

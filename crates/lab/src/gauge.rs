@@ -133,7 +133,7 @@ impl Gauge {
         // Every server has samples: those of one are enough. One that had begun before is no whole
         // sample.
         let mut state = self.state.borrow_mut();
-        if server > 0 || state.until.is_some() || sample.begin < state.since {
+        if server > 0 || state.until.is_some() || sample.sample.begin < state.since {
             return;
         }
         for (array, writes) in self.arrays.iter().zip(&mut state.writes) {

@@ -134,10 +134,10 @@ impl Series {
         if self.plan.precision.is_some() && state.stopping.is_due(samples) && state.swap() {
             let lacks = self.lacks(&state);
             state.is_enough |= state.stopping.judge(samples, lacks.as_deref());
-            let after = Span(recorded.length.0 * samples as u64);
+            let after = Span(recorded.sample.length.0 * samples as u64);
             if let Some(lacks) = lacks.filter(|_| after < self.plan.duration) {
                 let text = format!("goes on after {after}: {lacks}");
-                let at = recorded.begin + recorded.length;
+                let at = recorded.sample.begin + recorded.sample.length;
                 self.listener.tell(at, &News::Note { text });
             }
         }

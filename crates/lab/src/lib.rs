@@ -62,6 +62,7 @@ use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::{Listener, Silence, Stop};
 use brunt_report::result::{Model, Precision, RunResult, StateNumbers};
 use brunt_report::{Run, TogetherError, together};
+use brunt_run::Standing;
 use brunt_scenario::ModelledScenario;
 use brunt_units::{ByteSize, Time};
 use brunt_world_real::facts::memory_available;
@@ -153,6 +154,8 @@ pub struct ServerRun {
     pub result: RunResult,
     /// When it ended.
     pub ended: Time,
+    /// What it knows of itself besides.
+    pub standing: Standing,
 }
 
 /// The outcome of all servers, and of the storage.
@@ -257,8 +260,8 @@ impl<'a> Lab<'a> {
                 let busiest = busiest.clone();
                 let result =
                     server.result(scenario, &options.program, busiest, &measured.replicas, &run);
-                let ended = run.ended;
-                (ServerRun { result, ended }, time)
+                let (ended, standing) = (run.ended, run.standing_at_end());
+                (ServerRun { result, ended, standing }, time)
             })
             .unzip();
         let model = Model {

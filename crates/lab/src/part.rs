@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use brunt_qualify::error::RunError;
-use brunt_qualify::phases::halves::Half;
+use brunt_qualify::phases::portion::Portion;
 use brunt_qualify::phases::test_run::TestRun;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::precision::Moment;
@@ -135,9 +135,9 @@ impl Measured {
         let servers = self.runs.iter_mut().zip(second.servers).zip(listeners);
         for ((run, (half, tables)), listener) in servers {
             let ended = run.collection_ended.unwrap_or(run.ended);
-            let begun = tables.first().map_or(Time::ZERO, |first| first.begin);
+            let begun = tables.first().map_or(Time::ZERO, |first| first.sample.begin);
             for recorded in tables {
-                let after = ended + (recorded.begin - begun);
+                let after = ended + (recorded.sample.begin - begun);
                 listener.recorded(&recorded.moved_to(after));
             }
             run.join(half);
@@ -167,7 +167,7 @@ impl Measured {
 /// What a second half measured, without its world.
 pub(crate) struct Second {
     /// Of each server: its measurements, and what it adds to the tables of the run folder.
-    servers: Vec<(Half, Vec<Recorded>)>,
+    servers: Vec<(Portion, Vec<Recorded>)>,
     readings: Vec<Reading>,
     length: Span,
     digest: Digest,
@@ -191,7 +191,7 @@ impl Second {
         let listeners = tables.iter().cloned().map(|one| one as Rc<dyn Listener>);
         let listeners: Vec<_> = listeners.collect();
         let mut measured = part.run(scenario, options, &listeners, Some(exchange), stop)?;
-        let halves = measured.runs.into_iter().map(Half::from);
+        let halves = measured.runs.into_iter().map(Portion::from);
         let tables = tables.iter().map(|tables| tables.0.take());
         Ok(Self {
             servers: halves.zip(tables).collect(),

@@ -42,8 +42,9 @@ struct Sum {
 impl States {
     /// Counts a sample of server number `server`.
     pub(crate) fn count(&self, arrays: &[SharedArray], server: usize, sample: &Recorded) {
-        let until = sample.begin + sample.length;
-        let worst = |array: &SharedArray| array.device().standings().worst(sample.begin, until);
+        let begin = sample.sample.begin;
+        let until = begin + sample.sample.length;
+        let worst = |array: &SharedArray| array.device().standings().worst(begin, until);
         let standing = arrays.iter().map(worst).max().unwrap_or_default();
         self.add(standing, server, sample);
     }
@@ -52,7 +53,7 @@ impl States {
         let mut sums = self.sums.borrow_mut();
         let own = sums.entry(standing).or_default().entry(server).or_default();
         own.samples += 1;
-        own.length += sample.length;
+        own.length += sample.sample.length;
         own.reads.add(&sample.whole.reads);
         own.writes.add(&sample.whole.writes);
         own.log_writes.add(&sample.whole.log_writes);
@@ -168,7 +169,8 @@ mod tests {
     fn sample(seconds: u64, reads: u64, millis: u64) -> Recorded {
         let mut whole = WholeLatencies::default();
         (0..reads).for_each(|_| whole.reads.record(Span::millis(millis)));
-        Recorded { length: Span::seconds(seconds), whole: Arc::new(whole), ..Recorded::default() }
+        let recorded = Recorded::of_machine(Time::ZERO, Span::seconds(seconds));
+        Recorded { whole: Arc::new(whole), ..recorded }
     }
 
     #[test]

@@ -16,7 +16,8 @@ use brunt_qualify::result::{Surroundings, unfinished};
 use brunt_qualify::sampling::Sampler;
 use brunt_report::Counters;
 use brunt_report::result::{Backend, Machine, Origin, World};
-use brunt_stats::OperationLatencies;
+use brunt_run::{FORMAT, Record, Sample, Standing, Writer};
+use brunt_stats::{LatencyLog, OperationLatencies};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::profile::Version;
 
@@ -39,11 +40,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         board,
         dice: 1,
         instances: plan.instances.len(),
+        latency_log: LatencyLog::new(plan.epoch_ms.div_euclid(1_000)),
+        journal: Writer::new(&plan.run.to_string()),
     };
     let outline = unfinished(&plan, Time::ZERO, &surroundings(&plan));
     fs::write(folder.join("result.json"), outline.to_json())?;
     fs::write(folder.join("scenario.toml"), "# made up\n")?;
     fs::write(folder.join("counters.csv"), Counters::HEAD)?;
+    fs::write(folder.join("journal"), FORMAT)?;
     let mut early = 0;
     for sample in 0..samples {
         day.sample(&folder)?;
@@ -55,10 +59,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let late = resident_bytes()?;
     let bytes = |name: &str| fs::metadata(folder.join(name)).map(|file| file.len());
     let line = format!(
-        "{{\"samples\":{samples},\"instances\":{instances},\"processor_share\":{:.6},\"resident_bytes_early\":{early},\"resident_bytes_late\":{late},\"counters_bytes\":{},\"latency_bytes\":{}}}\n",
+        "{{\"samples\":{samples},\"instances\":{instances},\"processor_share\":{:.6},\"resident_bytes_early\":{early},\"resident_bytes_late\":{late},\"counters_bytes\":{},\"latency_bytes\":{},\"journal_bytes\":{}}}\n",
         processor / (samples * INTERVAL_S) as f64,
         bytes("counters.csv")?,
         bytes("latency.hlog")?,
+        bytes("journal")?,
     );
     std::io::stdout().write_all(line.as_bytes())?;
     Ok(())
@@ -69,6 +74,8 @@ struct Day {
     board: MeterBoard,
     dice: u64,
     instances: usize,
+    latency_log: LatencyLog,
+    journal: Writer,
 }
 
 impl Day {
@@ -92,9 +99,18 @@ impl Day {
         }
         let due = self.sampler.due();
         let cache = 256 << 20;
-        let recorded = self.sampler.close(due, &self.board, &operations, cache);
-        append(&folder.join("counters.csv"), recorded.counters.as_bytes())?;
-        append(&folder.join("latency.hlog"), &recorded.latency_log)
+        let standing = Standing::default();
+        let recorded = self.sampler.close(due, &self.board, &operations, cache, standing);
+        let sample = &recorded.sample;
+        let mut rows = Counters::new();
+        rows.add_sample(sample);
+        append(&folder.join("counters.csv"), rows.take().as_bytes())?;
+        for one in &sample.histograms {
+            self.latency_log.add(&one.stream, one.begin, one.length, &one.latencies);
+        }
+        append(&folder.join("latency.hlog"), &self.latency_log.take())?;
+        let record = Record::Sample(Sample::clone(sample));
+        append(&folder.join("journal"), &self.journal.bytes(due, &record))
     }
 
     fn count(&mut self, at: u8, operations: &mut OperationLatencies) {

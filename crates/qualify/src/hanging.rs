@@ -21,23 +21,21 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use brunt_report::result::PhaseName;
+use brunt_run::{Hung, Standstill, Stop};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world::{Class, Clock, Disk, FileId, Io, Op, Ticket, TicketId, Tickets, Watcher, World};
 
 use crate::naming::NameRecorder;
 use crate::phase_io::{self, Counted, PhaseMeters, Running};
 use crate::plan::Plan;
-use crate::pulse::{Pulse, Standstill};
-use crate::stops::{Stop, Stops};
+use crate::pulse::Pulse;
+use crate::stops::Stops;
 
 /// An I/O in flight for this long is hung. Source: the engine's own limit;
 /// microsoft/Extensible-Storage-Engine, `JET_paramHungIOThreshold`, 30 seconds.
 pub const HUNG: Span = Span::seconds(30);
 /// How long a running test waits for a hung I/O.
 pub const GIVEN_UP: Span = Span::seconds(300);
-
-/// Between the first hung I/O and the longest time, in a remark.
-const SEEN: &str = ", seen in flight for ";
 
 /// An I/O in flight.
 #[derive(Clone, Copy, Debug)]
@@ -79,47 +77,6 @@ impl Flights {
     fn find(&self, id: TicketId) -> Option<Flight> {
         let flight = self.by_slot.get(id.slot as usize).copied().flatten();
         flight.filter(|flight| flight.turn == id.turn)
-    }
-}
-
-/// I/Os that hung.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hung {
-    /// Their number.
-    pub count: u64,
-    /// The longest time in flight that was seen.
-    pub longest: Span,
-    /// The first of them, in words; empty without any.
-    pub first: String,
-}
-
-impl Hung {
-    /// Those of a test whose rule has this [remark](Self::remark).
-    pub(crate) fn reported(count: u64, remark: &str) -> Self {
-        let (first, longest) = remark.split_once(SEEN).unwrap_or((remark, ""));
-        let seconds = longest.trim_end_matches(" s").parse();
-        Self { count, longest: Span::from_seconds(seconds.unwrap_or(0.0)), first: first.to_owned() }
-    }
-
-    /// The first of them and the longest, in words.
-    pub(crate) fn remark(&self) -> String {
-        format!("{}{SEEN}{:.0} s", self.first, self.longest.as_seconds())
-    }
-
-    /// Adds those of another test.
-    pub(crate) fn absorb(&mut self, other: Self) {
-        self.count += other.count;
-        self.longest = self.longest.max(other.longest);
-        if self.first.is_empty() {
-            self.first = other.first;
-        }
-    }
-
-    fn add(&mut self, describe: impl FnOnce() -> String) {
-        self.count += 1;
-        if self.first.is_empty() {
-            self.first = describe();
-        }
     }
 }
 

@@ -78,7 +78,7 @@ impl Moment {
         };
         let whole = &recorded.whole;
         Self {
-            seconds: recorded.length.as_seconds(),
+            seconds: recorded.sample.length.as_seconds(),
             reads: io(&whole.reads),
             writes: io(&whole.writes),
             log_writes: io(&whole.log_writes),

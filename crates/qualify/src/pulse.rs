@@ -16,62 +16,13 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use brunt_run::Standstill;
 use brunt_units::{Span, Time};
 use brunt_world::Clock;
 
 /// A gap is longer than this. Shorter ones are in the rule about late tasks
 /// ([`crate::rules::tester`]).
 pub const GAP: Span = Span::seconds(1);
-
-/// The times in which the program did not run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Standstill {
-    /// Their number.
-    pub count: u64,
-    /// The length of the longest.
-    pub longest: Span,
-    /// When that began, from the beginning of the collection.
-    pub after: Span,
-    /// Whether the machine was suspended meanwhile.
-    pub suspended: bool,
-}
-
-impl Standstill {
-    /// In words: where and when.
-    pub(crate) fn words(&self) -> String {
-        let what = match self.suspended {
-            true => "the machine was suspended",
-            false => "brunt did not run",
-        };
-        let more = match self.count {
-            0 | 1 => String::new(),
-            count => format!(", the longest of {count} times"),
-        };
-        format!(
-            "{what} for {:.1} s, {:.0} s after the start{more}",
-            self.longest.as_seconds(),
-            self.after.as_seconds()
-        )
-    }
-
-    /// These and those of another, whose collection began `later`.
-    pub(crate) fn and(self, other: Self, later: Span) -> Self {
-        let count = self.count + other.count;
-        let longer = match other.longest > self.longest {
-            true => Self { after: later + other.after, ..other },
-            false => self,
-        };
-        Self { count, ..longer }
-    }
-
-    /// Those of threads that stood still together.
-    pub(crate) fn beside(self, other: Self) -> Self {
-        match other.longest > self.longest {
-            true => other,
-            false => self,
-        }
-    }
-}
 
 /// Finds gaps; see the [module](self).
 pub(crate) struct Pulse {

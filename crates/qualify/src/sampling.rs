@@ -3,30 +3,28 @@
 //! The engine counts; a [`Sampler`] closes the intervals on a grid. It keeps one line of each
 //! interval for the whole server. Of each stream it keeps only what rules need: the worst sample,
 //! and how many were over the limit. So memory does not grow with the number of instances times the
-//! length of the test. Everything else goes to the tables of the run folder, `counters.csv` and the
-//! latency log, and leaves memory with every sample: [`Recorded`].
+//! length of the test. Everything else goes to the journal of the run, and leaves memory with every
+//! sample: [`Recorded`].
 //!
 //! In long tests of many files, histograms of single files are held over several samples, so that
-//! the latency log stays below about [`HISTOGRAMS_MAX`] lines. Those of the whole server are
+//! the journal has at most about [`HISTOGRAMS_MAX`] of them. Those of the whole server are
 //! written in every sample.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use brunt_ese::meter::{DatabaseMeters, LogMeters, MeterBoard, Meters};
-use brunt_report::Counters;
 use brunt_report::result::{Distribution, Flow, Sample};
 use brunt_report::streams::{
     CACHE, COPY_QUEUE, DATABASE_READ, DATABASE_WRITE, LOG_WRITE, OPERATION, OPERATION_SERVICE,
     PAGE_FAULT_STALLS, REPLAY_QUEUE, tag,
 };
-use brunt_stats::{Latencies, LatencyLog, Meter, OperationLatencies, Reading, Series};
+use brunt_run::{Histogram, Row, Standing, Standstill, Stop, Value};
+use brunt_stats::{Latencies, Meter, OperationLatencies, Reading, Series};
 use brunt_units::{Span, Time};
 
 use crate::plan::Plan;
-use crate::pulse::Standstill;
 use crate::rules::Samples;
-use crate::stops::Stop;
 
 /// The whole server in one interval.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,14 +47,14 @@ pub struct Sampler {
     logs: Vec<Watched>,
     /// By instance.
     operations: Vec<OperationLatencies>,
-    counters: Counters,
-    latency_log: LatencyLog,
+    rows: Vec<Row>,
+    histograms: Vec<Histogram>,
     held: Held,
     stop: Stop,
     standstill: Standstill,
 }
 
-/// Approximate limit of lines for single files in the latency log.
+/// Approximate limit of histograms of single files in the journal.
 pub const HISTOGRAMS_MAX: u64 = 50_000;
 
 /// Histograms that are not written yet.
@@ -69,43 +67,26 @@ struct Held {
     streams: BTreeMap<String, Latencies>,
 }
 
-/// What one sample adds to the tables of the run folder.
+/// What one sample adds to the journal of the run.
 #[derive(Clone, Debug, Default)]
 pub struct Recorded {
-    /// When the sample began.
-    pub begin: Time,
-    pub length: Span,
-    /// Rows of `counters.csv`, without a head.
-    pub counters: String,
-    /// Lines of the latency log; the first sample includes its head.
-    pub latency_log: Vec<u8>,
-    /// Latencies of the whole server; shared, because a clone of the tables goes to another thread.
+    pub sample: Arc<brunt_run::Sample>,
+    /// What the test knows of itself so far.
+    pub standing: Arc<Standing>,
+    /// Latencies of the whole server.
     pub whole: Arc<WholeLatencies>,
 }
 
 impl Recorded {
+    /// An interval in which nothing but the machine was watched.
+    pub fn of_machine(begin: Time, length: Span) -> Self {
+        let sample = brunt_run::Sample { begin, length, is_whole: true, ..Default::default() };
+        Self { sample: Arc::new(sample), ..Self::default() }
+    }
+
     /// The same sample as one that began at `begin` of a collection that had begun before.
     pub fn moved_to(&self, begin: Time) -> Self {
-        let at = format!("{:.3}", begin.since(Time::ZERO).as_seconds());
-        let rows = self.counters.lines().filter_map(|row| row.split_once(','));
-        let log = String::from_utf8_lossy(&self.latency_log);
-        // A row that holds several samples began with the first of them.
-        let back = |written: &str| {
-            let before = self.begin.since(Time::ZERO).as_seconds() - written.parse::<f64>().ok()?;
-            Some(format!("{:.3}", begin.since(Time::ZERO).as_seconds() - before))
-        };
-        let lines = log.lines().filter_map(|line| {
-            let (tag, rest) = line.strip_prefix("Tag=")?.split_once(',')?;
-            let (written, rest) = rest.split_once(',')?;
-            Some(format!("Tag={tag},{},{rest}\n", back(written)?))
-        });
-        Self {
-            begin,
-            length: self.length,
-            counters: rows.map(|(_, rest)| format!("{at},{rest}\n")).collect(),
-            latency_log: lines.collect::<String>().into_bytes(),
-            whole: Arc::clone(&self.whole),
-        }
+        Self { sample: Arc::new(self.sample.moved_to(begin)), ..self.clone() }
     }
 }
 
@@ -169,11 +150,8 @@ impl Sampler {
             held: Held::new(plan),
             stop: Stop::default(),
             standstill: Standstill::default(),
-            counters: Counters::new(),
-            latency_log: match carried {
-                Some(_) => LatencyLog::carried_on(),
-                None => LatencyLog::new(plan.epoch_ms.div_euclid(1000)),
-            },
+            rows: Vec::new(),
+            histograms: Vec::new(),
         }
     }
 
@@ -206,21 +184,21 @@ impl Sampler {
         board: &MeterBoard,
         operations: &[OperationLatencies],
         cache_bytes: u64,
+        standing: Standing,
     ) -> Recorded {
         let (begin, length) = self.interval(now);
         let (whole, latencies) = board.with(|meters| self.close_meters(now, meters, cache_bytes));
         self.add_operations(now, operations);
-        let counters = &mut self.counters;
-        counters.add_count(begin, length, PAGE_FAULT_STALLS, whole.stalls);
-        counters.add_bytes(begin, length, CACHE, cache_bytes);
+        self.rows.push(Row::new(PAGE_FAULT_STALLS, Value::Count(whole.stalls)));
+        self.rows.push(Row::new(CACHE, Value::Bytes(cache_bytes)));
         self.series.close_interval(now, whole);
-        self.held.sample_ended((begin, length), &mut self.latency_log);
+        let is_whole = self.held.sample_ended((begin, length), &mut self.histograms);
         self.closed_at = now;
+        let rows = std::mem::take(&mut self.rows);
+        let histograms = std::mem::take(&mut self.histograms);
         Recorded {
-            begin,
-            length,
-            counters: self.counters.take(),
-            latency_log: self.latency_log.take(),
+            sample: Arc::new(brunt_run::Sample { begin, length, rows, histograms, is_whole }),
+            standing: Arc::new(standing),
             whole: Arc::new(latencies),
         }
     }
@@ -235,15 +213,12 @@ impl Sampler {
         (self.stop, self.standstill) = (stop, standstill);
     }
 
-    /// Adds the queues of passive copies, by name, at the end of the interval that is closed at
-    /// `now`.
-    pub fn note_queues(&mut self, now: Time, queues: &[(String, [u32; 2])]) {
-        let (begin, length) = self.interval(now);
+    /// Adds the queues of passive copies, by name, at the end of the running interval.
+    pub fn note_queues(&mut self, queues: &[(String, [u32; 2])]) {
         for (name, logs) in queues {
             for (what, logs) in [COPY_QUEUE, REPLAY_QUEUE].into_iter().zip(logs) {
                 let stream = format!("{}.{what}", tag(name));
-                let counters = &mut self.counters;
-                counters.add_value(begin, length, &stream, f64::from(*logs));
+                self.rows.push(Row::new(&stream, Value::Other(f64::from(*logs))));
             }
         }
     }
@@ -264,8 +239,8 @@ impl Sampler {
         let at = self.interval(now);
         let mut tables = Tables {
             at,
-            counters: &mut self.counters,
-            latency_log: &mut self.latency_log,
+            rows: &mut self.rows,
+            histograms: &mut self.histograms,
             held: &mut self.held,
         };
         let [mut reads, mut writes, mut log_writes] = [(); 3].map(|()| Sum::default());
@@ -326,17 +301,15 @@ impl Sampler {
             let latencies = &operations.from_intended_start;
             let stream = format!("{}.operation", log.stream);
             if latencies.count() > 0 {
-                let counters = &mut self.counters;
-                counters.add(begin, length, &stream, &Reading::of(latencies, 0));
+                self.rows.push(Row::io(&stream, Reading::of(latencies, 0)));
             }
             self.held.add(&stream, latencies);
         }
         for (stream, latencies) in
             [(OPERATION, &all.from_intended_start), (OPERATION_SERVICE, &all.from_actual_start)]
         {
-            let counters = &mut self.counters;
-            counters.add(begin, length, stream, &Reading::of(latencies, 0));
-            self.latency_log.add(stream, begin, length, latencies);
+            self.rows.push(Row::io(stream, Reading::of(latencies, 0)));
+            add_histogram(&mut self.histograms, stream, (begin, length), latencies);
         }
     }
 
@@ -391,25 +364,44 @@ impl Held {
         }
     }
 
-    fn sample_ended(&mut self, (begin, length): (Time, Span), log: &mut LatencyLog) {
+    /// Whether all that was held is in `histograms` now.
+    fn sample_ended(
+        &mut self,
+        (begin, length): (Time, Span),
+        histograms: &mut Vec<Histogram>,
+    ) -> bool {
         let since = *self.since.get_or_insert(begin);
         self.samples += 1;
         if self.samples < self.every {
-            return;
+            return false;
         }
         for (stream, latencies) in &mut self.streams {
-            log.add(stream, since, begin + length - since, latencies);
+            add_histogram(histograms, stream, (since, begin + length - since), latencies);
             latencies.clear();
         }
         (self.samples, self.since) = (0, None);
+        true
     }
 }
 
-/// The tables that receive every stream of every interval.
+/// Adds the latencies of a stream, unless there are none.
+fn add_histogram(
+    histograms: &mut Vec<Histogram>,
+    stream: &str,
+    (begin, length): (Time, Span),
+    latencies: &Latencies,
+) {
+    if latencies.count() > 0 {
+        let (stream, latencies) = (stream.to_owned(), latencies.clone());
+        histograms.push(Histogram { stream, begin, length, latencies });
+    }
+}
+
+/// What receives every stream of every interval.
 struct Tables<'a> {
     at: (Time, Span),
-    counters: &'a mut Counters,
-    latency_log: &'a mut LatencyLog,
+    rows: &'a mut Vec<Row>,
+    histograms: &'a mut Vec<Histogram>,
     held: &'a mut Held,
 }
 
@@ -426,9 +418,7 @@ impl Tables<'_> {
     fn count(&mut self, of: &str, what: &str, meter: &mut Meter) -> Reading {
         let reading = meter.close_interval();
         if reading.count > 0 {
-            let (begin, length) = self.at;
-            let stream = format!("{of}.{what}");
-            self.counters.add(begin, length, &stream, &reading);
+            self.rows.push(Row::io(&format!("{of}.{what}"), reading));
         }
         reading
     }
@@ -436,22 +426,20 @@ impl Tables<'_> {
     /// Adds a count of events that have neither bytes nor latency.
     fn count_events(&mut self, of: &str, what: &str, count: u64) {
         if count > 0 {
-            let (begin, length) = self.at;
-            let stream = format!("{of}.{what}");
-            self.counters.add_count(begin, length, &stream, count);
+            self.rows.push(Row::new(&format!("{of}.{what}"), Value::Count(count)));
         }
     }
 
     /// Adds a stream of the whole server.
     fn server(&mut self, stream: &str, sum: &Sum) -> Reading {
-        let (reading, (begin, length)) = (sum.reading(), self.at);
-        self.counters.add(begin, length, stream, &reading);
-        self.latency_log.add(stream, begin, length, &sum.latencies);
+        let reading = sum.reading();
+        self.rows.push(Row::io(stream, reading));
+        add_histogram(self.histograms, stream, self.at, &sum.latencies);
         reading
     }
 }
 
-/// The streams of a database that have histograms in the latency log.
+/// The streams of a database that have histograms in the journal.
 pub(crate) fn database_streams(meters: &mut DatabaseMeters) -> [(&'static str, &mut Meter); 3] {
     [
         ("read", &mut meters.reads),
@@ -460,7 +448,7 @@ pub(crate) fn database_streams(meters: &mut DatabaseMeters) -> [(&'static str, &
     ]
 }
 
-/// The streams of a log that have histograms in the latency log.
+/// The streams of a log that have histograms in the journal.
 pub(crate) fn log_streams(meters: &mut LogMeters) -> [(&'static str, &mut Meter); 4] {
     [
         ("log-write", &mut meters.writes),
@@ -575,7 +563,7 @@ mod tests {
         board.database(0, |m| &mut m.reads, 32_768, MS * 2);
         board.database(1, |m| &mut m.reads, 65_536, MS * 4);
         let end = sampler.due();
-        sampler.close(end, &board, &[], 5);
+        sampler.close(end, &board, &[], 5, Standing::default());
         let collected = sampler.collected();
         assert_eq!(collected.samples.len(), 1);
         let sample = &collected.samples[0];
@@ -600,9 +588,10 @@ mod tests {
                 sampler.is_last();
             }
             let due = sampler.due();
-            let recorded = sampler.close(due, &board, &[], 0);
-            let log = String::from_utf8(recorded.latency_log).unwrap();
-            log.contains("Tag=DB2.read,")
+            let sample = sampler.close(due, &board, &[], 0, Standing::default()).sample;
+            let written = sample.histograms.iter().any(|one| one.stream == "DB2.read");
+            assert_eq!(sample.is_whole, written);
+            written
         };
         assert_eq!(
             [false, false, false, false, true].map(&mut close),
@@ -615,13 +604,15 @@ mod tests {
         let (board, plan) = (MeterBoard::new(2, 2), plan());
         let begin = Time::ZERO + Span::seconds(30);
         let mut sampler = Sampler::start(&plan, begin, &board);
-        let mut rows = String::new();
+        let mut rows = Vec::new();
         for latency in [99, 101, 300, 100] {
             board.database(1, |m| &mut m.reads, 32_768, MS * latency);
             board.log(0, |m| &mut m.writes, 4_096, MS);
             assert_eq!(sampler.is_over(), latency == 300 || latency == 100);
             let due = sampler.due();
-            rows += &sampler.close(due, &board, &[], 0).counters;
+            rows.extend(
+                sampler.close(due, &board, &[], 0, Standing::default()).sample.rows.clone(),
+            );
         }
         let collected = sampler.collected();
         assert_eq!(collected.length, plan.sample_interval() * 4);
@@ -632,10 +623,15 @@ mod tests {
         assert_eq!(db2.first_over, Some(interval));
         assert_eq!((collected.reads[0].worst, collected.reads[0].over), (None, 0));
         assert_eq!(collected.log_writes[0].worst, Some((MS, Span::ZERO)));
-        assert!(rows.contains(",DB2.read,1,32768,,300."), "{rows}");
-        assert!(rows.contains(",Instance-1.log-write,1,4096,,1."), "{rows}");
-        assert!(rows.contains(",database-read,1,32768,,300."), "{rows}");
-        assert!(!rows.contains(",DB1.read,"), "{rows}");
+        let has = |stream: &str, bytes, latency| {
+            let mut latencies = Latencies::new();
+            latencies.record(latency);
+            rows.contains(&Row::io(stream, Reading::of(&latencies, bytes)))
+        };
+        assert!(has("DB2.read", 32_768, MS * 300), "{rows:?}");
+        assert!(has("Instance-1.log-write", 4_096, MS), "{rows:?}");
+        assert!(has("database-read", 32_768, MS * 300), "{rows:?}");
+        assert!(!rows.iter().any(|row| row.stream == "DB1.read"), "{rows:?}");
     }
 
     #[test]

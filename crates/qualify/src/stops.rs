@@ -21,6 +21,7 @@ use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use brunt_run::Stop;
 use brunt_units::{Span, Time};
 use brunt_world::{Op, Watcher};
 
@@ -32,56 +33,6 @@ pub const NOTED: Span = Span::seconds(1);
 /// A stream that was idle for no longer had not stopped working when the storage did. Our choice: a
 /// twentieth of [`NOTED`], and ten times the pause between reads at 200 a second.
 const IDLE: Span = Span::millis(50);
-
-/// Between a stream and the beginning of a stop, in a remark.
-const WHERE: &str = ", ";
-/// After the beginning of a stop, in a remark.
-const AFTER: &str = " s after the start";
-
-/// The longest stop of a collection.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stop {
-    /// How long it lasted.
-    pub length: Span,
-    /// When it began, from the beginning of the collection.
-    pub after: Span,
-    /// The stream: `reads of DB1`; empty when there was no I/O.
-    pub what: String,
-}
-
-impl Stop {
-    /// That of a test whose rule measured `ms` with this [remark](Self::remark).
-    pub(crate) fn reported(ms: f64, remark: &str) -> Self {
-        let (what, after) = remark.rsplit_once(WHERE).unwrap_or((remark, ""));
-        let seconds = after.trim_end_matches(AFTER).parse();
-        Self {
-            length: Span::from_seconds(ms / 1_000.0),
-            after: Span::from_seconds(seconds.unwrap_or(0.0)),
-            what: what.to_owned(),
-        }
-    }
-
-    /// Where and when.
-    pub(crate) fn remark(&self) -> String {
-        match self.what.as_str() {
-            "" => "there was no I/O".to_owned(),
-            what => format!("{what}{WHERE}{:.1}{AFTER}", self.after.as_seconds()),
-        }
-    }
-
-    /// The longer of the two.
-    pub(crate) fn or(self, other: Self) -> Self {
-        match other.length > self.length {
-            true => other,
-            false => self,
-        }
-    }
-
-    /// The same, with a collection of `length` before its own.
-    pub(crate) fn later_by(self, length: Span) -> Self {
-        Self { after: length + self.after, ..self }
-    }
-}
 
 /// A stop that has ended.
 #[derive(Clone, Copy, Debug)]
@@ -323,7 +274,6 @@ mod tests {
         let stop = longest(9_100);
         assert_eq!((stop.length, stop.after), (Span::millis(400), Span::millis(500)));
         assert_eq!(stop.remark(), "reads of DB1, 0.5 s after the start");
-        assert_eq!(Stop::reported(400.0, &stop.remark()), stop);
         assert!(stops.news().is_empty());
     }
 

@@ -7,6 +7,7 @@
 //!
 //! The table grows piece by piece: the caller takes the new rows and appends them to a file.
 
+use brunt_run::{Row, Sample, Value};
 use brunt_stats::Reading;
 use brunt_units::{Span, Time};
 
@@ -57,6 +58,19 @@ impl Counters {
     pub fn add_value(&mut self, begin: Time, length: Span, stream: &str, value: f64) {
         let values = [Cell::Nothing, Cell::Nothing, Cell::Fixed(value, 6)];
         self.row(begin, length, stream, values, NO_LATENCIES);
+    }
+
+    /// Adds all rows of a sample.
+    pub fn add_sample(&mut self, sample: &Sample) {
+        let (begin, length) = (sample.begin, sample.length);
+        for Row { stream, value } in &sample.rows {
+            match value {
+                Value::Io(reading) => self.add(begin, length, stream, reading),
+                Value::Count(count) => self.add_count(begin, length, stream, *count),
+                Value::Bytes(bytes) => self.add_bytes(begin, length, stream, *bytes),
+                Value::Other(value) => self.add_value(begin, length, stream, *value),
+            }
+        }
     }
 
     fn row(

@@ -27,9 +27,10 @@ pub struct FolderError {
 }
 
 /// The files of a run (see the top of the crate) or of a sweep.
-const FILES: [&str; 8] = [
+const FILES: [&str; 9] = [
     "scenario.toml",
     "result.json",
+    "journal",
     "counters.csv",
     "latency.hlog",
     "events.log",

@@ -4,30 +4,30 @@
 //! runs/2026-11-21-181503-demo-performance/
 //!   scenario.toml    the scenario with every default filled in; it repeats the run
 //!   result.json      verdict, rules, numbers: [`RunResult`]
+//!   journal          every record of the run: [`brunt_run`]
 //!   counters.csv     every stream in every sample: [`Counters`]
 //!   latency.hlog     every stream's histogram in every sample: [`brunt_stats::LatencyLog`]
 //!   events.log       the test log: [`Event`]
 //!   report.html      the report: one file that needs no network
 //! ```
 //!
-//! The three tables in the middle are written while the run goes on, so there is a report even when
-//! the host dies. [`RunFolder`] finds a free name, [`Run::read`] reads a run back, and
+//! The journal and the three tables, which have the same records, are written while the run goes on,
+//! so there is a report even when the host dies. [`RunFolder`] finds a free name, [`Run::read`] reads a run back, and
 //! [`report_html`] depends on a [`Run`] alone. [`together`] combines the runs of several hosts into
 //! one; [`compare`] says which of two sides of runs is better.
 
 pub mod compare;
 mod condensed;
 mod counters;
-mod earlier;
 mod ending;
 pub mod event;
+mod figures;
 mod folder;
 pub mod host_counters;
 mod html;
 mod number;
 mod pictures;
 pub mod plot;
-mod rebuilt;
 pub mod recorded;
 pub mod result;
 mod run;
@@ -39,12 +39,10 @@ pub mod table;
 mod text;
 mod timestamp;
 mod together;
-mod unfinished;
 mod whole_file;
 
 pub use condensed::{condensed_counters, condensed_latencies};
 pub use counters::Counters;
-pub use earlier::{Earlier, EarlierError, Stream};
 pub use ending::{TEST_ENDS, ending};
 pub use event::Event;
 pub use folder::{FolderError, RunFolder};
@@ -57,7 +55,7 @@ pub use html::{
 pub use number::{counted, decimals, grouped};
 pub use pictures::Pictures;
 pub use result::RunResult;
-pub use run::{Opened, ReadError, Run, Tables, open_in};
+pub use run::{Opened, ReadError, Run, Tables, open_in, regular_file};
 pub use side_by_side::{Listed, in_a_sentence, missing, side_by_side};
 pub use table::{Cell, Column, Row, Table};
 pub use text::{escaped, is_measured, one_line};

@@ -1,27 +1,20 @@
 //! Reads a run back from its folder.
 //!
-//! ```text
-//!   result.json   finished: as it is             unfinished: names only, numbers from counters.csv and latency.hlog
-//!   counters.csv  rows of the whole server       all rows
-//! ```
-//!
 //! `result.json` exists from the beginning of the run and says that the run has not ended. If the
-//! host dies it stays that way, and the numbers are made from what was recorded until then; see
-//! [`crate::unfinished`]. If the file is missing or cut off, the run is pieced together from the
-//! tables; see [`crate::rebuilt`].
+//! host dies it stays that way, and what the run had measured is in its journal ([`brunt_run`]).
 //!
 //! A folder may come from anywhere, and the report may be made by root. So a file that is a link,
 //! that is not a regular file, or that is endless is an error.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use brunt_stats::{Latencies, read_latency_log};
 
 use crate::recorded::{Recorded, Wanted};
 use crate::result::{ResultError, Sample};
-use crate::{Event, RunResult, Timestamp, rebuilt, unfinished, whole_file};
+use crate::{Event, RunResult, Timestamp, figures, whole_file};
 
 /// Everything known about one run, or about several combined.
 #[derive(Clone, Debug)]
@@ -96,33 +89,15 @@ impl Run {
         let files = Files { folder, open: &open };
         let path = folder.join(RESULT);
         let events = Event::read_all(&files.text("events.log")?.unwrap_or_default());
-        let found = files.text(RESULT)?.as_deref().map(RunResult::from_json);
-        let wanted = match &found {
-            Some(Ok(result)) if result.is_finished() => Wanted::Samples,
-            _ => Wanted::Totals,
+        let Some(text) = files.text(RESULT)? else {
+            return Err(ReadError::NoRun(folder.to_owned()));
         };
-        let recorded = files.recorded(wanted)?;
-        let is_empty = recorded.samples.is_empty();
-        let (mut result, gap) = match found {
-            Some(Ok(result)) => {
-                let gap = (!result.is_finished()).then_some(unfinished::DID_NOT_END);
-                (result, gap)
-            }
-            None | Some(Err(ResultError::Json(_))) if !is_empty => {
-                let outline = rebuilt::outline(folder, &events, &recorded);
-                (outline, Some(rebuilt::LOST))
-            }
-            Some(Err(source)) => return Err(ReadError::Result { path, source }),
-            None => return Err(ReadError::NoRun(folder.to_owned())),
-        };
-        if let Some(gap) = gap {
-            unfinished::fill(&mut result, &recorded, &files.latencies()?, gap);
-        }
+        let result = RunResult::from_json(&text);
         Ok(Self {
-            result,
+            result: result.map_err(|source| ReadError::Result { path, source })?,
             scenario: files.text("scenario.toml")?.unwrap_or_default(),
             events,
-            samples: recorded.samples,
+            samples: files.recorded(Wanted::Samples)?.samples,
         })
     }
 
@@ -151,11 +126,11 @@ impl Run {
             *begin_s -= recorded.begin_s;
         }
         let latencies = files.latencies()?;
-        let mut figures = self.result.clone();
-        unfinished::fill(&mut figures, &recorded, &latencies, "");
+        let mut result = self.result.clone();
+        figures::fill(&mut result, &recorded, &latencies);
         let totals = recorded.totals.iter();
         Ok(Tables {
-            figures,
+            figures: result,
             length_s: recorded.length_s(),
             counts: totals.map(|(stream, total)| (stream.clone(), total.count)).collect(),
             samples: recorded.samples,
@@ -189,8 +164,16 @@ pub struct Tables {
 /// # Errors
 /// The error of the system.
 pub fn open_in(folder: &Path, name: &str) -> Opened<'static> {
-    let file = whole_file::read(&folder.join(name))?;
+    let file = regular_file(folder, name)?;
     Ok(file.map(|file| Box::new(file) as Box<dyn Read>))
+}
+
+/// The same, as a file.
+///
+/// # Errors
+/// The error of the system.
+pub fn regular_file(folder: &Path, name: &str) -> io::Result<Option<impl Read + Seek + use<>>> {
+    whole_file::read(&folder.join(name))
 }
 
 const RESULT: &str = "result.json";
@@ -269,20 +252,6 @@ fn is_of_a_run(folder: &Path) -> bool {
         || folder.join("scenario.toml").is_file()
 }
 
-/// Opens a file of a run folder; a missing file is empty.
-pub(crate) fn open(path: &Path) -> Result<BufReader<Box<dyn Read>>, ReadError> {
-    let file: Box<dyn Read> = match whole_file::read(path).map_err(refused(path))? {
-        Some(file) => Box::new(file),
-        None => Box::new(io::empty()),
-    };
-    Ok(BufReader::with_capacity(BUFFER, file))
-}
-
-pub(crate) fn text_of(path: &Path) -> Result<Option<String>, ReadError> {
-    let file = whole_file::read(path).map_err(refused(path))?;
-    file.map(|file| text_in(file, path)).transpose()
-}
-
 fn text_in(file: impl Read, path: &Path) -> Result<String, ReadError> {
     let mut bytes = Vec::new();
     let length = file.take(TEXT_MAX + 1).read_to_end(&mut bytes);
@@ -293,6 +262,6 @@ fn text_in(file: impl Read, path: &Path) -> Result<String, ReadError> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-pub(crate) fn refused(path: &Path) -> impl Fn(io::Error) -> ReadError {
+fn refused(path: &Path) -> impl Fn(io::Error) -> ReadError {
     move |source| ReadError::File { path: path.to_owned(), source }
 }

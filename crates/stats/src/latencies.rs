@@ -18,6 +18,7 @@
 
 use brunt_units::Span;
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 
 const LONGEST: u64 = Span::seconds(3600).0;
 const DIGITS: u8 = 2;
@@ -69,7 +70,8 @@ fn end_of(bucket: usize) -> u64 {
 }
 
 /// A latency histogram. See the top of this file for precision, range and percentile rule.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(try_from = "Packed", into = "Packed")]
 pub struct Latencies {
     /// As far as the longest span so far.
     counts: Vec<u32>,
@@ -216,6 +218,51 @@ impl Latencies {
     }
 }
 
+/// A histogram as records keep it: exact sum and maximum, and the buckets that are not empty, each
+/// by its distance from the one before.
+#[derive(Serialize, Deserialize)]
+struct Packed {
+    sum_nanos: u128,
+    max: Span,
+    buckets: Vec<(u32, u32)>,
+}
+
+impl From<Latencies> for Packed {
+    fn from(latencies: Latencies) -> Self {
+        let mut next = 0;
+        let counts = latencies.counts.iter().enumerate();
+        let buckets = counts.filter(|(_, count)| **count > 0).map(|(bucket, count)| {
+            let distance = u32::try_from(bucket - next).expect("there are fewer buckets");
+            next = bucket + 1;
+            (distance, *count)
+        });
+        Self { buckets: buckets.collect(), sum_nanos: latencies.sum_nanos, max: latencies.max }
+    }
+}
+
+impl TryFrom<Packed> for Latencies {
+    type Error = &'static str;
+
+    fn try_from(packed: Packed) -> Result<Self, Self::Error> {
+        let mut latencies = Self::new();
+        let mut next = 0_usize;
+        for (distance, count) in packed.buckets {
+            let bucket = next.saturating_add(distance as usize);
+            if bucket > bucket_of(LONGEST) || count == 0 {
+                return Err("is not a histogram of latencies");
+            }
+            latencies.count_in(bucket, count);
+            next = bucket + 1;
+        }
+        (latencies.sum_nanos, latencies.max) = (packed.sum_nanos, packed.max);
+        let most = u128::from(latencies.count()) * u128::from(u64::MAX);
+        match latencies.sum_nanos <= most && (latencies.count() > 0 || packed.max == Span::ZERO) {
+            true => Ok(latencies),
+            false => Err("is not a histogram of latencies"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -311,6 +358,29 @@ mod tests {
         assert_eq!(empty.mean(), None);
         assert_eq!(empty.max(), None);
         assert_eq!(empty.percentile(Percentile::P50), None);
+    }
+
+    #[test]
+    fn a_histogram_in_a_record_is_the_same() {
+        for latencies in
+            [histogram(&spans(11, 900)), histogram(&[Span::seconds(9_000)]), Latencies::new()]
+        {
+            let text = serde_json::to_string(&latencies).unwrap();
+            let read: Latencies = serde_json::from_str(&text).unwrap();
+            assert_eq!(
+                (read.count(), read.mean(), read.max()),
+                (latencies.count(), latencies.mean(), latencies.max())
+            );
+            assert!(read.buckets().eq(latencies.buckets()));
+        }
+        for wrong in [
+            r#"{"sum_nanos":0,"max":0,"buckets":[[4294967295,1]]}"#,
+            r#"{"sum_nanos":0,"max":0,"buckets":[[4000,1],[4294967295,1]]}"#,
+            r#"{"sum_nanos":5,"max":0,"buckets":[]}"#,
+            r#"{"sum_nanos":0,"max":0,"buckets":[[1,0]]}"#,
+        ] {
+            assert!(serde_json::from_str::<Latencies>(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

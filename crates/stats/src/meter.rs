@@ -5,6 +5,7 @@
 //! sum of the readings.
 
 use brunt_units::Span;
+use serde::{Deserialize, Serialize};
 
 use crate::{Latencies, Percentile};
 
@@ -22,7 +23,7 @@ struct Flow {
 }
 
 /// A meter's result for one interval, or in total.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reading {
     /// Number of I/Os.
     pub count: u64,

@@ -32,7 +32,7 @@ fn json(text: &[u8]) -> Value {
 fn every_kind_in_turn_ends_with_a_page_to_sign() {
     let home = TempDir::new().unwrap();
     init(home.path());
-    let all = ["--all-kinds", "--duration=2s", "--set=test.logs=5", "--set=test.min_warmup=100ms"];
+    let all = ["--all-kinds", "--duration=2s", "--set=test.logs=1", "--set=test.min_warmup=100ms"];
     let checked = run(home.path(), &[&all[..], &["--check"]].concat()).output().unwrap();
     assert!(said(&checked).contains("3 tests, in all: at most "), "{}", said(&checked));
     let output = run(home.path(), &all).output().unwrap();
@@ -132,6 +132,7 @@ fn a_finished_run_is_complete_and_its_report_can_be_made_again() {
     let wanted = [
         "counters.csv",
         "events.log",
+        "journal",
         "latency.hlog",
         "news.jsonl",
         "report.html",
@@ -232,9 +233,12 @@ fn a_run_that_was_killed_has_a_report_of_what_there_was() {
     init(home.path());
     let (victim, folder) = recorded(home.path(), "40s", 2);
     drop(victim);
-    let report = brunt(home.path()).args(["report", "--json"]).arg(&folder).output().unwrap();
-    assert!(report.status.success(), "{}", said(&report));
-    let result = json(&report.stdout);
+    let report = || {
+        let report = brunt(home.path()).args(["report", "--json"]).arg(&folder).output().unwrap();
+        assert!(report.status.success(), "{}", said(&report));
+        json(&report.stdout)
+    };
+    let result = report();
     keeps_to_the_schema(&result);
     assert_eq!(result["verdict"], "interrupted");
     assert_eq!(result["qualifies"], false);
@@ -249,10 +253,32 @@ fn a_run_that_was_killed_has_a_report_of_what_there_was() {
     assert!(host[0]["max"].as_f64() > Some(0.0));
     let rules = result["rules"].as_array().unwrap();
     assert!(!rules.is_empty());
-    assert!(rules.iter().all(|rule| rule["outcome"] == "not measured"));
+    let outcome = |id: &str| {
+        let rule = rules.iter().find(|rule| rule["id"] == id);
+        rule.unwrap_or_else(|| panic!("no {id}"))["outcome"].clone()
+    };
+    for (id, is_measured) in [
+        ("database-read-average", true),
+        ("log-write-average", true),
+        ("io-errors", true),
+        ("tester-delay", true),
+        ("pages-verified", false),
+        ("device-agrees", false),
+    ] {
+        assert_eq!(outcome(id) != "not measured", is_measured, "{id}: {}", outcome(id));
+    }
     let html = fs::read_to_string(folder.join("report.html")).unwrap();
     assert!(html.contains(">INTERRUPTED<") && html.contains("<svg"));
     assert!(html.contains("Collection starts"), "the test log is there");
+
+    // Everything is in the journal, and a torn end costs no more than what is in it.
+    fs::write(folder.join("result.json"), "{").unwrap();
+    assert_eq!(report(), result);
+    let journal = fs::read(folder.join("journal")).unwrap();
+    fs::write(folder.join("journal"), &journal[..journal.len() - 7]).unwrap();
+    let torn = report();
+    assert_eq!(torn["verdict"], "interrupted");
+    assert!(torn["storage"]["achieved_iops"].as_f64() > Some(0.0));
 }
 
 /// Rows of a stream in `counters.csv`: begin, length and count.

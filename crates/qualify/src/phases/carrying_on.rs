@@ -1,5 +1,6 @@
-//! Carries an interrupted test on: its collection and that of this run become one, and are judged
-//! as one.
+//! What the journal of a run says, as measurements of a test: of a run that did not end, to be
+//! judged, and of one that another carries on. Then both collections become one, and are judged as
+//! one.
 //!
 //! ```text
 //!   interrupted run   warm up | collect ......... x
@@ -8,103 +9,122 @@
 //! ```
 //!
 //! Rates, latencies, stalls and samples are those of both, and so are faults that the interrupted
-//! run has reported. What only a program that goes on to its end can know is that of this run: what
+//! run had met. What only a program that goes on to its end can know is that of this run: what
 //! verification found, counters of the machine, how late the program ran. Such a result never
 //! qualifies.
 
 use std::rc::Rc;
 
-use brunt_report::result::{Integrity, Rule, Sample};
-use brunt_report::streams::{self, PAGE_FAULT_STALLS};
-use brunt_report::{Earlier, Stream};
-use brunt_stats::{Latencies, Meter, OperationLatencies};
-use brunt_units::{Span, Time};
+use brunt_ese::meter::Meters;
+use brunt_report::RunResult;
+use brunt_report::result::{Flow, Sample};
+use brunt_report::streams::{
+    self, CACHE, DATABASE_READ, DATABASE_WRITE, LOG_WRITE, OPERATION_SERVICE, PAGE_FAULT_STALLS,
+};
+use brunt_run::{Folded, Standing, Standstill, Stop, Value};
+use brunt_stats::{Latencies, Meter, OperationLatencies, Reading};
+use brunt_units::{ByteSize, Span, Time};
 
-use crate::hanging::Hung;
 use crate::phases::test_run::TestRun;
 use crate::plan::{Carried, Plan};
-use crate::pulse::Standstill;
 use crate::result::{ReadTotal, VolumeUse};
-use crate::rules::{RuleId, Samples};
+use crate::rules::{Ending, Samples};
 use crate::sampling::{Collected, database_streams, log_streams};
-use crate::stops::Stop;
-use crate::truth::oracle::Findings;
+
+/// An interrupted run that another carries on.
+#[derive(Clone, Debug)]
+pub struct Earlier {
+    /// Its result: an outline, or that of a run which was stopped.
+    pub result: RunResult,
+    /// What its journal says.
+    pub folded: Folded,
+}
 
 impl Carried {
     /// What `earlier` has done.
     pub fn of(earlier: &Earlier) -> Self {
         Self {
             started: earlier.result.times.started,
-            begin: Time::ZERO + Span::from_seconds(earlier.begin_s),
-            length: Span::from_seconds(earlier.length_s),
+            begin: earlier.folded.begin.unwrap_or(Time::ZERO),
+            length: earlier.folded.length,
         }
     }
 }
 
 impl TestRun {
+    /// A test of `plan` that did not end, as far as its journal says.
+    pub fn recorded(plan: &Plan, folded: &Folded) -> Self {
+        let standing = &folded.standing;
+        let sizes = |bytes: &[u64]| bytes.iter().map(|bytes| ByteSize::bytes(*bytes)).collect();
+        let mut run = Self {
+            ending: Ending::Unfinished,
+            sessions: standing.sessions.max(plan.sessions),
+            short_of: standing.short_of.clone(),
+            initial: sizes(&standing.initial_bytes),
+            last: sizes(&standing.last_bytes),
+            delays: standing.delays.clone(),
+            ..Self::unfinished(plan, Time::ZERO)
+        };
+        run.add(plan, folded);
+        let ended = run.collected.as_ref().map(|collected| collected.begin + collected.length);
+        (run.collection_ended, run.ended) = (ended, ended.unwrap_or(Time::ZERO));
+        run
+    }
+
     /// Adds what an interrupted run of `plan` has measured.
     pub fn carry(&mut self, plan: &Plan, earlier: Rc<Earlier>) {
-        let stream = |name: &str, what: &str| earlier.streams.get(&streams::of(name, what));
-        let stalls = |found: Option<&Stream>| found.map_or(0, |found| found.total.count);
-        let add = |name: &str, (what, meter): (&str, &mut Meter)| {
-            if let Some(found) = stream(name, what) {
-                meter.carry(&found.latencies, found.total.bytes);
-            }
-        };
-        self.board.with(|meters| {
-            for (meters, database) in meters.databases.iter_mut().zip(plan.databases()) {
-                let found = stream(&database.name, PAGE_FAULT_STALLS);
-                meters.page_fault_stalls.carry(stalls(found));
-                let streams = database_streams(meters).into_iter();
-                streams.for_each(|one| add(&database.name, one));
-            }
-            for (meters, instance) in meters.logs.iter_mut().zip(&plan.instances) {
-                let streams = log_streams(meters).into_iter();
-                streams.for_each(|one| add(&instance.name, one));
-            }
-            let found = earlier.streams.get(PAGE_FAULT_STALLS);
-            meters.page_fault_stalls.carry(stalls(found));
-        });
-        let before = collected(plan, &earlier);
-        self.collected = Some(match self.collected.take() {
-            Some(here) => before.followed_by(here),
-            None => before,
-        });
-        let before = &earlier.result;
-        self.carry_faults(&before.rules, before.storage.integrity.as_ref());
-        self.found.carry(&before.storage.details.found);
+        self.add(plan, &earlier.folded);
+        self.found.carry(&earlier.result.storage.details.found);
         self.carried = Some(earlier);
     }
 
-    /// Adds the faults that an interrupted run has reported. They are not undone by what came after
-    /// them.
-    fn carry_faults(&mut self, rules: &[Rule], integrity: Option<&Integrity>) {
-        let reported = |id: RuleId| {
-            let rule = rules.iter().find(|rule| id.is(rule))?;
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "it was a count"
-            )]
-            let count = rule.measured? as u64;
-            (count > 0).then(|| (count, rule.remark.clone()))
-        };
-        if let Some((count, first)) = reported(RuleId::IoErrors) {
-            self.errors = (self.errors.0 + count, first);
-        }
-        if let Some((count, first)) = reported(RuleId::HungIo) {
-            let mut hung = Hung::reported(count, &first);
-            hung.absorb(std::mem::take(&mut self.hung));
-            self.hung = hung;
-        }
-        if let Some(integrity) = integrity {
-            self.log.findings = self.log.findings.and(Findings {
-                lost: integrity.lost,
-                stale: integrity.stale,
-                phantom: integrity.phantom,
-                torn: integrity.torn,
+    /// Adds a run whose collection came before.
+    fn add(&mut self, plan: &Plan, before: &Folded) {
+        self.board.with(|meters| add_streams(meters, plan, before));
+        if before.begin.is_some() {
+            let collected = collected(plan, before);
+            self.collected = Some(match self.collected.take() {
+                Some(here) => collected.followed_by(here),
+                None => collected,
             });
         }
+        let Standing { errors, findings, hung, found, .. } = &before.standing;
+        self.errors.0 += errors.0;
+        if errors.0 > 0 {
+            self.errors.1.clone_from(&errors.1);
+        }
+        let mut hung = hung.clone();
+        hung.absorb(std::mem::take(&mut self.hung));
+        self.hung = hung;
+        self.log.findings = self.log.findings.and(*findings);
+        self.found.carry(found);
+    }
+
+    /// What is known of this test apart from its samples.
+    pub fn standing(&self, stop: Stop, standstill: Standstill) -> Standing {
+        let bytes = |sizes: &[ByteSize]| sizes.iter().map(|size| size.get()).collect();
+        Standing {
+            sessions: self.sessions,
+            initial_bytes: bytes(&self.initial),
+            last_bytes: bytes(&self.last),
+            short_of: self.short_of.clone(),
+            findings: self.log.findings,
+            errors: self.errors.clone(),
+            found: self.found.lines().to_vec(),
+            hung: self.hung.clone(),
+            delays: self.delays.clone(),
+            stop,
+            standstill,
+        }
+    }
+
+    /// The same of a test that has ended.
+    pub fn standing_at_end(&self) -> Standing {
+        let collected = self.collected.as_ref();
+        let (stop, standstill) = collected.map_or_else(Default::default, |collected| {
+            (collected.stop.clone(), collected.standstill.clone())
+        });
+        self.standing(stop, standstill)
     }
 
     /// Reads by the interrupted run on these databases and logs, for operations, maintenance and
@@ -122,58 +142,102 @@ impl TestRun {
             ["log-read", "log-replication"].map(|what| streams::of(name, what))
         });
         let found = databases.chain(logs);
-        let found = found.filter_map(|name| Some(earlier.streams.get(&name)?.total));
-        found.fold(ReadTotal::default(), |sum, total| sum.and(total.count, total.bytes))
+        let found = found.filter_map(|name| earlier.folded.streams.get(&name));
+        found.fold(ReadTotal::default(), |sum, found| sum.and(found.count, found.bytes))
     }
 }
 
-/// The collection of an interrupted run.
-fn collected(plan: &Plan, earlier: &Earlier) -> Collected {
+fn add_streams(meters: &mut Meters, plan: &Plan, before: &Folded) {
+    let stream = |name: &str, what: &str| before.streams.get(&streams::of(name, what));
+    let stalls = |found: Option<&brunt_run::Stream>| found.map_or(0, |found| found.count);
+    let add = |name: &str, (what, meter): (&str, &mut Meter)| {
+        if let Some(found) = stream(name, what) {
+            meter.carry(&found.latencies, found.bytes);
+        }
+    };
+    for (meters, database) in meters.databases.iter_mut().zip(plan.databases()) {
+        meters.page_fault_stalls.carry(stalls(stream(&database.name, PAGE_FAULT_STALLS)));
+        let streams = database_streams(meters).into_iter();
+        streams.for_each(|one| add(&database.name, one));
+    }
+    for (meters, instance) in meters.logs.iter_mut().zip(&plan.instances) {
+        let streams = log_streams(meters).into_iter();
+        streams.for_each(|one| add(&instance.name, one));
+    }
+    meters.page_fault_stalls.carry(stalls(before.streams.get(PAGE_FAULT_STALLS)));
+}
+
+/// The collection that a journal tells of.
+fn collected(plan: &Plan, before: &Folded) -> Collected {
     let limits = &plan.limits.latency;
+    let begin = before.begin.unwrap_or(Time::ZERO);
     let samples = |name: &str, what: &str, limit: Span| {
         let mut samples = Samples::default();
-        let stream = earlier.streams.get(&streams::of(name, what));
-        for (begin_s, mean_ms) in stream.iter().flat_map(|stream| &stream.means) {
-            let mean = Span::from_seconds(mean_ms / 1_000.0);
-            samples.note(Span::from_seconds(*begin_s), Some(mean), limit);
+        let stream = before.streams.get(&streams::of(name, what));
+        for (at, mean) in stream.iter().flat_map(|stream| &stream.means) {
+            samples.note(at.since(begin), Some(*mean), limit);
         }
         // Those without I/O have no row.
-        samples.count = earlier.samples.len() as u64;
+        samples.count = before.samples.len() as u64;
         samples
     };
-    let operations = |name: &str| OperationLatencies {
-        from_intended_start: earlier
-            .streams
-            .get(&streams::of(name, "operation"))
-            .map_or_else(Latencies::new, |stream| stream.latencies.clone()),
-        // Recorded only for the whole server.
-        from_actual_start: Latencies::new(),
+    let latencies = |stream: &str| {
+        let found = before.streams.get(stream);
+        found.map_or_else(Latencies::new, |found| found.latencies.clone())
     };
-    let carried = Carried::of(earlier);
     let instances = plan.instances.iter();
+    let mut operations: Vec<OperationLatencies> = instances
+        .clone()
+        .map(|instance| OperationLatencies {
+            from_intended_start: latencies(&streams::of(&instance.name, "operation")),
+            from_actual_start: Latencies::new(),
+        })
+        .collect();
+    // It is recorded only for the whole server.
+    if let Some(first) = operations.first_mut() {
+        first.from_actual_start = latencies(OPERATION_SERVICE);
+    }
     Collected {
-        begin: carried.begin,
-        length: carried.length,
-        samples: earlier.samples.clone(),
+        begin,
+        length: before.length,
+        samples: before.samples.iter().map(|sample| of_server(sample, begin)).collect(),
         reads: plan
             .databases()
             .map(|database| samples(&database.name, "read", limits.read_sample))
             .collect(),
         log_writes: instances
-            .clone()
             .map(|instance| samples(&instance.name, "log-write", limits.log_sample))
             .collect(),
-        operations: instances.map(|instance| operations(&instance.name)).collect(),
-        stop: stopped(&earlier.result.rules),
-        standstill: Standstill::default(),
+        operations,
+        stop: before.standing.stop.clone(),
+        standstill: before.standing.standstill.clone(),
     }
 }
 
-/// The longest stop that an interrupted run has reported.
-fn stopped(rules: &[Rule]) -> Stop {
-    let rule = rules.iter().find(|rule| RuleId::LongestStop.is(rule));
-    let reported = rule.and_then(|rule| Some(Stop::reported(rule.measured?, &rule.remark)));
-    reported.unwrap_or_default()
+/// The whole server in one sample of a collection that began at `begin`.
+fn of_server(sample: &brunt_run::Sample, begin: Time) -> Sample {
+    let length = sample.length;
+    let value = |stream: &str| {
+        let mut rows = sample.rows.iter();
+        rows.find(|row| row.stream == stream).map(|row| row.value)
+    };
+    let flow = |stream: &str| match value(stream) {
+        Some(Value::Io(reading)) => Flow::new(&reading, length),
+        _ => Flow::new(&Reading::default(), length),
+    };
+    let number = |stream: &str| match value(stream) {
+        Some(Value::Count(number) | Value::Bytes(number)) => number,
+        _ => 0,
+    };
+    Sample {
+        begin_s: sample.begin.since(begin).as_seconds(),
+        length_s: length.as_seconds(),
+        database_reads: flow(DATABASE_READ),
+        database_writes: flow(DATABASE_WRITE),
+        log_writes: flow(LOG_WRITE),
+        page_fault_stalls_per_s: number(PAGE_FAULT_STALLS) as f64 / length.as_seconds(),
+        cache_bytes: number(CACHE),
+    }
 }
 
 impl Collected {
@@ -198,39 +262,5 @@ impl Collected {
         self.standstill = self.standstill.and(next.standstill, self.length);
         self.length += next.length;
         self
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::kinds::TestKind;
-    use crate::plan::tests::plan;
-    use crate::rules::{Evidence, judge};
-
-    #[test]
-    fn what_an_interrupted_run_reported_still_counts() {
-        let plan = plan();
-        let evidence = Evidence {
-            io_errors: 3,
-            first_error: "db1.edb: read at 32768: -1022".to_owned(),
-            hung: Hung {
-                count: 1,
-                longest: Span::seconds(41),
-                first: "a read of db1.edb".to_owned(),
-            },
-            ..Evidence::default()
-        };
-        let rules = judge(TestKind::Performance, &evidence, &plan.limits);
-        let integrity = Integrity { torn: 2, ..Integrity::default() };
-        let mut run = TestRun::unfinished(&plan, Time::ZERO);
-        run.errors = (1, "a later one".to_owned());
-        run.carry_faults(&rules, Some(&integrity));
-        assert_eq!(run.errors, (4, evidence.first_error));
-        assert_eq!(run.hung, evidence.hung);
-        assert_eq!(run.log.findings.torn, 2);
-        let nothing = judge(TestKind::Performance, &Evidence::default(), &plan.limits);
-        run.carry_faults(&nothing, None);
-        assert_eq!((run.errors.0, run.hung.count), (4, 1));
     }
 }

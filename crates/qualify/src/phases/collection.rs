@@ -14,8 +14,8 @@ use crate::load::punctuality::{EVERY, Punctuality};
 use crate::load::{Load, RATE_MIN};
 use crate::phases::run::{Director, LOOK, TICK};
 use crate::phases::test_run::TestRun;
-use crate::progress::{News, SoFar};
-use crate::result::so_far;
+use crate::progress::News;
+use crate::result::judged_so_far;
 use crate::sampling::Sampler;
 use crate::server::{Server, Table};
 use crate::shards::joined::Sampled;
@@ -99,22 +99,24 @@ impl Director<'_> {
                     });
                 }
                 if let Some(followers) = server.followers() {
-                    sampler.note_queues(now, &followers.sample(now));
+                    sampler.note_queues(&followers.sample(now));
                     followers.news().into_iter().for_each(|news| self.note(news));
                 }
                 if over {
                     sampler.is_last();
                 }
                 sampler.note_still(self.recorder.stop(), self.recorder.standstill());
-                let recorded = sampler.close(now, board, &operations, resident());
+                let mut so_far = self.so_far(run, load, &punctuality);
+                let standing = so_far.standing(self.recorder.stop(), self.recorder.standstill());
+                let recorded = sampler.close(now, board, &operations, resident(), standing);
                 self.listener.recorded(&recorded);
+                if !over {
+                    so_far.collected = Some(sampler.collected());
+                    watch.gauge.judged(judged_so_far(self.plan, &so_far));
+                }
             }
             if over {
                 break;
-            }
-            if closes {
-                let so_far = self.so_far(run, load, &sampler, &punctuality);
-                watch.gauge.judged(so_far);
             }
             self.tend(load);
             let next = sampler.due().min(end).min(now + TICK);
@@ -172,19 +174,20 @@ impl Director<'_> {
         None
     }
 
-    /// What the rules say of the samples so far.
-    fn so_far<T: Table>(
+    /// The test so far, without its samples.
+    pub(crate) fn so_far<T: Table>(
         &self,
         run: &TestRun,
         load: &Load<T>,
-        sampler: &Sampler,
         punctuality: &Punctuality,
-    ) -> SoFar {
+    ) -> TestRun {
         let mut now = TestRun {
             sessions: run.sessions,
             target: run.target,
             tuning: run.tuning.clone(),
-            collected: Some(sampler.collected()),
+            short_of: run.short_of.clone(),
+            initial: run.initial.clone(),
+            last: run.last.clone(),
             board: Rc::clone(&run.board),
             log: load.sessions.log(),
             hung: self.recorder.hung(),
@@ -192,7 +195,7 @@ impl Director<'_> {
             ..TestRun::unfinished(self.plan, run.started)
         };
         now.note_errors(None);
-        so_far(self.plan, &now)
+        now
     }
 
     /// Whether an I/O has hung for so long that the test gives up.

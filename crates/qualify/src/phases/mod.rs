@@ -12,8 +12,8 @@
 //!   interrupted run.
 //! * `checksum`: reading files of the twin.
 //! * [`creation`], [`sizing`]: new databases; `growth`: the limits of their growth.
-//! * `carrying_on`: one result of an interrupted run and the one that carries it on; [`halves`]: of
-//!   two that ran side by side.
+//! * `carrying_on`: what a journal says, as measurements; [`portion`]: what crosses threads, and how
+//!   halves and shards become one test.
 //! * `telling`: progress reports during long steps.
 
 pub mod backup;
@@ -22,8 +22,8 @@ pub(crate) mod checksum;
 mod collection;
 pub mod creation;
 pub(crate) mod growth;
-pub mod halves;
 pub mod places;
+pub mod portion;
 pub mod run;
 pub mod serving;
 pub mod simulation;

@@ -31,13 +31,14 @@ use crate::load::Load;
 use crate::load::replication::ship_logs;
 use crate::phases::creation;
 use crate::phases::places::{self, Decision};
+use crate::phases::portion::Portion;
 use crate::phases::telling::telling;
 use crate::phases::test_run::{TestRun, broken_by};
 use crate::plan::Plan;
 use crate::progress::{Listener, News, Stop, TELL};
 use crate::rules::{Ending, RecordsVerified};
 use crate::server::{Server, Table};
-use crate::shards::{Border, Part, Shard};
+use crate::shards::{Border, Shard};
 use crate::truth::content;
 use crate::truth::integrity;
 use crate::truth::oracle::Oracle;
@@ -80,14 +81,14 @@ pub async fn run_shard(
     plan: &Plan,
     shard: &Shard,
     stop: &Stop,
-) -> Result<Part, RunError> {
+) -> Result<Portion, RunError> {
     let stop = &shard.or_failed(stop);
     let run =
         direct(world, plan, shard, stop, Some(shard), async |director| director.run().await).await;
     if run.is_err() {
         shard.fail();
     }
-    run.map(Part::from)
+    run.map(Portion::from)
 }
 
 /// Runs `work` with a director over `world`; its faults and a recorder of I/O in flight are in

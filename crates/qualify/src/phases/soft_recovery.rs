@@ -107,7 +107,9 @@ impl Director<'_> {
                 if over {
                     sampler.is_last();
                 }
-                let recorded = sampler.close(now, board, &operations, resident);
+                let so_far = self.so_far(run, load, &punctuality);
+                let standing = so_far.standing_at_end();
+                let recorded = sampler.close(now, board, &operations, resident, standing);
                 self.listener.recorded(&recorded);
             }
             if over {

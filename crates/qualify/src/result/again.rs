@@ -234,7 +234,7 @@ fn tester(plan: &Plan, result: &RunResult) -> Tester {
 }
 
 /// What the test did not know about itself, as far as the result has it.
-fn surroundings(result: &RunResult) -> Surroundings {
+pub(super) fn surroundings(result: &RunResult) -> Surroundings {
     let server = result.storage.servers.first();
     let details = &server.expect("every result has a server").details;
     let volumes = details.backend.volumes.iter();

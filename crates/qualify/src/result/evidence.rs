@@ -3,6 +3,7 @@
 use brunt_ese::meter::Meters;
 use brunt_report::host_counters;
 use brunt_report::result::World;
+use brunt_run::Standstill;
 use brunt_stats::{Meter, Percentile};
 use brunt_units::{ByteSize, Span};
 
@@ -10,7 +11,6 @@ use super::done::done;
 use super::{Assembly, Surroundings, VolumeUse};
 use crate::copies::Followed;
 use crate::progress::SoFar;
-use crate::pulse::Standstill;
 use crate::rules::device::VolumeIo;
 use crate::rules::tester::Tester;
 use crate::rules::{

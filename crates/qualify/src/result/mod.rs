@@ -21,8 +21,10 @@ use brunt_ese::meter::Meters;
 use brunt_report::host_counters::{DELAY, PAGE_FAULT_STALLS, in_order};
 use brunt_report::result::{
     Backend, BusyPart, Details, Durability, HostCounter, InjectedFault, Integrity, Machine, Origin,
-    PhaseName, RunResult, SCHEMA, Server, ServerDetails, Storage, Volume, World,
+    PhaseName, RunResult, SCHEMA, Sample, Server, ServerDetails, Storage, Volume, Watched, World,
 };
+use brunt_report::streams::HOST;
+use brunt_run::Folded;
 use brunt_stats::Percentile;
 use brunt_units::{ByteSize, Span, Time};
 
@@ -128,8 +130,33 @@ pub fn unfinished(plan: &Plan, started: Time, surroundings: &Surroundings) -> Ru
     result
 }
 
+/// The result of a run of `plan` that did not end, by what its journal says, and its samples.
+/// `outline` is what [`unfinished`] made of it.
+pub fn unfinished_result(
+    plan: &Plan,
+    folded: &Folded,
+    outline: &RunResult,
+) -> (RunResult, Vec<Sample>) {
+    let run = TestRun::recorded(plan, folded);
+    let watched = folded.streams.iter().filter_map(|(stream, found)| {
+        let mut watched = Watched::default();
+        let values = found.values.iter();
+        values.for_each(|(value, length)| watched.add(*value, length.as_seconds()));
+        Some(watched.counter(stream.strip_prefix(HOST)?))
+    });
+    let surroundings = Surroundings {
+        host: watched.collect(),
+        system_log: Some(SystemLog::default()),
+        ..again::surroundings(outline)
+    };
+    let mut result = result(plan, &run, &surroundings);
+    result.times.started = outline.times.started;
+    result.times.ended = None;
+    (result, run.collected.map(|collected| collected.samples).unwrap_or_default())
+}
+
 /// What the rules say of `run`, which is still running.
-pub(crate) fn so_far(plan: &Plan, run: &TestRun) -> SoFar {
+pub(crate) fn judged_so_far(plan: &Plan, run: &TestRun) -> SoFar {
     run.board.with(|meters| Assembly::of(plan, run, meters).so_far())
 }
 

@@ -1,6 +1,7 @@
 //! Measurements, as input of the rules.
 
 use brunt_report::result::{BusyPart, Rule, Sample, Tuning};
+use brunt_run::{Hung, Stop};
 use brunt_units::Span;
 
 use super::RuleId;
@@ -10,8 +11,6 @@ use super::replicas::ReplicaOutcome;
 use super::system_log::SystemLog;
 use super::tester::Tester;
 use crate::goal::Target;
-use crate::hanging::Hung;
-use crate::stops::Stop;
 use crate::truth::oracle::Findings;
 
 /// Samples of one stream's mean latency.

@@ -157,16 +157,17 @@ impl From<RuleId> for RuleName {
 #[cfg(test)]
 mod tests {
     use brunt_report::result::{Flow, Outcome, Sample, Tuning};
+    use brunt_run::{Standstill, Stop};
     use brunt_units::Span;
 
     use super::*;
     use crate::kinds::TestKind;
-    use crate::pulse::{GAP, Standstill};
+    use crate::pulse::GAP;
     use crate::rules::tests::{evidence, limits, stream};
     use crate::rules::{
         Done, Evidence, FilesVerified, ReplicaOutcome, SystemLog, Writes, device, judge,
     };
-    use crate::stops::{NOTED, Stop};
+    use crate::stops::NOTED;
     use crate::truth::oracle::Finding;
 
     const MS: Span = Span::millis(1);

@@ -2,9 +2,10 @@
 
 use brunt_report::result::Rule;
 use brunt_report::{decimals, grouped};
+use brunt_run::Hung;
 
 use super::{Evidence, FilesVerified, RecordsVerified, RuleId};
-use crate::hanging::{HUNG, Hung};
+use crate::hanging::HUNG;
 use crate::truth::oracle::Findings;
 
 /// The five rules.

@@ -6,11 +6,12 @@
 //! Jetstress has no such rule, and the limits (see [`crate::plan::Limits`]) are our choice.
 
 use brunt_report::result::Rule;
+use brunt_run::Stop;
 use brunt_units::Span;
 
 use super::{Evidence, RuleId};
 use crate::plan::Limits;
-use crate::stops::{NOTED, Stop};
+use crate::stops::NOTED;
 
 pub(super) fn rules(evidence: &Evidence, limits: &Limits) -> [Rule; 4] {
     let device = |name: RuleId, streams: &[(String, Span)]| {

@@ -18,10 +18,11 @@
 
 use brunt_report::decimals;
 use brunt_report::result::{Direction, Group, Outcome, Rule};
+use brunt_run::Standstill;
 use brunt_units::Span;
 
 use super::{Evidence, RuleId, bottleneck};
-use crate::pulse::{GAP, Standstill};
+use crate::pulse::GAP;
 
 const DELAY: Span = Span::millis(1);
 pub(super) const BUSY_PERCENT: f64 = 90.0;

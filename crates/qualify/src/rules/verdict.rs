@@ -16,6 +16,8 @@ pub enum Ending {
     Complete,
     /// The user stopped it.
     Stopped,
+    /// It is not known how: it was killed, its host died, or it still goes on.
+    Unfinished,
     /// It could not continue, with the reason.
     Broken(String),
     /// It went on to its end and came to no answer, and why.
@@ -40,11 +42,12 @@ pub fn verdict(ending: &Ending, rules: &[Rule]) -> Verdict {
             verdict => verdict,
         },
         Ending::Stopped => Verdict::Interrupted,
-        Ending::Broken(_) | Ending::Unanswered(_) => {
+        Ending::Unfinished | Ending::Broken(_) | Ending::Unanswered(_) => {
             let faults: Vec<Rule> = rules.iter().filter(is_fault).cloned().collect();
             match (Verdict::of(&faults), ending) {
                 (Verdict::Fail, _) => Verdict::Fail,
                 (_, Ending::Unanswered(_)) => Verdict::Inconclusive,
+                (_, Ending::Unfinished) => Verdict::Interrupted,
                 _ => Verdict::Error,
             }
         }
@@ -92,6 +95,15 @@ pub fn sentence(
     match (ending, verdict(ending, rules)) {
         (Ending::Stopped, _) => {
             format!("The test was stopped before its end; nothing is judged ({rate}).")
+        }
+        (Ending::Unfinished, verdict) => {
+            let so_far = match verdict {
+                Verdict::Fail => format!(", and it had failed by then: {}", failures(rules)),
+                _ => String::new(),
+            };
+            format!(
+                "The run did not end: it was killed, its host died, or it still goes on; the rules judge what it recorded ({rate}){so_far}."
+            )
         }
         (Ending::Broken(why), _) => {
             format!("The test could not be carried through: {why}.")
@@ -286,6 +298,7 @@ fn failure(rule: &Rule) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use brunt_report::result::Tuning;
+    use brunt_run::Standstill;
     use brunt_units::Span;
     use brunt_workload::profile::Version;
 
@@ -293,7 +306,6 @@ mod tests {
     use crate::goal::Target;
     use crate::kinds::TestKind;
     use crate::plan::Limits;
-    use crate::pulse::Standstill;
     use crate::rules::device::VolumeIo;
     use crate::rules::{
         Done, FilesVerified, RecordsVerified, Samples, SessionsUse, StreamLatency, SystemLog,

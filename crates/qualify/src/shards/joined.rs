@@ -11,20 +11,18 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use brunt_ese::meter::{MeterBoard, Meters};
+use brunt_run::{Hung, Standstill, Stop};
 use brunt_stats::{Latencies, OperationLatencies};
 use brunt_units::Time;
 
-use crate::hanging::Hung;
 use crate::load::sessions::Log;
+use crate::phases::portion::{Portion, latest};
 use crate::phases::test_run::TestRun;
 use crate::plan::Plan;
 use crate::progress::{Listener, Live, News, SoFar};
-use crate::pulse::Standstill;
-use crate::result::so_far;
+use crate::result::judged_so_far;
 use crate::sampling::Sampler;
 use crate::shards::news::Steps;
-use crate::shards::part::{Part, latest};
-use crate::stops::Stop;
 
 /// Something that a shard has to say.
 #[derive(Debug)]
@@ -212,35 +210,22 @@ impl<'a> Joined<'a> {
             let shards = || self.shards.iter();
             let stops = shards().map(|state| state.stop.clone());
             let stills = shards().map(|state| state.standstill.clone());
-            sampler.note_still(
-                stops.fold(Stop::default(), Stop::or),
-                stills.fold(Standstill::default(), Standstill::beside),
-            );
-            let recorded = sampler.close(at, board, &operations, cache_bytes);
+            let stop = stops.fold(Stop::default(), Stop::or);
+            let still = stills.fold(Standstill::default(), Standstill::beside);
+            sampler.note_still(stop.clone(), still.clone());
+            let standing = so_far(plan, board, &self.shards).standing(stop, still);
+            let recorded = sampler.close(at, board, &operations, cache_bytes, standing);
             self.listener.recorded(&recorded);
         }
-        self.so_far = so_far(plan, &self.unfinished());
-    }
-
-    /// The test as far as it has come.
-    fn unfinished(&self) -> TestRun {
-        let collected = self.sampler.as_ref().map(Sampler::collected);
-        let mut run = TestRun {
-            collected,
-            board: Rc::clone(&self.board),
-            delays: latest(self.shards.iter().map(|state| &state.delays)),
-            ..TestRun::unfinished(self.plan, Time::ZERO)
+        let so_far = TestRun {
+            collected: self.sampler.as_ref().map(Sampler::collected),
+            ..so_far(plan, board, &self.shards)
         };
-        for state in &self.shards {
-            run.log.absorb(state.log.clone());
-            run.hung.absorb(state.hung.clone());
-        }
-        run.note_errors(None);
-        run
+        self.so_far = judged_so_far(plan, &so_far);
     }
 
-    /// The whole test, once every shard has ended; `parts` are in the order of the shards.
-    pub fn finish(self, parts: Vec<Part>) -> TestRun {
+    /// The whole test, once every shard has ended; `shards` are in the order of the shards.
+    pub fn finish(self, shards: Vec<Portion>) -> TestRun {
         let sampler = self.sampler.as_ref();
         let begun = Time(u64::MAX);
         let mut run = TestRun {
@@ -250,9 +235,24 @@ impl<'a> Joined<'a> {
             ..TestRun::unfinished(self.plan, begun)
         };
         run.ended = Time::ZERO;
-        run.take_parts(parts);
+        run.take_shards(shards);
         run
     }
+}
+
+/// The test as far as it has come, without its samples.
+fn so_far(plan: &Plan, board: &Rc<MeterBoard>, shards: &[State]) -> TestRun {
+    let mut run = TestRun {
+        board: Rc::clone(board),
+        delays: latest(shards.iter().map(|state| &state.delays)),
+        ..TestRun::unfinished(plan, Time::ZERO)
+    };
+    for state in shards {
+        run.log.absorb(state.log.clone());
+        run.hung.absorb(state.hung.clone());
+    }
+    run.note_errors(None);
+    run
 }
 
 impl State {
@@ -279,6 +279,7 @@ impl State {
 mod tests {
     use std::cell::RefCell;
 
+    use brunt_run::Standing;
     use brunt_units::Span;
 
     use super::*;
@@ -348,7 +349,7 @@ mod tests {
         Plan { shards: 2, ..plan() }
     }
 
-    fn parts(endings: [Ending; 2]) -> Vec<Part> {
+    fn parts(endings: [Ending; 2]) -> Vec<Portion> {
         let parts = endings.into_iter().enumerate();
         let part = |(number, ending): (usize, Ending)| TestRun {
             ending,
@@ -379,10 +380,9 @@ mod tests {
             if is_last {
                 sampler.is_last();
             }
-            let wanted = sampler.close(end, &alone, &operations, 2_000);
+            let wanted = sampler.close(end, &alone, &operations, 2_000, Standing::default());
             let heard = heard.0.borrow();
-            assert_eq!(heard[number].counters, wanted.counters);
-            assert_eq!(heard[number].latency_log, wanted.latency_log);
+            assert_eq!(heard[number].sample, wanted.sample);
         }
         let run = joined.finish(parts([Ending::Complete, Ending::Complete]));
         let (collected, wanted) = (run.collected.unwrap(), sampler.collected());

@@ -23,9 +23,7 @@
 pub mod joined;
 mod meeting;
 mod news;
-mod part;
 mod split;
 
 pub(crate) use meeting::Border;
 pub use meeting::{Meeting, Shard};
-pub use part::Part;

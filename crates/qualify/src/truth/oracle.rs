@@ -22,71 +22,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+pub use brunt_run::{Finding, Findings};
 use brunt_workload::keys::Record;
-
-/// What is wrong with a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finding {
-    /// It is missing or unreadable.
-    Lost,
-    /// It is intact, but older than the version committed last.
-    Stale,
-    /// It was deleted, was never inserted, or is newer than any committed version.
-    Phantom,
-    /// Its bytes match no version.
-    Torn,
-}
-
-/// The number of findings of each kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Findings {
-    /// Missing or unreadable.
-    pub lost: u64,
-    /// An older version.
-    pub stale: u64,
-    /// Records that must not be there.
-    pub phantom: u64,
-    /// Bytes that match no version.
-    pub torn: u64,
-}
-
-impl Findings {
-    /// Counts one finding.
-    pub fn add(&mut self, finding: Finding) {
-        *match finding {
-            Finding::Lost => &mut self.lost,
-            Finding::Stale => &mut self.stale,
-            Finding::Phantom => &mut self.phantom,
-            Finding::Torn => &mut self.torn,
-        } += 1;
-    }
-
-    /// The sum over all kinds.
-    pub fn total(self) -> u64 {
-        self.lost + self.stale + self.phantom + self.torn
-    }
-
-    /// Adds the counts of both.
-    pub fn and(self, other: Self) -> Self {
-        Self {
-            lost: self.lost + other.lost,
-            stale: self.stale + other.stale,
-            phantom: self.phantom + other.phantom,
-            torn: self.torn + other.torn,
-        }
-    }
-
-    /// The maximum of each count: the same record is often found twice, during the test and after
-    /// it.
-    pub fn at_least(self, other: Self) -> Self {
-        Self {
-            lost: self.lost.max(other.lost),
-            stale: self.stale.max(other.stale),
-            phantom: self.phantom.max(other.phantom),
-            torn: self.torn.max(other.torn),
-        }
-    }
-}
 
 /// Changed records that are all remembered, over all databases.
 const WINDOW: usize = 1 << 20;

@@ -4,12 +4,12 @@
 use crate::small::{Left, Small, fails, outcome, plan};
 use brunt_qualify::goal::Target;
 use brunt_qualify::plan::Plan;
-use brunt_qualify::pulse::Standstill;
 use brunt_qualify::result::{Beneath, Surroundings, VolumeUse, foreseen};
 use brunt_qualify::rules::{RuleId, SystemLog};
 use brunt_report::RunResult;
 use brunt_report::host_counters::{OWN_PROCESSOR, STEAL, THROTTLED};
 use brunt_report::result::{HostCounter, Outcome, Verdict, Volume};
+use brunt_run::Standstill;
 use brunt_units::{ByteSize, Span};
 
 /// A short test of small pages; both are reasons not to qualify, and the only ones.

@@ -7,6 +7,7 @@ mod faults;
 mod growth;
 mod honest_latency;
 mod integrity;
+mod journal;
 mod kinds;
 mod limits;
 mod machine;

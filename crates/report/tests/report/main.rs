@@ -3,7 +3,6 @@
 mod compare;
 mod damaged_folder;
 mod drill;
-mod interrupted;
 mod jetstress_readers;
 mod report_html;
 mod result_json;

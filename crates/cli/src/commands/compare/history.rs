@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use brunt_report::compare::{History, history};
-use brunt_report::{Run, history_html, one_line};
+use brunt_report::{history_html, one_line};
 
 use super::{CompareArgs, CompareCommandError, changed, gate, verdict};
 use crate::commands::report::write;
@@ -22,7 +22,7 @@ pub(super) fn run(
 ) -> Result<Exit, CompareCommandError> {
     let (mut runs, mut left_out) = (Vec::new(), Vec::new());
     for path in inside(folder)? {
-        match Run::read(&path) {
+        match brunt_host::runs::read(&path) {
             Ok(run) => runs.push((path.display().to_string(), run)),
             Err(error) => left_out.push(error.to_string()),
         }

@@ -31,7 +31,7 @@ use std::time::SystemTime;
 
 use brunt_host::folders::{self, PrepareError, Prepared};
 use brunt_host::interrupted::{Interrupted, InterruptedError};
-use brunt_host::recorder::Recorder;
+use brunt_host::recorder::{Recorder, RecorderError};
 use brunt_host::surroundings::{self, DeviceCounts};
 use brunt_host::system_log::Listening;
 use brunt_host::{handles, plan, shards, test_log, witness};
@@ -42,6 +42,7 @@ use brunt_qualify::result::{Surroundings, foreseen, result, unfinished};
 use brunt_report::{
     FolderError, ReadError, Run, RunFolder, RunResult, Timestamp, host_counters, report_html,
 };
+use brunt_run::Head;
 use brunt_world_real::{Backend, RealWorld, StartError};
 
 use crate::clock::{now, timestamp};
@@ -82,6 +83,9 @@ pub enum RunCommandError {
     /// The run's folder cannot be made or filled.
     #[error(transparent)]
     Folder(#[from] FolderError),
+    /// Nothing can be recorded in it.
+    #[error(transparent)]
+    Recorder(#[from] RecorderError),
     /// What was just written to it cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -268,16 +272,22 @@ fn test(
         return Err(RunCommandError::WillNotQualify(obstacles));
     }
     let outline = unfinished(&plan, real.world.clock.now(), &before);
-    folder.write("scenario.toml", scenario.to_toml().as_bytes())?;
-    folder.write("result.json", outline.to_json().as_bytes())?;
+    let head = Head {
+        run_id: plan.run.to_string(),
+        began_unix_s: plan.epoch_ms.div_euclid(1_000),
+        scenario: scenario.to_toml(),
+        outline: outline.to_json(),
+    };
+    folder.write("scenario.toml", head.scenario.as_bytes())?;
+    folder.write("result.json", head.outline.as_bytes())?;
     let devices = surroundings::devices(&places);
     let mut kernel = Listening::begin(
         surroundings::all_devices(&plan, &places),
         surroundings::unheard(&plan, &places),
     );
     let recorder = match interrupted {
-        Some(interrupted) => Recorder::carry_on(folder, devices, interrupted.recorded())?,
-        None => Recorder::begin(folder, devices)?,
+        Some(interrupted) => Recorder::carry_on(folder, head, devices, interrupted)?,
+        None => Recorder::begin(folder, head, devices)?,
     };
     let watch = Rc::new(Watch::new(output, &plan, &places, recorder));
     let begun = real.world.clock.now();
@@ -304,6 +314,7 @@ fn test(
         Err(error) => matches!(error, RunError::Hung(_)),
     };
     let result = run.map(|mut run| {
+        let standing = run.standing_at_end();
         if let Some(interrupted) = interrupted {
             interrupted.add_to(&mut run, &plan);
         }
@@ -324,6 +335,7 @@ fn test(
         surroundings::look_again(&mut surroundings, &places);
         let result = result(&plan, &run, &surroundings);
         watch.log_all(run.ended, brunt_report::ending(&result));
+        watch.judged(run.ended, standing, result.verdict);
         result
     });
     if hangs {

@@ -16,8 +16,9 @@ use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::{Listener, News, NewsLine, Thinned};
 use brunt_qualify::result::timestamp;
 use brunt_qualify::sampling::Recorded;
-use brunt_report::result::{PhaseName, Trial};
+use brunt_report::result::{PhaseName, Trial, Verdict};
 use brunt_report::{Event, FolderError, counted, decimals, grouped};
+use brunt_run::Standing;
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world_real::facts::disk_counters;
 
@@ -38,6 +39,8 @@ pub(crate) struct Watch {
     screen: RefCell<Screen>,
     /// When it began to watch, in virtual time: how fast that goes by is shown.
     virtual_since: Option<Instant>,
+    /// Whether news are of this moment.
+    is_live: bool,
 }
 
 #[derive(Default)]
@@ -93,14 +96,25 @@ impl Watch {
     /// Watches a test of `plan`, and the devices of `places`; `recorder` gets what is to be kept.
     pub(super) fn new(output: &Output, plan: &Plan, places: &[Used], recorder: Recorder) -> Self {
         Self {
-            output: output.clone(),
-            plan: plan.clone(),
             devices: devices(places),
             recorder: RefCell::new(Some(recorder)),
+            is_live: true,
+            ..Self::of_another(output, plan)
+        }
+    }
+
+    /// Watches a test of `plan` that another process carries out, by its journal.
+    pub(crate) fn of_another(output: &Output, plan: &Plan) -> Self {
+        Self {
+            output: output.clone(),
+            plan: plan.clone(),
+            devices: Vec::new(),
+            recorder: RefCell::default(),
             thinned: RefCell::new(Thinned::to(plan.sample_interval())),
             state: RefCell::default(),
             screen: RefCell::new(Screen::new(plan, output.is_unicode())),
             virtual_since: None,
+            is_live: false,
         }
     }
 
@@ -110,7 +124,7 @@ impl Watch {
     }
 
     /// What is in place on the screen goes.
-    fn clear(&self) {
+    pub(crate) fn clear(&self) {
         if let Some((_, mut progress)) = self.state.borrow_mut().phase.take() {
             progress.vanish();
         }
@@ -119,6 +133,13 @@ impl Watch {
     pub(crate) fn machine(&self) -> Seen {
         let recorder = self.recorder.borrow();
         recorder.as_ref().map_or_else(Seen::default, Recorder::machine)
+    }
+
+    /// The test ended at `at`, with what it knows of itself and this verdict.
+    pub(crate) fn judged(&self, at: Time, standing: Standing, verdict: Verdict) {
+        if let Some(recorder) = &*self.recorder.borrow() {
+            recorder.ended(at, standing, verdict);
+        }
     }
 
     /// The test has ended: nothing stays in place on the screen, and everything is in the tables.
@@ -179,7 +200,7 @@ impl Watch {
         match phase {
             Phase::Create => format!("then warm-up, {test}"),
             Phase::Survey | Phase::WarmUp | Phase::Settle | Phase::Tune => format!("then {test}"),
-            Phase::Test if self.virtual_since.is_none() => {
+            Phase::Test if self.virtual_since.is_none() && self.is_live => {
                 let sizes = self.plan.databases().map(|database| database.size.get());
                 let verification = moved(ByteSize::bytes(sizes.sum()));
                 let end = time_of_day(now(), self.plan.to_collect() + verification);
@@ -205,10 +226,10 @@ impl Watch {
         }
     }
 
-    fn log(&self, at: Time, text: String) {
-        let at = timestamp(&self.plan, at);
+    fn log(&self, time: Time, text: String) {
+        let at = timestamp(&self.plan, time);
         if let Some(recorder) = &*self.recorder.borrow() {
-            recorder.event(Event { at, text });
+            recorder.event(time, Event { at, text });
         }
     }
 
@@ -217,7 +238,8 @@ impl Watch {
         if let (true, Some(recorder)) =
             (self.thinned.borrow_mut().keeps(at, news), &*self.recorder.borrow())
         {
-            recorder.news(NewsLine { at: timestamp(&self.plan, at), news: news.clone() });
+            let line = NewsLine { at: timestamp(&self.plan, at), news: news.clone() };
+            recorder.news(at, line);
         }
         if matches!(news, News::Dispatching) {
             self.log_all(at, test_log::dispatch(&self.plan));
@@ -443,7 +465,7 @@ impl Watch {
     fn backup_ended(&self, at: Time) {
         let begin = self.state.borrow_mut().backing_up.take();
         if let Some(begin) = begin.filter(|begin| at > *begin) {
-            self.keep(&Recorded { begin, length: at - begin, ..Recorded::default() });
+            self.keep(&Recorded::of_machine(begin, at - begin));
         }
     }
 

@@ -18,8 +18,9 @@ use brunt_qualify::progress::{Listener, News, Stop};
 use brunt_qualify::result::{Surroundings, result};
 use brunt_qualify::rules::RuleId;
 use brunt_qualify::sampling::{Collected, Recorded};
-use brunt_report::RunResult;
 use brunt_report::result::{self, Backend, Machine, Origin, Outcome, Rule};
+use brunt_report::{Counters, RunResult};
+use brunt_run::{FORMAT, Folded, Record, Sample, Standing, Writer, fold};
 use brunt_units::{ByteSize, PageSize, Span, Time};
 use brunt_workload::profile::Version;
 use brunt_world_virtual::{
@@ -93,6 +94,8 @@ pub(crate) struct Left {
     pub(crate) told_at: Vec<Time>,
     /// Rows of `counters.csv`.
     pub(crate) counters: String,
+    /// The records of all samples.
+    pub(crate) records: Vec<Record>,
     pub(crate) store: Store,
     pub(crate) digest: Digest,
     /// The recorded changes of files.
@@ -101,7 +104,7 @@ pub(crate) struct Left {
 }
 
 #[derive(Default)]
-struct Notebook(RefCell<Vec<(Time, News)>>, RefCell<String>);
+struct Notebook(RefCell<Vec<(Time, News)>>, RefCell<String>, RefCell<Vec<Record>>);
 
 impl Listener for Notebook {
     fn tell(&self, at: Time, news: &News) {
@@ -112,7 +115,13 @@ impl Listener for Notebook {
     }
 
     fn recorded(&self, recorded: &Recorded) {
-        self.1.borrow_mut().push_str(&recorded.counters);
+        let mut rows = Counters::new();
+        rows.add_sample(&recorded.sample);
+        self.1.borrow_mut().push_str(&rows.take());
+        let standing = Standing::clone(&recorded.standing);
+        let sample = Sample::clone(&recorded.sample);
+        let records = [Record::Standing(Box::new(standing)), Record::Sample(sample)];
+        self.2.borrow_mut().extend(records);
     }
 }
 
@@ -190,6 +199,7 @@ impl Small {
             news,
             told_at,
             counters: notebook.1.take(),
+            records: notebook.2.take(),
             store: machine.machine.store(),
             digest: machine.machine.digest(),
             journal: machine.machine.stop_recording(),
@@ -199,6 +209,18 @@ impl Small {
 }
 
 impl Left {
+    /// The journal of the first `records` records.
+    pub(crate) fn folded(&self, records: usize) -> Folded {
+        let mut writer = Writer::new("77");
+        let mut bytes = FORMAT.as_bytes().to_vec();
+        let head = Record::Head(Box::default());
+        let records = self.records.iter().take(records);
+        for record in std::iter::once(&head).chain(records) {
+            bytes.extend(writer.bytes(Time::ZERO, record));
+        }
+        fold(&mut brunt_run::Journal::open(bytes.as_slice()).unwrap()).unwrap()
+    }
+
     /// The written result.
     pub(crate) fn result(&self, plan: &Plan) -> RunResult {
         self.result_on(plan, |_| {})

@@ -13,6 +13,7 @@ use brunt_lab::{Lab, Options, Simulated};
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::{Listener, Stop};
 use brunt_report::{FolderError, RunFolder, report_html};
+use brunt_run::Head;
 use brunt_scenario::ModelledScenario;
 use brunt_units::Time;
 
@@ -96,6 +97,7 @@ fn simulate(
     let simulated = lab.run(listeners, stop)?;
     for (watch, server) in watches.iter().zip(&simulated.servers) {
         watch.log_all(server.ended, brunt_report::ending(&server.result));
+        watch.judged(server.ended, server.standing.clone(), server.result.verdict);
         watch.end()?;
     }
     Ok(simulated)
@@ -108,7 +110,12 @@ fn watch(
     folder: &RunFolder,
     output: &Output,
 ) -> Result<Watch, FolderError> {
-    let watch = Watch::in_virtual_time(output, plan, Recorder::of_model(folder)?);
+    let head = Head {
+        run_id: plan.run.to_string(),
+        began_unix_s: plan.epoch_ms.div_euclid(1_000),
+        ..Head::default()
+    };
+    let watch = Watch::in_virtual_time(output, plan, Recorder::of_model(folder, head)?);
     watch.log_all(Time::ZERO, test_log::beginning(plan, command));
     Ok(watch)
 }

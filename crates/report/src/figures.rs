@@ -1,34 +1,26 @@
-//! The result of a run that did not end, made from its tables.
+//! The numbers of a result, made from the tables of its run.
 //!
 //! Counts, bytes, means and maxima come from `counters.csv` and are exact. Percentiles come from
-//! the latency log, which may be a few samples behind. Nothing is judged: every rule has the
-//! outcome *not measured*.
+//! the latency log.
 
 use std::collections::BTreeMap;
 
 use brunt_stats::Latencies;
 
-use crate::decimals;
 use crate::host_counters;
 use crate::recorded::{Recorded, Total};
 use crate::result::{
-    Distribution, HostCounter, Instance, InstanceDetails, IoNumbers, LatencySummary, Outcome,
-    RunResult,
+    Distribution, HostCounter, Instance, InstanceDetails, IoNumbers, LatencySummary, RunResult,
 };
 use crate::streams::{
     self, DATABASE_READ, DATABASE_WRITE, LOG_WRITE, OPERATION, PAGE_FAULT_STALLS,
 };
 
-/// What the report says about a run whose `result.json` is still an outline.
-pub(crate) const DID_NOT_END: &str =
-    "The run did not end: it was killed, its host died, or it still goes on";
-
-/// Fills in the numbers of `result`, which holds only names. `gap` says what went wrong.
+/// Replaces the numbers of `result`, whose names stay.
 pub(crate) fn fill(
     result: &mut RunResult,
     recorded: &Recorded,
     latencies: &BTreeMap<String, Latencies>,
-    gap: &str,
 ) {
     let found = Found { recorded, latencies };
     let collected = !recorded.samples.is_empty();
@@ -39,40 +31,7 @@ pub(crate) fn fill(
         server.host = found.host();
     }
     result.storage.achieved_iops = collected.then(|| found.achieved_iops());
-    let times = &mut result.times;
-    if collected {
-        let begin = times.started.after(whole_seconds(recorded.begin_s));
-        times.collection_started = Some(begin);
-        times.collection_ended = Some(begin.after(whole_seconds(recorded.length_s())));
-        times.collection_s = recorded.length_s();
-    }
     result.storage.details.distributions = found.distributions();
-    result.storage.details.sentence = sentence(result, recorded, gap);
-    result.reasons = vec!["the run did not end".to_owned()];
-    for rule in &mut result.rules {
-        // The outline was written before anything was measured.
-        rule.measured = None;
-        rule.outcome = Outcome::NotMeasured;
-        rule.remark = "the run did not end".to_owned();
-    }
-}
-
-fn sentence(result: &RunResult, recorded: &Recorded, gap: &str) -> String {
-    let times = &result.times;
-    let until = match (times.collection_ended, result.storage.achieved_iops) {
-        (Some(end), Some(rate)) => format!(
-            "what {} samples recorded until {end} is shown ({} transactional I/Os per second)",
-            recorded.samples.len(),
-            decimals(rate)
-        ),
-        _ => "it had not begun to collect".to_owned(),
-    };
-    format!("{gap}; {until}. Nothing is judged.")
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "a float cast saturates")]
-fn whole_seconds(seconds: f64) -> u64 {
-    seconds.round() as u64
 }
 
 /// The tables of a run folder.

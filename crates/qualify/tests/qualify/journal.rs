@@ -1,0 +1,89 @@
+//! What a test leaves in its journal is enough to judge it by, wherever the journal ends.
+
+use std::rc::Rc;
+
+use brunt_qualify::phases::test_run::{Earlier, TestRun};
+use brunt_qualify::plan::{Carried, Plan};
+use brunt_qualify::result::{unfinished, unfinished_result};
+use brunt_qualify::rules::RuleId;
+use brunt_report::result::{Group, Outcome, Rule, RunResult, Verdict};
+use brunt_run::Folded;
+use brunt_units::{Span, Time};
+
+use crate::small::{Left, Small, outcome, plan, rule};
+
+/// The result of a test whose host died, from the first `records` records of its journal.
+fn died(left: &Left, plan: &Plan, records: usize) -> RunResult {
+    let mut outline = None;
+    // The surroundings are those of the test.
+    left.result_on(plan, |surroundings| {
+        outline = Some(unfinished(plan, Time::ZERO, surroundings));
+    });
+    unfinished_result(plan, &left.folded(records), &outline.unwrap()).0
+}
+
+/// Rules that the samples decide.
+fn of_samples(result: &RunResult) -> Vec<&Rule> {
+    let groups = [Group::Limits, Group::Steadiness, Group::Tail];
+    let rules = result.rules.iter();
+    rules.filter(|rule| groups.contains(&rule.group)).collect()
+}
+
+#[test]
+fn a_journal_says_what_the_test_said() {
+    let left = Small::new(1).run(&plan());
+    let (whole, died) = (left.result(&plan()), died(&left, &plan(), usize::MAX));
+    assert_eq!(of_samples(&died), of_samples(&whole));
+    assert_eq!(died.storage.achieved_iops, whole.storage.achieved_iops);
+    assert_eq!(died.storage.details.distributions, whole.storage.details.distributions);
+    let instances = |result: &RunResult| {
+        let instances = result.instances();
+        instances.map(|one| (one.transactions, one.details.clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(instances(&died), instances(&whole));
+    assert_eq!((died.verdict, died.qualifies), (Verdict::Interrupted, false));
+    assert!(died.times.ended.is_none());
+    // Verification never took place.
+    assert_eq!(outcome(&died, RuleId::PagesVerified), Outcome::NotMeasured);
+}
+
+#[test]
+fn a_shorter_journal_is_judged_on_what_it_has_and_never_passes() {
+    let mut small = Small::new(1);
+    small.latency = Box::new(|_, _| Span::millis(21));
+    let left = small.run(&plan());
+    for records in 0..=left.records.len() {
+        let result = died(&left, &plan(), records);
+        assert_eq!(result.verdict, Verdict::Interrupted, "{records}");
+        let reads = rule(&result, RuleId::DatabaseReadAverage);
+        let wanted = match left.folded(records).samples.len() {
+            0 => Outcome::NotMeasured,
+            _ => Outcome::Failed,
+        };
+        assert_eq!(reads.outcome, wanted, "{records}: {reads:?}");
+    }
+}
+
+#[test]
+fn faults_that_an_interrupted_run_met_fail_it_and_the_run_that_carries_it_on() {
+    let left = Small::new(1).run(&plan());
+    let mut folded: Folded = left.folded(usize::MAX);
+    folded.standing.errors = (3, "db1.edb: read at 32768: -1022".to_owned());
+    folded.standing.findings.torn = 2;
+    folded.standing.hung.add(|| "a read of db1.edb".to_owned());
+    let outline = left.result_on(&plan(), |_| {});
+    let (died, _) = unfinished_result(&plan(), &folded, &outline);
+    assert_eq!(died.verdict, Verdict::Fail);
+    let sentence = &died.storage.details.sentence;
+    assert!(sentence.contains("had failed by then"), "{sentence}");
+
+    let earlier = Rc::new(Earlier { result: outline, folded });
+    let mut plan = plan();
+    plan.carried = Some(Carried::of(&earlier));
+    let mut run = TestRun::unfinished(&plan, Time::ZERO);
+    run.errors = (1, "a later one".to_owned());
+    run.carry(&plan, Rc::clone(&earlier));
+    assert_eq!(run.errors, (4, earlier.folded.standing.errors.1.clone()));
+    assert_eq!((run.hung.count, run.log.findings.torn), (1, 2));
+    assert_eq!(run.collected.unwrap().length, earlier.folded.length);
+}

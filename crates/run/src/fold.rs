@@ -1,0 +1,158 @@
+//! What follows from a journal.
+//!
+//! A journal may end anywhere. All streams are taken up to one point in time: the end of the last
+//! sample with which every histogram was written. Of faults everything counts, however late it was
+//! recorded: what is left out can only hide a failure, and then nothing is said to have passed.
+//!
+//! A run that was carried on has several parts in one journal, and its samples follow each other.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+
+use brunt_stats::Latencies;
+use brunt_units::{Span, Time};
+
+use crate::frame::{Cut, Journal};
+use crate::record::{Ended, Event, Head, News, Record, Sample, Value};
+use crate::standing::Standing;
+
+/// What is known of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Folded {
+    /// The head of each part.
+    pub heads: Vec<Head>,
+    /// When the first sample began.
+    pub begin: Option<Time>,
+    /// Length of all samples together.
+    pub length: Span,
+    /// The samples of the load: rows of the whole server, without histograms.
+    pub samples: Vec<Sample>,
+    pub streams: BTreeMap<String, Stream>,
+    /// Of all parts together.
+    pub standing: Standing,
+    pub events: Vec<Event>,
+    pub news: Vec<News>,
+    /// How it ended; `None` for a run that still goes on, was killed, or whose host died.
+    pub ended: Option<Ended>,
+    /// Records up to the last sample that counts.
+    pub records: u64,
+    /// Why the end of the journal was not read.
+    pub cut: Option<Cut>,
+}
+
+/// One stream in all samples.
+#[derive(Clone, Debug, Default)]
+pub struct Stream {
+    /// I/Os or events.
+    pub count: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Empty for streams without histograms.
+    pub latencies: Latencies,
+    /// Each sample with I/O: its begin, and its mean latency.
+    pub means: Vec<(Time, Span)>,
+    /// Other values, each with the length of its sample.
+    pub values: Vec<(f64, Span)>,
+}
+
+/// Reads a journal to its end.
+///
+/// # Errors
+/// Those of reading.
+pub fn fold<R: Read>(journal: &mut Journal<R>) -> io::Result<Folded> {
+    let mut folding = Folding::default();
+    while let Some(entry) = journal.next_entry()? {
+        folding.take(entry.record);
+    }
+    Ok(folding.end(journal.cut()))
+}
+
+#[derive(Default)]
+struct Folding {
+    folded: Folded,
+    /// Samples since the last whole one.
+    waiting: Vec<Sample>,
+    /// The newest standing of this part, and that of all parts before it.
+    standing: Option<Standing>,
+    earlier: Option<Standing>,
+    /// How much had been collected before this part.
+    before: Span,
+    taken: u64,
+}
+
+impl Folding {
+    fn take(&mut self, record: Record) {
+        self.taken += 1;
+        match record {
+            Record::Head(head) => {
+                self.next_part();
+                self.folded.heads.push(*head);
+            }
+            Record::Sample(sample) => {
+                let is_whole = sample.is_whole;
+                self.waiting.push(sample);
+                if is_whole {
+                    let waiting = std::mem::take(&mut self.waiting);
+                    waiting.into_iter().for_each(|sample| self.folded.add(sample));
+                    self.folded.records = self.taken;
+                }
+            }
+            Record::Standing(standing) => self.standing = Some(*standing),
+            Record::Event(event) => self.folded.events.push(event),
+            Record::News(news) => self.folded.news.push(news),
+            Record::Ended(ended) => self.folded.ended = Some(ended),
+        }
+    }
+
+    fn next_part(&mut self) {
+        self.waiting.clear();
+        if let Some(standing) = self.standing.take() {
+            self.folded.standing = match self.earlier.take() {
+                None => standing,
+                Some(earlier) => earlier.followed_by(standing, self.before),
+            };
+            self.earlier = Some(self.folded.standing.clone());
+        }
+        self.before = self.folded.length;
+        self.folded.ended = None;
+    }
+
+    fn end(mut self, cut: Option<Cut>) -> Folded {
+        let ended = self.folded.ended.take();
+        self.next_part();
+        Folded { cut, ended, ..self.folded }
+    }
+}
+
+impl Folded {
+    fn add(&mut self, sample: Sample) {
+        let Sample { begin, length, rows, histograms, is_whole } = sample;
+        for row in &rows {
+            let stream = match self.streams.get_mut(&row.stream) {
+                Some(stream) => stream,
+                None => self.streams.entry(row.stream.clone()).or_default(),
+            };
+            match row.value {
+                Value::Io(reading) => {
+                    stream.count += reading.count;
+                    stream.bytes += reading.bytes;
+                    stream.means.extend(reading.mean.map(|mean| (begin, mean)));
+                }
+                Value::Count(count) => stream.count += count,
+                Value::Bytes(bytes) => stream.bytes = bytes,
+                Value::Other(value) => stream.values.push((value, length)),
+            }
+        }
+        for histogram in &histograms {
+            let stream = self.streams.entry(histogram.stream.clone()).or_default();
+            stream.latencies.merge(&histogram.latencies);
+        }
+        let sample = Sample { begin, length, rows, histograms: Vec::new(), is_whole };
+        if sample.has_load() {
+            self.begin.get_or_insert(begin);
+            self.length += length;
+            let rows = sample.rows.into_iter().filter(|row| !row.stream.contains(['.', ':']));
+            self.samples.push(Sample { rows: rows.collect(), ..sample });
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! What a run is: a journal of records, and what follows from them.
+//!
+//! ```text
+//!   head, news, events, samples, standings, end     records, in the order in which they happened
+//!        |
+//!        v
+//!   journal                                         appended and synced while the run goes on
+//!        |
+//!        +--> counters.csv, latency.hlog, events.log, news.jsonl    the same records, for people and scripts
+//!        +--> fold                                  what is known: streams, samples, faults, how it ended
+//! ```
+//!
+//! The [`fold`] of a journal that was cut is that of its whole records, so a run whose host died is
+//! judged, shown and carried on from the same records as one that ended. Nothing is added up in
+//! another way, and no table is read back.
+//!
+//! Nothing here reads a clock or opens a file: who writes a journal appends the bytes of a
+//! [`Writer`], and who reads one hands in the bytes.
+
+mod fold;
+mod frame;
+mod record;
+mod standing;
+
+pub use fold::{Folded, Stream, fold};
+pub use frame::{Cut, FORMAT, Journal, JournalError, Why, Writer};
+pub use record::{Ended, Entry, Event, Head, Histogram, News, Record, Row, Sample, Value};
+pub use standing::{Finding, Findings, Hung, Standing, Standstill, Stop};

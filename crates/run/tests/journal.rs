@@ -1,0 +1,206 @@
+//! Journals that were cut, doubled, reordered or changed, and what follows from them.
+
+use brunt_run::{
+    Cut, Ended, Event, FORMAT, Findings, Folded, Head, Histogram, Journal, JournalError, Record,
+    Row, Sample, Standing, Value, Why, Writer, fold,
+};
+use brunt_stats::{Latencies, Reading};
+use brunt_units::{Span, Time};
+use proptest::prelude::*;
+
+const SAMPLES: u64 = 6;
+
+fn at(seconds: u64) -> Time {
+    Time::ZERO + Span::seconds(seconds)
+}
+
+/// A sample of ten seconds. Every second one has the histogram of the file; those of the server
+/// are in each.
+fn sample(number: u64, held: &mut Latencies) -> Sample {
+    let (begin, length) = (at(40 + 10 * number), Span::seconds(10));
+    let mut latencies = Latencies::new();
+    (0..=number).for_each(|_| latencies.record(Span::micros(1_000 + number)));
+    held.merge(&latencies);
+    let reading = Reading::of(&latencies, (number + 1) * 4096);
+    let is_whole = number % 2 == 1;
+    let of = |stream: &str, begin, length, latencies: &Latencies| Histogram {
+        stream: stream.to_owned(),
+        begin,
+        length,
+        latencies: latencies.clone(),
+    };
+    let mut histograms = vec![of("database-read", begin, length, &latencies)];
+    if is_whole {
+        histograms.push(of("DB1.read", at(30 + 10 * number), Span::seconds(20), held));
+        held.clear();
+    }
+    let rows = vec![
+        Row::io("DB1.read", reading),
+        Row::io("database-read", reading),
+        Row::new("page_fault_stalls", Value::Count(1)),
+        Row::new("host: cpu", Value::Other(0.5)),
+    ];
+    Sample { begin, length, rows, histograms, is_whole }
+}
+
+fn standing(errors: u64) -> Record {
+    let first = "db1.edb: read at 32768: -1022".to_owned();
+    Record::Standing(Box::new(Standing {
+        sessions: 4,
+        errors: (errors, first),
+        findings: Findings { torn: errors, ..Findings::default() },
+        ..Standing::default()
+    }))
+}
+
+/// The records of a run that found an error in each sample from the third on, each as bytes.
+fn records() -> Vec<Vec<u8>> {
+    let mut writer = Writer::new("run 7");
+    let head = Head { run_id: "run 7".to_owned(), ..Head::default() };
+    let mut records = vec![writer.bytes(Time::ZERO, &Record::Head(Box::new(head)))];
+    let mut held = Latencies::new();
+    for number in 0..SAMPLES {
+        let end = at(50 + 10 * number);
+        records.push(writer.bytes(end, &standing(number.saturating_sub(1))));
+        records.push(writer.bytes(end, &Record::Sample(sample(number, &mut held))));
+        let event = Event { unix_s: number, text: format!("sample {number}") };
+        records.push(writer.bytes(end, &Record::Event(event)));
+    }
+    let ended = Ended { verdict: "fail".to_owned() };
+    records.push(writer.bytes(at(120), &Record::Ended(ended)));
+    records
+}
+
+fn read(bytes: &[u8]) -> Folded {
+    fold(&mut Journal::open(bytes).unwrap()).unwrap()
+}
+
+fn journal(records: &[Vec<u8>]) -> Vec<u8> {
+    [FORMAT.as_bytes(), &records.concat()].concat()
+}
+
+/// What is said of the first `whole` samples.
+fn is_whole(folded: &Folded, whole: u64) {
+    assert_eq!(folded.samples.len() as u64, whole);
+    assert_eq!(folded.length, Span::seconds(10 * whole));
+    let wanted: u64 = (1..=whole).sum();
+    for name in ["DB1.read", "database-read"] {
+        let Some(stream) = folded.streams.get(name) else {
+            assert_eq!(whole, 0);
+            continue;
+        };
+        assert_eq!((stream.count, stream.bytes), (wanted, wanted * 4096));
+        assert_eq!(stream.latencies.count(), wanted, "{name}");
+        assert_eq!(stream.means.len() as u64, whole);
+        assert_eq!(stream.means[0], (at(40), Span::micros(1_000)));
+        assert_eq!(stream.latencies.max(), Some(Span::micros(999 + whole)));
+    }
+}
+
+#[test]
+fn wherever_a_journal_is_cut_its_whole_records_stay() {
+    let records = records();
+    let whole = journal(&records);
+    let mut border = FORMAT.len();
+    let borders = records.iter().map(|record| {
+        border += record.len();
+        border
+    });
+    let borders: Vec<usize> = borders.collect();
+    // Every border, and some places within records.
+    for length in (0..=whole.len()).filter(|at| at % 7 == 0 || borders.contains(at)) {
+        if length < FORMAT.len() {
+            let opened = Journal::open(&whole[..length]);
+            assert!(matches!(opened, Err(JournalError::Format)));
+            continue;
+        }
+        let folded = read(&whole[..length]);
+        let there = borders.iter().filter(|border| **border <= length).count();
+        // A head, then three records for each sample, of which every second one is whole.
+        let samples = (there.saturating_sub(1) + 1).div_euclid(3);
+        is_whole(&folded, samples as u64 & !1);
+        let is_torn = length != FORMAT.len() && !borders.contains(&length);
+        let after = borders.iter().rev().find(|border| **border <= length);
+        let after = *after.unwrap_or(&FORMAT.len()) as u64;
+        assert_eq!(folded.cut, is_torn.then_some(Cut { after, why: Why::Torn }), "{length}");
+        assert_eq!(folded.ended.is_some(), length == whole.len());
+        // A fault counts as soon as it is recorded, though its sample is not whole.
+        let standings = (there.saturating_sub(1).div_ceil(3) as u64).min(SAMPLES);
+        assert_eq!(folded.standing.errors.0, standings.saturating_sub(2));
+    }
+}
+
+#[test]
+fn what_follows_damage_is_left_out() {
+    let records = records();
+    let whole = journal(&records);
+    for byte in (FORMAT.len()..whole.len()).step_by(3) {
+        let mut changed = whole.clone();
+        changed[byte] ^= 0x20;
+        let folded = read(&changed);
+        assert!(folded.cut.is_some_and(|cut| cut.after <= byte as u64), "{byte}");
+        assert_eq!(folded.ended, None);
+    }
+    let mut other = Writer::new("run 8");
+    let mut stranger = records.clone();
+    stranger[4] = (0..=4).map(|_| other.bytes(at(50), &standing(0))).next_back().unwrap();
+    for (what, records) in [
+        (Why::OutOfOrder, [&records[..4], &records[3..]].concat()),
+        (Why::OutOfOrder, [&records[..4], &records[5..]].concat()),
+        (Why::OutOfOrder, records[1..].to_vec()),
+        (Why::OtherRun, stranger),
+    ] {
+        let folded = read(&journal(&records));
+        assert_eq!(folded.cut.map(|cut| cut.why), Some(what));
+        assert_eq!((folded.ended, folded.samples.len()), (None, 0));
+    }
+    for wrong in ["brunt.run/2\n", "begin_s,length_s\n", ""] {
+        assert!(matches!(Journal::open(wrong.as_bytes()), Err(JournalError::Format)), "{wrong}");
+    }
+}
+
+#[test]
+fn parts_follow_each_other() {
+    let mut writer = Writer::new("run 9");
+    let mut held = Latencies::new();
+    let mut bytes = FORMAT.as_bytes().to_vec();
+    let mut add = |writer: &mut Writer, record: &Record| {
+        bytes.extend(writer.bytes(Time::ZERO, record));
+    };
+    let head = Record::Head(Box::default());
+    add(&mut writer, &head);
+    for number in 0..2 {
+        add(&mut writer, &standing(3));
+        add(&mut writer, &Record::Sample(sample(number, &mut held)));
+    }
+    // It was killed in the middle of a sample.
+    writer.next_part();
+    add(&mut writer, &head);
+    for number in 2..4 {
+        add(&mut writer, &standing(1));
+        add(&mut writer, &Record::Sample(sample(number, &mut held)));
+    }
+    let folded = read(&bytes);
+    is_whole(&folded, 4);
+    assert_eq!((folded.heads.len(), folded.standing.errors.0), (2, 4));
+    assert_eq!(folded.standing.findings.torn, 4);
+}
+
+proptest! {
+    /// Bytes from anywhere are no reason to panic, or to take memory for a length.
+    #[test]
+    fn rubbish_is_no_record(tail in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let bytes = [FORMAT.as_bytes(), &tail].concat();
+        let folded = read(&bytes);
+        prop_assert!(folded.samples.is_empty());
+    }
+
+    /// Records that are lost never take a fault away that was recorded before them.
+    #[test]
+    fn a_shorter_journal_is_never_better(length in 0_usize..20) {
+        let records = records();
+        let faults = |length: usize| read(&journal(&records[..length])).standing.errors.0;
+        let length = length.min(records.len());
+        prop_assert!((0..=length).all(|shorter| faults(shorter) <= faults(length)));
+    }
+}
