@@ -3,13 +3,16 @@
 //! Runs that were not under load together are listed side by side: their sum would be of storage
 //! that never did it.
 //!
-//! The numbers are those of the run folder; nothing is measured or judged again. A run whose host
-//! died has a report, too: from what it recorded until then.
+//! The numbers are those of the run folder; nothing is measured again. A run whose host died has a
+//! report, too: its rules are judged on what it recorded until then.
+
+mod follow;
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use brunt_host::runs;
 use brunt_report::result::{TestKind, Tested};
 use brunt_report::{
     Listed, ReadError, Run, RunResult, TogetherError, are_one_test, in_a_sentence, missing,
@@ -30,6 +33,7 @@ Examples:
   brunt report RUN                                rebuild report.html of a run
   brunt report                                    the newest run in ./runs
   brunt report runs/*                             what there is, what is missing, and links
+  brunt report RUN --follow                       watch a running test from another terminal
   brunt report host-a/ host-b/ --out system.html  add up two hosts, tested at the same time
   brunt report RUN --jetstress-name
   brunt report RUN --json | jq .storage.achieved_iops
@@ -45,6 +49,10 @@ pub struct ReportArgs {
     /// here for several runs]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+
+    /// Watch a test of real storage that still runs, then print its result; writes nothing
+    #[arg(long, conflicts_with_all = ["out", "jetstress_name"])]
+    pub follow: bool,
 
     /// Name the report as Jetstress does: Performance_2026_11_24_9_5_7.html
     #[arg(long, conflicts_with = "out")]
@@ -79,6 +87,18 @@ pub enum ReportError {
     /// No run was named, and two are the newest.
     #[error("no run is named, and two are the newest\n  name one: brunt report {}\n  or: brunt report {}", .0[0].display(), .0[1].display())]
     Ambiguous([PathBuf; 2]),
+    /// There is nothing to follow.
+    #[error("{}: there is no such journal, so there is nothing to follow", .0.display())]
+    NoJournal(PathBuf),
+    /// Only tests of real storage are followed.
+    #[error("{}: is not a test of real storage, and only these can be followed", .0.display())]
+    NotFollowed(PathBuf),
+    /// One run is followed at a time.
+    #[error("--follow takes one run\n  for example: brunt report {} --follow", .0.display())]
+    FollowOne(PathBuf),
+    /// A signal cannot be had.
+    #[error("{0}")]
+    System(#[from] io::Error),
     /// They do not belong together.
     #[error(transparent)]
     Together(#[from] TogetherError),
@@ -113,6 +133,12 @@ pub fn run(args: &ReportArgs, output: &Output) -> Result<Exit, ReportError> {
         [] => vec![newest(Path::new("runs"))?],
         named => named.to_vec(),
     };
+    if args.follow {
+        let [folder] = named.as_slice() else {
+            return Err(ReportError::FollowOne(named[0].clone()));
+        };
+        return watch(args, folder, output);
+    }
     for folder in &named {
         match read(folder) {
             // `runs/*` has folders of sweeps and of raw load, too.
@@ -161,6 +187,19 @@ pub fn run(args: &ReportArgs, output: &Output) -> Result<Exit, ReportError> {
         };
         let again = verdict_again(&run.result, output);
         output.show(&format!("{text}{resume}{again}"));
+    }
+    Ok(Exit::Passed)
+}
+
+/// Shows a running test until it ends, and then its result.
+fn watch(args: &ReportArgs, folder: &Path, output: &Output) -> Result<Exit, ReportError> {
+    if !follow::follow(folder, args.json, output)? {
+        return Ok(Exit::Interrupted);
+    }
+    if !args.json {
+        let result = read(folder)?.result;
+        let text = summary(&result, &folder.join("report.html"), output);
+        output.show(&format!("\n{text}{}", verdict_again(&result, output)));
     }
     Ok(Exit::Passed)
 }
@@ -262,7 +301,7 @@ const TIME: usize = "2026-11-21-181503".len();
 
 /// The run in a folder.
 pub(crate) fn read(run: &Path) -> Result<Run, ReportError> {
-    Run::read(run).map_err(|error| match (&error, newest_below(run)) {
+    runs::read(run).map_err(|error| match (&error, newest_below(run)) {
         (ReadError::NoRun(_), None) if !run.exists() => ReportError::Missing(run.to_owned()),
         (ReadError::NoRun(_), Some(newest)) => ReportError::Above(run.to_owned(), newest),
         _ => error.into(),
