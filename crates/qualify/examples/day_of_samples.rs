@@ -16,7 +16,7 @@ use brunt_qualify::result::{Surroundings, unfinished};
 use brunt_qualify::sampling::Sampler;
 use brunt_report::Counters;
 use brunt_report::result::{Backend, Machine, Origin, World};
-use brunt_run::{FORMAT, Record, Sample, Standing, Writer};
+use brunt_run::{FORMAT, Head, Record, Sample, Standing, Writer};
 use brunt_stats::{LatencyLog, OperationLatencies};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::profile::Version;
@@ -44,10 +44,18 @@ fn main() -> Result<(), Box<dyn Error>> {
         journal: Writer::new(&plan.run.to_string()),
     };
     let outline = unfinished(&plan, Time::ZERO, &surroundings(&plan));
-    fs::write(folder.join("result.json"), outline.to_json())?;
-    fs::write(folder.join("scenario.toml"), "# made up\n")?;
+    let head = Head {
+        run_id: plan.run.to_string(),
+        began_unix_s: plan.epoch_ms.div_euclid(1_000),
+        scenario: scenario(samples, &plan),
+        outline: outline.to_json(),
+    };
+    fs::write(folder.join("result.json"), &head.outline)?;
+    fs::write(folder.join("scenario.toml"), &head.scenario)?;
     fs::write(folder.join("counters.csv"), Counters::HEAD)?;
     fs::write(folder.join("journal"), FORMAT)?;
+    let head = day.journal.bytes(Time::ZERO, &Record::Head(Box::new(head)));
+    append(&folder.join("journal"), &head)?;
     let mut early = 0;
     for sample in 0..samples {
         day.sample(&folder)?;
@@ -161,6 +169,23 @@ fn plan(samples: u64, instances: usize) -> Plan {
         epoch_ms: 1_700_000_000_000,
         ..Plan::new(Version::Exchange2013, (0..instances).map(instance).collect())
     }
+}
+
+/// The scenario of `plan`.
+fn scenario(samples: u64, plan: &Plan) -> String {
+    let mut text = format!(
+        "name = \"day\"\n[test]\nduration = \"{}s\"\nsessions = 8\n[profile]\nversion = \"exchange-2013\"\n",
+        samples * INTERVAL_S
+    );
+    for instance in &plan.instances {
+        text.push_str(&format!(
+            "[[instance]]\nname = \"{}\"\nlog = \"{}\"\ndatabases = [\"{}\"]\ndatabase_size = \"100 GiB\"\n",
+            instance.name,
+            instance.log.display(),
+            instance.databases[0].path.display()
+        ));
+    }
+    text
 }
 
 fn surroundings(plan: &Plan) -> Surroundings {

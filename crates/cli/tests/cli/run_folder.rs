@@ -185,7 +185,29 @@ fn a_finished_run_is_complete_and_its_report_can_be_made_again() {
     let names = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name());
     let named = names.filter(|name| name.to_str().unwrap().starts_with("Performance_"));
     assert_eq!(named.count(), 1);
+    followed(home.path(), &folder);
     list(home.path(), &folder, &result);
+}
+
+/// A run that has ended is shown from its beginning.
+fn followed(home: &Path, first: &Path) {
+    let follow = |run: &Path, json: &[&str]| {
+        let follow = brunt(home).arg("report").arg(run).arg("--follow").args(json).output();
+        let follow = follow.unwrap();
+        (follow.status.code(), said(&follow))
+    };
+    let (code, told) = follow(first, &[]);
+    assert_eq!(code, Some(0), "{told}");
+    for words in ["test: 100 %", "verify: 100 %", "database read, average"] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    let (code, told) = follow(first, &["--json"]);
+    let news = fs::read_to_string(first.join("news.jsonl")).unwrap();
+    let (_, news) = news.split_once('\n').unwrap();
+    assert_eq!((code, told.trim_end()), (Some(0), news.trim_end()));
+    let (code, told) = follow(home, &[]);
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("nothing to follow"), "{told}");
 }
 
 /// Runs the test once more: two runs of one host are listed, not added up.

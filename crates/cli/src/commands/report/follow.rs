@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use brunt_host::runs::{self, JOURNAL};
 use brunt_qualify::progress::{Listener, NewsLine};
-use brunt_report::{Event, Run, Timestamp};
+use brunt_report::{Run, Timestamp};
 use brunt_run::{Entry, Record};
 
 use super::ReportError;
@@ -74,9 +74,9 @@ impl Shown<'_> {
                 let plan = plan.ok_or_else(|| ReportError::NotFollowed(folder.to_owned()))?;
                 self.watch = Some(Watch::of_another(self.output, &plan));
                 if !self.json {
-                    let at = Timestamp { unix_seconds: head.began_unix_s };
-                    let begun = Event { at, text: format!("the run {} began", head.run_id) };
-                    self.output.talk(&format!("{:13} {begun}", "follow"));
+                    let began = Timestamp { unix_seconds: head.began_unix_s }.for_people();
+                    self.output
+                        .talk(&format!("{:13} run {}, begun {began}", "follow", head.run_id));
                 }
             }
             Record::News(news) if self.json => self.output.data(&news.json),
