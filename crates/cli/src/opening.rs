@@ -93,7 +93,7 @@ fn test(scenario: &Scenario) -> String {
         sessions: sessions(scenario),
         duration: test.duration,
         logs: test.logs,
-        restores: test.copy_to.is_some() && test.restore,
+        restores: test.restore == Some(true),
     })
 }
 

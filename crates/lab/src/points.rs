@@ -153,7 +153,7 @@ pub fn predict_to_an_answer(
         return Ok(result);
     }
     // An extreme came near to its limit, and only the whole test can tell.
-    scenario.scenario.test.precision = None;
+    scenario.scenario.test.precision = Some(None);
     predict(&scenario, options.clone(), stop)
 }
 

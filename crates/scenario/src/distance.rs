@@ -3,7 +3,7 @@
 use brunt_array::PairLinkDesign;
 use brunt_units::{ByteSize, Line, Span};
 
-use super::keys::{Own, Whole, sized};
+use super::keys::{Own, Whole, own};
 use super::place::{Place, Placed, Refusal};
 use super::section::{self, Section};
 use super::tree::Node;
@@ -12,7 +12,7 @@ use super::tree::Node;
 const KILOMETRES_MAX: f64 = 20_000.0;
 
 /// Also as the name of a line.
-pub(super) const BANDWIDTH: Own<ByteSize> = sized(read_bandwidth, "size, or a line");
+pub(super) const BANDWIDTH: Own<ByteSize> = own(read_bandwidth, "size, or a line");
 /// Packets of a million that something happens to.
 pub(super) const PER_MILLION: Whole = Whole(0..=999_999);
 

@@ -8,62 +8,36 @@ use super::section;
 use super::tree::Node;
 
 keys! {
-    DRILL of Drill = "[drill]";
+    /// What a drill has to reach: a field for each key of [`DRILL`].
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Drill; DRILL = "[drill]";
     /// The longest time without service.
-    recovery_time: Span = [recovery_time], TIME, "`\"15min\"`";
+    recovery_time: Span = MINUTE * 15, TIME, "`\"15min\"`";
     /// The oldest acknowledged commit that may be lost.
-    recovery_point: Option<Span> = [recovery_point], Maybe(TIME), "nothing where replication is synchronous, and anything where it is not";
+    recovery_point: Option<Span> = None, Maybe(TIME), "nothing where replication is synchronous, and anything where it is not";
     /// How long an operator takes to fail the groups over.
-    storage_failover: Span = [storage_failover], TIME, "`\"3min\"`";
+    storage_failover: Span = MINUTE * 3, TIME, "`\"3min\"`";
     /// How long hosts take to find their LUNs.
-    host_rescan: Span = [host_rescan], TIME, "`\"2min\"`";
+    host_rescan: Span = MINUTE * 2, TIME, "`\"2min\"`";
     /// The load while logs are merged, in percent; 0 suspends it.
-    merge_load_percent: u32 = [merge_load_percent], PERCENT, "100";
+    merge_load_percent: u32 = 100, PERCENT, "100";
     /// Length of a sample, a second at least.
-    sample: Span = [sample], time(read_sample, "time"), "`\"15s\"`";
+    sample: Span = Span::seconds(15), time(read_sample, "time"), "`\"15s\"`";
     /// How long the load goes on after the last event and after all groups are in step.
-    after: Span = [after], TIME, "`\"1min\"`";
+    after: Span = MINUTE, TIME, "`\"1min\"`";
     /// Whether the replica is also broken on purpose, to see whether that is found.
-    controls: bool = [controls], SWITCH, "`true`";
+    controls: bool = true, SWITCH, "`true`";
 }
 
 /// Keys of modelled arrays alone: on real storage, operators and hosts take the time that they take.
 const MODELLED: [&str; 3] = ["storage_failover", "host_rescan", "merge_load_percent"];
 
+/// Source of the times: HP, Continuous Access EVA5000 (May 2005): 15 minutes, of which an operator
+/// needs 1 to 3 for the failover and hosts 1 to 2 to find the disks. The longer times are the
+/// default. Samples are as long as those of Jetstress.
+const MINUTE: Span = Span::seconds(60);
 /// The shortest sample: shorter ones have too few I/Os to mean anything.
 const SAMPLE_MIN: Span = Span::seconds(1);
-
-/// What a drill has to reach: a field for each key of [`DRILL`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Drill {
-    pub recovery_time: Span,
-    pub recovery_point: Option<Span>,
-    pub storage_failover: Span,
-    pub host_rescan: Span,
-    pub merge_load_percent: u32,
-    pub sample: Span,
-    pub after: Span,
-    pub controls: bool,
-}
-
-impl Default for Drill {
-    /// Source: HP, Continuous Access EVA5000 (May 2005): 15 minutes, of which an operator needs 1
-    /// to 3 for the failover and hosts 1 to 2 to find the disks. The longer times are the default.
-    /// Samples are as long as those of Jetstress.
-    fn default() -> Self {
-        let minutes = |minutes: u64| Span::seconds(60 * minutes);
-        Self {
-            recovery_time: minutes(15),
-            recovery_point: None,
-            storage_failover: minutes(3),
-            host_rescan: minutes(2),
-            merge_load_percent: 100,
-            sample: Span::seconds(15),
-            after: minutes(1),
-            controls: true,
-        }
-    }
-}
 
 /// Reads `[drill]`; `is_paced` says whether the load has a pace to reduce.
 pub(super) fn read(node: Node, is_paced: bool) -> Drill {

@@ -9,18 +9,13 @@ use super::model::Scenario;
 use super::place::{Placed, Refusal};
 use super::section::Section;
 
-/// How I/O reaches the kernel, and the threads that share the work.
-pub(super) struct Engine {
-    pub(super) backend: Choice,
-    pub(super) shards: Placed<u32>,
-}
-
 keys! {
-    ENGINE of Engine = "[engine]";
+    /// How I/O reaches the kernel, and the threads that share the work.
+    pub(crate) struct Engine; ENGINE = "[engine]";
     /// How I/O reaches the kernel.
-    backend: Choice = [backend], Word(&BACKENDS), "`\"auto\"`";
+    backend: Choice = BACKENDS[0].1, Word(&BACKENDS), "`\"auto\"`";
     /// Threads that share the instances in tests on real storage.
-    shards: Placed<u32> = [shards], At(Whole(1..=SHARDS_MAX)), "1";
+    shards: Placed<u32> = Placed::unwritten(1), At(Whole(1..=SHARDS_MAX)), "1";
 }
 
 /// Words for ways to the kernel; the first is the default.
@@ -36,10 +31,8 @@ const SHARDS_MAX: u64 = 64;
 
 /// Reads `[engine]`.
 pub(super) fn read(top: &mut Section) -> Engine {
-    let node = top.table("engine");
-    let shards = Placed { value: 1, place: node.place.clone() };
-    let mut engine = Engine { backend: BACKENDS[0].1, shards };
-    ENGINE.read(node, &mut engine);
+    let mut engine = Engine::default();
+    ENGINE.read(top.table("engine"), &mut engine);
     engine
 }
 

@@ -66,13 +66,11 @@ const DATABASE_PAGES_MAX: u64 = (1 << 31) - 1;
 impl Written {
     /// What is called `name` and has no files yet.
     pub(super) fn called(name: String) -> Self {
-        let place = Place::unwritten();
-        let (log, databases) = (PathBuf::new(), Vec::new());
         Self {
             name,
             of: None,
-            log: Placed { value: log, place: place.clone() },
-            databases: Placed { value: databases, place },
+            log: Placed::unwritten(PathBuf::new()),
+            databases: Placed::unwritten(Vec::new()),
             database_size: None,
             lag: Span::ZERO,
         }

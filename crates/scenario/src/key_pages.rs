@@ -9,21 +9,24 @@ use super::copies::COPY;
 use super::drill::DRILL;
 use super::engine::ENGINE;
 use super::instances::INSTANCE;
-use super::keys::Page;
+use super::keys::{AnyKey, Page};
 use super::limits::LIMITS;
 use super::mailboxes::MAILBOXES;
 use super::modelled::TWIN;
 use super::org;
 use super::pair_steps::STEP;
 use super::profile::PROFILE;
+use super::real_drill::REPLICATION;
+use super::real_link::REAL_LINK;
 use super::records::RECORDS;
 use super::site::SITE;
+use super::sites::{DESTINATION, SOURCE};
 use super::storage::STORAGE;
 use super::test::TEST;
 use super::throughput::THROUGHPUT;
 
 /// Tables of a test, in the order of a scenario.
-static OF_TESTS: [&dyn Page; 14] = [
+static OF_TESTS: [&dyn Page; 18] = [
     &TEST,
     &MAILBOXES,
     &THROUGHPUT,
@@ -33,22 +36,40 @@ static OF_TESTS: [&dyn Page; 14] = [
     &STORAGE,
     &ENGINE,
     &SITE,
+    &SOURCE,
+    &DESTINATION,
     &INSTANCE,
     &COPY,
     &TWIN,
     &DRILL,
+    &REPLICATION,
+    &REAL_LINK,
     &STEP,
 ];
 
-/// Every table whose keys are declared.
-fn tables() -> impl Iterator<Item = &'static dyn Page> {
-    OF_TESTS.iter().chain(&arrays::TABLES).chain(&org::TABLES).copied()
+/// Every table whose keys are declared, by its title. What describes different things may have a
+/// table of the same title: their keys are joined, and of two with one name the first is shown.
+fn tables() -> Vec<(&'static str, Vec<&'static dyn AnyKey>)> {
+    let mut all: Vec<(&str, Vec<&dyn AnyKey>)> = Vec::new();
+    for table in OF_TESTS.iter().chain(&arrays::TABLES).chain(&org::TABLES) {
+        let at = all.iter().position(|(title, _)| *title == table.title());
+        let at = at.unwrap_or_else(|| {
+            all.push((table.title(), Vec::new()));
+            all.len() - 1
+        });
+        for key in table.all() {
+            if all[at].1.iter().all(|own| own.name() != key.name()) {
+                all[at].1.push(key);
+            }
+        }
+    }
+    all
 }
 
 /// What `--set` calls a table; of several, the first.
-fn set_name(table: &dyn Page) -> String {
-    let name = table.title().trim_matches(['[', ']']);
-    match table.title().starts_with("[[") {
+fn set_name(title: &str) -> String {
+    let name = title.trim_matches(['[', ']']);
+    match title.starts_with("[[") {
         true => format!("{name}.0"),
         false => name.to_owned(),
     }
@@ -57,31 +78,34 @@ fn set_name(table: &dyn Page) -> String {
 /// Tables of keys, for `docs/keys.md`.
 pub fn key_tables() -> String {
     let mut text = String::new();
-    for table in tables() {
+    for (title, keys) in tables() {
         text += &format!(
-            "\n## `{}`\n\n| key | values | without it | meaning |\n| --- | --- | --- | --- |\n",
-            table.title()
+            "\n## `{title}`\n\n| key | values | without it | meaning |\n| --- | --- | --- | --- |\n"
         );
-        text.extend(table.all().iter().map(|key| key.row()));
+        text.extend(keys.iter().map(|key| key.row()));
     }
     text
 }
 
 /// Tables that have other keys, too, in what describes something else.
-const OPEN: [&str; 7] = ["array.lun", "link", "mailboxes", "price", "replicate", "site", "storage"];
+const OPEN: [&str; 3] = ["mailboxes", "price", "replicate"];
 
 /// A schema of scenarios for editors, for `docs/scenario.schema.json`: tables whose keys are
 /// declared are closed, and anything goes in others.
 pub fn json_schema() -> String {
     let mut top = Map::new();
-    for table in tables() {
+    for (title, keys) in tables() {
         let keys: Map<String, Json> =
-            table.all().iter().map(|key| (key.name().to_owned(), key.schema())).collect();
-        let name = table.title().trim_matches(['[', ']']);
+            keys.iter().map(|key| (key.name().to_owned(), key.schema())).collect();
+        let name = title.trim_matches(['[', ']']);
         let is_open = OPEN.contains(&name);
         let mut own =
             json!({ "type": "object", "properties": keys, "additionalProperties": is_open });
-        if table.title().starts_with("[[") {
+        if name == "array" {
+            // There may be several.
+            own = json!({ "properties": keys });
+        }
+        if title.starts_with("[[") {
             own = json!({ "type": "array", "items": own });
         }
         match name.split_once('.') {
@@ -105,8 +129,8 @@ pub fn json_schema() -> String {
 pub fn set_keys() -> &'static [(String, &'static str)] {
     static ALL: LazyLock<Vec<(String, &str)>> = LazyLock::new(|| {
         let mut all: Vec<(String, &str)> = Vec::new();
-        for table in tables() {
-            let (name, keys) = (set_name(table), table.all().into_iter());
+        for (title, keys) in tables() {
+            let (name, keys) = (set_name(title), keys.into_iter());
             all.extend(keys.map(|key| (format!("{name}.{}=", key.name()), key.about())));
         }
         all.sort();

@@ -375,8 +375,25 @@ impl<S> Page for Table<S> {
 }
 
 /// Declares the keys of a table: a line of what it means; name, type, its place, kind, and what it
-/// is without one, or `needs` and an example.
+/// is without one, or `needs` and an example. With `struct`, it also declares what is read, with a
+/// field for each key, and a value instead of the place.
 macro_rules! keys {
+    ($(#[$meta:meta])* $vis:vis struct $of:ident; $table:ident = $title:literal;
+     $(#[doc = $about:literal] $name:ident: $type:ty = $value:expr, $kind:expr,
+       $(needs $example:literal)? $($usual:literal)? $(, $before:expr)?;)+) => {
+        $(#[$meta])*
+        $vis struct $of { $($vis $name: $type,)+ }
+        impl Default for $of {
+            fn default() -> Self {
+                Self { $($name: $value,)+ }
+            }
+        }
+        $crate::keys::keys! {
+            $table of $of = $title;
+            $(#[doc = $about] $name: $type = [$name], $kind,
+              $(needs $example)? $($usual)? $(, $before)?;)+
+        }
+    };
     ($table:ident of $of:ty = $title:literal;
      $(#[doc = $about:literal] $name:ident: $type:ty = [$($place:tt)+], $kind:expr,
        $(needs $example:literal)? $($usual:literal)? $(, $before:expr)?;)+) => {

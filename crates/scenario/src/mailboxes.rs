@@ -3,27 +3,21 @@
 use brunt_units::ByteSize;
 
 use super::keys::{At, RATE, Whole, keys, sized};
-use super::place::{Place, Placed, Refusal};
+use super::place::{Placed, Refusal};
 use super::section::{self, Section};
 use super::test::Test;
 use super::tree::Node;
 
-/// A mailbox profile: a field for each key of [`MAILBOXES`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct Mailboxes {
-    pub count: u64,
-    pub quota: Placed<ByteSize>,
-    pub io_per_s: Placed<f64>,
-}
-
 keys! {
-    MAILBOXES of Mailboxes = "[mailboxes]";
+    /// A mailbox profile: a field for each key of [`MAILBOXES`].
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Mailboxes; MAILBOXES = "[mailboxes]";
     /// How many, on all databases together.
-    count: u64 = [count], Whole(1..=COUNT_MAX), needs "count = 4000";
+    count: u64 = 1, Whole(1..=COUNT_MAX), needs "count = 4000";
     /// What each may hold.
-    quota: Placed<ByteSize> = [quota], At(sized(read_quota, "size above 0")), needs "quota = \"2 GiB\"";
+    quota: Placed<ByteSize> = Placed::unwritten(ByteSize::gib(2)), At(sized(read_quota, "size above 0")), needs "quota = \"2 GiB\"";
     /// Database reads and writes per second of each.
-    io_per_s: Placed<f64> = [io_per_s], At(RATE), needs "io_per_s = 0.12";
+    io_per_s: Placed<f64> = Placed::unwritten(1.0), At(RATE), needs "io_per_s = 0.12";
 }
 
 const COUNT_MAX: u64 = 100_000_000;
@@ -32,12 +26,7 @@ impl Mailboxes {
     /// Reads `[mailboxes]`, which give `test` its target.
     pub(super) fn read(top: &mut Section, test: &mut Test) -> Option<Self> {
         let node = top.take("mailboxes")?;
-        let place = Place::unwritten();
-        let mut mailboxes = Self {
-            count: 1,
-            quota: Placed { value: ByteSize::gib(2), place: place.clone() },
-            io_per_s: Placed { value: 1.0, place },
-        };
+        let mut mailboxes = Self::default();
         let section = MAILBOXES.read(node, &mut mailboxes);
         let own = mailboxes.target();
         if own.value > section::RATE_MAX {

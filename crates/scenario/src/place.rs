@@ -110,6 +110,13 @@ pub struct Placed<T> {
     pub place: Place,
 }
 
+impl<T> Placed<T> {
+    /// One that nobody wrote.
+    pub(super) fn unwritten(value: T) -> Self {
+        Self { value, place: Place::unwritten() }
+    }
+}
+
 impl<T: PartialEq> PartialEq for Placed<T> {
     fn eq(&self, other: &Self) -> bool {
         self.value == other.value

@@ -27,7 +27,8 @@ use std::path::{Component, Path, PathBuf};
 
 use super::document::Top;
 use super::drill::{self, Drill};
-use super::format::{path, quoted, word};
+use super::format::{path, quoted};
+use super::keys::{At, Word, keys};
 use super::model::Scenario;
 use super::pair_steps::{self, PairStep, STEP, StepTime};
 use super::place::{Place, Placed, Refusal};
@@ -35,7 +36,14 @@ use super::real_link::RealLink;
 use super::site_events::{self, Decision, SiteEvent, SiteIncident};
 use super::sites::{RemoteHost, SIDES, Sites};
 
-const MODES: [(&str, SiteReplication); 3] = [
+keys! {
+    /// What `[replication]` says here.
+    pub(crate) struct Replicates; REPLICATION = "[replication]";
+    /// Whether a write waits for the other site; in a drill on real storage also `"external"`, for a pair of your own.
+    mode: Placed<SiteReplication> = Placed::unwritten(SiteReplication::Synchronous), At(Word(&MODES)), "`\"synchronous\"`";
+}
+
+static MODES: [(&str, SiteReplication); 3] = [
     ("synchronous", SiteReplication::Synchronous),
     ("asynchronous", SiteReplication::Asynchronous),
     ("external", SiteReplication::External),
@@ -88,8 +96,9 @@ impl RealDrill {
         let link = top.sections.take("link");
         let link_place = link.as_ref().map(|link| link.place.clone());
         let link = link.map(RealLink::read);
-        let mut replication = top.sections.section("replication", &["mode"]);
-        let mode = replication.choice_or("mode", SiteReplication::Synchronous, &MODES);
+        let mut replicates = Replicates::default();
+        REPLICATION.read(top.sections.table("replication"), &mut replicates);
+        let mode = replicates.mode;
         let drill = top.sections.take("drill");
         let steps = pair_steps::read(&mut top.sections, folder);
         let timeline = site_events::read(&mut top.sections, &own, folder);
@@ -167,7 +176,7 @@ impl RealDrill {
             *out += &format!("host = {}\nprogram = {}\n", quoted(host), quoted(program));
         }
         self.link.iter().for_each(|link| link.write(out));
-        *out += &format!("\n[replication]\nmode = {}\n", word(&MODES, self.replication));
+        REPLICATION.write(&Replicates { mode: Placed::unwritten(self.replication) }, out);
         drill::write_real(&self.drill, out);
         site_events::write(&self.timeline, out);
         self.steps.iter().for_each(|step| STEP.write(step, out));

@@ -5,7 +5,6 @@ use std::str::FromStr;
 
 use brunt_units::{ByteSize, SizeError, Span, SpanError};
 
-use super::format::bare_word;
 use super::kept::{Keep, Kept};
 use super::mistakes::Sink;
 use super::nearest::nearest;
@@ -217,8 +216,10 @@ impl Section {
         default: T,
         read: impl FnOnce(&Node) -> Result<T, Refusal>,
     ) -> Placed<T> {
-        let found = self.read(key, read);
-        self.or(found, key, default, |value| Some(value.keep()))
+        self.read(key, read).unwrap_or_else(|| {
+            self.keep(key, &default);
+            Placed { value: default, place: self.place.clone() }
+        })
     }
 
     /// The value of `key`, which has to be there; that of `example` stands in for it.
@@ -236,31 +237,6 @@ impl Section {
             root.set_place(&Place::unwritten());
             let value = read(&root.entries()[0].1).expect("an example can be read");
             Placed { value, place: Place::unwritten() }
-        })
-    }
-
-    /// What the word of `key` stands for, or `default`.
-    pub(super) fn choice_or<T: Copy + PartialEq>(
-        &mut self,
-        key: &str,
-        default: T,
-        choices: &[(&str, T)],
-    ) -> Placed<T> {
-        let found = self.read(key, |node| choice(node, choices));
-        self.or(found, key, default, |value| Some(bare_word(choices, *value).into()))
-    }
-
-    /// What was `found` for `key`, or `default`, which is then kept.
-    fn or<T>(
-        &self,
-        found: Option<Placed<T>>,
-        key: &str,
-        default: T,
-        keep: impl FnOnce(&T) -> Option<toml::Value>,
-    ) -> Placed<T> {
-        found.unwrap_or_else(|| {
-            self.note(key, keep(&default));
-            Placed { value: default, place: self.place.clone() }
         })
     }
 

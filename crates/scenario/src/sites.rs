@@ -10,14 +10,33 @@
 
 use std::path::{Path, PathBuf};
 
+use super::keys::{At, Maybe, PATH, TEXT, Table, keys, own};
 use super::place::{Placed, Refusal};
 use super::section::{self, Section};
 use super::tree::{Node, Value};
 
 /// Sides, as tables of `[site]`.
 pub(super) const SIDES: [&str; 2] = ["source", "destination"];
-/// Keys of the source and of the destination.
-const KEYS: [&[&str]; 2] = [&["folder", "device"], &["folder", "device", "host", "program"]];
+keys! {
+    /// What is said of a site.
+    pub(crate) struct Side; DESTINATION = "[site.destination]";
+    /// Its folder, on its host.
+    folder: Placed<PathBuf> = Placed::unwritten(PathBuf::new()), At(PATH), needs "folder = \"/srv/destination\"";
+    /// The device below it, where replication is external: named to commands.
+    device: Option<Placed<PathBuf>> = None, Maybe(At(PATH)), "not named";
+    /// Another host than the drill's, as for ssh.
+    host: Option<String> = None, Maybe(own(destination, "host, or user@host")), "this host";
+    /// brunt on that host.
+    program: Option<String> = None, Maybe(TEXT), "`\"brunt\"`";
+}
+
+keys! {
+    SOURCE of Side = "[site.source]";
+    /// Its folder.
+    folder: Placed<PathBuf> = [folder], At(PATH), needs "folder = \"/srv/source\"";
+    /// The device below it, where replication is external: named to commands.
+    device: Option<Placed<PathBuf>> = [device], Maybe(At(PATH)), "not named";
+}
 
 /// What `[site]` says about the two sites.
 pub(super) struct Sites {
@@ -49,19 +68,19 @@ impl Sites {
             top.put("site", rest);
         }
         let mut sides = Section::new(sides, "[site]", &SIDES);
-        let mut one = |number: usize| {
-            let side = SIDES[number];
+        let mut one = |side: &str, table: &Table<Side>| {
             let example = format!("[site.{side}] with folder = \"/srv/{side}\"");
-            let node = sides.needed(side, &example);
-            let mut section = Section::new(node, &format!("[site.{side}]"), KEYS[number]);
-            let example = format!("folder = \"/srv/{side}\"");
-            let read = |node: &Node| section::absolute(node, folder);
-            let found = section.need("folder", &example, read);
-            let device = section.read("device", read);
-            (found, device, RemoteHost::read(&mut section))
+            let mut own = Side::default();
+            let section = table.read(sides.needed(side, &example), &mut own);
+            for path in std::iter::once(&mut own.folder).chain(&mut own.device) {
+                path.value = section::joined(folder, &path.value);
+            }
+            (own, section)
         };
-        let (source, of_source, _) = one(0);
-        let (destination, of_destination, remote) = one(1);
+        let (Side { folder: source, device: of_source, .. }, _) = one("source", &SOURCE);
+        let (Side { folder: destination, device: of_destination, host, program }, section) =
+            one("destination", &DESTINATION);
+        let remote = RemoteHost::of(host, program, &section);
         let (first, second) = (&source.value, &destination.value);
         if remote.is_none() && (first.starts_with(second) || second.starts_with(first)) {
             let refusal = destination.place.refuse("lies in the folder of the other site");
@@ -80,21 +99,12 @@ pub struct RemoteHost {
 }
 
 impl RemoteHost {
-    pub(super) fn read(section: &mut Section) -> Option<Self> {
-        let host = section.read("host", destination);
-        let program = section.read("program", section::text);
-        match (host, program) {
-            (Some(host), program) => Some(Self {
-                host: host.value,
-                program: program.map_or_else(|| "brunt".to_owned(), |program| program.value),
-            }),
-            (None, Some(program)) => {
-                let refusal = program.place.refuse("is for another host");
-                section.refuse(refusal.hint("name it: host = \"backup\""));
-                None
-            }
-            (None, None) => None,
+    fn of(host: Option<String>, program: Option<String>, section: &Section) -> Option<Self> {
+        if host.is_none() && program.is_some() {
+            let refusal = section.place_of("program").refuse("is for another host");
+            section.refuse(refusal.hint("name it: host = \"backup\""));
         }
+        Some(Self { host: host?, program: program.unwrap_or_else(|| "brunt".to_owned()) })
     }
 }
 

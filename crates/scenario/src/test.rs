@@ -13,75 +13,52 @@ use super::kept::Keep;
 use super::keys::{
     At, Maybe, PATH, RATE, SEED, SOME_TIME, SWITCH, TIME, Whole, Word, keys, number, own, time,
 };
-use super::place::{Place, Placed, Refusal};
+use super::place::{Placed, Refusal};
 use super::section::{self, Section};
 use super::tree::Node;
 
-/// What is done: a field for each key of [`TEST`], in its words.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Test {
-    pub kind: TestKind,
-    pub duration: Span,
-    pub min_warmup: Span,
-    pub precondition: Placed<f64>,
-    pub sessions: u32,
-    pub tune: bool,
-    pub seed: u64,
-    pub target_io_per_s: Option<Placed<f64>>,
-    pub headroom_percent: u32,
-    pub operations_per_s: Option<f64>,
-    pub scheduling: Scheduling,
-    pub growth: Growth,
-    pub copies: u32,
-    pub logs: u32,
-    pub copy_to: Option<Placed<PathBuf>>,
-    pub restore_within: Option<Span>,
-    pub restore: bool,
-    pub strict_tail: bool,
-    /// As a share; nothing when predictions run for their whole length.
-    pub precision: Option<f64>,
-}
-
 keys! {
-    TEST of Test = "[test]";
+    /// What is done: a field for each key of [`TEST`], in its words.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Test; TEST = "[test]";
     /// What is done.
-    kind: TestKind = [kind], own(read_kind, "`\"performance\"`, `\"stress\"`, `\"soft-recovery\"`, `\"database-backup\"`"), "`\"performance\"`";
+    kind: TestKind = TestKind::ALL[0], own(read_kind, "`\"performance\"`, `\"stress\"`, `\"soft-recovery\"`, `\"database-backup\"`"), "`\"performance\"`";
     /// How long is measured, once the cache is warm; a second at least.
-    duration: Span = [duration], time(read_duration, "time"), "has to be there for performance and stress; else `\"2h\"`";
+    duration: Span = PATIENCE, time(read_duration, "time"), "has to be there for performance and stress; else `\"2h\"`";
     /// How long sessions run before that, at least.
-    min_warmup: Span = [min_warmup], TIME, "a twelfth of `duration`, up to `\"5min\"`", |test| test.min_warmup = usual_warmup(test.duration);
+    min_warmup: Span = WARM_UP_MAX, TIME, "a twelfth of `duration`, up to `\"5min\"`", |test| test.min_warmup = usual_warmup(test.duration);
     /// How many times the size of the databases is written before that, at least.
-    precondition: Placed<f64> = [precondition], At(number(read_precondition, "0 to 1000")), "0";
+    precondition: Placed<f64> = Placed::unwritten(0.0), At(number(read_precondition, "0 to 1000")), "0";
     /// Sessions, counted as the version counts them: for each log stream, database, or the server.
-    sessions: u32 = [sessions], Whole(1..=SESSIONS_MAX), "has to be there";
+    sessions: u32 = 8, Whole(1..=SESSIONS_MAX), "has to be there";
     /// Whether sessions are to be found before the test; then their number is where that begins.
-    tune: bool = [tune], SWITCH, "`false`";
+    tune: bool = false, SWITCH, "`false`";
     /// The seed of all randomness.
-    seed: u64 = [seed], SEED, "1";
+    seed: u64 = 1, SEED, "1";
     /// Database reads and writes per second that have to be reached.
-    target_io_per_s: Option<Placed<f64>> = [target_io_per_s], Maybe(At(RATE)), "none";
+    target_io_per_s: Option<Placed<f64>> = None, Maybe(At(RATE)), "none";
     /// How much more than the target is asked for, in percent.
-    headroom_percent: u32 = [headroom_percent], own(read_headroom, "0 to 100"), "20";
+    headroom_percent: u32 = HEADROOM_PERCENT, own(read_headroom, "0 to 100"), "20";
     /// Operations per second of all sessions together, whatever they cost.
-    operations_per_s: Option<f64> = [operations_per_s], Maybe(RATE), "a closed loop, or the target";
+    operations_per_s: Option<f64> = None, Maybe(RATE), "a closed loop, or the target";
     /// How sessions are held back when nothing paces them.
-    scheduling: Scheduling = [scheduling], own(read_scheduling, "`\"none\"`, `\"think 50ms\"`, `\"station 0.43\"`, `\"pause 1\"`"), "`\"none\"`";
+    scheduling: Scheduling = Scheduling::None, own(read_scheduling, "`\"none\"`, `\"think 50ms\"`, `\"station 0.43\"`, `\"pause 1\"`"), "`\"none\"`";
     /// What to do when databases grow too large.
-    growth: Growth = [growth], Word(&GROWTHS), "`\"balance\"`";
+    growth: Growth = GROWTHS[0].1, Word(&GROWTHS), "`\"balance\"`";
     /// Copies of each database, its own included.
-    copies: u32 = [copies], Whole(1..=COPIES_MAX), "1";
+    copies: u32 = 1, Whole(1..=COPIES_MAX), "1";
     /// Log files of each instance that a recovery test replays.
-    logs: u32 = [logs], Whole(1..=LOGS_MAX), "500";
+    logs: u32 = LOGS, Whole(1..=LOGS_MAX), "500";
     /// Where a backup test copies the databases to.
-    copy_to: Option<Placed<PathBuf>> = [copy_to], Maybe(At(PATH)), "they are only read";
+    copy_to: Option<Placed<PathBuf>> = None, Maybe(At(PATH)), "they are only read";
     /// How long the restore of these copies may take, until the databases can be used.
-    restore_within: Option<Span> = [restore_within], Maybe(SOME_TIME), "no limit";
+    restore_within: Option<Span> = None, Maybe(SOME_TIME), "no limit";
     /// Whether that backup is restored.
-    restore: Option<bool> = [|test| test.copy_to.is_some().then_some(test.restore), |test, restore| test.restore = restore != Some(false)], Maybe(SWITCH), "`true`";
+    restore: Option<bool> = None, Maybe(SWITCH), "`true`", |test| test.restore = test.copy_to.is_some().then_some(true);
     /// Whether the slowest few decide.
-    strict_tail: bool = [strict_tail], SWITCH, "`false`";
+    strict_tail: bool = false, SWITCH, "`false`";
     /// How well predictions must know their rates to stop early.
-    precision: Option<Option<f64>> = [|test| test.kind.has_limits().then_some(test.precision), |test, precision| test.precision = precision.flatten()], Maybe(own(read_precision, "`\"1 %\"`, `\"none\"`")), "`\"1 %\"`";
+    precision: Option<Option<f64>> = None, Maybe(own(read_precision, "`\"1 %\"`, `\"none\"`")), "`\"1 %\"`", |test| test.precision = test.kind.has_limits().then(usual_precision);
 }
 
 /// Words for growth; the first is the usual one.
@@ -111,36 +88,10 @@ const WARM_UP_SHARE: u64 = 12;
 const WARM_UP_MAX: Span = Span::seconds(300);
 
 impl Test {
-    /// What a test is where nothing is said.
-    fn usual(place: &Place) -> Self {
-        Self {
-            kind: TestKind::ALL[0],
-            duration: PATIENCE,
-            min_warmup: WARM_UP_MAX,
-            precondition: Placed { value: 0.0, place: place.clone() },
-            sessions: 8,
-            tune: false,
-            seed: 1,
-            target_io_per_s: None,
-            headroom_percent: HEADROOM_PERCENT,
-            operations_per_s: None,
-            scheduling: Scheduling::None,
-            growth: GROWTHS[0].1,
-            copies: 1,
-            logs: LOGS,
-            copy_to: None,
-            restore_within: None,
-            restore: true,
-            strict_tail: false,
-            precision: Some(Precision::default().rates),
-        }
-    }
-
     /// Reads `[test]`. A relative path in it is relative to `folder`.
     pub(super) fn read(top: &mut Section, folder: &Path) -> Self {
-        let node = top.table("test");
-        let mut test = Self::usual(&node.place);
-        let section = TEST.read(node, &mut test);
+        let mut test = Self::default();
+        let section = TEST.read(top.table("test"), &mut test);
         if test.kind.has_limits() && !section.written("duration") {
             section.refuse(section.lacks("duration", "duration = \"2h\""));
         }
@@ -196,7 +147,7 @@ impl Test {
         if self.restore_within.is_some() && !copies {
             let refusal = limit.refuse("nothing is restored without `copy_to`");
             section.refuse(refusal.hint("name the folder of the backup: copy_to = \"backup\""));
-        } else if self.restore_within.is_some() && !self.restore {
+        } else if self.restore_within.is_some() && self.restore == Some(false) {
             section.refuse(limit.refuse("nothing is restored with `restore = false`"));
         }
     }
@@ -220,9 +171,9 @@ impl Test {
             growth: self.growth,
             logs: self.logs,
             copy_to: self.copy_to.as_ref().map(|folder| folder.value.clone()),
-            restores: self.restore,
+            restores: self.restore.unwrap_or(true),
             copies: self.copies,
-            precision: self.precision.map(Precision::of_rates),
+            precision: self.precision.unwrap_or_else(usual_precision).map(Precision::of_rates),
             load: LoadPlan { scheduling: paced.unwrap_or(self.scheduling), ..plan.load },
             ..plan
         }
@@ -270,6 +221,10 @@ fn usual_warmup(duration: Span) -> Span {
     // Whole milliseconds read better where the scenario is shown.
     let share = duration.0.div_euclid(WARM_UP_SHARE * 1_000_000);
     Span::millis(share).min(WARM_UP_MAX)
+}
+
+fn usual_precision() -> Option<f64> {
+    Some(Precision::default().rates)
 }
 
 fn read_precondition(node: &Node) -> Result<f64, Refusal> {

@@ -40,7 +40,7 @@ pub fn demands(scenario: &Scenario) -> Vec<Demand> {
         });
         demand.needed = ByteSize::bytes(demand.needed.get().saturating_add(bytes));
     };
-    let restores = scenario.test.copy_to.is_some() && scenario.test.restore;
+    let restores = scenario.test.restore == Some(true);
     for (number, (own, places)) in scenario.files().enumerate() {
         let logs = scenario.log_bytes().saturating_sub(logs_there(&own.log));
         add(&own.log, &places.log, logs);

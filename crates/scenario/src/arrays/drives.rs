@@ -3,47 +3,59 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use brunt_array::drive::{DriveModel, Order, Policy, library};
-use brunt_units::Span;
+use brunt_array::drive::{DriveModel, library};
 
+use super::super::keys::{At, Maybe, PATH, Whole, keys, own};
 use super::super::nearest::nearest;
-use super::super::place::{Placed, Refusal};
+use super::super::place::{Cause, Placed, Refusal};
 use super::super::section::{self, Section};
 use super::super::tree::Node;
-use super::above_zero;
 
-pub(crate) const KEYS: [&str; 3] = ["model", "file", "count"];
-const ORDERS: [(&str, Order); 3] =
-    [("sptf", Order::Sptf), ("elevator", Order::Elevator), ("fcfs", Order::Fcfs)];
-const EXAMPLE_MODEL: &str = "model = \"cheetah-15k5-146-fc\"";
+keys! {
+    /// Drives that are alike, while they are read.
+    pub(crate) struct Alike; DRIVES = "[[array.drives]]";
+    /// How many; all drives are numbered from 0 as they are written.
+    count: usize = 5, Whole(1..=DRIVES_MAX), needs "count = 5";
+    /// Their model: `brunt models` lists them.
+    model: Option<String> = None, Maybe(own(read_model, "name of a model")), "by `file`";
+    /// A file with a model of your own.
+    file: Option<Placed<PathBuf>> = None, Maybe(At(PATH)), "by `model`";
+}
+
+const USUAL: &str = "cheetah-15k5-146-fc";
 /// Drives are numbered in 16 bits.
-const DRIVES_MAX: u64 = 4096;
+pub(super) const DRIVES_MAX: u64 = 4096;
 
 pub(super) fn read(array: &mut Section, folder: &Path) -> Result<Vec<DriveModel>, Refusal> {
     const EXAMPLE: &str = "[[array.drives]] with model = \"cheetah-15k5-146-fc\" and count = 5";
     let mut drives = Vec::new();
     for node in array.tables("drives") {
-        let mut section = Section::new(node, "[[array.drives]]", &KEYS);
-        let count =
-            section.need("count", "count = 5", |node| section::integer(node, 1..=DRIVES_MAX));
-        let model = section.read("model", named);
-        let file = section.read("file", |node| from_file(node, folder));
-        let model = match (model, file) {
-            (Some(model), None) => model.value,
-            (None, Some(Placed { value: (path, model), .. })) => {
+        let mut own = Alike::default();
+        let section = DRIVES.read(node, &mut own);
+        let model = match (own.model, own.file) {
+            (model, Some(file)) => {
+                let path = folder.join(&file.value);
                 // What is kept lies in another folder.
-                section.keep("file", &path.to_string_lossy().into_owned());
-                model
+                section.keep("file", &path);
+                let read = from_file(&path).map_err(|what| file.place.refuse(what));
+                let read = read.map_err(|refusal| refusal.because(Cause::Value));
+                let read = section.sink().catch(read);
+                if let (Some(_), Some(_)) = (model, &read) {
+                    return Err(file.place.refuse("a drive has a `model` or a `file`, not both"));
+                }
+                read
             }
-            (Some(_), Some(file)) => {
-                return Err(file.place.refuse("a drive has a `model` or a `file`, not both"));
+            (Some(name), None) => library::find(&name),
+            (None, None) => {
+                section.refuse(section.lacks("model", &format!("model = \"{USUAL}\"")));
+                None
             }
-            (None, None) => section.need("model", EXAMPLE_MODEL, named).value,
         };
-        let count_of = usize::try_from(count.value).expect("in range");
-        drives.extend(std::iter::repeat_n(model, count_of));
+        let usual = || library::find(USUAL).expect("it is there");
+        drives.extend(std::iter::repeat_n(model.unwrap_or_else(usual), own.count));
         if drives.len() as u64 > DRIVES_MAX {
-            return Err(count.place.refuse(format!("makes more than {DRIVES_MAX} drives")));
+            let what = format!("makes more than {DRIVES_MAX} drives");
+            return Err(section.place_of("count").refuse(what));
         }
     }
     if drives.is_empty() {
@@ -52,34 +64,25 @@ pub(super) fn read(array: &mut Section, folder: &Path) -> Result<Vec<DriveModel>
     Ok(drives)
 }
 
-fn named(node: &Node) -> Result<DriveModel, Refusal> {
+/// A name of the library.
+fn read_model(node: &Node) -> Result<String, Refusal> {
     let name = section::text(node)?;
-    library::find(&name).ok_or_else(|| {
-        let names: Vec<&str> = library::names().collect();
-        let refusal = node.place.refuse("there is no such drive model");
-        refusal.hint(match nearest(&name, &names) {
-            Some(near) => format!("did you mean \"{near}\"?"),
-            None => format!("models are {}; `file` names one of your own", names.join(", ")),
-        })
-    })
+    if library::find(&name).is_some() {
+        return Ok(name);
+    }
+    let names: Vec<&str> = library::names().collect();
+    let refusal = node.place.refuse("there is no such drive model");
+    Err(refusal.hint(match nearest(&name, &names) {
+        Some(near) => format!("did you mean \"{near}\"?"),
+        None => format!("models are {}; `file` names one of your own", names.join(", ")),
+    }))
 }
 
-fn from_file(node: &Node, folder: &Path) -> Result<(PathBuf, DriveModel), Refusal> {
-    let path = folder.join(section::path(node)?);
-    let text = fs::read_to_string(&path)
-        .map_err(|error| node.place.refuse(format!("cannot be read: {error}")))?;
-    let model = DriveModel::from_toml(&text).map_err(|error| {
+/// The model in a file, or why there is none.
+fn from_file(path: &Path) -> Result<DriveModel, String> {
+    let text = fs::read_to_string(path).map_err(|error| format!("cannot be read: {error}"))?;
+    DriveModel::from_toml(&text).map_err(|error| {
         let text = error.to_string();
-        node.place.refuse(format!(
-            "is not a valid drive model: {}",
-            text.trim_end().replace('\n', "\n  ")
-        ))
-    })?;
-    Ok((path, model))
-}
-
-pub(super) fn read_policy(array: &mut Section) -> Policy {
-    let order = array.choice_or("queue", ORDERS[0].1, &ORDERS);
-    let wait_max = array.read_or("wait_max", Span::millis(500), above_zero);
-    Policy { order: order.value, wait_max: wait_max.value }
+        format!("is not a valid drive model: {}", text.trim_end().replace('\n', "\n  "))
+    })
 }

@@ -9,34 +9,93 @@ use brunt_array::{
 };
 use brunt_units::ByteSize;
 
-use super::super::format::bare_word;
+use super::super::keys::{At, Maybe, SIZE, TEXT, Whole, Word, keys, list};
 use super::super::nearest::nearest;
 use super::super::place::{Place, Placed, Refusal};
 use super::super::section::{self, Section};
 use super::super::tree::{Node, Value};
-use super::tier;
+use super::{DRIVES_MAX, tier};
 
-pub(crate) const GROUP_KEYS: [&str; 13] = [
-    "name",
-    "each",
-    "level",
-    "drives",
-    "sets",
-    "strip",
-    "drive_size",
-    "mirror",
-    "piece",
-    "preserved",
-    "rebuild_unit",
-    "rebuild_priority",
-    "critical_priority",
-];
-pub(super) const LUN_KEYS: [&str; 5] = ["name", "each", "group", "size", "controller"];
+keys! {
+    /// Groups that are alike, while they are read.
+    pub(crate) struct Alike; GROUP = "[[array.group]]";
+    /// What it is called.
+    name: String = String::new(), TEXT, "`\"group 0\"` and so on";
+    /// Makes one group for each of these names, which replaces `{}` in the name.
+    each: Option<Vec<String>> = None, Maybe(list(read_each, "list of names")), "one group";
+    /// How it protects data.
+    level: Level = Level::Raid5, Word(&LEVELS), needs "level = \"raid5\"";
+    /// Drives of each group, in the order of [[array.drives]].
+    drives: usize = 5, Whole(1..=DRIVES_MAX), needs "drives = 5";
+    /// RAID 5 sets of a raid50.
+    sets: Option<u32> = None, Maybe(Whole(2..=1024)), "has to be there for raid50";
+    /// A strip on one drive.
+    strip: ByteSize = ByteSize::kib(64), SIZE, "`\"64 KiB\"`, in a pool `\"128 KiB\"`", |own| own.strip = ByteSize::kib(if is_pool(own) { 128 } else { 64 });
+    /// How much of each drive is used.
+    drive_size: Option<ByteSize> = None, Maybe(SIZE), "the smallest drive";
+    /// Which copy is read.
+    mirror: Option<MirrorChoice> = None, Maybe(Word(&MIRRORS)), "`\"shortest queue\"`, in raid1 and raid10", |own| own.mirror = is_mirror(own).then_some(MIRRORS[0].1);
+    /// What a pool places.
+    piece: Option<ByteSize> = None, Maybe(SIZE), "`\"512 MiB\"`", |own| own.piece = is_pool(own).then_some(ByteSize::mib(512));
+    /// Drives' worth of room that a pool keeps free.
+    preserved: Option<u32> = None, Maybe(Whole(0..=1024)), "by its drives", |own| own.preserved = is_pool(own).then(|| usual_preserved(own.drives));
+    /// What a rebuild reads and writes at a time.
+    rebuild_unit: ByteSize = RepairDesign::default().unit, SIZE, "`\"1 MiB\"`";
+    /// How a rebuild stands beside hosts.
+    rebuild_priority: Priority = RepairDesign::default().priority, Word(&Priority::WORDS), "`\"high\"`";
+    /// The same once no redundancy is left.
+    critical_priority: Option<Priority> = None, Maybe(Word(&Priority::WORDS)), "`\"highest\"`, in raid6, a pool or raid1 of three", |own| own.critical_priority = survives_two(own).then_some(Priority::Highest);
+}
+
+keys! {
+    /// LUNs that are alike, while they are read.
+    pub(crate) struct AlikeLuns; LUN = "[[array.lun]]";
+    /// What it is called.
+    name: String = String::new(), TEXT, "`\"lun 0\"` and so on";
+    /// Makes one LUN for each of these names, which replaces `{}` in its name and its group's.
+    each: Option<Vec<String>> = None, Maybe(list(read_each, "list of names")), "one LUN";
+    /// The group that it lies on, after the LUNs before it.
+    group: Option<Placed<String>> = None, Maybe(At(TEXT)), "the only group";
+    /// How large it is; has to be there in pages.
+    size: Option<ByteSize> = None, Maybe(SIZE), "all that is left of its group";
+    /// The controller that serves it.
+    controller: Option<usize> = None, Maybe(Whole(0..=1)), "each in turn";
+}
+
 /// Stands for each name where several LUNs are alike.
 pub(super) const EACH: &str = "{}";
-const LEVELS: [&str; 7] = ["raid0", "raid1", "raid10", "raid5", "raid50", "raid6", "pool"];
-const MIRRORS: [(&str, MirrorChoice); 2] =
+static LEVELS: [(&str, Level); 7] = [
+    ("raid0", Level::Raid0),
+    ("raid1", Level::Raid1),
+    ("raid10", Level::Raid10),
+    ("raid5", Level::Raid5),
+    ("raid50", Level::Raid50(0)),
+    ("raid6", Level::Raid6),
+    ("pool", Level::POOL),
+];
+static MIRRORS: [(&str, MirrorChoice); 2] =
     [("shortest queue", MirrorChoice::ShortestQueue), ("random", MirrorChoice::Random)];
+
+fn usual_preserved(drives: usize) -> u32 {
+    u32::try_from(preservation_drives(drives)).expect("few drives")
+}
+
+fn is_pool(own: &Alike) -> bool {
+    matches!(own.level, Level::Pool { .. })
+}
+
+fn is_mirror(own: &Alike) -> bool {
+    matches!(own.level, Level::Raid1 | Level::Raid10)
+}
+
+/// Whether there is something to rebuild after a second drive.
+fn survives_two(own: &Alike) -> bool {
+    match own.level {
+        Level::Raid6 | Level::Pool { .. } => true,
+        Level::Raid1 => own.drives > 2,
+        Level::Raid0 | Level::Raid10 | Level::Raid5 | Level::Raid50(_) => false,
+    }
+}
 
 /// Groups, spares and LUNs.
 pub(super) struct Parts {
@@ -53,6 +112,7 @@ pub(super) struct Parts {
 pub(super) fn read(
     array: &mut Section,
     models: &[DriveModel],
+    spares: usize,
     controllers: u32,
 ) -> Result<Parts, Refusal> {
     let (mut next, drives) = (0, models.len());
@@ -70,14 +130,12 @@ pub(super) fn read(
     }
     let tier = tier::read(array, &mut next, drives);
     let (tier, tier_place) = array.sink().catch(tier).flatten().unzip();
-    let spares = array.read_or("spares", 0, |node| section::integer(node, 0..=4096));
     let left = drives - next;
-    let wanted = usize::try_from(spares.value).expect("in range");
-    if wanted > left {
+    if spares > left {
         let what = format!("but only {left} of {drives} drives are in no group");
-        array.refuse(spares.place.refuse(what));
+        array.refuse(array.place_of("spares").refuse(what));
     }
-    let spares = (next..next + wanted.min(left)).map(number).collect();
+    let spares = (next..next + spares.min(left)).map(number).collect();
     let (mut luns, mut lun_places) = (Vec::new(), BTreeMap::new());
     for node in array.tables("lun") {
         let read = read_luns(node, luns.len(), &groups, controllers);
@@ -116,162 +174,109 @@ fn read_groups(
     next: &mut usize,
     models: &[DriveModel],
 ) -> Result<Vec<GroupDesign>, Refusal> {
-    let mut section = Section::new(node, "[[array.group]]", &GROUP_KEYS);
-    let name = section.read_or("name", format!("group {index}"), section::text).value;
-    let word = section.need("level", "level = \"raid5\"", |node| section::word(node, &LEVELS));
-    let count = section.need("drives", "drives = 5", |node| section::integer(node, 1..=4096));
-    let each = read_each(&mut section, &name)?.unwrap_or_else(|| vec![String::new()]);
-    let own = usize::try_from(count.value).expect("in range");
-    let (wanted, drives) = (own * each.len(), models.len());
+    let mut own = Alike { name: format!("group {index}"), ..Alike::default() };
+    let section = GROUP.read(node, &mut own);
+    let each = names_of(&section, &own.name, own.each.as_ref())?;
+    let (wanted, drives) = (own.drives * each.len(), models.len());
     if wanted > drives - *next {
         let left = drives - *next;
-        let what = format!("but only {left} of {drives} drives are left for \"{name}\"");
-        return Err(count.place.refuse(what));
+        let what = format!("but only {left} of {drives} drives are left for \"{}\"", own.name);
+        return Err(section.place_of("drives").refuse(what));
     }
-    let level = read_level(&mut section, word.value, own)?;
-    let is_pool = matches!(level, Level::Pool { .. });
-    let strip = if is_pool { ByteSize::kib(128) } else { ByteSize::kib(64) };
-    let strip = section.read_or("strip", strip, section::size);
-    let mirror_choice = match level {
-        Level::Raid1 | Level::Raid10 => section.choice_or("mirror", MIRRORS[0].1, &MIRRORS).value,
-        _ => {
-            if let Some(mirror) = section.read("mirror", |node| section::choice(node, &MIRRORS)) {
-                let what = "is for level = \"raid1\" and \"raid10\" only";
-                return Err(mirror.place.refuse(what));
-            }
-            MIRRORS[0].1
-        }
-    };
-    let survives_two = match level {
-        Level::Raid6 | Level::Pool { .. } => true,
-        Level::Raid1 => own > 2,
-        Level::Raid0 | Level::Raid10 | Level::Raid5 | Level::Raid50(_) => false,
-    };
-    let taken = &models[*next..*next + wanted];
+    check_level(&section, &own)?;
+    check_drive_size(&section, own.drive_size, &models[*next..*next + wanted])?;
     let group = GroupDesign {
-        name,
-        level,
-        drives: (*next..*next + own).map(number).collect(),
-        drive_size: read_drive_size(&mut section, taken)?,
-        strip: strip.value,
-        mirror_choice,
-        repair: read_repair(&mut section, survives_two)?,
+        name: own.name,
+        level: match (own.level, own.sets, own.piece) {
+            (Level::Raid50(_), Some(sets), _) => Level::Raid50(sets),
+            (_, _, Some(piece)) => Level::Pool { piece, preserved: own.preserved },
+            (level, ..) => level,
+        },
+        drives: (*next..*next + own.drives).map(number).collect(),
+        drive_size: own.drive_size,
+        strip: own.strip,
+        mirror_choice: own.mirror.unwrap_or(MIRRORS[0].1),
+        repair: RepairDesign {
+            unit: own.rebuild_unit,
+            priority: own.rebuild_priority,
+            critical: own.critical_priority.unwrap_or(Priority::Highest),
+        },
     };
     // A number of drives that cannot make such a group is reported at the number.
     group.check().map_err(|error| {
         let blamed = match &error {
-            DesignError::Strip(_) => &strip.place,
-            _ => &count.place,
+            DesignError::Strip(_) => "strip",
+            _ => "drives",
         };
-        blamed.refuse(error.to_string())
+        section.place_of(blamed).refuse(error.to_string())
     })?;
     let alike = each.iter().map(|each| {
-        let drives = (*next..*next + own).map(number).collect();
-        *next += own;
+        let drives = (*next..*next + own.drives).map(number).collect();
+        *next += own.drives;
         GroupDesign { name: group.name.replace(EACH, each), drives, ..group.clone() }
     });
     Ok(alike.collect())
 }
 
-/// How much of each of `drives` a group takes, if not all.
-fn read_drive_size(
-    section: &mut Section,
+/// Whether what is said goes with the level.
+fn check_level(section: &Section, own: &Alike) -> Result<(), Refusal> {
+    let is_raid50 = matches!(own.level, Level::Raid50(_));
+    let critical = "is for groups that survive two lost drives: raid6, a pool, or raid1 of three";
+    for (key, fits, what) in [
+        ("sets", is_raid50, "is for level = \"raid50\" only"),
+        ("piece", is_pool(own), "is for level = \"pool\" only"),
+        ("preserved", is_pool(own), "is for level = \"pool\" only"),
+        ("mirror", is_mirror(own), "is for level = \"raid1\" and \"raid10\" only"),
+        ("critical_priority", survives_two(own), critical),
+    ] {
+        if section.written(key) && !fits {
+            return Err(section.place_of(key).refuse(what));
+        }
+    }
+    match is_raid50 && !section.written("sets") {
+        true => Err(section.lacks("sets", "sets = 2")),
+        false => Ok(()),
+    }
+}
+
+/// Whether a group can take `size` of each of `drives`.
+fn check_drive_size(
+    section: &Section,
+    size: Option<ByteSize>,
     drives: &[DriveModel],
-) -> Result<Option<ByteSize>, Refusal> {
-    let Some(size) = section.read("drive_size", section::size) else {
-        return Ok(None);
-    };
+) -> Result<(), Refusal> {
+    let refuse = |what: String| Err(section.place_of("drive_size").refuse(what));
     let smallest = drives.iter().map(DriveModel::sectors).min().unwrap_or(0);
     let smallest = ByteSize::bytes(smallest * 512);
-    match size.value.get() {
-        0 => Err(size.place.refuse("is nothing")),
-        more if more > smallest.get() => {
-            Err(size.place.refuse(format!("is more than the {smallest} of its smallest drive")))
+    match size {
+        Some(size) if size.get() == 0 => refuse("is nothing".to_owned()),
+        Some(size) if size > smallest => {
+            refuse(format!("is more than the {smallest} of its smallest drive"))
         }
-        _ => Ok(Some(size.value)),
+        _ => Ok(()),
     }
 }
 
-/// The names of `each`, if it is there; `name` has to tell them apart.
-pub(super) fn read_each(section: &mut Section, name: &str) -> Result<Option<Vec<String>>, Refusal> {
-    let each = section.read("each", |node| match &node.value {
-        Value::List(nodes) if !nodes.is_empty() => {
-            nodes.iter().map(section::text).collect::<Result<Vec<_>, _>>()
-        }
+/// The names of a list, at least one.
+pub(super) fn read_each(node: &Node) -> Result<Vec<String>, Refusal> {
+    match &node.value {
+        Value::List(nodes) if !nodes.is_empty() => nodes.iter().map(section::text).collect(),
         other => Err(node.place.refuse(format!("is {}, not a list of names", other.kind()))),
-    });
-    if let Some(each) = &each
-        && !name.contains(EACH)
-    {
-        let refusal = each.place.refuse("makes several, which need different names");
+    }
+}
+
+/// The names of `each`, an empty one without; `name` has to tell them apart.
+pub(super) fn names_of(
+    section: &Section,
+    name: &str,
+    each: Option<&Vec<String>>,
+) -> Result<Vec<String>, Refusal> {
+    if each.is_some() && !name.contains(EACH) {
+        let what = "makes several, which need different names";
+        let refusal = section.place_of("each").refuse(what);
         return Err(refusal.hint(format!("for example: name = \"log of {EACH}\"")));
     }
-    Ok(each.map(|each| each.value))
-}
-
-/// That of a group of `drives` drives.
-fn read_level(section: &mut Section, word: usize, drives: usize) -> Result<Level, Refusal> {
-    let sets = section.read("sets", |node| section::integer(node, 2..=1024));
-    let piece = section.read("piece", section::size);
-    let preserved = section.read("preserved", |node| section::integer(node, 0..=1024));
-    let small = |number: Placed<u64>| u32::try_from(number.value).expect("in range");
-    let level = LEVELS[word];
-    if level != "raid50"
-        && let Some(sets) = sets
-    {
-        return Err(sets.place.refuse("is for level = \"raid50\" only"));
-    }
-    if level != "pool"
-        && let Some(place) = piece
-            .as_ref()
-            .map(|piece| &piece.place)
-            .or(preserved.as_ref().map(|preserved| &preserved.place))
-    {
-        return Err(place.refuse("is for level = \"pool\" only"));
-    }
-    Ok(match level {
-        "raid0" => Level::Raid0,
-        "raid1" => Level::Raid1,
-        "raid10" => Level::Raid10,
-        "raid5" => Level::Raid5,
-        "raid50" => {
-            let sets = sets.ok_or_else(|| section.lacks("sets", "sets = 2"))?;
-            Level::Raid50(small(sets))
-        }
-        "raid6" => Level::Raid6,
-        _ => {
-            let piece = piece.map_or(ByteSize::mib(512), |piece| piece.value);
-            section.keep("piece", &piece);
-            let usual = || u32::try_from(preservation_drives(drives)).expect("few drives");
-            let preserved = preserved.map_or_else(usual, small);
-            section.keep("preserved", &preserved);
-            Level::Pool { piece, preserved: Some(preserved) }
-        }
-    })
-}
-
-/// `survives_two` says whether there is something to rebuild after a second drive.
-fn read_repair(section: &mut Section, survives_two: bool) -> Result<RepairDesign, Refusal> {
-    let usual = RepairDesign::default();
-    let mut priority =
-        |key: &str| section.read(key, |node| section::choice(node, &Priority::WORDS));
-    let degraded = priority("rebuild_priority");
-    let critical = priority("critical_priority");
-    if let Some(critical) = critical.as_ref().filter(|_| !survives_two) {
-        let what = "is for groups that survive two lost drives: raid6, a pool, or raid1 of three";
-        return Err(critical.place.refuse(what));
-    }
-    let repair = RepairDesign {
-        unit: section.read_or("rebuild_unit", usual.unit, section::size).value,
-        priority: degraded.map_or(usual.priority, |written| written.value),
-        critical: critical.map_or(usual.critical, |written| written.value),
-    };
-    let word = |priority| bare_word(&Priority::WORDS, priority).to_owned();
-    section.keep("rebuild_priority", &word(repair.priority));
-    if survives_two {
-        section.keep("critical_priority", &word(repair.critical));
-    }
-    Ok(repair)
+    Ok(each.cloned().unwrap_or_else(|| vec![String::new()]))
 }
 
 /// One LUN, or one for each name of `each`, which takes the place of `{}` in its own name and in
@@ -282,49 +287,40 @@ fn read_luns(
     groups: &[GroupDesign],
     controllers: u32,
 ) -> Result<(Vec<LunDesign>, Place), Refusal> {
-    let mut section = Section::new(node, "[[array.lun]]", &LUN_KEYS);
-    let own = section.place().clone();
-    let name = section.read_or("name", format!("lun {index}"), section::text).value;
-    let each = read_each(&mut section, &name)?.unwrap_or_else(|| vec![String::new()]);
-    let group = section.take("group");
-    let size = section.read("size", section::size);
-    if let Some(size) = size.as_ref().filter(|size| size.value.get() == 0) {
-        let refusal = size.place.refuse("is nothing");
+    let mut own = AlikeLuns { name: format!("lun {index}"), ..AlikeLuns::default() };
+    let section = LUN.read(node, &mut own);
+    let each = names_of(&section, &own.name, own.each.as_ref())?;
+    if own.size.is_some_and(|size| size.get() == 0) {
+        let refusal = section.place_of("size").refuse("is nothing");
         return Err(refusal.hint("without a `size`, a LUN takes all that is left of its group"));
     }
-    let controller = section.read("controller", |node| section::integer(node, 0..=1));
-    let missing = |number: &&Placed<u64>| number.value >= u64::from(controllers);
-    if let Some(controller) = controller.as_ref().filter(missing) {
-        let refusal = controller.place.refuse("there is only controller 0");
+    if own.controller.is_some_and(|number| number >= controllers as usize) {
+        let refusal = section.place_of("controller").refuse("there is only controller 0");
         return Err(refusal.hint("[array.controller] with count = 2, or without this key"));
     }
-    let place = size.as_ref().map_or(own, |size| size.place.clone());
-    let mut luns = Vec::new();
-    for each in &each {
-        luns.push(LunDesign {
-            name: name.replace(EACH, each),
-            group: group_of(group.as_ref(), each, groups, &section)?,
-            size: size.as_ref().map_or(ByteSize::bytes(0), |size| size.value),
-            owner: controller
-                .as_ref()
-                .map(|number| usize::try_from(number.value).expect("in range")),
-        });
-    }
-    Ok((luns, place))
+    let lun = |each: &String| {
+        Ok(LunDesign {
+            name: own.name.replace(EACH, each),
+            group: group_of(own.group.as_ref(), each, groups, &section)?,
+            size: own.size.unwrap_or_default(),
+            owner: own.controller,
+        })
+    };
+    let luns = each.iter().map(lun).collect::<Result<_, _>>()?;
+    Ok((luns, section.place_of("size").clone()))
 }
 
 /// The group of a LUN: the named one, or the only one.
 fn group_of(
-    node: Option<&Node>,
+    name: Option<&Placed<String>>,
     each: &str,
     groups: &[GroupDesign],
     section: &Section,
 ) -> Result<usize, Refusal> {
     let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
-    match (node, groups.len()) {
-        (Some(node), _) => {
-            let written = section::text(node)?.replace(EACH, each);
-            find_name(&written, node, &names, "group")
+    match (name, groups.len()) {
+        (Some(Placed { value, place }), _) => {
+            find_name(&value.replace(EACH, each), place, &names, "group")
         }
         (None, 1) => {
             section.keep("group", &names[0].to_owned());
@@ -337,12 +333,17 @@ fn group_of(
 
 /// The index of the name that is written.
 pub(crate) fn find(node: &Node, names: &[&str], what: &str) -> Result<usize, Refusal> {
-    find_name(&section::text(node)?, node, names, what)
+    find_name(&section::text(node)?, &node.place, names, what)
 }
 
-fn find_name(written: &str, node: &Node, names: &[&str], what: &str) -> Result<usize, Refusal> {
+pub(super) fn find_name(
+    written: &str,
+    place: &Place,
+    names: &[&str],
+    what: &str,
+) -> Result<usize, Refusal> {
     names.iter().position(|name| *name == written).ok_or_else(|| {
-        let refusal = node.place.refuse(format!("there is no {what} called \"{written}\""));
+        let refusal = place.refuse(format!("there is no {what} called \"{written}\""));
         refusal.hint(match nearest(written, names) {
             Some(near) => format!("did you mean \"{near}\"?"),
             None => format!("there is {}", names.join(", ")),

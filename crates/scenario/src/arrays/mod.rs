@@ -25,7 +25,7 @@ mod trace;
 
 use std::path::Path;
 
-use brunt_array::drive::library;
+use brunt_array::drive::{Order, Policy, library};
 use brunt_array::load::Simulation;
 use brunt_array::{Array, ArrayDesign, DesignError, Level, SystemDesign};
 use brunt_units::Span;
@@ -33,14 +33,18 @@ use brunt_world::random::Streams;
 
 use super::document::Top;
 use super::events::{Events, read_incidents};
-use super::keys::{ABOVE_ZERO, Page, SEED, TIME, keys};
+use super::keys::{ABOVE_ZERO, Page, SEED, TIME, Whole, Word, keys, time};
 use super::place::Refusal;
 use super::section::{Section, above_zero};
 use super::tree::Node;
 
 /// Tables of arrays whose keys are declared.
-pub(super) static TABLES: [&dyn Page; 10] = [
+pub(super) static TABLES: [&dyn Page; 17] = [
     &SIMULATE,
+    &ARRAY,
+    &drives::DRIVES,
+    &groups::GROUP,
+    &groups::LUN,
     &front::FRONT,
     &front::CONTROLLER,
     &front::CACHE,
@@ -49,33 +53,33 @@ pub(super) static TABLES: [&dyn Page; 10] = [
     &pages::PAGES,
     &pages::LUN,
     &pair::LINK,
+    &pair::REPLICATION,
+    &pair::GROUP,
     &replicas::REPLICATE,
+    &load::LOAD,
 ];
 
 /// What a scenario without an array lacks.
 pub(super) const EXAMPLE: &str = "[array] with [[array.drives]] and [[array.group]]";
-#[cfg(test)]
-pub(super) use drives::KEYS as DRIVE_KEYS;
-#[cfg(test)]
-pub(super) use groups::GROUP_KEYS;
+use drives::DRIVES_MAX;
 pub(super) use groups::find;
-#[cfg(test)]
-pub(super) use pair::KEYS as REPLICATION_KEYS;
 pub(super) use replicas::read_luns;
 
-pub(super) const ARRAY_KEYS: [&str; 11] = [
-    "drives",
-    "queue",
-    "wait_max",
-    "group",
-    "spares",
-    "lun",
-    "front",
-    "controller",
-    "cache",
-    "scan",
-    "tier",
-];
+keys! {
+    /// What an array says itself.
+    pub(crate) struct Own; ARRAY = "[array]";
+    /// The order in the queue of a drive: shortest positioning time first, by place, or as they came.
+    queue: Order = ORDERS[0].1, Word(&ORDERS), "`\"sptf\"`";
+    /// A request that has waited this long goes first.
+    wait_max: Span = Span::millis(500), time(above_zero, "time above 0"), "`\"500ms\"`";
+    /// Drives that take over for failed ones: the last ones.
+    spares: usize = 0, Whole(0..=DRIVES_MAX), "0";
+}
+
+static ORDERS: [(&str, Order); 3] =
+    [("sptf", Order::Sptf), ("elevator", Order::Elevator), ("fcfs", Order::Fcfs)];
+/// Tables of an array.
+const PARTS: [&str; 8] = ["drives", "group", "lun", "front", "controller", "cache", "scan", "tier"];
 /// More rows would not be read.
 const INTERVALS_MAX: u64 = 10_000;
 
@@ -117,29 +121,21 @@ impl ArrayScenario {
     }
 }
 
-pub(crate) struct Times {
-    duration: Span,
-    warm_up: Span,
-    interval: Span,
-    seed: u64,
-}
-
 keys! {
-    SIMULATE of Times = "[simulate]";
+    pub(crate) struct Times; SIMULATE = "[simulate]";
     /// How long is measured.
-    duration: Span = [duration], ABOVE_ZERO, needs "duration = \"60s\"";
+    duration: Span = Span::seconds(60), ABOVE_ZERO, needs "duration = \"60s\"";
     /// How long load runs before that.
-    warm_up: Span = [warm_up], TIME, "0";
+    warm_up: Span = Span::ZERO, TIME, "0";
     /// What a row of the result is about.
-    interval: Span = [interval], ABOVE_ZERO, "a tenth of `duration`", |times| times.interval = Span(times.duration.0.div_ceil(10));
+    interval: Span = Span::seconds(60), ABOVE_ZERO, "a tenth of `duration`", |times| times.interval = Span(times.duration.0.div_ceil(10));
     /// The seed of all randomness.
-    seed: u64 = [seed], SEED, "1";
+    seed: u64 = 1, SEED, "1";
 }
 
 impl Times {
     fn read(top: &mut Section) -> Self {
-        let minute = Span::seconds(60);
-        let mut times = Self { duration: minute, warm_up: Span::ZERO, interval: minute, seed: 1 };
+        let mut times = Self::default();
         let node = top.needed("simulate", "[simulate] with duration = \"60s\"");
         let section = SIMULATE.read(node, &mut times);
         if times.duration.0.div_ceil(times.interval.0) > INTERVALS_MAX {
@@ -152,8 +148,19 @@ impl Times {
 
 /// The table of an array, which may have `more` keys than its own.
 pub(super) fn array_section(node: Node, more: &[&str]) -> Section {
-    let keys: Vec<&str> = ARRAY_KEYS.iter().chain(more).copied().collect();
-    Section::new(node, "[array]", &keys)
+    titled_section(node, "[array]", more)
+}
+
+/// The same under another name.
+fn titled_section(node: Node, title: &str, more: &[&str]) -> Section {
+    Section::new(node, title, &[&ARRAY.names(), &PARTS[..], more].concat())
+}
+
+/// What an array says itself.
+fn read_own(section: &mut Section) -> Own {
+    let mut own = Own::default();
+    ARRAY.read_keys(section, &mut own);
+    own
 }
 
 /// What the table of an array describes: one, or several under one map of pages. One drive stands
@@ -177,14 +184,14 @@ pub(super) fn read_sites(top: &mut Section, source: SystemDesign, folder: &Path)
 fn read_array(section: &mut Section, folder: &Path) -> Result<ArrayDesign, Refusal> {
     let place = section.place().clone();
     let drives = drives::read(section, folder)?;
-    let policy = drives::read_policy(section);
+    let own = read_own(section);
     let controller = front::read_controller(section);
     let (front, cache) = (front::read_front(section), front::read_cache(section));
     let scan = front::read_scan(section);
-    let parts = groups::read(section, &drives, controller.count)?;
+    let parts = groups::read(section, &drives, own.spares, controller.count)?;
     let design = ArrayDesign {
         drives,
-        policy,
+        policy: Policy { order: own.queue, wait_max: own.wait_max },
         groups: parts.groups,
         spares: parts.spares,
         luns: parts.luns,
@@ -209,7 +216,7 @@ fn read_array(section: &mut Section, folder: &Path) -> Result<ArrayDesign, Refus
 
 /// Reads of an array what its drives do not decide, only to refuse what is wrong.
 pub(super) fn read_front_tables(section: &mut Section) {
-    drives::read_policy(section);
+    read_own(section);
     front::read_front(section);
     front::read_controller(section);
     front::read_cache(section);

@@ -27,12 +27,14 @@ use brunt_units::{ByteSize, Span, Time};
 use brunt_world::random::Streams;
 
 use super::super::distance::{BANDWIDTH, Distance, PER_MILLION, round_trip};
-use super::super::keys::{At, COST, Maybe, NOT_NEGATIVE, Whole, keys};
+use super::super::keys::{
+    At, COST, Maybe, NOT_NEGATIVE, SIZE, SWITCH, TEXT, TIME, Whole, Word, keys, list,
+};
 use super::super::place::{Place, Placed, Refusal};
 use super::super::section::{self, Section};
 use super::super::tree::{Node, Value};
-use super::groups::{EACH, read_each};
-use super::{ARRAY_KEYS, read_system};
+use super::groups::{EACH, find_name, names_of, read_each};
+use super::{read_system, titled_section};
 
 /// A link while it is read.
 pub(crate) struct Link {
@@ -64,23 +66,49 @@ fn some(bytes_per_s: u64) -> Option<ByteSize> {
     Some(ByteSize::bytes(bytes_per_s)).filter(|size| size.get() > 0)
 }
 
-pub(crate) const KEYS: [&str; 10] = [
-    "mode",
-    "failsafe",
-    "group",
-    "resume",
-    "resume_at",
-    "outstanding",
-    "log_initial",
-    "log_limit",
-    "log_room",
-    "log_lun",
-];
-pub(crate) const GROUP_KEYS: [&str; 5] = ["name", "each", "luns", "mode", "failsafe"];
-const MODES: [(&str, Mode); 2] =
+keys! {
+    /// What is said of the whole pair, while it is read.
+    pub(crate) struct Said; REPLICATION = "[replication]";
+    /// Whether a write waits for the other site; of groups that say nothing else.
+    mode: Mode = Mode::Synchronous, Word(&MODES), "`\"synchronous\"`";
+    /// Whether hosts lose their LUNs while the replica cannot be reached; of groups that say nothing else.
+    failsafe: bool = false, SWITCH, "`false`";
+    /// When groups resume after an outage, not before this time.
+    resume_at: Option<Span> = None, Maybe(TIME), "by `resume`";
+    /// How they resume.
+    resume: Option<ResumePolicy> = None, Maybe(Word(&RESUMES)), "`\"all at once\"`", |said| said.resume = said.resume_at.is_none().then_some(ResumePolicy::AllAtOnce);
+    /// Writes under way while a log is replayed.
+    outstanding: u32 = 8, Whole(1..=10_000), "8";
+    /// What each write history log may grow to; beyond that all is copied.
+    log_limit: ByteSize = HistoryDesign::default().limit, SIZE, "`\"2 TB\"`";
+    /// What each has at first.
+    log_initial: ByteSize = HistoryDesign::default().initial, SIZE, "`\"139 MB\"`, or `log_limit` if that is less", |said| said.log_initial = said.log_initial.min(said.log_limit);
+    /// The room of all logs together.
+    log_room: ByteSize = HistoryDesign::default().room, SIZE, "that of `log_lun`, or no limit";
+    /// The LUN that holds them.
+    log_lun: Option<Placed<String>> = None, Maybe(At(TEXT)), "none";
+}
+
+keys! {
+    /// Groups that are alike, while they are read.
+    pub(crate) struct Alike; GROUP = "[[replication.group]]";
+    /// What it is called.
+    name: String = String::new(), TEXT, "`\"group 0\"` and so on";
+    /// Makes one group for each of these names, which replaces `{}` in its name and its LUNs'.
+    each: Option<Vec<String>> = None, Maybe(list(read_each, "list of names")), "one group";
+    /// LUNs that are replicated together.
+    luns: Vec<String> = Vec::new(), list(texts, "list of names"), needs "luns = [\"data\", \"log\"]";
+    /// Whether a write waits for the other site.
+    mode: Mode = Mode::Synchronous, Word(&MODES), "that of [replication]";
+    /// Whether hosts lose their LUNs while the replica cannot be reached.
+    failsafe: bool = false, SWITCH, "that of [replication]";
+}
+
+static MODES: [(&str, Mode); 2] =
     [("synchronous", Mode::Synchronous), ("asynchronous", Mode::Asynchronous)];
-const RESUMES: [(&str, ResumePolicy); 2] =
+static RESUMES: [(&str, ResumePolicy); 2] =
     [("all at once", ResumePolicy::AllAtOnce), ("staggered", ResumePolicy::Staggered)];
+
 /// Makes a pair of `source` if the scenario replicates it.
 pub(crate) fn read(
     top: &mut Section,
@@ -96,7 +124,8 @@ pub(crate) fn read(
             None => Ok(source),
         };
     };
-    let mut section = Section::new(node, "[replication]", &KEYS);
+    let mut said = Said::default();
+    let mut section = REPLICATION.read_beside(node, &["group"], &mut said);
     let own = section.place().clone();
     let Some(link) = link else {
         return Err(own.refuse("has no link").hint("for example: [link] with rtt = \"1ms\""));
@@ -105,20 +134,31 @@ pub(crate) fn read(
     let link = read_link(link);
     let destination = match replica {
         None => source.clone(),
-        Some(node) => {
-            let keys: Vec<&str> = ARRAY_KEYS.iter().copied().chain(["pages"]).collect();
-            read_system(&mut Section::new(node, "[replica]", &keys), folder)
-        }
+        Some(node) => read_system(&mut titled_section(node, "[replica]", &["pages"]), folder),
     };
     let mut design = PairDesign::new(source, destination);
     design.link = link;
-    let outstanding = u64::from(design.outstanding);
-    let outstanding =
-        section.read_or("outstanding", outstanding, |node| section::integer(node, 1..=10_000));
-    design.outstanding = u32::try_from(outstanding.value).expect("in range");
-    design.resume = read_resume(&mut section)?;
-    design.history = read_history(&mut section, &design)?;
-    let places = read_groups(&mut section, &mut design)?;
+    design.outstanding = said.outstanding;
+    design.resume = match (said.resume_at, said.resume) {
+        (Some(_), Some(_)) => {
+            let at = section.place_of("resume_at");
+            return Err(at.refuse("says when, and `resume` says how: give one"));
+        }
+        (Some(at), None) => ResumePolicy::NotBefore(Time::ZERO + at),
+        (None, resume) => resume.unwrap_or_default(),
+    };
+    let (initial, limit, room) = (said.log_initial, said.log_limit, said.log_room);
+    design.history = HistoryDesign { initial, limit, room, ..HistoryDesign::default() };
+    if let Some(Placed { value: name, place }) = &said.log_lun {
+        let names = design.source.lun_names();
+        let lun = section.sink().catch(find_name(name, place, &names, "LUN"));
+        design.history.lun = lun.map(|lun| u32::try_from(lun).expect("few LUNs"));
+        // The destination logs on its LUN of the same name, if it has one.
+        let replica = design.destination.lun_names().iter().position(|own| own == name);
+        design.history.replica_lun =
+            replica.filter(|_| lun.is_some()).map(|lun| u32::try_from(lun).expect("few LUNs"));
+    }
+    let places = read_groups(&mut section, &said, &mut design)?;
     if let Err(error) = Pair::new(&design, Streams::new(1)) {
         let blamed = match &error {
             PairError::Link(_) => Some(&link_place),
@@ -143,51 +183,13 @@ pub(super) fn read_link(node: Node) -> PairLinkDesign {
     PairLinkDesign { round_trip: round_trip(&section, &link.distance).value, ..link.design }
 }
 
-fn read_resume(section: &mut Section) -> Result<ResumePolicy, Refusal> {
-    let Some(at) = section.read("resume_at", section::span) else {
-        return Ok(section.choice_or("resume", ResumePolicy::AllAtOnce, &RESUMES).value);
-    };
-    match section.read("resume", |node| section::choice(node, &RESUMES)) {
-        Some(_) => Err(at.place.refuse("says when, and `resume` says how: give one")),
-        None => Ok(ResumePolicy::NotBefore(Time::ZERO + at.value)),
-    }
-}
-
-fn read_history(section: &mut Section, pair: &PairDesign) -> Result<HistoryDesign, Refusal> {
-    let usual = HistoryDesign::default();
-    let limit = section.read("log_limit", section::size);
-    let initial = section.read("log_initial", section::size);
-    // A small limit alone makes a small log.
-    let initial = match (initial, &limit) {
-        (Some(initial), _) => initial.value,
-        (None, Some(limit)) => usual.initial.min(limit.value),
-        (None, None) => usual.initial,
-    };
-    let limit = limit.map_or(usual.limit, |limit| limit.value);
-    section.keep("log_initial", &initial);
-    section.keep("log_limit", &limit);
-    let names = pair.source.lun_names();
-    let lun = section.read_beside("log_lun", |node| super::find(node, &names, "LUN"));
-    // The destination logs on its LUN of the same name, if it has one.
-    let replicas = pair.destination.lun_names();
-    let replica_lun = lun.as_ref().and_then(|lun| {
-        let mut replicas = replicas.iter();
-        replicas.position(|name| *name == names[lun.value])
-    });
-    Ok(HistoryDesign {
-        initial,
-        limit,
-        room: section.read_or("log_room", usual.room, section::size).value,
-        lun: lun.map(|lun| u32::try_from(lun.value).expect("few LUNs")),
-        replica_lun: replica_lun.map(|lun| u32::try_from(lun).expect("few LUNs")),
-        alarm: usual.alarm,
-    })
-}
-
 /// Adds the groups to `design`; returns the place of each.
-fn read_groups(section: &mut Section, design: &mut PairDesign) -> Result<Vec<Place>, Refusal> {
-    let mode = section.choice_or("mode", Mode::Synchronous, &MODES).value;
-    let failsafe = section.read_or("failsafe", false, section::switch).value;
+fn read_groups(
+    section: &mut Section,
+    said: &Said,
+    design: &mut PairDesign,
+) -> Result<Vec<Place>, Refusal> {
+    let Said { mode, failsafe, .. } = *said;
     let names = design.source.lun_names();
     let replicas = design.destination.lun_names();
     let pair = |name: &str, place: &Place| {
@@ -202,23 +204,17 @@ fn read_groups(section: &mut Section, design: &mut PairDesign) -> Result<Vec<Pla
     let mut groups = Vec::new();
     let mut places = Vec::new();
     for (index, node) in section.tables("group").into_iter().enumerate() {
-        let mut group = Section::new(node, "[[replication.group]]", &GROUP_KEYS);
         let name = format!("group {index}");
-        let name = group.read_or("name", name, section::text).value;
-        let each = read_each(&mut group, &name)?.unwrap_or_else(|| vec![String::new()]);
-        let Some(luns) = group.read("luns", texts) else {
-            return Err(group.lacks("luns", "luns = [\"data\", \"log\"]"));
-        };
-        let mode = group.choice_or("mode", mode, &MODES);
-        let failsafe = group.read_or("failsafe", failsafe, section::switch);
-        for each in each {
-            let members = luns.value.iter();
-            let members = members.map(|lun| pair(&lun.value.replace(EACH, &each), &lun.place));
+        let mut own = Alike { name, mode, failsafe, ..Alike::default() };
+        let group = GROUP.read(node, &mut own);
+        for each in names_of(&group, &own.name, own.each.as_ref())? {
+            let place = group.place_of("luns");
+            let members = own.luns.iter().map(|lun| pair(&lun.replace(EACH, &each), place));
             groups.push(PairGroupDesign {
-                name: name.replace(EACH, &each),
+                name: own.name.replace(EACH, &each),
                 luns: members.collect::<Result<_, Refusal>>()?,
-                mode: mode.value,
-                failsafe: failsafe.value,
+                mode: own.mode,
+                failsafe: own.failsafe,
             });
             places.push(group.place().clone());
         }
@@ -239,14 +235,11 @@ fn read_groups(section: &mut Section, design: &mut PairDesign) -> Result<Vec<Pla
     Ok(places)
 }
 
-/// A list of texts, each with its place.
-fn texts(node: &Node) -> Result<Vec<Placed<String>>, Refusal> {
+/// A list of names.
+fn texts(node: &Node) -> Result<Vec<String>, Refusal> {
     let Value::List(nodes) = &node.value else {
         let what = format!("is {}, not a list of names", node.value.kind());
         return Err(node.place.refuse(what));
     };
-    let texts = nodes
-        .iter()
-        .map(|node| Ok(Placed { value: section::text(node)?, place: node.place.clone() }));
-    texts.collect()
+    nodes.iter().map(section::text).collect()
 }

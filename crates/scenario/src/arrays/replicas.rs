@@ -10,41 +10,29 @@ use super::super::keys::{ABOVE_ZERO, Maybe, SWITCH, TEXT, TIME, Whole, Word, key
 use super::super::place::{Place, Refusal};
 use super::super::section::{self, Section};
 use super::super::tree::{Node, Value};
-use super::{ARRAY_KEYS, find, pages, pair};
-
-/// A table as it is written.
-pub(crate) struct Said {
-    name: String,
-    every: Span,
-    at: Span,
-    keep: u32,
-    on_media: bool,
-    media_takes: Option<Span>,
-    local_reserve: Option<u32>,
-    failback: bool,
-    replica_reserve: Option<u32>,
-}
+use super::{find, pages, pair, titled_section};
 
 keys! {
-    REPLICATE of Said = "[[replicate]]";
+    /// A table as it is written.
+    pub(crate) struct Said; REPLICATE = "[[replicate]]";
     /// What these replicas are called.
-    name: String = [name], TEXT, "`\"replicas 0\"` and so on";
+    name: String = String::new(), TEXT, "`\"replicas 0\"` and so on";
     /// The time from one start to the next.
-    every: Span = [every], ABOVE_ZERO, needs "every = \"1h\"";
+    every: Span = Span::seconds(3600), ABOVE_ZERO, needs "every = \"1h\"";
     /// The first start.
-    at: Span = [at], TIME, "0";
+    at: Span = Span::ZERO, TIME, "0";
     /// Replicas that are kept.
-    keep: u32 = [keep], Whole(1..=KEEP_MAX), "1";
+    keep: u32 = 1, Whole(1..=KEEP_MAX), "1";
     /// How the first one gets there.
-    seed: bool = [on_media], Word(&SEEDS), "`\"link\"`";
+    seed: bool = false, Word(&SEEDS), "`\"link\"`";
     /// How long media are on their way.
-    media_takes: Option<Span> = [media_takes], Maybe(TIME), "has to be there for `\"media\"`";
+    media_takes: Option<Span> = None, Maybe(TIME), "has to be there for `\"media\"`";
     /// Set aside for changes during a replication, in percent of a LUN's pages.
-    local_reserve: Option<u32> = [local_reserve], Maybe(Whole(5..=200)), "what is free";
+    local_reserve: Option<u32> = None, Maybe(Whole(5..=200)), "what is free";
     /// Whether the snapshot of the last replica stays, for a failback of changes alone.
-    failback: bool = [failback], SWITCH, "`false`";
+    failback: bool = false, SWITCH, "`false`";
     /// Set aside for replicas, in percent of a LUN's pages.
-    replica_reserve: Option<u32> = [replica_reserve], Maybe(Whole(1..=10_000)), "what is free";
+    replica_reserve: Option<u32> = None, Maybe(Whole(1..=10_000)), "what is free";
 }
 
 static SEEDS: [(&str, bool); 2] = [("link", false), ("media", true)];
@@ -115,8 +103,7 @@ pub(crate) fn read(
 
 fn read_partner(node: Node, folder: &Path) -> Result<PagedDesign, Refusal> {
     let place = node.place.clone();
-    let keys: Vec<&str> = ARRAY_KEYS.iter().copied().chain(["pages"]).collect();
-    let mut section = Section::new(node, "[partner]", &keys);
+    let mut section = titled_section(node, "[partner]", &["pages"]);
     if let Some(node) = section.take("lun") {
         let refusal = node.place.refuse("the partner has the LUNs of its replicas");
         return Err(refusal.hint("hosts there use clones: an event with what = \"clone\""));
@@ -134,22 +121,12 @@ fn read_replica(
     source: &PagedDesign,
     index: usize,
 ) -> Result<(ReplicaDesign, Place), Refusal> {
-    let mut said = Said {
-        name: format!("replicas {index}"),
-        every: Span::seconds(3600),
-        at: Span::ZERO,
-        keep: 1,
-        on_media: false,
-        media_takes: None,
-        local_reserve: None,
-        failback: false,
-        replica_reserve: None,
-    };
+    let mut said = Said { name: format!("replicas {index}"), ..Said::default() };
     let names: Vec<&str> = source.luns.iter().map(|lun| lun.name.as_str()).collect();
     let mut section = REPLICATE.read_beside(node, &["lun", "luns"], &mut said);
     let luns = read_luns(&mut section, &names)?;
     let luns = luns.ok_or_else(|| section.lacks("luns", "luns = [\"data\", \"log\"]"))?;
-    let seed = match (said.on_media, said.media_takes) {
+    let seed = match (said.seed, said.media_takes) {
         (false, Some(_)) => {
             return Err(section.place_of("media_takes").refuse("is for seed = \"media\""));
         }

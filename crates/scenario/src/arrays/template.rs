@@ -8,7 +8,7 @@ use brunt_array::SystemDesign;
 
 use super::super::keys::Page;
 use super::super::modelled::TWIN;
-use super::{ARRAY_KEYS, SIMULATE, drives, front, groups, load, pages, tier};
+use super::{ARRAY, PARTS, SIMULATE, drives, front, groups, load, pages, tier};
 use crate::{ARRAY_TEMPLATE, Document};
 
 /// A line without what makes it a comment.
@@ -44,16 +44,16 @@ fn keys() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
 #[test]
 fn every_key_of_an_array_is_there_and_no_other() {
     let all = keys();
-    let luns = groups::LUN_KEYS.into_iter().chain(pages::LUN.names());
+    let luns = groups::LUN.names().into_iter().chain(pages::LUN.names());
     // Tables of an array have a line of their own.
     let tables: BTreeSet<&str> =
         all.keys().filter_map(|table| table.strip_prefix("array.")).collect();
-    let own = ARRAY_KEYS.into_iter().filter(|key| !tables.contains(key));
+    let own = ARRAY.names().into_iter().chain(PARTS).filter(|key| !tables.contains(key));
     let names = |table: &dyn Page| table.all().iter().map(|key| key.name()).collect();
     let known: [(&str, BTreeSet<&str>); 13] = [
         ("array", own.collect()),
-        ("array.drives", drives::KEYS.into()),
-        ("array.group", groups::GROUP_KEYS.into()),
+        ("array.drives", names(&drives::DRIVES)),
+        ("array.group", names(&groups::GROUP)),
         ("array.lun", luns.collect()),
         ("array.front", names(&front::FRONT)),
         ("array.controller", names(&front::CONTROLLER)),
@@ -63,7 +63,7 @@ fn every_key_of_an_array_is_there_and_no_other() {
         ("array.pages", names(&pages::PAGES)),
         ("twin", names(&TWIN)),
         ("simulate", names(&SIMULATE)),
-        ("load", load::KEYS.into()),
+        ("load", names(&load::LOAD)),
     ];
     for (table, known) in known {
         assert_eq!(all[table], known, "[{table}]");

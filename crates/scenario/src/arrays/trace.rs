@@ -9,22 +9,23 @@
 //! Lines that begin with `#` are remarks.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use brunt_array::load::TraceEntry;
 use brunt_array::{Extent, Verb};
 use brunt_units::{Span, Time};
 
-use super::super::place::{Place, Refusal};
-use super::super::section;
-use super::super::tree::Node;
+use super::super::place::{Place, Placed, Refusal};
 
-/// Reads the trace that `node` names.
-pub(super) fn read(node: &Node, folder: &Path, luns: &[&str]) -> Result<Vec<TraceEntry>, Refusal> {
-    let path = section::path(node)?;
-    let text = fs::read_to_string(folder.join(&path))
-        .map_err(|error| node.place.refuse(format!("cannot be read: {error}")))?;
-    let file = path.display().to_string();
+/// Reads the trace in the file `path`.
+pub(super) fn read(
+    path: &Placed<PathBuf>,
+    folder: &Path,
+    luns: &[&str],
+) -> Result<Vec<TraceEntry>, Refusal> {
+    let text = fs::read_to_string(folder.join(&path.value))
+        .map_err(|error| path.place.refuse(format!("cannot be read: {error}")))?;
+    let file = path.value.display().to_string();
     let mut entries: Vec<TraceEntry> = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let is_heading = number == 0 && line.starts_with("time");
@@ -41,7 +42,7 @@ pub(super) fn read(node: &Node, folder: &Path, luns: &[&str]) -> Result<Vec<Trac
         entries.push(entry);
     }
     if entries.is_empty() {
-        return Err(node.place.refuse("has no requests"));
+        return Err(path.place.refuse("has no requests"));
     }
     Ok(entries)
 }

@@ -126,7 +126,7 @@ type File<'s> = (&'s Path, ByteSize, [&'s Place; 2]);
 /// passive copy.
 fn files(scenario: &Scenario) -> impl Iterator<Item = File<'_>> {
     let folder = scenario.test.copy_to.as_ref();
-    let restores = folder.is_some() && scenario.test.restore;
+    let restores = scenario.test.restore == Some(true);
     let count = scenario.databases().count();
     scenario.database_files().enumerate().flat_map(move |(number, (database, places))| {
         let own = (database.path.as_path(), &places.databases);

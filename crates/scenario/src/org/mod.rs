@@ -41,7 +41,8 @@ const COPIES_MAX: u64 = 16;
 const DATABASES_MAX: u64 = 100_000;
 
 /// Tables of an organisation whose keys are declared.
-pub(super) static TABLES: [&dyn Page; 4] = [&ORG, &tiers::TIER, &search::SEARCH, &search::PRICE];
+pub(super) static TABLES: [&dyn Page; 5] =
+    [&ORG, &tiers::TIER, &storage::STORAGE, &search::SEARCH, &search::PRICE];
 
 /// An organisation to be sized.
 #[derive(Clone, Debug)]

@@ -10,6 +10,7 @@ use brunt_workload::profile::Version;
 
 use super::super::arrays::read_front_tables;
 use super::super::kept;
+use super::super::keys::{At, Maybe, SIZE, Whole, Word, keys, list, number, own};
 use super::super::nearest::nearest;
 use super::super::place::{Place, Placed, Refusal};
 use super::super::section::{self, Section};
@@ -68,25 +69,42 @@ pub struct StoragePlan {
     pub place: Place,
 }
 
-const KEYS: [&str; 14] = [
-    "drive",
-    "drive_size",
-    "drive_io_per_s",
-    "level",
-    "group_drives",
-    "logs",
-    "log_level",
-    "log_drives",
-    "backup_level",
-    "backup_drives",
-    "spares",
-    "servers",
-    "luns",
-    "log_luns",
-];
+keys! {
+    /// The table as it is written.
+    #[derive(Clone)]
+    pub(crate) struct Said; STORAGE = "[storage]";
+    /// The drive model of a building block.
+    drive: Option<Placed<&'static str>> = None, Maybe(At(own(drive, "name of a model"))), "8 TB of 2021, from Exchange 2016 on";
+    /// How much of each drive is used.
+    drive_size: Option<Placed<ByteSize>> = None, Maybe(At(SIZE)), "all of it";
+    /// Random I/Os per second of one drive.
+    drive_io_per_s: Option<Placed<f64>> = None, Maybe(At(number(read_io, "0.001 to 10000000"))), "by model";
+    /// How groups of databases are protected.
+    level: Option<Level> = None, Maybe(Word(&LEVELS)), "has to be there with drives";
+    /// Drives of such a group.
+    group_drives: Option<u32> = None, Maybe(Whole(1..=GROUP_MAX)), "has to be there with `level`";
+    /// Where logs lie: with their database, with the next one, or in groups of their own.
+    logs: Option<Placed<LogWord>> = None, Maybe(At(Word(&LOGS))), "`\"beside\"`, or by `log_level`";
+    /// How groups of logs are protected.
+    log_level: Option<Level> = None, Maybe(Word(&LEVELS)), "none";
+    /// Drives of such a group.
+    log_drives: Option<u32> = None, Maybe(Whole(1..=GROUP_MAX)), "has to be there with `log_level`";
+    /// How the group of backups is protected.
+    backup_level: Option<Level> = None, Maybe(Word(&LEVELS)), "none";
+    /// Drives of that group.
+    backup_drives: Option<u32> = None, Maybe(Whole(1..=GROUP_MAX)), "has to be there with `backup_level`";
+    /// Spare drives of an array.
+    spares: Option<Placed<u64>> = None, Maybe(At(Whole(0..=4096))), "by the number of drives";
+    /// Mailbox servers that share an array.
+    servers: Placed<u64> = Placed::unwritten(1), At(Whole(1..=256)), "1";
+    /// Folders on the volumes of one server, where there is real storage.
+    luns: Option<Placed<Vec<PathBuf>>> = None, Maybe(At(list(read_folders, "list of folders"))), "none";
+    /// The same for its logs.
+    log_luns: Option<Placed<Vec<PathBuf>>> = None, Maybe(At(list(read_folders, "list of folders"))), "none";
+}
 
 /// RAID levels that a building block may have.
-pub(super) const LEVELS: [(&str, Level); 5] = [
+pub(super) static LEVELS: [(&str, Level); 5] = [
     ("raid1", Level::Raid1),
     ("raid10", Level::Raid10),
     ("raid5", Level::Raid5),
@@ -94,14 +112,14 @@ pub(super) const LEVELS: [(&str, Level); 5] = [
     ("pool", Level::POOL),
 ];
 
-#[derive(Clone, Copy)]
-enum LogWord {
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum LogWord {
     Beside,
     Swapped,
     Own,
 }
 
-const LOGS: [(&str, LogWord); 3] =
+static LOGS: [(&str, LogWord); 3] =
     [("beside", LogWord::Beside), ("swapped", LogWord::Swapped), ("own", LogWord::Own)];
 
 const GROUP_MAX: u64 = 192;
@@ -110,43 +128,48 @@ const DRIVE_IO_MAX: f64 = 10_000_000.0;
 
 /// Reads `[storage]`.
 pub(super) fn read(top: &mut Section, folder: &Path, version: Version) -> StoragePlan {
-    let section = &mut top.section("storage", &KEYS);
-    let place = section.place().clone();
-    let luns = read_folders(section, "luns", folder);
-    let log_luns = read_folders(section, "log_luns", folder);
-    let sink = section.sink().clone();
-    let block = sink.catch(read_block(section, version)).flatten();
-    let backup = sink.catch(read_group(section, "backup_level", "backup_drives")).flatten();
-    let spares = section.read("spares", |node| section::integer(node, 0..=4096));
-    let servers = section.read_or("servers", 1, |node| section::integer(node, 1..=256));
-    if let (Some(logs), true) = (&log_luns, luns.is_none()) {
+    let mut said = Said::default();
+    let section = &STORAGE.read(top.table("storage"), &mut said);
+    let sink = section.sink();
+    let block = sink.catch(read_block(section, &said, version)).flatten();
+    let backup = (said.backup_level, said.backup_drives);
+    let backup = sink.catch(read_group(section, backup, ["backup_level", "backup_drives"]));
+    if let (Some(logs), true) = (&said.log_luns, said.luns.is_none()) {
         let refusal = logs.place.refuse("names volumes for logs and none for databases");
         section.refuse(refusal.hint("for example: luns = [\"/mnt/a\", \"/mnt/b\"]"));
     }
+    let absolute = |luns: Option<Placed<Vec<PathBuf>>>| {
+        let luns = luns.map(|luns| luns.value).unwrap_or_default();
+        luns.iter().map(|path| section::joined(folder, path)).collect()
+    };
     StoragePlan {
         block,
-        backup,
-        spares,
-        servers,
-        luns: luns.map(|luns| luns.value).unwrap_or_default(),
-        log_luns: log_luns.map(|luns| luns.value).unwrap_or_default(),
-        place,
+        backup: backup.flatten(),
+        spares: said.spares,
+        servers: said.servers,
+        luns: absolute(said.luns),
+        log_luns: absolute(said.log_luns),
+        place: section.place().clone(),
     }
 }
 
-fn read_block(section: &mut Section, version: Version) -> Result<Option<BlockPlan>, Refusal> {
-    let drive = section.read("drive", drive);
-    let drive_size = section.read("drive_size", section::size);
-    let drive_io_per_s = section.read("drive_io_per_s", |node| {
-        let least = section::positive(node)?;
-        if least < DRIVE_IO_MIN {
-            return Err(node.place.refuse(format!("is less than {DRIVE_IO_MIN}")));
-        }
-        super::figures::up_to(node, DRIVE_IO_MAX)
-    });
-    let group = read_group(section, "level", "group_drives")?;
-    let logs = section.read("logs", |node| section::choice(node, &LOGS));
-    let own = read_group(section, "log_level", "log_drives")?;
+fn read_io(node: &Node) -> Result<f64, Refusal> {
+    let least = section::positive(node)?;
+    if least < DRIVE_IO_MIN {
+        return Err(node.place.refuse(format!("is less than {DRIVE_IO_MIN}")));
+    }
+    super::figures::up_to(node, DRIVE_IO_MAX)
+}
+
+fn read_block(
+    section: &Section,
+    said: &Said,
+    version: Version,
+) -> Result<Option<BlockPlan>, Refusal> {
+    let Said { drive, drive_size, drive_io_per_s, logs, .. } = said.clone();
+    let of_group = (said.level, said.group_drives);
+    let group = read_group(section, of_group, ["level", "group_drives"])?;
+    let own = read_group(section, (said.log_level, said.log_drives), ["log_level", "log_drives"])?;
     let drive = if let Some(drive) = drive {
         drive
     } else {
@@ -204,21 +227,17 @@ pub(super) fn drive(node: &Node) -> Result<&'static str, Refusal> {
     })
 }
 
-/// A group of drives that can be built.
+/// A group of drives that can be built, whose level and drives have these `keys`.
 fn read_group(
-    section: &mut Section,
-    level_key: &str,
-    drives_key: &str,
+    section: &Section,
+    group: (Option<Level>, Option<u32>),
+    keys: [&str; 2],
 ) -> Result<Option<GroupPlan>, Refusal> {
-    let level = section.read(level_key, |node| section::choice(node, &LEVELS));
-    let drives = section.read(drives_key, |node| section::integer(node, 1..=GROUP_MAX));
-    match (level, drives) {
+    let [level_key, drives_key] = keys;
+    match group {
         (Some(level), Some(drives)) => {
-            let plan = GroupPlan {
-                level: level.value,
-                drives: u32::try_from(drives.value).expect("in range"),
-            };
-            plan.check().map_err(|what| drives.place.refuse(what))?;
+            let plan = GroupPlan { level, drives };
+            plan.check().map_err(|what| section.place_of(drives_key).refuse(what))?;
             Ok(Some(plan))
         }
         (Some(_), None) => Err(section.lacks(drives_key, &format!("{drives_key} = 8"))),
@@ -256,16 +275,14 @@ impl GroupPlan {
     }
 }
 
-fn read_folders(section: &mut Section, key: &str, folder: &Path) -> Option<Placed<Vec<PathBuf>>> {
-    section.read(key, |node| match &node.value {
-        Value::List(nodes) if !nodes.is_empty() => {
-            nodes.iter().map(|node| section::absolute(node, folder)).collect()
-        }
+fn read_folders(node: &Node) -> Result<Vec<PathBuf>, Refusal> {
+    match &node.value {
+        Value::List(nodes) if !nodes.is_empty() => nodes.iter().map(section::path).collect(),
         other => {
             let what = format!("is {}, not a list of folders", other.kind());
             Err(node.place.refuse(what).hint("for example: [\"/mnt/a\", \"/mnt/b\"]"))
         }
-    })
+    }
 }
 
 /// Keys of `[array]` that do not follow from the size.

@@ -3,36 +3,27 @@
 use brunt_units::ByteSize;
 
 use super::super::keys::{At, Maybe, NAME, RATE, keys, number, own, sized};
-use super::super::place::{Place, Placed, Refusal};
+use super::super::place::{Placed, Refusal};
 use super::super::section::{self, Section};
 use super::super::tree::Node;
 use super::figures::up_to;
 
-/// A kind of users: a field for each key of [`TIER`].
-#[derive(Clone, Debug)]
-pub struct Tier {
-    pub name: String,
-    pub count: Placed<u64>,
-    pub quota: Placed<ByteSize>,
-    pub messages_per_day: Option<Placed<f64>>,
-    pub io_per_s: Option<Placed<f64>>,
-    pub message_size: Option<Placed<ByteSize>>,
-}
-
 keys! {
-    TIER of Tier = "[[tier]]";
+    /// A kind of users: a field for each key of [`TIER`].
+    #[derive(Clone, Debug)]
+    pub struct Tier; TIER = "[[tier]]";
     /// What they are called.
-    name: String = [name], NAME, "`\"mailboxes\"`, or `\"tier 1\"` and so on";
+    name: String = String::new(), NAME, "`\"mailboxes\"`, or `\"tier 1\"` and so on";
     /// How many mailboxes.
-    count: Placed<u64> = [count], At(own(read_count, "1 to 100000000")), needs "count = 4000";
+    count: Placed<u64> = Placed::unwritten(1), At(own(read_count, "1 to 100000000")), needs "count = 4000";
     /// What each mailbox may hold.
-    quota: Placed<ByteSize> = [quota], At(sized(read_quota, "size above 0")), needs "quota = \"2 GiB\"";
+    quota: Placed<ByteSize> = Placed::unwritten(ByteSize::gib(1)), At(sized(read_quota, "size above 0")), needs "quota = \"2 GiB\"";
     /// Messages that each sends and receives in a day; has to be there without `io_per_s`.
-    messages_per_day: Option<Placed<f64>> = [messages_per_day], Maybe(At(number(read_messages, "number above 0"))), "not known";
+    messages_per_day: Option<Placed<f64>> = None, Maybe(At(number(read_messages, "number above 0"))), "not known";
     /// Database reads and writes per second of each, if they were measured.
-    io_per_s: Option<Placed<f64>> = [io_per_s], Maybe(At(RATE)), "by messages";
+    io_per_s: Option<Placed<f64>> = None, Maybe(At(RATE)), "by messages";
     /// How large a message is on average.
-    message_size: Option<Placed<ByteSize>> = [message_size], Maybe(At(sized(read_message_size, "size, up to 1 GiB"))), "by version";
+    message_size: Option<Placed<ByteSize>> = None, Maybe(At(sized(read_message_size, "size, up to 1 GiB"))), "by version";
 }
 
 const COUNT_MAX: u64 = 100_000_000;
@@ -64,15 +55,7 @@ pub(super) fn read(top: &mut Section) -> Vec<Tier> {
 }
 
 fn read_one(node: Node, title: &'static str, usual: &str) -> Tier {
-    let place = Place::unwritten();
-    let mut tier = Tier {
-        name: usual.to_owned(),
-        count: Placed { value: 1, place: place.clone() },
-        quota: Placed { value: ByteSize::gib(1), place },
-        messages_per_day: None,
-        io_per_s: None,
-        message_size: None,
-    };
+    let mut tier = Tier { name: usual.to_owned(), ..Tier::default() };
     let section = TIER.titled(title).read(node, &mut tier);
     if tier.messages_per_day.is_none() && tier.io_per_s.is_none() {
         let refusal = section.lacks("messages_per_day", "messages_per_day = 100");
