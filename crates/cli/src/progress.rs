@@ -61,8 +61,9 @@ impl Progress {
         rows: impl Fn(usize) -> Vec<String>,
     ) {
         if self.is_due(Instant::now()) {
-            let text = self.text(share, &followed(&detail(), &self.then), rows);
-            match self.output.in_place() {
+            let in_place = self.output.in_place();
+            let text = self.text(share, &followed(&detail(), &self.then, in_place), rows);
+            match in_place {
                 true => self.output.stand(&text),
                 false => self.output.talk(&text),
             }
@@ -149,9 +150,13 @@ fn framed(
     std::iter::once(text.as_str()).chain(rows.lines()).collect::<Vec<_>>().join("\n")
 }
 
-/// `detail` with what comes after the phase at the end of its first line.
-fn followed(detail: &str, then: &str) -> String {
-    let (first, rest) = detail.split_once('\n').unwrap_or((detail, ""));
+/// `detail` with what comes after the phase: at the end of its first line where each has a line of
+/// its own, else at the end of all.
+fn followed(detail: &str, then: &str, in_place: bool) -> String {
+    let (first, rest) = match in_place {
+        true => detail.split_once('\n').unwrap_or((detail, "")),
+        false => (detail, ""),
+    };
     let pieces = [first, then].into_iter().filter(|piece| !piece.is_empty());
     let first = pieces.collect::<Vec<_>>().join("   ");
     [first.as_str(), rest].join("\n").trim_end().to_owned()
@@ -315,9 +320,10 @@ mod tests {
 
     #[test]
     fn what_comes_next_stands_behind_the_first_line() {
-        assert_eq!(followed("a\nb", "then c"), "a   then c\nb");
-        assert_eq!(followed("", "then c"), "then c");
-        assert_eq!(followed("a", ""), "a");
+        assert_eq!(followed("a\nb", "then c", true), "a   then c\nb");
+        assert_eq!(followed("a\nb", "then c", false), "a\nb   then c");
+        assert_eq!(followed("", "then c", true), "then c");
+        assert_eq!(followed("a", "", true), "a");
     }
 
     #[test]

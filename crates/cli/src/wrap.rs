@@ -5,8 +5,10 @@
 //!                 blank and goes on below its text
 //! ```
 //!
-//! Text to copy stays whole: a word that is wider than the terminal, such as a path, and a command
+//! Tables are fitted as a whole, see [`columns`]. Text to copy stays whole: a word that is wider than the terminal, such as a path, and a command
 //! after a label. So does a number with its unit.
+
+mod columns;
 
 use brunt_report::is_measured;
 
@@ -24,11 +26,24 @@ pub fn wrapped(text: &str, width: Option<usize>) -> String {
         let text = line.get(INDENT..);
         text.is_some_and(|text| text.starts_with("brunt "))
     };
-    let lines = text.split('\n').map(|line| match cells(line) {
+    let alone = |line: &str| match cells(line) {
         cells if cells > width && !is_command(line) => broken(line, width),
         _ => line.to_owned(),
-    });
-    lines.collect::<Vec<_>>().join("\n")
+    };
+    let lines: Vec<&str> = text.split('\n').collect();
+    let mut fitted: Vec<String> = Vec::new();
+    let mut at = 0;
+    while at < lines.len() {
+        let table = &lines[at..at + columns::table_at(&lines[at..])];
+        let is_wide = table.iter().any(|line| cells(line) > width);
+        match is_wide.then(|| columns::fitted(table, width, alone)).flatten() {
+            Some(table) => fitted.extend(table),
+            None if table.is_empty() => fitted.push(alone(lines[at])),
+            None => fitted.extend(table.iter().map(|line| alone(line))),
+        }
+        at += table.len().max(1);
+    }
+    fitted.join("\n")
 }
 
 /// Cells that `text` takes on a terminal: colours take none.
@@ -52,7 +67,7 @@ fn broken(line: &str, width: usize) -> String {
     let indent = indent(line);
     let mut broken = String::new();
     let (mut column, mut is_begun) = (0, false);
-    for piece in pieces(line) {
+    for piece in groups(line, width.saturating_sub(indent)) {
         let word = piece.trim_end_matches(' ');
         if is_begun && column > indent && column + cells(word) > width {
             broken.truncate(broken.trim_end_matches(' ').len());
@@ -70,6 +85,31 @@ fn broken(line: &str, width: usize) -> String {
     }
     broken.truncate(broken.trim_end_matches(' ').len());
     broken
+}
+
+/// The pieces of `line`; what stands between gaps of three blanks is one piece, if there is `room`
+/// for it.
+fn groups(line: &str, room: usize) -> Vec<&str> {
+    const GAP: &str = "   ";
+    let mut groups: Vec<&str> = Vec::new();
+    let mut begin = 0;
+    let gaps = line.match_indices(GAP).map(|(at, _)| at);
+    for at in gaps.filter(|at| !line[..*at].ends_with(' ')) {
+        let rest = line[at..].trim_start_matches(' ');
+        let number = line[..at].rsplit(' ').next().unwrap_or_default();
+        let unit = rest.split(' ').next().unwrap_or_default();
+        if !line[begin..at].trim().is_empty() && !is_measured(number, unit) {
+            groups.push(&line[begin..line.len() - rest.len()]);
+            begin = line.len() - rest.len();
+        }
+    }
+    groups.push(&line[begin..]);
+    let whole = |group: &&str| cells(group.trim_end()) <= room;
+    let parts = groups.into_iter().map(|group| match whole(&group) {
+        true => vec![group],
+        false => pieces(group),
+    });
+    parts.flatten().collect()
 }
 
 /// The words of `line`, each with a blank behind it; a number and its unit are one.
