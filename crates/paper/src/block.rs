@@ -9,6 +9,8 @@ pub(crate) enum Tone {
     Good,
     Bad,
     Doubt,
+    /// There is no answer.
+    Open,
 }
 
 /// A number that stands out.

@@ -2,10 +2,11 @@
 //!
 //! The newest run that came to an answer decides which system it is. Every other run is taken, or
 //! left out with its reason: older than another of its kind, without an answer, or of another
-//! system.
+//! system. Where several servers ran the same tests, nothing is chosen: a page is for one of them,
+//! and which one is for people to say.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use brunt_report::result::{TestKind, Tested, World};
 use brunt_report::{ReadError, Run};
@@ -20,13 +21,19 @@ pub struct Handover {
     pub chosen: Vec<RunFiles>,
     /// The labels of the others, and why they stay behind.
     pub left_out: Vec<(String, String)>,
+    /// Where several servers ran the tests of one scenario: each with the labels of the runs that
+    /// its page would have. Then nothing is chosen.
+    pub servers: Vec<(String, Vec<String>)>,
 }
+
+/// A run that came to an answer.
+type Answer = (TestKind, RunFiles, Run);
 
 impl Handover {
     /// Chooses among `runs`.
     pub fn among(runs: Vec<RunFiles>) -> Self {
         let mut left_out = Vec::new();
-        let mut answers: Vec<(TestKind, RunFiles, Run)> = Vec::new();
+        let mut answers: Vec<Answer> = Vec::new();
         for files in runs {
             match answer(&files) {
                 Ok((kind, run)) => answers.push((kind, files, run)),
@@ -37,7 +44,23 @@ impl Handover {
         answers.sort_by_key(|(_, files, run)| {
             Reverse((run.result.times.started.unix_seconds, files.label.clone()))
         });
-        let mut chosen: Vec<(TestKind, RunFiles, Run)> = Vec::new();
+        let alike = of_one_scenario(&answers);
+        let servers: BTreeSet<String> = alike.iter().map(|(_, _, run)| host(run)).collect();
+        if servers.len() > 1 {
+            let of = |server: String| {
+                let own = alike.iter().copied().filter(|(_, _, run)| host(run) == server);
+                let own = Self::newest(own.cloned().collect(), Vec::new()).chosen;
+                (server, own.into_iter().map(|files| files.label).collect())
+            };
+            let servers = servers.into_iter().map(of).collect();
+            return Self { servers, left_out, ..Self::default() };
+        }
+        Self::newest(answers, left_out)
+    }
+
+    /// The newest of each kind among `answers`, the newest first.
+    fn newest(answers: Vec<Answer>, mut left_out: Vec<(String, String)>) -> Self {
+        let mut chosen: Vec<Answer> = Vec::new();
         for (kind, files, run) in answers {
             let newest = chosen.first().map(|(_, _, newest)| newest);
             let known = chosen.iter().find(|(own, ..)| *own == kind);
@@ -50,8 +73,29 @@ impl Handover {
             }
         }
         chosen.sort_by_key(|(kind, ..)| TestKind::ALL.iter().position(|own| own == kind));
-        Self { chosen: chosen.into_iter().map(|(_, files, _)| files).collect(), left_out }
+        Self {
+            chosen: chosen.into_iter().map(|(_, files, _)| files).collect(),
+            left_out,
+            servers: Vec::new(),
+        }
     }
+}
+
+/// The answers to the newest one's scenario.
+fn of_one_scenario(answers: &[Answer]) -> Vec<&Answer> {
+    let Some((_, _, newest)) = answers.first() else {
+        return Vec::new();
+    };
+    let alike = answers.iter().filter(|(_, _, run)| {
+        run.result.scenario == newest.result.scenario && apart(newest, run).is_none()
+    });
+    alike.collect()
+}
+
+/// The servers that ran a test.
+fn host(run: &Run) -> String {
+    let servers = run.result.storage.servers.iter();
+    servers.map(|server| server.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// The kind of a run that came to an answer, or why it is not handed over.
@@ -81,12 +125,6 @@ fn other_system(newest: &Run, other: &Run) -> Option<String> {
     }
     if let Some(why) = apart(newest, other) {
         return Some(why);
-    }
-    let names = |run: &Run| -> Vec<String> {
-        run.result.storage.servers.iter().map(|server| server.name.clone()).collect()
-    };
-    if names(newest) != names(other) {
-        return Some(format!("it ran on {}", names(other).join(", ")));
     }
     if one.world == World::Virtual {
         return None;

@@ -30,6 +30,7 @@ fn element(block: &Block, chapter: u32, level: u8, paper: &Paper) -> String {
                 Tone::Good => "pass",
                 Tone::Bad => "fail",
                 Tone::Doubt => "doubt",
+                Tone::Open => "open",
             };
             format!(
                 "<header class=\"{class}\"><p><span class=\"verdict\">{}</span></p><p class=\"sentence\">{}</p></header>",
@@ -76,6 +77,6 @@ fn element(block: &Block, chapter: u32, level: u8, paper: &Paper) -> String {
             });
             format!("<nav><ol>{}</ol></nav>", entries.collect::<String>())
         }
-        Block::NewPage => String::new(),
+        Block::NewPage => "<hr class=\"leaf\">".to_owned(),
     }
 }

@@ -23,7 +23,7 @@ Examples:
   brunt handover runs/ --out mail.pdf          with another name
   brunt handover runs/ --out signoff.html      the same page for reading, .json for programs
 
-Performance, backup and recovery are needed; stress is added where it was run.
+Performance, backup and recovery are needed; stress is added where it was run. A page is for one server.
 The exit code is that of the verdict: 0 passed, 1 failed, 2 something is missing.")]
 pub struct HandoverArgs {
     /// Run folders, or folders with runs in them
@@ -73,6 +73,9 @@ impl Signing {
         let handover = Handover::among(runs);
         for (label, why) in &handover.left_out {
             output.talk(&format!("{:14}{}: {why}", "left out", one_line(label)));
+        }
+        if handover.servers.len() > 1 {
+            return Err(CommandError::Servers(handover.servers));
         }
         if handover.chosen.is_empty() {
             return Err(CommandError::NothingToSign);

@@ -42,8 +42,8 @@ pub struct PaperArgs {
     #[arg(long, value_name = "FILE")]
     pub solution: Option<PathBuf>,
 
-    /// Replace names of hosts and users, addresses and serial numbers, in the paper and in the
-    /// evidence
+    /// Replace names of the organisation, hosts and users, addresses and serial numbers, in the
+    /// paper and in the evidence
     #[arg(long)]
     pub redact: bool,
 
@@ -92,6 +92,9 @@ pub enum CommandError {
     /// A folder without runs.
     #[error("{}: there is no run in it\n  brunt run writes one for each test", .0.display())]
     NoRuns(PathBuf),
+    /// Several servers ran the same tests; each with the runs of its page.
+    #[error("{}", of_servers(.0))]
+    Servers(Vec<(String, Vec<String>)>),
     /// No run came to an answer.
     #[error("no test came to an answer, so there is nothing to sign")]
     NothingToSign,
@@ -181,6 +184,17 @@ pub(super) fn write(
             _ => CommandError::File { path, source: error },
         }
     })
+}
+
+/// Why there is no one page for `servers`, and how each gets its own.
+fn of_servers(servers: &[(String, Vec<String>)]) -> String {
+    let mut text =
+        format!("the runs are of {} servers, and a page is signed for one:", servers.len());
+    for (server, runs) in servers {
+        let (server, runs) = (one_line(server), runs.join(" "));
+        text += &format!("\n  brunt handover {runs} --out signoff-{server}.pdf");
+    }
+    text + "\n  or, of tests at the same time: brunt paper RUN... adds the servers up"
 }
 
 /// What was replaced, and what the user may want to have replaced as well.

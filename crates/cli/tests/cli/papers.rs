@@ -113,6 +113,20 @@ fn a_page_to_sign_says_what_is_missing() {
         serde_json::from_slice(&fs::read(home.join("a.json")).unwrap()).unwrap();
     assert_eq!(page["schema"], "brunt.handover/1");
     assert_eq!(page["tests"][2]["verdict"], "missing");
+    let other = home.join("other");
+    fs::create_dir(&other).unwrap();
+    for file in fs::read_dir(home.join("run")).unwrap() {
+        let from = file.unwrap().path();
+        fs::copy(&from, other.join(from.file_name().unwrap())).unwrap();
+    }
+    let result = fs::read_to_string(other.join("result.json")).unwrap();
+    let mut result: serde_json::Value = serde_json::from_str(&result).unwrap();
+    result["storage"]["servers"][0]["name"] = "mail2".into();
+    fs::write(other.join("result.json"), result.to_string()).unwrap();
+    let two = answer(home, &["handover", "run", "other"]);
+    assert_eq!(two.status.code(), Some(2), "{}", said(&two));
+    assert!(said(&two).contains("the runs are of 2 servers"), "{}", said(&two));
+    assert!(said(&two).contains("brunt handover other --out signoff-mail2.pdf"), "{}", said(&two));
     let nothing = answer(home, &["handover", "run/nothing"]);
     assert!(said(&nothing).contains("run/nothing: "), "{}", said(&nothing));
     let format = answer(home, &["handover", "run", "--out", "a.docx"]);

@@ -73,7 +73,8 @@ pub(super) fn tone(colour: Colour) -> Tone {
     match colour {
         Colour::Green => Tone::Good,
         Colour::Red => Tone::Bad,
-        Colour::Amber | Colour::Grey => Tone::Doubt,
+        Colour::Amber => Tone::Doubt,
+        Colour::Grey => Tone::Open,
     }
 }
 

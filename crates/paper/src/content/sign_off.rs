@@ -122,15 +122,16 @@ impl SignOff {
             };
             let mut cells = vec![Cell::from(in_words(test.kind))];
             let date = test.date.clone().unwrap_or_else(|| "-".to_owned());
+            cells.push(test.verdict.clone().into());
             cells.extend((!is_model).then(|| date.into()));
-            cells.extend([measured.into(), test.verdict.clone().into()]);
+            cells.push(measured.into());
             cells.push(test.others.join("; ").into());
             Row::classed(cells, class)
         });
-        let mut columns = vec![Column::words("Test")];
+        let mut columns = ["Test", "Verdict"].map(Column::words).to_vec();
         columns.extend((!is_model).then(|| Column::words("Date")));
         columns.push(Column::words(if is_model { "Virtual time" } else { "Measured for" }));
-        columns.extend([Column::words("Verdict"), Column::words("Other rules")]);
+        columns.push(Column::words("Other rules"));
         Table::new(columns, rows).titled("Tests")
     }
 

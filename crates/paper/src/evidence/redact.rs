@@ -2,6 +2,7 @@
 //!
 //! | what | known from | replaced by |
 //! | --- | --- | --- |
+//! | the organisation | `[design]` of a prediction's scenario | `organisation1` |
 //! | hosts | results: the name, its first label, and its domain by itself | `server1`, `domain1` |
 //! | users | folders below `/home` and `/Users` | `user1` |
 //! | IP and MAC addresses | their form; not those of the loopback | `address1` |
@@ -26,6 +27,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use brunt_report::result::World;
 use brunt_report::{ReadError, streams};
+use brunt_scenario::Document;
 use serde_json::Value;
 
 use crate::margin;
@@ -135,6 +137,9 @@ pub(super) fn redact(evidence: &mut Evidence, words: &[String]) -> Result<Redact
             names.add(serial, "serial");
         }
     }
+    for organisation in organisations(evidence) {
+        names.add(&organisation, "organisation");
+    }
     for (number, word) in (1..).zip(words.iter().filter(|word| !word.is_empty())) {
         names.anywhere.insert(word.clone(), format!("word{number}"));
     }
@@ -152,6 +157,18 @@ pub(super) fn redact(evidence: &mut Evidence, words: &[String]) -> Result<Redact
     let stays = stays(evidence, &runs, &names);
     let replaced = names.alone.into_iter().chain(names.anywhere).collect();
     Ok(Redacted { replaced, stays })
+}
+
+/// The organisations whose designs were simulated. A name that every text may have, such as `mail`,
+/// is none that could be found again.
+fn organisations(evidence: &Evidence) -> Vec<String> {
+    let scenarios = evidence.runs.iter().filter_map(|run| run.bytes("scenario.toml"));
+    let names = scenarios.filter_map(|scenario| {
+        let text = String::from_utf8_lossy(scenario);
+        let document = Document::new("scenario.toml", &text, "/".as_ref()).ok()?;
+        Some(document.design(&brunt_sizing::keys()).ok()??.name)
+    });
+    names.filter(|name| !USUAL.contains(&name.to_lowercase().as_str())).collect()
 }
 
 /// The files in which people write.

@@ -227,6 +227,7 @@ impl Flow<'_> {
             Tone::Good => GOOD,
             Tone::Bad => BAD,
             Tone::Doubt => DOUBT,
+            Tone::Open => FAINT,
         };
         let (big, small) = (20.0, 10.5);
         let room = ROOM - 2.0 * PADDING - 6.0;

@@ -46,7 +46,6 @@ fn what_cannot_be_handed_over_is_named() {
     let handover = Handover::among(vec![
         run_of("performance", "good", 1),
         changed("stopped", &|run| run.result.verdict = Verdict::Interrupted),
-        changed("elsewhere", &|run| run.result.storage.servers[0].name = "other".to_owned()),
         changed("another", &|run| run.result.scenario = "demo".to_owned()),
         changed("moved", &|run| {
             for server in &mut run.result.storage.servers {
@@ -63,10 +62,36 @@ fn what_cannot_be_handed_over_is_named() {
         found.map(|(_, why)| why.as_str()).unwrap_or_default()
     };
     assert_eq!(why("stopped"), "came to no answer: INTERRUPTED");
-    assert_eq!(why("elsewhere"), "of another system: it ran on other");
     assert_eq!(why("another"), "of another system: its scenario is demo");
     assert!(why("moved").contains("/dev/moved"), "{}", why("moved"));
     assert_eq!(why("empty"), "not a test");
+}
+
+#[test]
+fn a_page_is_for_one_server() {
+    let of = |server: &str, kind: &str, label: &str, hours: u64| {
+        let mut run = of_kind(kind, label);
+        run.result.times.started = Timestamp { unix_seconds: 1_760_000_000 + 3_600 * hours };
+        run.result.storage.servers[0].name = server.to_owned();
+        files(label, &run)
+    };
+    let handover = Handover::among(vec![
+        of("mail1", "performance", "p0", 0),
+        of("mail1", "performance", "p1", 1),
+        of("mail2", "performance", "p2", 1),
+        of("mail1", "database-backup", "b1", 2),
+    ]);
+    assert_eq!(labels(&handover), [""; 0], "which of them is for people to say");
+    let own = |runs: &[&str]| runs.iter().map(|run| (*run).to_owned()).collect::<Vec<_>>();
+    let expected = [("mail1".to_owned(), own(&["p1", "b1"])), ("mail2".to_owned(), own(&["p2"]))];
+    assert_eq!(handover.servers, expected, "the newest of each kind");
+    let mut stranger = of_kind("performance", "demo");
+    stranger.result.scenario = "demo".to_owned();
+    stranger.result.times.started = Timestamp { unix_seconds: 1_700_000_000 };
+    stranger.result.storage.servers[0].name = "laptop".to_owned();
+    let handover =
+        Handover::among(vec![of("mail1", "performance", "p1", 1), files("demo", &stranger)]);
+    assert_eq!(labels(&handover), ["p1"], "another scenario on another server is left out");
 }
 
 #[test]

@@ -302,6 +302,26 @@ fn a_design_is_shown_as_the_organisation_wants_it() {
     assert!(checked.differences.is_empty(), "{:?}", checked.differences);
 }
 
+/// The organisation is the first thing that tells whose system it is.
+#[test]
+fn a_redacted_design_names_no_organisation() {
+    let (scenario, mut run) = designed();
+    run.result.scenario = "Contoso-design".to_owned();
+    let mut evidence = evidence(vec![run_of(&run, &scenario)]);
+    let redacted = evidence.redact(&[]).unwrap();
+    let replaced = ("Contoso".to_owned(), "organisation1".to_owned());
+    assert!(redacted.replaced.contains(&replaced), "{:?}", redacted.replaced);
+    let pdf = Paper::new(&evidence).unwrap().to_pdf().unwrap();
+    let words = words_of(&pdf);
+    assert!(words.contains("organisation1: storage for 4,000 mailboxes"), "{words}");
+    let checked = verify(&pdf, PROGRAM).unwrap();
+    assert_eq!(checked.differences, []);
+    for file in &checked.attachments {
+        let text = String::from_utf8_lossy(&file.bytes).to_lowercase();
+        assert!(!text.contains("contoso"), "{}: {text}", file.name);
+    }
+}
+
 #[test]
 fn an_hour_with_a_rebuild_and_a_search_stand_beside_the_design() {
     let (scenario, run) = designed();
