@@ -58,7 +58,7 @@ pub use result::RunResult;
 pub use run::{Opened, ReadError, Run, Tables, open_in, regular_file};
 pub use side_by_side::{Listed, in_a_sentence, missing, side_by_side};
 pub use table::{Cell, Column, Row, Table};
-pub use text::{escaped, is_measured, one_line};
+pub use text::{capitalised, escaped, is_measured, one_line};
 pub use timestamp::Timestamp;
 pub use together::{TogetherError, are_one_test, together};
 pub use whole_file::{write_new, write_report};

@@ -35,6 +35,13 @@ pub fn escaped(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// `text` with a capital letter at its beginning.
+pub fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|c| c.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
+}
+
 /// Units that stand behind numbers.
 const UNITS: [&str; 24] = [
     "%", "B", "KiB", "MiB", "GiB", "TiB", "KB", "MB", "GB", "TB", "MB/s", "MiB/s", "GiB/s", "/s",

@@ -369,7 +369,7 @@ pub fn verdict(outcome: &Outcome) -> (&'static str, Colour) {
     match (outcome.loss(), outcome.unreplicated()) {
         (Some(_), _) => ("LOST", Colour::Red),
         (None, Some(_)) => ("INCONCLUSIVE", Colour::Grey),
-        (None, None) => ("DONE", Colour::Green),
+        (None, None) => ("DONE", Colour::Grey),
     }
 }
 

@@ -25,7 +25,7 @@ fn backed_up(plan: &Plan, run: &TestRun) -> Vec<Done> {
         what: RuleId::DatabasesBackedUp,
         wanted: databases,
         done: Some(backups.len() as u64),
-        remark: format!("{} MiB/s over all of them", decimals(rate)),
+        remark: format!("{} MiB/s in total", decimals(rate)),
     };
     let is_restored = plan.copy_to.is_some() && plan.restores;
     let restored = is_restored.then(|| Done {
@@ -58,7 +58,7 @@ fn replayed(plan: &Plan, run: &TestRun) -> Vec<Done> {
         wanted: plan.logs.into(),
         done: logs.min().or(run.attempted.then_some(0)),
         remark: per_log.max_by(f64::total_cmp).map_or_else(String::new, |slowest| {
-            format!("{} ms for each log file at most", decimals(slowest * 1e3))
+            format!("at most {} ms for each log file", decimals(slowest * 1e3))
         }),
     }]
 }

@@ -6,7 +6,7 @@
 use brunt_report::result::{
     Bottleneck, Direction, Group, Outcome, Rule, Verdict, WRONG_DATA, gravest_first,
 };
-use brunt_report::{counted, decimals, grouped};
+use brunt_report::{capitalised, counted, decimals, grouped};
 
 use super::{Evidence, RuleId, shortened, tester};
 
@@ -259,17 +259,21 @@ fn done(rules: &[Rule], evidence: &Evidence) -> String {
             "" => String::new(),
             remark => format!(" ({remark})"),
         };
-        Some(format!("{}: {}{remark}", rule.title, rule.measured_in_words()))
+        let count = |what| counted(done.done.unwrap_or_default(), what);
+        Some(match done.what {
+            RuleId::DatabasesBackedUp => format!("{} backed up{remark}", count("database")),
+            RuleId::DatabasesRestored => format!("{} restored{remark}", count("database")),
+            RuleId::LogsReplayed => format!("each instance replayed {}{remark}", count("log file")),
+            _ => format!("{}: {}{remark}", rule.title, rule.measured_in_words()),
+        })
     });
-    let all: Vec<String> = all.collect();
-    let mut parts = vec![match evidence.records {
-        Some(_) if all.is_empty() => "Everything was done, and nothing is missing",
-        Some(_) => "Nothing is missing",
-        // A prediction has nothing to compare.
-        None => "Everything was done",
-    }];
-    parts.extend(all.iter().map(String::as_str));
-    format!("{}.", parts.join("; "))
+    let mut parts: Vec<String> = all.collect();
+    if parts.is_empty() {
+        parts.push("everything was done".to_owned());
+    }
+    // A prediction has nothing to compare.
+    parts.extend(evidence.records.as_ref().map(|_| "nothing is missing".to_owned()));
+    capitalised(&format!("{}.", parts.join("; ")))
 }
 
 /// All failed rules in words, those about integrity first.
@@ -558,7 +562,7 @@ mod tests {
                 what: RuleId::DatabasesBackedUp,
                 wanted: 2,
                 done: Some(2),
-                remark: "912 MiB/s over all of them".to_owned(),
+                remark: "912 MiB/s in total".to_owned(),
             }],
             records,
             ..Evidence::default()
@@ -575,11 +579,8 @@ mod tests {
                 known: 1_000,
                 ..RecordsVerified::default()
             }))),
-            "Nothing is missing; databases backed up: 2 (912 MiB/s over all of them)."
+            "2 databases backed up (912 MiB/s in total); nothing is missing."
         );
-        assert_eq!(
-            said(evidence(None)),
-            "Everything was done; databases backed up: 2 (912 MiB/s over all of them)."
-        );
+        assert_eq!(said(evidence(None)), "2 databases backed up (912 MiB/s in total).");
     }
 }

@@ -121,6 +121,13 @@ impl Comparison {
         }
     }
 
+    /// The same with the answer in capital letters, as verdicts are written: `WORSE, by 0.6 to 4.4
+    /// %`.
+    pub fn verdict_in_words(&self) -> String {
+        let word = self.verdict.word();
+        self.headline().replacen(word, &word.to_uppercase(), 1)
+    }
+
     /// What changed from A to B, in a line.
     pub fn changed(&self) -> Option<String> {
         in_short(&self.differences, SHOWN)
@@ -140,7 +147,7 @@ impl Comparison {
         };
         match in_short(&self.differences, 1) {
             Some(changed) => format!("{names}: {changed}"),
-            None => format!("{names}: nothing changed"),
+            None => format!("{names}: same scenario, same machine"),
         }
     }
 

@@ -36,11 +36,14 @@ pub fn comparison_html(
     a: &[(String, Run)],
     b: &[(String, Run)],
 ) -> String {
-    let verdict = comparison.headline();
+    let verdict = comparison.verdict_in_words();
     let name = comparison.name();
     let page = Page {
         program: "comparison",
-        verdict: format!("B is {verdict}").replace("B is cannot", "Cannot"),
+        verdict: match comparison.verdict {
+            Answer::CannotTell => verdict,
+            _ => format!("B IS {verdict}"),
+        },
         colour: comparison.verdict.colour().class(),
         name: name.clone(),
         sentence: &comparison.sentence,
@@ -184,10 +187,10 @@ pub fn history_html(history: &History) -> String {
     let page = Page {
         program: "history",
         verdict: match history.newest.verdict {
-            Answer::Better => "Newest run is better".to_owned(),
-            Answer::Worse => "Newest run is worse".to_owned(),
-            Answer::CannotTell if history.newest.not_worse => "Newest run is not worse".to_owned(),
-            Answer::CannotTell => "Cannot tell".to_owned(),
+            Answer::Better => "NEWEST RUN IS BETTER".to_owned(),
+            Answer::Worse => "NEWEST RUN IS WORSE".to_owned(),
+            Answer::CannotTell if history.newest.not_worse => "NEWEST RUN IS NOT WORSE".to_owned(),
+            Answer::CannotTell => "CANNOT TELL".to_owned(),
         },
         colour: match history.newest.not_worse {
             true => Colour::Green,
@@ -231,7 +234,7 @@ fn over_runs(title: &'static str, figure: &crate::compare::HistoryFigure) -> Plo
         "/s" => "per second",
         unit => unit,
     };
-    let x = Axis::from_zero(figure.values.len() as f64, "run, oldest first");
+    let x = Axis::at((1..=figure.values.len()).map(|at| at as f64), "run, oldest first");
     let y = Axis::from_zero(highest(&curves), unit);
     Plot::new(title, x, y, curves)
 }

@@ -32,10 +32,7 @@ impl Axis {
         let steps = (highest * 1.02 / step).ceil();
         let marks = counted(steps).map(|at| at * step);
         let digits = digits_after_point(step);
-        let text = |value: f64| match value {
-            value if value >= 1000.0 => decimals(value),
-            value => format!("{value:.digits$}"),
-        };
+        let text = |value: f64| linear_mark(value, digits);
         Self {
             scale: Linear,
             from: 0.0,
@@ -122,6 +119,15 @@ impl Axis {
         let (geometric, arithmetic) = ((first * last).sqrt(), f64::midpoint(first, last));
         if first <= 0.0 || last < 10.0 * first || middle.powi(2) >= geometric * arithmetic {
             let mut axis = Self::from_zero(last, unit);
+            if last > first && last < 2.0 * first {
+                let step = round_step((last - first) / 5.0);
+                let marks = counted(((last - first) / step).ceil() + 1.0);
+                let begin = (first / step).floor() * step;
+                let digits = digits_after_point(step);
+                let marks = marks.map(|at| begin + at * step).filter(|value| *value >= first);
+                axis.marks = marks.map(|value| (value, linear_mark(value, digits))).collect();
+                axis.from = first;
+            }
             axis.end_at(last);
             return axis;
         }
@@ -224,6 +230,13 @@ pub(super) fn round_step(step: f64) -> f64 {
     digit.unwrap_or(10.0) * power
 }
 
+fn linear_mark(value: f64, digits: usize) -> String {
+    match value {
+        value if value >= 1000.0 => decimals(value),
+        value => format!("{value:.digits$}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -260,6 +273,9 @@ mod tests {
             ["64", "512", "4,096"]
         );
         assert_eq!(marks(&Axis::at([64.0, 640.0, 1_216.0, 1_792.0].into_iter(), ""))[0], "0");
+        let near = Axis::at([2_000.0, 2_223.0, 2_496.0].into_iter(), "");
+        assert_eq!(marks(&near), ["2,000", "2,100", "2,200", "2,300", "2,400"]);
+        assert_eq!([2_000.0, 2_496.0].map(|value| near.x(value)), [Some(LEFT), Some(RIGHT)]);
         assert_eq!(marks(&Axis::at([1.0, 4.0].into_iter(), "")), ["0", "1", "2", "3", "4"]);
     }
 

@@ -29,6 +29,10 @@ const LEFT: f64 = 110.0;
 const RIGHT: f64 = 470.0;
 const TOP: f64 = 10.0;
 const ROW: f64 = 22.0;
+/// Few figures stand farther apart: the picture is as high as those beside it.
+const LEAST: f64 = super::HEIGHT - BELOW;
+/// Room for the marks of the axis and its name.
+const BELOW: f64 = 40.0;
 /// Half the height of the ends of an interval.
 const END: f64 = 4.0;
 
@@ -39,10 +43,11 @@ pub(crate) fn intervals(title: &str, spans: &[Span], smallest: f64) -> String {
         let share = (percent / reach).clamp(-1.0, 1.0);
         (LEFT + RIGHT) / 2.0 + share * (RIGHT - LEFT) / 2.0
     };
-    let bottom = TOP + ROW * spans.len() as f64;
+    let row = ROW.max((LEAST - TOP) / spans.len().max(1) as f64);
+    let bottom = TOP + row * spans.len() as f64;
     let mut svg = format!(
         "<svg viewBox=\"0 0 {WIDTH} {:.0}\" role=\"img\" aria-label=\"{}\">",
-        bottom + 36.0,
+        bottom + BELOW,
         escape(&equivalent(title, spans)),
     );
     rectangle(&mut svg, "band", [x(-smallest), TOP, x(smallest), bottom]);
@@ -53,9 +58,9 @@ pub(crate) fn intervals(title: &str, spans: &[Span], smallest: f64) -> String {
     }
     line(&mut svg, "axis", [x(0.0), TOP, x(0.0), bottom]);
     let middle = (LEFT + RIGHT) / 2.0;
-    label(&mut svg, "", "middle", [middle, bottom + 32.0], "change from A to B in percent");
+    label(&mut svg, "", "middle", [middle, bottom + 36.0], "change from A to B in percent");
     for (at, span) in spans.iter().enumerate() {
-        let y = TOP + ROW * (at as f64 + 0.5);
+        let y = TOP + row * (at as f64 + 0.5);
         label(&mut svg, "", "end", [LEFT - 10.0, y + 4.5], &span.name);
         let class = format!("span {}", span.class);
         line(&mut svg, &class, [x(span.low), y, x(span.high), y]);

@@ -49,7 +49,7 @@ pub(super) fn draw(shapes: &mut Vec<Shape>, limits: &[Limit], x: &Axis, y: &Axis
         let name = free_place(&curves, &others, &names, y, width_of(&limit.name));
         if let Some(to) = name.away_from(y) {
             let x = f64::midpoint(name.from, name.until);
-            line(shapes, limit.look, [x, to, x, y]);
+            line(shapes, Look::Axis, [x, to, x, y]);
         }
         let (anchor, x) = match name.until < RIGHT - GAP {
             true => (Anchor::Start, name.from),

@@ -49,8 +49,12 @@ impl<'a> RuleGroup<'a> {
         let others = [Outcome::Failed, Outcome::Advisory, Outcome::NotJudged, Outcome::NotMeasured];
         let others = others.map(|outcome| (count(outcome), outcome));
         let others = others.iter().filter(|(count, _)| *count > 0);
-        let others: Vec<String> =
-            others.map(|(count, outcome)| format!("{count} of {all} {outcome}")).collect();
+        let others: Vec<String> = others
+            .map(|(count, outcome)| match all {
+                1 => outcome.to_string(),
+                _ => format!("{count} of {all} {outcome}"),
+            })
+            .collect();
         match (others.as_slice(), all) {
             ([], 1) => format!("{}: ok", self.group),
             ([], _) => format!("{}: all {all} ok", self.group),

@@ -71,8 +71,18 @@ fn content(cell: &Cell, shown: &str) -> String {
     match cell {
         Cell::Link(_, to) => format!("<a href=\"{}\">{}</a>", escape(to), escape(shown)),
         Cell::Time(time) => format!("<time datetime=\"{time}\">{shown}</time>"),
+        Cell::Text(day) if is_day(day) => format!("<time>{shown}</time>"),
         _ => escape(shown),
     }
+}
+
+/// Whether `text` is a date such as `2026-11-27`, which stays in one line.
+fn is_day(text: &str) -> bool {
+    text.len() == 10
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        })
 }
 
 fn class(row: &Row) -> String {

@@ -233,7 +233,7 @@ fn a_comparison_has_json_and_a_page() {
     );
     let page = comparison_html(&comparison, &a, &b);
     for part in [
-        "<span class=\"verdict\">B is worse</span>",
+        "<span class=\"verdict\">B IS WORSE</span>",
         "<figcaption>Change from A to B</figcaption>",
         "aria-label=\"Change from A to B: I/O ",
         "aria-label=\"Database read latency: A, mean ",
@@ -324,7 +324,7 @@ fn the_newest_run_is_judged_the_same_night() {
     assert_eq!(stable, ["runs/5", "runs/6", "runs/7", "runs/8"]);
     assert_eq!(settled.newest.verdict, Answer::CannotTell, "{}", settled.sentence);
     let page = history_html(&worse);
-    assert!(page.contains("Newest run is worse") && page.contains("The newest run</h2>"));
+    assert!(page.contains("NEWEST RUN IS WORSE") && page.contains("The newest run</h2>"));
     keeps_to(include_str!("../../../../docs/history.schema.json"), &worse.to_json());
 }
 
@@ -342,7 +342,8 @@ fn a_change_is_named_first_and_goes_to_ci() {
     let page = comparison_html(&comparison, &[a], &[b]);
     let scenario = &comparison.a[0].scenario;
     assert!(page.contains(&format!(
-        "B is {headline}</span> {scenario}: array.controller.read 100us -&gt; 300us</h1>"
+        "B IS {}</span> {scenario}: array.controller.read 100us -&gt; 300us</h1>",
+        comparison.verdict_in_words()
     )));
     let markdown = comparison.to_markdown();
     assert!(markdown.contains(&format!("### B is {headline}: ")), "{markdown}");

@@ -160,9 +160,7 @@ pub(crate) fn gate(comparison: &Comparison) -> Exit {
 /// The verdict as the first word of a line.
 fn verdict(comparison: &Comparison, output: &Output) -> String {
     let tone = Tone::from(comparison.verdict.colour());
-    let word = comparison.verdict.word();
-    let headline = comparison.headline().replacen(word, &word.to_uppercase(), 1);
-    output.paint(tone, &format!("{headline:12}"))
+    output.paint(tone, &format!("{:12}", comparison.verdict_in_words()))
 }
 
 /// What changed, as the second line.

@@ -3,7 +3,7 @@
 use brunt_units::Span;
 
 use crate::result::{Drill, DrillControl, DrillStep, Outcome, Rule, RunResult};
-use crate::{counted, grouped};
+use crate::{capitalised, counted, grouped};
 
 /// What kept the drill from a pass: rules that failed, then controls that were not found, then
 /// everything else that is in the way.
@@ -126,8 +126,5 @@ fn of_control(control: &DrillControl) -> String {
 
 /// With a capital letter at the start and a full stop at the end.
 fn sentence(text: &str) -> String {
-    let text = text.trim().trim_end_matches('.');
-    let mut letters = text.chars();
-    let first = letters.next().map(|c| c.to_uppercase().to_string());
-    format!("{}{}.", first.unwrap_or_default(), letters.as_str())
+    format!("{}.", capitalised(text.trim().trim_end_matches('.')))
 }

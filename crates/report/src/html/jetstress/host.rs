@@ -1,7 +1,7 @@
 //! Host System Performance.
 
 use crate::host_counters::WINDOWS_ONLY;
-use crate::result::{HostCounter, RunResult};
+use crate::result::{HostCounter, RunResult, World};
 use crate::table::{Column, Row, Table};
 use crate::{decimals, grouped};
 
@@ -9,7 +9,9 @@ pub(super) fn host(result: &RunResult) -> Table {
     let several = result.storage.servers.len() > 1;
     let mut rows = Vec::new();
     for server in &result.storage.servers {
-        for counter in &server.main_host(result.storage.test) {
+        // In virtual time there is no host, and no row without a figure.
+        let is_seen = |counter: &&HostCounter| result.world == World::Real || counter.avg.is_some();
+        for counter in server.main_host(result.storage.test).iter().filter(is_seen) {
             let name = match several {
                 true => format!("{} / {}", server.name, counter.counter),
                 false => counter.counter.clone(),
