@@ -21,7 +21,8 @@ use brunt_ese::meter::Meters;
 use brunt_report::host_counters::{DELAY, PAGE_FAULT_STALLS, in_order};
 use brunt_report::result::{
     Backend, BusyPart, Details, Durability, HostCounter, InjectedFault, Integrity, Machine, Origin,
-    PhaseName, RunResult, SCHEMA, Sample, Server, ServerDetails, Storage, Volume, Watched, World,
+    Outcome, PhaseName, RunResult, SCHEMA, Sample, Server, ServerDetails, Storage, Volume, Watched,
+    World,
 };
 use brunt_report::streams::HOST;
 use brunt_run::Folded;
@@ -34,8 +35,8 @@ use crate::plan::Plan;
 use crate::progress::SoFar;
 use crate::rules::tester::Tester;
 use crate::rules::{
-    Ending, Evidence, RecordsVerified, ReplicaOutcome, SystemLog, bottleneck, integrity, judge,
-    sentence, verdict,
+    Ending, Evidence, RecordsVerified, ReplicaOutcome, RuleId, SystemLog, bottleneck, integrity,
+    judge, sentence, verdict,
 };
 use crate::sampling::distributions;
 use crate::truth::oracle::Findings;
@@ -152,6 +153,16 @@ pub fn unfinished_result(
     let mut result = result(plan, &run, &surroundings);
     result.times.started = outline.times.started;
     result.times.ended = None;
+    for rule in &mut result.rules {
+        let of_surroundings = [RuleId::DeviceAgrees, RuleId::SystemLog, RuleId::HostIoLimits];
+        let of_faults = [RuleId::IoErrors, RuleId::HungIo];
+        let is = |ids: &[RuleId]| ids.iter().any(|id| id.is(rule));
+        if is(&of_surroundings) || (run.collected.is_none() && is(&of_faults)) {
+            rule.measured = None;
+            rule.outcome = Outcome::NotMeasured;
+            rule.remark = "only a run that ends knows it".to_owned();
+        }
+    }
     (result, run.collected.map(|collected| collected.samples).unwrap_or_default())
 }
 

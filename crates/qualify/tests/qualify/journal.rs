@@ -56,11 +56,12 @@ fn a_shorter_journal_is_judged_on_what_it_has_and_never_passes() {
         let result = died(&left, &plan(), records);
         assert_eq!(result.verdict, Verdict::Interrupted, "{records}");
         let reads = rule(&result, RuleId::DatabaseReadAverage);
-        let wanted = match left.folded(records).samples.len() {
-            0 => Outcome::NotMeasured,
-            _ => Outcome::Failed,
+        let (wanted, errors) = match left.folded(records).samples.len() {
+            0 => (Outcome::NotMeasured, Outcome::NotMeasured),
+            _ => (Outcome::Failed, Outcome::Ok),
         };
         assert_eq!(reads.outcome, wanted, "{records}: {reads:?}");
+        assert_eq!(outcome(&result, RuleId::IoErrors), errors, "{records}");
     }
 }
 
