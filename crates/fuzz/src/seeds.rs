@@ -7,8 +7,11 @@ use brunt_copies::Refusal;
 use brunt_copies::wire::{Held, Hello, Message, Welcome};
 use brunt_ese::format::stamp::{Signature, Stamp};
 use brunt_ese::instance::transaction::Commit;
+use brunt_run::{Ended, Entry, FORMAT, Histogram, Record, Row, Sample, Standing, Value, Writer};
 use brunt_scenario::{DEMO, TEMPLATE};
+use brunt_stats::{Latencies, Reading};
 use brunt_testkit::tiny::{RUN, SIZE, TABLE, open, options, tree_files};
+use brunt_units::{Span, Time};
 use brunt_world::Frames;
 use brunt_world::random::Streams;
 use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
@@ -109,6 +112,39 @@ pub fn scenarios() -> Vec<Vec<u8>> {
 
 pub fn results() -> Vec<Vec<u8>> {
     vec![include_bytes!("../../report/tests/report/result_v2.json").to_vec()]
+}
+
+/// A journal of two samples, and its records before they are deflated.
+pub fn journals() -> Vec<Vec<u8>> {
+    let mut latencies = Latencies::new();
+    (1..50).for_each(|at| latencies.record(Span::micros(at * at)));
+    let length = Span::seconds(1);
+    let sample = |at: u64| {
+        let (begin, stream) = (Time::ZERO + Span::seconds(at), "database-read".to_owned());
+        let rows = vec![
+            Row::io(&stream, Reading::of(&latencies, 4096)),
+            Row::new("host: cpu", Value::Other(0.5)),
+        ];
+        let histograms = vec![Histogram { stream, begin, length, latencies: latencies.clone() }];
+        Sample { begin, length, rows, histograms, is_whole: at > 0 }
+    };
+    let standing = Standing { errors: (1, "a page".to_owned()), ..Standing::default() };
+    let records = [
+        Record::Head(Box::default()),
+        Record::Standing(Box::new(standing)),
+        Record::Sample(sample(0)),
+        Record::Sample(sample(1)),
+        Record::Ended(Ended { verdict: "pass".to_owned() }),
+    ];
+    let mut writer = Writer::new("7");
+    let mut journal = FORMAT.as_bytes().to_vec();
+    let mut plain = Vec::new();
+    for (seq, record) in (0..).zip(records) {
+        journal.extend(writer.bytes(Time::ZERO, &record));
+        plain.push(Entry { run: 7, part: 0, seq, at: Time::ZERO, record }.to_plain());
+    }
+    plain.push(journal);
+    plain
 }
 
 /// Messages between an active and a passive copy.

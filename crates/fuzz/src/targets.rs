@@ -14,6 +14,7 @@ use brunt_ese::log::reader::Generation;
 use brunt_ese::page::PageChanges;
 use brunt_ese::verify::verify;
 use brunt_report::{Run, RunResult, report_html};
+use brunt_run::{Entry, FORMAT, Journal, Writer, fold};
 use brunt_scenario::{Document, Subject};
 use brunt_units::{PageNumber, PageSize};
 use brunt_world_virtual::Store;
@@ -31,7 +32,7 @@ pub struct Target {
 }
 
 /// All targets except the canary.
-pub const ALL: [Target; 11] = [
+pub const ALL: [Target; 12] = [
     Target { name: "page", run: page, seeds: || seeds::ending(".edb") },
     Target { name: "log", run: log, seeds: || seeds::ending(".log") },
     Target { name: "header", run: header, seeds: || seeds::ending(".edb") },
@@ -50,6 +51,7 @@ pub const ALL: [Target; 11] = [
     Target { name: "instance", run: instance::run, seeds: instance::seeds },
     Target { name: "messages", run: messages::run, seeds: messages::seeds },
     Target { name: "shipping", run: shipping, seeds: seeds::shipped },
+    Target { name: "journal", run: journal, seeds: seeds::journals },
 ];
 
 /// A target that must fail: a runner that does not report it is broken.
@@ -220,6 +222,25 @@ pub fn shipping(bytes: &[u8]) {
     if let Ok(message) = Message::read(bytes) {
         assert_eq!(message.to_bytes(), bytes, "{message:?}");
     }
+}
+
+/// The journal of a run, and a record before it is deflated. A record that is read can be written,
+/// and is then the only one of its journal.
+pub fn journal(bytes: &[u8]) {
+    if let Ok(mut journal) = Journal::open(bytes) {
+        let folded = fold(&mut journal).expect("memory can be read");
+        assert!(folded.samples.len() as u64 <= folded.records);
+    }
+    let Some(entry) = Entry::from_plain(bytes) else {
+        return;
+    };
+    let record = Writer::new("fuzz").bytes(entry.at, &entry.record);
+    let written = [FORMAT.as_bytes(), &record].concat();
+    let mut again = Journal::open(written.as_slice()).expect("it has a head");
+    let read = again.next_entry().expect("memory can be read").expect("it is whole");
+    assert_eq!(read.at, entry.at);
+    let mut all = Journal::open(written.as_slice()).expect("it has a head");
+    fold(&mut all).expect("memory can be read");
 }
 
 /// Fails on purpose.

@@ -24,6 +24,7 @@ use std::time::Duration;
 use brunt_qualify::progress::{NEWS_SCHEMA, NewsLine};
 use brunt_qualify::sampling::Recorded;
 use brunt_report::result::{HostCounter, PhaseName, Verdict};
+use brunt_report::streams::tag;
 use brunt_report::{Counters, Event, FolderError, ReadError, RunFolder, Timestamp};
 use brunt_run::{Ended, FORMAT, Head, News, Record, Sample, Standing, Writer};
 use brunt_stats::LatencyLog;
@@ -362,7 +363,9 @@ impl Files {
         self.counters.append(rows.take().as_bytes())?;
         let log = self.latency_log.as_mut().expect("a head comes first");
         for one in &sample.histograms {
-            log.add(&one.stream, one.begin, one.length, &one.latencies);
+            // A journal that is carried on may come from anywhere.
+            let stream = tag(&one.stream);
+            log.add(&stream, one.begin, one.length, &one.latencies);
         }
         let lines = match sample.has_load() {
             true => log.take(),

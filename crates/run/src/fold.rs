@@ -4,6 +4,8 @@
 //! sample with which every histogram was written. Of faults everything counts, however late it was
 //! recorded: what is left out can only hide a failure, and then nothing is said to have passed.
 //!
+//! A journal may come from anywhere, so sums that would be too large stay at the largest number.
+//!
 //! A run that was carried on has several parts in one journal, and its samples follow each other.
 
 use std::collections::BTreeMap;
@@ -134,11 +136,11 @@ impl Folded {
             };
             match row.value {
                 Value::Io(reading) => {
-                    stream.count += reading.count;
-                    stream.bytes += reading.bytes;
+                    stream.count = stream.count.saturating_add(reading.count);
+                    stream.bytes = stream.bytes.saturating_add(reading.bytes);
                     stream.means.extend(reading.mean.map(|mean| (begin, mean)));
                 }
-                Value::Count(count) => stream.count += count,
+                Value::Count(count) => stream.count = stream.count.saturating_add(count),
                 Value::Bytes(bytes) => stream.bytes = bytes,
                 Value::Other(value) => stream.values.push((value, length)),
             }
@@ -150,7 +152,7 @@ impl Folded {
         let sample = Sample { begin, length, rows, histograms: Vec::new(), is_whole };
         if sample.has_load() {
             self.begin.get_or_insert(begin);
-            self.length += length;
+            self.length = Span(self.length.0.saturating_add(length.0));
             let rows = sample.rows.into_iter().filter(|row| !row.stream.contains(['.', ':']));
             self.samples.push(Sample { rows: rows.collect(), ..sample });
         }

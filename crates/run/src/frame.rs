@@ -222,7 +222,19 @@ fn inflated(bytes: &[u8]) -> Option<Entry> {
     let most = RECORD_MAX as u64 + 1;
     ZlibDecoder::new(bytes).take(most).read_to_end(&mut plain).ok()?;
     (plain.len() <= RECORD_MAX).then_some(())?;
-    postcard::from_bytes(&plain).ok()
+    Entry::from_plain(&plain)
+}
+
+impl Entry {
+    /// The record in these bytes, which are not deflated; `None` when there is none.
+    pub fn from_plain(bytes: &[u8]) -> Option<Self> {
+        postcard::from_bytes(bytes).ok()
+    }
+
+    /// Its bytes, not deflated.
+    pub fn to_plain(&self) -> Vec<u8> {
+        postcard::to_allocvec(self).expect("memory takes every write")
+    }
 }
 
 /// Reads until `buffer` is full or the bytes end; returns how many were read.

@@ -45,7 +45,7 @@ impl Standing {
             last_bytes: next.last_bytes,
             short_of: self.short_of.or(next.short_of),
             findings: self.findings.and(next.findings),
-            errors: (self.errors.0 + next.errors.0, first),
+            errors: (self.errors.0.saturating_add(next.errors.0), first),
             found: self.found,
             hung: self.hung,
             delays: self.delays,
@@ -94,16 +94,16 @@ impl Findings {
 
     /// The sum over all kinds.
     pub fn total(self) -> u64 {
-        self.lost + self.stale + self.phantom + self.torn
+        [self.stale, self.phantom, self.torn].into_iter().fold(self.lost, u64::saturating_add)
     }
 
     /// Adds the counts of both.
     pub fn and(self, other: Self) -> Self {
         Self {
-            lost: self.lost + other.lost,
-            stale: self.stale + other.stale,
-            phantom: self.phantom + other.phantom,
-            torn: self.torn + other.torn,
+            lost: self.lost.saturating_add(other.lost),
+            stale: self.stale.saturating_add(other.stale),
+            phantom: self.phantom.saturating_add(other.phantom),
+            torn: self.torn.saturating_add(other.torn),
         }
     }
 
@@ -138,7 +138,7 @@ impl Hung {
 
     /// Adds those of another test.
     pub fn absorb(&mut self, other: Self) {
-        self.count += other.count;
+        self.count = self.count.saturating_add(other.count);
         self.longest = self.longest.max(other.longest);
         if self.first.is_empty() {
             self.first = other.first;
@@ -184,7 +184,7 @@ impl Stop {
 
     /// The same, with a collection of `length` before its own.
     pub fn later_by(self, length: Span) -> Self {
-        Self { after: length + self.after, ..self }
+        Self { after: Span(length.0.saturating_add(self.after.0)), ..self }
     }
 }
 
@@ -221,9 +221,9 @@ impl Standstill {
 
     /// These and those of another, whose collection began `later`.
     pub fn and(self, other: Self, later: Span) -> Self {
-        let count = self.count + other.count;
+        let count = self.count.saturating_add(other.count);
         let longer = match other.longest > self.longest {
-            true => Self { after: later + other.after, ..other },
+            true => Self { after: Span(later.0.saturating_add(other.after.0)), ..other },
             false => self,
         };
         Self { count, ..longer }

@@ -66,7 +66,8 @@ impl TestRun {
             ..Self::unfinished(plan, Time::ZERO)
         };
         run.add(plan, folded);
-        let ended = run.collected.as_ref().map(|collected| collected.begin + collected.length);
+        let end = |of: &Collected| Time(of.begin.0.saturating_add(of.length.0));
+        let ended = run.collected.as_ref().map(end);
         (run.collection_ended, run.ended) = (ended, ended.unwrap_or(Time::ZERO));
         run
     }
@@ -89,7 +90,7 @@ impl TestRun {
             });
         }
         let Standing { errors, findings, hung, found, .. } = &before.standing;
-        self.errors.0 += errors.0;
+        self.errors.0 = self.errors.0.saturating_add(errors.0);
         if errors.0 > 0 {
             self.errors.1.clone_from(&errors.1);
         }
