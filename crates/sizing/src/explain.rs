@@ -99,7 +99,7 @@ pub fn explanation(sizing: &Sizing<'_>) -> String {
         }
     }
     lines.push("\nSources".to_owned());
-    for (name, what) in SOURCES {
+    for (name, what) in SOURCES.iter() {
         lines.push(format!("{name:INDENT$}{what}"));
     }
     lines.join("\n")

@@ -59,8 +59,8 @@ pub fn json(sizing: &Sizing<'_>) -> Value {
         object.insert("would_fit".to_owned(), would_fit);
     }
     object.insert("figures".to_owned(), figures.collect());
-    let sources = SOURCES.map(|(name, what)| (name.to_owned(), what.into()));
-    object.insert("sources".to_owned(), Value::Object(sources.into_iter().collect()));
+    let sources = SOURCES.iter().map(|(name, what)| ((*name).to_owned(), (*what).into()));
+    object.insert("sources".to_owned(), Value::Object(sources.collect()));
     json
 }
 

@@ -21,6 +21,7 @@
 pub mod block;
 pub mod catalog;
 mod constants;
+mod data;
 mod design;
 pub mod explain;
 pub mod export;

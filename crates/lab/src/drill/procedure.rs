@@ -158,6 +158,7 @@ impl<T: DrillEngine> Conductor<T> {
         (formers, elsewhere): (Vec<Opened<T>>, Vec<Vec<Elsewhere>>),
     ) -> Result<(), Unable> {
         let failed_at = steps.begun();
+        let broken = |why: &dyn ToString| self.broken(name, failed_at, reported, why.to_string());
         self.pass(self.sites.now() + self.plan.drill.host_rescan).await;
         steps.given("host rescan", self.sites.now());
 
@@ -178,17 +179,9 @@ impl<T: DrillEngine> Conductor<T> {
                     opened.push((mail_server, world, open));
                 }
                 Some(Err(why)) => {
-                    let why = format!("{} cannot recover: {why}", mail_server.name);
-                    return self.broken(name, failed_at, reported, why);
+                    return broken(&format!("{} cannot recover: {why}", mail_server.name));
                 }
-                None => {
-                    return self.broken(
-                        name,
-                        failed_at,
-                        reported,
-                        "recovery did not end".to_owned(),
-                    );
-                }
+                None => return broken(&"recovery did not end"),
             }
         }
         let mounted = self.sites.now();
@@ -200,15 +193,8 @@ impl<T: DrillEngine> Conductor<T> {
             let first = MailServer::<T>::first_operation(Rc::clone(server), plan, record);
             match self.during(world.spawner.spawn(first)).await {
                 Some(Ok(())) => {}
-                Some(Err(why)) => return self.broken(name, failed_at, reported, why),
-                None => {
-                    return self.broken(
-                        name,
-                        failed_at,
-                        reported,
-                        "no operation was served".to_owned(),
-                    );
-                }
+                Some(Err(why)) => return broken(&why),
+                None => return broken(&"no operation was served"),
             }
         }
         steps.ended("first operation", self.sites.now());
@@ -248,14 +234,7 @@ impl<T: DrillEngine> Conductor<T> {
         Ok(())
     }
 
-    fn broken(
-        &self,
-        name: &str,
-        at: Time,
-        reported: AtRisk,
-        why: impl ToString,
-    ) -> Result<(), Unable> {
-        let why = why.to_string();
+    fn broken(&self, name: &str, at: Time, reported: AtRisk, why: String) -> Result<(), Unable> {
         self.tell(self.sites.now(), format!("{name}: {why}"));
         self.evidence.borrow_mut().survivals.push(Survival {
             loss: Err(Broken::Unusable(why)),

@@ -317,12 +317,9 @@ impl Site {
                 let populations = serving.populations();
                 self.opened = Some((serving.into_server(), populations));
             }
-            Command::Break { how } => {
-                let receiver = self.receiver.as_ref().ok_or(SiteError::NotReceiving)?;
-                receiver.break_by(how.into());
-            }
+            Command::Break { how } => self.receiver()?.break_by(how.into()),
             Command::Promote { epoch } => {
-                let receiver = self.receiver.as_ref().ok_or(SiteError::NotReceiving)?;
+                let receiver = self.receiver()?;
                 receiver.promote(epoch).await?;
                 let struck = receiver.has_broken();
                 return Ok(Answer::Promoted { struck });
@@ -353,6 +350,10 @@ impl Site {
             Command::Verify => return self.verified().await,
         }
         Ok(Answer::Done)
+    }
+
+    fn receiver(&self) -> Result<&Receiver, SiteError> {
+        self.receiver.as_ref().ok_or(SiteError::NotReceiving)
     }
 
     fn server(&self) -> Result<Rc<Server>, SiteError> {
