@@ -143,6 +143,83 @@ pub fn set_keys() -> &'static [(String, &'static str)] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{ARRAY_TEMPLATE, TEMPLATE};
+
+    /// A line without what makes it a comment.
+    fn bare(line: &str) -> &str {
+        line.strip_prefix("# ").unwrap_or(line)
+    }
+
+    /// `template` with a line for every key of these tables that it has not, as a comment behind the
+    /// last key of the first table of that name.
+    fn completed(template: &str, tables: &[&'static dyn Page]) -> String {
+        let mut lines: Vec<String> = template.lines().map(str::to_owned).collect();
+        for table in tables {
+            let is_head = |line: &String| bare(line).starts_with('[') && line.ends_with(']');
+            let Some(head) = lines.iter().position(|line| bare(line) == table.title()) else {
+                continue;
+            };
+            for key in table.all() {
+                let start = format!("{} = ", key.name());
+                let mut title = "";
+                let is_there = lines.iter().any(|line| {
+                    title = if is_head(line) { bare(line) } else { title };
+                    title == table.title() && bare(line).starts_with(&start)
+                });
+                let own = lines[head + 1..].iter().take_while(|line| !is_head(line));
+                let last = own.enumerate().filter(|(_, line)| bare(line).contains(" = ")).last();
+                if !is_there {
+                    let at = head + 1 + last.map_or(0, |(at, _)| at + 1);
+                    lines.insert(at, commented(key));
+                }
+            }
+        }
+        lines.join("\n") + "\n"
+    }
+
+    /// `# key = value  # what it means`: its default or, where that is in words, some value.
+    fn commented(key: &dyn AnyKey) -> String {
+        let row = key.row().replace('`', "");
+        let usual = row.split(" | ").nth(2).unwrap();
+        let is_value = toml::from_str::<toml::Table>(&format!("key = {usual}")).is_ok();
+        let schema = key.schema();
+        let some = match (&schema["enum"], &schema["minimum"], &schema["type"]) {
+            (Json::Array(words), ..) => words[0].to_string(),
+            (_, Json::Number(least), _) => least.to_string(),
+            (.., kind) if kind == "boolean" => "true".to_owned(),
+            (.., kind) if kind == "number" => "1".to_owned(),
+            (.., kind) if kind == "array" => "[]".to_owned(),
+            _ if schema["pattern"].is_string() => "\"1s\"".to_owned(),
+            _ if schema["anyOf"].is_array() => "\"1 MiB\"".to_owned(),
+            _ => "\"\"".to_owned(),
+        };
+        let (value, note) = match is_value {
+            true => (usual, String::new()),
+            false => (some.as_str(), format!("not by default, which is {usual}: ")),
+        };
+        let about = key.about().trim_end_matches('.');
+        let line = format!("# {} = {value}", key.name());
+        format!("{line:35} # {note}{}{}", about[..1].to_lowercase(), &about[1..])
+    }
+
+    /// A key that is declared is also in what `brunt init` writes.
+    #[test]
+    fn templates_have_every_key() {
+        let of_arrays: Vec<&dyn Page> =
+            arrays::TABLES.iter().copied().chain([&TWIN as _]).collect();
+        let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+        for (file, template, tables) in [
+            ("scenario.toml", TEMPLATE, &OF_TESTS[..]),
+            ("array.toml", ARRAY_TEMPLATE, &of_arrays[..]),
+        ] {
+            let whole = completed(template, tables);
+            if std::env::var_os("BRUNT_BLESS").is_some() {
+                std::fs::write(examples.join(file), whole).unwrap();
+            } else {
+                assert!(whole == template, "examples/{file} has to be\n{whole}");
+            }
+        }
+    }
 
     #[test]
     fn a_flag_can_set_every_key() {

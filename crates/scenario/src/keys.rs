@@ -31,6 +31,9 @@ pub(super) struct Key<T: 'static> {
     /// What it is without one, as TOML or in words; of one that has to be there, an example.
     pub(super) usual: &'static str,
     pub(super) is_needed: bool,
+    /// Whether no value of it makes a test lighter; of keys of tests on real storage.
+    #[cfg_attr(not(test), expect(dead_code, reason = "a test asks"))]
+    pub(super) is_neutral: bool,
     pub(super) kind: &'static dyn Kind<T>,
 }
 
@@ -233,6 +236,8 @@ impl<T, K: Kind<T>> Kind<Placed<T>> for At<K> {
 pub(super) trait AnyKey: Sync {
     fn name(&self) -> &'static str;
     fn about(&self) -> &'static str;
+    #[cfg(test)]
+    fn is_neutral(&self) -> bool;
     /// Its row in a table for people.
     fn row(&self) -> String;
     fn schema(&self) -> Json;
@@ -245,8 +250,12 @@ impl<T> AnyKey for Key<T> {
     fn about(&self) -> &'static str {
         self.about.trim()
     }
+    #[cfg(test)]
+    fn is_neutral(&self) -> bool {
+        self.is_neutral
+    }
     fn row(&self) -> String {
-        let Self { name, about, usual, is_needed, kind } = self;
+        let Self { name, about, usual, is_needed, kind, .. } = self;
         let usual = if *is_needed { "has to be there" } else { usual };
         format!("| `{name}` | {} | {usual} | {} |\n", kind.words(), about.trim())
     }
@@ -375,12 +384,13 @@ impl<S> Page for Table<S> {
 }
 
 /// Declares the keys of a table: a line of what it means; name, type, its place, kind, and what it
-/// is without one, or `needs` and an example. With `struct`, it also declares what is read, with a
+/// is without one, or `needs` and an example; `is neutral`, if no value makes a test lighter. With
+/// `struct`, it also declares what is read, with a
 /// field for each key, and a value instead of the place.
 macro_rules! keys {
     ($(#[$meta:meta])* $vis:vis struct $of:ident; $table:ident = $title:literal;
      $(#[doc = $about:literal] $name:ident: $type:ty = $value:expr, $kind:expr,
-       $(needs $example:literal)? $($usual:literal)? $(, $before:expr)?;)+) => {
+       $(needs $example:literal)? $($usual:literal)? $(is $neutral:ident)? $(, $before:expr)?;)+) => {
         $(#[$meta])*
         $vis struct $of { $($vis $name: $type,)+ }
         impl Default for $of {
@@ -391,12 +401,12 @@ macro_rules! keys {
         $crate::keys::keys! {
             $table of $of = $title;
             $(#[doc = $about] $name: $type = [$name], $kind,
-              $(needs $example)? $($usual)? $(, $before)?;)+
+              $(needs $example)? $($usual)? $(is $neutral)? $(, $before)?;)+
         }
     };
     ($table:ident of $of:ty = $title:literal;
      $(#[doc = $about:literal] $name:ident: $type:ty = [$($place:tt)+], $kind:expr,
-       $(needs $example:literal)? $($usual:literal)? $(, $before:expr)?;)+) => {
+       $(needs $example:literal)? $($usual:literal)? $(is $neutral:ident)? $(, $before:expr)?;)+) => {
         pub(crate) static $table: $crate::keys::Table<$of> = $crate::keys::Table {
             title: $title,
             keys: std::borrow::Cow::Borrowed(&[$(&$crate::keys::Bound::<$of, $type> {
@@ -407,7 +417,8 @@ macro_rules! keys {
                     name: stringify!($name),
                     about: $about,
                     usual: concat!($($example)? $($usual)?),
-                    is_needed: $crate::keys::keys!(@needed $($example)?),
+                    is_needed: $crate::keys::keys!(@is $($example)?),
+                    is_neutral: $crate::keys::keys!(@is $($neutral)?),
                     kind: &$kind,
                 },
             }),+]),
@@ -419,8 +430,8 @@ macro_rules! keys {
     (@set $of:ty; $get:expr, $set:expr) => { $set };
     (@before) => { |_| {} };
     (@before $before:expr) => { $before };
-    (@needed) => { false };
-    (@needed $example:literal) => { true };
+    (@is) => { false };
+    (@is $word:tt) => { true };
 }
 pub(super) use keys;
 

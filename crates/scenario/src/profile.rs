@@ -39,7 +39,7 @@ pub(crate) struct Said {
 keys! {
     PROFILE of Said = "[profile]";
     /// Whose figures the others have.
-    version: Version = [version], own(read_version, "`\"exchange-2003\"` to `\"exchange-2019\"`, or the year"), "`\"exchange-2013\"`";
+    version: Version = [version], own(read_version, "`\"exchange-2003\"` to `\"exchange-2019\"`, or the year"), "`\"exchange-2013\"`" is neutral;
     /// A page of a database.
     page: PageSize = [engine.page], own(read_page, "`\"4 KiB\"` to `\"32 KiB\"`"), "by version";
     /// A log file: whole multiples of 4 KiB, 64 KiB to 16 MiB.
@@ -47,13 +47,13 @@ keys! {
     /// Log records that wait to be written, 16 KiB to one log file.
     log_buffer: ByteSize = [engine.log_buffer], SIZE, "by version", |said| said.engine.log_buffer = log_buffer(said.version.profile()).min(said.engine.log_file);
     /// The least cache of all databases together.
-    cache_min: ByteSize = [engine.cache_min], SIZE, "by version";
+    cache_min: ByteSize = [engine.cache_min], SIZE, "by version" is neutral;
     /// The most; 16 pages to 1 TiB.
     cache_max: ByteSize = [engine.cache_max], SIZE, "by version";
     /// Logs that a recovery may have to replay; one log file at least.
     checkpoint_depth: ByteSize = [engine.checkpoint_depth], SIZE, "by version";
     /// Whether logs before the checkpoint are removed.
-    circular_logging: bool = [|said| said.engine.circular != Circular::Off, |said, is_on| said.engine.circular = circular(said.version.profile(), is_on)], SWITCH, "by version";
+    circular_logging: bool = [|said| said.engine.circular != Circular::Off, |said, is_on| said.engine.circular = circular(said.version.profile(), is_on)], SWITCH, "by version" is neutral;
     /// Whether every page is read and checked in the background.
     background_maintenance: bool = [engine.background_maintenance], SWITCH, "by version";
     /// How a checkpoint writes: all that is due at once, or a little all the time.
@@ -75,7 +75,7 @@ keys! {
     /// Operations of a session in one go.
     batch_operations: u32 = [load.batch], Whole(1..=1_000_000), "by version";
     /// Reads in flight of a database during recovery; ESE never has more outstanding than the most.
-    recovery_reads: Option<u32> = [engine.recovery_reads], Maybe(Whole(1..=1_024)), "8; predictions 64";
+    recovery_reads: Option<u32> = [engine.recovery_reads], Maybe(Whole(1..=1_024)), "8; predictions 64" is neutral;
 }
 
 /// Words for the ways of a checkpoint.

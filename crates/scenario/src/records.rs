@@ -17,7 +17,7 @@ keys! {
     /// What compressing saves, in percent.
     compressible_percent: u32 = [compressible_percent], PERCENT, "0";
     /// Records that use the same bytes, in percent.
-    duplicate_percent: u32 = [duplicate_percent], PERCENT, "0";
+    duplicate_percent: u32 = [duplicate_percent], PERCENT, "0" is neutral;
     /// Records that lie beside the one before, in percent.
     beside_percent: u32 = [beside_percent], Whole(0..=BESIDE_MAX), "by version";
 }

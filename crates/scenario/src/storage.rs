@@ -8,7 +8,7 @@ use super::section::Section;
 keys! {
     STORAGE of Option<ByteSize> = "[storage]";
     /// How much the storage itself caches.
-    cache: Option<ByteSize> = [|cache| *cache, |cache, size| *cache = size], Maybe(SIZE), "not known";
+    cache: Option<ByteSize> = [|cache| *cache, |cache, size| *cache = size], Maybe(SIZE), "not known" is neutral;
 }
 
 /// Reads `[storage]`.

@@ -22,43 +22,43 @@ keys! {
     #[derive(Clone, Debug, PartialEq)]
     pub struct Test; TEST = "[test]";
     /// What is done.
-    kind: TestKind = TestKind::ALL[0], own(read_kind, "`\"performance\"`, `\"stress\"`, `\"soft-recovery\"`, `\"database-backup\"`"), "`\"performance\"`";
+    kind: TestKind = TestKind::ALL[0], own(read_kind, "`\"performance\"`, `\"stress\"`, `\"soft-recovery\"`, `\"database-backup\"`"), "`\"performance\"`" is neutral;
     /// How long is measured, once the cache is warm; a second at least.
-    duration: Span = PATIENCE, time(read_duration, "time"), "has to be there for performance and stress; else `\"2h\"`";
+    duration: Span = PATIENCE, time(read_duration, "time"), "has to be there for performance and stress; else `\"2h\"`" is neutral;
     /// How long sessions run before that, at least.
-    min_warmup: Span = WARM_UP_MAX, TIME, "a twelfth of `duration`, up to `\"5min\"`", |test| test.min_warmup = usual_warmup(test.duration);
+    min_warmup: Span = WARM_UP_MAX, TIME, "a twelfth of `duration`, up to `\"5min\"`" is neutral, |test| test.min_warmup = usual_warmup(test.duration);
     /// How many times the size of the databases is written before that, at least.
-    precondition: Placed<f64> = Placed::unwritten(0.0), At(number(read_precondition, "0 to 1000")), "0";
+    precondition: Placed<f64> = Placed::unwritten(0.0), At(number(read_precondition, "0 to 1000")), "0" is neutral;
     /// Sessions, counted as the version counts them: for each log stream, database, or the server.
-    sessions: u32 = 8, Whole(1..=SESSIONS_MAX), "has to be there";
+    sessions: u32 = 8, Whole(1..=SESSIONS_MAX), "has to be there" is neutral;
     /// Whether sessions are to be found before the test; then their number is where that begins.
-    tune: bool = false, SWITCH, "`false`";
+    tune: bool = false, SWITCH, "`false`" is neutral;
     /// The seed of all randomness.
-    seed: u64 = 1, SEED, "1";
+    seed: u64 = 1, SEED, "1" is neutral;
     /// Database reads and writes per second that have to be reached.
     target_io_per_s: Option<Placed<f64>> = None, Maybe(At(RATE)), "none";
     /// How much more than the target is asked for, in percent.
     headroom_percent: u32 = HEADROOM_PERCENT, own(read_headroom, "0 to 100"), "20";
     /// Operations per second of all sessions together, whatever they cost.
-    operations_per_s: Option<f64> = None, Maybe(RATE), "a closed loop, or the target";
+    operations_per_s: Option<f64> = None, Maybe(RATE), "a closed loop, or the target" is neutral;
     /// How sessions are held back when nothing paces them.
     scheduling: Scheduling = Scheduling::None, own(read_scheduling, "`\"none\"`, `\"think 50ms\"`, `\"station 0.43\"`, `\"pause 1\"`"), "`\"none\"`";
     /// What to do when databases grow too large.
-    growth: Growth = GROWTHS[0].1, Word(&GROWTHS), "`\"balance\"`";
+    growth: Growth = GROWTHS[0].1, Word(&GROWTHS), "`\"balance\"`" is neutral;
     /// Copies of each database, its own included.
-    copies: u32 = 1, Whole(1..=COPIES_MAX), "1";
+    copies: u32 = 1, Whole(1..=COPIES_MAX), "1" is neutral;
     /// Log files of each instance that a recovery test replays.
     logs: u32 = LOGS, Whole(1..=LOGS_MAX), "500";
     /// Where a backup test copies the databases to.
-    copy_to: Option<Placed<PathBuf>> = None, Maybe(At(PATH)), "they are only read";
+    copy_to: Option<Placed<PathBuf>> = None, Maybe(At(PATH)), "they are only read" is neutral;
     /// How long the restore of these copies may take, until the databases can be used.
-    restore_within: Option<Span> = None, Maybe(SOME_TIME), "no limit";
+    restore_within: Option<Span> = None, Maybe(SOME_TIME), "no limit" is neutral;
     /// Whether that backup is restored.
-    restore: Option<bool> = None, Maybe(SWITCH), "`true`", |test| test.restore = test.copy_to.is_some().then_some(true);
+    restore: Option<bool> = None, Maybe(SWITCH), "`true`" is neutral, |test| test.restore = test.copy_to.is_some().then_some(true);
     /// Whether the slowest few decide.
-    strict_tail: bool = false, SWITCH, "`false`";
+    strict_tail: bool = false, SWITCH, "`false`" is neutral;
     /// How well predictions must know their rates to stop early.
-    precision: Option<Option<f64>> = None, Maybe(own(read_precision, "`\"1 %\"`, `\"none\"`")), "`\"1 %\"`", |test| test.precision = test.kind.has_limits().then(usual_precision);
+    precision: Option<Option<f64>> = None, Maybe(own(read_precision, "`\"1 %\"`, `\"none\"`")), "`\"1 %\"`" is neutral, |test| test.precision = test.kind.has_limits().then(usual_precision);
 }
 
 /// Words for growth; the first is the usual one.

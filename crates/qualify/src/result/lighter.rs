@@ -1,10 +1,9 @@
-//! Every key of a test's scenario, and whether it can make the load lighter than that of the
-//! version, or what is written easier to store than mail. A value that does is a reason not to
-//! qualify.
+//! Every key of a test's scenario that can make the load lighter than that of the version, or what is
+//! written easier to store than mail. A value that does is a reason not to qualify.
 //!
-//! A key is *neutral* where a lighter value shows elsewhere (in the rate, in a size, in a rule), or
-//! where there is none. A test of `brunt-scenario` goes through the whole language: a new key has
-//! no place in it before it is in this table.
+//! Other keys are declared *neutral*: a lighter value shows elsewhere (in the rate, in a size, in a
+//! rule), or there is none. A test of `brunt-scenario` goes through the whole language: each key is
+//! either in this table or neutral.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -22,7 +21,7 @@ use crate::plan::{EnginePlan, LOGS, Limits, LoadPlan, Plan, log_buffer};
 /// A key of a scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// Its table and its name, or the table alone for all of its keys: `profile.page`, `solution`.
+    /// Its table and its name: `profile.page`.
     pub name: &'static str,
     effect: Effect,
 }
@@ -30,12 +29,10 @@ pub struct Key {
 /// What a key does to the load.
 #[derive(Clone, Copy, Debug)]
 enum Effect {
-    /// Nothing that this has to name.
-    Neutral,
-    /// A value beyond that of the version makes tests of this work lighter.
-    Beyond(&'static [Work], Side, Source, fn(&Plan) -> Option<Value>),
-    /// What makes it lighter takes more than one value.
-    Own(&'static [Work], fn(&Plan) -> Option<String>),
+    /// A value beyond that of the version makes tests of this work lighter, such as this one.
+    Beyond(&'static [Work], Side, Source, &'static str, fn(&Plan) -> Option<Value>),
+    /// What makes it lighter takes more than one value, such as these.
+    Own(&'static [Work], &'static str, fn(&Plan) -> Option<String>),
 }
 
 /// The lighter side.
@@ -77,114 +74,93 @@ const LOADS: &[Work] = &[Load, Replay];
 const LOAD: &[Work] = &[Load];
 const REPLAY: &[Work] = &[Replay];
 
-use Effect::{Beyond, Neutral, Own};
+use Effect::{Beyond, Own};
 use Side::{Less, More};
 use Source::{Limit, Published, Version};
 
-pub const KEYS: [Key; 67] = [
-    key("base", Neutral),
-    key("name", Neutral),
-    key("description", Neutral),
-    key("scratch", Neutral),
-    key("solution", Neutral),
-    key("design", Neutral),
-    key("site", Neutral),
-    // Databases that are smaller than this cache are a reason of their own, and so are faults.
-    key("storage.cache", Neutral),
-    key("event", Neutral),
-    key("engine", Neutral),
-    key("instance", Neutral),
-    key("copy", Neutral),
-    // They set sizes and a target, which are judged.
-    key("mailboxes", Neutral),
-    key("throughput", Neutral),
-    key("test.kind", Neutral),
-    key("test.duration", Neutral),
-    key("test.min_warmup", Neutral),
-    key("test.precondition", Neutral),
-    key("test.sessions", Neutral),
-    key("test.tune", Neutral),
-    key("test.seed", Neutral),
-    key("test.target_io_per_s", Own(LOAD, tiny_target)),
-    key("test.headroom_percent", less(LOAD, Published, headroom)),
-    key("test.operations_per_s", Neutral),
-    key("test.scheduling", Own(ALL, held_back)),
-    key("test.growth", Neutral),
-    key("test.copies", Neutral),
-    key("test.logs", less(REPLAY, Published, |p| number(p.logs))),
-    key("test.copy_to", Neutral),
-    key("test.restore_within", Neutral),
-    key("test.restore", Neutral),
-    key("test.strict_tail", Neutral),
-    key("test.precision", Neutral),
-    key("profile.version", Neutral),
-    key("profile.page", less(ALL, Version, |p| bytes(p.engine.page.bytes_u64()))),
-    key("profile.log_file", more(LOADS, Version, |p| size(p.engine.log_file))),
-    key("profile.log_buffer", more(LOADS, Version, |p| size(p.engine.log_buffer))),
-    // It is within `cache_max`.
-    key("profile.cache_min", Neutral),
-    key("profile.cache_max", more(LOADS, Version, |p| size(p.engine.cache_max))),
-    key("profile.checkpoint_depth", more(LOADS, Version, |p| size(p.engine.checkpoint_depth))),
-    // Every version has it.
-    key("profile.circular_logging", Neutral),
-    key("profile.checkpoint_writes", more(LOADS, Version, checkpoint_writes)),
-    key("profile.background_maintenance", less(LOAD, Version, maintenance)),
+pub const KEYS: [Key; 33] = [
+    key("test.target_io_per_s", Own(LOAD, "0.5", tiny_target)),
+    key("test.headroom_percent", less(LOAD, Published, "19 test.target_io_per_s=5", headroom)),
+    key("test.scheduling", Own(ALL, "think 5ms", held_back)),
+    key("test.logs", less(REPLAY, Published, "499 test.kind=soft-recovery", |p| number(p.logs))),
+    key("profile.page", less(ALL, Version, "4 KiB", |p| bytes(p.engine.page.bytes_u64()))),
+    key("profile.log_file", more(LOADS, Version, "2 MiB", |p| size(p.engine.log_file))),
+    key("profile.log_buffer", more(LOADS, Version, "5 MiB @2003", |p| size(p.engine.log_buffer))),
+    key("profile.cache_max", more(LOADS, Version, "1 TiB", |p| size(p.engine.cache_max))),
+    key(
+        "profile.checkpoint_depth",
+        more(LOADS, Version, "2 GiB", |p| size(p.engine.checkpoint_depth)),
+    ),
+    key("profile.checkpoint_writes", more(LOADS, Version, "trickle", checkpoint_writes)),
+    key("profile.background_maintenance", less(LOAD, Version, "false @2013", maintenance)),
     key(
         "profile.maintenance_read",
-        less(LOAD, Version, |p| scanned(p, size(p.engine.maintenance.batch))),
+        less(LOAD, Version, "64 KiB @2013", |p| scanned(p, size(p.engine.maintenance.batch))),
     ),
     key(
         "profile.maintenance_sleep",
-        more(LOAD, Version, |p| scanned(p, time(p.engine.maintenance.sleep))),
+        more(LOAD, Version, "10h @2013", |p| scanned(p, time(p.engine.maintenance.sleep))),
     ),
     key(
         "profile.insert_percent",
-        less(LOADS, Version, |p| number(p.load.mix.percent(Kind::Insert))),
+        less(LOADS, Version, "0", |p| number(p.load.mix.percent(Kind::Insert))),
     ),
     key(
         "profile.delete_percent",
-        less(LOADS, Version, |p| number(p.load.mix.percent(Kind::Delete))),
+        less(LOADS, Version, "0", |p| number(p.load.mix.percent(Kind::Delete))),
     ),
     key(
         "profile.replace_percent",
-        less(LOADS, Version, |p| number(p.load.mix.percent(Kind::Replace))),
+        less(LOADS, Version, "0", |p| number(p.load.mix.percent(Kind::Replace))),
     ),
-    key("profile.lazy_percent", more(LOADS, Version, |p| number(p.load.mix.lazy_percent()))),
+    key("profile.lazy_percent", more(LOADS, Version, "100", |p| number(p.load.mix.lazy_percent()))),
     key(
         "profile.reads_again_percent",
-        more(LOADS, Version, |p| number(p.load.reads_again_percent)),
+        more(LOADS, Version, "100", |p| number(p.load.reads_again_percent)),
     ),
-    key("profile.batch_operations", more(LOADS, Version, |p| number(p.load.batch))),
-    // More reads in flight are harder on storage.
-    key("profile.recovery_reads", Neutral),
-    key("records.short", less(ALL, Version, |p| bytes(p.load.shape.short.into()))),
-    key("records.long", less(ALL, Version, |p| bytes(p.load.shape.long.into()))),
-    key("records.compressible_percent", Own(ALL, compressible)),
-    // With the one above.
-    key("records.duplicate_percent", Neutral),
-    key("records.beside_percent", more(LOADS, Version, |p| number(p.load.shape.beside_percent))),
-    key("limits.read_average", more(LOAD, Limit, |p| time(p.limits.latency.read_mean))),
-    key("limits.read_sample", more(LOAD, Limit, |p| time(p.limits.latency.read_sample))),
-    key("limits.log_average", more(LOAD, Limit, |p| time(p.limits.latency.log_mean))),
-    key("limits.log_sample", more(LOAD, Limit, |p| time(p.limits.latency.log_sample))),
-    key("limits.tail_device", more(LOAD, Limit, |p| time(p.limits.tail_device))),
-    key("limits.tail_operation", more(LOAD, Limit, |p| time(p.limits.tail_operation))),
-    key("limits.excursions", more(LOAD, Limit, |p| number(p.limits.excursions))),
-    key("limits.stalls_per_s", more(LOAD, Limit, |p| Some(Value::Number(p.limits.stalls_per_s)))),
-    key("limits.margin_percent", more(LOAD, Limit, |p| number(p.limits.margin_percent))),
-    key("limits.reserve_percent", less(LOAD, Version, |p| number(p.limits.reserve_percent))),
+    key("profile.batch_operations", more(LOADS, Version, "100000", |p| number(p.load.batch))),
+    key("records.short", less(ALL, Version, "1 B", |p| bytes(p.load.shape.short.into()))),
+    key("records.long", less(ALL, Version, "1 B", |p| bytes(p.load.shape.long.into()))),
+    key("records.compressible_percent", Own(ALL, "60", compressible)),
+    key(
+        "records.beside_percent",
+        more(LOADS, Version, "50", |p| number(p.load.shape.beside_percent)),
+    ),
+    key("limits.read_average", more(LOAD, Limit, "5s", |p| time(p.limits.latency.read_mean))),
+    key("limits.read_sample", more(LOAD, Limit, "5s", |p| time(p.limits.latency.read_sample))),
+    key("limits.log_average", more(LOAD, Limit, "5s", |p| time(p.limits.latency.log_mean))),
+    key("limits.log_sample", more(LOAD, Limit, "5s", |p| time(p.limits.latency.log_sample))),
+    key("limits.tail_device", more(LOAD, Limit, "1h", |p| time(p.limits.tail_device))),
+    key("limits.tail_operation", more(LOAD, Limit, "1h", |p| time(p.limits.tail_operation))),
+    key("limits.excursions", more(LOAD, Limit, "100", |p| number(p.limits.excursions))),
+    key(
+        "limits.stalls_per_s",
+        more(LOAD, Limit, "10", |p| Some(Value::Number(p.limits.stalls_per_s))),
+    ),
+    key("limits.margin_percent", more(LOAD, Limit, "50", |p| number(p.limits.margin_percent))),
+    key("limits.reserve_percent", less(LOAD, Version, "0", |p| number(p.limits.reserve_percent))),
 ];
 
 const fn key(name: &'static str, effect: Effect) -> Key {
     Key { name, effect }
 }
 
-const fn less(works: &'static [Work], of: Source, value: fn(&Plan) -> Option<Value>) -> Effect {
-    Beyond(works, Less, of, value)
+const fn less(
+    works: &'static [Work],
+    of: Source,
+    such_as: &'static str,
+    value: fn(&Plan) -> Option<Value>,
+) -> Effect {
+    Beyond(works, Less, of, such_as, value)
 }
 
-const fn more(works: &'static [Work], of: Source, value: fn(&Plan) -> Option<Value>) -> Effect {
-    Beyond(works, More, of, value)
+const fn more(
+    works: &'static [Work],
+    of: Source,
+    such_as: &'static str,
+    value: fn(&Plan) -> Option<Value>,
+) -> Effect {
+    Beyond(works, More, of, such_as, value)
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "some values are not there")]
@@ -287,9 +263,12 @@ impl fmt::Display for Value {
 }
 
 impl Key {
-    /// Whether some value of it is a reason not to qualify.
-    pub fn can_lighten(&self) -> bool {
-        !matches!(self.effect, Neutral)
+    /// A value that is a reason not to qualify, as TOML; behind it what else it takes: keys with their
+    /// values, or ` @` and another version than 2007.
+    pub fn lighter(&self) -> &'static str {
+        match self.effect {
+            Beyond(_, _, _, such_as, _) | Own(_, such_as, _) => such_as,
+        }
     }
 
     /// The name within its table.
@@ -300,8 +279,8 @@ impl Key {
     fn reason(&self, plan: &Plan, usual: &Plan) -> Option<String> {
         let does = |works: &[Work]| works.contains(&plan.kind.work());
         match self.effect {
-            Own(works, reason) if does(works) => reason(plan),
-            Beyond(works, side, source, value) if does(works) => {
+            Own(works, _, reason) if does(works) => reason(plan),
+            Beyond(works, side, source, _, value) if does(works) => {
                 let (used, own) = (value(plan)?, value(usual)?);
                 let lighter = match side {
                     Less => Ordering::Less,
