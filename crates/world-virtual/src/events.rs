@@ -39,16 +39,16 @@ pub(crate) enum Event {
 }
 
 /// When an event is due, and its number.
-type Place = (Time, u64);
+type CallTime = (Time, u64);
 
 #[derive(Default)]
 struct Inner {
     now: Cell<Time>,
     heap: RefCell<Schedule<Event>>,
     /// By device; `None` for one that waits for requests.
-    calls: RefCell<Vec<Option<Place>>>,
+    calls: RefCell<Vec<Option<CallTime>>>,
     /// The first of them, and its device.
-    first_call: Cell<Option<(Place, u32)>>,
+    first_call: Cell<Option<(CallTime, u32)>>,
     /// Events set for the current instant, with their numbers.
     line: RefCell<VecDeque<(u64, Event)>>,
     digest: Cell<Digest>,
@@ -136,8 +136,8 @@ impl Events {
         let (now, mut heap) = (self.now(), self.0.heap.borrow_mut());
         let mut line = self.0.line.borrow_mut();
         let waiting = line.front().map(|(number, _)| (now, *number));
-        let is_first = |call: Place| {
-            let is_before = |other: Option<Place>| other.is_none_or(|other| call < other);
+        let is_first = |call: CallTime| {
+            let is_before = |other: Option<CallTime>| other.is_none_or(|other| call < other);
             call.0 <= now && is_before(waiting) && is_before(heap.next())
         };
         let (number, event) = match self.0.first_call.get() {
@@ -169,7 +169,7 @@ impl Events {
 }
 
 /// The first of these calls, and its device.
-fn first_of(calls: &[Option<Place>]) -> Option<(Place, u32)> {
+fn first_of(calls: &[Option<CallTime>]) -> Option<(CallTime, u32)> {
     let calls = calls.iter().zip(0..);
     calls.filter_map(|(call, device)| Some(((*call)?, device))).min()
 }
@@ -250,7 +250,7 @@ mod tests {
     fn of_many_devices_the_first_is_called() {
         let mut random = Streams::new(4).named("calls");
         let events = Events::default();
-        let mut calls: [Option<Place>; 5] = [None; 5];
+        let mut calls: [Option<CallTime>; 5] = [None; 5];
         for _ in 0..5_000 {
             let device = u32::try_from(random.below(5)).unwrap();
             let later = Span::nanos(random.below(50));

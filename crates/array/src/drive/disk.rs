@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use brunt_units::{Span, Time};
 
-use super::geometry::{Geometry, Place, Shape};
+use super::geometry::{Geometry, SectorPosition, Shape};
 use super::queue::{OVERDUE_TURNS, Policy, Waiting};
 use super::seek::{SeekCurve, SeekError, SeekFigures};
 use super::track_cache::{Found, TrackCache};
@@ -96,7 +96,7 @@ impl DiskModel {
         })
     }
 
-    pub(crate) fn locate(&self, sector: u64) -> Place {
+    pub(crate) fn locate(&self, sector: u64) -> SectorPosition {
         self.geometry.locate(sector)
     }
 
@@ -115,7 +115,7 @@ impl DiskModel {
         (u64::from(angle) * self.turn) >> 32
     }
 
-    fn seek(&self, from: (u32, u32), to: &Place, write: bool) -> u32 {
+    fn seek(&self, from: (u32, u32), to: &SectorPosition, write: bool) -> u32 {
         let distance = from.0.abs_diff(to.cylinder);
         if distance == 0 && from.1 != to.head {
             return self.head_switch;
@@ -125,7 +125,7 @@ impl DiskModel {
 
     /// Nanoseconds to transfer `extent` starting with its first sector under the head, and the
     /// track of its last sector.
-    fn transfer(&self, place: Place, extent: Extent) -> (u64, (u32, u32)) {
+    fn transfer(&self, place: SectorPosition, extent: Extent) -> (u64, (u32, u32)) {
         let (mut nanos, mut at, mut left, mut place) = (0.0, extent.start, extent.length, place);
         loop {
             let per_track = self.geometry.sectors_per_track(place.zone);
@@ -254,14 +254,20 @@ impl HardDisk {
         }
     }
 
-    fn read_medium(&mut self, ready: Time, extent: Extent, place: Place) -> Service {
+    fn read_medium(&mut self, ready: Time, extent: Extent, place: SectorPosition) -> Service {
         let service = self.use_medium(ready, extent, place, false);
         let pace = self.model.stream_ns_per_sector(place.zone);
         self.cache.read_on(extent, service.finish, pace);
         service
     }
 
-    fn use_medium(&mut self, ready: Time, extent: Extent, place: Place, write: bool) -> Service {
+    fn use_medium(
+        &mut self,
+        ready: Time,
+        extent: Extent,
+        place: SectorPosition,
+        write: bool,
+    ) -> Service {
         let head = self.model.angle_after(ready.0 + self.phase);
         let seek = self.model.seek(self.track, &place, write);
         let rotation = self.rotation(head, seek, place.angle);

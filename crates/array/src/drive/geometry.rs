@@ -39,7 +39,7 @@ pub struct Shape {
 
 /// The position of a sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct SectorPosition {
     pub(crate) cylinder: u32,
     pub(crate) head: u32,
     /// Angle of the sector's start, in 2^-32 turns.
@@ -112,7 +112,7 @@ impl Geometry {
     }
 
     /// The position of `sector`.
-    pub(crate) fn locate(&self, sector: u64) -> Place {
+    pub(crate) fn locate(&self, sector: u64) -> SectorPosition {
         let after = self.zones.partition_point(|zone| zone.sector <= sector);
         let zone = &self.zones[after - 1];
         let within =
@@ -120,7 +120,7 @@ impl Geometry {
         let track = within.div_euclid(zone.sectors_per_track);
         let on_track = within % zone.sectors_per_track;
         let (cylinder, head) = self.track(zone, track);
-        Place {
+        SectorPosition {
             cylinder,
             head,
             angle: track.wrapping_mul(self.skew_angle).wrapping_add(on_track * zone.sector_angle),
@@ -169,7 +169,7 @@ mod tests {
             let geometry = small(serpentine);
             assert_eq!(geometry.cylinders(), 12);
             let mut tracks = BTreeSet::new();
-            let mut last: Option<Place> = None;
+            let mut last: Option<SectorPosition> = None;
             for sector in 0..228 {
                 let place = geometry.locate(sector);
                 if place.left_on_track == geometry.sectors_per_track(place.zone) {
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn angles_follow_sectors_and_skew() {
         let geometry = small(1);
-        let turn = |place: Place| f64::from(place.angle) / 4_294_967_296.0;
+        let turn = |place: SectorPosition| f64::from(place.angle) / 4_294_967_296.0;
         assert_eq!(turn(geometry.locate(0)), 0.0);
         assert_eq!(turn(geometry.locate(2)), 0.25);
         assert_eq!(turn(geometry.locate(8)), 0.25);

@@ -11,7 +11,7 @@
 
 use brunt_units::{Span, Time};
 
-use super::geometry::Place;
+use super::geometry::SectorPosition;
 use crate::Extent;
 use crate::slab::Key;
 
@@ -44,7 +44,7 @@ pub(crate) struct Waiting {
     pub(crate) io: Option<Key>,
     pub(crate) extent: Extent,
     pub(crate) write: bool,
-    pub(crate) place: Place,
+    pub(crate) place: SectorPosition,
     pub(crate) arrived: Time,
     /// Ascending in order of arrival.
     pub(crate) number: u64,
@@ -58,7 +58,7 @@ impl Waiting {
             io: None,
             extent,
             write: false,
-            place: Place { cylinder: 0, head: 0, angle: 0, zone: 0, left_on_track: 0 },
+            place: SectorPosition { cylinder: 0, head: 0, angle: 0, zone: 0, left_on_track: 0 },
             arrived: Time::ZERO,
             number: 0,
         }

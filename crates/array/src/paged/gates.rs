@@ -15,7 +15,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::parts::{Part, PartOwner};
+use super::parts::{PagePart, PartOwner};
 use super::{PagedArray, Request};
 use crate::slab::Key;
 use crate::{Extent, Verb};
@@ -71,7 +71,7 @@ impl Gates {
 }
 
 /// Whether this is a host's write to `lun` that has found its node.
-fn has_begun(part: &Part, lun: u32) -> bool {
+fn has_begun(part: &PagePart, lun: u32) -> bool {
     let is_of_host = matches!(part.owner(), PartOwner::Request(_));
     is_of_host && part.verb() == Verb::Write && part.at.0 == lun && part.node.is_some()
 }
@@ -109,7 +109,7 @@ impl PagedArray {
                 continue;
             }
             let is_waiting =
-                |part: &Part| part.owner() == PartOwner::Request(key) && part.node.is_none();
+                |part: &PagePart| part.owner() == PartOwner::Request(key) && part.node.is_none();
             let waiting = self.parts.keys(is_waiting).map(|part| self.parts[part].at.1);
             let waiting: Vec<u32> = waiting.collect();
             for (page, within) in io.extent.split(self.map.page_sectors) {
@@ -127,8 +127,8 @@ impl PagedArray {
     pub(super) fn drain(&mut self, pairs: &[(u32, u32)], then: Then) {
         let mut pending = BTreeSet::new();
         for (lun, from) in pairs {
-            let is_of_host = |part: &Part| matches!(part.owner(), PartOwner::Request(_));
-            let is_under_way = |part: &Part| part.at.0 == *lun && is_of_host(part);
+            let is_of_host = |part: &PagePart| matches!(part.owner(), PartOwner::Request(_));
+            let is_under_way = |part: &PagePart| part.at.0 == *lun && is_of_host(part);
             pending.extend(self.parts.keys(is_under_way));
             pending.extend(self.gates.pending(*lun));
             pending.extend(self.gates.pending(*from));

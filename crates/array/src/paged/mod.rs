@@ -46,10 +46,10 @@ pub(crate) use changes::Grains;
 use design::PAGES_MAX;
 pub use design::{BalanceDesign, PagedDesign, PagedError, PagedLunDesign, ReserveDesign, WhenFull};
 use gates::Gates;
-use map::{Kind, PageMap, WORKING_ROOM};
+use map::{LunKind, PageMap, WORKING_ROOM};
 pub use notes::{CloneOf, SnapshotPlan, VolumeIncident, VolumeNote};
 pub(crate) use observer::{PoolMove, PoolObserver};
-use parts::{Part, PartOwner, Sub};
+use parts::{PagePart, PartOwner, Sub};
 use snapshots::{Member, Snapshots};
 pub use stats::{LunRoom, PageStats, SnapshotState};
 use traffic::Traffic;
@@ -95,7 +95,7 @@ pub struct PagedArray {
     map: PageMap,
     traffic: Traffic,
     requests: Slab<Request>,
-    parts: Slab<Part>,
+    parts: Slab<PagePart>,
     subs: Slab<Sub>,
     balance: Balance,
     stats: PageStats,
@@ -454,10 +454,10 @@ fn lay_out(design: &PagedDesign, members: &[Array]) -> Result<PageMap, PagedErro
         let filled = if lun.is_thin { Ok(()) } else { map.fill(number) };
         filled.map_err(|_| PagedError::Lun { lun: lun.name.clone(), size: lun.size, left })?;
         if let Some(reserve) = lun.reserve {
-            map.set_reserve(number, Kind::Snapshot, reserve.percent);
+            map.set_reserve(number, LunKind::Snapshot, reserve.percent);
             let (reserved, free) = (map.promised(), map.free_slots());
             if reserved > free {
-                let own = map.held(number, Kind::Snapshot).1.unwrap_or(0);
+                let own = map.held(number, LunKind::Snapshot).1.unwrap_or(0);
                 let others = reserved - own as usize;
                 return Err(PagedError::Reserve {
                     lun: lun.name.clone(),

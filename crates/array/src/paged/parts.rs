@@ -39,7 +39,7 @@ enum Phase {
 }
 
 /// The part of a request that falls in one page.
-pub(super) struct Part {
+pub(super) struct PagePart {
     owner: PartOwner,
     verb: Verb,
     pub(super) at: PageAt,
@@ -60,7 +60,7 @@ pub(super) struct Part {
     breakdown: Breakdown,
 }
 
-impl Part {
+impl PagePart {
     pub(super) fn owner(&self) -> PartOwner {
         self.owner
     }
@@ -96,7 +96,7 @@ impl PagedArray {
         within: Extent,
     ) -> Key {
         let grains = self.map.grains(within);
-        let key = self.parts.insert(Part {
+        let key = self.parts.insert(PagePart {
             owner,
             verb,
             at,
@@ -130,7 +130,7 @@ impl PagedArray {
         grains: &Range<usize>,
     ) {
         let within = self.map.extent(grains);
-        let key = self.parts.insert(Part {
+        let key = self.parts.insert(PagePart {
             owner: PartOwner::Move(moving),
             verb: Verb::Write,
             at,

@@ -11,7 +11,7 @@
 
 use super::PagedArray;
 use super::design::WhenFull;
-use super::map::{Full, Kind, NodeId};
+use super::map::{Full, LunKind, NodeId};
 use super::notes::VolumeNote;
 use super::snapshots::SnapshotSet;
 use super::traffic::PageAt;
@@ -32,10 +32,11 @@ impl PagedArray {
     /// The node for a host's write, after the reserves were seen to.
     pub(super) fn own_node(&mut self, at: PageAt) -> Result<NodeId, Refused> {
         let (lun, page) = at;
-        if self.map.leaves(lun, page, Kind::Start) && self.is_over(lun, Kind::Start) {
+        if self.map.leaves(lun, page, LunKind::Start) && self.is_over(lun, LunKind::Start) {
             self.drop_starts(lun);
         }
-        while self.map.leaves(lun, page, Kind::Snapshot) && self.is_over(lun, Kind::Snapshot) {
+        while self.map.leaves(lun, page, LunKind::Snapshot) && self.is_over(lun, LunKind::Snapshot)
+        {
             let when_full = self.when_full[&lun];
             match when_full {
                 WhenFull::Borrow if self.map.free_slots() > self.map.promised() => break,
@@ -74,7 +75,7 @@ impl PagedArray {
     }
 
     /// Whether one page more would be too many.
-    fn is_over(&self, lun: u32, kind: Kind) -> bool {
+    fn is_over(&self, lun: u32, kind: LunKind) -> bool {
         let (held, reserved) = self.map.held(lun, kind);
         reserved.is_some_and(|reserved| held >= reserved)
     }
@@ -107,7 +108,7 @@ impl PagedArray {
             .filter(|(_, when)| **when == WhenFull::Borrow)
             .map(|(lun, _)| *lun)
             .find(|lun| {
-                let (held, reserved) = self.map.held(*lun, Kind::Snapshot);
+                let (held, reserved) = self.map.held(*lun, LunKind::Snapshot);
                 reserved.is_some_and(|reserved| held > reserved)
             });
         borrower.is_some_and(|lun| self.delete_oldest(lun, 0))

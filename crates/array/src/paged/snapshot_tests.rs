@@ -496,7 +496,7 @@ fn with_reserve(when_full: WhenFull) -> Observed {
         write(&mut array, 0, page * 48, 48, 2);
     }
     assert!(end(&mut array).iter().all(|one| one.result.is_ok()));
-    assert_eq!(array.map.held(0, super::Kind::Snapshot), (2, Some(2)));
+    assert_eq!(array.map.held(0, super::LunKind::Snapshot), (2, Some(2)));
     array
 }
 
@@ -512,7 +512,7 @@ fn a_full_reserve_costs_the_oldest_snapshot_or_the_lun_or_what_is_free() {
     assert_eq!(over(&mut array), Ok(()));
     let deleted = "snapshot \"one\" deleted: the snapshot reserve of \"data\" is full";
     assert_eq!(said(&array).last().unwrap(), deleted);
-    assert_eq!(array.map.held(0, super::Kind::Snapshot).0, 1);
+    assert_eq!(array.map.held(0, super::LunKind::Snapshot).0, 1);
 
     let mut array = with_reserve(WhenFull::Offline);
     assert_eq!(over(&mut array), Err(IoError::Device));
@@ -525,7 +525,7 @@ fn a_full_reserve_costs_the_oldest_snapshot_or_the_lun_or_what_is_free() {
 
     let mut array = with_reserve(WhenFull::Borrow);
     assert_eq!(over(&mut array), Ok(()));
-    assert_eq!(array.map.held(0, super::Kind::Snapshot), (3, Some(2)));
+    assert_eq!(array.map.held(0, super::LunKind::Snapshot), (3, Some(2)));
     assert_eq!(said(&array).len(), 1, "nothing was deleted");
     let mut array = with_reserve(WhenFull::KeepNewest);
     assert_eq!(over(&mut array), Err(IoError::NoSpace));
@@ -539,7 +539,7 @@ fn a_reserve_is_set_aside_and_what_is_borrowed_is_given_back() {
         write(&mut array, 0, page * 48, 48, 3);
     }
     end(&mut array);
-    assert_eq!(array.map.held(0, super::Kind::Snapshot), (4, Some(2)));
+    assert_eq!(array.map.held(0, super::LunKind::Snapshot), (4, Some(2)));
     // 8 slots are in use; the rest goes to the other LUN until the borrower has to give back.
     let mut written = 0;
     happens(&mut array, Incident::LunGrows(1, ByteSize::mib(10)));

@@ -16,7 +16,7 @@
 use brunt_units::Time;
 
 use super::gates::Then;
-use super::map::Kind;
+use super::map::LunKind;
 use super::notes::{CloneOf, SnapshotPlan, VolumeIncident, VolumeNote};
 use super::{Event, PagedArray};
 use crate::incident::NoteKind;
@@ -110,7 +110,7 @@ impl PagedArray {
         if luns.iter().any(|lun| self.map.kind(*lun).is_none()) {
             return self.note_volume(VolumeNote::NotTaken(name.to_owned()));
         }
-        let (copies, under_way) = self.copy_luns(luns, Kind::Snapshot, name);
+        let (copies, under_way) = self.copy_luns(luns, LunKind::Snapshot, name);
         let members = luns.iter().zip(&copies);
         self.snapshots.sets.push(SnapshotSet {
             name: name.to_owned(),
@@ -132,7 +132,12 @@ impl PagedArray {
 
     /// Copies LUNs at one instant; returns the numbers of the copies, and the writes under way that
     /// may be in them.
-    pub(super) fn copy_luns(&mut self, luns: &[u32], kind: Kind, name: &str) -> (Vec<u32>, usize) {
+    pub(super) fn copy_luns(
+        &mut self,
+        luns: &[u32],
+        kind: LunKind,
+        name: &str,
+    ) -> (Vec<u32>, usize) {
         let names = self.names_of_copies(luns, luns, name);
         let copies = luns.iter().zip(names);
         let copies: Vec<u32> = copies.map(|(lun, own)| self.copy_as(*lun, kind, own)).collect();
@@ -151,7 +156,7 @@ impl PagedArray {
     }
 
     /// Copies a LUN, under the number that was kept for the name if there is one.
-    fn copy_as(&mut self, lun: u32, kind: Kind, name: String) -> u32 {
+    fn copy_as(&mut self, lun: u32, kind: LunKind, name: String) -> u32 {
         let promised = (0..self.map.luns())
             .find(|number| self.promised.contains(number) && self.names[*number as usize] == name);
         match promised {
@@ -192,7 +197,7 @@ impl PagedArray {
     /// Keeps what `luns` have now, as the start of a replication. Their requests under way may be
     /// in it.
     pub(crate) fn begin_start(&mut self, luns: &[u32]) -> Vec<u32> {
-        let (copies, _) = self.copy_luns(luns, Kind::Start, "start");
+        let (copies, _) = self.copy_luns(luns, LunKind::Start, "start");
         let starts = luns.iter().zip(&copies);
         self.starts.extend(
             starts.map(|(volume, snapshot)| Member { volume: *volume, snapshot: *snapshot }),
@@ -208,7 +213,7 @@ impl PagedArray {
 
     /// Sets space aside for the start of a replication.
     pub(crate) fn reserve_for_starts(&mut self, lun: u32, percent: u32) {
-        self.map.set_reserve(lun, Kind::Start, percent);
+        self.map.set_reserve(lun, LunKind::Start, percent);
     }
 
     /// Whether a LUN exists.
@@ -297,7 +302,7 @@ impl PagedArray {
         }
         let names = self.names_of_copies(&luns, &volumes, name);
         let copies = luns.iter().zip(names);
-        let copies = copies.map(|(lun, own)| self.copy_as(*lun, Kind::Volume, own));
+        let copies = copies.map(|(lun, own)| self.copy_as(*lun, LunKind::Volume, own));
         let copies = copies.collect();
         self.settle(&luns, copies);
         let name = name.to_owned();

@@ -6,7 +6,7 @@
 use brunt_units::{ByteSize, Time};
 
 use super::PagedArray;
-use super::map::Kind;
+use super::map::LunKind;
 use crate::{Array, Extent};
 
 /// Page counters since measurement began.
@@ -99,14 +99,14 @@ impl PagedArray {
 
     /// The existing LUNs, in order of number, but not what a replication started from.
     pub fn lun_rooms(&self) -> Vec<LunRoom> {
-        let is_seen = |lun: &u32| !matches!(self.map.kind(*lun), None | Some(Kind::Start));
+        let is_seen = |lun: &u32| !matches!(self.map.kind(*lun), None | Some(LunKind::Start));
         let luns = (0..self.map.luns()).filter(is_seen);
         luns.map(|lun| LunRoom {
             name: self.names[lun as usize].clone(),
             size: self.lun_size(lun),
             has: ByteSize::bytes(self.map.pages_with_room(lun) * self.page_bytes()),
             snapshots: {
-                let (held, reserve) = self.map.held(lun, Kind::Snapshot);
+                let (held, reserve) = self.map.held(lun, LunKind::Snapshot);
                 let bytes = |pages: u32| ByteSize::bytes(u64::from(pages) * self.page_bytes());
                 (bytes(held), reserve.map(bytes))
             },

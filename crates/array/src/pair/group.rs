@@ -19,7 +19,7 @@ use brunt_units::{ByteSize, Span, Time};
 
 use super::blocks::{BLOCK_SECTORS, Blocks};
 use super::design::{HistoryDesign, Mode, PairGroupDesign};
-use super::order::{Entry, GroupExtent, Kind, Order};
+use super::order::{Entry, EntryKind, GroupExtent, Order};
 use super::roles::{Roles, Site};
 
 /// The state of a group.
@@ -212,14 +212,14 @@ impl Group {
                 self.blocks.mark(place);
                 return Accepted::Marked;
             }
-            (Phase::Copying, _) | (Phase::Normal, Mode::Synchronous) => Kind::Direct,
+            (Phase::Copying, _) | (Phase::Normal, Mode::Synchronous) => EntryKind::Direct,
             // Nothing waits to be sent: this write is the next.
             (Phase::Merging, Mode::Synchronous) if self.order.next() == self.order.end() => {
-                Kind::Direct
+                EntryKind::Direct
             }
-            _ => Kind::Logged,
+            _ => EntryKind::Logged,
         };
-        if kind == Kind::Direct {
+        if kind == EntryKind::Direct {
             return Accepted::Direct(self.order.push(Entry::new(place, kind)));
         }
         if !self.append(now, place, room) {
@@ -260,7 +260,7 @@ impl Group {
         for (number, entry) in self.order.iter() {
             self.blocks.mark(entry.place());
             let is_acknowledged = entry.acknowledged_at != Time::MAX;
-            if entry.kind == Kind::Copy {
+            if entry.kind == EntryKind::Copy {
                 continue;
             } else if is_acknowledged && number >= self.order.unsent() {
                 self.dropped.add(entry.bytes(), entry.acknowledged_at);
@@ -319,14 +319,14 @@ impl Group {
 
     /// Moves writes that waited for the destination into the log.
     fn log_what_waits(&mut self, now: Time, room: u64) -> Waiting {
-        let direct = self.order.iter().filter(|(_, entry)| entry.kind == Kind::Direct);
+        let direct = self.order.iter().filter(|(_, entry)| entry.kind == EntryKind::Direct);
         let places: Vec<GroupExtent> = direct.map(|(_, entry)| entry.place()).collect();
         if !places.into_iter().all(|place| self.append(now, place, room)) {
             self.overflow();
             return Waiting::Release;
         }
         for entry in self.order.iter_mut() {
-            entry.kind = Kind::Logged;
+            entry.kind = EntryKind::Logged;
         }
         Waiting::Log
     }
@@ -362,13 +362,13 @@ impl Group {
         let mut done = Vec::new();
         while let Some((number, entry)) = self.order.confirm(until) {
             match entry.kind {
-                Kind::Direct => done.push(number),
-                Kind::Logged => {
+                EntryKind::Direct => done.push(number),
+                EntryKind::Logged => {
                     self.logged -= 1;
                     self.history.used -= entry.bytes();
                     self.history.confirmed += entry.bytes();
                 }
-                Kind::Copy => {
+                EntryKind::Copy => {
                     self.copies -= 1;
                     self.copied_bytes += entry.bytes();
                 }
@@ -416,14 +416,14 @@ impl Group {
     pub(super) fn next_to_send(&self, most: u64) -> Option<(u64, Entry)> {
         let number = self.order.next();
         let entry = *self.order.get(number)?;
-        let may = entry.kind == Kind::Direct || self.order.under_way() < most;
+        let may = entry.kind == EntryKind::Direct || self.order.under_way() < most;
         (self.is_connected && may).then_some((number, entry))
     }
 
     /// Counts the next write as sent; returns where it lies in the log.
     pub(super) fn sent(&mut self, entry: &Entry) -> Option<u64> {
         self.order.sent();
-        (entry.kind == Kind::Logged).then(|| {
+        (entry.kind == EntryKind::Logged).then(|| {
             self.history.read += entry.bytes();
             self.history.read - entry.bytes()
         })
@@ -437,7 +437,7 @@ impl Group {
     /// Adds a block that has been read from the source to the order.
     pub(super) fn copy(&mut self, block: GroupExtent) {
         self.copies += 1;
-        self.order.push(Entry::new(block, Kind::Copy));
+        self.order.push(Entry::new(block, EntryKind::Copy));
     }
 
     /// Blocks that may be read now, `reading` of which are.
@@ -541,7 +541,7 @@ impl Group {
             && let Some(entry) = self.order.lose_last(from)
         {
             lost += 1;
-            if entry.kind == Kind::Logged {
+            if entry.kind == EntryKind::Logged {
                 self.logged -= 1;
                 self.history.used -= entry.bytes();
             }

@@ -22,7 +22,7 @@ pub struct GroupExtent {
 
 /// What an entry of the order is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum EntryKind {
     /// A write whose host waits for the destination.
     Direct,
     /// A write in the write history log.
@@ -39,11 +39,11 @@ pub(super) struct Entry {
     pub(super) acknowledged_at: Time,
     sectors: u32,
     lun: u16,
-    pub(super) kind: Kind,
+    pub(super) kind: EntryKind,
 }
 
 impl Entry {
-    pub(super) fn new(place: GroupExtent, kind: Kind) -> Self {
+    pub(super) fn new(place: GroupExtent, kind: EntryKind) -> Self {
         Self {
             start: place.extent.start,
             acknowledged_at: Time::MAX,
@@ -158,8 +158,9 @@ impl Order {
         let (Some(one), Some(other)) = (self.get(self.next), self.get(self.next + 1)) else {
             return false;
         };
-        let may =
-            one.place() != other.place() && one.kind != Kind::Copy && other.kind != Kind::Copy;
+        let may = one.place() != other.place()
+            && one.kind != EntryKind::Copy
+            && other.kind != EntryKind::Copy;
         if may {
             let at = usize::try_from(self.next - self.base).expect("it is there");
             let (kind, other_kind) = (self.entries[at].kind, self.entries[at + 1].kind);

@@ -7,7 +7,7 @@ use super::link::{Crossed, Exchange};
 use super::listener::PairMove;
 use super::notes::GroupNote;
 use super::observer::Observer;
-use super::order::{GroupExtent, Kind};
+use super::order::{EntryKind, GroupExtent};
 use super::{Event, Pair, Sub};
 use crate::slab::Key;
 use crate::{HostIo, Verb};
@@ -72,7 +72,7 @@ impl<O: Observer> Pair<O> {
             return;
         };
         let about =
-            About::Write { number, place: entry.place(), is_copy: entry.kind == Kind::Copy };
+            About::Write { number, place: entry.place(), is_copy: entry.kind == EntryKind::Copy };
         self.send(group, about);
     }
 

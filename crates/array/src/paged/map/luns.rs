@@ -3,7 +3,7 @@
 //! A page that only snapshots still point to is *held* by them, and counts against the reserve of
 //! the LUN that it was made for.
 
-use super::{Full, HOLDERS, Kind, Lun, Node, NodeId, PageMap};
+use super::{Full, HOLDERS, Lun, LunKind, Node, NodeId, PageMap};
 use crate::Extent;
 
 impl PageMap {
@@ -15,7 +15,7 @@ impl PageMap {
         self.luns.push(Some(Lun {
             pages: vec![None; pages],
             sectors,
-            kind: Kind::Volume,
+            kind: LunKind::Volume,
             room: 0,
             held: [0; HOLDERS],
             reserve: [None; HOLDERS],
@@ -30,7 +30,7 @@ impl PageMap {
     }
 
     /// Sets space aside for the snapshots of `lun`, in percent of its own.
-    pub(in crate::paged) fn set_reserve(&mut self, lun: u32, kind: Kind, percent: u32) {
+    pub(in crate::paged) fn set_reserve(&mut self, lun: u32, kind: LunKind, percent: u32) {
         let holder = kind.holder().expect("a kind of snapshot");
         let entry = self.luns[lun as usize].as_mut().expect("it is there");
         entry.reserve[holder] = Some(percent);
@@ -41,14 +41,14 @@ impl PageMap {
 
     /// Pages that snapshots of this kind keep beyond those of `lun`, and what is set aside for
     /// them.
-    pub(in crate::paged) fn held(&self, lun: u32, kind: Kind) -> (u32, Option<u32>) {
+    pub(in crate::paged) fn held(&self, lun: u32, kind: LunKind) -> (u32, Option<u32>) {
         let holder = kind.holder().expect("a kind of snapshot");
         let lun = self.luns[lun as usize].as_ref();
         lun.map_or((0, None), |lun| (lun.held[holder], lun.reserved(holder)))
     }
 
     /// Whether the next write to a page leaves the present one to snapshots of this kind.
-    pub(in crate::paged) fn leaves(&self, lun: u32, page: u32, kind: Kind) -> bool {
+    pub(in crate::paged) fn leaves(&self, lun: u32, page: u32, kind: LunKind) -> bool {
         let holder = kind.holder().expect("a kind of snapshot");
         self.entry(lun, page).is_some_and(|node| {
             let node = self.node(node);
@@ -71,7 +71,7 @@ impl PageMap {
     }
 
     /// What a LUN is for; nothing when it does not exist.
-    pub(in crate::paged) fn kind(&self, lun: u32) -> Option<Kind> {
+    pub(in crate::paged) fn kind(&self, lun: u32) -> Option<LunKind> {
         Some(self.luns.get(lun as usize)?.as_ref()?.kind)
     }
 
@@ -103,14 +103,14 @@ impl PageMap {
     }
 
     /// Adds a LUN with the current content of `lun`.
-    pub(in crate::paged) fn copy(&mut self, lun: u32, kind: Kind) -> u32 {
+    pub(in crate::paged) fn copy(&mut self, lun: u32, kind: LunKind) -> u32 {
         self.promise_lun();
         self.copy_to(self.luns() - 1, lun, kind);
         self.luns() - 1
     }
 
     /// The same under a number that was kept for it.
-    pub(in crate::paged) fn copy_to(&mut self, number: u32, from: u32, kind: Kind) {
+    pub(in crate::paged) fn copy_to(&mut self, number: u32, from: u32, kind: LunKind) {
         debug_assert!(self.luns[number as usize].is_none(), "it exists");
         let lun = self.luns[from as usize].as_ref().expect("it is there");
         let copy = Lun { kind, held: [0; HOLDERS], reserve: [None; HOLDERS], ..lun.clone() };
@@ -156,7 +156,7 @@ impl PageMap {
     }
 
     /// An entry of a LUN of this kind begins to point to `node`.
-    pub(super) fn refer(&mut self, node: NodeId, kind: Kind) {
+    pub(super) fn refer(&mut self, node: NodeId, kind: LunKind) {
         self.count_held(node, |node| {
             node.refs += 1;
             if let Some(holder) = kind.holder() {
@@ -166,7 +166,7 @@ impl PageMap {
     }
 
     /// An entry of a LUN of this kind no longer points to `node`.
-    pub(super) fn unrefer(&mut self, node: NodeId, kind: Kind) {
+    pub(super) fn unrefer(&mut self, node: NodeId, kind: LunKind) {
         if let Some(holder) = kind.holder() {
             self.count_held(node, |node| node.holders[holder] -= 1);
         }

@@ -57,7 +57,7 @@ struct Node {
     home: u32,
     /// Whether it is an entry of that LUN.
     is_current: bool,
-    /// Entries of snapshots that point to it, by [`Kind::holder`].
+    /// Entries of snapshots that point to it, by [`LunKind::holder`].
     holders: [u32; HOLDERS],
     /// Requests in progress on its slot.
     pins: u32,
@@ -74,7 +74,7 @@ impl Node {
 
 /// What a LUN is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum LunKind {
     /// Hosts use it: a volume, or a clone.
     Volume,
     Snapshot,
@@ -85,7 +85,7 @@ pub(super) enum Kind {
 /// Kinds whose pages are counted against a reserve.
 pub(super) const HOLDERS: usize = 2;
 
-impl Kind {
+impl LunKind {
     fn holder(self) -> Option<usize> {
         match self {
             Self::Volume => None,
@@ -107,7 +107,7 @@ struct Room {
 struct Lun {
     pages: Vec<Option<NodeId>>,
     sectors: u64,
-    kind: Kind,
+    kind: LunKind,
     /// Entries that point to a node.
     room: u32,
     /// Its former pages that snapshots keep.
@@ -403,7 +403,7 @@ impl PageMap {
         if self.with_reserve.is_empty() {
             return true;
         }
-        let is_own = [Kind::Snapshot, Kind::Start].into_iter().any(|kind| {
+        let is_own = [LunKind::Snapshot, LunKind::Start].into_iter().any(|kind| {
             let (held, reserved) = self.held(lun, kind);
             self.leaves(lun, page, kind) && reserved.is_some_and(|reserved| held < reserved)
         });

@@ -97,7 +97,7 @@ impl World {
             };
             let entries = |lun: &Lun| lun.pages.iter().flatten().copied().collect::<Vec<_>>();
             assert_eq!(own.room as usize, entries(own).len());
-            for (holder, kind) in [(0, Kind::Snapshot), (1, Kind::Start)] {
+            for (holder, kind) in [(0, LunKind::Snapshot), (1, LunKind::Start)] {
                 let all = self.map.luns.iter().flatten();
                 let of_kind = all.filter(|lun| lun.kind == kind);
                 let mut kept: Vec<NodeId> = of_kind.flat_map(entries).collect();
@@ -121,7 +121,7 @@ fn step(world: &mut World, stream: &mut Stream) {
     let page = u32::try_from(draw(stream, world.map.pages(lun) as usize)).unwrap();
     match stream.below(20) {
         0 if luns.len() < 6 => {
-            let kinds = [Kind::Snapshot, Kind::Start, Kind::Volume];
+            let kinds = [LunKind::Snapshot, LunKind::Start, LunKind::Volume];
             let copy = world.map.copy(lun, kinds[draw(stream, 3)]);
             let content = world.luns[&lun].clone();
             world.luns.insert(copy, content);
