@@ -150,8 +150,8 @@ mod tests {
         line.strip_prefix("# ").unwrap_or(line)
     }
 
-    /// `template` with a line for every key of these tables that it has not, as a comment behind the
-    /// last key of the first table of that name.
+    /// `template` with a comment for every key of these tables that it lacks, behind the last key of
+    /// the first table of that name.
     fn completed(template: &str, tables: &[&'static dyn Page]) -> String {
         let mut lines: Vec<String> = template.lines().map(str::to_owned).collect();
         for table in tables {

@@ -1,5 +1,5 @@
-//! Every key of a test on real storage is neutral or in the table of `brunt_qualify::result::lighter`,
-//! and each of that table does not qualify when it makes a load lighter.
+//! Every key of a test on real storage is neutral or in the table of
+//! `brunt_qualify::result::lighter`, and no test qualifies with a lighter value of that table.
 
 use std::path::Path;
 
@@ -36,8 +36,8 @@ fn reasons(sets: &str) -> Vec<String> {
     lighter(&scenario.plan())
 }
 
-/// Keys and tables at the top that make no load lighter. Databases that are smaller than a cache, and
-/// faults, are reasons of their own; sizes and targets are judged.
+/// Keys and tables at the top that make no load lighter. Databases that are smaller than a cache,
+/// and faults, are reasons of their own; sizes and targets are judged.
 const NEUTRAL: [&str; 13] = [
     "base",
     "name",

@@ -1,5 +1,5 @@
-//! Every key of a test's scenario that can make the load lighter than that of the version, or what is
-//! written easier to store than mail. A value that does is a reason not to qualify.
+//! Every key of a test's scenario that can make the load lighter than that of the version, or what
+//! is written easier to store than mail. A value that does is a reason not to qualify.
 //!
 //! Other keys are declared *neutral*: a lighter value shows elsewhere (in the rate, in a size, in a
 //! rule), or there is none. A test of `brunt-scenario` goes through the whole language: each key is
@@ -263,8 +263,8 @@ impl fmt::Display for Value {
 }
 
 impl Key {
-    /// A value that is a reason not to qualify, as TOML; behind it what else it takes: keys with their
-    /// values, or ` @` and another version than 2007.
+    /// A value that is a reason not to qualify, as TOML; behind it what else it takes: keys with
+    /// their values, or ` @` and another version than 2007.
     pub fn lighter(&self) -> &'static str {
         match self.effect {
             Beyond(_, _, _, such_as, _) | Own(_, such_as, _) => such_as,
