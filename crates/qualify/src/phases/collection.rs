@@ -49,9 +49,8 @@ impl Director<'_> {
         let Some(now) = self.begin_with_shards(load).await else {
             return Ok(());
         };
-        let length = plan.to_collect();
+        let (length, page) = (plan.to_collect(), plan.engine.page.bytes_u64());
         let mut end = now + length;
-        let page = plan.engine.page.bytes_u64();
         let resident = || u64::from(server.resident().0) * page;
         self.tell(News::CollectionStarted);
         let mut sampler = Sampler::start(plan, now, board);
@@ -105,15 +104,14 @@ impl Director<'_> {
                 if over {
                     sampler.is_last();
                 }
-                sampler.note_still(self.recorder.stop(), self.recorder.standstill());
+                let (stop, standstill) = (self.recorder.stop(), self.recorder.standstill());
+                sampler.note_still(stop.clone(), standstill.clone());
                 let mut so_far = self.so_far(run, load, &punctuality);
-                let standing = so_far.standing(self.recorder.stop(), self.recorder.standstill());
+                let standing = so_far.standing(stop, standstill);
                 let recorded = sampler.close(now, board, &operations, resident(), standing);
                 self.listener.recorded(&recorded);
-                if !over {
-                    so_far.collected = Some(sampler.collected());
-                    watch.gauge.judged(judged_so_far(self.plan, &so_far));
-                }
+                so_far.collected = Some(sampler.collected());
+                watch.gauge.judged(judged_so_far(self.plan, &so_far));
             }
             if over {
                 break;

@@ -272,14 +272,7 @@ fn test(
         return Err(RunCommandError::WillNotQualify(obstacles));
     }
     let outline = unfinished(&plan, real.world.clock.now(), &before);
-    let head = Head {
-        run_id: plan.run.to_string(),
-        began_unix_s: plan.epoch_ms.div_euclid(1_000),
-        scenario: scenario.to_toml(),
-        outline: outline.to_json(),
-    };
-    folder.write("scenario.toml", head.scenario.as_bytes())?;
-    folder.write("result.json", head.outline.as_bytes())?;
+    let head = begin(folder, &plan, scenario, &outline)?;
     let devices = surroundings::devices(&places);
     let mut kernel = Listening::begin(
         surroundings::all_devices(&plan, &places),
@@ -348,6 +341,24 @@ fn test(
         output.error(&format!("not everything could be recorded: {error}"));
     }
     Ok(result?)
+}
+
+/// Writes what is known before the test begins.
+fn begin(
+    folder: &RunFolder,
+    plan: &Plan,
+    scenario: &Scenario,
+    outline: &RunResult,
+) -> Result<Head, FolderError> {
+    let head = Head {
+        run_id: plan.run.to_string(),
+        began_unix_s: plan.epoch_ms.div_euclid(1_000),
+        scenario: scenario.to_toml(),
+        outline: outline.to_json(),
+    };
+    folder.write("scenario.toml", head.scenario.as_bytes())?;
+    folder.write("result.json", head.outline.as_bytes())?;
+    Ok(head)
 }
 
 /// The numbers first and the report last, so that a full disk takes the part that can be made
