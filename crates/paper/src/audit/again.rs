@@ -10,7 +10,7 @@ use brunt_report::result::{Group, Outcome, Rule, RunResult, Verdict, World};
 use brunt_report::{Event, Run, TEST_ENDS, Tables, ending, one_line};
 use brunt_scenario::Document;
 
-use super::{Audit, BUCKET, EXACT, PERCENT, is_near};
+use super::{Audit, BUCKET, EXACT, PERCENT, is_near, rounding};
 
 /// Judges the run again, and compares its rules.
 pub(super) fn judged(
@@ -40,7 +40,10 @@ pub(super) fn judged(
     }
     let again = again(&plan, result, tables);
     match servers.as_slice() {
-        [_] => one_server(number, result, &again, kept, audit),
+        [_] => {
+            let rounded = tables.map_or(0.0, rounding);
+            one_server(number, result, &again, (kept, rounded), audit);
+        }
         several => {
             audit.unproven.push(format!(
                 "run{number} is of {} servers in one simulation, whose own tables stay behind: the values of their rules are not recomputed",
@@ -145,7 +148,13 @@ fn is_worst(id: &str) -> bool {
     [RuleId::DatabaseReadWorst, RuleId::LogWriteWorst].iter().any(|rule| rule.name().id == id)
 }
 
-fn one_server(run: usize, result: &RunResult, again: &Again, kept: Kept, audit: &mut Audit) {
+fn one_server(
+    run: usize,
+    result: &RunResult,
+    again: &Again,
+    (kept, rounded): (Kept, f64),
+    audit: &mut Audit,
+) {
     let stated: Vec<&Rule> = result.rules.iter().collect();
     let mut settled = Vec::new();
     for follows in &again.rules {
@@ -159,6 +168,7 @@ fn one_server(run: usize, result: &RunResult, again: &Again, kept: Kept, audit: 
         let share = match (follows.group, follows.unit.as_str()) {
             (Group::Tail, _) => BUCKET,
             (_, "%") => PERCENT,
+            (_, "/s") => EXACT + rounded,
             _ => EXACT,
         };
         let is_worse = is_worst(&rule.id) && rule.measured > follows.measured;

@@ -330,14 +330,12 @@ fn tolerates(id: &str) -> bool {
 fn recorded(run: usize, result: &RunResult, tables: &Tables, audit: &mut Audit) {
     let figures = &tables.figures;
     let (achieved, follows) = (result.storage.achieved_iops, figures.storage.achieved_iops);
-    audit.number(run, "achieved I/Os per second, by counters.csv", achieved, follows);
+    let share = EXACT + rounding(tables);
+    audit.near(run, "achieved I/Os per second, by counters.csv", achieved, follows, share);
     if result.times.collection_started.is_some() {
-        audit.number(
-            run,
-            "seconds of the collection, by counters.csv",
-            Some(result.times.collection_s),
-            Some(tables.length_s),
-        );
+        let (stated, follows) = (result.times.collection_s, tables.length_s);
+        let what = "seconds of the collection, by counters.csv";
+        audit.near(run, what, Some(stated), Some(follows), share);
     }
     if tables.samples.is_empty() {
         return;
@@ -362,8 +360,7 @@ fn recorded(run: usize, result: &RunResult, tables: &Tables, audit: &mut Audit) 
             spread(run, &what, &one, &other, audit);
         }
     }
-    // Lengths of samples are kept to the millisecond, and means of the machine are weighed by them.
-    let rounded = 0.001 * float(tables.samples.len() as u64) / tables.length_s.max(0.001);
+    // Means of the machine are weighed by lengths of samples.
     let servers = result.storage.servers.iter().zip(&figures.storage.servers);
     // The machine is not watched while nothing runs.
     let is_carried_on = result.reasons.iter().any(|reason| reason.contains(" and carried on"));
@@ -371,9 +368,15 @@ fn recorded(run: usize, result: &RunResult, tables: &Tables, audit: &mut Audit) 
         for counter in follows.host.iter().filter(|counter| counter.avg.is_some()) {
             let own = stated.host_counter(&counter.counter).and_then(|own| own.avg);
             let what = format!("{}, by counters.csv", counter.counter);
-            audit.near(run, &what, own, counter.avg, EXACT + rounded);
+            audit.near(run, &what, own, counter.avg, share);
         }
     }
+}
+
+/// By which share lengths of samples, which the tables keep to the millisecond, and what is divided
+/// by them may be off.
+fn rounding(tables: &Tables) -> f64 {
+    0.001 * float(tables.samples.len() as u64) / tables.length_s.max(0.001)
 }
 
 /// `latency.hlog` has each latency that `counters.csv` counts.

@@ -61,7 +61,9 @@ fn outcome(command: &mut Command) -> (Output, Value) {
 }
 
 fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
+    let [errors, result] =
+        [&output.stderr, &output.stdout].map(|text| String::from_utf8_lossy(text));
+    format!("{errors}{result}")
 }
 
 /// The outcome of rule `id`.
