@@ -109,11 +109,10 @@ impl Folding {
     fn next_part(&mut self) {
         self.waiting.clear();
         if let Some(standing) = self.standing.take() {
-            self.folded.standing = match self.earlier.take() {
+            self.earlier = Some(match self.earlier.take() {
                 None => standing,
                 Some(earlier) => earlier.followed_by(standing, self.before),
-            };
-            self.earlier = Some(self.folded.standing.clone());
+            });
         }
         self.before = self.folded.length;
         self.folded.ended = None;
@@ -122,7 +121,7 @@ impl Folding {
     fn end(mut self, cut: Option<Cut>) -> Folded {
         let ended = self.folded.ended.take();
         self.next_part();
-        Folded { cut, ended, ..self.folded }
+        Folded { standing: self.earlier.unwrap_or_default(), cut, ended, ..self.folded }
     }
 }
 

@@ -6,19 +6,20 @@
 //! ```
 //!
 //! Numbers are little-endian; the checksum is CRC-32 of length and record. A record is written by
-//! postcard and deflated: histograms shrink to a third. A kill or a lost host leaves whole records and at most one that is torn. So reading
-//! ends before the first record that is not whole, is of another run, or does not follow the one
-//! before it; [`Cut`] says how many bytes are left out, and why. What follows a damaged record is
-//! left out as well: nobody knows what is missing between them.
+//! postcard and deflated.
+//!
+//! A kill or a lost host leaves whole records and at most one that is torn. So reading ends before
+//! the first record that is not whole, is of another run, or does not follow the one before it;
+//! [`Cut`] says where, and why. What follows a damaged record is left out as well: it is not known
+//! what is missing between them.
 
-use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use brunt_units::Time;
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::record::{Entry, Record};
 
@@ -55,18 +56,8 @@ impl Writer {
     /// # Panics
     /// When it is longer than 64 MiB.
     pub fn bytes(&mut self, at: Time, record: &Record) -> Vec<u8> {
-        /// [`Entry`] with a record that is borrowed.
-        #[derive(Serialize)]
-        struct Borrowed<'r> {
-            run: u32,
-            part: u16,
-            seq: u64,
-            at: Time,
-            record: &'r Record,
-        }
         let (run, part, seq) = (self.run, self.part, self.seq);
-        let entry = Borrowed { run, part, seq, at, record };
-        let plain = postcard::to_allocvec(&entry).expect("memory takes every write");
+        let plain = Entry { run, part, seq, at, record }.to_plain();
         assert!(plain.len() <= RECORD_MAX, "a record of {} bytes", plain.len());
         let mut deflated = ZlibEncoder::new(vec![0; BORDER], Compression::default());
         let bytes = deflated.write_all(&plain).and_then(|()| deflated.finish());
@@ -91,7 +82,7 @@ pub struct Journal<R> {
 }
 
 /// Where reading ended before the end of the journal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
     /// Bytes before it.
     pub after: u64,
@@ -99,7 +90,7 @@ pub struct Cut {
 }
 
 /// Why a record was not read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// It ends before its length.
     Torn,
@@ -109,18 +100,6 @@ pub enum Why {
     OutOfOrder,
     /// It is of another run.
     OtherRun,
-}
-
-impl fmt::Display for Cut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let why = match self.why {
-            Why::Torn => "is torn",
-            Why::Damaged => "is damaged",
-            Why::OutOfOrder => "does not follow the one before it",
-            Why::OtherRun => "is of another run",
-        };
-        write!(f, "the record at byte {} {why}", self.after)
-    }
 }
 
 /// A journal that cannot be read at all.
@@ -230,7 +209,9 @@ impl Entry {
     pub fn from_plain(bytes: &[u8]) -> Option<Self> {
         postcard::from_bytes(bytes).ok()
     }
+}
 
+impl<R: Serialize> Entry<R> {
     /// Its bytes, not deflated.
     pub fn to_plain(&self) -> Vec<u8> {
         postcard::to_allocvec(self).expect("memory takes every write")

@@ -8,7 +8,7 @@ use crate::Standing;
 
 /// A record with its place in the run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Entry {
+pub struct Entry<R = Record> {
     /// Checksum of the run's id: a record of another run is found out.
     pub run: u32,
     /// The part of the run that it is from: a run that was carried on has several.
@@ -17,7 +17,7 @@ pub struct Entry {
     pub seq: u64,
     /// When it was written, on the clock of its part; the part's [`Head`] says when that began.
     pub at: Time,
-    pub record: Record,
+    pub record: R,
 }
 
 /// Something that is known of a run from now on.
