@@ -12,7 +12,9 @@ use std::path::Path;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::result::unfinished_result;
 use brunt_report::result::ResultError;
-use brunt_report::{Event, ReadError, Run, RunResult, Timestamp, regular_file};
+use brunt_report::{
+    Event, ReadError, Run, RunResult, Timestamp, folder_of, regular_file, result_in,
+};
 use brunt_run::{Folded, Head, Journal, JournalError, fold};
 use brunt_scenario::Document;
 
@@ -24,23 +26,23 @@ pub const JOURNAL: &str = "journal";
 /// # Errors
 /// [`ReadError`] when there is no run, or one of its files cannot be read.
 pub fn read(folder: &Path) -> Result<Run, ReadError> {
-    let run = Run::read(folder);
-    let is_lost = match &run {
-        Ok(run) => !run.result.is_finished(),
+    let is_lost = match result_in(folder) {
+        Ok(result) => !result.is_finished(),
         Err(ReadError::NotBegun(_)) => true,
         Err(ReadError::Result { source: ResultError::Json(_), .. }) => true,
         Err(_) => false,
     };
-    match is_lost {
-        true => folded(folder)?.as_ref().and_then(recorded).map_or(run, Ok),
-        false => run,
-    }
+    let recorded = match is_lost {
+        true => folded(folder)?.as_ref().and_then(recorded),
+        false => None,
+    };
+    recorded.map_or_else(|| Run::read(folder), Ok)
 }
 
 /// What `result.json` in `folder` says, or the journal if it is lost.
 pub(crate) fn outline(folder: &Path) -> Result<RunResult, ReadError> {
-    let lost = match Run::read(folder) {
-        Ok(run) => return Ok(run.result),
+    let lost = match result_in(folder) {
+        Ok(result) => return Ok(result),
         Err(error) => error,
     };
     let head = folded(folder)?.and_then(|folded| folded.heads.into_iter().next());
@@ -55,8 +57,12 @@ pub(crate) fn folded(folder: &Path) -> Result<Option<Folded>, ReadError> {
     fold(&mut journal).map(Some).map_err(refused(folder))
 }
 
-/// The journal in `folder`; `None` when there is none.
+/// The journal in `folder`, or beside the given `result.json`; `None` when there is none.
+///
+/// # Errors
+/// [`ReadError`] when it cannot be read, or is of another version.
 pub fn open(folder: &Path) -> Result<Option<Journal<impl Read + Seek + use<>>>, ReadError> {
+    let folder = folder_of(folder);
     let Some(file) = regular_file(folder, JOURNAL).map_err(refused(folder))? else {
         return Ok(None);
     };
@@ -73,6 +79,15 @@ pub fn open(folder: &Path) -> Result<Option<Journal<impl Read + Seek + use<>>>, 
 pub fn refused(folder: &Path) -> impl Fn(std::io::Error) -> ReadError {
     let path = folder.join(JOURNAL);
     move |source| ReadError::File { path: path.clone(), source }
+}
+
+/// The head of a run of `plan`, without its scenario and outline.
+pub fn head(plan: &Plan) -> Head {
+    Head {
+        run_id: plan.run.to_string(),
+        began_unix_s: plan.epoch_ms.div_euclid(1_000),
+        ..Head::default()
+    }
 }
 
 /// The plan of the run with this head; `None` when it is not of real storage.

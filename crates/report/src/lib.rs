@@ -55,7 +55,7 @@ pub use html::{
 pub use number::{counted, decimals, grouped};
 pub use pictures::Pictures;
 pub use result::RunResult;
-pub use run::{Opened, ReadError, Run, Tables, open_in, regular_file};
+pub use run::{Opened, ReadError, Run, Tables, folder_of, open_in, regular_file, result_in};
 pub use side_by_side::{Listed, in_a_sentence, missing, side_by_side};
 pub use table::{Cell, Column, Row, Table};
 pub use text::{capitalised, escaped, is_measured, one_line};

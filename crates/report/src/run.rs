@@ -74,10 +74,7 @@ impl Run {
     pub fn read(folder: &Path) -> Result<Self, ReadError> {
         let folder = folder_of(folder);
         let open = |name: &str| open_in(folder, name);
-        Self::of_files(folder, open).map_err(|error| match error {
-            ReadError::NoRun(folder) => no_run(folder),
-            error => error,
-        })
+        Self::of_files(folder, open).map_err(explained)
     }
 
     /// Reads the run whose files `open` opens by their names; `None` is a file that is not there.
@@ -87,14 +84,9 @@ impl Run {
         open: impl Fn(&str) -> Opened<'f>,
     ) -> Result<Self, ReadError> {
         let files = Files { folder, open: &open };
-        let path = folder.join(RESULT);
         let events = Event::read_all(&files.text("events.log")?.unwrap_or_default());
-        let Some(text) = files.text(RESULT)? else {
-            return Err(ReadError::NoRun(folder.to_owned()));
-        };
-        let result = RunResult::from_json(&text);
         Ok(Self {
-            result: result.map_err(|source| ReadError::Result { path, source })?,
+            result: files.result()?,
             scenario: files.text("scenario.toml")?.unwrap_or_default(),
             events,
             samples: files.recorded(Wanted::Samples)?.samples,
@@ -202,6 +194,12 @@ impl<'f> Files<'_, 'f> {
         file.map(|file| text_in(file, &path)).transpose()
     }
 
+    fn result(&self) -> Result<RunResult, ReadError> {
+        let text = self.text(RESULT)?.ok_or_else(|| ReadError::NoRun(self.folder.to_owned()))?;
+        let path = self.folder.join(RESULT);
+        RunResult::from_json(&text).map_err(|source| ReadError::Result { path, source })
+    }
+
     fn recorded(&self, wanted: Wanted) -> Result<Recorded, ReadError> {
         let recorded = Recorded::read(self.lines(COUNTERS)?, wanted);
         recorded.map_err(refused(&self.folder.join(COUNTERS)))
@@ -214,8 +212,26 @@ impl<'f> Files<'_, 'f> {
     }
 }
 
+/// The result of the run in `folder`, or the given `result.json`. No table is read.
+///
+/// # Errors
+/// Those of [`Run::read`].
+pub fn result_in(folder: &Path) -> Result<RunResult, ReadError> {
+    let folder = folder_of(folder);
+    let open = |name: &str| open_in(folder, name);
+    Files { folder, open: &open }.result().map_err(explained)
+}
+
+/// Says what `folder` is instead of a run.
+fn explained(error: ReadError) -> ReadError {
+    match error {
+        ReadError::NoRun(folder) => no_run(folder),
+        error => error,
+    }
+}
+
 /// The folder of a run that is named by its folder or its result.
-fn folder_of(path: &Path) -> &Path {
+pub fn folder_of(path: &Path) -> &Path {
     match path.file_name() {
         Some(name) if name == RESULT => path.parent().unwrap_or(Path::new("")),
         _ => path,

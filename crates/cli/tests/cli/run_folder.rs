@@ -255,12 +255,14 @@ fn a_run_that_was_killed_has_a_report_of_what_there_was() {
     init(home.path());
     let (victim, folder) = recorded(home.path(), "40s", 2);
     drop(victim);
-    let report = || {
-        let report = brunt(home.path()).args(["report", "--json"]).arg(&folder).output().unwrap();
+    let report_of = |run: &Path| {
+        let report = brunt(home.path()).args(["report", "--json"]).arg(run).output().unwrap();
         assert!(report.status.success(), "{}", said(&report));
         json(&report.stdout)
     };
+    let report = || report_of(&folder);
     let result = report();
+    assert_eq!(report_of(&folder.join("result.json")), result, "named by its result");
     keeps_to_the_schema(&result);
     assert_eq!(result["verdict"], "interrupted");
     assert_eq!(result["qualifies"], false);

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use brunt_host::runs::{self, JOURNAL};
 use brunt_qualify::progress::{Listener, NewsLine};
-use brunt_report::{Run, Timestamp};
+use brunt_report::{Timestamp, result_in};
 use brunt_run::{Entry, Record};
 
 use super::ReportError;
@@ -40,7 +40,7 @@ pub(super) fn follow(folder: &Path, json: bool, output: &Output) -> Result<bool,
                 shown.end();
                 // The result is written right after.
                 for _ in 0..LOOKS {
-                    if Run::read(folder).is_ok_and(|run| run.result.is_finished()) {
+                    if result_in(folder).is_ok_and(|result| result.is_finished()) {
                         break;
                     }
                     thread::sleep(LOOK);

@@ -34,7 +34,7 @@ use brunt_host::interrupted::{Interrupted, InterruptedError};
 use brunt_host::recorder::{Recorder, RecorderError};
 use brunt_host::surroundings::{self, DeviceCounts};
 use brunt_host::system_log::Listening;
-use brunt_host::{handles, plan, shards, test_log, witness};
+use brunt_host::{handles, plan, runs, shards, test_log, witness};
 use brunt_qualify::error::RunError;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::{Listener, News, Stop};
@@ -350,12 +350,8 @@ fn begin(
     scenario: &Scenario,
     outline: &RunResult,
 ) -> Result<Head, FolderError> {
-    let head = Head {
-        run_id: plan.run.to_string(),
-        began_unix_s: plan.epoch_ms.div_euclid(1_000),
-        scenario: scenario.to_toml(),
-        outline: outline.to_json(),
-    };
+    let (scenario, outline) = (scenario.to_toml(), outline.to_json());
+    let head = Head { scenario, outline, ..runs::head(plan) };
     folder.write("scenario.toml", head.scenario.as_bytes())?;
     folder.write("result.json", head.outline.as_bytes())?;
     Ok(head)

@@ -8,12 +8,11 @@ pub(in crate::commands) mod words;
 use std::rc::Rc;
 
 use brunt_host::recorder::Recorder;
-use brunt_host::test_log;
+use brunt_host::{runs, test_log};
 use brunt_lab::{Lab, Options, Simulated};
 use brunt_qualify::plan::Plan;
 use brunt_qualify::progress::{Listener, Stop};
 use brunt_report::{FolderError, RunFolder, report_html};
-use brunt_run::Head;
 use brunt_scenario::ModelledScenario;
 use brunt_units::Time;
 
@@ -110,12 +109,8 @@ fn watch(
     folder: &RunFolder,
     output: &Output,
 ) -> Result<Watch, FolderError> {
-    let head = Head {
-        run_id: plan.run.to_string(),
-        began_unix_s: plan.epoch_ms.div_euclid(1_000),
-        ..Head::default()
-    };
-    let watch = Watch::in_virtual_time(output, plan, Recorder::of_model(folder, head)?);
+    let recorder = Recorder::of_model(folder, runs::head(plan))?;
+    let watch = Watch::in_virtual_time(output, plan, recorder);
     watch.log_all(Time::ZERO, test_log::beginning(plan, command));
     Ok(watch)
 }
