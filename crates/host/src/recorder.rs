@@ -17,6 +17,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
@@ -53,7 +54,7 @@ enum Piece {
     Ended(Time, Box<Standing>, Verdict),
     /// A phase without samples begins or goes on, or none runs.
     Phase(Option<PhaseName>, Time),
-    /// Somebody wants to know what was seen of the machine.
+    /// A request for what was seen of the machine.
     Asked(Sender<Seen>),
 }
 
@@ -223,7 +224,7 @@ impl Keeper {
     fn take(&mut self, piece: Piece) {
         match piece {
             Piece::Begin => self.machine.iter_mut().for_each(MachineWatch::begin),
-            Piece::Sample(recorded) => self.sample(&recorded),
+            Piece::Sample(recorded) => self.sample(recorded),
             Piece::Event(at, Event { at: when, text }) => {
                 let event = brunt_run::Event { unix_s: when.unix_seconds, text };
                 self.append(at, &Record::Event(event));
@@ -254,15 +255,14 @@ impl Keeper {
     }
 
     /// The faults before the samples: a journal that is cut between them has both.
-    fn sample(&mut self, recorded: &Recorded) {
-        let mut sample = Sample::clone(&recorded.sample);
+    fn sample(&mut self, Recorded { sample, standing, .. }: Recorded) {
+        let mut sample = Arc::unwrap_or_clone(sample);
         if let Some(machine) = &mut self.machine {
             sample.rows.extend(machine.sample(sample.length));
         }
         let at = sample.begin + sample.length;
         if sample.has_load() {
-            let standing = Standing::clone(&recorded.standing);
-            self.append(at, &Record::Standing(Box::new(standing)));
+            self.append(at, &Record::Standing(Box::new(Arc::unwrap_or_clone(standing))));
         }
         self.append(at, &Record::Sample(sample));
     }
@@ -418,8 +418,6 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use brunt_qualify::progress;
     use brunt_run::{Row, fold};
     use brunt_stats::{Latencies, Reading};

@@ -128,12 +128,12 @@ impl Gauge {
     }
 
     /// Handles a sample of a server.
-    pub(crate) fn sampled(&self, server: usize, sample: &Recorded) {
-        self.states.count(&self.arrays, server, sample);
+    pub(crate) fn sampled(&self, server: usize, recorded: &Recorded) {
+        self.states.count(&self.arrays, server, recorded);
         // Every server has samples: those of one are enough. One that had begun before is no whole
         // sample.
         let mut state = self.state.borrow_mut();
-        if server > 0 || state.until.is_some() || sample.sample.begin < state.since {
+        if server > 0 || state.until.is_some() || recorded.sample.begin < state.since {
             return;
         }
         for (array, writes) in self.arrays.iter().zip(&mut state.writes) {

@@ -41,22 +41,22 @@ struct Sum {
 
 impl States {
     /// Counts a sample of server number `server`.
-    pub(crate) fn count(&self, arrays: &[SharedArray], server: usize, sample: &Recorded) {
-        let begin = sample.sample.begin;
-        let until = begin + sample.sample.length;
+    pub(crate) fn count(&self, arrays: &[SharedArray], server: usize, recorded: &Recorded) {
+        let begin = recorded.sample.begin;
+        let until = begin + recorded.sample.length;
         let worst = |array: &SharedArray| array.device().standings().worst(begin, until);
         let standing = arrays.iter().map(worst).max().unwrap_or_default();
-        self.add(standing, server, sample);
+        self.add(standing, server, recorded);
     }
 
-    fn add(&self, standing: Standing, server: usize, sample: &Recorded) {
+    fn add(&self, standing: Standing, server: usize, recorded: &Recorded) {
         let mut sums = self.sums.borrow_mut();
         let own = sums.entry(standing).or_default().entry(server).or_default();
         own.samples += 1;
-        own.length += sample.sample.length;
-        own.reads.add(&sample.whole.reads);
-        own.writes.add(&sample.whole.writes);
-        own.log_writes.add(&sample.whole.log_writes);
+        own.length += recorded.sample.length;
+        own.reads.add(&recorded.whole.reads);
+        own.writes.add(&recorded.whole.writes);
+        own.log_writes.add(&recorded.whole.log_writes);
     }
 
     /// The figures of each state that there was, and those of all samples; nothing when all groups

@@ -28,12 +28,27 @@ use crate::rules::Samples;
 
 /// The whole server in one interval.
 #[derive(Clone, Copy, Debug, Default)]
-struct Whole {
-    reads: Reading,
-    writes: Reading,
-    log_writes: Reading,
-    stalls: u64,
-    cache_bytes: u64,
+pub(crate) struct Whole {
+    pub(crate) reads: Reading,
+    pub(crate) writes: Reading,
+    pub(crate) log_writes: Reading,
+    pub(crate) stalls: u64,
+    pub(crate) cache_bytes: u64,
+}
+
+impl Whole {
+    /// As a sample of `length` that began `after` the beginning of the collection.
+    pub(crate) fn in_result(&self, after: Span, length: Span) -> Sample {
+        Sample {
+            begin_s: after.as_seconds(),
+            length_s: length.as_seconds(),
+            database_reads: Flow::new(&self.reads, length),
+            database_writes: Flow::new(&self.writes, length),
+            log_writes: Flow::new(&self.log_writes, length),
+            page_fault_stalls_per_s: self.stalls as f64 / length.as_seconds(),
+            cache_bytes: self.cache_bytes,
+        }
+    }
 }
 
 /// Closes intervals; see the [module](self).
@@ -317,16 +332,7 @@ impl Sampler {
     pub fn collected(&self) -> Collected {
         let begin = self.begin;
         let sample = |sample: &brunt_stats::Sample<Whole>| {
-            let whole = &sample.value;
-            Sample {
-                begin_s: (sample.begin - begin).as_seconds(),
-                length_s: sample.length.as_seconds(),
-                database_reads: Flow::new(&whole.reads, sample.length),
-                database_writes: Flow::new(&whole.writes, sample.length),
-                log_writes: Flow::new(&whole.log_writes, sample.length),
-                page_fault_stalls_per_s: whole.stalls as f64 / sample.length.as_seconds(),
-                cache_bytes: whole.cache_bytes,
-            }
+            sample.value.in_result(sample.begin - begin, sample.length)
         };
         let taken = |streams: &[Watched]| streams.iter().map(|s| s.samples).collect();
         Collected {

@@ -17,7 +17,7 @@ use std::rc::Rc;
 
 use brunt_ese::meter::Meters;
 use brunt_report::RunResult;
-use brunt_report::result::{Flow, Sample};
+use brunt_report::result::Sample;
 use brunt_report::streams::{
     self, CACHE, DATABASE_READ, DATABASE_WRITE, LOG_WRITE, OPERATION_SERVICE, PAGE_FAULT_STALLS,
 };
@@ -29,7 +29,7 @@ use crate::phases::test_run::TestRun;
 use crate::plan::{Carried, Plan};
 use crate::result::{ReadTotal, VolumeUse};
 use crate::rules::{Ending, Samples};
-use crate::sampling::{Collected, database_streams, log_streams};
+use crate::sampling::{Collected, Whole, database_streams, log_streams};
 
 /// An interrupted run that another carries on.
 #[derive(Clone, Debug)]
@@ -217,28 +217,26 @@ fn collected(plan: &Plan, before: &Folded) -> Collected {
 
 /// The whole server in one sample of a collection that began at `begin`.
 fn of_server(sample: &brunt_run::Sample, begin: Time) -> Sample {
-    let length = sample.length;
     let value = |stream: &str| {
         let mut rows = sample.rows.iter();
         rows.find(|row| row.stream == stream).map(|row| row.value)
     };
-    let flow = |stream: &str| match value(stream) {
-        Some(Value::Io(reading)) => Flow::new(&reading, length),
-        _ => Flow::new(&Reading::default(), length),
+    let reading = |stream: &str| match value(stream) {
+        Some(Value::Io(reading)) => reading,
+        _ => Reading::default(),
     };
     let number = |stream: &str| match value(stream) {
         Some(Value::Count(number) | Value::Bytes(number)) => number,
         _ => 0,
     };
-    Sample {
-        begin_s: sample.begin.since(begin).as_seconds(),
-        length_s: length.as_seconds(),
-        database_reads: flow(DATABASE_READ),
-        database_writes: flow(DATABASE_WRITE),
-        log_writes: flow(LOG_WRITE),
-        page_fault_stalls_per_s: number(PAGE_FAULT_STALLS) as f64 / length.as_seconds(),
+    let whole = Whole {
+        reads: reading(DATABASE_READ),
+        writes: reading(DATABASE_WRITE),
+        log_writes: reading(LOG_WRITE),
+        stalls: number(PAGE_FAULT_STALLS),
         cache_bytes: number(CACHE),
-    }
+    };
+    whole.in_result(sample.begin.since(begin), sample.length)
 }
 
 impl Collected {
