@@ -50,7 +50,7 @@ pub enum RealDrillError {
     /// So did the drill itself.
     #[error("{error}\n{clean_up}")]
     DrillAndCleanUp { error: Box<Self>, clean_up: CleanUpError },
-    /// Somebody asked it to stop before there was anything to say.
+    /// The user stopped it before it had a result.
     #[error("stopped before its end")]
     Stopped,
 }
@@ -74,7 +74,7 @@ impl std::error::Error for CleanUpError {}
 /// Why a course did not come to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum CourseError {
-    /// Somebody asked it to stop.
+    /// The user stopped it.
     #[error("stopped before its end")]
     Stopped,
     /// A site could not do what it was asked.

@@ -58,7 +58,7 @@ pub enum SiteError {
     /// A database cannot be read.
     #[error("{}: {error}", path.display())]
     Verify { path: PathBuf, error: VerifyError },
-    /// Somebody else than a drill started it.
+    /// It was not started by a drill.
     #[error("this command is for brunt drill, which starts it and tells it what to do")]
     NotOfDrill,
     /// Its first command is another one than `begin`.
@@ -70,7 +70,7 @@ pub enum SiteError {
     /// Its databases are closed.
     #[error("no database is open")]
     NotOpen,
-    /// There is no receiver of a mirror.
+    /// It does not receive a mirror.
     #[error("it does not receive")]
     NotReceiving,
     /// Records of another scenario are asked for.
