@@ -1,0 +1,49 @@
+//! Throw-away mail servers: real ones, found on this machine and started for a single test.
+//!
+//! ```text
+//!   plan -> MailSystem::make    folder, accounts, certificate
+//!              start            configuration for the version found, free ports, own children
+//!              kill, freeze ..  what a test does to them
+//!              stop             nothing is left running; the store stays for whoever audits it
+//!
+//!   client --SMTP--> Postfix (queue) --LMTP--> Dovecot (store) --IMAP--> client
+//!   client ------------LMTP, where no relay can be started---^
+//! ```
+//!
+//! * Everything lies in one folder and listens on 127.0.0.1 alone. Nothing else on the machine is
+//!   written, and no mail leaves it: whatever is not for our accounts meets an `error:` transport.
+//! * A server is ready when it greets us from a listener that belongs to one of *its* processes. An
+//!   open port is not enough: a predecessor that is about to die still accepts connections, and
+//!   Postfix shares its port with anybody else's (`SO_REUSEPORT`).
+//! * Each server is a group of processes. A guard of its own kills the group when this program dies
+//!   without a word, so the next run never meets a server of the last one.
+//! * Dovecot runs as the caller, or as `nobody` for root. Postfix needs root, and drops it as usual.
+//!
+//! Calls wait: a test that serves connections on the same thread makes them on another one.
+
+mod accounts;
+mod certificate;
+mod dovecot;
+mod error;
+mod files;
+mod folder;
+mod group;
+mod guard;
+mod ports;
+mod postfix;
+mod processes;
+mod programs;
+mod queue;
+mod ready;
+mod system;
+mod user;
+
+pub use accounts::{Account, Accounts, DOMAIN, Password};
+pub use error::ServerError;
+pub use folder::{HOME_MAX, Unfit, unfit};
+pub use programs::{Installed, Version};
+pub use queue::Queue;
+pub use system::{Addresses, MailSystem, Part, Plan, Relay, Service, Started, Store};
+pub use user::User;
+
+pub use dovecot::{Format, MailFsync};

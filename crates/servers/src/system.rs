@@ -1,0 +1,429 @@
+//! A mail system of throw-away servers: a store, and a relay before it where one can be started.
+//!
+//! What it is made of is kept in its folder as `plan.json`, so that a later audit starts the same
+//! store again. Ports are drawn anew each time it is opened.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde::{Deserialize, Serialize};
+
+use crate::accounts::Accounts;
+use crate::dovecot::{self, Format, MailFsync};
+use crate::error::ServerError;
+use crate::files;
+use crate::folder::unfit;
+use crate::group::Group;
+use crate::ports;
+use crate::postfix;
+use crate::programs::{Installed, Version};
+use crate::queue::Queue;
+use crate::user::User;
+
+/// The file that says what a folder of servers holds.
+const PLAN: &str = "plan.json";
+/// How often new ports are drawn for servers that do not start.
+const ATTEMPTS: u32 = 3;
+/// How often a queue is asked whether it is empty.
+const DRAIN_LOOK: Duration = Duration::from_millis(250);
+
+/// Who keeps the mailboxes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Store {
+    /// Dovecot.
+    Dovecot {
+        /// How it stores mail.
+        format: Format,
+        /// When it forces mail to the disk.
+        fsync: MailFsync,
+    },
+}
+
+/// Who accepts mail and keeps it in a queue until the store has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Relay {
+    /// Postfix.
+    Postfix,
+}
+
+/// What a mail system is made of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The store.
+    pub store: Store,
+    /// The relay; without one mail is sent to the store directly, by LMTP.
+    pub relay: Option<Relay>,
+    /// How many accounts there are.
+    pub users: u32,
+}
+
+/// One of the servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// The store.
+    Store,
+    /// The relay.
+    Relay,
+}
+
+/// A kind of process of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// The store's deliveries.
+    Lmtp,
+    /// The store's sessions of users.
+    Imap,
+    /// The store's check of passwords.
+    Auth,
+    /// The relay's queue manager.
+    Queue,
+}
+
+impl Service {
+    fn program(self) -> (Part, &'static str) {
+        match self {
+            Self::Lmtp => (Part::Store, "lmtp"),
+            Self::Imap => (Part::Store, "imap"),
+            Self::Auth => (Part::Store, "auth"),
+            Self::Queue => (Part::Relay, "qmgr"),
+        }
+    }
+}
+
+/// Where the servers listen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Addresses {
+    /// The store takes deliveries, by LMTP.
+    pub lmtp: SocketAddr,
+    /// The store serves users, by IMAP; TLS by STARTTLS.
+    pub imap: SocketAddr,
+    /// The same over TLS.
+    pub imaps: SocketAddr,
+    /// The store takes mail of users who log in; TLS by STARTTLS. Only with a relay behind it.
+    pub submission: Option<SocketAddr>,
+    /// The relay, by SMTP; TLS by STARTTLS.
+    pub smtp: Option<SocketAddr>,
+    /// The same over TLS.
+    pub smtps: Option<SocketAddr>,
+}
+
+/// A server that was started, in words for a report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Started {
+    /// Its name.
+    pub name: &'static str,
+    /// Its version.
+    pub version: Version,
+}
+
+struct RelayServer {
+    setup: postfix::Setup,
+    installed: Installed,
+    group: Option<Group>,
+}
+
+/// Throw-away servers. They are killed when this is dropped; the mail stays.
+pub struct MailSystem {
+    plan: Plan,
+    home: PathBuf,
+    accounts: Accounts,
+    store: dovecot::Setup,
+    installed: Installed,
+    group: Option<Group>,
+    relay: Option<RelayServer>,
+}
+
+impl MailSystem {
+    /// Makes a mail system in the folder `home`, which must not exist: its parent does. Nothing is
+    /// started.
+    ///
+    /// # Errors
+    /// [`ServerError`] when a server is missing, needs root, or cannot live there.
+    pub fn make(home: &Path, plan: &Plan) -> Result<Self, ServerError> {
+        let system = Self::prepare(home, plan, Accounts::make(plan.users)?)?;
+        fs::create_dir(home).map_err(files::at(home))?;
+        let caller = User::caller();
+        let text = serde_json::to_string_pretty(plan);
+        let file = home.join(PLAN);
+        let text = text.map_err(|error| ServerError::Kept { path: file.clone(), error })?;
+        files::write(&file, 0o644, &caller, &text)?;
+        system.store.make(&system.accounts)?;
+        if let Some(relay) = &system.relay {
+            relay.setup.make(&system.accounts)?;
+        }
+        Ok(system)
+    }
+
+    /// The mail system that was made in `home`, with the mail that it holds. Nothing is started.
+    ///
+    /// # Errors
+    /// As [`Self::make`], and when nothing was made there.
+    pub fn open(home: &Path) -> Result<Self, ServerError> {
+        let file = home.join(PLAN);
+        let text = fs::read_to_string(&file).map_err(files::at(&file))?;
+        let plan: Plan = serde_json::from_str(&text)
+            .map_err(|error| ServerError::Kept { path: file.clone(), error })?;
+        let accounts = Accounts::read(&home.join("dovecot/passwd"))?;
+        Self::prepare(home, &plan, accounts)
+    }
+
+    fn prepare(home: &Path, plan: &Plan, accounts: Accounts) -> Result<Self, ServerError> {
+        let Store::Dovecot { format, fsync } = plan.store;
+        let installed = Installed::dovecot()?;
+        let user = User::of_servers()?;
+        let postfix = plan.relay.map(|Relay::Postfix| Installed::postfix()).transpose()?;
+        let mut users = vec![user.clone()];
+        if postfix.is_some() {
+            users.push(User::named(postfix::OWNER)?);
+        }
+        for user in &users {
+            if let Some(why) = unfit(home, user) {
+                return Err(ServerError::Folder { folder: home.to_owned(), why });
+            }
+        }
+        let nowhere = dovecot::Ports { lmtp: 0, imap: 0, imaps: 0, submission: None };
+        let store =
+            dovecot::Setup { home: home.join("dovecot"), format, fsync, user, ports: nowhere };
+        let relay = postfix.map(|installed| RelayServer {
+            setup: postfix::Setup {
+                home: home.join("postfix"),
+                certificate: store.certificate(),
+                smtp: 0,
+                smtps: 0,
+                lmtp: 0,
+            },
+            installed,
+            group: None,
+        });
+        let (plan, home) = (plan.clone(), home.to_owned());
+        let mut system = Self { plan, home, accounts, store, installed, group: None, relay };
+        system.draw_ports()?;
+        Ok(system)
+    }
+
+    fn draw_ports(&mut self) -> Result<(), ServerError> {
+        let [lmtp, imap, imaps, submission, smtp, smtps] = ports::free()?;
+        let behind = self.relay.as_ref().map(|_| (submission, smtp));
+        self.store.ports = dovecot::Ports { lmtp, imap, imaps, submission: behind };
+        if let Some(relay) = &mut self.relay {
+            (relay.setup.smtp, relay.setup.smtps, relay.setup.lmtp) = (smtp, smtps, lmtp);
+        }
+        Ok(())
+    }
+
+    /// Starts every server, and waits until all are ready. New ports are drawn for servers that do
+    /// not start, because another program may have taken one meanwhile.
+    ///
+    /// # Errors
+    /// [`ServerError::NotStarted`] of the last attempt; nothing runs then.
+    pub fn start(&mut self) -> Result<(), ServerError> {
+        let mut attempt = 1;
+        loop {
+            let started = self.start_part(Part::Store).and_then(|()| match self.relay {
+                Some(_) => self.start_part(Part::Relay),
+                None => Ok(()),
+            });
+            match started {
+                Ok(()) => return Ok(()),
+                Err(error) => {
+                    self.group = None;
+                    if let Some(relay) = &mut self.relay {
+                        relay.group = None;
+                    }
+                    if attempt == ATTEMPTS || !matches!(error, ServerError::NotStarted { .. }) {
+                        return Err(error);
+                    }
+                }
+            }
+            attempt += 1;
+            self.draw_ports()?;
+        }
+    }
+
+    /// Starts `part` at its ports, and waits until it is ready. One that was killed is started
+    /// again by this.
+    ///
+    /// # Errors
+    /// [`ServerError::NotStarted`].
+    pub fn start_part(&mut self, part: Part) -> Result<(), ServerError> {
+        // A predecessor goes first.
+        match part {
+            Part::Store => {
+                self.group = None;
+                self.group = Some(self.store.start(&self.installed)?);
+            }
+            Part::Relay => {
+                let relay = self.relay.as_mut().ok_or(ServerError::NoQueue)?;
+                relay.group = None;
+                relay.group = Some(relay.setup.start(&relay.installed)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Kills every process of `part` (SIGKILL), and waits until they are gone.
+    ///
+    /// # Errors
+    /// [`ServerError::NotRunning`], [`ServerError::Undead`].
+    pub fn kill(&mut self, part: Part) -> Result<(), ServerError> {
+        let (group, _) = self.running(part)?;
+        group.kill()
+    }
+
+    /// Kills the processes of one service; their server starts new ones. Returns how many.
+    ///
+    /// Dovecot puts off a service whose processes die again and again, for 2, 4, 8 seconds.
+    ///
+    /// # Errors
+    /// [`ServerError::NoService`] when there is none at the moment.
+    pub fn kill_service(&mut self, service: Service) -> Result<usize, ServerError> {
+        let (part, program) = service.program();
+        let (group, _) = self.running(part)?;
+        group.kill_service(program)
+    }
+
+    /// Stops every process of `part` where it is (SIGSTOP).
+    ///
+    /// # Errors
+    /// [`ServerError::NotRunning`].
+    pub fn freeze(&mut self, part: Part) -> Result<(), ServerError> {
+        let (group, _) = self.running(part)?;
+        group.signal(Signal::STOP);
+        Ok(())
+    }
+
+    /// Lets `part` go on (SIGCONT).
+    ///
+    /// # Errors
+    /// [`ServerError::NotRunning`].
+    pub fn thaw(&mut self, part: Part) -> Result<(), ServerError> {
+        let (group, _) = self.running(part)?;
+        group.signal(Signal::CONT);
+        Ok(())
+    }
+
+    /// Stops every server in an orderly way, the relay first. What does not end is killed.
+    ///
+    /// # Errors
+    /// [`ServerError::Undead`].
+    pub fn stop(&mut self) -> Result<(), ServerError> {
+        let relay = self.relay.as_mut().and_then(|relay| relay.group.take());
+        for mut group in relay.into_iter().chain(self.group.take()) {
+            group.stop()?;
+        }
+        Ok(())
+    }
+
+    /// What the relay holds, also while it does not run; nothing where there is none.
+    ///
+    /// # Errors
+    /// When the relay does not answer.
+    pub fn queue(&self) -> Result<Queue, ServerError> {
+        match &self.relay {
+            Some(relay) => relay.setup.queue(&relay.installed),
+            None => Ok(Queue::default()),
+        }
+    }
+
+    /// Waits until the relay holds nothing, at most for `patience`; returns what it holds then.
+    /// What was put off is tried at once.
+    ///
+    /// # Errors
+    /// When the relay does not answer.
+    pub fn drain(&self, patience: Duration) -> Result<Queue, ServerError> {
+        let until = Instant::now() + patience;
+        if let Some(relay) = &self.relay {
+            relay.setup.flush(&relay.installed)?;
+        }
+        loop {
+            let queue = self.queue()?;
+            if queue.is_empty() || Instant::now() >= until {
+                return Ok(queue);
+            }
+            thread::sleep(DRAIN_LOOK);
+        }
+    }
+
+    /// Where the servers listen.
+    pub fn addresses(&self) -> Addresses {
+        let at = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let ports = &self.store.ports;
+        let relay = self.relay.as_ref().map(|relay| &relay.setup);
+        Addresses {
+            lmtp: at(ports.lmtp),
+            imap: at(ports.imap),
+            imaps: at(ports.imaps),
+            submission: ports.submission.map(|(port, _)| at(port)),
+            smtp: relay.map(|relay| at(relay.smtp)),
+            smtps: relay.map(|relay| at(relay.smtps)),
+        }
+    }
+
+    /// The accounts.
+    pub fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+
+    /// What it is made of.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Its folder.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// The folder of the mailboxes of `account`.
+    pub fn mailboxes(&self, account: &str) -> PathBuf {
+        dovecot::mailboxes(&self.store.home, self.store.format, account)
+    }
+
+    /// The certificate of every server, in PEM.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn certificate(&self) -> Result<String, ServerError> {
+        self.store.certificate().read()
+    }
+
+    /// The logs of the servers.
+    pub fn logs(&self) -> Vec<PathBuf> {
+        let relay = self.relay.iter().map(|relay| relay.setup.log());
+        std::iter::once(self.store.log()).chain(relay).collect()
+    }
+
+    /// The servers by name and version, the relay first.
+    pub fn servers(&self) -> Vec<Started> {
+        let store = Started { name: dovecot::NAME, version: self.installed.version };
+        let relay = self.relay.iter();
+        let relay =
+            relay.map(|one| Started { name: postfix::NAME, version: one.installed.version });
+        relay.chain([store]).collect()
+    }
+
+    /// Whether every process of `part` is gone.
+    pub fn is_gone(&self, part: Part) -> bool {
+        let group = match part {
+            Part::Store => self.group.as_ref(),
+            Part::Relay => self.relay.as_ref().and_then(|relay| relay.group.as_ref()),
+        };
+        group.is_none_or(|group| group.members().is_empty())
+    }
+
+    fn running(&mut self, part: Part) -> Result<(&mut Group, &'static str), ServerError> {
+        let (group, name) = match part {
+            Part::Store => (self.group.as_mut(), dovecot::NAME),
+            Part::Relay => {
+                (self.relay.as_mut().and_then(|relay| relay.group.as_mut()), postfix::NAME)
+            }
+        };
+        group.map(|group| (group, name)).ok_or(ServerError::NotRunning(name))
+    }
+}
