@@ -1,0 +1,464 @@
+//! What the mailboxes show, against what was promised.
+//!
+//! ```text
+//!   Ledger, faults ---> Audit <--- each message of each mailbox, what cannot be read, the queue
+//!                         |
+//!                         v
+//!                      Audited       one outcome for each delivery, findings with numbers, a verdict
+//! ```
+//!
+//! *Lost* is a claim that needs proof: the mailbox was read whole, what could not be fetched was
+//! fetched again alone, and the queue is empty or its deadline has passed. Without that a delivery
+//! is *unchecked*, *unreadable* or *queued*, and the answer is not that mail was lost.
+//!
+//! Invariants, which tests hold: an honest history passes, whatever was cut or killed; a mailbox
+//! that cannot be read never turns a failure into a pass; nor does a copy that is missing.
+//!
+//! An audit adds no memory for deliveries that are as they should be: what it sees of one is kept in
+//! the 32 bytes of the delivery.
+
+mod doubles;
+mod outcome;
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use brunt_units::{Span, Time};
+
+use crate::comparison::{Copy, Seen};
+use crate::ledger::{Delivery, Fault, FaultKind, Ledger, State};
+use crate::mailing::Mailing;
+use doubles::Extra;
+pub use outcome::{Counts, Detail, Finding, Outcome, Standing};
+
+const CHANGED: u8 = 1;
+const MISPLACED: u8 = 2;
+const IN_TIME: u8 = 4;
+const BOUNCED: u8 = 8;
+
+/// More second copies than this are not explained, whatever the faults.
+const EXTRAS_MAX: usize = 65_536;
+/// Copies with users who were not addressed; more are only counted.
+const STRAYS_MAX: usize = 1 << 20;
+/// In place of the account of such a copy: its recipient has none, and it is named there.
+const TOLD: u32 = u32::MAX;
+/// Arrivals up to twelve days before the run began, by clocks that are wrong.
+const ARRIVAL_ZERO: u64 = 1 << 20;
+
+/// What is asked of a server beyond keeping its word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// Longest time from the acceptance until the recipient can see the message.
+    pub limit: Option<Span>,
+    /// By how much a server's clock may differ from ours.
+    pub skew: Span,
+    /// Findings that are kept of each outcome.
+    pub findings_max: usize,
+}
+
+impl Default for Terms {
+    /// No time limit, clocks that agree to two seconds, a thousand findings of each outcome.
+    fn default() -> Self {
+        Self { limit: None, skew: Span::seconds(2), findings_max: 1000 }
+    }
+}
+
+/// Where a message lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The account.
+    pub account: u32,
+    /// Its folder: 0 is INBOX, where mail arrives.
+    pub folder: u16,
+}
+
+/// What is known of mail that has been accepted and not yet delivered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Queue {
+    /// Nobody could say, and it is too early to give up.
+    #[default]
+    Unknown,
+    /// It holds nothing, or there is none.
+    Empty,
+    /// It still holds this many messages.
+    Holds(u64),
+    /// Nobody could say, but whatever it held should have been delivered by now.
+    DeadlinePassed,
+}
+
+/// The answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// Every promise was kept.
+    Pass,
+    /// Something could not be looked at, or nothing was promised.
+    CannotTell,
+    /// A promise was broken.
+    Fail,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Reading {
+    #[default]
+    NotYet,
+    Whole,
+    Unreadable,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Mailbox {
+    reading: Reading,
+    /// Messages that could not be fetched, each alone.
+    unreadable: u32,
+}
+
+/// An audit under way.
+pub struct Audit {
+    mailing: Rc<Mailing>,
+    terms: Terms,
+    /// Sorted by message and recipient.
+    deliveries: Vec<Delivery>,
+    faults: Vec<Fault>,
+    /// Numbers from here were never used.
+    may_be_sent: u32,
+    /// Whether a delivery without a record may have been sent.
+    has_gaps: bool,
+    mailboxes: Vec<Mailbox>,
+    queue: Queue,
+    /// Arrivals of copies beyond the first, by index of the delivery.
+    extras: Vec<(usize, u32)>,
+    strays: Vec<(u32, u32)>,
+    details: BTreeMap<(u32, u32), Detail>,
+    audited: Audited,
+}
+
+/// What an audit found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Audited {
+    /// Deliveries by outcome.
+    pub counts: Counts,
+    /// What is not as it should be, by outcome, message and account; of each outcome the first ones.
+    pub findings: Vec<Finding>,
+    /// Deliveries that were accepted.
+    pub accepted: u64,
+    /// Copies that faults explain.
+    pub explained: u64,
+    /// The most that they can.
+    pub explained_max: u64,
+    /// Accounts whose mailboxes were not read whole.
+    pub unread: Vec<u32>,
+    /// Messages that were shown, and could not be read alone.
+    pub unreadable: u64,
+    /// Copies of messages that were begun and have no record, because the ledger ends early.
+    pub unrecorded: u64,
+    /// Messages of other runs.
+    pub other_runs: u64,
+    /// Messages without a mark.
+    pub aliens: u64,
+}
+
+impl Audited {
+    /// The answer that follows.
+    pub fn verdict(&self) -> Verdict {
+        if self.counts.standing(Standing::Broken) > 0 {
+            return Verdict::Fail;
+        }
+        let is_open = self.counts.standing(Standing::Unknown) > 0
+            || !self.unread.is_empty()
+            || self.unreadable > 0
+            || self.accepted == 0;
+        if is_open { Verdict::CannotTell } else { Verdict::Pass }
+    }
+}
+
+impl Audit {
+    /// An audit before anything was looked at.
+    pub fn new(mailing: &Rc<Mailing>, ledger: Ledger, terms: Terms) -> Self {
+        let has_gaps = !ledger.has_ended();
+        let (mut deliveries, faults, may_be_sent) = ledger.into_parts();
+        deliveries.sort_unstable_by_key(|each| (each.key(), std::cmp::Reverse(each.state)));
+        deliveries.dedup_by_key(|each| each.key());
+        for cut in faults.iter().filter(|fault| fault.kind == FaultKind::PowerCut) {
+            let within = |each: &&mut Delivery| (cut.from..=cut.until).contains(&each.answered());
+            let accepted = deliveries.iter_mut().filter(|each| each.state == State::Accepted);
+            accepted.filter(within).for_each(|each| each.state = State::Unanswered);
+        }
+        let accounts = mailing.options().accounts.len();
+        Self {
+            mailing: Rc::clone(mailing),
+            terms,
+            deliveries,
+            faults,
+            may_be_sent,
+            has_gaps,
+            mailboxes: vec![Mailbox::default(); accounts],
+            queue: Queue::Unknown,
+            extras: Vec::new(),
+            strays: Vec::new(),
+            details: BTreeMap::new(),
+            audited: Audited::default(),
+        }
+    }
+
+    /// A message of a mailbox, each once, in any order. `first_seen` is when a session first saw it,
+    /// if one watched; otherwise the server's own time of arrival is held against the limit.
+    ///
+    /// # Panics
+    /// When there is no such account.
+    pub fn saw(&mut self, place: Place, seen: &Seen, first_seen: Option<Time>) {
+        assert!((place.account as usize) < self.mailboxes.len(), "no account {}", place.account);
+        match seen {
+            Seen::Ours(copy) => self.saw_copy(place, copy, first_seen),
+            Seen::Bounce { number, to } => {
+                for account in to {
+                    if let Some(index) = self.find(*number, *account) {
+                        self.deliveries[index].flags |= BOUNCED;
+                    }
+                }
+            }
+            Seen::OtherRun { .. } => self.audited.other_runs += 1,
+            Seen::Alien => self.audited.aliens += 1,
+        }
+    }
+
+    /// A message of this account is listed and could not be fetched, alone and again.
+    ///
+    /// # Panics
+    /// When there is no such account.
+    pub fn unreadable_message(&mut self, account: u32) {
+        self.mailboxes[account as usize].unreadable += 1;
+        self.audited.unreadable += 1;
+    }
+
+    /// All folders of this account were read to their ends.
+    ///
+    /// # Panics
+    /// When there is no such account.
+    pub fn read_whole(&mut self, account: u32) {
+        let mailbox = &mut self.mailboxes[account as usize];
+        if mailbox.reading == Reading::NotYet {
+            mailbox.reading = Reading::Whole;
+        }
+    }
+
+    /// This account could not log in, or a folder of it could not be read to its end.
+    ///
+    /// # Panics
+    /// When there is no such account.
+    pub fn unreadable(&mut self, account: u32) {
+        self.mailboxes[account as usize].reading = Reading::Unreadable;
+    }
+
+    /// What the servers still hold back.
+    pub fn queue(&mut self, queue: Queue) {
+        self.queue = queue;
+    }
+
+    fn find(&self, number: u32, account: u32) -> Option<usize> {
+        self.deliveries.binary_search_by_key(&(number, account), Delivery::key).ok()
+    }
+
+    fn saw_copy(&mut self, place: Place, copy: &Copy, first_seen: Option<Time>) {
+        let number = copy.number;
+        let Some(index) = self.find(number, place.account) else {
+            let is_addressed = self.mailing.route(number).to.contains(&place.account);
+            if is_addressed && self.has_gaps && number < self.may_be_sent {
+                self.audited.unrecorded += 1;
+            } else if self.strays.len() < STRAYS_MAX {
+                self.strays.push((number, place.account));
+            } else {
+                self.audited.counts.add(Outcome::Misdelivered);
+            }
+            return;
+        };
+        let arrival = copy.received.first().copied();
+        let packed = arrival.map_or(0, |arrival| self.pack(arrival));
+        let is_in_time = self.is_in_time(&self.deliveries[index], arrival, first_seen);
+        let delivery = &mut self.deliveries[index];
+        if delivery.copies == 0 {
+            delivery.arrival = packed;
+        } else if self.extras.len() < EXTRAS_MAX {
+            self.extras.push((index, packed));
+        }
+        delivery.copies = delivery.copies.saturating_add(1);
+        delivery.flags |= if is_in_time { IN_TIME } else { 0 };
+        let detail = if let Some(difference) = &copy.difference {
+            delivery.flags |= CHANGED;
+            Detail::Difference(difference.clone())
+        } else if place.folder != 0 {
+            delivery.flags |= MISPLACED;
+            Detail::Folder(place.folder)
+        } else {
+            return;
+        };
+        if self.details.len() < self.terms.findings_max {
+            self.details.entry((number, place.account)).or_insert(detail);
+        }
+    }
+
+    /// Whether a copy arrived within the limit; also when that is not known.
+    fn is_in_time(&self, delivery: &Delivery, arrival: Option<u64>, seen: Option<Time>) -> bool {
+        let Some(limit) = self.terms.limit else { return true };
+        let latest = delivery.answered() + limit;
+        if let Some(seen) = seen {
+            return seen <= latest;
+        }
+        let began = self.mailing.options().began;
+        let since = |arrival: u64| Span::seconds(1) * arrival.saturating_sub(began);
+        arrival.is_none_or(|arrival| Time::ZERO + since(arrival) <= latest + self.terms.skew)
+    }
+
+    /// An arrival in Unix seconds as the 32 bits that a delivery has room for; 0 is unknown.
+    fn pack(&self, arrival: u64) -> u32 {
+        let since = (arrival + ARRIVAL_ZERO).saturating_sub(self.mailing.options().began);
+        u32::try_from(since).unwrap_or(u32::MAX).max(1)
+    }
+
+    fn unpack(&self, packed: u32) -> Option<u64> {
+        let began = self.mailing.options().began;
+        (packed > 0).then(|| (u64::from(packed) + began).saturating_sub(ARRIVAL_ZERO))
+    }
+
+    /// Everything was looked at: what became of each delivery.
+    pub fn finish(mut self) -> Audited {
+        let explained = self.explained_doubles();
+        self.strays.sort_unstable();
+        let mailboxes = (0_u32..).zip(&self.mailboxes);
+        let unread = mailboxes.filter(|(_, mailbox)| mailbox.reading != Reading::Whole);
+        self.audited.unread = unread.map(|(account, _)| account).collect();
+        for index in 0..self.deliveries.len() {
+            let delivery = self.deliveries[index];
+            let is_explained = explained.binary_search(&index).is_ok();
+            let (outcome, detail) = match delivery.state {
+                State::Accepted => self.of_accepted(&delivery, is_explained),
+                _ => self.of_others(&delivery),
+            };
+            self.audited.accepted += u64::from(delivery.state == State::Accepted);
+            self.add(delivery.number, delivery.recipient, outcome, detail);
+        }
+        let strays = std::mem::take(&mut self.strays);
+        for (number, account) in strays.into_iter().filter(|(_, account)| *account != TOLD) {
+            let was_sent = number < self.may_be_sent;
+            let is_addressed = self.mailing.route(number).to.contains(&account);
+            let outcome = match was_sent && !is_addressed {
+                true => Outcome::Misdelivered,
+                false => Outcome::NeverSentButDelivered,
+            };
+            self.add(number, account, outcome, Detail::None);
+        }
+        let order = |found: &Finding| (found.outcome, found.number, found.account);
+        self.audited.findings.sort_by_key(order);
+        self.audited
+    }
+
+    fn add(&mut self, number: u32, account: u32, outcome: Outcome, detail: Detail) {
+        let is_listed = outcome.standing() != Standing::Kept
+            && self.audited.counts.of(outcome) < self.terms.findings_max as u64;
+        self.audited.counts.add(outcome);
+        if is_listed {
+            self.audited.findings.push(Finding { number, account, outcome, detail });
+        }
+    }
+
+    /// Indices of accepted deliveries all of whose further copies are explained by faults, in order.
+    fn explained_doubles(&mut self) -> Vec<usize> {
+        let mut by_delivery: BTreeMap<usize, Vec<Option<u64>>> = BTreeMap::new();
+        for (index, packed) in std::mem::take(&mut self.extras) {
+            let delivery = &self.deliveries[index];
+            if delivery.state == State::Accepted {
+                let first = self.unpack(delivery.arrival);
+                let arrivals = by_delivery.entry(index).or_insert_with(|| vec![first]);
+                arrivals.push(self.unpack(packed));
+            }
+        }
+        let mut extras = Vec::new();
+        for (delivery, arrivals) in by_delivery {
+            let has_all = arrivals.len() == usize::from(self.deliveries[delivery].copies);
+            let arrivals: Option<Vec<u64>> = arrivals.into_iter().collect();
+            if let Some(mut arrivals) = arrivals.filter(|_| has_all) {
+                arrivals.sort_unstable();
+                let pairs = arrivals.windows(2).map(|pair| (pair[0], pair[1]));
+                extras.extend(pairs.map(|arrivals| Extra { delivery, arrivals }));
+            }
+        }
+        let began = self.mailing.options().began;
+        let is_explained = doubles::explained(&extras, &self.faults, began, self.terms.skew);
+        self.audited.explained = is_explained.iter().filter(|is| **is).count() as u64;
+        let rooms = self.faults.iter().map(|fault| u64::from(fault.in_flight));
+        self.audited.explained_max = rooms.sum();
+        let both: Vec<_> = extras.iter().zip(is_explained).collect();
+        let of_one = both.chunk_by(|(one, _), (other, _)| one.delivery == other.delivery);
+        let whole = of_one.filter(|extras| extras.iter().all(|(_, is_explained)| *is_explained));
+        whole.map(|extras| extras[0].0.delivery).collect()
+    }
+
+    fn of_accepted(&mut self, delivery: &Delivery, is_explained: bool) -> (Outcome, Detail) {
+        let mailbox = self.mailboxes[delivery.recipient as usize];
+        let has = |flag| delivery.flags & flag != 0;
+        let known = self.details.get(&delivery.key()).cloned().unwrap_or(Detail::None);
+        let copies = Detail::Copies(delivery.copies.into());
+        if has(BOUNCED) {
+            (Outcome::Bounced, copies)
+        } else if delivery.copies == 0 {
+            self.of_missing(delivery, mailbox)
+        } else if has(CHANGED) {
+            (Outcome::Changed, known)
+        } else if delivery.copies > 1 && !is_explained {
+            (Outcome::Doubled, copies)
+        } else if has(MISPLACED) {
+            (Outcome::Misplaced, known)
+        } else if !has(IN_TIME) {
+            (Outcome::Late, Detail::None)
+        } else if mailbox.reading != Reading::Whole {
+            (Outcome::Unchecked, copies)
+        } else if delivery.copies > 1 {
+            (Outcome::ExplainedDouble, copies)
+        } else {
+            (Outcome::Found, Detail::None)
+        }
+    }
+
+    fn of_missing(&mut self, delivery: &Delivery, mailbox: Mailbox) -> (Outcome, Detail) {
+        if mailbox.reading != Reading::Whole {
+            return (Outcome::Unchecked, Detail::None);
+        }
+        let from = self.strays.partition_point(|(number, _)| *number < delivery.number);
+        let of_this = self.strays[from..].iter_mut();
+        let mut of_this = of_this.take_while(|(number, _)| *number == delivery.number);
+        if let Some((_, account)) = of_this.find(|(_, account)| *account != TOLD) {
+            return (Outcome::Misdelivered, Detail::Account(std::mem::replace(account, TOLD)));
+        }
+        if mailbox.unreadable > 0 {
+            return (Outcome::Unreadable, Detail::None);
+        }
+        match self.queue {
+            Queue::Empty | Queue::DeadlinePassed | Queue::Holds(0) => (Outcome::Lost, Detail::None),
+            Queue::Holds(_) | Queue::Unknown => (Outcome::Queued, Detail::None),
+        }
+    }
+
+    fn of_others(&self, delivery: &Delivery) -> (Outcome, Detail) {
+        let copies = Detail::Copies(delivery.copies.into());
+        let is_there = delivery.copies > 0;
+        match delivery.state {
+            State::Refused if is_there => (Outcome::RefusedButDelivered, copies),
+            // A full mailbox (552, RFC 5321 4.2.2) is a right answer for an account that exists.
+            State::Refused if delivery.code >= 500 && delivery.code != 552 => {
+                (Outcome::RefusedForGood, Detail::Code(delivery.code))
+            }
+            State::Refused => (Outcome::Refused, Detail::Code(delivery.code)),
+            State::NotSent if is_there => (Outcome::NotSentButDelivered, copies),
+            State::NotSent => (Outcome::NotSent, Detail::None),
+            State::Unanswered | State::Accepted if is_there => {
+                let known = self.details.get(&delivery.key()).cloned().unwrap_or(copies);
+                let outcome = match delivery.flags {
+                    flags if flags & CHANGED != 0 => Outcome::Changed,
+                    flags if flags & MISPLACED != 0 => Outcome::Misplaced,
+                    _ => Outcome::UnansweredPresent,
+                };
+                (outcome, known)
+            }
+            State::Unanswered | State::Accepted => (Outcome::UnansweredAbsent, Detail::None),
+        }
+    }
+}
