@@ -462,3 +462,6 @@ impl Audit {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

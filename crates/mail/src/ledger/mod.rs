@@ -301,3 +301,6 @@ impl Ledger {
         self.deliveries.push(delivery);
     }
 }
+
+#[cfg(test)]
+mod tests;

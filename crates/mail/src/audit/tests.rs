@@ -1,0 +1,445 @@
+//! Histories of honest servers pass, and every lie is named.
+
+use brunt_world::random::{Stream, Streams};
+use proptest::prelude::*;
+
+use super::*;
+use crate::comparison::Difference;
+use crate::ledger::Event;
+use crate::mailing::MailingOptions;
+
+const BEGAN: u64 = 1_795_751_195;
+const ACCOUNTS: u32 = 9;
+
+/// A run as it happened: what was promised, and what mailboxes show.
+struct History {
+    mailing: Rc<Mailing>,
+    ledger: Ledger,
+    shown: Vec<(Place, Copy)>,
+    queue: Queue,
+    unreadable: Vec<u32>,
+    damaged: Vec<u32>,
+    /// Accepted deliveries with exactly one copy, without a fault nearby.
+    plain: Vec<(u32, u32)>,
+}
+
+fn seconds(count: u64) -> Time {
+    Time::ZERO + Span::seconds(count)
+}
+
+fn inbox(account: u32) -> Place {
+    Place { account, folder: 0 }
+}
+
+fn copy(number: u32, second: u64) -> Copy {
+    Copy { number, bytes: 400, received: vec![BEGAN + second, BEGAN], difference: None }
+}
+
+impl History {
+    fn new() -> Self {
+        let accounts = (0..ACCOUNTS).map(|account| format!("u{account:04}@test.invalid")).collect();
+        let mailing = Rc::new(Mailing::new(MailingOptions::new(7, 42, BEGAN, accounts)).unwrap());
+        Self {
+            ledger: Ledger::new(&mailing),
+            mailing,
+            shown: Vec::new(),
+            queue: Queue::Empty,
+            unreadable: Vec::new(),
+            damaged: Vec::new(),
+            plain: Vec::new(),
+        }
+    }
+
+    /// A hundred seconds of mail to servers that keep their word, with kills, cuts and power cuts.
+    fn honest(seed: u64) -> Self {
+        let mut history = Self::new();
+        let mut stream = Streams::new(seed).named("history");
+        let mut room = Vec::new();
+        for _ in 0..stream.below(4) {
+            let from = stream.below(100);
+            let until = seconds(from + stream.below(9));
+            let kind = [FaultKind::Kill, FaultKind::Connection][usize::from(stream.percent(50))];
+            let in_flight = stream.below(5);
+            room.push((from, in_flight));
+            let in_flight = u32::try_from(in_flight).unwrap();
+            history.ledger.fault(Fault { kind, from: seconds(from), until, in_flight });
+        }
+        let cut = 101..110;
+        let (from, until) = (seconds(cut.start), seconds(cut.end));
+        let cut = Fault { kind: FaultKind::PowerCut, from, until, in_flight: 0 };
+        history.ledger.fault(cut);
+        for second in 0..120 {
+            history.message(&mut stream, second, &mut room, &cut);
+        }
+        history.ledger.end(seconds(200));
+        history
+    }
+
+    fn message(&mut self, stream: &mut Stream, second: u64, room: &mut [(u64, u64)], cut: &Fault) {
+        let number = self.ledger.next_number();
+        for recipient in self.mailing.route(number).to {
+            self.ledger.record(number, recipient, seconds(second), Event::Sent);
+            let (event, copies) = match stream.below(20) {
+                0 => (Event::Refused { code: 451 }, 0),
+                1 => (Event::Refused { code: 552 }, 0),
+                2 => (Event::NotSent, 0),
+                3 | 4 => (Event::Unanswered, stream.below(3)),
+                _ if (cut.from..=cut.until).contains(&seconds(second)) => {
+                    (Event::Accepted, stream.below(2))
+                }
+                _ => (Event::Accepted, 1),
+            };
+            self.ledger.record(number, recipient, seconds(second), event);
+            for again in 0..copies {
+                self.shown.push((inbox(recipient), copy(number, second + again)));
+            }
+            let is_sure = event == Event::Accepted && seconds(second) < cut.from;
+            let fault = room.iter_mut().find(|(from, left)| *left > 0 && second <= *from);
+            match fault.filter(|_| is_sure && stream.percent(30)) {
+                Some((from, left)) => {
+                    // Handed on, the connection lost, and handed on again.
+                    *left -= 1;
+                    let later = copy(number, *from + 1 + stream.below(20));
+                    self.shown.push((inbox(recipient), later));
+                }
+                None if is_sure => self.plain.push((number, recipient)),
+                None => {}
+            }
+        }
+    }
+
+    fn audit(self) -> Audited {
+        self.audit_on(Terms::default())
+    }
+
+    fn audit_on(self, terms: Terms) -> Audited {
+        let mut audit = Audit::new(&self.mailing, self.ledger, terms);
+        for (place, copy) in self.shown {
+            audit.saw(place, &Seen::Ours(copy), None);
+        }
+        self.damaged.iter().for_each(|account| audit.unreadable_message(*account));
+        self.unreadable.iter().for_each(|account| audit.unreadable(*account));
+        (0..ACCOUNTS).for_each(|account| audit.read_whole(account));
+        audit.queue(self.queue);
+        audit.finish()
+    }
+
+    fn shown(&mut self, (number, account): (u32, u32)) -> &mut (Place, Copy) {
+        let is =
+            |(place, copy): &&mut (Place, Copy)| (copy.number, place.account) == (number, account);
+        self.shown.iter_mut().find(is).expect("it is shown")
+    }
+
+    fn hide(&mut self, (number, account): (u32, u32)) {
+        self.shown.retain(|(place, copy)| (copy.number, place.account) != (number, account));
+    }
+}
+
+/// The only finding.
+fn finding(audited: &Audited) -> (u32, u32, Outcome) {
+    let [found] = &audited.findings[..] else { panic!("{:?}", audited.findings) };
+    let broken = audited.counts.standing(Standing::Broken);
+    assert_eq!((broken, audited.verdict()), (1, Verdict::Fail));
+    (found.number, found.account, found.outcome)
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Lie {
+    Drop,
+    Double,
+    Change,
+    Misfile,
+    OtherUser,
+    OneMoreUser,
+    Refused,
+    NotSent,
+    NeverSent,
+}
+
+const LIES: [Lie; 9] = [
+    Lie::Drop,
+    Lie::Double,
+    Lie::Change,
+    Lie::Misfile,
+    Lie::OtherUser,
+    Lie::OneMoreUser,
+    Lie::Refused,
+    Lie::NotSent,
+    Lie::NeverSent,
+];
+
+/// Tells one lie about a delivery; returns what an audit must find.
+fn plant(history: &mut History, lie: Lie, delivery: (u32, u32)) -> (u32, u32, Outcome) {
+    let (number, account) = delivery;
+    let route = history.mailing.route(number);
+    let stranger = (0..ACCOUNTS).find(|other| !route.to.contains(other)).unwrap();
+    let second = u64::from(number);
+    let of_state = |history: &History, state, code| {
+        let is = |each: &&Delivery| {
+            each.state() == state
+                && each.code() == code
+                && !history
+                    .shown
+                    .iter()
+                    .any(|(place, copy)| (copy.number, place.account) == each.key())
+        };
+        history.ledger.deliveries().iter().find(is).map(Delivery::key)
+    };
+    match lie {
+        Lie::Drop => {
+            history.hide(delivery);
+            (number, account, Outcome::Lost)
+        }
+        Lie::Double => {
+            // Both before any fault that began later can be held responsible.
+            let mut again = history.shown(delivery).clone();
+            again.1.received[0] = BEGAN + 1_000_000;
+            history.shown(delivery).1.received[0] = BEGAN + 900_000;
+            history.shown.push(again);
+            (number, account, Outcome::Doubled)
+        }
+        Lie::Change => {
+            let difference = Difference { offset: 9, expected: b"a".into(), found: b"b".into() };
+            history.shown(delivery).1.difference = Some(difference);
+            (number, account, Outcome::Changed)
+        }
+        Lie::Misfile => {
+            history.shown(delivery).0.folder = 3;
+            (number, account, Outcome::Misplaced)
+        }
+        Lie::OtherUser => {
+            history.shown(delivery).0.account = stranger;
+            (number, account, Outcome::Misdelivered)
+        }
+        Lie::OneMoreUser => {
+            history.shown.push((inbox(stranger), copy(number, second)));
+            (number, stranger, Outcome::Misdelivered)
+        }
+        Lie::Refused | Lie::NotSent => {
+            let (state, code, outcome) = match lie {
+                Lie::Refused => (State::Refused, Some(451), Outcome::RefusedButDelivered),
+                _ => (State::NotSent, None, Outcome::NotSentButDelivered),
+            };
+            let (number, account) = of_state(history, state, code).expect("one in 240");
+            history.shown.push((inbox(account), copy(number, second)));
+            (number, account, outcome)
+        }
+        Lie::NeverSent => {
+            history.shown.push((inbox(account), copy(9999, second)));
+            (9999, account, Outcome::NeverSentButDelivered)
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn an_honest_history_passes(seed: u64) {
+        let history = History::honest(seed);
+        let deliveries = history.ledger.deliveries().len() as u64;
+        let audited = history.audit();
+        prop_assert_eq!(audited.verdict(), Verdict::Pass, "{:?}", audited.findings);
+        prop_assert_eq!(audited.counts.standing(Standing::Kept), deliveries);
+        prop_assert!(audited.findings.is_empty());
+        prop_assert!(audited.explained <= audited.explained_max);
+    }
+
+    #[test]
+    fn a_single_lie_is_named(seed: u64, lie in prop::sample::select(&LIES), at: prop::sample::Index) {
+        let mut history = History::honest(seed);
+        let delivery = *at.get(&history.plain);
+        let expected = plant(&mut history, lie, delivery);
+        prop_assert_eq!(finding(&history.audit()), expected);
+    }
+
+    #[test]
+    fn what_cannot_be_read_never_turns_a_failure_into_a_pass(
+        seed: u64,
+        lie in prop::option::of(prop::sample::select(&LIES)),
+        at: prop::sample::Index,
+        unreadable in prop::collection::vec(0..ACCOUNTS, 1..4),
+        hides: bool,
+        keeps_damaged: bool,
+    ) {
+        let mut history = History::honest(seed);
+        if let Some(lie) = lie {
+            let delivery = *at.get(&history.plain);
+            plant(&mut history, lie, delivery);
+        }
+        if hides {
+            history.shown.retain(|(place, _)| !unreadable.contains(&place.account));
+        }
+        if keeps_damaged {
+            history.damaged = unreadable;
+        } else {
+            history.unreadable = unreadable;
+        }
+        prop_assert_ne!(history.audit().verdict(), Verdict::Pass);
+    }
+
+    /// Whatever copies an honest history does not show: all that were owed and are gone are named,
+    /// unless the queue may hold them.
+    #[test]
+    fn missing_copies_never_pass(
+        seed: u64,
+        hidden in prop::collection::vec(any::<prop::sample::Index>(), 1..20),
+        queue in prop::sample::select(&[Queue::Empty, Queue::Holds(9), Queue::Unknown, Queue::DeadlinePassed]),
+    ) {
+        let mut history = History::honest(seed);
+        let hidden = hidden.iter().map(|index| *index.get(&history.plain));
+        let hidden: std::collections::BTreeSet<_> = hidden.collect();
+        hidden.iter().for_each(|delivery| history.hide(*delivery));
+        history.queue = queue;
+        let audited = history.audit();
+        let (verdict, outcome) = match queue {
+            Queue::Empty | Queue::DeadlinePassed => (Verdict::Fail, Outcome::Lost),
+            _ => (Verdict::CannotTell, Outcome::Queued),
+        };
+        prop_assert_eq!(audited.verdict(), verdict);
+        let found = audited.findings.iter().map(|found| (found.number, found.account));
+        prop_assert_eq!(found.collect::<Vec<_>>(), hidden.into_iter().collect::<Vec<_>>());
+        prop_assert!(audited.findings.iter().all(|found| found.outcome == outcome));
+    }
+}
+
+#[test]
+fn a_double_is_explained_by_a_fault_between_and_by_no_other() {
+    for (from, until, in_flight, is_explained) in
+        [(10, 12, 1, true), (10, 12, 0, false), (3, 4, 1, false), (30, 31, 1, false)]
+    {
+        let mut history = History::new();
+        let number = history.ledger.next_number();
+        let account = history.mailing.route(number).to[0];
+        history.ledger.record(number, account, seconds(7), Event::Accepted);
+        let (kind, from, until) = (FaultKind::Kill, seconds(from), seconds(until));
+        history.ledger.fault(Fault { kind, from, until, in_flight });
+        history.ledger.end(seconds(20));
+        history.shown.push((inbox(account), copy(number, 20)));
+        history.shown.push((inbox(account), copy(number, 8)));
+        let audited = history.audit();
+        let counted = audited.counts.of(Outcome::ExplainedDouble);
+        assert_eq!(counted, u64::from(is_explained), "{from:?}");
+        assert_eq!(audited.verdict() == Verdict::Pass, is_explained);
+        assert_eq!((audited.explained, audited.explained_max), (counted, u64::from(in_flight)));
+    }
+}
+
+#[test]
+fn no_more_doubles_are_explained_than_were_in_flight() {
+    let mut history = History::new();
+    for _ in 0..10 {
+        let number = history.ledger.next_number();
+        let account = history.mailing.route(number).to[0];
+        history.ledger.record(number, account, seconds(7), Event::Accepted);
+        history.shown.push((inbox(account), copy(number, 8)));
+        history.shown.push((inbox(account), copy(number, 12)));
+    }
+    let (kind, from, until) = (FaultKind::Kill, seconds(9), seconds(10));
+    history.ledger.fault(Fault { kind, from, until, in_flight: 7 });
+    history.ledger.end(seconds(20));
+    let audited = history.audit();
+    assert_eq!(audited.counts.of(Outcome::ExplainedDouble), 7);
+    assert_eq!(audited.counts.of(Outcome::Doubled), 3);
+    assert_eq!((audited.findings.len(), audited.verdict()), (3, Verdict::Fail));
+}
+
+#[test]
+fn copies_without_a_time_of_arrival_are_not_explained() {
+    let mut history = History::new();
+    let number = history.ledger.next_number();
+    let account = history.mailing.route(number).to[0];
+    history.ledger.record(number, account, seconds(7), Event::Accepted);
+    let (kind, from, until) = (FaultKind::Kill, seconds(9), seconds(10));
+    history.ledger.fault(Fault { kind, from, until, in_flight: 7 });
+    history.ledger.end(seconds(20));
+    let copy = Copy { received: vec![], ..copy(number, 8) };
+    history.shown = vec![(inbox(account), copy.clone()), (inbox(account), copy)];
+    assert_eq!(finding(&history.audit()).2, Outcome::Doubled);
+}
+
+#[test]
+fn late_counts_from_the_acceptance() {
+    for (limit, is_late) in [(4, true), (20, false)] {
+        let mut history = History::honest(3);
+        let delivery = history.plain[5];
+        let accepted = u64::from(delivery.0);
+        history.shown(delivery).1.received[0] = BEGAN + accepted + 10;
+        // Doubles of this history arrive late as well, and their first copies in time.
+        let terms = Terms { limit: Some(Span::seconds(limit)), ..Terms::default() };
+        let audited = history.audit_on(terms);
+        assert_eq!(audited.counts.of(Outcome::Late), u64::from(is_late));
+        if is_late {
+            assert_eq!(finding(&audited), (delivery.0, delivery.1, Outcome::Late));
+        }
+    }
+}
+
+#[test]
+fn a_message_that_cannot_be_read_is_not_lost() {
+    let mut history = History::honest(4);
+    let delivery = history.plain[5];
+    history.hide(delivery);
+    history.damaged.push(delivery.1);
+    let expected = (delivery.0, delivery.1, Outcome::Unreadable);
+    assert_eq!(finding(&history.audit()), expected);
+}
+
+#[test]
+fn refusals_for_good_fail_except_for_a_full_mailbox() {
+    for (code, verdict) in [(550, Verdict::Fail), (552, Verdict::Pass), (451, Verdict::Pass)] {
+        let mut history = History::new();
+        let mut accounts = Vec::new();
+        for event in [Event::Refused { code }, Event::Accepted] {
+            let number = history.ledger.next_number();
+            let account = history.mailing.route(number).to[0];
+            history.ledger.record(number, account, seconds(7), event);
+            accounts.push((number, account));
+        }
+        history.ledger.end(seconds(20));
+        let (number, account) = accounts[1];
+        history.shown.push((inbox(account), copy(number, 8)));
+        assert_eq!(history.audit().verdict(), verdict, "{code}");
+    }
+}
+
+#[test]
+fn a_bounce_fails_the_delivery_that_it_names() {
+    let history = History::honest(5);
+    let (number, account) = history.plain[7];
+    let mut audit = Audit::new(&history.mailing, history.ledger, Terms::default());
+    let others = history
+        .shown
+        .into_iter()
+        .filter(|(place, copy)| (copy.number, place.account) != (number, account));
+    others.for_each(|(place, copy)| audit.saw(place, &Seen::Ours(copy), None));
+    let to = smallvec::smallvec![account];
+    audit.saw(inbox(0), &Seen::Bounce { number, to }, None);
+    (0..ACCOUNTS).for_each(|account| audit.read_whole(account));
+    audit.queue(Queue::Empty);
+    assert_eq!(finding(&audit.finish()), (number, account, Outcome::Bounced));
+}
+
+#[test]
+fn a_ledger_that_ends_early_accuses_nobody() {
+    let mut history = History::new();
+    let first = history.ledger.next_number();
+    let route = history.mailing.route(first);
+    history.ledger.record(first, route.to[0], seconds(1), Event::Accepted);
+    history.shown.push((inbox(route.to[0]), copy(first, 1)));
+    // Sent, and brunt was killed before it recorded the answer.
+    let unrecorded = history.ledger.next_number();
+    let account = history.mailing.route(unrecorded).to[0];
+    history.shown.push((inbox(account), copy(unrecorded, 2)));
+    let audited = history.audit();
+    assert_eq!((audited.verdict(), audited.unrecorded), (Verdict::Pass, 1));
+}
+
+#[test]
+fn nothing_promised_and_nothing_read_are_no_pass() {
+    assert_eq!(History::new().audit().verdict(), Verdict::CannotTell);
+    let history = History::honest(6);
+    let audit = Audit::new(&history.mailing, history.ledger, Terms::default());
+    let audited = audit.finish();
+    assert_eq!(audited.verdict(), Verdict::CannotTell);
+    assert_eq!(audited.counts.of(Outcome::Unchecked), audited.accepted);
+    assert_eq!(audited.unread.len(), ACCOUNTS as usize);
+}
