@@ -38,6 +38,9 @@ pub enum InterruptedError {
     /// It is a drill, which records nothing until it is over.
     #[error("{}: is a drill, which is not carried on\n  to rehearse it again: brunt drill {}", .0.display(), .0.join("scenario.toml").display())]
     Drill(PathBuf),
+    /// Messages that were not sent are not part of its ledger.
+    #[error("{}: is a test of mail servers, which is not carried on\n  to look at the mailboxes again: brunt load --audit {}", .0.display(), .0.display())]
+    Mail(PathBuf),
     /// Nothing that counts was recorded.
     #[error("{}: was interrupted before it had recorded a whole sample, so there is nothing to carry on\n  to run it again: brunt run {}", .0.display(), .0.join("scenario.toml").display())]
     NotBegun(PathBuf),
@@ -55,6 +58,9 @@ impl Interrupted {
         let result = runs::outline(folder)?;
         if result.drill.is_some() {
             return Err(InterruptedError::Drill(folder.to_owned()));
+        }
+        if result.mail.is_some() {
+            return Err(InterruptedError::Mail(folder.to_owned()));
         }
         if result.is_finished() && result.verdict != Verdict::Interrupted {
             return Err(InterruptedError::Ended(folder.to_owned(), result.verdict));

@@ -106,7 +106,8 @@ fn answer(files: &RunFiles) -> Result<(TestKind, Run), String> {
     })?;
     let result = &run.result;
     let Tested::Kind(kind) = result.storage.test else {
-        return Err("a drill: its own report is what is signed".to_owned());
+        let what = if result.mail.is_some() { "a test of mail servers" } else { "a drill" };
+        return Err(format!("{what}: its own report is what is signed"));
     };
     if !result.is_finished() {
         return Err("did not end".to_owned());

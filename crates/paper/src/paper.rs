@@ -260,7 +260,9 @@ fn check(label: &str, run: &Run) -> Result<(), PaperError> {
     }
     match result.storage.test {
         Tested::Kind(_) => Ok(()),
-        other @ (Tested::Drill | Tested::Unknown) => Err(PaperError::Kind(label, other)),
+        other @ (Tested::Drill | Tested::Mail | Tested::Unknown) => {
+            Err(PaperError::Kind(label, other))
+        }
     }
 }
 

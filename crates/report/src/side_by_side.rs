@@ -70,6 +70,9 @@ pub fn side_by_side(runs: &[Listed]) -> Table {
     if runs.iter().all(|one| one.run.result.drill.is_some()) {
         return drills(runs);
     }
+    if runs.iter().all(|one| one.run.result.mail.is_some()) {
+        return mails(runs);
+    }
     let words = ["run", "server", "began", "test", "verdict"].map(Column::words);
     let numbers = ["I/O /s", "target", "read ms", "log ms"].map(Column::numbers);
     let rows = runs.iter().map(row);
@@ -91,6 +94,30 @@ fn row(one: &Listed) -> Row {
         reads.latency_ms_mean.into(),
         logs.latency_ms_mean.into(),
     ])
+}
+
+fn mails(runs: &[Listed]) -> Table {
+    let words = ["run", "began", "servers", "verdict"].map(Column::words);
+    let numbers = ["users", "accepted", "accepted /min", "found", "lost", "doubled", "changed"];
+    let row = |one: &Listed| {
+        let mail = one.run.result.mail.as_ref()?;
+        let servers: Vec<&str> = mail.servers.iter().map(|one| one.name.as_str()).collect();
+        Some(Row::new([
+            one.name(),
+            one.run.result.times.started.into(),
+            servers.join(", ").into(),
+            one.run.result.headline().into(),
+            mail.users.into(),
+            mail.ledger.accepted.into(),
+            mail.accepted_per_min.into(),
+            mail.ledger.found.into(),
+            mail.ledger.lost.into(),
+            mail.ledger.doubled.into(),
+            mail.ledger.changed.into(),
+        ]))
+    };
+    let columns = words.into_iter().chain(numbers.map(Column::numbers));
+    Table::new(columns, runs.iter().filter_map(row))
 }
 
 fn drills(runs: &[Listed]) -> Table {

@@ -31,6 +31,9 @@ pub enum TogetherError {
     /// They are drills.
     #[error("each drill is a rehearsal of its own")]
     Drills,
+    /// They are tests of mail servers.
+    #[error("each test of mail servers has a ledger of its own")]
+    Mail,
     /// A run is given twice.
     #[error("run {0} is named twice")]
     Twice(String),
@@ -86,6 +89,9 @@ pub fn are_one_test(runs: &[Run]) -> Result<(), TogetherError> {
     }
     if runs.len() > 1 && first.drill.is_some() {
         return Err(TogetherError::Drills);
+    }
+    if runs.len() > 1 && first.mail.is_some() {
+        return Err(TogetherError::Mail);
     }
     let mut servers = BTreeSet::new();
     for server in runs.iter().flat_map(|run| &run.result.storage.servers) {
@@ -152,6 +158,7 @@ fn result(runs: &[Run]) -> RunResult {
         origin: origin(runs),
         storage: storage(runs, verdict),
         drill: None,
+        mail: None,
     }
 }
 

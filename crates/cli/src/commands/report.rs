@@ -212,6 +212,7 @@ fn jetstress_name(result: &RunResult) -> String {
         Tested::Kind(TestKind::DatabaseBackup) => "DatabaseBackup",
         Tested::Kind(TestKind::SoftRecovery) => "SoftRecovery",
         Tested::Kind(TestKind::Performance) | Tested::Drill | Tested::Unknown => "Performance",
+        Tested::Mail => "Mail",
     };
     let started = result.times.started.to_string();
     let numbers = started.split(|c: char| !c.is_ascii_digit());

@@ -249,6 +249,7 @@ impl Assembly<'_> {
             },
             rules,
             drill: None,
+            mail: None,
         }
     }
 

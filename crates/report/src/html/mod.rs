@@ -18,6 +18,7 @@ mod compare;
 mod drill;
 mod escape;
 mod jetstress;
+mod mail;
 mod page;
 mod side_by_side;
 mod storage;
@@ -120,6 +121,9 @@ pub fn report_html(run: &Run) -> String {
     let result = &run.result;
     if let Some(drill) = &result.drill {
         return drill::drill_html(run, drill);
+    }
+    if let Some(mail) = &result.mail {
+        return mail::mail_html(run, mail);
     }
     let page = Page {
         name: &result.scenario,

@@ -46,6 +46,8 @@ pub enum Tested {
     Kind(TestKind),
     /// A failover drill, which puts a load on storage and fails over.
     Drill,
+    /// A test of mail servers: no storage was tested.
+    Mail,
     /// A test whose folder was damaged, so that only its tables are left.
     Unknown,
 }
@@ -56,6 +58,7 @@ pub enum Tested {
 pub struct UnknownTest(String);
 
 const DRILL: &str = "drill";
+const MAIL: &str = "mail";
 const UNKNOWN: &str = "unknown";
 
 impl TestKind {
@@ -98,7 +101,7 @@ impl Tested {
     pub const fn kind(self) -> Option<TestKind> {
         match self {
             Self::Kind(kind) => Some(kind),
-            Self::Drill | Self::Unknown => None,
+            Self::Drill | Self::Mail | Self::Unknown => None,
         }
     }
 
@@ -107,6 +110,7 @@ impl Tested {
         match self {
             Self::Kind(kind) => kind.word(),
             Self::Drill => DRILL,
+            Self::Mail => MAIL,
             Self::Unknown => UNKNOWN,
         }
     }
@@ -116,7 +120,7 @@ impl Tested {
     pub const fn work(self) -> Work {
         match self {
             Self::Kind(kind) => kind.work(),
-            Self::Drill | Self::Unknown => Work::Load,
+            Self::Drill | Self::Mail | Self::Unknown => Work::Load,
         }
     }
 }
@@ -140,6 +144,7 @@ impl TryFrom<String> for Tested {
         match TestKind::named(&word) {
             Some(kind) => Ok(Self::Kind(kind)),
             None if word == DRILL => Ok(Self::Drill),
+            None if word == MAIL => Ok(Self::Mail),
             None if word == UNKNOWN => Ok(Self::Unknown),
             None => Err(UnknownTest(word)),
         }
@@ -172,14 +177,17 @@ mod tests {
 
     #[test]
     fn a_result_names_what_was_done_and_nothing_else() {
-        let all =
-            TestKind::ALL.map(Tested::Kind).into_iter().chain([Tested::Drill, Tested::Unknown]);
+        let all = TestKind::ALL.map(Tested::Kind).into_iter().chain([
+            Tested::Drill,
+            Tested::Mail,
+            Tested::Unknown,
+        ]);
         for tested in all {
             let json = serde_json::to_string(&tested).unwrap();
             assert_eq!(json, format!("\"{tested}\""));
             assert_eq!(serde_json::from_str::<Tested>(&json).unwrap(), tested);
         }
-        let error = serde_json::from_str::<Tested>("\"mail\"").unwrap_err().to_string();
-        assert_eq!(error, "a test of the kind \"mail\" is not known to this version of brunt");
+        let error = serde_json::from_str::<Tested>("\"web\"").unwrap_err().to_string();
+        assert_eq!(error, "a test of the kind \"web\" is not known to this version of brunt");
     }
 }

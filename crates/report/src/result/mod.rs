@@ -6,6 +6,7 @@
 //!   |-- rules[]               id, limit, measured, outcome
 //!   |-- times, origin
 //!   |-- drill                 a failover drill
+//!   |-- mail                  a test of mail servers
 //!   `-- storage               a test of storage
 //!       |-- servers[]         one for each host
 //!       |   |-- instances[]   I/O of one log stream and its databases
@@ -33,6 +34,7 @@ mod instance;
 mod interval;
 mod io;
 mod kind;
+mod mail;
 mod mib;
 mod model;
 mod pages;
@@ -68,6 +70,10 @@ pub use io::{
     step_of,
 };
 pub use kind::{TestKind, Tested, UnknownTest, Work};
+pub use mail::{
+    Mail, MailErrors, MailFault, MailFinding, MailLatency, MailLedger, MailQueue, MailRun,
+    MailServer, MailStanding,
+};
 pub use mib::{Mib, MibPerS};
 pub use model::{
     ArrayEvent, ArrayNumbers, AskedNumbers, CacheNumbers, DriveNumbers, GroupNumbers, LunNumbers,
@@ -126,6 +132,9 @@ pub struct RunResult {
     /// The results of a failover drill; null for other tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drill: Option<Drill>,
+    /// The results of a test of mail servers; null for other tests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mail: Option<Mail>,
 }
 
 /// The world of a run.

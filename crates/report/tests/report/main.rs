@@ -4,6 +4,7 @@ mod compare;
 mod damaged_folder;
 mod drill;
 mod jetstress_readers;
+mod mail;
 mod report_html;
 mod result_json;
 mod sample;

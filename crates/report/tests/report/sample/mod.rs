@@ -41,6 +41,7 @@ pub(crate) fn run(passes: bool) -> Run {
             run_id: "8d1f3c5ab2e94706".to_owned(),
         },
         drill: None,
+        mail: None,
         storage: Storage {
             test: TestKind::Performance.into(),
             achieved_iops: Some(server.transactional_per_s(length)),
