@@ -10,8 +10,8 @@
 //!                             all of it -> Judged: pass, fail or inconclusive, with rules
 //! ```
 //!
-//! Nothing here reads a clock, a file or a disk: drills in virtual time and on this machine are
-//! judged by the same code.
+//! Drills in virtual time and on this machine are judged by the same code. [`sites`] takes two sites
+//! of brunt's own through a drill, whatever runs them.
 
 pub mod course;
 pub mod cut;
@@ -19,6 +19,7 @@ pub mod judge;
 pub mod ledger;
 pub mod loss;
 pub mod outcome;
+pub mod sites;
 
 pub use course::{Course, measured};
 pub use cut::{Broken, Cut, Found};

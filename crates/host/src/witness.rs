@@ -1,13 +1,5 @@
 //! The journal of commits for another process: `BRUNT_WITNESS` names a pipe (or a file), which gets
-//! a line for each.
-//!
-//! ```text
-//!   ? 0 0 replace 1234 7 hard      asked for: instance, database in it, kind, record, version, commit
-//!   ! 0 0 replace 1234 7 hard      acknowledged
-//! ```
-//!
-//! Each line is one write, short enough that a pipe takes it whole or not at all, and what a pipe
-//! has taken survives the process that wrote it. For tests that kill the program
+//! a line for each ([`brunt_drill::sites::lines`]), in one write. For tests that kill the program
 //! (`crates/cli/tests/real/crash`); it slows a run down.
 
 use std::env;
@@ -15,9 +7,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use brunt_drill::sites::lines::{ACKNOWLEDGED, ASKED, line};
 use brunt_qualify::truth::witness::{Change, Hearing, Witness};
 use brunt_units::Time;
-use brunt_workload::mix::{Commit, Kind};
 
 /// The variable that names the pipe.
 const VARIABLE: &str = "BRUNT_WITNESS";
@@ -41,46 +33,6 @@ impl Pipe {
         // Nobody may be there to hear any more; the run is not about that.
         let _ = (&self.0).write_all(line(mark, change).as_bytes());
     }
-}
-
-/// The marks of a commit that is asked for, and of one that is acknowledged.
-pub(crate) const ASKED: char = '?';
-pub(crate) const ACKNOWLEDGED: char = '!';
-
-const KINDS: [(&str, Kind); 3] =
-    [("insert", Kind::Insert), ("replace", Kind::Replace), ("delete", Kind::Delete)];
-const COMMITS: [(&str, Commit); 2] = [("hard", Commit::Hard), ("lazy", Commit::Lazy)];
-
-/// The line of `change`, with its end; empty for one that changes nothing.
-pub(crate) fn line(mark: char, change: &Change) -> String {
-    let kind = KINDS.iter().find(|(_, kind)| *kind == change.kind);
-    let commit = COMMITS.iter().find(|(_, commit)| *commit == change.commit);
-    let (Some((kind, _)), Some((commit, _))) = (kind, commit) else {
-        return String::new();
-    };
-    let Change { instance, database, number, version, .. } = change;
-    format!("{mark} {instance} {database} {kind} {number} {version} {commit}\n")
-}
-
-/// The mark and the change of a line, without its end; `None` when it is none.
-pub(crate) fn parse(line: &str) -> Option<(char, Change)> {
-    let words: Vec<&str> = line.split(' ').collect();
-    let [mark, instance, database, kind, number, version, commit] = words.as_slice() else {
-        return None;
-    };
-    let mark = mark.parse().ok().filter(|mark| [ASKED, ACKNOWLEDGED].contains(mark))?;
-    let kind = KINDS.iter().find(|(word, _)| word == kind)?.1;
-    let commit = COMMITS.iter().find(|(word, _)| word == commit)?.1;
-    let change = Change {
-        instance: instance.parse().ok()?,
-        database: database.parse().ok()?,
-        kind,
-        number: number.parse().ok()?,
-        version: version.parse().ok()?,
-        commit,
-        end: None,
-    };
-    Some((mark, change))
 }
 
 impl Witness for Pipe {

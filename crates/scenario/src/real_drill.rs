@@ -88,6 +88,11 @@ pub struct RealDrill {
 }
 
 impl RealDrill {
+    /// The user's commands at this time.
+    pub fn steps_at(&self, when: StepTime) -> impl Iterator<Item = &PairStep> {
+        self.steps.iter().filter(move |step| step.when == when)
+    }
+
     /// Reads the sections of a test and of the sites below it. Relative folders of sites are
     /// relative to `folder`.
     pub(super) fn read(mut top: Top, folder: &Path) -> Self {

@@ -16,6 +16,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use std::{env, io};
 
+use brunt_drill::sites::Site;
 use brunt_scenario::RemoteHost;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -83,7 +84,7 @@ pub(super) fn remote_command(remote: &RemoteHost) -> String {
 /// A process of ours. It is killed when this is dropped.
 pub(super) struct Child {
     name: &'static str,
-    process: Process,
+    process: RefCell<Process>,
     /// The process itself, whatever becomes of its number.
     handle: OwnedFd,
     /// Its stdin is a socket: the file of a network device comes back over it.
@@ -91,7 +92,7 @@ pub(super) struct Child {
     speech: RefCell<Speech>,
     /// The first words on stderr.
     words: Arc<Mutex<Vec<u8>>>,
-    hearing: Option<JoinHandle<()>>,
+    hearing: RefCell<Option<JoinHandle<()>>>,
 }
 
 impl Child {
@@ -123,24 +124,19 @@ impl Child {
         Ok(Self {
             name,
             stdin,
-            process,
+            process: RefCell::new(process),
             handle,
             speech: RefCell::new(Speech { pipe, begun: Vec::new(), has_ended: false }),
             words,
-            hearing: Some(hearing.spawn(move || keep_words(stderr, &kept))?),
+            hearing: RefCell::new(Some(hearing.spawn(move || keep_words(stderr, &kept))?)),
         })
-    }
-
-    /// What it is called.
-    pub(super) fn name(&self) -> &'static str {
-        self.name
     }
 
     /// The network device of a site that was started with an address.
     ///
     /// # Errors
     /// Why it has none, in the words of the process.
-    pub(super) fn device(&mut self) -> io::Result<OwnedFd> {
+    pub(super) fn device(&self) -> io::Result<OwnedFd> {
         self.stdin.set_read_timeout(Some(LEAVES_WITHIN))?;
         distance::receive(&self.stdin).map_err(|error| match error.kind() {
             ErrorKind::UnexpectedEof => io::Error::other(self.last_words()),
@@ -148,29 +144,42 @@ impl Child {
         })
     }
 
-    /// Tells it `line`. A process that is gone hears nothing, which its end will show.
-    pub(super) fn tell(&mut self, line: &str) {
-        let _ = self.stdin.write_all(line.as_bytes());
+    fn signal(&self, signal: Signal) {
+        // It may have ended by itself.
+        let _ = pidfd_send_signal(&self.handle, signal);
     }
 
-    /// Ends its stdin: it ends by itself, and empties its folder if it took one.
-    pub(super) fn dismiss(&self) {
-        let _ = self.stdin.shutdown(Shutdown::Write);
+    fn is_gone(&self) -> bool {
+        !matches!(self.process.borrow_mut().try_wait(), Ok(None))
     }
 
-    /// The lines that it has said since the last time.
-    pub(super) fn new_lines(&self) -> Vec<String> {
+    fn stop_hearing(&self) {
+        if let Some(hearing) = self.hearing.take() {
+            let _ = hearing.join();
+        }
+    }
+}
+
+impl Site for Child {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn send(&self, line: &str) {
+        let _ = (&self.stdin).write_all(line.as_bytes());
+    }
+
+    fn new_lines(&self) -> Vec<String> {
         self.speech.borrow_mut().new_lines()
     }
 
-    /// Whether it has ended and everything it said was heard.
-    pub(super) fn has_ended(&self) -> bool {
+    fn has_ended(&self) -> bool {
         self.speech.borrow().has_ended
     }
 
     /// What it said on stderr, in one line; how it ended if it said nothing. Waits for its end.
-    pub(super) fn last_words(&mut self) -> String {
-        let how = self.process.wait().ok();
+    fn last_words(&self) -> String {
+        let how = self.process.borrow_mut().wait().ok();
         self.stop_hearing();
         let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
         let words = String::from_utf8_lossy(&words);
@@ -183,38 +192,28 @@ impl Child {
         }
     }
 
-    /// Kills it, and waits for its end.
-    pub(super) fn kill(&mut self) {
+    fn dismiss(&self) {
+        let _ = self.stdin.shutdown(Shutdown::Write);
+    }
+
+    fn kill(&self) {
         self.signal(Signal::KILL);
         // One that hangs in the kernel, on a frozen file system for instance, is left to it:
         // clean-up comes after this.
         for _ in 0..DIES_LOOKS {
-            if !matches!(self.process.try_wait(), Ok(None)) {
+            if self.is_gone() {
                 return;
             }
             thread::sleep(DIES_LOOK);
         }
     }
 
-    /// Stops it where it is.
-    pub(super) fn freeze(&self) {
+    fn freeze(&self) {
         self.signal(Signal::STOP);
     }
 
-    /// Lets it go on.
-    pub(super) fn thaw(&self) {
+    fn thaw(&self) {
         self.signal(Signal::CONT);
-    }
-
-    fn signal(&self, signal: Signal) {
-        // It may have ended by itself.
-        let _ = pidfd_send_signal(&self.handle, signal);
-    }
-
-    fn stop_hearing(&mut self) {
-        if let Some(hearing) = self.hearing.take() {
-            let _ = hearing.join();
-        }
     }
 }
 
@@ -222,7 +221,7 @@ impl Drop for Child {
     fn drop(&mut self) {
         self.kill();
         // Its stderr ends with it.
-        if !matches!(self.process.try_wait(), Ok(None)) {
+        if self.is_gone() {
             self.stop_hearing();
         }
     }

@@ -9,15 +9,16 @@
 
 use std::rc::Rc;
 
+use brunt_drill::sites::CoursePlan;
+use brunt_drill::sites::messages::How;
 use brunt_drill::{Control, DrillListener, NoListener, Objectives};
 use brunt_qualify::progress::Stop;
 use brunt_report::result::Rule;
 use brunt_scenario::{Decision, SiteEvent, SiteIncident, SiteReplication};
 use brunt_units::Span;
 
-use super::conductor::CoursePlan;
-use super::messages::How;
-use super::{RealDrillError, Setup, course};
+use super::RealDrillError;
+use super::setup::{Setup, course};
 
 /// What is broken: names are those of drills on modelled arrays.
 const CONTROLS: [(&str, How); 4] = [

@@ -19,12 +19,11 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use brunt_drill::sites::CourseError;
 use brunt_scenario::{Exec, RealDrill};
 use brunt_units::Span;
 use brunt_world::World;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
-
-use super::error::CourseError;
 
 /// Where programs are looked for.
 pub(super) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -41,7 +40,7 @@ const GRACE_LOOKS: u32 = 300;
 /// Why a command of the user did not do what it is for.
 #[derive(Debug, thiserror::Error)]
 #[error("\"{name}\" {why}")]
-pub struct ExecError {
+pub(super) struct ExecError {
     name: String,
     why: ExecFailure,
 }
@@ -96,7 +95,7 @@ pub(super) async fn run(
     environment: &[(&'static str, OsString)],
     mut heed: impl FnMut() -> Result<(), CourseError>,
 ) -> Result<(), CourseError> {
-    let failed = |why| CourseError::Exec(ExecError { name: exec.name.clone(), why });
+    let failed = |why| CourseError::of(ExecError { name: exec.name.clone(), why });
     let begun = Running::begin(exec, environment);
     let mut running = begun.map_err(|error| {
         let program = exec.run.value.first().cloned().unwrap_or_default();

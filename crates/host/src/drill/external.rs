@@ -15,6 +15,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
+use brunt_drill::sites::CourseError;
 use brunt_drill::{Control, DrillListener};
 use brunt_qualify::progress::Stop;
 use brunt_scenario::{
@@ -23,9 +24,10 @@ use brunt_scenario::{
 };
 
 use super::child::remote_command;
-use super::error::{CleanUpError, CourseError};
+use super::error::CleanUpError;
 use super::folders::SiteFolder;
-use super::{RealDrillError, Setup, controls, exec, world};
+use super::setup::{Setup, world};
+use super::{RealDrillError, controls, exec};
 use crate::consent::{Consent, PairConsent};
 use crate::shell::quoted;
 
@@ -70,10 +72,7 @@ pub fn check(drill: &RealDrill, consent: &PairConsent) -> Result<(), Refusal> {
 
 /// Every command, with the word for its time, in the order in which they are run.
 pub fn commands(drill: &RealDrill) -> Vec<(&'static str, &Exec)> {
-    let steps = |when: StepTime| {
-        let steps = drill.steps.iter().filter(move |step| step.when == when);
-        steps.map(move |step| (when.word(), &step.exec))
-    };
+    let steps = |when: StepTime| drill.steps_at(when).map(move |step| (when.word(), &step.exec));
     let events = drill.timeline.iter().filter_map(|event| match &event.what {
         SiteIncident::Exec(exec) => Some((event.what.word(), exec)),
         _ => None,
@@ -164,7 +163,7 @@ impl<'a> Steps<'a> {
     /// # Errors
     /// The first one that fails.
     pub(super) fn prepare(&self, stop: &Stop) -> Result<(), RealDrillError> {
-        for step in of(self.drill, StepTime::Prepare) {
+        for step in self.drill.steps_at(StepTime::Prepare) {
             let stop = stop.clone();
             let heed = move || match stop.is_asked() {
                 true => Err(CourseError::Stopped),
@@ -180,7 +179,7 @@ impl<'a> Steps<'a> {
     /// # Errors
     /// All that failed.
     pub(super) fn clean_up(&self) -> Result<(), CleanUpError> {
-        let steps = of(self.drill, StepTime::CleanUp);
+        let steps = self.drill.steps_at(StepTime::CleanUp);
         let failed: Vec<_> = steps.filter_map(|step| self.run(step, || Ok(())).err()).collect();
         match failed.is_empty() {
             true => Ok(()),
@@ -207,17 +206,12 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// The steps of `drill` at this time.
-pub(super) fn of(drill: &RealDrill, when: StepTime) -> impl Iterator<Item = &PairStep> {
-    drill.steps.iter().filter(move |step| step.when == when)
-}
-
 /// Whether the storage of the source lives on while the destination takes over: then its
 /// replication, or a command, may still read it.
 pub(super) fn leaves_source_alive(drill: &RealDrill) -> bool {
     let is_planned = |one: &SiteEvent| one.what == SiteIncident::FailOver(Decision::Planned);
     drill.replication == SiteReplication::External
-        && of(drill, StepTime::Cut).next().is_none()
+        && drill.steps_at(StepTime::Cut).next().is_none()
         && !drill.timeline.iter().any(is_planned)
 }
 
@@ -244,12 +238,12 @@ pub(super) fn controls(
         replication: SiteReplication::Synchronous,
         timeline: controls::timeline(),
         steps: Vec::new(),
-        ..setup.drill.clone()
+        ..(*setup.drill).clone()
     };
     let take = |folder: &Placed<PathBuf>| SiteFolder::take(folder, Consent::default());
     let folders = vec![take(&drill.source)?, take(&drill.destination)?];
     let own = Rc::new(Setup {
-        drill,
+        drill: Rc::new(drill),
         program: setup.program.clone(),
         folders,
         consent: setup.consent,

@@ -12,15 +12,16 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
+use brunt_drill::sites::relay::Relay;
+use brunt_drill::sites::{CourseError, Doing, Link};
 use brunt_scenario::{RealDrill, RealLink, RemoteHost};
 use brunt_units::{ByteSize, Span, counted, grouped};
 use brunt_world::{NetError, World};
 
 use super::child::{Child, SitePlace};
-use super::relay::Relay;
 use super::tunnel::Tunnel;
 use crate::distance::{ENDS, Emulator, LinkConditions};
 
@@ -66,7 +67,7 @@ impl LinkKind {
             return Ok(Self::Relay(Span::ZERO, None));
         };
         let tried = Child::start("source", &SitePlace::Here(program, Some(ENDS[0])));
-        let Err(why) = tried.and_then(|mut child| child.device()) else {
+        let Err(why) = tried.and_then(|child| child.device()) else {
             return Ok(Self::Packets(link));
         };
         let why = why.to_string();
@@ -87,38 +88,24 @@ impl LinkKind {
             Self::Tunnel(remote) => [here, SitePlace::There(remote)],
         }
     }
-
-    /// Why it is less than the scenario's link, in words.
-    pub(super) fn told(&self) -> Option<String> {
-        let Self::Relay(round_trip, Some(why)) = self else {
-            return None;
-        };
-        Some(format!(
-            "the link is a relay: a round trip of {round_trip}, without the windows and retransmissions of a line ({why})"
-        ))
-    }
 }
 
 /// The link of one course.
-pub(super) enum Link {
+pub(super) enum RealWay {
     Packets(Emulator),
-    Relays(Span, RefCell<Vec<Relay>>),
+    Relays(Span, Option<String>, RefCell<Vec<Relay>>),
     Tunnels(RemoteHost, RefCell<Vec<Tunnel>>),
 }
 
-impl Link {
+impl RealWay {
     /// Connects the sites `children`.
     ///
     /// # Errors
     /// What the system says.
-    pub(super) fn between(
-        kind: &LinkKind,
-        children: [&mut Child; 2],
-        seed: u64,
-    ) -> io::Result<Self> {
+    pub(super) fn between(kind: &LinkKind, children: [&Child; 2], seed: u64) -> io::Result<Self> {
         let link = match kind {
-            LinkKind::Relay(round_trip, _) => {
-                return Ok(Self::Relays(*round_trip, RefCell::default()));
+            LinkKind::Relay(round_trip, why) => {
+                return Ok(Self::Relays(*round_trip, why.clone(), RefCell::default()));
             }
             LinkKind::Tunnel(remote) => {
                 return Ok(Self::Tunnels(remote.clone(), RefCell::default()));
@@ -136,62 +123,68 @@ impl Link {
         let ends = [source.device()?, destination.device()?];
         Emulator::start(ends, conditions, seed).map(Self::Packets)
     }
+}
 
-    /// Where the source finds what listens at `to`.
-    ///
-    /// # Errors
-    /// [`LinkError`] when there can be no relay or tunnel.
-    pub(super) async fn way_to(
-        &self,
-        world: &World,
-        to: SocketAddr,
-    ) -> Result<SocketAddr, LinkError> {
-        match self {
-            Self::Packets(_) => Ok(to),
-            Self::Relays(round_trip, relays) => {
-                let relay = Relay::open(world, to, *round_trip).await;
-                let (relay, at) = relay.map_err(LinkError::Relay)?;
-                relays.borrow_mut().push(relay);
-                Ok(at)
+impl Link for RealWay {
+    fn way_to<'a>(&'a self, world: &'a World, to: SocketAddr) -> Doing<'a, SocketAddr> {
+        Box::pin(async move {
+            match self {
+                Self::Packets(_) => Ok(to),
+                Self::Relays(round_trip, _, relays) => {
+                    let here = Ipv4Addr::LOCALHOST.into();
+                    let relay = Relay::open(world, here, to, *round_trip).await;
+                    let (relay, at) =
+                        relay.map_err(|error| CourseError::of(LinkError::Relay(error)))?;
+                    relays.borrow_mut().push(relay);
+                    Ok(at)
+                }
+                Self::Tunnels(remote, tunnels) => {
+                    let tunnel = Tunnel::open(remote, to);
+                    let tunnel =
+                        tunnel.map_err(|error| CourseError::of(LinkError::Tunnel(error)))?;
+                    let at = tunnel.at();
+                    tunnels.borrow_mut().push(tunnel);
+                    Ok(at)
+                }
             }
-            Self::Tunnels(remote, tunnels) => {
-                let tunnel = Tunnel::open(remote, to).map_err(LinkError::Tunnel)?;
-                let at = tunnel.at();
-                tunnels.borrow_mut().push(tunnel);
-                Ok(at)
-            }
-        }
+        })
     }
 
-    /// Bytes that have gone to the destination; those of packets with their headers.
-    pub(super) fn sent(&self) -> u64 {
+    /// Bytes of packets are those with their headers.
+    fn sent(&self) -> u64 {
         match self {
             Self::Packets(emulator) => emulator.carried().bytes_forth,
-            Self::Relays(_, relays) => relays.borrow().iter().map(Relay::sent).sum(),
+            Self::Relays(_, _, relays) => relays.borrow().iter().map(Relay::sent).sum(),
             Self::Tunnels(_, tunnels) => tunnels.borrow().iter().map(Tunnel::sent).sum(),
         }
     }
 
-    /// Lets nothing through from now on.
-    pub(super) fn cut(&self) {
+    fn cut(&self) {
         match self {
             Self::Packets(emulator) => emulator.cut(),
-            Self::Relays(_, relays) => relays.borrow().iter().for_each(Relay::cut),
+            Self::Relays(_, _, relays) => relays.borrow().iter().for_each(Relay::cut),
             Self::Tunnels(_, tunnels) => tunnels.borrow().iter().for_each(|one| one.cut(true)),
         }
     }
 
-    /// Lets everything through again.
-    pub(super) fn mend(&self) {
+    fn mend(&self) {
         match self {
             Self::Packets(emulator) => emulator.mend(),
-            Self::Relays(_, relays) => relays.borrow().iter().for_each(Relay::mend),
+            Self::Relays(_, _, relays) => relays.borrow().iter().for_each(Relay::mend),
             Self::Tunnels(_, tunnels) => tunnels.borrow().iter().for_each(|one| one.cut(false)),
         }
     }
 
-    /// What became of its packets, if it has any, in words.
-    pub(super) fn told(&self) -> Option<String> {
+    fn shortcoming(&self) -> Option<String> {
+        let Self::Relays(round_trip, Some(why), _) = self else {
+            return None;
+        };
+        Some(format!(
+            "the link is a relay: a round trip of {round_trip}, without the windows and retransmissions of a line ({why})"
+        ))
+    }
+
+    fn carried(&self) -> Option<String> {
         let Self::Packets(emulator) = self else {
             return None;
         };
@@ -230,9 +223,13 @@ mod tests {
 
     #[test]
     fn without_networks_a_relay_stands_in_for_a_round_trip_and_nothing_else() {
-        assert_eq!(possible("").unwrap().told(), None);
-        let relay = possible("[link]\nrtt = \"2ms\"\n").unwrap();
-        let told = relay.told().unwrap();
+        assert_eq!(possible("").unwrap(), LinkKind::Relay(Span::ZERO, None));
+        let LinkKind::Relay(round_trip, Some(why)) = possible("[link]\nrtt = \"2ms\"\n").unwrap()
+        else {
+            panic!("the program gives no network");
+        };
+        let way = RealWay::Relays(round_trip, Some(why), RefCell::default());
+        let told = way.shortcoming().unwrap();
         assert!(told.contains("2.00 ms") && told.contains("exit status: 1"), "{told}");
         let refused = possible("[link]\nkm = 10\nloss_per_million = 5\n").unwrap_err();
         let refused = refused.to_string();

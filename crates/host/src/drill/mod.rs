@@ -2,39 +2,29 @@
 //! frozen or cut off.
 //!
 //! ```text
-//!   brunt drill: conductor, ledger, judge
-//!      | stdin, stdout: commands, answers, a line before and after each commit (the pipe survives a kill)
-//!      +--> brunt site: source       engine -> mirror --\
-//!      |                                                 link (in the drill: delay, cut)
-//!      '--> brunt site: destination  receiver  <--------/     promoted: fences, recovers, serves
+//!   brunt drill: conductor, ledger, judge (crate `drill`)
+//!      | stdin, stdout: the pipe survives a kill
+//!      +--> brunt site: source
+//!      |       link: packets, a relay or a tunnel
+//!      '--> brunt site: destination
 //! ```
-//!
-//! The ledger, the cut and the judge are those of drills in virtual time (crate `drill`).
 //!
 //! Where the user's own storage replicates, there is neither mirror nor relay: `external` says what
 //! runs instead.
 //!
-//! * The course: `conductor` takes it through its timeline; `opening`: before that; `failover`: its
-//!   steps; `controls`: on a broken mirror.
-//! * The sites: [`folders`]; `child`: their processes; [`site`]: what such a process does; `messages`:
-//!   what both say.
-//! * Between them: `link`: packets of [`crate::distance`], a `relay`, or a `tunnel` to another
-//!   host; `shipping`: what asynchronous replication leaves at risk.
+//! * The sites: [`folders`]; `child`: their processes; [`site`]: what such a process does.
+//! * Between them: `link`: packets of [`crate::distance`], a relay, or a `tunnel` to another host.
+//! * `setup`: what every course of a drill has; `controls`: courses on a broken mirror.
 //! * A pair of the user's own: [`external`]; `exec`: its commands.
 
 mod child;
-mod conductor;
 mod controls;
 mod error;
 mod exec;
 pub mod external;
-mod failover;
 pub mod folders;
 mod link;
-mod messages;
-mod opening;
-mod relay;
-mod shipping;
+mod setup;
 pub mod site;
 mod tunnel;
 
@@ -43,6 +33,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use brunt_drill::sites::CoursePlan;
 use brunt_drill::{DrillListener, Objectives, Rehearsed, Words};
 use brunt_qualify::phases::test_run::TestRun;
 use brunt_qualify::plan::Plan;
@@ -52,18 +43,14 @@ use brunt_report::RunResult;
 use brunt_report::result::Origin;
 use brunt_scenario::{RealDrill, SiteReplication};
 use brunt_units::Time;
-use brunt_world_real::{Backend, Options, RealWorld, StartError};
+use brunt_world_real::Backend;
 
 use crate::consent::Consent;
-use crate::plan;
 use crate::surroundings::{DeviceCounts, Used, places, surroundings};
-use conductor::{Conductor, CoursePlan};
-pub use error::{CourseError, RealDrillError};
+pub use error::RealDrillError;
 use folders::SiteFolder;
 use link::LinkKind;
-
-/// Memory for I/O of the drill itself, which does none.
-const SLAB_BYTES: usize = 1 << 20;
+use setup::{Setup, course, world};
 
 /// What a drill may do, and how it is called.
 pub struct RealDrillOptions {
@@ -162,7 +149,7 @@ fn run_drill(
         folders.push(SiteFolder::take(&drill.destination, options.consent)?);
     }
     let setup = Rc::new(Setup {
-        drill: drill.clone(),
+        drill: Rc::new(drill.clone()),
         program,
         folders,
         consent: options.consent,
@@ -202,69 +189,4 @@ fn objectives(drill: &RealDrill) -> Objectives {
         recovery_time: drill.drill.recovery_time,
         recovery_point: drill.drill.recovery_point.or(usual.recovery_point),
     }
-}
-
-/// What every course of a drill has.
-struct Setup {
-    drill: RealDrill,
-    program: PathBuf,
-    /// Of the source, and of the destination where brunt replicates to it on this host.
-    folders: Vec<SiteFolder>,
-    consent: Consent,
-    link: LinkKind,
-    /// The name of this run.
-    run: String,
-    /// The folder to which external replication has brought this run.
-    arrived: RefCell<Option<SiteFolder>>,
-}
-
-impl Setup {
-    /// The plan of the server at the source.
-    fn plan(&self, begun: SystemTime) -> Plan {
-        let scenario = self.drill.at(&self.drill.source.value);
-        plan::plan(&scenario, Consent::default(), begun)
-    }
-
-    /// Bytes in a log segment: the larger ones of the sites on this host. Logs of both sites are
-    /// the same.
-    fn log_segment(&self) -> usize {
-        plan::log_segment(self.folders.iter().map(SiteFolder::path))
-    }
-}
-
-fn world(drill: &RealDrill) -> Result<RealWorld, StartError> {
-    RealWorld::new(&Options {
-        backend: drill.scenario.backend,
-        slab_bytes: SLAB_BYTES,
-        ..Options::default()
-    })
-}
-
-/// One course of the drill, on empty folders.
-fn course(
-    setup: &Rc<Setup>,
-    plan: CoursePlan,
-    listener: &Rc<dyn DrillListener>,
-    stop: &Stop,
-) -> Result<Rehearsed, RealDrillError> {
-    for folder in &setup.folders {
-        folder.empty()?;
-    }
-    let mut real = world(&setup.drill)?;
-    let conductor = Conductor::new(&real.world, setup, plan, listener, stop)?;
-    let rehearsed = real.executor.block_on(async move {
-        let ended = conductor.run().await;
-        conductor.part().await;
-        let unfinished = match ended {
-            Ok(()) => None,
-            Err(CourseError::Stopped) => Some("stopped before its end".to_owned()),
-            Err(error) => return Err(error),
-        };
-        let mut rehearsed = conductor.into_rehearsed();
-        if unfinished.is_some() {
-            rehearsed.evidence.unfinished = unfinished;
-        }
-        Ok(rehearsed)
-    });
-    rehearsed.map_err(RealDrillError::Course)
 }

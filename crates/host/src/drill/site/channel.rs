@@ -1,6 +1,5 @@
 //! How a site speaks with the drill: commands in on stdin, whole lines out on stdout.
 
-use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufRead, Write};
 use std::os::fd::AsFd;
@@ -10,11 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use brunt_qualify::truth::witness::{Change, Witness};
-use brunt_units::Time;
-
-use super::super::messages::Command;
-use crate::witness;
+use brunt_drill::sites::messages::Command;
+use brunt_drill::sites::site::Voice;
 
 /// Bytes of a command.
 const LINE_MAX: u64 = 1 << 20;
@@ -39,9 +35,11 @@ impl Channel {
     pub(super) fn is_outlived(&self) {
         self.is_outlived.store(true, Ordering::Relaxed);
     }
+}
 
-    /// Says `line`. With nobody to hear there is nothing to do.
-    pub(super) fn send(&self, line: &str) {
+impl Voice for Channel {
+    /// With nobody to hear there is nothing to do.
+    fn say(&self, line: &str) {
         let mut file = self.stdout.lock().unwrap_or_else(PoisonError::into_inner);
         if file.write_all(line.as_bytes()).is_err() {
             if self.is_outlived.load(Ordering::Relaxed) {
@@ -49,32 +47,6 @@ impl Channel {
             }
             process::exit(1);
         }
-    }
-}
-
-impl Witness for Channel {
-    fn asked(&self, _: Time, change: &Change) {
-        self.send(&witness::line(witness::ASKED, change));
-    }
-
-    fn acknowledged(&self, _: Time, change: &Change) {
-        self.send(&witness::line(witness::ACKNOWLEDGED, change));
-    }
-}
-
-/// Commands that have arrived.
-#[derive(Clone, Default)]
-pub(super) struct Inbox(Arc<Mutex<VecDeque<Command>>>);
-
-impl Inbox {
-    pub(super) fn put(&self, command: Command) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.push_back(command);
-    }
-
-    pub(super) fn take(&self) -> Option<Command> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.pop_front()
     }
 }
 

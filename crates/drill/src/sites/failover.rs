@@ -1,4 +1,4 @@
-//! The steps of a failover between two folders, and what is found afterwards.
+//! The steps of a failover between two sites, and what is found afterwards.
 //!
 //! ```text
 //!   failure -> decision -> fencing -> log replay -> mount -> first operation -> every changed record is read
@@ -13,17 +13,15 @@
 
 use std::collections::BTreeSet;
 
-use brunt_drill::{
-    AtRisk, Broken, Checksum, Cut, FailoverDone, Found, Key, Ledger, Loss, Steps, Survival,
-};
 use brunt_scenario::{Decision, SiteReplication, StepTime};
 use brunt_units::{Span, Time};
 
 use super::conductor::{Conductor, Side, unexpected};
 use super::error::CourseError;
-use super::external;
-use super::folders::SiteFolder;
 use super::messages::{Answer, Command};
+use crate::{
+    AtRisk, Broken, Checksum, Cut, FailoverDone, Found, Key, Ledger, Loss, Steps, Survival,
+};
 
 /// The epoch of a site that took over.
 const EPOCH: u64 = 2;
@@ -64,7 +62,7 @@ impl Conductor {
                 self.ask(Side::Source, &Command::Close).await?;
                 let source = self.site(Side::Source);
                 source.may_end.set(true);
-                source.child.borrow_mut().kill();
+                source.site.kill();
                 steps.ended("shutdown", self.now());
             }
             Decision::Unplanned => steps.given("decision", now),
@@ -169,7 +167,7 @@ impl Conductor {
         };
         let replayed = self.now();
         self.listen()?;
-        let log_file = self.setup.drill.scenario.profile.engine.log_file.get();
+        let log_file = self.drill.scenario.profile.engine.log_file.get();
         let reported = self.shipping.borrow().at_risk(&stored, log_file);
         Ok((Some(reported), Some(replayed)))
     }
@@ -178,7 +176,7 @@ impl Conductor {
     fn switch_off(&self) {
         let source = self.site(Side::Source);
         if !source.may_end.replace(true) {
-            source.child.borrow_mut().kill();
+            source.site.kill();
             self.tell(self.now(), "the source is switched off");
         }
     }
@@ -186,17 +184,17 @@ impl Conductor {
     /// Takes the storage of the source away, if the scenario says how. That is a part of the loss,
     /// not of the failover: where it fails, the drill has no answer.
     async fn cut(&self, steps: &mut Steps) -> Result<(), CourseError> {
-        let mut cuts = external::of(&self.setup.drill, StepTime::Cut).peekable();
+        let mut cuts = self.drill.steps_at(StepTime::Cut).peekable();
         if cuts.peek().is_none() {
             return Ok(());
         }
         self.switch_off();
-        self.setup.folders.iter().for_each(SiteFolder::release);
+        self.storage.release();
         for step in cuts {
             self.exec(&step.exec).await?;
             steps.given(step.exec.name.as_str(), self.now());
         }
-        match self.setup.folders.iter().any(SiteFolder::is_there) {
+        match self.storage.is_there() {
             true => Err(CourseError::NotCut),
             false => Ok(()),
         }
@@ -204,18 +202,13 @@ impl Conductor {
 
     /// Lets the user's storage fail over, and takes what has arrived at the destination.
     async fn arrive(&self, steps: &mut Steps) -> Result<(), CourseError> {
-        self.setup.folders.iter().for_each(SiteFolder::release);
-        for step in external::of(&self.setup.drill, StepTime::Failover) {
+        self.storage.release();
+        for step in self.drill.steps_at(StepTime::Failover) {
             self.exec(&step.exec).await?;
             steps.ended(step.exec.name.as_str(), self.now());
         }
-        let destination = &self.setup.drill.destination.value;
-        let arrived = SiteFolder::arrived(destination, &self.setup.run)?;
-        for source in &self.setup.folders {
-            arrived.is_not(source)?;
-        }
-        *self.setup.arrived.borrow_mut() = Some(arrived);
-        self.begin(Side::Destination, destination).await
+        self.storage.arrive()?;
+        self.begin(Side::Destination, &self.drill.destination.value).await
     }
 
     /// The destination cannot be used, which is a result as well.
@@ -332,7 +325,7 @@ impl Conductor {
             return Ok(());
         }
         self.tell(self.now(), "the source is let go on");
-        source.child.borrow().thaw();
+        source.site.thaw();
         self.link.mend();
         let now = self.now();
         let apart = self.apart_since.get().map_or(Span::ZERO, |at| now.since(at));

@@ -4,22 +4,22 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-use brunt_drill::{Base, Ledger};
 use brunt_scenario::SiteReplication;
 
 use super::conductor::{Conductor, Side, unexpected};
 use super::error::CourseError;
 use super::messages::{Answer, Command};
 use super::site;
+use crate::{Base, Ledger};
 
 impl Conductor {
     /// Starts both sites, connects them, creates the databases and lets sessions work.
     pub(super) async fn open(&self) -> Result<(), CourseError> {
-        if self.setup.drill.remote.is_some() {
+        if self.storage.is_remote() {
             let there = self.take_there().await?;
             self.log_segment.set(self.log_segment.get().max(there));
         }
-        let drill = &self.setup.drill;
+        let drill = &self.drill;
         self.begin(Side::Source, &drill.source.value).await?;
         // What replicates elsewhere brings the folder of the destination later.
         if self.plan.replication != SiteReplication::External {
@@ -29,7 +29,7 @@ impl Conductor {
         let Answer::Created { records } = self.ask(Side::Source, &Command::Create).await? else {
             return Err(unexpected(Side::Source));
         };
-        let instances = self.setup.drill.scenario.instances.iter().enumerate();
+        let instances = self.drill.scenario.instances.iter().enumerate();
         let names = instances.flat_map(|(stream, instance)| {
             let databases = (0_u8..).zip(&instance.databases);
             databases.map(move |(number, _)| (stream, number))
@@ -45,8 +45,8 @@ impl Conductor {
     /// Lets the destination take its folder on another host. The bytes of its log segments.
     async fn take_there(&self) -> Result<usize, CourseError> {
         let take = Command::Take {
-            folder: self.setup.drill.destination.value.clone(),
-            replace: self.setup.consent.replace,
+            folder: self.drill.destination.value.clone(),
+            replace: self.storage.may_replace(),
         };
         let Answer::Taken { log_segment, version } = self.ask(Side::Destination, &take).await?
         else {
@@ -61,7 +61,7 @@ impl Conductor {
     /// Lets the process of `side` begin in `folder`.
     pub(super) async fn begin(&self, side: Side, folder: &Path) -> Result<(), CourseError> {
         let begin = Command::Begin {
-            scenario: self.setup.drill.to_toml(),
+            scenario: self.drill.to_toml(),
             folder: folder.to_owned(),
             log_segment: self.log_segment.get(),
         };

@@ -4,7 +4,7 @@
 //!   stdin of a site    {"promote":{"epoch":2}}              one command at a time, in JSON
 //!   its stdout         {"promoted":{"struck":false}}        an answer to each
 //!                      {"sample":{...}}                     unasked: load, state of the mirror
-//!                      ? 0 0 replace 1234 7 hard            the journal of commits (see [`crate::witness`])
+//!                      ? 0 0 replace 1234 7 hard            the journal of commits (see [`super::lines`])
 //!                      ! 0 0 replace 1234 7 hard
 //! ```
 //!
@@ -13,18 +13,18 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use brunt_drill::Key;
 use brunt_mirror::Breakage;
 use brunt_qualify::truth::witness::Change;
 use brunt_report::result::DrillSample;
 use serde::{Deserialize, Serialize};
 
-use crate::witness;
+use super::lines;
+use crate::Key;
 
 /// What a site is asked to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Command {
+pub enum Command {
     /// Takes `folder` for itself, on another host than the drill's, and empties it at the end.
     /// Comes before all others.
     Take { folder: PathBuf, replace: bool },
@@ -71,7 +71,7 @@ pub(super) enum Command {
 /// What a site says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Answer {
+pub enum Answer {
     Done,
     /// Has its folder, for log segments of this size; and which brunt it is.
     Taken {
@@ -141,7 +141,7 @@ pub(super) enum Answer {
 /// How a receiver is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum How {
+pub enum How {
     Drop,
     Swap,
     Stale,
@@ -161,7 +161,7 @@ impl From<How> for Breakage {
 
 /// A line of a site.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum SiteMessage {
+pub enum SiteMessage {
     /// A commit is asked for.
     Asked(Change),
     /// A commit is acknowledged.
@@ -174,10 +174,10 @@ pub(super) enum SiteMessage {
 
 impl SiteMessage {
     /// The meaning of `line`, which has ended; `None` when it has none.
-    pub(super) fn parse(line: &str) -> Option<Self> {
-        if let Some((mark, change)) = witness::parse(line) {
+    pub fn parse(line: &str) -> Option<Self> {
+        if let Some((mark, change)) = lines::parse(line) {
             return Some(match mark {
-                witness::ASKED => Self::Asked(change),
+                lines::ASKED => Self::Asked(change),
                 _ => Self::Acknowledged(change),
             });
         }
@@ -194,7 +194,7 @@ impl SiteMessage {
 }
 
 /// `what` as a line.
-pub(super) fn line(what: &impl Serialize) -> String {
+pub fn line(what: &impl Serialize) -> String {
     let mut line = serde_json::to_string(what).expect("it has no maps with odd keys");
     line.push('\n');
     line

@@ -1,8 +1,9 @@
 //! What log shipping leaves at risk: the log that is not closed yet, and closed ones that have not
 //! arrived.
 
-use brunt_drill::AtRisk;
 use brunt_units::{ByteSize, Time};
+
+use crate::AtRisk;
 
 /// Where the logs of a source end, over time.
 #[derive(Default)]

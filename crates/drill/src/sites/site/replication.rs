@@ -1,8 +1,6 @@
 //! What goes from the source to the destination: every change through the mirror, or closed logs to
 //! passive copies.
 
-use std::fs::File;
-use std::io::Read;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
@@ -18,22 +16,13 @@ use brunt_world::messages::Token;
 use super::super::messages::Answer;
 use super::{EPOCH, Site, SiteError};
 
-/// A secret that the other site learns from the conductor, so that no other process is taken for
-/// it.
-fn secret() -> Result<Token, SiteError> {
-    let mut secret = Token([0; 16]);
-    let random = File::open("/dev/urandom");
-    random.and_then(|mut file| file.read_exact(&mut secret.0))?;
-    Ok(secret)
-}
-
 impl Site {
     pub(super) async fn receive(&mut self) -> Result<Answer, SiteError> {
         let (files, record) = (RealDrill::files(&self.folder), self.folder.join(EPOCH));
         let receiver = Receiver::open(&self.world, &files, &record).await?;
-        let at = SocketAddr::new(self.address.into(), 0);
+        let at = SocketAddr::new(self.address, 0);
         let (listener, at) = self.world.net.listen(at).await?;
-        let (serving, token) = (receiver.clone(), secret()?);
+        let (serving, token) = (receiver.clone(), (self.secret)(&self.world)?);
         drop(self.world.spawner.spawn(async move { serving.serve(listener, Some(token)).await }));
         self.receiver = Some(receiver);
         let token = token.0;
@@ -58,7 +47,7 @@ impl Site {
     /// Becomes a passive copy of each log stream.
     pub(super) async fn copy(&mut self) -> Result<Answer, SiteError> {
         self.receiver = None;
-        let token = secret()?;
+        let token = (self.secret)(&self.world)?;
         let mut all = Vec::new();
         for stream in 0..self.plan.instances.len() {
             let options = CopyOptions {
@@ -68,7 +57,7 @@ impl Site {
                 maintenance: None,
             };
             let copy = PassiveCopy::open(&self.world, options).await?;
-            let at = SocketAddr::new(self.address.into(), 0);
+            let at = SocketAddr::new(self.address, 0);
             let (listener, at) = self.world.net.listen(at).await?;
             all.push(at);
             let (following, receiving) = (copy.clone(), copy.clone());

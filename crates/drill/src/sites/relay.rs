@@ -11,7 +11,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
 use brunt_units::{Span, Time};
@@ -25,7 +25,7 @@ const QUEUE_MAX: usize = 64 << 20;
 
 /// A relay. A clone is another handle.
 #[derive(Clone)]
-pub(super) struct Relay(Rc<Shared>);
+pub struct Relay(Rc<Shared>);
 
 struct Shared {
     world: World,
@@ -45,13 +45,17 @@ struct Queue {
 }
 
 impl Relay {
-    /// A relay to `to` with a round trip of `rtt`, and where it listens.
-    pub(super) async fn open(
+    /// A relay at the address `host` to `to`, with a round trip of `rtt`; and where it listens.
+    ///
+    /// # Errors
+    /// [`NetError`] when it cannot listen.
+    pub async fn open(
         world: &World,
+        host: IpAddr,
         to: SocketAddr,
         rtt: Span,
     ) -> Result<(Self, SocketAddr), NetError> {
-        let at = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
+        let at = SocketAddr::new(host, 0);
         let (listener, at) = world.net.listen(at).await?;
         let relay = Self(Rc::new(Shared {
             world: world.clone(),
@@ -66,17 +70,17 @@ impl Relay {
     }
 
     /// Bytes that have gone to the listener behind it.
-    pub(super) fn sent(&self) -> u64 {
+    pub fn sent(&self) -> u64 {
         self.0.sent.get()
     }
 
     /// Lets nothing through from now on.
-    pub(super) fn cut(&self) {
+    pub fn cut(&self) {
         self.0.is_cut.set(true);
     }
 
     /// Lets everything through again, also what was held back.
-    pub(super) fn mend(&self) {
+    pub fn mend(&self) {
         self.0.is_cut.set(false);
         self.0.mended.notify();
     }
@@ -156,6 +160,8 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use brunt_world_virtual::{VirtualOptions, VirtualWorld};
 
     use super::*;
@@ -165,9 +171,9 @@ mod tests {
         let mut made = VirtualWorld::new(VirtualOptions::default());
         let world = made.world.clone();
         made.executor.block_on(async move {
-            let at = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
-            let (listener, to) = world.net.listen(at).await.unwrap();
-            let (relay, at) = Relay::open(&world, to, Span::millis(10)).await.unwrap();
+            let host = Ipv4Addr::LOCALHOST.into();
+            let (listener, to) = world.net.listen(SocketAddr::new(host, 0)).await.unwrap();
+            let (relay, at) = Relay::open(&world, host, to, Span::millis(10)).await.unwrap();
             let near = world.net.connect(at).await.unwrap();
             let (far, _) = world.net.accept(listener).await.unwrap();
             let begun = world.clock.now();

@@ -1,4 +1,4 @@
-//! Takes a drill on two folders through its timeline.
+//! Takes a drill on two sites through its timeline.
 //!
 //! Time passes in [`Conductor::pass`] and [`Conductor::ask`] alone; both hear what the sites say. A
 //! commit counts as acknowledged when its line is heard, at most a few milliseconds after it was
@@ -8,7 +8,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
-use brunt_drill::{Course, DrillListener, Evidence, FailoverDone, Key, Ledger, Rehearsed};
 use brunt_qualify::progress::Stop;
 use brunt_report::result::DrillReplication;
 use brunt_scenario::{Exec, RealDrill, SiteEvent, SiteIncident, SiteReplication};
@@ -16,13 +15,11 @@ use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::mix::{Commit, Kind};
 use brunt_world::World;
 
-use super::child::Child;
 use super::error::CourseError;
-use super::exec;
-use super::link::Link;
 use super::messages::{Answer, Command, How, SiteMessage, line};
 use super::shipping::Shipping;
-use super::{RealDrillError, Setup};
+use super::{Link, Site, Storage};
+use crate::{Course, DrillListener, Evidence, FailoverDone, Key, Ledger, Rehearsed};
 
 /// How often it hears what sites say.
 const STEP: Span = Span::millis(1);
@@ -41,17 +38,17 @@ const DEATH: Span = Span::millis(500);
 pub(super) const NO_SERVICE: &str = "no service";
 
 /// What is asked of a course.
-pub(super) struct CoursePlan {
+pub struct CoursePlan {
     /// In order of their times.
-    pub(super) timeline: Vec<SiteEvent>,
+    pub timeline: Vec<SiteEvent>,
     /// The load before the timeline begins.
-    pub(super) warm_up: Span,
+    pub warm_up: Span,
     /// The load after the failover; none for a control.
-    pub(super) after: Span,
+    pub after: Span,
     /// What replicates.
-    pub(super) replication: SiteReplication,
+    pub replication: SiteReplication,
     /// How the mirror is broken, when the timeline begins.
-    pub(super) how: Option<How>,
+    pub how: Option<How>,
 }
 
 /// The two sites.
@@ -70,23 +67,32 @@ impl Side {
     }
 }
 
-/// A site: its process, and answers that were heard.
-pub(super) struct Site {
-    pub(super) child: RefCell<Child>,
+/// What a course is taken with.
+pub struct Sites {
+    /// The source and the destination, at work.
+    pub sites: [Rc<dyn Site>; 2],
+    pub link: Rc<dyn Link>,
+    pub storage: Rc<dyn Storage>,
+}
+
+/// A site, and answers of it that were heard.
+pub(super) struct Heard {
+    pub(super) site: Rc<dyn Site>,
     answers: RefCell<VecDeque<Answer>>,
     /// Whether its end is no surprise.
     pub(super) may_end: Cell<bool>,
 }
 
 /// A course of a drill.
-pub(super) struct Conductor {
+pub struct Conductor {
     pub(super) world: World,
-    pub(super) setup: Rc<Setup>,
+    pub(super) drill: Rc<RealDrill>,
     pub(super) plan: CoursePlan,
     listener: Rc<dyn DrillListener>,
     stop: Stop,
-    pub(super) sites: [Site; 2],
-    pub(super) link: Link,
+    sites: [Heard; 2],
+    pub(super) link: Rc<dyn Link>,
+    pub(super) storage: Rc<dyn Storage>,
     pub(super) course: Course,
     pub(super) ledger: RefCell<Ledger>,
     pub(super) evidence: RefCell<Evidence>,
@@ -121,32 +127,30 @@ pub(super) struct Conductor {
 }
 
 impl Conductor {
-    /// A course on `setup`; both processes are started.
-    pub(super) fn new(
+    /// A course of `drill` with these sites.
+    pub fn new(
         world: &World,
-        setup: &Rc<Setup>,
+        drill: &Rc<RealDrill>,
+        with: Sites,
         plan: CoursePlan,
         listener: &Rc<dyn DrillListener>,
         stop: &Stop,
-    ) -> Result<Self, RealDrillError> {
-        let [here, there] = setup.link.places(&setup.program);
-        let start = |name, place| Child::start(name, &place).map_err(RealDrillError::Process);
-        let mut children = [start("source", here)?, start("destination", there)?];
-        let seed = setup.drill.scenario.test.seed;
-        let link = Link::between(&setup.link, children.each_mut(), seed);
-        let link = link.map_err(RealDrillError::Process)?;
-        Ok(Self {
+    ) -> Self {
+        let Sites { sites, link, storage } = with;
+        let log_segment = storage.log_segment();
+        Self {
             world: world.clone(),
-            setup: Rc::clone(setup),
+            drill: Rc::clone(drill),
             plan,
             listener: Rc::clone(listener),
             stop: stop.clone(),
-            sites: children.map(|child| Site {
-                child: RefCell::new(child),
+            sites: sites.map(|site| Heard {
+                site,
                 answers: RefCell::default(),
                 may_end: Cell::new(false),
             }),
             link,
+            storage,
             course: Course::default(),
             ledger: RefCell::default(),
             evidence: RefCell::default(),
@@ -160,29 +164,44 @@ impl Conductor {
             stale: Cell::new(0),
             is_fenced: Cell::new(false),
             began: Cell::default(),
-            log_segment: Cell::new(setup.log_segment()),
+            log_segment: Cell::new(log_segment),
             sent_before: Cell::new(0),
             shipping: RefCell::default(),
             broken: RefCell::default(),
-        })
+        }
     }
 
     pub(super) fn now(&self) -> Time {
         self.world.clock.now()
     }
 
-    pub(super) fn site(&self, side: Side) -> &Site {
+    pub(super) fn site(&self, side: Side) -> &Heard {
         &self.sites[match side {
             Side::Source => 0,
             Side::Destination => 1,
         }]
     }
 
-    /// Runs the course.
+    /// Runs the course to its end. One that the user stops has no answer, but a course.
     ///
     /// # Errors
-    /// [`CourseError`] when it did not come to its end.
-    pub(super) async fn run(&self) -> Result<(), CourseError> {
+    /// [`CourseError`] when it did not come to its end for another reason.
+    pub async fn rehearse(self) -> Result<Rehearsed, CourseError> {
+        let ended = self.run().await;
+        self.part().await;
+        let unfinished = match ended {
+            Ok(()) => None,
+            Err(CourseError::Stopped) => Some("stopped before its end".to_owned()),
+            Err(error) => return Err(error),
+        };
+        let mut rehearsed = self.into_rehearsed();
+        if unfinished.is_some() {
+            rehearsed.evidence.unfinished = unfinished;
+        }
+        Ok(rehearsed)
+    }
+
+    async fn run(&self) -> Result<(), CourseError> {
         self.open().await?;
         self.pass(self.now() + self.plan.warm_up).await?;
         self.course.drop_samples();
@@ -190,7 +209,7 @@ impl Conductor {
         self.course.begin(begun);
         self.began.set(Some(begun));
         self.sent_before.set(self.link.sent());
-        if let Some(told) = self.setup.link.told() {
+        if let Some(told) = self.link.shortcoming() {
             self.tell(begun, told);
         }
         if let Some(how) = self.plan.how {
@@ -200,7 +219,7 @@ impl Conductor {
             self.pass(begun + event.at).await?;
             self.apply(event).await?;
         }
-        if let Some(told) = self.link.told() {
+        if let Some(told) = self.link.carried() {
             self.tell(self.now(), told);
         }
         Ok(())
@@ -212,13 +231,13 @@ impl Conductor {
             SiteIncident::SourceLost => {
                 let source = self.site(Side::Source);
                 source.may_end.set(true);
-                source.child.borrow_mut().kill();
+                source.site.kill();
                 self.lose_service(now);
                 self.tell(now, "the processes of the source are killed");
                 Ok(())
             }
             SiteIncident::SourceFrozen => {
-                self.site(Side::Source).child.borrow().freeze();
+                self.site(Side::Source).site.freeze();
                 self.apart_since.set(Some(now));
                 self.lose_service(now);
                 self.tell(now, "the processes of the source are frozen");
@@ -244,8 +263,7 @@ impl Conductor {
     pub(super) async fn exec(&self, exec: &Exec) -> Result<(), CourseError> {
         let (begun, name) = (self.now(), &exec.name);
         self.tell(begun, format!("\"{name}\" begins"));
-        let environment = exec::environment(&self.setup.drill);
-        exec::run(&self.world, exec, &environment, || self.listen()).await?;
+        self.storage.exec(&self.world, exec, Box::new(|| self.listen())).await?;
         let now = self.now();
         self.tell(now, format!("\"{name}\" has ended, after {}", now.since(begun)));
         Ok(())
@@ -271,8 +289,8 @@ impl Conductor {
     /// Asks a site, and waits for its answer.
     pub(super) async fn ask(&self, side: Side, command: &Command) -> Result<Answer, CourseError> {
         let site = self.site(side);
-        site.child.borrow_mut().tell(&line(command));
-        let patience = patience(&self.setup.drill);
+        site.site.send(&line(command));
+        let patience = patience(&self.drill);
         let until = self.now() + patience;
         while self.now() < until {
             self.listen()?;
@@ -289,13 +307,13 @@ impl Conductor {
     }
 
     fn name(&self, side: Side) -> &'static str {
-        self.site(side).child.borrow().name()
+        self.site(side).site.name()
     }
 
     /// Hears what was said since the last time.
     pub(super) fn listen(&self) -> Result<(), CourseError> {
         for side in [Side::Source, Side::Destination] {
-            let lines = self.site(side).child.borrow().new_lines();
+            let lines = self.site(side).site.new_lines();
             for line in lines {
                 match SiteMessage::parse(&line) {
                     Some(message) => self.handle(side, message)?,
@@ -304,11 +322,9 @@ impl Conductor {
                     }
                 }
             }
-            let site = self.site(side);
-            let has_ended = site.child.borrow().has_ended();
-            if has_ended && !site.may_end.get() {
-                let mut child = site.child.borrow_mut();
-                let (site, last_words) = (child.name(), child.last_words());
+            let Heard { site, may_end, .. } = self.site(side);
+            if site.has_ended() && !may_end.get() {
+                let (site, last_words) = (site.name(), site.last_words());
                 return Err(CourseError::Ended { site, last_words });
             }
         }
@@ -383,25 +399,25 @@ impl Conductor {
     }
 
     /// Lets a destination on another host empty its folder.
-    pub(super) async fn part(&self) {
-        if self.setup.drill.remote.is_none() {
+    async fn part(&self) {
+        if !self.storage.is_remote() {
             return;
         }
         // Nothing comes any more that could make files anew.
         let source = self.site(Side::Source);
         source.may_end.set(true);
-        source.child.borrow_mut().kill();
-        let destination = &self.site(Side::Destination).child;
-        destination.borrow().dismiss();
+        source.site.kill();
+        let destination = &self.site(Side::Destination).site;
+        destination.dismiss();
         let until = self.now() + PARTING;
-        while !destination.borrow().has_ended() && self.now() < until {
-            let _ = destination.borrow().new_lines();
+        while !destination.has_ended() && self.now() < until {
+            let _ = destination.new_lines();
             self.world.sleep(STEP).await;
         }
     }
 
-    /// What the course led to. Both processes end.
-    pub(super) fn into_rehearsed(self) -> Rehearsed {
+    /// What the course led to.
+    fn into_rehearsed(self) -> Rehearsed {
         let link_bytes = self.link.sent().saturating_sub(self.sent_before.get());
         Rehearsed {
             evidence: self.evidence.into_inner(),
