@@ -114,6 +114,17 @@ impl Host {
         self.end(true);
     }
 
+    /// Stops all of its processes where they are, until [`Self::thaw`]. Its disks and its operating
+    /// system work on: what they had asked for is done, and their connections stay open.
+    pub fn freeze(&self) {
+        self.world.spawner.freeze_group();
+    }
+
+    /// Lets its processes go on.
+    pub fn thaw(&self) {
+        self.world.spawner.thaw_group();
+    }
+
     fn end(&self, loses_power: bool) {
         self.life.is_killed.set(true);
         self.cut_storage_after(0);

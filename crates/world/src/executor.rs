@@ -41,10 +41,13 @@ enum Asked {
     End(Rc<Group>),
 }
 
-/// Tasks that end together.
+/// Tasks that are frozen and end together.
 #[derive(Default)]
 struct Group {
     has_ended: Cell<bool>,
+    is_frozen: Cell<bool>,
+    /// Those that became ready while it was frozen.
+    held: RefCell<Vec<TaskId>>,
 }
 
 /// The running task, the ready tasks and the timers. A clone is another handle.
@@ -114,6 +117,28 @@ impl Spawner {
         if !group.has_ended.replace(true) {
             let end = Asked::End(Rc::clone(group));
             self.tasks.0.asked.borrow_mut().push(end);
+        }
+    }
+
+    /// Keeps the tasks of this group from running until [`Self::thaw_group`]. What they have
+    /// asked for goes on, and timers fire; they learn of it later. A task of the group that calls
+    /// this runs on to its next wait.
+    ///
+    /// # Panics
+    /// When this spawner was not made by [`Self::group`].
+    pub fn freeze_group(&self) {
+        self.group.as_ref().expect("a spawner of a group").is_frozen.set(true);
+    }
+
+    /// Lets the tasks of this group run again.
+    ///
+    /// # Panics
+    /// When this spawner was not made by [`Self::group`].
+    pub fn thaw_group(&self) {
+        let group = self.group.as_ref().expect("a spawner of a group");
+        group.is_frozen.set(false);
+        for task in group.held.take() {
+            self.tasks.wake(task);
         }
     }
 
@@ -324,6 +349,11 @@ impl<R: Reactor> Executor<R> {
         if slot.turn != task.turn {
             return; // It has ended.
         }
+        let group = slot.running.as_ref().and_then(|running| running.group.as_deref());
+        if let Some(group) = group.filter(|group| group.is_frozen.get()) {
+            group.held.borrow_mut().push(task);
+            return;
+        }
         // Taken out while it runs, so that a panic leaves no half-run future behind.
         let Some(mut running) = slot.running.take() else {
             return;
@@ -444,6 +474,42 @@ pub(crate) mod tests {
             assert_eq!(polled_as[0].slot, first.slot);
             assert_ne!(polled_as[0], first);
         });
+    }
+
+    #[test]
+    fn a_frozen_group_runs_on_where_it_stood() {
+        let tasks = Tasks::default();
+        let spawner = Spawner::new(&tasks);
+        let steps = Rc::new(RefCell::new(Vec::new()));
+        let (its, group) = (Rc::clone(&steps), spawner.group());
+        let sleeper = {
+            let tasks = tasks.clone();
+            group.spawn(async move {
+                for step in 0..3 {
+                    let at = Time(1_000 * (step + 1));
+                    woken(&tasks, |tasks, task| tasks.wake_at(at, task)).await;
+                    its.borrow_mut().push(step);
+                }
+            })
+        };
+        let mut executor = Executor::new(&tasks, Ticking(0));
+        let seen = executor.block_on(async move {
+            let until = |at| woken(&tasks, move |tasks, task| tasks.wake_at(Time(at), task));
+            until(1_500).await;
+            group.freeze_group();
+            let early = group.spawn(std::future::ready(7));
+            until(9_000).await;
+            let seen = (steps.borrow().len(), early.is_done());
+            group.thaw_group();
+            assert_eq!(early.await, 7);
+            sleeper.await;
+            assert_eq!(*steps.borrow(), [0, 1, 2]);
+            group.freeze_group();
+            group.end_group();
+            until(9_500).await;
+            seen
+        });
+        assert_eq!(seen, (1, false));
     }
 
     #[test]
