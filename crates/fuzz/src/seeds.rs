@@ -147,6 +147,22 @@ pub fn journals() -> Vec<Vec<u8>> {
     plain
 }
 
+/// A line of each shape.
+pub(crate) fn lines_of_sites() -> Vec<Vec<u8>> {
+    let lines = [
+        "{\"begin\":{\"scenario\":\"\",\"folder\":\"/a\",\"log_segment\":512}}",
+        "{\"mirror\":{\"to\":\"127.0.0.1:9\",\"token\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16],\"epoch\":1}}",
+        "{\"look\":{\"keys\":[[0,0,7],[1,0,18446744073709551615]]}}",
+        "\"work\"",
+        "{\"found\":{\"versions\":[[[0,0,7],3],[[0,0,8],null]]}}",
+        "{\"opened\":{\"replay_s\":0.25,\"logs\":3}}",
+        "{\"fenced\":{\"epoch\":2}}",
+        "? 0 0 replace 1234 7 hard",
+        "! 3 1 delete 12 7 lazy",
+    ];
+    lines.iter().map(|line| line.as_bytes().to_vec()).collect()
+}
+
 /// Messages between an active and a passive copy.
 pub(crate) fn shipped() -> Vec<Vec<u8>> {
     let stream = Signature::ours(1, Stamp::from_unix_millis(2), RUN);

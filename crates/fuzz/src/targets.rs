@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use brunt_copies::wire::Message;
+use brunt_drill::sites::messages::{Command, SiteMessage, line};
 use brunt_ese::format::checkpoint_file::Checkpoint;
 use brunt_ese::format::checksum::{Diagnosis, diagnose};
 use brunt_ese::format::flush_map::{FlushMapHeader, MAP_PAGE_BYTES, flush_type, sound_map_page};
@@ -32,7 +33,7 @@ pub struct Target {
 }
 
 /// All targets except the canary.
-pub const ALL: [Target; 12] = [
+pub const ALL: [Target; 13] = [
     Target { name: "page", run: page, seeds: || seeds::ending(".edb") },
     Target { name: "log", run: log, seeds: || seeds::ending(".log") },
     Target { name: "header", run: header, seeds: || seeds::ending(".edb") },
@@ -52,6 +53,7 @@ pub const ALL: [Target; 12] = [
     Target { name: "messages", run: messages::run, seeds: messages::seeds },
     Target { name: "shipping", run: shipping, seeds: seeds::shipped },
     Target { name: "journal", run: journal, seeds: seeds::journals },
+    Target { name: "site", run: site, seeds: seeds::lines_of_sites },
 ];
 
 /// A target that must fail: a runner that does not report it is broken.
@@ -221,6 +223,19 @@ pub fn any_file(bytes: &[u8]) {
 pub fn shipping(bytes: &[u8]) {
     if let Ok(message) = Message::read(bytes) {
         assert_eq!(message.to_bytes(), bytes, "{message:?}");
+    }
+}
+
+/// A line between a drill and one of its sites. One that is read can be said again.
+pub fn site(bytes: &[u8]) {
+    let said = String::from_utf8_lossy(bytes);
+    if let Ok(command) = serde_json::from_str::<Command>(&said) {
+        assert_eq!(serde_json::from_str(&line(&command)).ok(), Some(command));
+    }
+    if let Some(SiteMessage::Answer(answer) | SiteMessage::News(answer)) = SiteMessage::parse(&said)
+    {
+        let again = line(&answer);
+        assert!(SiteMessage::parse(again.trim_end()).is_some(), "{again}");
     }
 }
 

@@ -11,7 +11,7 @@
 //!
 //! Nothing here starts a process or opens a folder. What a site, a link and the storage below are is
 //! handed in: processes on this machine or behind ssh in crate `host`, modelled hosts in virtual time
-//! where the conductor is searched for mistakes of its own (`host/tests/conductor`).
+//! where the conductor is searched for mistakes of its own (`tests/sites`).
 //!
 //! * The course: `conductor` takes it through its timeline; `opening`: before that; `failover`: its
 //!   steps; `shipping`: what asynchronous replication leaves at risk.
