@@ -10,11 +10,22 @@ use super::Setup;
 use crate::accounts::DOMAIN;
 use crate::programs::Version;
 
+/// What one language calls something that the other one has as well.
+struct Words {
+    /// How many clients a process serves before it ends, and the number without end.
+    requests: &'static str,
+    unlimited: &'static str,
+}
+
 /// The configuration of `setup` for `version`.
 pub(super) fn text(setup: &Setup, version: Version) -> String {
-    let language =
-        if version < (Version { major: 2, minor: 4, patch: 0 }) { two_three } else { two_four };
-    format!("{}{}", language(setup), both(setup))
+    if version < (Version { major: 2, minor: 4, patch: 0 }) {
+        let words = Words { requests: "service_count", unlimited: "0" };
+        format!("{}{}", two_three(setup), both(setup, &words))
+    } else {
+        let words = Words { requests: "restart_request_count", unlimited: "unlimited" };
+        format!("{}{}", two_four(setup), both(setup, &words))
+    }
 }
 
 fn two_three(setup: &Setup) -> String {
@@ -80,7 +91,8 @@ mail_inbox_path =
 }
 
 /// What both languages have in common.
-fn both(setup: &Setup) -> String {
+fn both(setup: &Setup, words: &Words) -> String {
+    let Words { requests, unlimited } = words;
     let home = setup.home.display();
     let (user, group, ports) = (&setup.user.name, &setup.user.group, &setup.ports);
     let mut text = format!(
@@ -121,7 +133,7 @@ service stats {{
 }}
 service imap-login {{
   chroot =
-  service_count = 0
+  {requests} = {unlimited}
   process_min_avail = 2
   inet_listener imap {{
     port = {}
@@ -133,7 +145,7 @@ service imap-login {{
 }}
 service imap {{
   process_limit = 3000
-  service_count = 256
+  {requests} = 256
   client_limit = 1
 }}
 service lmtp {{
@@ -157,9 +169,12 @@ submission_relay_port = {relay}
 submission_relay_trusted = yes
 service submission-login {{
   chroot =
-  service_count = 0
+  {requests} = {unlimited}
   inet_listener submission {{
     port = {port}
+  }}
+  inet_listener submissions {{
+    port = 0
   }}
 }}
 "

@@ -87,7 +87,8 @@ fn nothing_is_left_after_a_panic() {
         assert!(!processes_of(home.path()).is_empty());
         panic!("a test that fails");
     }));
-    assert!(ended.is_err());
+    let why = ended.unwrap_err();
+    assert_eq!(why.downcast_ref::<&str>(), Some(&"a test that fails"));
     assert_eq!(processes_of(home.path()), [""; 0]);
 }
 
