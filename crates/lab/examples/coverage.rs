@@ -12,8 +12,8 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 
 use brunt_lab::{Engine, Options, Program, predict};
-use brunt_qualify::progress::Stop;
 use brunt_report::result::Precision;
+use brunt_run::Stop;
 use brunt_scenario::{Document, Override};
 
 const SYSTEM: &str = include_str!("small-system.toml");

@@ -9,8 +9,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use brunt_qualify::progress::Stop;
 use brunt_report::result::{Bottleneck, Outcome, Rule, RunResult, Verdict};
+use brunt_run::Stop;
 use brunt_scenario::{Document, ModelledScenario, Override, Refusal};
 
 use crate::{Headline, LabError, Options, distance, halves, predict};

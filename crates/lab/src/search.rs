@@ -11,8 +11,8 @@
 
 use std::collections::BTreeMap;
 
-use brunt_qualify::progress::Stop;
 use brunt_report::result::Verdict;
+use brunt_run::Stop;
 use brunt_scenario::Override;
 
 use crate::{LabError, Points, Tried};

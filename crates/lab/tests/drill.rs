@@ -4,9 +4,9 @@ use std::path::Path;
 use std::rc::Rc;
 
 use brunt_lab::{DrillError, DrillListener, DrillOptions, Engine, PairProof, Program, drill};
-use brunt_qualify::progress::Stop;
 use brunt_report::RunResult;
 use brunt_report::result::{Drill, Outcome, Verdict};
+use brunt_run::Stop;
 use brunt_scenario::{Document, Override};
 
 const EXAMPLE: &str = include_str!("../../../examples/two-sites.toml");

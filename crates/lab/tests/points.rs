@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use brunt_lab::{Engine, Headline, Options, Points, Program, Tried, predict};
-use brunt_qualify::progress::Stop;
 use brunt_report::result::{Group, Outcome, Verdict, WriteCache};
 use brunt_report::{ReportTables, RunResult};
+use brunt_run::Stop;
 use brunt_scenario::{Document, Override};
 
 const EXAMPLE: &str = include_str!("../../../examples/mail-on-array.toml");

@@ -4,10 +4,10 @@
 use std::path::Path;
 
 use brunt_lab::{Engine, Options, Program, predict};
-use brunt_qualify::progress::Stop;
 use brunt_qualify::rules::RuleId;
 use brunt_report::RunResult;
 use brunt_report::result::{Outcome, ReplicaRecovered, Rule};
+use brunt_run::Stop;
 use brunt_scenario::{Document, Override};
 
 const EXAMPLE: &str = include_str!("../../../examples/mail-replicated.toml");

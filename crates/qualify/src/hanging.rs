@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use brunt_report::result::PhaseName;
-use brunt_run::{Hung, Standstill, Stop};
+use brunt_run::{Hung, LongestStop, Standstill};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world::{Class, Clock, Disk, FileId, Io, Op, Ticket, TicketId, Tickets, Watcher, World};
 
@@ -185,7 +185,7 @@ impl FlightRecorder {
     }
 
     /// The longest stop of the collection so far.
-    pub(crate) fn stop(&self) -> Stop {
+    pub(crate) fn stop(&self) -> LongestStop {
         self.stops.longest(self.clock.now())
     }
 

@@ -1,4 +1,4 @@
-//! News of a run while it goes on, and the request to stop it.
+//! News of a run while it goes on.
 //!
 //! A run knows no terminal and no file. It calls a [`Listener`] with news. The program draws bars
 //! or prints lines, reads the kernel's counters when the collection begins and ends, and writes the
@@ -13,8 +13,6 @@ mod state;
 pub use state::{Live, LiveDatabase, SoFar};
 
 use std::mem::{self, Discriminant};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use brunt_report::Timestamp;
 use brunt_report::result::{Trial, Tuning};
@@ -314,40 +312,6 @@ pub struct Silence;
 
 impl Listener for Silence {
     fn tell(&self, _: Time, _: &News) {}
-}
-
-/// A request to end a run early, with a report. Any thread may ask, and signal handlers may set the
-/// underlying flag. A clone is another handle.
-#[derive(Clone, Debug, Default)]
-pub struct Stop {
-    asked: Arc<AtomicBool>,
-    /// Another reason to stop.
-    or: Option<Arc<AtomicBool>>,
-}
-
-impl Stop {
-    /// Asks for a stop. Asking twice has no further effect.
-    pub fn ask(&self) {
-        self.asked.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether a stop was asked for.
-    pub fn is_asked(&self) -> bool {
-        let mut flags = std::iter::once(&self.asked).chain(&self.or);
-        flags.any(|flag| flag.load(Ordering::Relaxed))
-    }
-
-    /// A stop that is asked for with this one, or by setting `flag`.
-    pub(crate) fn or(&self, flag: &Arc<AtomicBool>) -> Self {
-        Self { or: Some(Arc::clone(flag)), ..self.clone() }
-    }
-}
-
-impl From<Arc<AtomicBool>> for Stop {
-    /// Setting `flag` asks for a stop.
-    fn from(flag: Arc<AtomicBool>) -> Self {
-        Self { asked: flag, or: None }
-    }
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use brunt_report::streams::{
     CACHE, COPY_QUEUE, DATABASE_READ, DATABASE_WRITE, LOG_WRITE, OPERATION, OPERATION_SERVICE,
     PAGE_FAULT_STALLS, REPLAY_QUEUE, tag,
 };
-use brunt_run::{Histogram, Row, Standing, Standstill, Stop, Value};
+use brunt_run::{Histogram, LongestStop, Row, Standing, Standstill, Value};
 use brunt_stats::{Latencies, Meter, OperationLatencies, Reading, Series};
 use brunt_units::{Span, Time};
 
@@ -65,7 +65,7 @@ pub struct Sampler {
     rows: Vec<Row>,
     histograms: Vec<Histogram>,
     held: Held,
-    stop: Stop,
+    stop: LongestStop,
     standstill: Standstill,
 }
 
@@ -140,7 +140,7 @@ pub struct Collected {
     /// Operations, by instance.
     pub operations: Vec<OperationLatencies>,
     /// The longest time in which I/O was in flight and none completed.
-    pub stop: Stop,
+    pub stop: LongestStop,
     /// When the program did not run.
     pub standstill: Standstill,
 }
@@ -163,7 +163,7 @@ impl Sampler {
             logs: plan.instances.iter().map(|i| watched(&i.name, limits.log_sample)).collect(),
             operations: vec![OperationLatencies::default(); plan.instances.len()],
             held: Held::new(plan),
-            stop: Stop::default(),
+            stop: LongestStop::default(),
             standstill: Standstill::default(),
             rows: Vec::new(),
             histograms: Vec::new(),
@@ -224,7 +224,7 @@ impl Sampler {
     }
 
     /// Sets the longest stop so far, and when the program did not run.
-    pub(crate) fn note_still(&mut self, stop: Stop, standstill: Standstill) {
+    pub(crate) fn note_still(&mut self, stop: LongestStop, standstill: Standstill) {
         (self.stop, self.standstill) = (stop, standstill);
     }
 

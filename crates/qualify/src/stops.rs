@@ -21,7 +21,7 @@ use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use brunt_run::Stop;
+use brunt_run::LongestStop;
 use brunt_units::{Span, Time};
 use brunt_world::{Op, Watcher};
 
@@ -212,7 +212,7 @@ impl Stops {
     }
 
     /// The longest since [`Self::begin`], with those that go on at `now`.
-    pub(crate) fn longest(&self, now: Time) -> Stop {
+    pub(crate) fn longest(&self, now: Time) -> LongestStop {
         let from = self.seen.from.get();
         let going_on = self.lanes.iter().filter_map(|lane| {
             let began = lane.waits_since()?.max(from);
@@ -220,9 +220,9 @@ impl Stops {
         });
         let all = going_on.chain(self.seen.longest.get());
         let Some(found) = all.max_by_key(|found| found.length) else {
-            return Stop::default();
+            return LongestStop::default();
         };
-        Stop {
+        LongestStop {
             length: found.length,
             after: found.began - from,
             what: self.names[found.lane].clone(),
@@ -262,7 +262,7 @@ mod tests {
             stops.settle();
             stops.longest(at(now))
         };
-        assert_eq!(longest(1_000), Stop::default());
+        assert_eq!(longest(1_000), LongestStop::default());
         reads.submitted(at(1_500));
         reads.submitted(at(1_600));
         assert_eq!(longest(1_700).length, Span::millis(200), "it goes on");

@@ -13,9 +13,10 @@
 //! [`Cut`] says where, and why. What follows a damaged record is left out as well: it is not known
 //! what is missing between them.
 
+use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
-use brunt_units::Time;
+use brunt_units::{Time, grouped};
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
@@ -87,6 +88,19 @@ pub struct Cut {
     /// Bytes before it.
     pub after: u64,
     pub why: Why,
+}
+
+impl fmt::Display for Cut {
+    /// As an end of a report's reasons.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = match self.why {
+            Why::Torn => "ends within a record",
+            Why::Damaged => "is damaged",
+            Why::OutOfOrder => "lacks a record, or has one twice",
+            Why::OtherRun => "goes on with records of another run",
+        };
+        write!(f, "the journal {why} after {} bytes; what follows is left out", grouped(self.after))
+    }
 }
 
 /// Why a record was not read.

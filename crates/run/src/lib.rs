@@ -21,8 +21,10 @@ mod fold;
 mod frame;
 mod record;
 mod standing;
+mod stop;
 
 pub use fold::{Folded, Stream, fold};
 pub use frame::{Cut, FORMAT, Journal, JournalError, Why, Writer};
 pub use record::{Ended, Entry, Event, Head, Histogram, News, Record, Row, Sample, Value};
-pub use standing::{Finding, Findings, Hung, Standing, Standstill, Stop};
+pub use standing::{Finding, Findings, Hung, LongestStop, Standing, Standstill};
+pub use stop::Stop;

@@ -24,7 +24,7 @@ pub struct Standing {
     pub hung: Hung,
     /// How late the program's tasks ran.
     pub delays: Latencies,
-    pub stop: Stop,
+    pub stop: LongestStop,
     pub standstill: Standstill,
 }
 
@@ -156,7 +156,7 @@ impl Hung {
 
 /// The longest stop of a collection.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stop {
+pub struct LongestStop {
     /// How long it lasted.
     pub length: Span,
     /// When it began, from the beginning of the collection.
@@ -165,7 +165,7 @@ pub struct Stop {
     pub what: String,
 }
 
-impl Stop {
+impl LongestStop {
     /// Where and when.
     pub fn remark(&self) -> String {
         match self.what.as_str() {

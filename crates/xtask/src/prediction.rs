@@ -7,9 +7,9 @@ use std::rc::Rc;
 use brunt_lab::{
     DrillListener, DrillOptions, Engine, Options, Program, drill, predict_to_an_answer,
 };
-use brunt_qualify::progress::Stop;
 use brunt_report::RunResult;
 use brunt_report::result::{Instance, IoNumbers, Server};
+use brunt_run::Stop;
 use brunt_scenario::{Document, ModelledScenario, Override};
 
 use crate::TaskError;

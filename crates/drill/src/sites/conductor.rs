@@ -8,8 +8,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
-use brunt_qualify::progress::Stop;
 use brunt_report::result::DrillReplication;
+use brunt_run::Stop;
 use brunt_scenario::{Exec, RealDrill, SiteEvent, SiteIncident, SiteReplication};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::mix::{Commit, Kind};

@@ -12,8 +12,8 @@ use std::rc::Rc;
 use brunt_drill::sites::CoursePlan;
 use brunt_drill::sites::messages::How;
 use brunt_drill::{Control, DrillListener, NoListener, Objectives};
-use brunt_qualify::progress::Stop;
 use brunt_report::result::Rule;
+use brunt_run::Stop;
 use brunt_scenario::{Decision, SiteEvent, SiteIncident, SiteReplication};
 use brunt_units::Span;
 

@@ -17,7 +17,7 @@ use std::rc::Rc;
 
 use brunt_drill::sites::CourseError;
 use brunt_drill::{Control, DrillListener};
-use brunt_qualify::progress::Stop;
+use brunt_run::Stop;
 use brunt_scenario::{
     Decision, Exec, PairStep, Placed, RealDrill, Refusal, SiteEvent, SiteIncident, SiteReplication,
     StepTime,

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use brunt_drill::sites::{Conductor, CourseError, CoursePlan, Doing, Heed, Site, Sites, Storage};
 use brunt_drill::{DrillListener, Rehearsed};
 use brunt_qualify::plan::Plan;
-use brunt_qualify::progress::Stop;
+use brunt_run::Stop;
 use brunt_scenario::{Exec, RealDrill};
 use brunt_world::World;
 use brunt_world_real::{Options, RealWorld, StartError};

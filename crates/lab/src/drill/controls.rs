@@ -18,8 +18,8 @@ use std::rc::Rc;
 
 use brunt_array::{Control as Fault, Incident, Mode, PairIncident, Scheduled, SystemDesign};
 use brunt_drill::{AtRisk, Control, DrillListener, NoListener, Objectives};
-use brunt_qualify::progress::Stop;
 use brunt_report::result::Rule;
+use brunt_run::Stop;
 use brunt_scenario::{Drill, ModelledScenario};
 use brunt_units::{Span, Time};
 

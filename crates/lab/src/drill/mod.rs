@@ -27,9 +27,9 @@ use std::rc::Rc;
 use brunt_array::{Control, Incident, PairIncident, Scheduled, Site, SystemError};
 pub use brunt_drill::DrillListener;
 use brunt_drill::Rehearsed;
-use brunt_qualify::progress::Stop;
 use brunt_qualify::server::{Records, Twin};
 use brunt_report::result::{DrillReplication, RunResult};
+use brunt_run::Stop;
 use brunt_scenario::ModelledScenario;
 use brunt_units::{ByteSize, Span, Time};
 

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use brunt_qualify::progress::{Listener, Silence, Stop};
+use brunt_qualify::progress::{Listener, Silence};
 use brunt_report::result::Outcome;
+use brunt_run::Stop;
 use brunt_scenario::{Document, Override};
 use brunt_world_virtual::{Inode, Store};
 

@@ -12,10 +12,11 @@ use super::{Followed, Follower, Followers, Following, Scan, of};
 use crate::phases::places;
 use crate::phases::run::records_time;
 use crate::plan::Plan;
-use crate::progress::{Listener, News, Stop};
+use crate::progress::{Listener, News};
 use crate::server::Server;
 use crate::truth::oracle::Oracle;
 use crate::truth::{integrity, verification};
+use brunt_run::Stop;
 
 /// How often a copy is looked at until it has caught up.
 const LOOK: Span = Span::millis(20);

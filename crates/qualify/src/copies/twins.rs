@@ -33,8 +33,8 @@ use brunt_world::{Class, World};
 use super::{CopyPlan, Followed, Following, Samples};
 use crate::load::replication::read_shipped;
 use crate::plan::Plan;
-use crate::progress::Stop;
 use crate::server::{Server, Twin};
+use brunt_run::Stop;
 
 /// How often a copy looks for the next closed log.
 const LOOK: Span = Span::millis(50);

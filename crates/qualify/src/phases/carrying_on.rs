@@ -21,7 +21,7 @@ use brunt_report::result::Sample;
 use brunt_report::streams::{
     self, CACHE, DATABASE_READ, DATABASE_WRITE, LOG_WRITE, OPERATION_SERVICE, PAGE_FAULT_STALLS,
 };
-use brunt_run::{Folded, Standing, Standstill, Stop, Value};
+use brunt_run::{Folded, LongestStop, Standing, Standstill, Value};
 use brunt_stats::{Latencies, Meter, OperationLatencies, Reading};
 use brunt_units::{ByteSize, Span, Time};
 
@@ -102,7 +102,7 @@ impl TestRun {
     }
 
     /// What is known of this test apart from its samples.
-    pub fn standing(&self, stop: Stop, standstill: Standstill) -> Standing {
+    pub fn standing(&self, stop: LongestStop, standstill: Standstill) -> Standing {
         let bytes = |sizes: &[ByteSize]| sizes.iter().map(|size| size.get()).collect();
         Standing {
             sessions: self.sessions,

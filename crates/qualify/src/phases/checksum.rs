@@ -11,7 +11,7 @@ use brunt_units::Span;
 use brunt_world::{Class, Io, Op, OpenMode, Segments, World};
 
 use super::backup::copying::{file_error, volume_error};
-use crate::progress::Stop;
+use brunt_run::Stop;
 
 /// How a file is read.
 pub(crate) struct Reader {

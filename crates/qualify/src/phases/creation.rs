@@ -15,8 +15,9 @@ use crate::error::RunError;
 use crate::phases::places::{self, Decision};
 use crate::phases::sizing::{self, Amount, FILL_PERCENT};
 use crate::plan::{DatabasePlan, Plan};
-use crate::progress::{Listener, News, Stop};
+use crate::progress::{Listener, News};
 use crate::truth::records::{Contents, FOLDERS, IdOrder};
+use brunt_run::Stop;
 
 /// The records of a new database, for the engine's bulk load.
 struct Source {

@@ -35,7 +35,7 @@ use crate::phases::portion::Portion;
 use crate::phases::telling::telling;
 use crate::phases::test_run::{TestRun, broken_by};
 use crate::plan::Plan;
-use crate::progress::{Listener, News, Stop, TELL};
+use crate::progress::{Listener, News, TELL};
 use crate::rules::{Ending, RecordsVerified};
 use crate::server::{Server, Table};
 use crate::shards::{Border, Shard};
@@ -44,6 +44,7 @@ use crate::truth::integrity;
 use crate::truth::oracle::Oracle;
 use crate::truth::survey::survey;
 use crate::truth::verification::{self, Files, Unwritten};
+use brunt_run::Stop;
 
 /// How often the director checks whether to stop, to sample, or to report.
 pub(crate) const TICK: Span = Span::millis(50);

@@ -23,11 +23,12 @@ use crate::load::sessions::{Log, Target};
 use crate::phases::creation;
 use crate::phases::places;
 use crate::plan::Plan;
-use crate::progress::{Listener, Stop};
+use crate::progress::Listener;
 use crate::server::{Records, Server, Table};
 use crate::truth::oracle::Oracle;
 use crate::truth::records::{Compared, Contents, StoredFields};
 use crate::truth::survey::survey;
+use brunt_run::Stop;
 
 /// Creates the databases of `plan` and opens them.
 ///

@@ -20,10 +20,11 @@ use crate::phases::checksum::Reader;
 use crate::phases::run::{Director, direct};
 use crate::phases::test_run::TestRun;
 use crate::plan::{DatabasePlan, Plan};
-use crate::progress::{Listener, News, Stop};
+use crate::progress::{Listener, News};
 use crate::rules::Ending;
 use crate::server::Server;
 use crate::truth::verification::Files;
+use brunt_run::Stop;
 
 /// Bytes of a checksum read. Source: published checksum tables, 64 KiB.
 const CHECKSUM_READ: u64 = 64 << 10;

@@ -153,6 +153,7 @@ pub fn unfinished_result(
     let mut result = result(plan, &run, &surroundings);
     result.times.started = outline.times.started;
     result.times.ended = None;
+    result.reasons.extend(folded.cut.map(|cut| cut.to_string()));
     for rule in &mut result.rules {
         let of_surroundings = [RuleId::DeviceAgrees, RuleId::SystemLog, RuleId::HostIoLimits];
         let of_faults = [RuleId::IoErrors, RuleId::HungIo];

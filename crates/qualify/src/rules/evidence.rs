@@ -1,7 +1,7 @@
 //! Measurements, as input of the rules.
 
 use brunt_report::result::{BusyPart, Rule, Sample, Tuning};
-use brunt_run::{Hung, Stop};
+use brunt_run::{Hung, LongestStop};
 use brunt_units::Span;
 
 use super::RuleId;
@@ -171,7 +171,7 @@ pub struct Evidence {
     /// 99th percentile of operations from their intended start.
     pub operation_p99: Option<Span>,
     /// The longest time in which I/O was in flight and none completed.
-    pub stop: Option<Stop>,
+    pub stop: Option<LongestStop>,
     /// Mailboxes behind the target, if the scenario names them.
     pub mailboxes: Option<u64>,
     /// Why files were not judged.

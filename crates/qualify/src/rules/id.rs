@@ -157,7 +157,7 @@ impl From<RuleId> for RuleName {
 #[cfg(test)]
 mod tests {
     use brunt_report::result::{Flow, Outcome, Sample, Tuning};
-    use brunt_run::{Standstill, Stop};
+    use brunt_run::{LongestStop, Standstill};
     use brunt_units::Span;
 
     use super::*;
@@ -246,7 +246,7 @@ mod tests {
             RuleId::TailLogWrite => e.log_tails = vec![("Instance 1".to_owned(), MS * 100 + tick)],
             RuleId::TailOperation => e.operation_p99 = Some(MS * 400 + tick),
             RuleId::LongestStop => {
-                e.stop = Some(Stop { length: NOTED + tick, ..Stop::default() });
+                e.stop = Some(LongestStop { length: NOTED + tick, ..LongestStop::default() });
             }
             RuleId::DeviceAgrees => {
                 e.volumes = vec![device::VolumeIo {

@@ -6,7 +6,7 @@
 //! Jetstress has no such rule, and the limits (see [`crate::plan::Limits`]) are our choice.
 
 use brunt_report::result::Rule;
-use brunt_run::Stop;
+use brunt_run::LongestStop;
 use brunt_units::Span;
 
 use super::{Evidence, RuleId};
@@ -42,7 +42,7 @@ pub(super) fn rules(evidence: &Evidence, limits: &Limits) -> [Rule; 4] {
     }
 }
 
-fn stop(longest: Option<&Stop>) -> Rule {
+fn stop(longest: Option<&LongestStop>) -> Rule {
     let measured = longest.map(|stop| stop.length.as_millis());
     let rule = Rule::at_most(RuleId::LongestStop, "ms", NOTED.as_millis(), measured);
     match longest {
@@ -67,7 +67,7 @@ mod tests {
             read_tails: vec![("DB1".into(), millis(100)), ("DB2".into(), millis(7))],
             log_tails: vec![("Instance 1".into(), millis(100))],
             operation_p99: Some(millis(400)),
-            stop: Some(Stop {
+            stop: Some(LongestStop {
                 length: NOTED,
                 after: Span::millis(90_200),
                 what: "reads of DB1".to_owned(),

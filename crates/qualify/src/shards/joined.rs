@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use brunt_ese::meter::{MeterBoard, Meters};
-use brunt_run::{Hung, Standstill, Stop};
+use brunt_run::{Hung, LongestStop, Standstill};
 use brunt_stats::{Latencies, OperationLatencies};
 use brunt_units::Time;
 
@@ -56,7 +56,7 @@ pub struct Sampled {
     /// How late its tasks ran so far.
     pub(crate) delays: Latencies,
     /// Its longest stop so far.
-    pub(crate) stop: Stop,
+    pub(crate) stop: LongestStop,
     /// When it did not run, so far.
     pub(crate) standstill: Standstill,
 }
@@ -75,7 +75,7 @@ struct State {
     log: Log,
     hung: Hung,
     delays: Latencies,
-    stop: Stop,
+    stop: LongestStop,
     standstill: Standstill,
 }
 
@@ -110,7 +110,7 @@ impl<'a> Joined<'a> {
                 log: Log::default(),
                 hung: Hung::default(),
                 delays: Latencies::new(),
-                stop: Stop::default(),
+                stop: LongestStop::default(),
                 standstill: Standstill::default(),
             }
         };
@@ -210,7 +210,7 @@ impl<'a> Joined<'a> {
             let shards = || self.shards.iter();
             let stops = shards().map(|state| state.stop.clone());
             let stills = shards().map(|state| state.standstill.clone());
-            let stop = stops.fold(Stop::default(), Stop::or);
+            let stop = stops.fold(LongestStop::default(), LongestStop::or);
             let still = stills.fold(Standstill::default(), Standstill::beside);
             sampler.note_still(stop.clone(), still.clone());
             let standing = so_far(plan, board, &self.shards).standing(stop, still);
@@ -339,7 +339,7 @@ mod tests {
                 log: Log::default(),
                 hung: Hung::default(),
                 delays: Latencies::new(),
-                stop: Stop::default(),
+                stop: LongestStop::default(),
                 standstill: Standstill::default(),
             }))
         }

@@ -7,8 +7,9 @@ use std::sync::mpsc::Sender;
 use brunt_units::{Span, Time};
 
 use crate::phases::run::TICK;
-use crate::progress::{Listener, News, Stop};
+use crate::progress::{Listener, News};
 use crate::shards::joined::{Piece, Sampled};
+use brunt_run::Stop;
 
 /// From the arrival of the last shard to the common beginning: long enough for every shard to hear
 /// of it.

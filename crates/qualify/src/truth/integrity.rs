@@ -20,12 +20,13 @@ use brunt_units::{Span, Time};
 use brunt_workload::keys::{Extent, Record};
 use brunt_world::World;
 
-use crate::progress::{Listener, News, Stop};
+use crate::progress::{Listener, News};
 use crate::rules::RecordsVerified;
 use crate::server::Server;
 use crate::truth::oracle::{Finding, Findings};
 use crate::truth::records::{Contents, IdOrder};
 use crate::truth::survey;
+use brunt_run::Stop;
 
 /// Databases with at most this many records are compared whole.
 const WHOLE_MAX: u64 = 1_000_000;

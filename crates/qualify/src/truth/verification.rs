@@ -13,10 +13,11 @@ use brunt_workload::keys::{Extent, Population};
 use brunt_world::World;
 
 use crate::plan::Plan;
-use crate::progress::{Listener, News, Stop};
+use crate::progress::{Listener, News};
 use crate::rules::FilesVerified;
 use crate::truth::counting::CountingDisk;
 use crate::truth::found::Found;
+use brunt_run::Stop;
 
 /// Files verified concurrently.
 const FILES_AT_ONCE: usize = 4;

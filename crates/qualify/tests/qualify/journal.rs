@@ -7,7 +7,7 @@ use brunt_qualify::plan::{Carried, Plan};
 use brunt_qualify::result::{unfinished, unfinished_result};
 use brunt_qualify::rules::RuleId;
 use brunt_report::result::{Group, Outcome, Rule, RunResult, Verdict};
-use brunt_run::Folded;
+use brunt_run::{Cut, Folded, Why};
 use brunt_units::{Span, Time};
 
 use crate::small::{Left, Small, outcome, plan, rule};
@@ -63,6 +63,20 @@ fn a_shorter_journal_is_judged_on_what_it_has_and_never_passes() {
         assert_eq!(reads.outcome, wanted, "{records}: {reads:?}");
         assert_eq!(outcome(&result, RuleId::IoErrors), errors, "{records}");
     }
+}
+
+#[test]
+fn what_a_torn_journal_lacks_is_said() {
+    let left = Small::new(1).run(&plan());
+    let outline = left.result_on(&plan(), |_| {});
+    let mut folded = left.folded(usize::MAX);
+    let reasons = |folded: &Folded| unfinished_result(&plan(), folded, &outline).0.reasons;
+    let whole = reasons(&folded);
+    folded.cut = Some(Cut { after: 12_345, why: Why::Torn });
+    let mut torn = reasons(&folded);
+    let said = "the journal ends within a record after 12,345 bytes; what follows is left out";
+    assert_eq!(torn.pop().as_deref(), Some(said));
+    assert_eq!(torn, whole);
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use brunt_lab::{DrillError, DrillListener, DrillOptions, drill, engine_of};
-use brunt_qualify::progress::Stop;
 use brunt_report::RunFolder;
+use brunt_run::Stop;
 use brunt_scenario::{Document, ModelledScenario, Override};
 
 use super::{DrillArgs, Screen, keep, tell};

@@ -17,8 +17,8 @@ use brunt_host::drill::{RealDrillError, RealDrillOptions, external, rehearse};
 use brunt_host::handles;
 use brunt_host::preflight::check_memory;
 use brunt_lab::DrillListener;
-use brunt_qualify::progress::Stop;
 use brunt_report::{RunFolder, one_line};
+use brunt_run::Stop;
 use brunt_scenario::{Decision, Document, Override, RealDrill, SiteIncident, SiteReplication};
 use brunt_units::Span;
 

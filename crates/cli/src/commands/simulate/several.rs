@@ -4,9 +4,9 @@ use std::sync::Mutex;
 
 use brunt_lab::search::search;
 use brunt_lab::{Options, Points, Tried, distance};
-use brunt_qualify::progress::Stop;
 use brunt_report::result::Verdict;
 use brunt_report::{RunFolder, grouped};
+use brunt_run::Stop;
 use brunt_scenario::{Document, ModelledScenario, Override, Place, Refusal};
 
 use super::kept::Curve;

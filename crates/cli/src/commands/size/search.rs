@@ -6,9 +6,9 @@
 //! written.
 
 use brunt_lab::{Engine, Headline, Options, predict_to_an_answer};
-use brunt_qualify::progress::Stop;
 use brunt_report::result::Verdict;
 use brunt_report::{Column, Row, Table, decimals, grouped};
+use brunt_run::Stop;
 use brunt_scenario::{Document, Organisation, Override};
 use brunt_sizing::search::{Candidate, Found, search};
 use brunt_sizing::size;

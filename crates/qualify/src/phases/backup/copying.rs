@@ -19,8 +19,8 @@ use brunt_world::{
 use crate::error::RunError;
 use crate::phases::places;
 use crate::plan::Plan;
-use crate::progress::Stop;
 use crate::unfinished_name::{making, unmade};
+use brunt_run::Stop;
 
 /// Writes in flight.
 const IN_FLIGHT: usize = 4;

@@ -37,9 +37,10 @@ use crate::phases::run::{Director, GaveUp};
 use crate::phases::telling::telling;
 use crate::phases::test_run::{BackedUp, TestRun};
 use crate::plan::{Plan, reads};
-use crate::progress::{News, Stop};
+use crate::progress::News;
 use crate::rules::Ending;
 use crate::server::{Server, Table};
+use brunt_run::Stop;
 use copying::CopySink;
 
 /// Whether a file in the folder of backups has the name of one, which the next backup replaces.

@@ -237,7 +237,8 @@ mod tests {
     use super::*;
     use crate::phases::{creation, growth};
     use crate::plan::tests::plan;
-    use crate::progress::{Silence, Stop};
+    use crate::progress::Silence;
+    use brunt_run::Stop;
 
     async fn put(world: &World, path: &str, bytes: &[u8]) {
         let file = world.volume.open(Path::new(path), OpenMode::CreateNew).await.unwrap();
