@@ -5,7 +5,7 @@ use jiff::fmt::rfc2822::{DateTimeParser, DateTimePrinter};
 use jiff::tz::TimeZone;
 
 /// `seconds` as the value of a Date header; 1970 when out of the calendar's range.
-pub(crate) fn written(seconds: u64) -> String {
+pub fn written(seconds: u64) -> String {
     let seconds = i64::try_from(seconds).unwrap_or(0);
     let at = Timestamp::from_second(seconds).unwrap_or(Timestamp::UNIX_EPOCH);
     let printer = DateTimePrinter::new();
@@ -13,7 +13,7 @@ pub(crate) fn written(seconds: u64) -> String {
 }
 
 /// Seconds of a date that a server wrote, with whatever comments; `None` when it is none.
-pub(crate) fn read(text: &[u8]) -> Option<u64> {
+pub fn read(text: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(text).ok()?.trim();
     let parser = DateTimeParser::new().relaxed_weekday(true);
     u64::try_from(parser.parse_timestamp(text).ok()?.as_second()).ok()

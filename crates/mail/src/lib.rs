@@ -25,7 +25,7 @@
 mod alien;
 pub mod audit;
 mod comparison;
-mod date;
+pub mod date;
 pub mod ledger;
 mod mailing;
 mod mark;

@@ -167,7 +167,7 @@ proptest! {
         let length = length.index(WHOLE.1.len());
         if let Ok(found) = read(&WHOLE.1[..length]) {
             prop_assert!(is_shorter(&found), "{} bytes", length);
-            let is_torn = (WHOLE.1.len() - length) % 32 != 0;
+            let is_torn = !(WHOLE.1.len() - length).is_multiple_of(32);
             prop_assert_eq!(found.cut.map(|cut| cut.why), is_torn.then_some(Why::Torn));
         }
     }
