@@ -131,10 +131,7 @@ impl Liar {
     /// When an address is in use.
     pub async fn start(&self, world: &World, address: IpAddr) {
         let queued = Event::new(world.spawner.tasks());
-        let mut state = self.0.state.borrow_mut();
-        state.queue.iter_mut().for_each(|entry| entry.is_taken = false);
-        state.queued = Some(queued.clone());
-        drop(state);
+        self.0.state.borrow_mut().begin_life(&queued);
         for port in [SMTP, LMTP, IMAP] {
             let at = SocketAddr::new(address, port);
             let (listener, _) = world.net.listen(at).await.expect("its ports are free");
@@ -184,6 +181,14 @@ impl Liar {
     /// When there is no such account.
     pub fn stored(&self, account: u32, folder: Folder) -> Vec<Vec<u8>> {
         self.0.state.borrow().store.messages(account, folder)
+    }
+}
+
+impl State {
+    /// No worker of an earlier life has anything.
+    fn begin_life(&mut self, queued: &Event) {
+        self.queue.iter_mut().for_each(|entry| entry.is_taken = false);
+        self.queued = Some(queued.clone());
     }
 }
 
