@@ -19,6 +19,7 @@ pub mod judge;
 pub mod ledger;
 pub mod loss;
 pub mod outcome;
+pub mod rehearsal;
 pub mod sites;
 
 pub use course::{Course, measured};
@@ -27,6 +28,7 @@ pub use judge::{AtRisk, Checksum, Control, Evidence, Objectives, RULES, Survival
 pub use ledger::{Base, Commit, Key, Ledger, SharedLedger};
 pub use loss::Loss;
 pub use outcome::{FailoverDone, Rehearsed, Steps, Words};
+pub use rehearsal::Rehearsal;
 
 /// Hears of a drill while it runs.
 pub trait DrillListener {

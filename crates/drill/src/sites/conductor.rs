@@ -19,7 +19,7 @@ use super::error::CourseError;
 use super::messages::{Answer, Command, How, SiteMessage, line};
 use super::shipping::Shipping;
 use super::{Link, Site, Storage};
-use crate::{Course, DrillListener, Evidence, FailoverDone, Key, Ledger, Rehearsed};
+use crate::{AtRisk, DrillListener, Key, Ledger, Rehearsal, Rehearsed};
 
 /// How often it hears what sites say.
 const STEP: Span = Span::millis(1);
@@ -33,9 +33,6 @@ const SLOWEST: ByteSize = ByteSize::mib(1);
 const PARTING: Span = Span::seconds(120);
 /// The end of a process is noticed within this time.
 const DEATH: Span = Span::millis(500);
-
-/// The phase in which users have no service.
-pub(super) const NO_SERVICE: &str = "no service";
 
 /// What is asked of a course.
 pub struct CoursePlan {
@@ -59,7 +56,7 @@ pub(super) enum Side {
 }
 
 impl Side {
-    fn word(self) -> &'static str {
+    pub(super) fn word(self) -> &'static str {
         match self {
             Self::Source => "source",
             Self::Destination => "destination",
@@ -88,23 +85,18 @@ pub struct Conductor {
     pub(super) world: World,
     pub(super) drill: Rc<RealDrill>,
     pub(super) plan: CoursePlan,
-    listener: Rc<dyn DrillListener>,
     stop: Stop,
     sites: [Heard; 2],
     pub(super) link: Rc<dyn Link>,
     pub(super) storage: Rc<dyn Storage>,
-    pub(super) course: Course,
+    pub(super) rehearsal: Rehearsal,
     pub(super) ledger: RefCell<Ledger>,
-    pub(super) evidence: RefCell<Evidence>,
-    pub(super) failovers: RefCell<Vec<FailoverDone>>,
     /// Whose commits are in the ledger.
     pub(super) serving: Cell<Side>,
     /// When the source said something last.
     pub(super) source_heard: Cell<Time>,
     /// When the source was cut off or frozen.
     pub(super) apart_since: Cell<Option<Time>>,
-    /// When users lost service; nothing while they have it.
-    pub(super) lost: Cell<Option<Time>>,
     pub(super) struck: Cell<bool>,
     /// Commits that the survivor kept and nobody had acknowledged: their acknowledgements were on
     /// the way to a frozen source.
@@ -114,8 +106,8 @@ pub struct Conductor {
     pub(super) stale: Cell<u64>,
     /// Whether the former side has learnt that it is fenced.
     pub(super) is_fenced: Cell<bool>,
-    /// The beginning of the timeline, once it has begun.
-    began: Cell<Option<Time>>,
+    /// Whether the timeline has begun.
+    began: Cell<bool>,
     /// Bytes in a log segment: the larger ones of the two sites, whose logs are the same.
     pub(super) log_segment: Cell<usize>,
     /// Bytes that were sent before the timeline.
@@ -142,7 +134,6 @@ impl Conductor {
             world: world.clone(),
             drill: Rc::clone(drill),
             plan,
-            listener: Rc::clone(listener),
             stop: stop.clone(),
             sites: sites.map(|site| Heard {
                 site,
@@ -151,14 +142,11 @@ impl Conductor {
             }),
             link,
             storage,
-            course: Course::default(),
+            rehearsal: Rehearsal::new(listener),
             ledger: RefCell::default(),
-            evidence: RefCell::default(),
-            failovers: RefCell::default(),
             serving: Cell::new(Side::Source),
             source_heard: Cell::new(world.clock.now()),
             apart_since: Cell::default(),
-            lost: Cell::default(),
             struck: Cell::new(false),
             kept: RefCell::default(),
             stale: Cell::new(0),
@@ -204,10 +192,10 @@ impl Conductor {
     async fn run(&self) -> Result<(), CourseError> {
         self.open().await?;
         self.pass(self.now() + self.plan.warm_up).await?;
-        self.course.drop_samples();
+        self.rehearsal.course.drop_samples();
         let begun = self.now();
-        self.course.begin(begun);
-        self.began.set(Some(begun));
+        self.rehearsal.course.begin(begun);
+        self.began.set(true);
         self.sent_before.set(self.link.sent());
         if let Some(told) = self.link.shortcoming() {
             self.tell(begun, told);
@@ -232,14 +220,14 @@ impl Conductor {
                 let source = self.site(Side::Source);
                 source.may_end.set(true);
                 source.site.kill();
-                self.lose_service(now);
+                self.rehearsal.lose_service(now, AtRisk::default());
                 self.tell(now, "the processes of the source are killed");
                 Ok(())
             }
             SiteIncident::SourceFrozen => {
                 self.site(Side::Source).site.freeze();
                 self.apart_since.set(Some(now));
-                self.lose_service(now);
+                self.rehearsal.lose_service(now, AtRisk::default());
                 self.tell(now, "the processes of the source are frozen");
                 Ok(())
             }
@@ -247,9 +235,9 @@ impl Conductor {
                 self.link.cut();
                 self.apart_since.set(Some(now));
                 match self.plan.replication == SiteReplication::Synchronous {
-                    true => self.lose_service(now),
+                    true => self.rehearsal.lose_service(now, AtRisk::default()),
                     // Nobody waits for the other site.
-                    false => self.course.phase(now, "link lost"),
+                    false => self.rehearsal.course.phase(now, "link lost"),
                 }
                 self.tell(now, "the link is lost");
                 Ok(())
@@ -267,14 +255,6 @@ impl Conductor {
         let now = self.now();
         self.tell(now, format!("\"{name}\" has ended, after {}", now.since(begun)));
         Ok(())
-    }
-
-    /// Users lose service, if they had it.
-    pub(super) fn lose_service(&self, at: Time) {
-        if self.lost.get().is_none() {
-            self.lost.set(Some(at));
-            self.course.phase(at, NO_SERVICE);
-        }
     }
 
     /// Lets time pass until `until`.
@@ -330,7 +310,7 @@ impl Conductor {
         }
         // A site that has ended says so itself.
         if let Some((at, why)) = &*self.broken.borrow()
-            && self.lost.get().is_none()
+            && self.rehearsal.lost().is_none()
             && self.now() > *at + DEATH
         {
             return Err(CourseError::MirrorBroken(why.clone()));
@@ -362,12 +342,10 @@ impl Conductor {
             SiteMessage::Asked(_) | SiteMessage::Acknowledged(_) => {}
             SiteMessage::Answer(answer) => self.site(side).answers.borrow_mut().push_back(answer),
             SiteMessage::News(Answer::Sample { load }) => {
-                if is_current && let Some(begun) = self.began.get() {
-                    self.course.close_own(now, load);
+                if is_current && self.began.get() {
+                    self.rehearsal.course.close_own(now, load);
                     let last = self.plan.timeline.last().map_or(Span::ZERO, |event| event.at);
-                    let whole = (last + self.plan.after).as_seconds().max(1.0);
-                    let second = now.since(begun).as_seconds();
-                    self.listener.progress(second, (second / whole).min(1.0));
+                    self.rehearsal.progress(now, last + self.plan.after);
                 }
             }
             SiteMessage::News(Answer::Logs { ends }) if side == Side::Source => {
@@ -375,7 +353,7 @@ impl Conductor {
             }
             // After a loss, the failover shows what comes of it.
             SiteMessage::News(Answer::Broken { why })
-                if self.lost.get().is_none() && is_current =>
+                if self.rehearsal.lost().is_none() && is_current =>
             {
                 self.broken.borrow_mut().get_or_insert((now, why));
             }
@@ -393,9 +371,7 @@ impl Conductor {
     }
 
     pub(super) fn tell(&self, at: Time, what: impl Into<String>) {
-        let what = what.into();
-        self.listener.happened(self.course.second(at), &what);
-        self.course.happened(at, what);
+        self.rehearsal.tell(at, what);
     }
 
     /// Lets a destination on another host empty its folder.
@@ -419,13 +395,8 @@ impl Conductor {
     /// What the course led to.
     fn into_rehearsed(self) -> Rehearsed {
         let link_bytes = self.link.sent().saturating_sub(self.sent_before.get());
-        Rehearsed {
-            evidence: self.evidence.into_inner(),
-            failovers: self.failovers.into_inner(),
-            course: self.course,
-            replication: DrillReplication { link_bytes, ..DrillReplication::default() },
-            struck: self.struck.get(),
-        }
+        let replication = DrillReplication { link_bytes, ..DrillReplication::default() };
+        self.rehearsal.into_rehearsed(replication, self.struck.get())
     }
 }
 

@@ -19,9 +19,7 @@ use brunt_units::{Span, Time};
 use super::conductor::{Conductor, Side, unexpected};
 use super::error::CourseError;
 use super::messages::{Answer, Command};
-use crate::{
-    AtRisk, Broken, Checksum, Cut, FailoverDone, Found, Key, Ledger, Loss, Steps, Survival,
-};
+use crate::{AtRisk, Broken, Checksum, Cut, Found, Key, Ledger, Loss, Steps};
 
 /// The epoch of a site that took over.
 const EPOCH: u64 = 2;
@@ -53,8 +51,8 @@ impl Conductor {
             }
         };
         let now = self.now();
-        self.lose_service(now);
-        let failed_at = self.lost.get().unwrap_or(now);
+        self.rehearsal.lose_service(now, AtRisk::default());
+        let failed_at = self.rehearsal.lost().map_or(now, |(since, _)| since);
         self.tell(now, format!("{name} to the destination begins"));
         let mut steps = Steps::new(failed_at);
         match decision {
@@ -92,26 +90,15 @@ impl Conductor {
         }
         let served = self.now();
         steps.ended("first operation", served);
-        self.lost.set(None);
-        let took = served.since(failed_at);
-        self.tell(served, format!("mail is served again by the destination, after {took}"));
-        self.course.phase(served, &format!("after the {name}"));
+        self.rehearsal.served(name, &steps, served, Side::Destination.word());
 
         // What the former side said before it was lost has been written to its pipe before it was
         // promoted here.
         self.listen()?;
         let loss = self.loss(failed_at).await?;
         self.serving.set(Side::Destination);
-        let told = *loss.as_ref().unwrap_or(&Loss::default());
-        let done = FailoverDone::new(name, &steps, served, &told, reported.unwrap_or_default());
-        self.failovers.borrow_mut().push(done);
         let is_usable = loss.is_ok();
-        self.evidence.borrow_mut().survivals.push(Survival {
-            loss,
-            reported,
-            recovery_time: Some(took),
-            refused: None,
-        });
+        self.rehearsal.survived(name, &steps, served, loss, reported);
         match is_usable && self.plan.after > Span::ZERO {
             true => self.go_on().await,
             false => Ok(()),
@@ -214,17 +201,11 @@ impl Conductor {
     /// The destination cannot be used, which is a result as well.
     fn unusable(&self, name: &str, why: String) -> Result<(), CourseError> {
         let now = self.now();
-        self.tell(now, format!("{name}: {why}"));
-        let mut evidence = self.evidence.borrow_mut();
-        evidence.out_of_service = self.lost.get().map(|since| now.since(since));
+        self.rehearsal.note_outage(now);
+        self.rehearsal.unusable(now, name, why, AtRisk::default());
+        let mut evidence = self.rehearsal.evidence();
         evidence.not_read = Some("the source does not serve any more".to_owned());
         evidence.kept_apart = Some(SOURCE_IS_GONE.to_owned());
-        evidence.survivals.push(Survival {
-            loss: Err(Broken::Unusable(why)),
-            reported: Some(AtRisk::default()),
-            recovery_time: None,
-            refused: None,
-        });
         Ok(())
     }
 
@@ -274,20 +255,17 @@ impl Conductor {
     /// The load after a failover, the return of the former side, and the end.
     async fn go_on(&self) -> Result<(), CourseError> {
         match self.work_on().await {
-            Ok(wrong) => self.evidence.borrow_mut().wrong_records = Some(wrong),
+            Ok(wrong) => self.rehearsal.evidence().wrong_records = Some(wrong),
             // What it was to do after the failover was to be there: it is no survivor.
             Err(error) if error.is_of_site() => {
                 let why = error.to_string();
                 self.tell(self.now(), why.clone());
-                let mut evidence = self.evidence.borrow_mut();
-                if let Some(last) = evidence.survivals.last_mut() {
-                    last.loss = Err(Broken::Unusable(why));
-                }
+                self.rehearsal.is_no_survivor(Broken::Unusable(why));
             }
             Err(other) => return Err(other),
         }
         let verified = self.ask(Side::Destination, &Command::Verify).await;
-        let mut evidence = self.evidence.borrow_mut();
+        let mut evidence = self.rehearsal.evidence();
         match verified {
             Ok(Answer::Verified { pages, bad }) => {
                 evidence.checksum = Some(Checksum { pages, bad });
@@ -338,7 +316,7 @@ impl Conductor {
             let why = format!("the source has not learnt within {within} that it is fenced");
             self.tell(self.now(), why.clone());
             // It may have acknowledged nothing meanwhile; what it has is counted at the end.
-            self.evidence.borrow_mut().unfinished.get_or_insert(why);
+            self.rehearsal.evidence().unfinished.get_or_insert(why);
         }
         Ok(())
     }

@@ -4,11 +4,11 @@
 //! Time passes in [`Conductor::pass`] alone: it tends the sessions, closes samples and notes what
 //! the pair reports. Work of servers runs in tasks of their hosts meanwhile.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::rc::Rc;
 
 use brunt_array::{Incident, NoteKind, Scheduled, Site};
-use brunt_drill::{AtRisk, Course, DrillListener, Evidence, FailoverDone, measured};
+use brunt_drill::{AtRisk, DrillListener, Rehearsal, measured};
 use brunt_qualify::phases::serving::TICK;
 use brunt_report::result::DrillSample;
 use brunt_run::Stop;
@@ -36,14 +36,9 @@ pub(super) struct Conductor<T: DrillEngine> {
     pub(super) sites: Sites,
     pub(super) plan: CoursePlan,
     pub(super) servers: Vec<MailServer<T>>,
-    pub(super) listener: Rc<dyn DrillListener>,
     pub(super) stop: Stop,
-    pub(super) course: Course,
-    pub(super) evidence: RefCell<Evidence>,
-    pub(super) failovers: RefCell<Vec<FailoverDone>>,
+    pub(super) rehearsal: Rehearsal,
     pub(super) site: Cell<Site>,
-    /// When users lost service, and what replication said then; nothing while they have it.
-    pub(super) lost: Cell<Option<(Time, AtRisk)>>,
     notes_seen: Cell<usize>,
     /// The share of the load that is wanted now, in percent.
     share: Cell<u32>,
@@ -57,20 +52,16 @@ impl<T: DrillEngine> Conductor<T> {
         sites: Sites,
         plan: CoursePlan,
         servers: Vec<MailServer<T>>,
-        listener: Rc<dyn DrillListener>,
+        listener: &Rc<dyn DrillListener>,
         stop: Stop,
     ) -> Self {
         Self {
             sites,
             plan,
             servers,
-            listener,
             stop,
-            course: Course::default(),
-            evidence: RefCell::default(),
-            failovers: RefCell::default(),
+            rehearsal: Rehearsal::new(listener),
             site: Cell::new(Site::Source),
-            lost: Cell::default(),
             notes_seen: Cell::new(0),
             share: Cell::new(100),
             expected: Cell::new(Span::seconds(1)),
@@ -87,7 +78,7 @@ impl<T: DrillEngine> Conductor<T> {
         self.pass(self.sites.now() + self.plan.warm_up).await;
         self.drop_samples();
         let begun = self.sites.now();
-        self.course.begin(begun);
+        self.rehearsal.course.begin(begun);
         let last = self.plan.timeline.last().map_or(Span::ZERO, |one| Span(one.at.0));
         self.expected.set(last + self.plan.drill.after);
         self.end.set(begun + last + self.plan.patience);
@@ -134,7 +125,7 @@ impl<T: DrillEngine> Conductor<T> {
 
     fn give_up(&self, why: String) -> Result<(), Unable> {
         self.look_for_service();
-        self.evidence.borrow_mut().unfinished = Some(why);
+        self.rehearsal.evidence().unfinished = Some(why);
         Ok(())
     }
 
@@ -195,10 +186,10 @@ impl<T: DrillEngine> Conductor<T> {
                 let _ = serving.tend();
             }
         }
-        if self.lost.get().is_none() && !self.sites.serves(self.site.get()) {
+        if self.rehearsal.lost().is_none() && !self.sites.serves(self.site.get()) {
             self.lose_service(self.site.get());
         }
-        if now.since(self.course.closed_at()) >= self.plan.drill.sample {
+        if now.since(self.rehearsal.course.closed_at()) >= self.plan.drill.sample {
             self.close_sample();
         }
     }
@@ -210,7 +201,7 @@ impl<T: DrillEngine> Conductor<T> {
                 let _ = serving.interval();
             }
         }
-        self.course.drop_samples();
+        self.rehearsal.course.drop_samples();
     }
 
     pub(super) fn close_sample(&self) {
@@ -229,13 +220,11 @@ impl<T: DrillEngine> Conductor<T> {
             full_in_s: full.min().map(Span::as_seconds),
             ..measured(&intervals)
         };
-        self.course.close(now, sample);
+        self.rehearsal.course.close(now, sample);
         self.observe_pair();
         self.forget();
-        let second = self.course.second(now);
-        let share = second / self.expected.get().as_seconds();
         if self.end.get() > Time::ZERO {
-            self.listener.progress(second, share.min(1.0));
+            self.rehearsal.progress(now, self.expected.get());
         }
     }
 
@@ -256,7 +245,7 @@ impl<T: DrillEngine> Conductor<T> {
 
     /// What can no longer be lost need not be remembered.
     fn forget(&self) {
-        if T::HAS_CONTENT || self.lost.get().is_some() {
+        if T::HAS_CONTENT || self.rehearsal.lost().is_some() {
             return;
         }
         let mirror = self.sites.mirror.borrow();
@@ -280,8 +269,7 @@ impl<T: DrillEngine> Conductor<T> {
     }
 
     pub(super) fn tell(&self, at: Time, what: String) {
-        self.listener.happened(self.course.second(at), &what);
-        self.course.happened(at, what);
+        self.rehearsal.tell(at, what);
     }
 
     /// What replication says would be lost now.

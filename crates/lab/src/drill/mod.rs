@@ -176,16 +176,12 @@ fn course<T: DrillEngine>(
             [Site::Source, Site::Destination].map(|site| plan_at(scenario, site, number, seed));
         MailServer::<T>::new(number, name, plans)
     });
-    let conductor =
-        Conductor::new(built.sites(), plan, servers.collect(), Rc::clone(listener), stop.clone());
+    let conductor = Conductor::new(built.sites(), plan, servers.collect(), listener, stop.clone());
     let rehearsed = built.made.executor.block_on(async move {
-        conductor.run().await.map(|()| Rehearsed {
-            evidence: conductor.evidence.take(),
-            failovers: conductor.failovers.take(),
-            replication: written(&conductor.sites.replication()),
-            struck: conductor.sites.struck(),
-            course: conductor.course,
-        })
+        conductor.run().await?;
+        let replication = written(&conductor.sites.replication());
+        let struck = conductor.sites.struck();
+        Ok::<_, Unable>(conductor.rehearsal.into_rehearsed(replication, struck))
     });
     Ok(rehearsed?)
 }

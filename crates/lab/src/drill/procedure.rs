@@ -13,7 +13,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use brunt_array::{Failover, Scheduled, Site};
-use brunt_drill::{AtRisk, Broken, Checksum, Cut, FailoverDone, Loss, Steps, Survival};
+use brunt_drill::{AtRisk, Broken, Checksum, Cut, Loss, Steps};
 use brunt_ese::twin::Elsewhere;
 use brunt_qualify::server::Server;
 use brunt_units::{Span, Time};
@@ -23,9 +23,6 @@ use super::conductor::Conductor;
 use super::mail_server::{DrillEngine, MailServer, Opened, checksum};
 use super::roles::DrillEvent;
 use super::unable::Unable;
-
-/// The phase in which users have no service.
-const NO_SERVICE: &str = "no service";
 
 /// How long a pair may take to change sides: a planned failover drains its logs.
 const PATIENCE: Span = Span::seconds(24 * 3600);
@@ -54,7 +51,7 @@ impl<T: DrillEngine> Conductor<T> {
             DrillEvent::Storage(phase) => {
                 self.sites.schedule(one)?;
                 if let Some(phase) = phase {
-                    self.course.phase(now, phase);
+                    self.rehearsal.course.phase(now, phase);
                 }
                 Ok(())
             }
@@ -63,11 +60,10 @@ impl<T: DrillEngine> Conductor<T> {
 
     /// Users lose service, if they had it at `site`.
     pub(super) fn lose_service(&self, site: Site) {
-        if self.site.get() == site && self.lost.get().is_none() {
-            let now = self.sites.now();
-            self.lost.set(Some((now, self.at_risk())));
+        if self.site.get() == site && self.rehearsal.lost().is_none() {
+            let (now, at_risk) = (self.sites.now(), self.at_risk());
             self.close_sample();
-            self.course.phase(now, NO_SERVICE);
+            self.rehearsal.lose_service(now, at_risk);
         }
     }
 
@@ -80,13 +76,11 @@ impl<T: DrillEngine> Conductor<T> {
             (true, Site::Destination) => "planned failover",
             (true, Site::Source) => "failback",
         };
-        let (failed_at, reported) = self.lost.get().unwrap_or_else(|| (now, self.at_risk()));
+        let (failed_at, reported) = self.rehearsal.lost().unwrap_or_else(|| (now, self.at_risk()));
         let reported = if is_planned { AtRisk::default() } else { reported };
         self.tell(now, format!("{name} to the {} begins", to.word()));
         self.close_sample();
-        if self.lost.replace(Some((failed_at, reported))).is_none() {
-            self.course.phase(now, NO_SERVICE);
-        }
+        self.rehearsal.lose_service(now, reported);
         let mut steps = Steps::new(failed_at);
         match is_planned {
             true => {
@@ -114,7 +108,8 @@ impl<T: DrillEngine> Conductor<T> {
         if !self.sites.serves(to) {
             self.observe_pair();
             let why = format!("the {} does not serve", to.word());
-            return self.refused(name, failed_at, reported, why);
+            self.rehearsal.refused(self.sites.now(), name, &why, reported);
+            return Ok(());
         }
         steps.ended("role change", self.sites.now());
         let formers: Vec<Opened<T>> = self
@@ -129,23 +124,11 @@ impl<T: DrillEngine> Conductor<T> {
         };
         let is_in_step = is_planned && self.sites.is_up(from);
         if let Err(why) = self.sites.present(from, to, is_in_step) {
-            return self.refused(name, failed_at, reported, why.to_string());
+            self.rehearsal.refused(self.sites.now(), name, &why.to_string(), reported);
+            return Ok(());
         }
         self.site.set(to);
         self.take_over(name, to, reported, steps, (formers, elsewhere)).await
-    }
-
-    fn refused(&self, name: &str, at: Time, reported: AtRisk, why: String) -> Result<(), Unable> {
-        let text = format!("{name} is refused: {why}");
-        self.tell(self.sites.now(), text.clone());
-        self.evidence.borrow_mut().survivals.push(Survival {
-            loss: Ok(Loss::default()),
-            reported: Some(reported),
-            recovery_time: None,
-            refused: Some(text),
-        });
-        self.lost.set(Some((at, reported)));
-        Ok(())
     }
 
     /// The storage serves at the other site: hosts find it, servers recover and serve.
@@ -158,7 +141,10 @@ impl<T: DrillEngine> Conductor<T> {
         (formers, elsewhere): (Vec<Opened<T>>, Vec<Vec<Elsewhere>>),
     ) -> Result<(), Unable> {
         let failed_at = steps.begun();
-        let broken = |why: &dyn ToString| self.broken(name, failed_at, reported, why.to_string());
+        let broken = |why: &dyn ToString| {
+            self.rehearsal.unusable(self.sites.now(), name, why.to_string(), reported);
+            Ok(())
+        };
         self.pass(self.sites.now() + self.plan.drill.host_rescan).await;
         steps.given("host rescan", self.sites.now());
 
@@ -198,24 +184,11 @@ impl<T: DrillEngine> Conductor<T> {
             }
         }
         steps.ended("first operation", self.sites.now());
-        let took = self.sites.now().since(failed_at);
-        self.lost.set(None);
-        self.tell(
-            self.sites.now(),
-            format!("mail is served again by the {}, after {took}", to.word()),
-        );
-        self.course.phase(self.sites.now(), &format!("after the {name}"));
+        let served = self.sites.now();
+        self.rehearsal.served(name, &steps, served, to.word());
 
         let loss = self.loss(&opened, &elsewhere, failed_at).await?;
-        let told = *loss.as_ref().unwrap_or(&Loss::default());
-        let done = FailoverDone::new(name, &steps, failed_at + took, &told, reported);
-        self.failovers.borrow_mut().push(done);
-        self.evidence.borrow_mut().survivals.push(Survival {
-            loss,
-            reported: Some(reported),
-            recovery_time: Some(took),
-            refused: None,
-        });
+        self.rehearsal.survived(name, &steps, served, loss, Some(reported));
         for (mail_server, world, (server, populations)) in opened {
             let known = T::records(world.clone(), Rc::clone(&server), populations);
             let Some(populations) = self.during(world.spawner.spawn(known)).await else {
@@ -224,25 +197,11 @@ impl<T: DrillEngine> Conductor<T> {
             match populations {
                 Ok(populations) => mail_server.serve(&world, (server, populations)),
                 Err(why) => {
-                    let mut evidence = self.evidence.borrow_mut();
-                    let last = evidence.survivals.last_mut().expect("it was pushed");
-                    last.loss = Err(unreadable(mail_server, &why));
-                    self.lost.set(Some((self.sites.now(), reported)));
+                    self.rehearsal.is_no_survivor(unreadable(mail_server, &why));
+                    self.rehearsal.lose_service(self.sites.now(), reported);
                 }
             }
         }
-        Ok(())
-    }
-
-    fn broken(&self, name: &str, at: Time, reported: AtRisk, why: String) -> Result<(), Unable> {
-        self.tell(self.sites.now(), format!("{name}: {why}"));
-        self.evidence.borrow_mut().survivals.push(Survival {
-            loss: Err(Broken::Unusable(why)),
-            reported: Some(reported),
-            recovery_time: None,
-            refused: None,
-        });
-        self.lost.set(Some((at, reported)));
         Ok(())
     }
 
@@ -295,9 +254,9 @@ impl<T: DrillEngine> Conductor<T> {
     pub(super) async fn close(&self) -> Result<(), Unable> {
         self.close_sample();
         self.look_for_service();
-        if T::HAS_CONTENT && self.lost.get().is_none() {
+        if T::HAS_CONTENT && self.rehearsal.lost().is_none() {
             let wrong = self.wrong_records().await?;
-            self.evidence.borrow_mut().wrong_records = Some(wrong);
+            self.rehearsal.evidence().wrong_records = Some(wrong);
         }
         let ended = Rc::new(Cell::new(true));
         for mail_server in &self.servers {
@@ -308,12 +267,12 @@ impl<T: DrillEngine> Conductor<T> {
                 );
                 ended.set(false);
                 let why = format!("{} cannot be closed", mail_server.name);
-                self.evidence.borrow_mut().not_read = Some(why);
+                self.rehearsal.evidence().not_read = Some(why);
             }
         }
         // What the shutdown has written arrives.
         self.pass(self.sites.now() + Span::seconds(1)).await;
-        let mut evidence = self.evidence.borrow_mut();
+        let mut evidence = self.rehearsal.evidence();
         evidence.kept_apart = self.sites.keeps_apart();
         evidence.apart = self.sites.apart();
         if T::HAS_CONTENT && ended.get() {
@@ -336,11 +295,9 @@ impl<T: DrillEngine> Conductor<T> {
             })
         };
         if self.sites.serves(self.site.get()) && self.servers.iter().all(works) {
-            self.lost.set(None);
+            self.rehearsal.regain_service();
         }
-        let since = self.lost.get().map(|(since, _)| since);
-        let now = self.sites.now();
-        self.evidence.borrow_mut().out_of_service = since.map(|since| now.since(since));
+        self.rehearsal.note_outage(self.sites.now());
     }
 
     /// Records of the serving side that are not as committed.

@@ -18,7 +18,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use brunt_array::{Control as Fault, Mode, PairIncident, ResumePolicy, Site, SystemDesign};
-use brunt_drill::{Cut, Ledger, Loss, NoListener};
+use brunt_drill::{Cut, DrillListener, Ledger, Loss, NoListener};
 use brunt_qualify::plan::Plan;
 use brunt_qualify::server::Records;
 use brunt_run::Stop;
@@ -216,9 +216,9 @@ impl Round {
             warm_up: Span::ZERO,
             patience: Span::ZERO,
         };
-        let listener = Rc::new(NoListener);
+        let listener: Rc<dyn DrillListener> = Rc::new(NoListener);
         let conductor =
-            Conductor::new(built.sites(), plan, vec![server], listener, Stop::default());
+            Conductor::new(built.sites(), plan, vec![server], &listener, Stop::default());
         let conductor = Rc::new(conductor);
         let executor = &mut built.made.executor;
         let opening = Rc::clone(&conductor);
