@@ -14,6 +14,8 @@ use crate::user::User;
 
 /// The domain of every account: a name that no DNS knows (RFC 2606).
 pub const DOMAIN: &str = "test.invalid";
+/// Who may make mailboxes in a store that has none by itself.
+pub(crate) const ADMINISTRATOR: &str = "admin";
 /// Bytes of chance in a password.
 const PASSWORD_BYTES: usize = 15;
 
@@ -60,15 +62,17 @@ impl Accounts {
     /// # Errors
     /// When the system gives no random bytes.
     pub(crate) fn make(count: u32) -> Result<Self, ServerError> {
-        let source = Path::new("/dev/urandom");
-        let mut chance = File::open(source).map_err(files::at(source))?;
-        let account = |number: u32| {
-            let mut bytes = [0; PASSWORD_BYTES];
-            chance.read_exact(&mut bytes).map_err(files::at(source))?;
-            let password = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-            Ok(Account { name: name(number), password: Password(password) })
-        };
+        let mut chance = Chance::open()?;
+        let account = |number| Ok(Account { name: name(number), password: chance.password()? });
         (0..count).map(account).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// An administrator with a new password.
+    ///
+    /// # Errors
+    /// As [`Self::make`].
+    pub(crate) fn administrator() -> Result<Account, ServerError> {
+        Ok(Account { name: ADMINISTRATOR.to_owned(), password: Chance::open()?.password()? })
     }
 
     /// The accounts in the file `path`.
@@ -122,6 +126,23 @@ impl<'a> IntoIterator for &'a Accounts {
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
+    }
+}
+
+/// Where the system's random bytes come from.
+struct Chance(File);
+
+impl Chance {
+    const SOURCE: &str = "/dev/urandom";
+
+    fn open() -> Result<Self, ServerError> {
+        File::open(Self::SOURCE).map(Self).map_err(files::at(Path::new(Self::SOURCE)))
+    }
+
+    fn password(&mut self) -> Result<Password, ServerError> {
+        let mut bytes = [0; PASSWORD_BYTES];
+        self.0.read_exact(&mut bytes).map_err(files::at(Path::new(Self::SOURCE)))?;
+        Ok(Password(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 }
 

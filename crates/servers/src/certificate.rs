@@ -27,6 +27,17 @@ impl Certificate {
         files::write(&self.key, 0o600, user, &made.signing_key.serialize_pem())
     }
 
+    /// Gives `user` the same in other files.
+    pub(crate) fn copy(&self, to: &Self, user: &User) -> Result<(), ServerError> {
+        for (from, to, mode) in
+            [(&self.certificate, &to.certificate, 0o644), (&self.key, &to.key, 0o600)]
+        {
+            let text = fs::read_to_string(from).map_err(files::at(from))?;
+            files::write(to, mode, user, &text)?;
+        }
+        Ok(())
+    }
+
     /// The certificate in PEM, for whoever has to trust it.
     pub(crate) fn read(&self) -> Result<String, ServerError> {
         fs::read_to_string(&self.certificate).map_err(files::at(&self.certificate))

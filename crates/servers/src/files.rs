@@ -35,6 +35,12 @@ pub(crate) fn write(path: &Path, mode: u32, user: &User, text: &str) -> Result<(
     fs::rename(&new, path).map_err(at(path))
 }
 
+/// Opens `log` for what a program says at its start.
+pub(crate) fn log(log: &Path) -> Result<fs::File, ServerError> {
+    write(log, 0o644, &User::caller(), "")?;
+    OpenOptions::new().append(true).open(log).map_err(at(log))
+}
+
 fn give(path: &Path, user: &User) -> Result<(), ServerError> {
     match user.is_caller() {
         true => Ok(()),

@@ -8,6 +8,8 @@
 //!
 //!   client --SMTP--> Postfix (queue) --LMTP--> Dovecot (store) --IMAP--> client
 //!   client ------------LMTP, where no relay can be started---^
+//!
+//!   in the place of Postfix: Exim; in the place of Dovecot: Cyrus
 //! ```
 //!
 //! * Everything lies in one folder and listens on 127.0.0.1 alone. Nothing else on the machine is
@@ -17,18 +19,22 @@
 //!   Postfix shares its port with anybody else's (`SO_REUSEPORT`).
 //! * Each server is a group of processes. A guard of its own kills the group when this program dies
 //!   without a word, so the next run never meets a server of the last one.
-//! * Dovecot runs as the caller, or as `nobody` for root. Postfix needs root, and drops it as usual.
+//! * Servers run as the caller, or as `nobody` for root. Only Postfix needs root, and drops it as
+//!   usual.
 //!
 //! Calls wait: a test that serves connections on the same thread makes them on another one.
 
 mod accounts;
 mod certificate;
+mod cyrus;
 mod dovecot;
 mod error;
+mod exim;
 mod files;
 mod folder;
 mod group;
 mod guard;
+mod parts;
 mod ports;
 mod postfix;
 mod processes;

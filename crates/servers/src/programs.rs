@@ -13,6 +13,13 @@ use crate::files;
 
 /// Where programs are looked for: those of servers are not on every user's path.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// Names a folder into which packages of servers were unpacked and not installed (`dpkg -x`).
+const UNPACKED: &str = "BRUNT_UNPACKED_SERVERS";
+/// The variable that says where their libraries are.
+pub(crate) const LIBRARIES: &str = "LD_LIBRARY_PATH";
+/// Where libraries lie below it.
+const LIBRARIES_IN: [&str; 4] =
+    ["usr/lib/cyrus", "usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", "usr/lib"];
 /// How long a command may take that prints a version.
 const SAYS_WITHIN: Duration = Duration::from_secs(20);
 /// Bytes that are kept of what a command says: the queue of a million messages has more, and
@@ -81,6 +88,42 @@ impl Installed {
         }
     }
 
+    /// Exim on this machine.
+    ///
+    /// # Errors
+    /// As [`Self::dovecot`].
+    pub fn exim() -> Result<Self, ServerError> {
+        let missing = ServerError::NotInstalled { program: "exim4", package: "exim4" };
+        let program = found("exim4").or_else(|| found("exim")).ok_or(missing)?;
+        // Without an own configuration it does not even say its version.
+        let said = run(command(&program).args(["-C", "/dev/null", "-bV"]), SAYS_WITHIN)?;
+        // Exim version 4.96 #2 built 14-Jun-2024 09:01:27
+        let version = said.lines().find_map(|line| line.strip_prefix("Exim version "));
+        match Version::parse(version.unwrap_or_default()) {
+            Some(version) if (4, 94) <= (version.major, version.minor) => {
+                Ok(Self { program, version })
+            }
+            _ => Err(ServerError::Version { program: "exim4", said: files::last_lines(&said) }),
+        }
+    }
+
+    /// Cyrus IMAP on this machine.
+    ///
+    /// # Errors
+    /// As [`Self::dovecot`].
+    pub fn cyrus() -> Result<Self, ServerError> {
+        let places = ["usr/lib/cyrus/bin", "usr/lib/cyrus-imapd", "usr/libexec/cyrus-imapd"];
+        let masters = roots().flat_map(|root| places.map(|place| root.join(place).join("master")));
+        let missing = ServerError::NotInstalled { program: "cyrus master", package: "cyrus-imapd" };
+        let program = masters.into_iter().find(|path| is_program(path)).ok_or(missing)?;
+        let said = run(command(&program).arg("-V"), SAYS_WITHIN)?;
+        // cyrus-imapd 3.6.1-Debian-3.6.1-4+deb12u3
+        match Version::parse(said.strip_prefix("cyrus-imapd ").unwrap_or_default()) {
+            Some(version) if version.major >= 3 => Ok(Self { program, version }),
+            _ => Err(ServerError::Version { program: "cyrus", said: files::last_lines(&said) }),
+        }
+    }
+
     /// Postfix on this machine.
     ///
     /// # Errors
@@ -102,17 +145,33 @@ impl Installed {
 
 /// The file that `program` is.
 fn found(program: &str) -> Option<PathBuf> {
-    let is_program = |path: &PathBuf| {
-        let status = path.metadata();
-        status.is_ok_and(|status| status.is_file() && status.permissions().mode() & 0o111 != 0)
-    };
-    PATH.split(':').map(|folder| Path::new(folder).join(program)).find(is_program)
+    let folders = roots().flat_map(|root| {
+        PATH.split(':').map(move |folder| root.join(folder.trim_start_matches('/')))
+    });
+    folders.map(|folder| folder.join(program)).find(|path| is_program(path))
+}
+
+fn is_program(path: &Path) -> bool {
+    let status = path.metadata();
+    status.is_ok_and(|status| status.is_file() && status.permissions().mode() & 0o111 != 0)
+}
+
+/// Where programs lie: on the system, and where they were unpacked.
+fn roots() -> impl Iterator<Item = PathBuf> {
+    let unpacked = std::env::var_os(UNPACKED).map(PathBuf::from);
+    std::iter::once(PathBuf::from("/")).chain(unpacked)
 }
 
 /// A command without our environment.
 pub(crate) fn command(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env_clear().env("PATH", PATH).env("LC_ALL", "C").current_dir("/").stdin(Stdio::null());
+    if let Some(root) = std::env::var_os(UNPACKED).map(PathBuf::from)
+        && program.starts_with(&root)
+    {
+        let folders = LIBRARIES_IN.map(|folder| root.join(folder).display().to_string());
+        command.env(LIBRARIES, folders.join(":"));
+    }
     command
 }
 

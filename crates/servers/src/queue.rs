@@ -33,6 +33,22 @@ impl Queue {
         self.messages == 0
     }
 
+    /// The queue that Exim prints: a message's own line begins with its age, those of its recipients
+    /// are set in, and recipients that have it are marked with `D`. Source: the Exim specification,
+    /// 5.2, `-bp`.
+    pub(crate) fn of_exim(lines: &str) -> Self {
+        let mut queue = Self::default();
+        for line in lines.lines().filter(|line| !line.trim().is_empty()) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            match words.as_slice() {
+                ["D", ..] => {}
+                [_] => queue.deliveries += 1,
+                _ => queue.messages += 1,
+            }
+        }
+        queue
+    }
+
     /// The queue that Postfix prints; a line that is no message is one all the same, because an
     /// empty queue is a promise.
     pub(crate) fn of_postfix(lines: &str) -> Self {
@@ -54,6 +70,20 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn recipients_that_have_a_message_are_not_waiting() {
+        let lines = concat!(
+            " 0m  2.9K 1pZ5C6-0000c8-00 <u0000@test.invalid>\n",
+            "        D u0001@test.invalid\n",
+            "          u0002@test.invalid\n\n",
+            "25m  1.0K 1pZ5C7-0000c8-01 <> *** frozen ***\n",
+            "          u0003@test.invalid\n",
+        );
+        let queue = Queue::of_exim(lines);
+        assert_eq!((queue.messages, queue.deliveries), (2, 2));
+        assert!(Queue::of_exim("").is_empty());
+    }
 
     #[test]
     fn deliveries_are_counted_by_recipient() {

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
-use std::path::Path;
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,17 +28,18 @@ pub(crate) struct Greeting {
 /// Waits until `group` greets at every port.
 ///
 /// # Errors
-/// [`ServerError::NotStarted`], with the last words of `log`.
+/// [`ServerError::NotStarted`], with the last words of the first of `logs` that has any.
 pub(crate) fn wait(
     server: &'static str,
     group: &mut Group,
     greetings: &[Greeting],
-    log: &Path,
+    logs: &[PathBuf],
 ) -> Result<(), ServerError> {
     let until = Instant::now() + READY_WITHIN;
     let mut left = greetings.to_vec();
     let failed = |why: String| {
-        let words = files::last_words(log);
+        let words = logs.iter().map(|log| files::last_words(log)).find(|words| !words.is_empty());
+        let words = words.unwrap_or_default();
         let why = if words.is_empty() { why } else { format!("{why}: {words}") };
         Err(ServerError::NotStarted { server, why })
     };

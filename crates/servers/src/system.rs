@@ -13,16 +13,18 @@ use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::Accounts;
-use crate::dovecot::{self, Format, MailFsync};
+use crate::dovecot::{Format, MailFsync};
 use crate::error::ServerError;
+use crate::exim;
 use crate::files;
 use crate::folder::unfit;
 use crate::group::Group;
+use crate::parts::{Ports, RelayServer, StoreServer};
 use crate::ports;
 use crate::postfix;
-use crate::programs::{Installed, Version};
+use crate::programs::Version;
 use crate::queue::Queue;
-use crate::user::User;
+use crate::user::{User, is_root};
 
 /// The file that says what a folder of servers holds.
 const PLAN: &str = "plan.json";
@@ -42,14 +44,18 @@ pub enum Store {
         /// When it forces mail to the disk.
         fsync: MailFsync,
     },
+    /// Cyrus IMAP.
+    Cyrus,
 }
 
 /// Who accepts mail and keeps it in a queue until the store has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Relay {
-    /// Postfix.
+    /// Postfix, which needs root.
     Postfix,
+    /// Exim.
+    Exim,
 }
 
 /// What a mail system is made of.
@@ -122,20 +128,13 @@ pub struct Started {
     pub version: Version,
 }
 
-struct RelayServer {
-    setup: postfix::Setup,
-    installed: Installed,
-    group: Option<Group>,
-}
-
 /// Throw-away servers. They are killed when this is dropped; the mail stays.
 pub struct MailSystem {
     plan: Plan,
     home: PathBuf,
     accounts: Accounts,
-    store: dovecot::Setup,
-    installed: Installed,
-    group: Option<Group>,
+    ports: Ports,
+    store: StoreServer,
     relay: Option<RelayServer>,
 }
 
@@ -147,15 +146,17 @@ impl MailSystem {
     /// [`ServerError`] when a server is missing, needs root, or cannot live there.
     pub fn make(home: &Path, plan: &Plan) -> Result<Self, ServerError> {
         let system = Self::prepare(home, plan, Accounts::make(plan.users)?)?;
+        if plan.relay == Some(Relay::Postfix) && !is_root() {
+            return Err(ServerError::NeedsRoot(postfix::NAME));
+        }
         fs::create_dir(home).map_err(files::at(home))?;
-        let caller = User::caller();
-        let text = serde_json::to_string_pretty(plan);
         let file = home.join(PLAN);
+        let text = serde_json::to_string_pretty(plan);
         let text = text.map_err(|error| ServerError::Kept { path: file.clone(), error })?;
-        files::write(&file, 0o644, &caller, &text)?;
+        files::write(&file, 0o644, &User::caller(), &text)?;
         system.store.make(&system.accounts)?;
         if let Some(relay) = &system.relay {
-            relay.setup.make(&system.accounts)?;
+            relay.make(&system.accounts)?;
         }
         Ok(system)
     }
@@ -169,52 +170,29 @@ impl MailSystem {
         let text = fs::read_to_string(&file).map_err(files::at(&file))?;
         let plan: Plan = serde_json::from_str(&text)
             .map_err(|error| ServerError::Kept { path: file.clone(), error })?;
-        let accounts = Accounts::read(&home.join("dovecot/passwd"))?;
+        let accounts = Accounts::read(&StoreServer::accounts(plan.store, home))?;
         Self::prepare(home, &plan, accounts)
     }
 
     fn prepare(home: &Path, plan: &Plan, accounts: Accounts) -> Result<Self, ServerError> {
-        let Store::Dovecot { format, fsync } = plan.store;
-        let installed = Installed::dovecot()?;
         let user = User::of_servers()?;
-        let postfix = plan.relay.map(|Relay::Postfix| Installed::postfix()).transpose()?;
         let mut users = vec![user.clone()];
-        if postfix.is_some() {
-            users.push(User::named(postfix::OWNER)?);
+        match plan.relay {
+            Some(Relay::Postfix) => users.push(User::named(postfix::OWNER)?),
+            Some(Relay::Exim) if is_root() => users.push(exim::user()?),
+            _ => {}
         }
         for user in &users {
             if let Some(why) = unfit(home, user) {
                 return Err(ServerError::Folder { folder: home.to_owned(), why });
             }
         }
-        let nowhere = dovecot::Ports { lmtp: 0, imap: 0, imaps: 0, submission: None };
-        let store =
-            dovecot::Setup { home: home.join("dovecot"), format, fsync, user, ports: nowhere };
-        let relay = postfix.map(|installed| RelayServer {
-            setup: postfix::Setup {
-                home: home.join("postfix"),
-                certificate: store.certificate(),
-                smtp: 0,
-                smtps: 0,
-                lmtp: 0,
-            },
-            installed,
-            group: None,
-        });
-        let (plan, home) = (plan.clone(), home.to_owned());
-        let mut system = Self { plan, home, accounts, store, installed, group: None, relay };
-        system.draw_ports()?;
-        Ok(system)
-    }
-
-    fn draw_ports(&mut self) -> Result<(), ServerError> {
-        let [lmtp, imap, imaps, submission, smtp, smtps] = ports::free()?;
-        let behind = self.relay.as_ref().map(|_| (submission, smtp));
-        self.store.ports = dovecot::Ports { lmtp, imap, imaps, submission: behind };
-        if let Some(relay) = &mut self.relay {
-            (relay.setup.smtp, relay.setup.smtps, relay.setup.lmtp) = (smtp, smtps, lmtp);
-        }
-        Ok(())
+        let ports = drawn()?;
+        let store = StoreServer::new(plan.store, home, &user, plan.relay.is_some(), &ports)?;
+        let certificate = store.certificate();
+        let relay = plan.relay.map(|one| RelayServer::new(one, home, certificate, &ports));
+        let relay = relay.transpose()?;
+        Ok(Self { plan: plan.clone(), home: home.to_owned(), accounts, ports, store, relay })
     }
 
     /// Starts every server, and waits until all are ready. New ports are drawn for servers that do
@@ -229,20 +207,18 @@ impl MailSystem {
                 Some(_) => self.start_part(Part::Relay),
                 None => Ok(()),
             });
-            match started {
-                Ok(()) => return Ok(()),
-                Err(error) => {
-                    self.group = None;
-                    if let Some(relay) = &mut self.relay {
-                        relay.group = None;
-                    }
-                    if attempt == ATTEMPTS || !matches!(error, ServerError::NotStarted { .. }) {
-                        return Err(error);
-                    }
-                }
+            let Err(error) = started else {
+                return Ok(());
+            };
+            self.store.drop_running();
+            self.relay.iter_mut().for_each(RelayServer::drop_running);
+            if attempt == ATTEMPTS || !matches!(error, ServerError::NotStarted { .. }) {
+                return Err(error);
             }
             attempt += 1;
-            self.draw_ports()?;
+            self.ports = drawn()?;
+            self.store.listen_at(self.relay.is_some(), &self.ports);
+            self.relay.iter_mut().for_each(|relay| relay.listen_at(&self.ports));
         }
     }
 
@@ -252,19 +228,10 @@ impl MailSystem {
     /// # Errors
     /// [`ServerError::NotStarted`].
     pub fn start_part(&mut self, part: Part) -> Result<(), ServerError> {
-        // A predecessor goes first.
         match part {
-            Part::Store => {
-                self.group = None;
-                self.group = Some(self.store.start(&self.installed)?);
-            }
-            Part::Relay => {
-                let relay = self.relay.as_mut().ok_or(ServerError::NoQueue)?;
-                relay.group = None;
-                relay.group = Some(relay.setup.start(&relay.installed)?);
-            }
+            Part::Store => self.store.start(&self.accounts),
+            Part::Relay => self.relay.as_mut().ok_or(ServerError::NoQueue)?.start(),
         }
-        Ok(())
     }
 
     /// Kills every process of `part` (SIGKILL), and waits until they are gone.
@@ -272,8 +239,7 @@ impl MailSystem {
     /// # Errors
     /// [`ServerError::NotRunning`], [`ServerError::Undead`].
     pub fn kill(&mut self, part: Part) -> Result<(), ServerError> {
-        let (group, _) = self.running(part)?;
-        group.kill()
+        self.running(part)?.kill()
     }
 
     /// Kills the processes of one service; their server starts new ones. Returns how many.
@@ -284,8 +250,7 @@ impl MailSystem {
     /// [`ServerError::NoService`] when there is none at the moment.
     pub fn kill_service(&mut self, service: Service) -> Result<usize, ServerError> {
         let (part, program) = service.program();
-        let (group, _) = self.running(part)?;
-        group.kill_service(program)
+        self.running(part)?.kill_service(program)
     }
 
     /// Stops every process of `part` where it is (SIGSTOP).
@@ -293,8 +258,7 @@ impl MailSystem {
     /// # Errors
     /// [`ServerError::NotRunning`].
     pub fn freeze(&mut self, part: Part) -> Result<(), ServerError> {
-        let (group, _) = self.running(part)?;
-        group.signal(Signal::STOP);
+        self.running(part)?.signal(Signal::STOP);
         Ok(())
     }
 
@@ -303,8 +267,7 @@ impl MailSystem {
     /// # Errors
     /// [`ServerError::NotRunning`].
     pub fn thaw(&mut self, part: Part) -> Result<(), ServerError> {
-        let (group, _) = self.running(part)?;
-        group.signal(Signal::CONT);
+        self.running(part)?.signal(Signal::CONT);
         Ok(())
     }
 
@@ -313,10 +276,12 @@ impl MailSystem {
     /// # Errors
     /// [`ServerError::Undead`].
     pub fn stop(&mut self) -> Result<(), ServerError> {
-        let relay = self.relay.as_mut().and_then(|relay| relay.group.take());
-        for mut group in relay.into_iter().chain(self.group.take()) {
-            group.stop()?;
+        if let Some(relay) = &mut self.relay {
+            relay.group().map_or(Ok(()), Group::stop)?;
+            relay.drop_running();
         }
+        self.store.group().map_or(Ok(()), Group::stop)?;
+        self.store.drop_running();
         Ok(())
     }
 
@@ -325,10 +290,7 @@ impl MailSystem {
     /// # Errors
     /// When the relay does not answer.
     pub fn queue(&self) -> Result<Queue, ServerError> {
-        match &self.relay {
-            Some(relay) => relay.setup.queue(&relay.installed),
-            None => Ok(Queue::default()),
-        }
+        self.relay.as_ref().map_or(Ok(Queue::default()), RelayServer::queue)
     }
 
     /// Waits until the relay holds nothing, at most for `patience`; returns what it holds then.
@@ -338,9 +300,7 @@ impl MailSystem {
     /// When the relay does not answer.
     pub fn drain(&self, patience: Duration) -> Result<Queue, ServerError> {
         let until = Instant::now() + patience;
-        if let Some(relay) = &self.relay {
-            relay.setup.flush(&relay.installed)?;
-        }
+        self.flush()?;
         loop {
             let queue = self.queue()?;
             if queue.is_empty() || Instant::now() >= until {
@@ -350,18 +310,27 @@ impl MailSystem {
         }
     }
 
+    /// Makes the relay try what it has put off, now.
+    ///
+    /// # Errors
+    /// When the relay does not answer.
+    pub fn flush(&self) -> Result<(), ServerError> {
+        self.relay.as_ref().map_or(Ok(()), RelayServer::flush)
+    }
+
     /// Where the servers listen.
     pub fn addresses(&self) -> Addresses {
         let at = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let ports = &self.store.ports;
-        let relay = self.relay.as_ref().map(|relay| &relay.setup);
+        let ports = &self.ports;
+        let relay = self.relay.as_ref();
+        let submission = relay.filter(|_| self.plan.store != Store::Cyrus);
         Addresses {
             lmtp: at(ports.lmtp),
             imap: at(ports.imap),
             imaps: at(ports.imaps),
-            submission: ports.submission.map(|(port, _)| at(port)),
-            smtp: relay.map(|relay| at(relay.smtp)),
-            smtps: relay.map(|relay| at(relay.smtps)),
+            submission: submission.map(|_| at(ports.submission)),
+            smtp: relay.map(|_| at(ports.smtp)),
+            smtps: relay.map(|_| at(ports.smtps)),
         }
     }
 
@@ -380,9 +349,10 @@ impl MailSystem {
         &self.home
     }
 
-    /// The folder of the mailboxes of `account`.
-    pub fn mailboxes(&self, account: &str) -> PathBuf {
-        dovecot::mailboxes(&self.store.home, self.store.format, account)
+    /// The folder of the mailboxes of `account`; nothing where the store hides them behind numbers of
+    /// its own, as Cyrus does.
+    pub fn mailboxes(&self, account: &str) -> Option<PathBuf> {
+        self.store.mailboxes(account)
     }
 
     /// The certificate of every server, in PEM.
@@ -395,35 +365,46 @@ impl MailSystem {
 
     /// The logs of the servers.
     pub fn logs(&self) -> Vec<PathBuf> {
-        let relay = self.relay.iter().map(|relay| relay.setup.log());
-        std::iter::once(self.store.log()).chain(relay).collect()
+        std::iter::once(self.store.log()).chain(self.relay.iter().map(RelayServer::log)).collect()
     }
 
     /// The servers by name and version, the relay first.
     pub fn servers(&self) -> Vec<Started> {
-        let store = Started { name: dovecot::NAME, version: self.installed.version };
+        let store = Started { name: self.store.name(), version: self.store.installed.version };
         let relay = self.relay.iter();
-        let relay =
-            relay.map(|one| Started { name: postfix::NAME, version: one.installed.version });
+        let relay = relay.map(|one| Started { name: one.name(), version: one.installed.version });
         relay.chain([store]).collect()
     }
 
-    /// Whether every process of `part` is gone.
-    pub fn is_gone(&self, part: Part) -> bool {
-        let group = match part {
-            Part::Store => self.group.as_ref(),
-            Part::Relay => self.relay.as_ref().and_then(|relay| relay.group.as_ref()),
-        };
-        group.is_none_or(|group| group.members().is_empty())
+    /// The most messages that can be on their way from the relay to the store at once: as many may
+    /// arrive twice when one of them dies, once for each recipient. None without a relay.
+    pub fn messages_between(&self) -> u32 {
+        self.relay.as_ref().map_or(0, RelayServer::deliveries_at_once)
     }
 
-    fn running(&mut self, part: Part) -> Result<(&mut Group, &'static str), ServerError> {
-        let (group, name) = match part {
-            Part::Store => (self.group.as_mut(), dovecot::NAME),
-            Part::Relay => {
-                (self.relay.as_mut().and_then(|relay| relay.group.as_mut()), postfix::NAME)
-            }
-        };
-        group.map(|group| (group, name)).ok_or(ServerError::NotRunning(name))
+    /// Whether every process of `part` is gone.
+    pub fn is_gone(&mut self, part: Part) -> bool {
+        self.running(part).is_ok_and(|group| group.members().is_empty())
     }
+
+    fn running(&mut self, part: Part) -> Result<&mut Group, ServerError> {
+        let (group, name) = match (part, &mut self.relay) {
+            (Part::Store, _) => {
+                let name = self.store.name();
+                (self.store.group(), name)
+            }
+            (Part::Relay, Some(relay)) => {
+                let name = relay.name();
+                (relay.group(), name)
+            }
+            (Part::Relay, None) => (None, "the relay"),
+        };
+        group.ok_or(ServerError::NotRunning(name))
+    }
+}
+
+/// Ports at which nothing listens now.
+fn drawn() -> Result<Ports, ServerError> {
+    let [lmtp, imap, imaps, submission, smtp, smtps] = ports::free()?;
+    Ok(Ports { lmtp, imap, imaps, submission, smtp, smtps })
 }

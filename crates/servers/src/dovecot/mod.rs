@@ -136,18 +136,14 @@ impl Setup {
         // What a killed one has left: its number may be somebody else's by now.
         let _ = fs::remove_file(self.home.join("run/master.pid"));
         let complaints = self.home.join("log/stderr");
-        files::write(&complaints, 0o644, &User::caller(), "")?;
-        let stderr = fs::OpenOptions::new().append(true).open(&complaints);
         let mut dovecot = command(&installed.program);
         dovecot.arg("-F").arg("-c").arg(&configuration);
-        dovecot.stdout(Stdio::null()).stderr(stderr.map_err(files::at(&complaints))?);
+        dovecot.stdout(Stdio::null()).stderr(files::log(&complaints)?);
         if !self.user.is_caller() {
             dovecot.gid(self.user.gid).uid(self.user.uid);
         }
         let mut group = Group::start(NAME, &mut dovecot)?;
-        let log = self.log();
-        let words = if log.exists() { &log } else { &complaints };
-        ready::wait(NAME, &mut group, &self.greetings(), words)?;
+        ready::wait(NAME, &mut group, &self.greetings(), &[self.log(), complaints])?;
         Ok(group)
     }
 

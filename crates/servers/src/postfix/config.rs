@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use super::{OWNER, Setup};
+use super::{DELIVERIES_AT_ONCE, OWNER, Setup};
 use crate::accounts::DOMAIN;
 use crate::programs::Installed;
 
@@ -60,7 +60,7 @@ smtpd_recipient_restrictions = permit_mynetworks, reject_unauth_destination
 message_size_limit = 52428800
 in_flow_delay = 0
 default_process_limit = 200
-lmtp_destination_concurrency_limit = 20
+lmtp_destination_concurrency_limit = {DELIVERIES_AT_ONCE}
 minimal_backoff_time = 4s
 maximal_backoff_time = 8s
 queue_run_delay = 2s

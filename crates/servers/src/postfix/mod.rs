@@ -25,6 +25,8 @@ use crate::user::{User, is_root};
 pub(crate) const NAME: &str = "Postfix";
 /// The user of its daemons, who exists where Postfix is installed.
 pub(crate) const OWNER: &str = "postfix";
+/// Messages that it delivers at a time (`lmtp_destination_concurrency_limit`).
+pub(crate) const DELIVERIES_AT_ONCE: u32 = 20;
 const STARTS_WITHIN: Duration = Duration::from_secs(60);
 const ANSWERS_WITHIN: Duration = Duration::from_secs(20);
 
@@ -89,7 +91,7 @@ impl Setup {
             Greeting { port: self.smtp, begins: "220 " },
             Greeting { port: self.smtps, begins: "" },
         ];
-        ready::wait(NAME, &mut group, &greetings, &self.log())?;
+        ready::wait(NAME, &mut group, &greetings, &[self.log()])?;
         Ok(group)
     }
 

@@ -3,6 +3,7 @@
 
 mod client;
 mod dovecot;
+mod others;
 mod outside;
 mod relayed;
 mod unprivileged;
