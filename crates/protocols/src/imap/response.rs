@@ -158,8 +158,8 @@ impl Listed {
 pub struct Namespace {
     /// Prefix and separator of each of the user's own namespaces.
     pub personal: Vec<(Vec<u8>, Option<char>)>,
-    /// Namespaces of other users, and shared ones.
-    pub foreign: usize,
+    /// Prefixes of namespaces of other users, and of shared ones.
+    pub foreign: Vec<Vec<u8>>,
 }
 
 /// What STATUS says of a mailbox.
@@ -436,7 +436,7 @@ fn namespace(reader: &mut Reader<'_>) -> Option<Namespace> {
             }
             match place {
                 0 => read.personal.push((prefix, separator)),
-                _ => read.foreign += 1,
+                _ => read.foreign.push(prefix),
             }
         }
     }

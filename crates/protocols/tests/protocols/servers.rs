@@ -132,7 +132,7 @@ fn everything_that_cyrus_says_is_read() {
     assert_eq!(heard.texts[..4], [140, 767, 91, 10]);
     let has = |wanted: fn(&Response) -> bool| heard.responses.iter().any(wanted);
     assert!(has(|response| matches!(response, Response::Namespace(namespace)
-        if namespace.foreign == 2)));
+        if namespace.foreign == [b"Other Users/".to_vec(), b"Shared Folders/".to_vec()])));
     assert!(has(|response| matches!(response, Response::Capability(able)
         if able.special_use && able.qresync)));
 }

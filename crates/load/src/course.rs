@@ -1,0 +1,290 @@
+//! The course of a run: check, send, disturb, drain, audit.
+
+use std::cell::RefCell;
+use std::pin::Pin;
+use std::rc::Rc;
+
+use brunt_mail::{Audit, Audited, Fault, Ledger, Mailing, Terms};
+use brunt_protocols::tls::Trust;
+use brunt_run::Stop;
+use brunt_units::{Span, Time};
+use brunt_world::World;
+
+use crate::accounts::Accounts;
+use crate::conversations::Conversations;
+use crate::endpoint::{Endpoint, Login, Patience, Protocol, TlsUse};
+use crate::errors::Errors;
+use crate::progress::{Progress, Stopping};
+use crate::reading::{self, Reading};
+use crate::sending::{Keep, KeepError, Senders, Sending, Sent};
+use crate::session::Setting;
+
+/// How many messages servers have accepted and not delivered.
+pub trait Queue {
+    /// Asks now. `None` when nobody can say.
+    fn waiting(&self) -> Pin<Box<dyn Future<Output = Option<u64>> + '_>>;
+}
+
+/// What is done to the servers while messages are sent. It waits for its moment itself, with the
+/// world's clock or with [`Progress::reached`], and returns the faults that it made. Draining begins
+/// when it has ended.
+pub type Disturbance = Box<dyn FnOnce(Rc<Progress>) -> Pin<Box<dyn Future<Output = Vec<Fault>>>>>;
+
+/// How long accepted messages may take.
+pub enum Drain {
+    /// No longer: the server that accepts is the one that stores.
+    Nothing,
+    /// Until this queue is empty, asked so often, and not longer than the deadline.
+    Queue {
+        /// The queue.
+        queue: Rc<dyn Queue>,
+        /// From one question to the next.
+        every: Span,
+        /// From the end of sending.
+        deadline: Span,
+    },
+    /// This long, because nobody can be asked.
+    Deadline(Span),
+}
+
+/// A run.
+pub struct Course {
+    /// Its messages. The addresses are those of the accounts, in their order.
+    pub mailing: Rc<Mailing>,
+    /// Who sends and receives.
+    pub accounts: Rc<Accounts>,
+    /// Whom to trust, where TLS is used.
+    pub trust: Option<Trust>,
+    /// How long sessions wait.
+    pub patience: Patience,
+    /// How messages are sent.
+    pub sending: Sending,
+    /// What is done meanwhile.
+    pub disturbance: Option<Disturbance>,
+    /// How long accepted messages may take.
+    pub drain: Drain,
+    /// How mailboxes are read.
+    pub reading: Reading,
+    /// What is asked beyond keeping promises.
+    pub terms: Terms,
+    /// Keeps the ledger.
+    pub keep: Rc<dyn Keep>,
+}
+
+/// Why a run was not begun, or has no ledger.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CourseError {
+    /// The parts of the run contradict each other, or what keeps it safe.
+    #[error("{0}")]
+    Unfit(String),
+    /// A mailbox holds messages that are not ours. Nothing was sent.
+    #[error("the mailbox of {account} holds {messages} messages without our mark")]
+    Foreign {
+        /// The account's address.
+        account: String,
+        /// How many.
+        messages: u64,
+    },
+    /// A mailbox cannot be looked into. Nothing was sent.
+    #[error("the mailbox of {account} cannot be looked into: {trouble}")]
+    Closed {
+        /// The account's address.
+        account: String,
+        /// Why.
+        trouble: crate::Trouble,
+        /// The last lines of the session.
+        lines: Vec<String>,
+    },
+    /// The ledger cannot be kept. What was sent before is not judged.
+    #[error(transparent)]
+    Keep(#[from] KeepError),
+}
+
+/// How draining ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drained {
+    /// What servers still hold.
+    pub queue: brunt_mail::Queue,
+    /// From the end of sending.
+    pub took: Span,
+}
+
+/// A run that has ended.
+#[derive(Debug)]
+pub struct Finished {
+    /// What was sent.
+    pub sent: Sent,
+    /// What was done to the servers.
+    pub faults: Vec<Fault>,
+    /// How draining ended.
+    pub drained: Drained,
+    /// What the mailboxes showed.
+    pub audited: Audited,
+    /// What went wrong in sessions.
+    pub errors: Errors,
+    /// Conversations of messages that were not simply accepted.
+    pub conversations: Conversations,
+    /// When it was asked to stop, if it was.
+    pub stopped_at: Option<Time>,
+}
+
+/// Why a run cannot be begun, in words; `None` when it can.
+pub fn unfit(course: &Course) -> Option<String> {
+    let Course { sending, reading, .. } = course;
+    if course.mailing.options().accounts != course.accounts.addresses() {
+        return Some("the messages are for other accounts than those of the run".to_owned());
+    }
+    if sending.endpoint.protocol == Protocol::Imap {
+        return Some("messages are sent by SMTP or LMTP".to_owned());
+    }
+    if reading.endpoint.protocol != Protocol::Imap {
+        return Some("mailboxes are read by IMAP".to_owned());
+    }
+    if sending.sessions == 0 || reading.sessions == 0 {
+        return Some("there must be a session".to_owned());
+    }
+    if sending.messages.is_none() && sending.time.is_none() {
+        return Some("sending needs an end: a number of messages, or a time".to_owned());
+    }
+    let ends = [&sending.endpoint, &reading.endpoint];
+    ends.into_iter().find_map(|endpoint| unsafe_end(endpoint, course.trust.is_some()))
+}
+
+fn unsafe_end(endpoint: &Endpoint, has_trust: bool) -> Option<String> {
+    let has_tls = endpoint.tls != TlsUse::None;
+    if has_tls && !has_trust {
+        return Some(format!("TLS with {} needs somebody to trust", endpoint.address));
+    }
+    let shows_password = endpoint.login != Login::None && !has_tls && !endpoint.is_own_machine();
+    shows_password.then(|| format!("passwords go to {} only over TLS", endpoint.address))
+}
+
+/// Runs a course to its end.
+///
+/// `stop` ends the sending; what was sent is audited all the same.
+///
+/// # Errors
+/// When it must not begin, or its ledger cannot be kept.
+pub async fn run(world: &World, mut course: Course, stop: &Stop) -> Result<Finished, CourseError> {
+    if let Some(why) = unfit(&course) {
+        return Err(CourseError::Unfit(why));
+    }
+    let reading = setting(world, course.trust.as_ref(), course.patience);
+    check(&reading, &course).await?;
+    let mut sending = reading.clone();
+    let stopping = Stopping::new(world, stop);
+    sending.stop = Some(stopping.clone());
+    let disturbance = course.disturbance.take();
+    let Course { accounts, mailing, sending: how, keep, .. } = &course;
+    let senders = Senders::new(sending, accounts, mailing, how.clone(), keep);
+    let progress = Rc::clone(&senders.progress);
+    let disturbance = disturbance.map(|disturb| world.spawner.spawn(disturb(progress)));
+    let sent = senders.run().await?;
+    let faults = match disturbance {
+        Some(disturbance) => disturbance.await,
+        None => Vec::new(),
+    };
+    let ledger = &senders.ledger;
+    faults.iter().for_each(|fault| ledger.borrow_mut().fault(*fault));
+    // Nothing that comes after its end is read back.
+    ledger.borrow_mut().end(sent.until);
+    let unwritten = ledger.borrow_mut().take_unwritten();
+    keep.append(&unwritten)?;
+    let drained = drain(world, &course.drain).await;
+    let empty = Ledger::new(mailing);
+    let ledger = ledger.replace(empty);
+    let mut audit = Audit::new(mailing, ledger, course.terms);
+    audit.queue(drained.queue);
+    let audit = reading::audit(&reading, accounts, &course.reading, mailing, audit).await;
+    Ok(Finished {
+        sent,
+        faults,
+        drained,
+        audited: audit.finish(),
+        errors: reading.errors.take(),
+        conversations: reading.conversations.take(),
+        stopped_at: stopping.asked_at(),
+    })
+}
+
+/// Audits a ledger of an earlier run, whose queues must be empty by now.
+pub async fn audit(
+    world: &World,
+    (mailing, ledger): (&Rc<Mailing>, Ledger),
+    accounts: &Rc<Accounts>,
+    reading: &Reading,
+    (trust, patience, terms): (Option<&Trust>, Patience, Terms),
+) -> (Audited, Errors, Conversations) {
+    let setting = setting(world, trust, patience);
+    let mut audit = Audit::new(mailing, ledger, terms);
+    audit.queue(brunt_mail::Queue::DeadlinePassed);
+    let audit = reading::audit(&setting, accounts, reading, mailing, audit).await;
+    (audit.finish(), setting.errors.take(), setting.conversations.take())
+}
+
+fn setting(world: &World, trust: Option<&Trust>, patience: Patience) -> Setting {
+    Setting {
+        world: world.clone(),
+        trust: trust.cloned(),
+        patience,
+        stop: None,
+        errors: Rc::new(RefCell::default()),
+        conversations: Rc::new(RefCell::default()),
+    }
+}
+
+/// Refuses mailboxes that hold anything without our mark, and those that cannot be looked into.
+async fn check(setting: &Setting, course: &Course) -> Result<(), CourseError> {
+    let found = reading::holdings(setting, &course.accounts, &course.reading).await;
+    for (number, holdings) in found {
+        let account = course.accounts.round(number).address.clone();
+        match holdings {
+            Ok(holdings) if holdings.foreign > 0 => {
+                return Err(CourseError::Foreign { account, messages: holdings.foreign });
+            }
+            Ok(_) => {}
+            Err(ended) => {
+                let (trouble, lines) = (ended.trouble, ended.lines);
+                return Err(CourseError::Closed { account, trouble, lines });
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn drain(world: &World, drain: &Drain) -> Drained {
+    let began = world.clock.now();
+    let queue = match drain {
+        Drain::Nothing => brunt_mail::Queue::Empty,
+        Drain::Deadline(span) => {
+            world.sleep(*span).await;
+            brunt_mail::Queue::DeadlinePassed
+        }
+        Drain::Queue { queue, every, deadline } => {
+            ask(world, queue.as_ref(), *every, began + *deadline).await
+        }
+    };
+    Drained { queue, took: world.clock.now().since(began) }
+}
+
+/// Asks until the queue was empty twice: a message on its way from one part of a queue to another
+/// may be in neither for a moment.
+async fn ask(world: &World, queue: &dyn Queue, every: Span, deadline: Time) -> brunt_mail::Queue {
+    let mut empty = 0;
+    loop {
+        let left = deadline.max(world.clock.now()).since(world.clock.now());
+        let waiting = world.within(left, queue.waiting()).await.flatten();
+        empty = if waiting == Some(0) { empty + 1 } else { 0 };
+        if empty == 2 {
+            return brunt_mail::Queue::Empty;
+        }
+        if world.clock.now() + every > deadline {
+            return match waiting {
+                Some(messages) => brunt_mail::Queue::Holds(messages),
+                None => brunt_mail::Queue::DeadlinePassed,
+            };
+        }
+        world.sleep(every).await;
+    }
+}

@@ -1,0 +1,261 @@
+//! A session with a mailbox.
+
+use brunt_protocols::Speaker;
+use brunt_protocols::imap::{Capabilities, Client, Command, Done, Event};
+use brunt_protocols::sasl::{Exchange, Mechanism};
+use brunt_units::{Span, Time};
+use brunt_world::random::Stream;
+
+use super::connection::Connection;
+use super::post::nonce;
+use super::{Ended, Setting};
+use crate::accounts::Account;
+use crate::endpoint::{Endpoint, Login, TlsUse};
+use crate::errors::{Trouble, TroubleKind};
+
+/// A session that is logged in.
+pub(crate) struct ImapSession {
+    setting: Setting,
+    connection: Connection,
+    client: Client,
+    input: Vec<u8>,
+    used: usize,
+}
+
+impl ImapSession {
+    /// Connects, secures and logs in.
+    pub(crate) async fn open(
+        setting: &Setting,
+        endpoint: &Endpoint,
+        account: &Account,
+        nonces: &mut Stream,
+    ) -> Result<Self, Ended> {
+        let connected = Connection::open(setting, endpoint).await;
+        let connection = connected.map_err(|trouble| Ended { trouble, lines: Vec::new() })?;
+        let setting = setting.clone();
+        let client = Client::new();
+        let mut session = Self { setting, connection, client, input: Vec::new(), used: 0 };
+        match session.greet(endpoint, account, nonces).await {
+            Ok(()) => Ok(session),
+            Err(trouble) => Err(session.end(trouble)),
+        }
+    }
+
+    /// The end of the session: why, and its last lines.
+    pub(crate) fn end(mut self, trouble: Trouble) -> Ended {
+        self.client.tape_mut().say(Speaker::Event, trouble.to_string().as_bytes());
+        self.note_oddities();
+        Ended { trouble, lines: self.client.tape().transcript() }
+    }
+
+    /// Counts what the machine passed over.
+    fn note_oddities(&self) {
+        let now = self.setting.world.clock.now();
+        for (oddity, (count, line)) in self.client.oddities() {
+            let kind = TroubleKind::PassedOver(*oddity);
+            self.setting.errors.borrow_mut().note_many(now, kind, line, *count);
+        }
+    }
+
+    async fn greet(
+        &mut self,
+        endpoint: &Endpoint,
+        account: &Account,
+        nonces: &mut Stream,
+    ) -> Result<(), Trouble> {
+        let deadline = self.connection.deadline(self.setting.patience.reply);
+        let mut is_known = false;
+        self.next(deadline, "greeting", |event| {
+            is_known = matches!(event, Event::Greeted(true));
+            Ok(())
+        })
+        .await?;
+        if endpoint.tls == TlsUse::StartTls {
+            self.secure(endpoint, deadline).await?;
+        }
+        if is_known || endpoint.login == Login::None {
+            return Ok(());
+        }
+        if self.client.capabilities().is_none() {
+            self.command(Command::Capability, |_| Ok(())).await?;
+        }
+        self.log_in(endpoint, account, nonces).await?;
+        if self.client.capabilities().is_none() {
+            self.command(Command::Capability, |_| Ok(())).await?;
+        }
+        Ok(())
+    }
+
+    async fn secure(&mut self, endpoint: &Endpoint, deadline: Time) -> Result<(), Trouble> {
+        if self.client.capabilities().is_some_and(|able| !able.start_tls) {
+            return Err(Trouble::new(TroubleKind::NoTls, "no STARTTLS among the capabilities"));
+        }
+        self.client.command(Command::StartTls);
+        self.send(deadline, "STARTTLS").await?;
+        let mut answer = None;
+        while answer.is_none() {
+            self.next(deadline, "STARTTLS", |event| {
+                answer = match event {
+                    Event::SecureNow => Some(Ok(())),
+                    Event::Done(done) => Some(Err(Trouble::new(TroubleKind::NoTls, done.text))),
+                    _ => None,
+                };
+                Ok(())
+            })
+            .await?;
+        }
+        answer.unwrap_or(Ok(()))?;
+        let mut rest = self.input.get(self.used..).unwrap_or_default();
+        self.client.receive(&mut rest)?;
+        self.connection.secure(endpoint).await?;
+        self.client.tls_has_started();
+        Ok(())
+    }
+
+    async fn log_in(
+        &mut self,
+        endpoint: &Endpoint,
+        account: &Account,
+        nonces: &mut Stream,
+    ) -> Result<(), Trouble> {
+        if !self.connection.is_secure() && !endpoint.is_own_machine() {
+            return Err(Trouble::new(TroubleKind::PlainPassword, endpoint.address.to_string()));
+        }
+        let able = self.client.capabilities().cloned().unwrap_or_default();
+        let best = || Mechanism::best(&able.mechanisms);
+        let mechanism = match endpoint.login {
+            Login::None => return Ok(()),
+            Login::By(mechanism) => Some(mechanism),
+            Login::Best => best(),
+        };
+        match mechanism {
+            Some(mechanism) => {
+                let nonce = nonce(nonces);
+                let exchange = Exchange::new(mechanism, &account.user, &account.secret, &nonce);
+                self.client.authenticate(exchange);
+            }
+            None if able.login_disabled => {
+                return Err(Trouble::new(TroubleKind::NoMechanism, "LOGINDISABLED"));
+            }
+            None => self.client.login(&account.user, &account.secret),
+        }
+        let done = self.answer("login", |_| Ok(())).await?;
+        if done.is_ok() {
+            return Ok(());
+        }
+        Err(Trouble::new(TroubleKind::LoginRefused, done.text))
+    }
+
+    /// What the server can do.
+    pub(crate) fn able(&self) -> Capabilities {
+        self.client.capabilities().cloned().unwrap_or_default()
+    }
+
+    /// Sends a command and lets `hear` have what the server says, up to the reply.
+    pub(crate) async fn command(
+        &mut self,
+        command: Command<'_>,
+        hear: impl FnMut(Event<'_>) -> Result<(), Trouble>,
+    ) -> Result<Done, Trouble> {
+        self.client.set_time(self.setting.world.clock.now());
+        let doing = match command {
+            Command::Fetch(..) => "FETCH",
+            Command::List(_) => "LIST",
+            Command::Examine(_) => "EXAMINE",
+            _ => "command",
+        };
+        self.client.command(command);
+        self.answer(doing, hear).await
+    }
+
+    /// The same, for a command that has to be done.
+    pub(crate) async fn must(
+        &mut self,
+        command: Command<'_>,
+        hear: impl FnMut(Event<'_>) -> Result<(), Trouble>,
+    ) -> Result<Done, Trouble> {
+        let done = self.command(command, hear).await?;
+        if done.is_ok() {
+            return Ok(done);
+        }
+        Err(Trouble::new(TroubleKind::CommandRefused, format!("{:?}: {}", done.asked, done.text)))
+    }
+
+    async fn answer(
+        &mut self,
+        doing: &str,
+        mut hear: impl FnMut(Event<'_>) -> Result<(), Trouble>,
+    ) -> Result<Done, Trouble> {
+        let patience = self.setting.patience;
+        let whole = self.connection.deadline(patience.command);
+        let mut done = None;
+        while done.is_none() {
+            let deadline = whole.min(self.connection.deadline(patience.reply));
+            self.send(deadline, doing).await?;
+            self.next(deadline, doing, |event| match event {
+                Event::Done(reply) => {
+                    done = Some(reply);
+                    Ok(())
+                }
+                event => hear(event),
+            })
+            .await?;
+        }
+        done.ok_or_else(|| Trouble::new(TroubleKind::Closed, doing))
+    }
+
+    /// Hears one event.
+    async fn next(
+        &mut self,
+        deadline: Time,
+        doing: &str,
+        mut hear: impl FnMut(Event<'_>) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        loop {
+            self.client.set_time(self.setting.world.clock.now());
+            let mut rest = self.input.get(self.used..).unwrap_or_default();
+            let before = rest.len();
+            let event = self.client.receive(&mut rest);
+            let used = before - rest.len();
+            let heard = event?.map(&mut hear);
+            self.used += used;
+            if let Some(heard) = heard {
+                return heard;
+            }
+            self.input = self.connection.read(deadline, doing).await?;
+            self.used = 0;
+        }
+    }
+
+    async fn send(&mut self, deadline: Time, doing: &str) -> Result<(), Trouble> {
+        let bytes = self.client.outgoing();
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.connection.write(&bytes, deadline, doing).await
+    }
+
+    /// Takes leave.
+    pub(crate) async fn log_out(mut self) {
+        self.note_oddities();
+        if self.client.is_busy() {
+            return;
+        }
+        self.client.command(Command::Logout);
+        let deadline = self.connection.deadline(Span::seconds(1).min(self.setting.patience.reply));
+        if self.send(deadline, "LOGOUT").await.is_err() {
+            return;
+        }
+        let mut is_over = false;
+        while !is_over {
+            let hear = |event: Event<'_>| {
+                is_over = matches!(event, Event::Done(_));
+                Ok(())
+            };
+            if self.next(deadline, "LOGOUT", hear).await.is_err() {
+                return;
+            }
+        }
+        self.connection.finish().await;
+    }
+}
