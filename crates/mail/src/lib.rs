@@ -26,17 +26,21 @@ mod alien;
 pub mod audit;
 mod comparison;
 pub mod date;
+mod folders;
 pub mod ledger;
 mod mailing;
 mod mark;
 mod message;
+mod promises;
 mod trace;
 
 pub use audit::{Audit, Audited, Outcome, Place, Queue, Terms, Verdict};
 pub use comparison::{Comparison, Copy, Difference, Seen};
+pub use folders::{FolderBreach, FolderStatus, Folders};
 pub use ledger::{Delivery, Event, Fault, FaultKind, Ledger, LedgerError, State};
 pub use mailing::{
     Attachments, BYTES_MAX, BYTES_MIN, Mailing, MailingError, MailingOptions, RECIPIENTS_MAX,
     Route, Sizes,
 };
 pub use message::{Hard, HardCases, Message};
+pub use promises::{Change, Fate, Flags, Promises, Reply};

@@ -26,8 +26,10 @@ use std::rc::Rc;
 use brunt_units::{Span, Time};
 
 use crate::comparison::{Copy, Seen};
+use crate::folders::{FolderBreach, Folders};
 use crate::ledger::{Delivery, Fault, FaultKind, Ledger, State};
 use crate::mailing::Mailing;
+use crate::promises::{Flags, Kept, Promises};
 use doubles::Extra;
 pub use outcome::{Counts, Detail, Finding, Outcome, Standing};
 
@@ -128,6 +130,9 @@ pub struct Audit {
     /// Arrivals of copies beyond the first, by index of the delivery.
     extras: Vec<(usize, u32)>,
     strays: Vec<(u32, u32)>,
+    promises: Promises,
+    /// Where messages that were changed are shown, with their flags.
+    changed: BTreeMap<(u32, u32), (u16, Option<Flags>)>,
     details: BTreeMap<(u32, u32), Detail>,
     audited: Audited,
 }
@@ -151,6 +156,8 @@ pub struct Audited {
     pub unreadable: u64,
     /// Copies of messages that were begun and have no record, because the ledger ends early.
     pub unrecorded: u64,
+    /// What was wrong with folders.
+    pub folders: Vec<(Place, FolderBreach)>,
     /// Messages of other runs.
     pub other_runs: u64,
     /// Messages without a mark.
@@ -160,7 +167,7 @@ pub struct Audited {
 impl Audited {
     /// The answer that follows.
     pub fn verdict(&self) -> Verdict {
-        if self.counts.standing(Standing::Broken) > 0 {
+        if self.counts.standing(Standing::Broken) > 0 || !self.folders.is_empty() {
             return Verdict::Fail;
         }
         let is_open = self.counts.standing(Standing::Unknown) > 0
@@ -175,7 +182,8 @@ impl Audit {
     /// An audit before anything was looked at.
     pub fn new(mailing: &Rc<Mailing>, ledger: Ledger, terms: Terms) -> Self {
         let has_gaps = !ledger.has_ended();
-        let (mut deliveries, faults, may_be_sent) = ledger.into_parts();
+        let may_be_sent = ledger.first_unused();
+        let (mut deliveries, faults, promises) = ledger.into_parts();
         deliveries.sort_unstable_by_key(|each| (each.key(), std::cmp::Reverse(each.state)));
         deliveries.dedup_by_key(|each| each.key());
         for cut in faults.iter().filter(|fault| fault.kind == FaultKind::PowerCut) {
@@ -195,6 +203,8 @@ impl Audit {
             queue: Queue::Unknown,
             extras: Vec::new(),
             strays: Vec::new(),
+            promises,
+            changed: BTreeMap::new(),
             details: BTreeMap::new(),
             audited: Audited::default(),
         }
@@ -219,6 +229,24 @@ impl Audit {
             Seen::OtherRun { .. } => self.audited.other_runs += 1,
             Seen::Alien => self.audited.aliens += 1,
         }
+    }
+
+    /// The same, with the flags that are shown: of a message that was changed they must be right.
+    ///
+    /// # Panics
+    /// When there is no such account.
+    pub fn saw_with(&mut self, place: Place, seen: &Seen, first_seen: Option<Time>, flags: Flags) {
+        self.saw(place, seen, first_seen);
+        if let Seen::Ours(copy) = seen
+            && let Some((_, shown)) = self.changed.get_mut(&(copy.number, place.account))
+        {
+            *shown = Some(flags);
+        }
+    }
+
+    /// What sessions saw of folders during the run.
+    pub fn folders(&mut self, folders: &Folders) {
+        self.audited.folders.extend_from_slice(folders.breaches());
     }
 
     /// A message of this account is listed and could not be fetched, alone and again.
@@ -282,10 +310,14 @@ impl Audit {
         }
         delivery.copies = delivery.copies.saturating_add(1);
         delivery.flags |= if is_in_time { IN_TIME } else { 0 };
+        let is_changed = self.promises.fates(place.account, number).is_some();
+        if is_changed {
+            self.changed.insert((number, place.account), (place.folder, None));
+        }
         let detail = if let Some(difference) = &copy.difference {
             delivery.flags |= CHANGED;
             Detail::Difference(difference.clone())
-        } else if place.folder != 0 {
+        } else if place.folder != 0 && !is_changed {
             delivery.flags |= MISPLACED;
             Detail::Folder(place.folder)
         } else {
@@ -397,12 +429,18 @@ impl Audit {
         let has = |flag| delivery.flags & flag != 0;
         let known = self.details.get(&delivery.key()).cloned().unwrap_or(Detail::None);
         let copies = Detail::Copies(delivery.copies.into());
+        let promised = self.of_promised(delivery);
         if has(BOUNCED) {
             (Outcome::Bounced, copies)
         } else if delivery.copies == 0 {
-            self.of_missing(delivery, mailbox)
+            match promised {
+                Some(promised) if mailbox.reading == Reading::Whole => promised,
+                _ => self.of_missing(delivery, mailbox),
+            }
         } else if has(CHANGED) {
             (Outcome::Changed, known)
+        } else if let Some(broken) = promised.filter(|_| delivery.copies == 1) {
+            broken
         } else if delivery.copies > 1 && !is_explained {
             (Outcome::Doubled, copies)
         } else if has(MISPLACED) {
@@ -415,6 +453,21 @@ impl Audit {
             (Outcome::ExplainedDouble, copies)
         } else {
             (Outcome::Found, Detail::None)
+        }
+    }
+
+    /// What became of a delivery that was changed since; `None` when that says nothing.
+    fn of_promised(&self, delivery: &Delivery) -> Option<(Outcome, Detail)> {
+        let fates = self.promises.fates(delivery.recipient, delivery.number)?;
+        let shown = self.changed.get(&delivery.key()).copied();
+        match Promises::judge(fates, shown) {
+            Kept::Yes => None,
+            // A session saw it: no queue has it.
+            Kept::Missing => Some((Outcome::Lost, Detail::None)),
+            Kept::Removed => Some((Outcome::Removed, Detail::None)),
+            Kept::Resurrected => Some((Outcome::Resurrected, Detail::None)),
+            Kept::Misplaced(folder) => Some((Outcome::Misplaced, Detail::Folder(folder))),
+            Kept::Flags(flags) => Some((Outcome::ForgottenFlag, Detail::Flags(flags))),
         }
     }
 
@@ -440,6 +493,14 @@ impl Audit {
     fn of_others(&self, delivery: &Delivery) -> (Outcome, Detail) {
         let copies = Detail::Copies(delivery.copies.into());
         let is_there = delivery.copies > 0;
+        let is_whole = self.mailboxes[delivery.recipient as usize].reading == Reading::Whole;
+        if delivery.state == State::Unanswered
+            && delivery.flags & CHANGED == 0
+            && delivery.copies < 2
+            && let Some(promised) = self.of_promised(delivery).filter(|_| is_there || is_whole)
+        {
+            return promised;
+        }
         match delivery.state {
             State::Refused if is_there => (Outcome::RefusedButDelivered, copies),
             // A full mailbox (552, RFC 5321 4.2.2) is a right answer for an account that exists.

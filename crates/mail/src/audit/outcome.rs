@@ -1,6 +1,7 @@
 //! What became of each delivery, and what that means for the answer.
 
 use crate::comparison::Difference;
+use crate::promises::Flags;
 
 /// What became of a delivery. Each has one outcome: of several, the one that comes first in
 /// [`Outcome::ALL`] after those that are as they should be.
@@ -18,6 +19,8 @@ pub enum Outcome {
     UnansweredPresent,
     /// There more than once, and a fault between the arrivals explains it.
     ExplainedDouble,
+    /// Accepted, and gone because it was removed as asked.
+    Removed,
     /// Accepted, readable mailbox, empty queue, and nowhere.
     Lost,
     /// With a user who was not addressed; the recipient may have it as well.
@@ -36,6 +39,10 @@ pub enum Outcome {
     NotSentButDelivered,
     /// There although it was never sent.
     NeverSentButDelivered,
+    /// There although the server said that it was removed.
+    Resurrected,
+    /// There, without a change of flags that the server confirmed.
+    ForgottenFlag,
     /// Refused for good (5xx), for an account that exists.
     RefusedForGood,
     /// In another folder of the recipient.
@@ -61,13 +68,14 @@ pub enum Standing {
 
 impl Outcome {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 23] = [
         Self::Found,
         Self::Refused,
         Self::NotSent,
         Self::UnansweredAbsent,
         Self::UnansweredPresent,
         Self::ExplainedDouble,
+        Self::Removed,
         Self::Lost,
         Self::Misdelivered,
         Self::Changed,
@@ -77,6 +85,8 @@ impl Outcome {
         Self::RefusedButDelivered,
         Self::NotSentButDelivered,
         Self::NeverSentButDelivered,
+        Self::Resurrected,
+        Self::ForgottenFlag,
         Self::RefusedForGood,
         Self::Misplaced,
         Self::Late,
@@ -92,7 +102,8 @@ impl Outcome {
             | Self::NotSent
             | Self::UnansweredAbsent
             | Self::UnansweredPresent
-            | Self::ExplainedDouble => Standing::Kept,
+            | Self::ExplainedDouble
+            | Self::Removed => Standing::Kept,
             Self::Queued | Self::Unchecked => Standing::Unknown,
             _ => Standing::Broken,
         }
@@ -107,6 +118,9 @@ impl Outcome {
             Self::UnansweredAbsent => "unanswered, absent",
             Self::UnansweredPresent => "unanswered, present",
             Self::ExplainedDouble => "explained double",
+            Self::Removed => "removed",
+            Self::Resurrected => "resurrected",
+            Self::ForgottenFlag => "forgotten flag",
             Self::Lost => "lost",
             Self::Misdelivered => "misdelivered",
             Self::Changed => "changed",
@@ -142,6 +156,8 @@ impl Outcome {
                 "RFC 5321, 4.1.1.4: without the end of the data nothing is delivered"
             }
             Self::RefusedForGood => "RFC 5321, 4.2.1: 5xx says that another attempt is useless",
+            Self::Resurrected => "RFC 9051, 6.4.3: EXPUNGE removes for good",
+            Self::ForgottenFlag => "RFC 9051, 6.4.6: STORE alters the flags",
             Self::Unreadable => "RFC 9051, 6.4.5: FETCH returns the message",
             _ => return None,
         })
@@ -172,6 +188,8 @@ pub enum Detail {
     Copies(u32),
     /// Another folder, by its index.
     Folder(u16),
+    /// The flags that are shown.
+    Flags(Flags),
     /// The reply's code.
     Code(u16),
     /// The account it was meant for, or that has the copy meant for this one.

@@ -7,6 +7,7 @@ use super::*;
 use crate::comparison::Difference;
 use crate::ledger::Event;
 use crate::mailing::MailingOptions;
+use crate::promises::{Change, Reply};
 
 const BEGAN: u64 = 1_795_751_195;
 const ACCOUNTS: u32 = 9;
@@ -442,4 +443,98 @@ fn nothing_promised_and_nothing_read_are_no_pass() {
     assert_eq!(audited.verdict(), Verdict::CannotTell);
     assert_eq!(audited.counts.of(Outcome::Unchecked), audited.accepted);
     assert_eq!(audited.unread.len(), ACCOUNTS as usize);
+}
+
+/// One accepted delivery that a session saw in INBOX without flags.
+fn seen_once() -> (History, u32, u32) {
+    let mut history = History::new();
+    let number = history.ledger.next_number();
+    let account = history.mailing.route(number).to[0];
+    history.ledger.record(number, account, seconds(1), Event::Accepted);
+    history.ledger.sees(account, number, 0, Flags::default());
+    (history, number, account)
+}
+
+fn outcome_of(history: History, shown: Option<(u16, Flags)>) -> Outcome {
+    let mailing = Rc::clone(&history.mailing);
+    let (number, account) = history.ledger.deliveries()[0].key();
+    let mut audit = Audit::new(&mailing, history.ledger, Terms::default());
+    if let Some((folder, flags)) = shown {
+        let seen = Seen::Ours(copy(number, 1));
+        audit.saw_with(Place { account, folder }, &seen, None, flags);
+    }
+    (0..ACCOUNTS).for_each(|account| audit.read_whole(account));
+    let audited = audit.finish();
+    let [(outcome, 1)] = audited.counts.iter().collect::<Vec<_>>()[..] else {
+        panic!("one delivery has one outcome: {:?}", audited.counts)
+    };
+    outcome
+}
+
+/// Changes with their replies, what is shown then, and what that is.
+type Case<'a> = (&'a [(Change, Reply)], Option<(u16, Flags)>, Outcome);
+
+#[test]
+fn changes_are_promises_too() {
+    let (none, seen, deleted) = (Flags::default(), Flags::SEEN, Flags::DELETED);
+    let set = |flags| Change::Store(flags, none);
+    let (ok, open) = (Reply::Ok, Reply::Nothing);
+    let stored = [(set(seen), ok)];
+    let moved = [(Change::Move(2), ok)];
+    let maybe = [(Change::Move(2), open)];
+    let removed = [(set(deleted), ok), (Change::Expunge, ok)];
+    let cases: [Case<'_>; 13] = [
+        (&[], Some((0, none)), Outcome::Found),
+        (&stored, Some((0, seen)), Outcome::Found),
+        (&stored, Some((0, none)), Outcome::ForgottenFlag),
+        (&stored, None, Outcome::Lost),
+        (&moved, Some((2, none)), Outcome::Found),
+        (&moved, Some((0, none)), Outcome::Misplaced),
+        (&moved, Some((1, none)), Outcome::Misplaced),
+        (&maybe, Some((2, none)), Outcome::Found),
+        (&maybe, Some((0, none)), Outcome::Found),
+        (&maybe, None, Outcome::Lost),
+        (&removed, None, Outcome::Removed),
+        (&removed, Some((0, deleted)), Outcome::Resurrected),
+        (&[(set(deleted), Reply::No), (Change::Expunge, ok)], None, Outcome::Lost),
+    ];
+    for (changes, shown, expected) in cases {
+        let (mut history, number, account) = seen_once();
+        for (change, reply) in changes {
+            history.ledger.change(account, number, *change, *reply);
+        }
+        assert_eq!(outcome_of(history, shown), expected, "{changes:?} {shown:?}");
+    }
+}
+
+#[test]
+fn what_was_seen_is_lost_although_it_was_never_answered() {
+    for (sees, expected) in [(false, Outcome::UnansweredAbsent), (true, Outcome::Lost)] {
+        let mut history = History::new();
+        let number = history.ledger.next_number();
+        let account = history.mailing.route(number).to[0];
+        history.ledger.record(number, account, seconds(1), Event::Unanswered);
+        if sees {
+            history.ledger.sees(account, number, 0, Flags::default());
+        }
+        assert_eq!(outcome_of(history, None), expected);
+    }
+}
+
+#[test]
+fn a_folder_that_goes_back_fails_the_run() {
+    let (history, number, account) = seen_once();
+    let mailing = Rc::clone(&history.mailing);
+    let mut folders = Folders::default();
+    for validity in [7, 8] {
+        let status = crate::folders::FolderStatus { validity, next: 3, modseq: None };
+        folders.says(inbox(account), status);
+    }
+    let mut audit = Audit::new(&mailing, history.ledger, Terms::default());
+    audit.saw(inbox(account), &Seen::Ours(copy(number, 1)), None);
+    (0..ACCOUNTS).for_each(|account| audit.read_whole(account));
+    audit.folders(&folders);
+    let audited = audit.finish();
+    assert_eq!(audited.folders, [(inbox(account), FolderBreach::Validity(7, 8))]);
+    assert_eq!(audited.verdict(), Verdict::Fail);
 }

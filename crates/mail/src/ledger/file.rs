@@ -17,6 +17,10 @@
 //! | 24-27 | | | | |
 //! | 28-31 | checksum | checksum | checksum | checksum |
 //!
+//! A message that a session sees (5) has its folder in bytes 2-3, its number, its account in bytes
+//! 8-11 and its flags in byte 12; a change (6) has also what it is in byte 1, flags to set and to clear
+//! in bytes 12 and 13, and the reply in byte 14.
+//!
 //! Numbers are little-endian. The mailing is written by postcard. A record's checksum is CRC-32 of its
 //! place in the file and its first 28 bytes, so a record that is missing, repeated or moved is
 //! found like a damaged one. Reading ends before the first record that is not whole, and [`Cut`]
@@ -28,6 +32,7 @@ use brunt_units::Time;
 
 use super::{Delivery, Fault, FaultKind, Ledger, State};
 use crate::mailing::{Mailing, MailingError, MailingOptions};
+use crate::promises::{Change, Fate, Flags, Reply};
 
 /// Name and version of the format, and the first line of the file.
 pub const FORMAT: &str = "brunt.ledger/1\n";
@@ -40,6 +45,8 @@ const DELIVERY: u8 = 1;
 const RESERVATION: u8 = 2;
 const FAULT: u8 = 3;
 const END: u8 = 4;
+const SEEN: u8 = 5;
+const CHANGE: u8 = 6;
 
 /// Turns what happens into bytes.
 #[derive(Debug)]
@@ -140,6 +147,30 @@ impl Writer {
         self.append(record);
     }
 
+    pub(super) fn sees(&mut self, account: u32, number: u32, folder: u16, flags: Flags) {
+        let mut record = about(SEEN, account, number, folder);
+        record[12] = flags.0;
+        self.append(record);
+    }
+
+    pub(super) fn change(&mut self, account: u32, number: u32, change: Change, reply: Reply) {
+        let (kind, folder, set, clear) = match change {
+            Change::Store(set, clear) => (1, 0, set, clear),
+            Change::Move(to) => (2, to, Flags(0), Flags(0)),
+            Change::Expunge => (3, 0, Flags(0), Flags(0)),
+        };
+        let mut record = about(CHANGE, account, number, folder);
+        record[1] = kind;
+        record[12] = set.0;
+        record[13] = clear.0;
+        record[14] = match reply {
+            Reply::Ok => 1,
+            Reply::No => 2,
+            Reply::Nothing => 3,
+        };
+        self.append(record);
+    }
+
     pub(super) fn end(&mut self, messages: u32) {
         self.append(numbered(END, messages));
     }
@@ -156,6 +187,14 @@ fn numbered(kind: u8, number: u32) -> [u8; RECORD] {
     let mut record = [0; RECORD];
     record[0] = kind;
     record[4..8].copy_from_slice(&number.to_le_bytes());
+    record
+}
+
+/// The beginning of a record about a message of an account.
+fn about(kind: u8, account: u32, number: u32, folder: u16) -> [u8; RECORD] {
+    let mut record = numbered(kind, number);
+    record[2..4].copy_from_slice(&folder.to_le_bytes());
+    record[8..12].copy_from_slice(&account.to_le_bytes());
     record
 }
 
@@ -251,6 +290,25 @@ fn read_record(
             let (from, until) = (Time(long_at(record, 16)), Time(long_at(record, 8)));
             ledger.faults.push(Fault { kind, from, until, in_flight: number });
         }
+        SEEN => {
+            let fate = Fate::In(folder_at(record), Flags(record[12]));
+            ledger.promises.sees(number_at(record, 8), number, fate);
+        }
+        CHANGE => {
+            let change = match record[1] {
+                1 => Change::Store(Flags(record[12]), Flags(record[13])),
+                2 => Change::Move(folder_at(record)),
+                3 => Change::Expunge,
+                _ => return None,
+            };
+            let reply = match record[14] {
+                1 => Reply::Ok,
+                2 => Reply::No,
+                3 => Reply::Nothing,
+                _ => return None,
+            };
+            ledger.promises.change(number_at(record, 8), number, change, reply);
+        }
         END => {
             ledger.next = Some(number).filter(|messages| *messages >= ledger.next)?;
             ledger.has_ended = true;
@@ -277,6 +335,10 @@ fn state_of_byte(byte: u8) -> Option<State> {
         4 => State::Accepted,
         _ => return None,
     })
+}
+
+fn folder_at(record: &[u8; RECORD]) -> u16 {
+    u16::from_le_bytes([record[2], record[3]])
 }
 
 fn number_at(bytes: &[u8], at: usize) -> u32 {

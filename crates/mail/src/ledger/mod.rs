@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use brunt_units::{Span, Time};
 
 use crate::mailing::Mailing;
+use crate::promises::{Change, Fate, Flags, Promises, Reply};
 pub use file::{Cut, LedgerError, Why};
 
 /// Numbers that are reserved at a time.
@@ -173,6 +174,7 @@ pub struct Ledger {
     /// Those without an answer, by message and recipient.
     open: BTreeMap<(u32, u32), usize>,
     faults: Vec<Fault>,
+    promises: Promises,
     next: u32,
     reserved: u32,
     has_ended: bool,
@@ -186,6 +188,7 @@ impl Ledger {
             deliveries: Vec::new(),
             open: BTreeMap::new(),
             faults: Vec::new(),
+            promises: Promises::default(),
             next: 0,
             reserved: 0,
             has_ended: false,
@@ -240,6 +243,36 @@ impl Ledger {
         self.file.fault(&fault);
     }
 
+    /// A session sees a message of `account` before it changes it.
+    pub fn sees(&mut self, account: u32, number: u32, folder: u16, flags: Flags) {
+        self.promises.sees(account, number, Fate::In(folder, flags));
+        self.file.sees(account, number, folder, flags);
+    }
+
+    /// The server answered a change of a message of `account`, or will not answer it any more.
+    pub fn change(&mut self, account: u32, number: u32, change: Change, reply: Reply) {
+        self.promises.change(account, number, change, reply);
+        self.file.change(account, number, change, reply);
+    }
+
+    /// The server answered an APPEND, or will not answer it any more: a delivery to `account`, with
+    /// this folder and these flags.
+    pub fn appended(
+        &mut self,
+        (account, number): (u32, u32),
+        (folder, flags): (u16, Flags),
+        at: Time,
+        event: Event,
+    ) {
+        self.sees(account, number, folder, flags);
+        self.record(number, account, at, event);
+    }
+
+    /// What was promised about messages that were changed.
+    pub fn promises(&self) -> &Promises {
+        &self.promises
+    }
+
     /// No more messages will be sent. Deliveries without an answer are unanswered.
     pub fn end(&mut self, at: Time) {
         let open: Vec<_> = self.open.keys().copied().collect();
@@ -287,9 +320,13 @@ impl Ledger {
         !self.has_ended && number < self.reserved
     }
 
-    pub(crate) fn into_parts(self) -> (Vec<Delivery>, Vec<Fault>, u32) {
-        let may_be_sent = if self.has_ended { self.next } else { self.reserved };
-        (self.deliveries, self.faults, may_be_sent)
+    /// Numbers from here were not used.
+    pub(crate) fn first_unused(&self) -> u32 {
+        if self.has_ended { self.next } else { self.reserved }
+    }
+
+    pub(crate) fn into_parts(self) -> (Vec<Delivery>, Vec<Fault>, Promises) {
+        (self.deliveries, self.faults, self.promises)
     }
 
     /// Grows by an eighth: doubling would need the memory of two ledgers for a moment.

@@ -17,6 +17,9 @@ fn at(micros: u64) -> Time {
     Time::ZERO + Span::micros(micros)
 }
 
+/// Records of the ledger below that are no deliveries.
+const OTHERS: usize = 7;
+
 /// A ledger with everything in it, and its bytes.
 fn ledger(messages: u32, ends: bool) -> (Ledger, Vec<u8>) {
     let mailing = mailing();
@@ -37,6 +40,11 @@ fn ledger(messages: u32, ends: bool) -> (Ledger, Vec<u8>) {
     }
     let (kind, from, until) = (FaultKind::Kill, at(9), at(1 << 40));
     ledger.fault(Fault { kind, from, until, in_flight: 20 });
+    let (set, clear) = (Flags::DELETED, Flags::SEEN);
+    ledger.sees(3, 1, 0, Flags::SEEN);
+    ledger.change(3, 1, Change::Store(set, clear), Reply::Ok);
+    ledger.change(3, 1, Change::Expunge, Reply::No);
+    ledger.change(3, 1, Change::Move(2), Reply::Nothing);
     if ends {
         ledger.end(at(1_000_000));
     }
@@ -61,11 +69,14 @@ fn what_is_written_is_read_back() {
     assert_eq!((&found.mailing, found.cut), (mailing().options(), None));
     assert_eq!(sorted(&found.ledger), sorted(&ledger));
     assert_eq!(found.ledger.faults(), ledger.faults());
+    assert_eq!(found.ledger.promises(), ledger.promises());
+    let fates = [Fate::In(0, Flags::DELETED), Fate::In(2, Flags::DELETED)];
+    assert_eq!(found.ledger.promises().fates(3, 1), Some(&fates[..]));
     assert_eq!((found.ledger.messages(), found.ledger.has_ended()), (300, true));
     assert!(!found.ledger.may_be_unrecorded(5));
     let header = FORMAT.len() + 8 + postcard::to_allocvec(mailing().options()).unwrap().len();
-    // One reservation, one fault, the end.
-    assert_eq!(bytes.len(), header + 32 * (ledger.deliveries().len() + 3));
+    // One reservation, one fault, four about changes, the end.
+    assert_eq!(bytes.len(), header + 32 * (ledger.deliveries().len() + OTHERS));
 }
 
 #[test]
@@ -130,7 +141,7 @@ fn what_is_no_ledger_is_refused() {
 #[test]
 fn more_after_the_end_is_said() {
     let (_, mut bytes) = ledger(3, true);
-    let records = read(&bytes).unwrap().ledger.deliveries().len() as u64 + 3;
+    let records = read(&bytes).unwrap().ledger.deliveries().len() as u64 + OTHERS as u64;
     bytes.extend([0; 32]);
     let cut = read(&bytes).unwrap().cut;
     assert_eq!(cut, Some(Cut { after: records, why: Why::AfterTheEnd }));
@@ -174,7 +185,7 @@ proptest! {
 
     #[test]
     fn records_that_are_missing_or_moved_are_noticed(one: prop::sample::Index, other: prop::sample::Index) {
-        let records = WHOLE.0.len() + 3;
+        let records = WHOLE.0.len() + OTHERS;
         let begin = WHOLE.1.len() - 32 * records;
         let (one, other) = (one.index(records), other.index(records));
         prop_assume!(one != other);
