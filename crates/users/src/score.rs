@@ -1,0 +1,133 @@
+//! The score of a run, and what it is held against.
+
+use brunt_units::Span;
+
+use crate::{Profile, Tally, TaskKind};
+
+/// LoadSim's limit of tasks that wait.
+const QUEUE_MAX: f64 = 100.0;
+
+/// The weighted 95th percentile of response times.
+///
+/// LoadSim's score is the mean of the 95th percentiles of all tasks, each with a weight. Microsoft
+/// has not published the weights; here a task weighs as much as it is done.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Score {
+    pub millis: f64,
+    pub tasks: Vec<Weighed>,
+}
+
+/// One task of a score.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Weighed {
+    pub kind: TaskKind,
+    pub weight: f64,
+    pub p95: Span,
+}
+
+impl Score {
+    /// The score of `tally`; `None` when no task was done.
+    pub fn of(tally: &Tally) -> Option<Self> {
+        let done: u64 = tally.tasks().map(|(_, task)| task.done).sum();
+        let tasks: Vec<_> = tally
+            .tasks()
+            .filter_map(|(kind, task)| {
+                Some(Weighed { kind, weight: task.done as f64 / done as f64, p95: task.p95()? })
+            })
+            .collect();
+        let millis = tasks.iter().map(|one| one.weight * one.p95.as_millis()).sum();
+        (!tasks.is_empty()).then_some(Self { millis, tasks })
+    }
+}
+
+/// What a run is held against.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    pub name: &'static str,
+    pub unit: &'static str,
+    pub limit: f64,
+    /// Whether it must reach the limit; otherwise it must stay at or below it.
+    pub at_least: bool,
+    pub measured: Option<f64>,
+    /// Where the limit is from.
+    pub why: String,
+}
+
+impl Check {
+    /// Whether it holds; `None` when it was not measured.
+    pub fn holds(&self) -> Option<bool> {
+        self.measured.map(|measured| match self.at_least {
+            true => measured >= self.limit,
+            false => measured <= self.limit,
+        })
+    }
+}
+
+/// All checks of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checks(pub Vec<Check>);
+
+impl Checks {
+    /// What `users` users of `profile` were to do, a day of which took `day`, and what they did.
+    pub fn of(profile: &Profile, users: u32, day: Span, tally: &Tally) -> Self {
+        let per_min = |per_day: f64| per_day * f64::from(users) / (day.as_seconds() / 60.0);
+        let mut all = Vec::new();
+        let rates = [
+            ("submitted a minute", profile.submitted_per_day, tally.submitted_per_min()),
+            ("delivered a minute", profile.delivered_per_day, tally.delivered_per_min()),
+        ];
+        for (name, published, measured) in rates {
+            let Some(published) = published else { continue };
+            all.push(Check {
+                name,
+                unit: "messages/min",
+                // What chance leaves of a rate that is met on average.
+                limit: per_min(published) * 0.95,
+                at_least: true,
+                measured,
+                why: format!(
+                    "95 % of {published} a day for each of {users} users; chance moves a rate by a few percent"
+                ),
+            });
+        }
+        let (planned, done) = tally
+            .tasks()
+            .fold((0, 0), |(planned, done), (_, task)| (planned + task.planned, done + task.done));
+        all.push(Check {
+            name: "tasks done",
+            unit: "% of planned",
+            limit: 99.0,
+            at_least: true,
+            measured: (planned > 0).then(|| 100.0 * done as f64 / planned as f64),
+            why: "a task that is not done is one that a user gave up".to_owned(),
+        });
+        let score = Score::of(tally);
+        if let Some(limit) = profile.score_limit {
+            all.push(Check {
+                name: "score",
+                unit: "ms",
+                limit: limit.as_millis(),
+                at_least: false,
+                measured: score.as_ref().map(|score| score.millis),
+                why: "the weighted 95th percentile of response times".to_owned(),
+            });
+        }
+        all.push(Check {
+            name: "tasks waiting",
+            unit: "tasks",
+            limit: QUEUE_MAX,
+            at_least: false,
+            measured: (planned > 0).then(|| tally.waiting().1 as f64),
+            why: "LoadSim's task queue: below 100, and not growing".to_owned(),
+        });
+        all.push(Check {
+            name: "growth of the queue",
+            unit: "tasks",
+            limit: (f64::from(users) * 0.01).max(1.0),
+            at_least: false,
+            measured: tally.queue_growth(),
+            why: "LoadSim's task queue does not grow; one in a hundred users may wait".to_owned(),
+        });
+        Self(all)
+    }
+}

@@ -1,0 +1,177 @@
+//! What was planned, what was done, and how long it took.
+//!
+//! ```text
+//!   intended            begun             done
+//!      |---- waiting ----|---- service ----|
+//!      |---------- response -------------- |      what a user felt
+//! ```
+
+use std::collections::BTreeMap;
+
+use brunt_stats::{Latencies, Percentile};
+use brunt_units::{Span, Time};
+
+use crate::TaskKind;
+
+/// The 95th percentile.
+const P95: Percentile = Percentile::per_mille(950);
+
+/// Tasks in the steady part of a run, and the queues in all of it.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    from: Time,
+    to: Time,
+    tasks: BTreeMap<TaskKind, TaskTally>,
+    waiting: u64,
+    waiting_max: u64,
+    /// How many waited, time after time.
+    queues: Vec<(Time, u64)>,
+    submitted: u64,
+    delivered: u64,
+}
+
+/// One kind of task.
+#[derive(Clone, Debug, Default)]
+pub struct TaskTally {
+    /// Due in the steady part.
+    pub planned: u64,
+    /// Of these, done.
+    pub done: u64,
+    /// Of these, failed.
+    pub failed: u64,
+    /// From when it was due until it was done.
+    pub response: Latencies,
+    /// From its begin until it was done.
+    pub service: Latencies,
+    /// From when it was due until its begin.
+    pub waiting: Latencies,
+}
+
+impl Tally {
+    /// Counts the tasks that are due from `from` to `to`.
+    pub fn new(from: Time, to: Time) -> Self {
+        Self {
+            from,
+            to,
+            tasks: BTreeMap::new(),
+            waiting: 0,
+            waiting_max: 0,
+            queues: Vec::new(),
+            submitted: 0,
+            delivered: 0,
+        }
+    }
+
+    fn is_steady(&self, at: Time) -> bool {
+        (self.from..self.to).contains(&at)
+    }
+
+    /// A task is due at `intended`, and waits for its user.
+    pub fn due(&mut self, kind: TaskKind, intended: Time) {
+        self.waiting += 1;
+        self.waiting_max = self.waiting_max.max(self.waiting);
+        if self.is_steady(intended) {
+            self.tasks.entry(kind).or_default().planned += 1;
+        }
+    }
+
+    /// Its user begins it.
+    pub fn begun(&mut self, kind: TaskKind, intended: Time, now: Time) {
+        self.waiting -= 1;
+        if self.is_steady(intended) {
+            let waiting = &mut self.tasks.entry(kind).or_default().waiting;
+            waiting.record(now.since(intended));
+        }
+    }
+
+    /// It was done, or it failed.
+    pub fn ended(&mut self, kind: TaskKind, intended: Time, begun: Time, now: Time, is_done: bool) {
+        if !self.is_steady(intended) {
+            return;
+        }
+        let task = self.tasks.entry(kind).or_default();
+        if !is_done {
+            task.failed += 1;
+            return;
+        }
+        task.done += 1;
+        task.response.record(now.since(intended));
+        task.service.record(now.since(begun));
+    }
+
+    /// A server accepted a message at `now`, for so many recipients.
+    pub fn accepted(&mut self, now: Time, recipients: u64) {
+        if self.is_steady(now) {
+            self.submitted += 1;
+            self.delivered += recipients;
+        }
+    }
+
+    /// Notes how many tasks wait now.
+    pub fn sample(&mut self, now: Time) {
+        self.queues.push((now, self.waiting));
+    }
+
+    /// Every kind of task that was due.
+    pub fn tasks(&self) -> impl Iterator<Item = (TaskKind, &TaskTally)> {
+        self.tasks.iter().map(|(kind, task)| (*kind, task))
+    }
+
+    /// How long the steady part is.
+    pub fn length(&self) -> Span {
+        self.to.since(self.from)
+    }
+
+    /// Messages that were accepted in the steady part, for each minute.
+    pub fn submitted_per_min(&self) -> Option<f64> {
+        self.per_min(self.submitted)
+    }
+
+    /// Recipients of these, for each minute.
+    pub fn delivered_per_min(&self) -> Option<f64> {
+        self.per_min(self.delivered)
+    }
+
+    fn per_min(&self, count: u64) -> Option<f64> {
+        let minutes = self.length().as_seconds() / 60.0;
+        (minutes > 0.0).then(|| count as f64 / minutes)
+    }
+
+    /// Tasks that wait now, and the most that ever waited.
+    pub fn waiting(&self) -> (u64, u64) {
+        (self.waiting, self.waiting_max)
+    }
+
+    /// How many more tasks waited at the end of the steady part than at its begin, by the mean of
+    /// the samples of its first and its last quarter. `None` with fewer than two samples in each.
+    pub fn queue_growth(&self) -> Option<f64> {
+        let quarter = Span(self.length().0.div_euclid(4));
+        let mean = |from: Time, to: Time| {
+            let own = self.queues.iter().filter(|(at, _)| (from..to).contains(at));
+            let (count, sum) =
+                own.fold((0_u64, 0_u64), |(count, sum), (_, waiting)| (count + 1, sum + waiting));
+            (count >= 2).then(|| sum as f64 / count as f64)
+        };
+        let first = mean(self.from, self.from + quarter)?;
+        let last = mean(self.from + quarter * 3, self.to)?;
+        Some(last - first)
+    }
+}
+
+impl TaskTally {
+    /// The 95th percentile of responses.
+    pub fn p95(&self) -> Option<Span> {
+        self.response.percentile(P95)
+    }
+
+    /// The share of services between 38 and 50 ms. A fifth or more of them there is the timer of
+    /// delayed acknowledgements (40 ms on Linux) and not the server: the client waits for the rest
+    /// of an answer that the server holds back until its first part is acknowledged.
+    pub fn delayed_ack_share(&self) -> Option<f64> {
+        let window = Span::millis(38)..=Span::millis(50);
+        let all = self.service.count();
+        let within = self.service.buckets().filter(|(latency, _)| window.contains(latency));
+        let within: u64 = within.map(|(_, count)| count).sum();
+        (all > 0).then(|| within as f64 / all as f64)
+    }
+}

@@ -1,0 +1,4 @@
+//! Schedules are those of their profiles, and a server that stands still shows.
+
+mod frozen;
+mod schedule;
