@@ -47,6 +47,8 @@ pub enum TroubleKind {
     CommandRefused,
     /// UIDVALIDITY of a folder changed while it was read.
     UidValidity,
+    /// We closed the connection in the middle of a text, because the run asks for that.
+    OwnCut,
     /// Anything else that the operating system says.
     System,
 }
@@ -71,6 +73,7 @@ impl fmt::Display for TroubleKind {
             Self::RefusedForGood => "message refused for good",
             Self::CommandRefused => "command refused",
             Self::UidValidity => "UIDVALIDITY changed",
+            Self::OwnCut => "cut on purpose",
             Self::System => "error of the operating system",
         })
     }

@@ -59,6 +59,9 @@ pub struct Sending {
     pub time: Option<Span>,
     /// When messages are sent.
     pub pace: Pace,
+    /// Of a thousand messages, so many are cut by us in the middle of their text: the server must
+    /// not deliver them (RFC 5321 section 4.1.1.4).
+    pub cut_per_thousand: u32,
     /// Ends a session that has not reached the server for so long.
     pub give_up: Span,
 }
@@ -72,6 +75,7 @@ impl Sending {
             messages: Some(messages),
             time: None,
             pace: Pace::Answered,
+            cut_per_thousand: 0,
             give_up: Span::seconds(60),
         }
     }
@@ -225,6 +229,7 @@ struct Sender {
     number: u32,
     backoff: Backoff,
     nonces: Stream,
+    cuts: Stream,
     /// Since when the server could not be reached.
     lost_since: Option<Time>,
 }
@@ -237,6 +242,7 @@ impl Sender {
             number,
             backoff: Backoff::new(random.named(&format!("backoff/{number}"))),
             nonces: random.named(&format!("nonces/{number}")),
+            cuts: random.named(&format!("cuts/{number}")),
             lost_since: None,
         }
     }
@@ -268,7 +274,8 @@ impl Sender {
             };
             turn += 1;
             let began = shared.now();
-            let fate = session.deliver(&shared.mailing, number, &mut message).await;
+            let is_cut = self.cuts.below(1000) < u64::from(shared.sending.cut_per_thousand);
+            let fate = session.deliver(&shared.mailing, number, &mut message, is_cut).await;
             shared.finish(number, began, &fate);
             if !self.look_at(&fate, session).await {
                 post = None;
@@ -313,6 +320,9 @@ impl Sender {
         if fate.is_plain() {
             self.backoff.reset();
             return true;
+        }
+        if fate.is_own_cut() {
+            return false;
         }
         setting.keep_trouble(session.conversation());
         if let Some(refusal) = &fate.refusal {

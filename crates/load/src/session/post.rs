@@ -44,6 +44,11 @@ impl Fate {
         accepted.count() as u64
     }
 
+    /// Whether we have cut it ourselves.
+    pub(crate) fn is_own_cut(&self) -> bool {
+        self.trouble.as_ref().is_some_and(|trouble| trouble.kind == TroubleKind::OwnCut)
+    }
+
     /// Whether everything went as it should.
     pub(crate) fn is_plain(&self) -> bool {
         self.trouble.is_none() && self.refusal.is_none()
@@ -57,6 +62,8 @@ struct Letter<'a> {
     refusal: Option<Reply>,
     /// The last bytes are on their way, or were.
     has_ended: bool,
+    /// Whether it is to be cut in the middle of its text.
+    is_cut: bool,
     message: &'a mut Message,
 }
 
@@ -210,12 +217,13 @@ impl Post {
         self.connection.write(&bytes, deadline, doing).await
     }
 
-    /// Sends message `number`, and says what became of it.
+    /// Sends message `number`, and says what became of it. `is_cut` cuts it in the middle.
     pub(crate) async fn deliver(
         &mut self,
         mailing: &Mailing,
         number: u32,
         message: &mut Message,
+        is_cut: bool,
     ) -> Fate {
         self.recent.push(number);
         message.begin(number);
@@ -237,7 +245,7 @@ impl Post {
         let note = format!("message {number}");
         self.client.tape_mut().say(Speaker::Event, note.as_bytes());
         self.client.mail(envelope, transfer);
-        let mut letter = Letter { events, refusal: None, has_ended: false, message };
+        let mut letter = Letter { events, refusal: None, has_ended: false, is_cut, message };
         let trouble = self.transact(&mut letter).await.err();
         if let Some(trouble) = &trouble {
             let left = if letter.has_ended { Delivery::Unanswered } else { Delivery::NotSent };
@@ -287,8 +295,9 @@ impl Post {
 
     /// Sends the text in writes of 16 KiB; the last one has the end.
     async fn send_text(&mut self, letter: &mut Letter<'_>) -> Result<(), Trouble> {
-        let mut collected = 0;
-        loop {
+        let (mut collected, half) = (0, letter.message.bytes() >> 1);
+        let mut left = if letter.is_cut { half } else { u64::MAX };
+        while left > 0 {
             let chunk = letter.message.next_chunk();
             if chunk.is_empty() {
                 break;
@@ -299,8 +308,15 @@ impl Post {
                 self.send(deadline, "text").await?;
                 collected = 0;
             }
-            collected += chunk.len();
-            self.client.text(chunk);
+            let most = usize::try_from(left).unwrap_or(usize::MAX).min(chunk.len());
+            left -= most as u64;
+            collected += most;
+            self.client.text(&chunk[..most]);
+        }
+        if letter.is_cut {
+            let deadline = self.connection.deadline(self.setting.patience.reply);
+            self.send(deadline, "text").await?;
+            return Err(Trouble::new(TroubleKind::OwnCut, format!("after {half} bytes")));
         }
         self.client.set_time(self.setting.world.clock.now());
         self.client.end_text();

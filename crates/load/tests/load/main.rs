@@ -1,5 +1,7 @@
 //! Courses against small servers in a virtual world.
 
 mod course;
+mod liar;
 mod safety;
 mod server;
+mod tls;
