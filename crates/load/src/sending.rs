@@ -275,7 +275,8 @@ impl Sender {
             turn += 1;
             let began = shared.now();
             let is_cut = self.cuts.below(1000) < u64::from(shared.sending.cut_per_thousand);
-            let fate = session.deliver(&shared.mailing, number, &mut message, is_cut).await;
+            let to = shared.mailing.route(number).to;
+            let fate = session.deliver(&shared.mailing, (number, &to), &mut message, is_cut).await;
             shared.finish(number, began, &fate);
             if !self.look_at(&fate, session).await {
                 post = None;

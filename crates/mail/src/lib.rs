@@ -40,7 +40,7 @@ pub use folders::{FolderBreach, FolderStatus, Folders};
 pub use ledger::{Delivery, Event, Fault, FaultKind, Ledger, LedgerError, State};
 pub use mailing::{
     Attachments, BYTES_MAX, BYTES_MIN, Mailing, MailingError, MailingOptions, RECIPIENTS_MAX,
-    Route, Sizes,
+    Route, Routing, SizeClass, Sizes,
 };
 pub use message::{Hard, HardCases, Message};
 pub use promises::{Change, Fate, Flags, Promises, Reply};

@@ -29,7 +29,11 @@ pub struct MailingOptions {
     pub accounts: Vec<String>,
     /// Lengths of messages.
     pub sizes: Sizes,
-    /// Fewest and most recipients of a message, all equally likely.
+    /// Messages of these classes instead, if there are any.
+    pub classes: Vec<SizeClass>,
+    /// Who sends a message to whom.
+    pub routing: Routing,
+    /// Fewest and most recipients of a message, all equally likely, where they are drawn.
     pub recipients: (u8, u8),
     /// What messages carry.
     pub attachments: Attachments,
@@ -48,6 +52,8 @@ impl MailingOptions {
             began,
             accounts,
             sizes: Sizes { least: BYTES_MIN, most: 64 << 10 },
+            classes: Vec::new(),
+            routing: Routing::Drawn,
             recipients: (1, most),
             attachments: Attachments { percent: 20, compressible_percent: 30 },
             hard_cases: HardCases::ALL,
@@ -64,6 +70,27 @@ pub struct Sizes {
     /// Up to 1 GiB; a server's SIZE is the usual limit. A message is longer only if its plainest
     /// headers alone are.
     pub most: u32,
+}
+
+/// Messages of one length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SizeClass {
+    /// Length without the attachment, with headers; at least what these take.
+    pub text: u32,
+    /// Length of the attachment before it is encoded; 0 without one.
+    pub attachment: u32,
+    /// How often, among all classes.
+    pub weight: u32,
+}
+
+/// Who sends a message to whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Routing {
+    /// Both follow from its number, and its headers name them.
+    Drawn,
+    /// Account *a* of *n* sends the numbers *a*, *a* + *n*, *a* + 2*n* and so on. Recipients are in
+    /// the ledger alone: whom a user answers follows from what has arrived. The header names none.
+    ByTurn,
 }
 
 /// Attachments in messages that are long enough for one.
@@ -111,6 +138,9 @@ pub enum MailingError {
     /// More than a hundred of a hundred.
     #[error("percentages of attachments end at 100")]
     Percent,
+    /// Classes without a weight, or longer than a message may be.
+    #[error("classes of messages need a weight, and have at most 512 MiB")]
+    Classes,
 }
 
 impl Mailing {
@@ -137,6 +167,13 @@ impl Mailing {
         if options.attachments.percent > 100 || options.attachments.compressible_percent > 100 {
             return Err(MailingError::Percent);
         }
+        let class_max = u64::from(BYTES_MAX).div_euclid(2);
+        let bytes = |class: &SizeClass| u64::from(class.text) + u64::from(class.attachment);
+        let weight: u64 = options.classes.iter().map(|class| u64::from(class.weight)).sum();
+        let is_long = options.classes.iter().any(|class| bytes(class) > class_max);
+        if !options.classes.is_empty() && (weight == 0 || is_long) {
+            return Err(MailingError::Classes);
+        }
         let streams = Streams::new(options.seed).part("mail");
         let pool = Pool::new(&mut streams.named("words"));
         Ok(Self { options, streams, pool })
@@ -158,8 +195,11 @@ impl Mailing {
         accounts.find(|(_, known)| known.eq_ignore_ascii_case(address)).map(|(account, _)| account)
     }
 
-    /// Who sends message `number` to whom.
+    /// Who sends message `number` to whom. By turn, the recipients are not known here.
     pub fn route(&self, number: u32) -> Route {
+        if self.options.routing == Routing::ByTurn {
+            return Route { from: self.sender(number), to: SmallVec::new() };
+        }
         let mut stream = self.stream("route", number);
         let accounts = self.options.accounts.len() as u64;
         let mut below = |bound| u32::try_from(stream.below(bound)).expect("the bound is a u32");
@@ -174,6 +214,23 @@ impl Mailing {
             }
         }
         Route { from, to }
+    }
+
+    fn sender(&self, number: u32) -> u32 {
+        let accounts = u32::try_from(self.options.accounts.len()).expect("it was checked");
+        number % accounts
+    }
+
+    /// The number of message `turn` of an account, where messages go by turn; `None` beyond four
+    /// billion.
+    pub fn number(&self, account: u32, turn: u32) -> Option<u32> {
+        let accounts = u32::try_from(self.options.accounts.len()).expect("it was checked");
+        turn.checked_mul(accounts)?.checked_add(account).filter(|number| *number < u32::MAX)
+    }
+
+    /// Whether message `number` goes to `account`; `None` when only the ledger knows.
+    pub(crate) fn is_addressed(&self, number: u32, account: u32) -> Option<bool> {
+        (self.options.routing == Routing::Drawn).then(|| self.route(number).to.contains(&account))
     }
 
     pub(crate) fn stream(&self, part: &str, number: u32) -> Stream {
@@ -192,6 +249,19 @@ pub(crate) fn draw_bytes(Sizes { least, most }: Sizes, stream: &mut Stream) -> u
     #[expect(clippy::cast_possible_truncation, reason = "a float cast saturates")]
     let drawn = drawn as u32;
     drawn.clamp(least, most)
+}
+
+/// One of these classes, by their weights.
+pub(crate) fn draw_class(classes: &[SizeClass], stream: &mut Stream) -> SizeClass {
+    let all = classes.iter().map(|class| u64::from(class.weight)).sum();
+    let mut at = stream.below(all);
+    for class in classes {
+        match at.checked_sub(u64::from(class.weight)) {
+            Some(rest) => at = rest,
+            None => return *class,
+        }
+    }
+    classes[classes.len() - 1]
 }
 
 fn is_address(address: &str) -> bool {

@@ -217,20 +217,20 @@ impl Post {
         self.connection.write(&bytes, deadline, doing).await
     }
 
-    /// Sends message `number`, and says what became of it. `is_cut` cuts it in the middle.
+    /// Sends message `number` to the accounts `to`, and says what became of it. `is_cut` cuts it in
+    /// the middle.
     pub(crate) async fn deliver(
         &mut self,
         mailing: &Mailing,
-        number: u32,
+        (number, to): (u32, &[u32]),
         message: &mut Message,
         is_cut: bool,
     ) -> Fate {
         self.recent.push(number);
         message.begin(number);
-        let route = mailing.route(number);
         let address = |account: u32| mailing.address(account).unwrap_or_default().to_owned();
-        let recipients: Vec<_> = route.to.iter().map(|account| address(*account)).collect();
-        let sender = address(route.from);
+        let recipients: Vec<_> = to.iter().map(|account| address(*account)).collect();
+        let sender = address(mailing.route(number).from);
         let events = vec![None; recipients.len()];
         let envelope = Envelope {
             sender: &sender,

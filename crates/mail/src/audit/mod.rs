@@ -282,6 +282,12 @@ impl Audit {
         self.queue = queue;
     }
 
+    /// Whether any delivery of message `number` was recorded.
+    fn knows(&self, number: u32) -> bool {
+        let at = self.deliveries.partition_point(|delivery| delivery.number < number);
+        self.deliveries.get(at).is_some_and(|delivery| delivery.number == number)
+    }
+
     fn find(&self, number: u32, account: u32) -> Option<usize> {
         self.deliveries.binary_search_by_key(&(number, account), Delivery::key).ok()
     }
@@ -289,8 +295,8 @@ impl Audit {
     fn saw_copy(&mut self, place: Place, copy: &Copy, first_seen: Option<Time>) {
         let number = copy.number;
         let Some(index) = self.find(number, place.account) else {
-            let is_addressed = self.mailing.route(number).to.contains(&place.account);
-            if is_addressed && self.has_gaps && number < self.may_be_sent {
+            let is_addressed = self.mailing.is_addressed(number, place.account);
+            if is_addressed.unwrap_or(true) && self.has_gaps && number < self.may_be_sent {
                 self.audited.unrecorded += 1;
             } else if self.strays.len() < STRAYS_MAX {
                 self.strays.push((number, place.account));
@@ -371,7 +377,9 @@ impl Audit {
         let strays = std::mem::take(&mut self.strays);
         for (number, account) in strays.into_iter().filter(|(_, account)| *account != TOLD) {
             let was_sent = number < self.may_be_sent;
-            let is_addressed = self.mailing.route(number).to.contains(&account);
+            // Where only the ledger knows recipients, a message that it knows went to others.
+            let is_addressed = self.mailing.is_addressed(number, account);
+            let is_addressed = is_addressed.unwrap_or_else(|| !self.knows(number));
             let outcome = match was_sent && !is_addressed {
                 true => Outcome::Misdelivered,
                 false => Outcome::NeverSentButDelivered,

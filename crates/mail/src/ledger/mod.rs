@@ -206,6 +206,14 @@ impl Ledger {
         number
     }
 
+    /// Takes a number that follows from its sender. Write [`Self::take_unwritten`] before sending it.
+    ///
+    /// # Panics
+    /// For the last of four billion.
+    pub fn claim(&mut self, number: u32) {
+        self.reserve(number);
+    }
+
     fn reserve(&mut self, number: u32) {
         let next = number.checked_add(1).expect("four billion messages are enough");
         self.next = self.next.max(next);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::Hard;
 use super::lines::{BASE64, Kind};
 use crate::date;
-use crate::mailing::{Mailing, draw_bytes};
+use crate::mailing::{BYTES_MAX, Mailing, Routing, draw_bytes, draw_class};
 use crate::mark::{DOMAIN, HEADER, Mark};
 
 /// A piece of a message.
@@ -42,7 +42,8 @@ const LINES_MIN: u64 = 4;
 enum Form {
     Plain(Kind),
     Empty,
-    Attachment,
+    /// With so many encoded bytes.
+    Attachment(u64),
     Deep,
     LongHeader,
 }
@@ -51,9 +52,22 @@ enum Form {
 pub(super) fn of(mailing: &Mailing, number: u32) -> Shape {
     let options = mailing.options();
     let mut stream = mailing.stream("shape", number);
-    let drawn = u64::from(draw_bytes(options.sizes, &mut stream));
+    let class = (!options.classes.is_empty()).then(|| draw_class(&options.classes, &mut stream));
+    let sized = match class {
+        Some(class) => u64::from(class.text),
+        None => u64::from(draw_bytes(options.sizes, &mut stream)),
+    };
     let hundredth = stream.below(100);
-    let has_attachment = stream.percent(u32::from(options.attachments.percent));
+    let encoded = match class {
+        // Four characters for three bytes.
+        Some(class) => (u64::from(class.attachment) * 4).div_ceil(3),
+        None if stream.percent(u32::from(options.attachments.percent)) => {
+            sized.saturating_mul(3).div_euclid(4)
+        }
+        None => 0,
+    };
+    let drawn = if class.is_some() { sized + encoded } else { sized };
+    let attachment = (encoded > 0).then_some(encoded);
     let hard = usize::try_from(hundredth).ok().and_then(|case| Hard::ALL.get(case).copied());
     let hard = hard.filter(|hard| options.hard_cases.has(*hard));
     let form = match hard {
@@ -65,10 +79,12 @@ pub(super) fn of(mailing: &Mailing, number: u32) -> Shape {
         Some(Hard::FromLines) => Form::Plain(Kind::From),
         Some(Hard::DeepMime) => Form::Deep,
         Some(Hard::LongHeader) => Form::LongHeader,
-        None if has_attachment => Form::Attachment,
-        None => Form::Plain(Kind::Text),
+        None => attachment.map_or(Form::Plain(Kind::Text), Form::Attachment),
     };
-    let most = u64::from(options.sizes.most);
+    let most = match options.classes.is_empty() {
+        true => u64::from(options.sizes.most),
+        false => u64::from(BYTES_MAX),
+    };
     let fits = |segments: &[Segment]| segments.iter().map(Segment::bytes).sum::<u64>() <= most;
     let segments = Some(segments(mailing, number, &form, drawn)).filter(|made| fits(made));
     let (hard, segments) = match segments {
@@ -98,7 +114,7 @@ fn segments(mailing: &Mailing, number: u32, form: &Form, drawn: u64) -> Vec<Segm
             let end = fixed(content("us-ascii", "7bit"));
             (vec![name, folded, end], Kind::Text, Vec::new())
         }
-        Form::Attachment => return with_attachment(mailing, head, drawn),
+        Form::Attachment(bytes) => return with_attachment(mailing, head, drawn, *bytes),
         Form::Deep => {
             let mut before = head;
             let mut after = String::new();
@@ -122,8 +138,8 @@ fn filled(before: Vec<Segment>, kind: Kind, after: Vec<Segment>, drawn: u64) -> 
     before.into_iter().chain([text]).chain(after).collect()
 }
 
-/// Text and an attachment, which takes three quarters of the message.
-fn with_attachment(mailing: &Mailing, head: String, drawn: u64) -> Vec<Segment> {
+/// Text and an attachment of so many encoded bytes.
+fn with_attachment(mailing: &Mailing, head: String, drawn: u64, bytes: u64) -> Vec<Segment> {
     const BOUNDARY: &str = "part-of-brunt";
     let open =
         format!("Content-Type: multipart/mixed; boundary=\"{BOUNDARY}\"\r\n\r\n--{BOUNDARY}\r\n");
@@ -133,7 +149,7 @@ fn with_attachment(mailing: &Mailing, head: String, drawn: u64) -> Vec<Segment> 
          Content-Transfer-Encoding: base64\r\n\r\n"
     );
     let line = BASE64 as u64 + 2;
-    let lines = (drawn.saturating_mul(3).div_euclid(4)).div_euclid(line).max(LINES_MIN);
+    let lines = bytes.div_euclid(line).max(LINES_MIN);
     let compressible = mailing.options().attachments.compressible_percent;
     let before = Segment::Bytes((head + &open + &content("us-ascii", "7bit")).into_bytes());
     let after = vec![
@@ -157,6 +173,10 @@ fn head(mailing: &Mailing, number: u32) -> String {
     let route = mailing.route(number);
     let address = |account: u32| mailing.address(account).unwrap_or_default();
     let mut head = format!("{HEADER}{mark}\r\nFrom: <{}>\r\nTo: ", address(route.from));
+    if options.routing == Routing::ByTurn {
+        // A group without members (RFC 5322, 3.4).
+        head += "undisclosed-recipients:;";
+    }
     for (index, to) in route.to.iter().enumerate() {
         let between = if index > 0 { ",\r\n " } else { "" };
         write!(head, "{between}<{}>", address(*to)).expect("text takes every write");

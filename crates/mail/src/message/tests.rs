@@ -7,7 +7,7 @@ use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
 use super::*;
-use crate::mailing::{Attachments, MailingOptions, Sizes};
+use crate::mailing::{Attachments, MailingOptions, Routing, SizeClass, Sizes};
 
 fn options() -> MailingOptions {
     let accounts = (0..50).map(|account| format!("u{account:04}@test.invalid")).collect();
@@ -147,3 +147,34 @@ fn a_message_is_the_same_for_ever() {
 }
 
 const FIXED: u32 = 2_616_725_450;
+
+#[test]
+fn classes_have_their_lengths_and_messages_by_turn_name_no_recipients() {
+    let class = |text, attachment, weight| SizeClass { text, attachment, weight };
+    let classes = vec![class(1 << 10, 0, 60), class(2 << 10, 30 << 10, 40), class(9, 9, 0)];
+    let options = MailingOptions {
+        classes,
+        routing: Routing::ByTurn,
+        hard_cases: HardCases::NONE,
+        ..options()
+    };
+    let mailing = mailing(options);
+    let accounts = u32::try_from(mailing.options().accounts.len()).unwrap();
+    let mut with = 0;
+    for number in 0..500 {
+        let message = Message::new(&mailing, number);
+        match message.bytes() {
+            1_024 => {}
+            // Lines of base64 are whole.
+            bytes @ 43_000..43_200 => with += u64::from(bytes > 0),
+            bytes => panic!("{bytes}"),
+        }
+        let text = String::from_utf8(message.collect()).unwrap();
+        assert!(text.contains("\r\nTo: undisclosed-recipients:;\r\n"), "{text}");
+        let from = mailing.address(number % accounts).unwrap();
+        assert!(text.contains(&format!("\r\nFrom: <{from}>\r\n")));
+    }
+    assert!((160..240).contains(&with), "{with}");
+    assert_eq!(mailing.number(2, 3), Some(3 * accounts + 2));
+    assert_eq!(mailing.number(2, u32::MAX), None);
+}
