@@ -94,6 +94,18 @@ struct Inner {
     state: RefCell<State>,
 }
 
+/// A port that is free again when its task has ended, as it is after the death of a process.
+struct Listener {
+    world: World,
+    socket: SocketId,
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.world.net.close(self.socket);
+    }
+}
+
 /// What is durable.
 struct State {
     store: Store,
@@ -124,8 +136,8 @@ impl Liar {
         Self(Rc::new(Inner { options, state: RefCell::new(state) }))
     }
 
-    /// Listens on all ports of `address` in `world`, which is that of a host: its death ends
-    /// everything but queue and mailboxes.
+    /// Listens on all ports of `address` in `world`, that of a host or of a group of tasks: its death
+    /// ends everything but queue and mailboxes.
     ///
     /// # Panics
     /// When an address is in use.
@@ -134,9 +146,9 @@ impl Liar {
         self.0.state.borrow_mut().begin_life(&queued);
         for port in [SMTP, LMTP, IMAP] {
             let at = SocketAddr::new(address, port);
-            let (listener, _) = world.net.listen(at).await.expect("its ports are free");
-            let (inner, world) = (Rc::clone(&self.0), world.clone());
-            drop(world.spawner.clone().spawn(inner.accept(world, listener, port)));
+            let (socket, _) = world.net.listen(at).await.expect("its ports are free");
+            let listener = Listener { world: world.clone(), socket };
+            drop(world.spawner.spawn(Rc::clone(&self.0).accept(listener, port)));
         }
         for _ in 0..self.0.options.workers {
             let (inner, world) = (Rc::clone(&self.0), world.clone());
@@ -193,8 +205,9 @@ impl State {
 }
 
 impl Inner {
-    async fn accept(self: Rc<Self>, world: World, listener: SocketId, port: u16) {
-        while let Ok((socket, _)) = world.net.accept(listener).await {
+    async fn accept(self: Rc<Self>, listener: Listener, port: u16) {
+        let world = listener.world.clone();
+        while let Ok((socket, _)) = world.net.accept(listener.socket).await {
             let (inner, wire) = (Rc::clone(&self), Wire::new(&world, socket));
             let session = async move {
                 match port {

@@ -178,12 +178,14 @@ impl Session<'_> {
         let count = words.next().and_then(|count| count.parse::<usize>().ok())?;
         let is_last = words.next().is_some_and(|last| last.eq_ignore_ascii_case("LAST"));
         (count + self.chunks.len() <= SIZE).then_some(())?;
-        let bytes = self.wire.bytes(count).await;
-        let Some(bytes) = bytes else {
-            self.unfinished(self.chunks.clone());
+        let is_cut = self.inner.is_cut(self.wire.now());
+        let bytes = self.wire.bytes(if is_cut { count >> 1 } else { count }).await;
+        self.chunks.extend_from_slice(bytes.as_deref().unwrap_or_default());
+        if is_cut || bytes.is_none() {
+            let text = std::mem::take(&mut self.chunks);
+            self.unfinished(text);
             return None;
-        };
-        self.chunks.extend_from_slice(&bytes);
+        }
         if self.to.is_empty() {
             self.reply("503 5.5.1 no recipients");
         } else if is_last {
