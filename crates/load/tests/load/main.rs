@@ -1,5 +1,6 @@
 //! Courses against small servers in a virtual world.
 
+mod again;
 mod course;
 mod liar;
 mod safety;
