@@ -107,6 +107,13 @@ impl Promises {
         self.fates.entry((number, account)).or_insert_with(|| smallvec![fate]);
     }
 
+    /// A message was appended; where that is not sure, it may also be nowhere.
+    pub fn appended(&mut self, account: u32, number: u32, fate: Fate, is_sure: bool) {
+        let fates = self.fates.entry((number, account));
+        fates
+            .or_insert_with(|| if is_sure { smallvec![fate] } else { smallvec![Fate::Gone, fate] });
+    }
+
     /// A change was answered, or was not. Of a message that was not seen before nothing is known.
     pub fn change(&mut self, account: u32, number: u32, change: Change, reply: Reply) {
         let key = (number, account);

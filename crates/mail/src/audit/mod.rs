@@ -506,6 +506,7 @@ impl Audit {
             && delivery.flags & CHANGED == 0
             && delivery.copies < 2
             && let Some(promised) = self.of_promised(delivery).filter(|_| is_there || is_whole)
+            && promised.0.standing() == Standing::Broken
         {
             return promised;
         }

@@ -522,6 +522,26 @@ fn what_was_seen_is_lost_although_it_was_never_answered() {
 }
 
 #[test]
+fn an_append_is_a_delivery_to_its_folder() {
+    let (seen, there) = (Flags::SEEN, Some((3, Flags::SEEN)));
+    for (event, shown, expected) in [
+        (Event::Accepted, there, Outcome::Found),
+        (Event::Accepted, Some((0, seen)), Outcome::Misplaced),
+        (Event::Accepted, Some((3, Flags::default())), Outcome::ForgottenFlag),
+        (Event::Accepted, None, Outcome::Lost),
+        (Event::Unanswered, there, Outcome::UnansweredPresent),
+        (Event::Unanswered, None, Outcome::UnansweredAbsent),
+        (Event::Unanswered, Some((0, seen)), Outcome::Misplaced),
+        (Event::Refused { code: 450 }, there, Outcome::RefusedButDelivered),
+    ] {
+        let mut history = History::new();
+        let number = history.ledger.next_number();
+        history.ledger.appended((2, number), (3, seen), seconds(1), event);
+        assert_eq!(outcome_of(history, shown), expected, "{event:?} {shown:?}");
+    }
+}
+
+#[test]
 fn a_folder_that_goes_back_fails_the_run() {
     let (history, number, account) = seen_once();
     let mailing = Rc::clone(&history.mailing);

@@ -18,7 +18,7 @@
 //! | 28-31 | checksum | checksum | checksum | checksum |
 //!
 //! A message that a session sees (5) has its folder in bytes 2-3, its number, its account in bytes
-//! 8-11 and its flags in byte 12; a change (6) has also what it is in byte 1, flags to set and to clear
+//! 8-11 and its flags in byte 12 (byte 13 is 1 where an APPEND has no answer); a change (6) has also what it is in byte 1, flags to set and to clear
 //! in bytes 12 and 13, and the reply in byte 14.
 //!
 //! Numbers are little-endian. The mailing is written by postcard. A record's checksum is CRC-32 of its
@@ -147,9 +147,15 @@ impl Writer {
         self.append(record);
     }
 
-    pub(super) fn sees(&mut self, account: u32, number: u32, folder: u16, flags: Flags) {
+    pub(super) fn sees(
+        &mut self,
+        (account, number): (u32, u32),
+        (folder, flags): (u16, Flags),
+        is_sure: bool,
+    ) {
         let mut record = about(SEEN, account, number, folder);
         record[12] = flags.0;
+        record[13] = u8::from(!is_sure);
         self.append(record);
     }
 
@@ -292,7 +298,7 @@ fn read_record(
         }
         SEEN => {
             let fate = Fate::In(folder_at(record), Flags(record[12]));
-            ledger.promises.sees(number_at(record, 8), number, fate);
+            ledger.promises.appended(number_at(record, 8), number, fate, record[13] == 0);
         }
         CHANGE => {
             let change = match record[1] {

@@ -254,7 +254,7 @@ impl Ledger {
     /// A session sees a message of `account` before it changes it.
     pub fn sees(&mut self, account: u32, number: u32, folder: u16, flags: Flags) {
         self.promises.sees(account, number, Fate::In(folder, flags));
-        self.file.sees(account, number, folder, flags);
+        self.file.sees((account, number), (folder, flags), true);
     }
 
     /// The server answered a change of a message of `account`, or will not answer it any more.
@@ -272,7 +272,9 @@ impl Ledger {
         at: Time,
         event: Event,
     ) {
-        self.sees(account, number, folder, flags);
+        let is_sure = event == Event::Accepted;
+        self.promises.appended(account, number, Fate::In(folder, flags), is_sure);
+        self.file.sees((account, number), (folder, flags), is_sure);
         self.record(number, account, at, event);
     }
 

@@ -66,6 +66,8 @@ pub(super) struct Mailbox {
     pub(super) uidvalidity: u32,
     pub(super) uidnext: u32,
     pub(super) modseq: u64,
+    /// A session has selected it, so its UIDVALIDITY is known.
+    pub(super) is_known: bool,
     pub(super) messages: Vec<Stored>,
 }
 
@@ -94,7 +96,13 @@ pub(super) struct Store {
 
 impl Store {
     pub(super) fn new(accounts: &[(String, String)]) -> Self {
-        let mailbox = |_| Mailbox { uidvalidity: 7, uidnext: 1, modseq: 1, messages: Vec::new() };
+        let mailbox = |_| Mailbox {
+            uidvalidity: 7,
+            uidnext: 1,
+            modseq: 1,
+            is_known: false,
+            messages: Vec::new(),
+        };
         let accounts = accounts.iter().map(|_| Folder::ALL.map(mailbox)).collect();
         Self { accounts, held: Vec::new() }
     }

@@ -6,30 +6,32 @@ use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
 use brunt_mail::{
-    Audit, Comparison, Event, Fault, FaultKind, Ledger, Mailing, Message, Place, Seen,
+    Audit, Comparison, Event, Fault, FaultKind, Flags, Ledger, Mailing, Message, Place, Seen,
 };
 use brunt_testkit::liar::{IMAP, LMTP};
 use brunt_units::{Span, Time};
 use brunt_world::random::Stream;
 use brunt_world::{SocketId, World};
 
+use super::user::flags_of;
+
 /// The connection ended.
 #[derive(Debug)]
 pub(crate) struct Cut;
 
-struct Connection {
+pub(crate) struct Connection {
     world: World,
     socket: SocketId,
     received: Vec<u8>,
 }
 
 impl Connection {
-    async fn open(world: &World, to: SocketAddr) -> Result<Self, Cut> {
+    pub(crate) async fn open(world: &World, to: SocketAddr) -> Result<Self, Cut> {
         let socket = world.net.connect(to).await.map_err(|_| Cut)?;
         Ok(Self { world: world.clone(), socket, received: Vec::new() })
     }
 
-    async fn write(&self, bytes: &[u8]) -> Result<(), Cut> {
+    pub(crate) async fn write(&self, bytes: &[u8]) -> Result<(), Cut> {
         self.world.net.write(self.socket, bytes.to_vec()).await.map_err(|_| Cut)
     }
 
@@ -39,7 +41,7 @@ impl Connection {
         if read.is_empty() { Err(Cut) } else { Ok(()) }
     }
 
-    async fn line(&mut self) -> Result<String, Cut> {
+    pub(crate) async fn line(&mut self) -> Result<String, Cut> {
         loop {
             if let Some(at) = self.received.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<_> = self.received.drain(..=at).collect();
@@ -49,7 +51,7 @@ impl Connection {
         }
     }
 
-    async fn bytes(&mut self, count: usize) -> Result<Vec<u8>, Cut> {
+    pub(crate) async fn bytes(&mut self, count: usize) -> Result<Vec<u8>, Cut> {
         while self.received.len() < count {
             self.read().await?;
         }
@@ -63,6 +65,24 @@ impl Connection {
             if line.as_bytes().get(3) != Some(&b'-') {
                 return line.get(..3).and_then(|code| code.parse().ok()).ok_or(Cut);
             }
+        }
+    }
+
+    /// Whether a command of IMAP was done, and what was said before.
+    pub(crate) async fn command(&mut self, command: &str) -> Result<(bool, Vec<String>), Cut> {
+        self.command_of(format!("a {command}\r\n").as_bytes()).await
+    }
+
+    /// The same with everything that is sent.
+    pub(crate) async fn command_of(&mut self, bytes: &[u8]) -> Result<(bool, Vec<String>), Cut> {
+        self.write(bytes).await?;
+        let mut lines = Vec::new();
+        loop {
+            let line = self.line().await?;
+            if line.starts_with("a ") {
+                return Ok((line.starts_with("a OK"), lines));
+            }
+            lines.push(line);
         }
     }
 
@@ -187,10 +207,10 @@ impl Senders {
     }
 }
 
-const FOLDERS: [&str; 3] = ["INBOX", "Junk", "Archive"];
+pub(crate) const FOLDERS: [&str; 4] = ["INBOX", "Junk", "Archive", "Sent"];
 
 /// What all mailboxes show, by account; `None` for one that could not be read.
-pub(crate) type Shown = Vec<Option<Vec<(u16, Seen)>>>;
+pub(crate) type Shown = Vec<Option<Vec<(u16, Seen, Flags)>>>;
 
 /// Reads the mailboxes of all accounts; each again when its connection breaks, up to five times.
 pub(crate) async fn read_mailboxes(world: &World, server: IpAddr, mailing: &Rc<Mailing>) -> Shown {
@@ -218,9 +238,10 @@ pub(crate) fn tell(audit: &mut Audit, before: &Shown, now: (Shown, Time)) {
             continue;
         };
         let known = before.as_deref().unwrap_or_default();
-        for (folder, seen) in shown {
-            let is_new = !known.contains(&(folder, seen.clone()));
-            audit.saw(Place { account, folder }, &seen, is_new.then_some(now));
+        for shown in shown {
+            let is_new = !known.contains(&shown);
+            let (folder, seen, flags) = shown;
+            audit.saw_with(Place { account, folder }, &seen, is_new.then_some(now), flags);
         }
         audit.read_whole(account);
     }
@@ -231,16 +252,14 @@ async fn read_mailbox(
     server: IpAddr,
     mailing: &Rc<Mailing>,
     account: u32,
-) -> Result<Vec<(u16, Seen)>, Cut> {
+) -> Result<Vec<(u16, Seen, Flags)>, Cut> {
     let mut imap = Connection::open(world, SocketAddr::new(server, IMAP)).await?;
     imap.line().await?;
     let address = mailing.address(account).expect("it is there");
-    imap.write(format!("a LOGIN \"{address}\" \"secret\"\r\n").as_bytes()).await?;
-    tagged(&mut imap).await?;
+    imap.command(&format!("LOGIN \"{address}\" \"secret\"")).await?.0.then_some(()).ok_or(Cut)?;
     let mut all = Vec::new();
     for (index, folder) in (0..).zip(FOLDERS) {
-        imap.write(format!("a EXAMINE {folder}\r\n").as_bytes()).await?;
-        tagged(&mut imap).await?;
+        imap.command(&format!("EXAMINE {folder}")).await?.0.then_some(()).ok_or(Cut)?;
         imap.write(b"a UID FETCH 1:* (UID FLAGS BODY.PEEK[])\r\n").await?;
         loop {
             let line = imap.line().await?;
@@ -251,20 +270,9 @@ async fn read_mailbox(
             let length = length.trim_end_matches('}').parse().map_err(|_| Cut)?;
             let mut comparison = Comparison::new(mailing);
             imap.bytes(length).await?.chunks(777).for_each(|chunk| comparison.feed(chunk));
-            all.push((index, comparison.finish()));
+            all.push((index, comparison.finish(), flags_of(&line)));
             imap.line().await?;
         }
     }
     Ok(all)
-}
-
-async fn tagged(imap: &mut Connection) -> Result<(), Cut> {
-    loop {
-        let line = imap.line().await?;
-        if line.starts_with("a OK") {
-            return Ok(());
-        } else if line.starts_with("a ") {
-            return Err(Cut);
-        }
-    }
 }

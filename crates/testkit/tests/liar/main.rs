@@ -4,6 +4,7 @@
 //! `BRUNT_LONG=1` runs a thousand honest seeds instead of thirty, and lies at a rate of 1 in 10^5.
 
 mod client;
+mod user;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -11,14 +12,15 @@ use std::net::IpAddr;
 use std::rc::Rc;
 
 use brunt_mail::{
-    Audit, Audited, Fault, FaultKind, Ledger, Mailing, MailingOptions, Message, Outcome, Queue,
-    Sizes, Terms, Verdict,
+    Audit, Audited, Fault, FaultKind, FolderBreach, Folders, Ledger, Mailing, MailingOptions,
+    Message, Outcome, Queue, Sizes, Terms, Verdict,
 };
 use brunt_testkit::liar::{LMTP, Liar, LiarOptions, Lie, SMTP, Told, Which};
 use brunt_units::Span;
 use brunt_world::random::Streams;
 use brunt_world_virtual::{Cores, Host, LinkOptions, VirtualLink, VirtualOptions, VirtualWorld};
 use client::{Senders, read_mailboxes, tell};
+use user::Users;
 
 const BEGAN: u64 = 1_795_751_195;
 const CLIENT: [u8; 4] = [10, 0, 0, 1];
@@ -39,6 +41,10 @@ struct Run {
     invented: Vec<u32>,
     limit: Option<Span>,
     delivery: Span,
+    /// Users change what they have.
+    changes: bool,
+    /// Two sessions of this account are compared.
+    watches: Option<u32>,
 }
 
 impl Run {
@@ -55,6 +61,8 @@ impl Run {
             invented: Vec::new(),
             limit: None,
             delivery: Span::millis(5),
+            changes: false,
+            watches: None,
         }
     }
 
@@ -65,6 +73,7 @@ impl Run {
             cuts_per_million: 4000,
             refusals_per_thousand: 20,
             unfinished_percent: 3,
+            changes: true,
             ..Self::new(seed)
         }
     }
@@ -147,6 +156,7 @@ impl Run {
             let account = mailing.route(number).to[0];
             liar.invent(account, &Message::new(&mailing, number).collect());
         }
+        let folders = change(&senders, self.changes, self.watches).await;
         // Some look early, and again when what was held for an hour is there.
         below.sleep(Span::seconds(1)).await;
         let (world, at) = (client.world(), server.address());
@@ -159,8 +169,27 @@ impl Run {
         let mut audit = Audit::new(&mailing, ledger, terms);
         tell(&mut audit, &before, (shown, below.clock.now()));
         audit.queue(Queue::Empty);
+        audit.folders(&folders);
         (audit.finish(), liar.told())
     }
+}
+
+/// Users act, and sessions are compared.
+async fn change(senders: &Senders, changes: bool, watches: Option<u32>) -> Folders {
+    let mut users = Users {
+        world: senders.world.clone(),
+        server: senders.server,
+        mailing: Rc::clone(&senders.mailing),
+        ledger: &senders.ledger,
+        folders: Folders::default(),
+    };
+    if changes {
+        users.run().await;
+    }
+    if let Some(account) = watches {
+        users.watch(account).await.expect("no connection is cut");
+    }
+    users.folders
 }
 
 fn is_long() -> bool {
@@ -175,6 +204,7 @@ fn honest_servers_pass_whatever_is_cut_and_killed() {
         assert!(told.is_empty());
         assert_eq!(audited.verdict(), Verdict::Pass, "seed {seed}: {:?}", audited.findings);
         assert_eq!((audited.aliens, audited.unrecorded), (0, 0));
+        assert!(audited.folders.is_empty());
         seen.extend(audited.counts.iter().map(|(outcome, _)| outcome));
     }
     // Otherwise these seeds prove little.
@@ -185,6 +215,7 @@ fn honest_servers_pass_whatever_is_cut_and_killed() {
         Outcome::UnansweredAbsent,
         Outcome::UnansweredPresent,
         Outcome::ExplainedDouble,
+        Outcome::Removed,
     ];
     assert_eq!(seen, all.into());
 }
@@ -315,4 +346,57 @@ fn one_lie_in_a_hundred_thousand_is_named() {
     let delivery = Span::micros(50);
     let run = Run { lies: lies.into(), messages, limit, delivery, ..Run::new(8) };
     assert!(every_lie_is_named(run) > 0);
+}
+
+/// Users change what they have; returns what was found and told, by message and account.
+fn changing(seed: u64, lie: Lie) -> (Audited, BTreeSet<(u32, u32)>) {
+    let lies = vec![(lie, Which::PerMillion(400_000))];
+    let (audited, told) = Run { lies, changes: true, ..Run::new(seed) }.start();
+    let told: BTreeSet<_> =
+        told.iter().map(|told| (told.number.unwrap_or(0), told.account)).collect();
+    assert!(told.len() > 2, "{lie:?} is not told");
+    (audited, told)
+}
+
+#[test]
+fn every_lie_about_a_change_is_named() {
+    for (lie, outcomes) in [
+        // A forgotten \\Deleted leaves a message that is to be removed.
+        (Lie::ForgetFlag, &[Outcome::ForgottenFlag, Outcome::Resurrected][..]),
+        (Lie::Resurrect, &[Outcome::Resurrected]),
+        (Lie::DropAppend, &[Outcome::Lost]),
+    ] {
+        for seed in 0..4 {
+            let (audited, told) = changing(seed, lie);
+            assert_eq!(audited.verdict(), Verdict::Fail);
+            let found = audited.findings.iter();
+            let is_right = found.clone().all(|found| outcomes.contains(&found.outcome));
+            assert!(is_right, "{lie:?}: {:?}", audited.findings);
+            let found: BTreeSet<_> = found.map(|found| (found.number, found.account)).collect();
+            assert_eq!(found, told, "{lie:?}, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_folder_that_begins_anew_is_named() {
+    let (audited, told) = changing(1, Lie::ChangeUidValidity);
+    let found = audited.folders.iter().map(|(place, breach)| {
+        assert_eq!((place.folder, *breach), (0, FolderBreach::Validity(7, 8)));
+        (0, place.account)
+    });
+    assert_eq!(found.collect::<BTreeSet<_>>(), told);
+    assert_eq!(audited.verdict(), Verdict::Fail);
+}
+
+#[test]
+fn a_session_that_is_not_told_of_a_message_is_named() {
+    for lies in [vec![], vec![(Lie::SkipExists, Which::First)]] {
+        let is_honest = lies.is_empty();
+        let (audited, told) = Run { lies, watches: Some(3), ..Run::new(2) }.start();
+        let breaches: Vec<_> = audited.folders.iter().map(|(place, _)| place.account).collect();
+        assert_eq!((breaches.len(), told.len()), if is_honest { (0, 0) } else { (1, 1) });
+        assert!(breaches.iter().all(|account| *account == 3));
+        assert_eq!(audited.verdict() == Verdict::Pass, is_honest);
+    }
 }

@@ -179,8 +179,11 @@ impl Session<'_> {
         let now = self.wire.now();
         let mut state = self.inner.state.borrow_mut();
         state.store.release(now);
-        let lie = state.lies.choose(None, account, |lie| lie == Lie::ChangeUidValidity);
+        let is_known = state.store.mailbox(account, folder).is_known;
+        let changes = |lie| lie == Lie::ChangeUidValidity && is_known && command.name == "SELECT";
+        let lie = state.lies.choose(None, account, changes);
         let mailbox = state.store.mailbox(account, folder);
+        mailbox.is_known = true;
         if lie.is_some() {
             mailbox.uidvalidity += 1;
         }
