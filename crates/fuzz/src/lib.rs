@@ -14,6 +14,7 @@
 //! * [`targets`]: the targets; [`seal`]: recomputes checksums.
 //! * [`instance`]: an engine over files with a few corrupted bytes, the broadest target;
 //!   [`messages`]: over pages with valid checksums and inconsistent content, without log replay.
+//! * [`sessions`]: clients of mail protocols, whatever their server says.
 //! * [`seeds`]: the initial inputs; [`mutate`]: mutations of them.
 
 pub mod instance;
@@ -21,4 +22,5 @@ pub mod messages;
 pub mod mutate;
 pub mod seal;
 pub mod seeds;
+pub mod sessions;
 pub mod targets;

@@ -20,7 +20,8 @@ use brunt_scenario::{Document, Subject};
 use brunt_units::{PageNumber, PageSize};
 use brunt_world_virtual::Store;
 
-use crate::{instance, messages, seal, seeds};
+pub use crate::sessions::{imap, smtp};
+use crate::{instance, messages, seal, seeds, sessions};
 
 /// A target: its name, its function, and its seeds.
 pub struct Target {
@@ -33,7 +34,7 @@ pub struct Target {
 }
 
 /// All targets except the canary.
-pub const ALL: [Target; 13] = [
+pub const ALL: [Target; 15] = [
     Target { name: "page", run: page, seeds: || seeds::ending(".edb") },
     Target { name: "log", run: log, seeds: || seeds::ending(".log") },
     Target { name: "header", run: header, seeds: || seeds::ending(".edb") },
@@ -53,6 +54,8 @@ pub const ALL: [Target; 13] = [
     Target { name: "messages", run: messages::run, seeds: messages::seeds },
     Target { name: "shipping", run: shipping, seeds: seeds::shipped },
     Target { name: "journal", run: journal, seeds: seeds::journals },
+    Target { name: "smtp", run: smtp, seeds: sessions::smtp_seeds },
+    Target { name: "imap", run: imap, seeds: sessions::imap_seeds },
     Target { name: "site", run: site, seeds: seeds::lines_of_sites },
 ];
 
