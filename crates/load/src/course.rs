@@ -18,6 +18,7 @@ use crate::progress::{Progress, Stopping};
 use crate::reading::{self, Reading};
 use crate::sending::{Keep, KeepError, Senders, Sending, Sent};
 use crate::session::Setting;
+use crate::watching::{Arrivals, Watched, Watching};
 
 /// How many messages servers have accepted and not delivered.
 pub trait Queue {
@@ -119,6 +120,8 @@ pub struct Finished {
     pub faults: Vec<Fault>,
     /// How draining ended.
     pub drained: Drained,
+    /// How soon mail was seen, if it was watched.
+    pub watched: Option<Watched>,
     /// What the mailboxes showed.
     pub audited: Audited,
     /// What went wrong in sessions.
@@ -179,6 +182,7 @@ pub async fn run(world: &World, mut course: Course, stop: &Stop) -> Result<Finis
     let Course { accounts, mailing, sending: how, keep, .. } = &course;
     let senders = Senders::new(sending, accounts, mailing, how.clone(), keep);
     let progress = Rc::clone(&senders.progress);
+    let watching = Watching::start(&reading, accounts, &course.reading, mailing.options().run);
     let disturbance = disturbance.map(|disturb| world.spawner.spawn(disturb(progress)));
     let sent = senders.run().await?;
     let faults = match disturbance {
@@ -192,15 +196,19 @@ pub async fn run(world: &World, mut course: Course, stop: &Stop) -> Result<Finis
     let unwritten = ledger.borrow_mut().take_unwritten();
     keep.append(&unwritten)?;
     let drained = drain(world, &course.drain).await;
+    let arrivals = Rc::new(watching.end().await);
+    let watched = arrivals.against(&ledger.borrow());
     let empty = Ledger::new(mailing);
     let ledger = ledger.replace(empty);
     let mut audit = Audit::new(mailing, ledger, course.terms);
     audit.queue(drained.queue);
-    let audit = reading::audit(&reading, accounts, &course.reading, mailing, audit).await;
+    let given = (audit, &arrivals);
+    let audit = reading::audit(&reading, accounts, &course.reading, mailing, given).await;
     Ok(Finished {
         sent,
         faults,
         drained,
+        watched,
         audited: audit.finish(),
         errors: reading.errors.take(),
         conversations: reading.conversations.take(),
@@ -219,7 +227,8 @@ pub async fn audit(
     let setting = setting(world, trust, patience);
     let mut audit = Audit::new(mailing, ledger, terms);
     audit.queue(brunt_mail::Queue::DeadlinePassed);
-    let audit = reading::audit(&setting, accounts, reading, mailing, audit).await;
+    let given = (audit, &Rc::new(Arrivals::default()));
+    let audit = reading::audit(&setting, accounts, reading, mailing, given).await;
     (audit.finish(), setting.errors.take(), setting.conversations.take())
 }
 

@@ -4,6 +4,7 @@
 //!    Course
 //!      check     every mailbox holds only messages with our mark, or nothing is sent
 //!      send      senders: message after message, each event into the ledger at its time
+//!      watch     beside that: sessions that see mail arrive
 //!      disturb   beside that: whatever the caller does to the servers
 //!      drain     until the queue is empty, or its deadline has passed
 //!      audit     readers: every folder of every account, message by message, into the audit
@@ -39,6 +40,7 @@ mod progress;
 mod reading;
 mod sending;
 mod session;
+mod watching;
 
 pub use accounts::{Account, Accounts, AccountsError};
 pub use conversations::{Conversation, Conversations};
@@ -51,6 +53,7 @@ pub use mailbox::Holdings;
 pub use progress::Progress;
 pub use reading::Reading;
 pub use sending::{Keep, KeepError, Pace, Sending, Sent};
+pub use watching::{Watch, Watched};
 
 pub use brunt_protocols::tls::{Anchor, Trust, TrustError};
 pub use brunt_protocols::{Kind, Secret};

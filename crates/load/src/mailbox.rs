@@ -14,7 +14,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use brunt_mail::{Comparison, Mailing, Seen};
+use brunt_mail::{Comparison, Mailing, Mark, Seen};
 use brunt_protocols::imap::{Body, Code, Command, Done, Event, Fetch, Response};
 use brunt_world::random::Stream;
 
@@ -30,6 +30,9 @@ const BATCH: usize = 64;
 const MESSAGES_MAX: usize = 4 << 20;
 /// Folders of an account that are read at most.
 const FOLDERS_MAX: usize = 4096;
+
+/// Asks for marks.
+pub(crate) const MARKS: &str = "UID BODY.PEEK[HEADER.FIELDS (X-BRUNT)]";
 
 /// What a mailbox holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,9 +60,9 @@ pub(crate) struct Mailbox<'a> {
 }
 
 /// A folder, opened for reading.
-struct Opened {
-    validity: Option<u32>,
-    messages: u32,
+pub(crate) struct Opened {
+    pub(crate) validity: Option<u32>,
+    pub(crate) messages: u32,
 }
 
 impl Mailbox<'_> {
@@ -194,7 +197,7 @@ async fn folders(session: &mut ImapSession) -> Result<Vec<Vec<u8>>, Trouble> {
     Ok([b"INBOX".to_vec()].into_iter().chain(names).collect())
 }
 
-async fn examine(session: &mut ImapSession, folder: &[u8]) -> Result<Opened, Trouble> {
+pub(crate) async fn examine(session: &mut ImapSession, folder: &[u8]) -> Result<Opened, Trouble> {
     let mut opened = Opened { validity: None, messages: 0 };
     session
         .must(Command::Examine(folder), |event| {
@@ -332,7 +335,7 @@ async fn count(session: &mut ImapSession) -> Result<Holdings, Trouble> {
         let before = holdings;
         let mut header = Header::default();
         session
-            .must(Command::Fetch("1:*", "UID BODY.PEEK[HEADER.FIELDS (X-BRUNT)]"), |event| {
+            .must(Command::Fetch("1:*", MARKS), |event| {
                 match event {
                     Event::TextBegins { .. } => header = Header::default(),
                     Event::Text(chunk) => header.feed(chunk),
@@ -340,7 +343,7 @@ async fn count(session: &mut ImapSession) -> Result<Holdings, Trouble> {
                         if let Body::Inline(text) = &fetch.sections[0].body {
                             header.feed(text);
                         }
-                        match header.is_ours() {
+                        match header.mark().is_some() {
                             true => holdings.marked += 1,
                             false => holdings.foreign += 1,
                         }
@@ -360,17 +363,20 @@ async fn count(session: &mut ImapSession) -> Result<Holdings, Trouble> {
 
 /// The beginning of a header.
 #[derive(Default)]
-struct Header(Vec<u8>);
+pub(crate) struct Header(Vec<u8>);
 
 impl Header {
-    const NAME: &[u8] = b"X-Brunt:";
+    /// Longer than any header with a mark.
+    const MOST: usize = 128;
 
-    fn feed(&mut self, text: &[u8]) {
-        let room = Self::NAME.len().saturating_sub(self.0.len());
+    pub(crate) fn feed(&mut self, text: &[u8]) {
+        let room = Self::MOST.saturating_sub(self.0.len());
         self.0.extend_from_slice(text.get(..room).unwrap_or(text));
     }
 
-    fn is_ours(&self) -> bool {
-        self.0.eq_ignore_ascii_case(Self::NAME)
+    /// The mark, if it is whole.
+    pub(crate) fn mark(&self) -> Option<Mark> {
+        let line = self.0.split(|byte| matches!(byte, b'\r' | b'\n')).next()?;
+        Mark::in_header(line)
     }
 }

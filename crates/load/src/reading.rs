@@ -4,12 +4,14 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use brunt_mail::{Audit, Mailing, Place, Seen};
+use brunt_units::Time;
 
 use crate::accounts::Accounts;
 use crate::conversations::Conversation;
 use crate::endpoint::Endpoint;
 use crate::mailbox::{Holdings, Looker, Mailbox};
 use crate::session::{Ended, Setting};
+use crate::watching::{Arrivals, Watch};
 
 /// How mailboxes are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,14 +20,16 @@ pub struct Reading {
     pub endpoint: Endpoint,
     /// Mailboxes that are read at the same time.
     pub sessions: u32,
+    /// Whether arriving mail is watched.
+    pub watch: Option<Watch>,
     /// How often a mailbox is tried whose server cannot be reached: it may just be starting.
     pub tries: u32,
 }
 
 impl Reading {
-    /// Four mailboxes at a time, each tried three times.
+    /// Four mailboxes at a time, each tried three times; nothing is watched.
     pub fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, sessions: 4, tries: 3 }
+        Self { endpoint, sessions: 4, watch: None, tries: 3 }
     }
 }
 
@@ -106,15 +110,15 @@ pub(crate) async fn audit(
     accounts: &Rc<Accounts>,
     reading: &Reading,
     mailing: &Rc<Mailing>,
-    audit: Audit,
+    (audit, seen): (Audit, &Rc<Arrivals>),
 ) -> Audit {
     let shared = Rc::new(RefCell::new(audit));
     let (given, all, reading) = (Rc::clone(&shared), Rc::clone(accounts), Rc::new(reading.clone()));
-    let (own, mailing) = (setting.clone(), Rc::clone(mailing));
+    let (own, mailing, arrivals) = (setting.clone(), Rc::clone(mailing), Rc::clone(seen));
     for_each_account(setting, accounts, reading.sessions, move |number| {
         let (setting, accounts) = (own.clone(), Rc::clone(&all));
-        let (reading, audit, mailing) =
-            (Rc::clone(&reading), Rc::clone(&given), Rc::clone(&mailing));
+        let (reading, audit) = (Rc::clone(&reading), Rc::clone(&given));
+        let (mailing, arrivals) = (Rc::clone(&mailing), Rc::clone(&arrivals));
         async move {
             // A mailbox is read again from its beginning after trouble, so nothing counts before
             // its end.
@@ -129,7 +133,8 @@ pub(crate) async fn audit(
             let mut audit = audit.borrow_mut();
             let shown = shown.into_inner();
             for (folder, seen) in &shown.messages {
-                audit.saw(Place { account: number, folder: *folder }, seen, None);
+                let place = Place { account: number, folder: *folder };
+                audit.saw(place, seen, first_seen(&arrivals, place, seen));
             }
             (0..shown.unreadable).for_each(|_| audit.unreadable_message(number));
             match read {
@@ -141,6 +146,14 @@ pub(crate) async fn audit(
     .await;
     let shared = Rc::into_inner(shared).expect("the readers have ended");
     shared.into_inner()
+}
+
+/// When a session that watched saw a message first.
+fn first_seen(arrivals: &Arrivals, place: Place, seen: &Seen) -> Option<Time> {
+    match seen {
+        Seen::Ours(copy) if place.folder == 0 => arrivals.visible(copy.number, place.account),
+        _ => None,
+    }
 }
 
 /// Tries something with a mailbox again, a few times, and notes each trouble.

@@ -42,5 +42,6 @@ pub use mailing::{
     Attachments, BYTES_MAX, BYTES_MIN, Mailing, MailingError, MailingOptions, RECIPIENTS_MAX,
     Route, Routing, SizeClass, Sizes,
 };
+pub use mark::Mark;
 pub use message::{Hard, HardCases, Message};
 pub use promises::{Change, Fate, Flags, Promises, Reply};

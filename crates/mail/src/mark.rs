@@ -12,9 +12,11 @@ pub(crate) const DOMAIN: &str = "@brunt.invalid";
 
 /// Names a message for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
-    pub(crate) run: u64,
-    pub(crate) number: u32,
+pub struct Mark {
+    /// The run.
+    pub run: u64,
+    /// The message.
+    pub number: u32,
 }
 
 impl Mark {
@@ -40,7 +42,7 @@ impl Mark {
     }
 
     /// The mark in a line of a header, which ends without its CRLF.
-    pub(crate) fn in_header(line: &[u8]) -> Option<Self> {
+    pub fn in_header(line: &[u8]) -> Option<Self> {
         let (mark, rest) = Self::read(line.strip_prefix(HEADER.as_bytes())?)?;
         rest.is_empty().then_some(mark)
     }

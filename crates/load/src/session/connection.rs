@@ -6,8 +6,8 @@ use std::task::Poll;
 
 use brunt_protocols::Channel;
 use brunt_units::{Span, Time};
-use brunt_world::SocketId;
 use brunt_world::sync::Alarm;
+use brunt_world::{Reply, SocketId};
 
 use super::{GLANCE, Setting};
 use crate::endpoint::{Endpoint, TlsUse};
@@ -23,6 +23,8 @@ pub(crate) struct Connection {
     socket: SocketId,
     channel: Channel,
     alarm: Alarm,
+    /// A read that was not waited for to its end: its bytes would be lost with it.
+    reading: Option<Reply<Vec<u8>>>,
 }
 
 impl Drop for Connection {
@@ -67,7 +69,8 @@ impl Connection {
             None => return Err(Trouble::new(TroubleKind::ConnectTimeout, doing)),
         };
         let setting = setting.clone();
-        let mut connection = Self { setting, socket, channel: Channel::plain(), alarm };
+        let channel = Channel::plain();
+        let mut connection = Self { setting, socket, channel, alarm, reading: None };
         if endpoint.tls == TlsUse::Implicit {
             connection.secure(endpoint).await?;
         }
@@ -103,12 +106,17 @@ impl Connection {
         self.setting.world.clock.now() + patience
     }
 
-    /// The next bytes of the protocol; perhaps none, if TLS had something to say.
+    /// The next bytes of the protocol; perhaps none, if TLS had something to say. After
+    /// [`TroubleKind::NoAnswer`] it may be called again, and nothing is lost.
     pub(crate) async fn read(&mut self, deadline: Time, doing: &str) -> Result<Vec<u8>, Trouble> {
-        let read = self.setting.world.net.read(self.socket, READ);
-        let bytes = match patiently(&self.setting, &self.alarm, deadline, read).await {
+        let new = || self.setting.world.net.read(self.socket, READ);
+        let mut read = self.reading.take().unwrap_or_else(new);
+        let bytes = match patiently(&self.setting, &self.alarm, deadline, &mut read).await {
             Some(read) => read.map_err(|error| Trouble::net(error, doing))?,
-            None => return Err(Trouble::new(TroubleKind::NoAnswer, doing)),
+            None => {
+                self.reading = Some(read);
+                return Err(Trouble::new(TroubleKind::NoAnswer, doing));
+            }
         };
         if bytes.is_empty() {
             return Err(Trouble::new(TroubleKind::Closed, doing));

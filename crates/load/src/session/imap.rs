@@ -8,7 +8,7 @@ use brunt_world::random::Stream;
 
 use super::connection::Connection;
 use super::post::nonce;
-use super::{Ended, Setting};
+use super::{Ended, GLANCE, Setting};
 use crate::accounts::Account;
 use crate::endpoint::{Endpoint, Login, TlsUse};
 use crate::errors::{Trouble, TroubleKind};
@@ -202,6 +202,58 @@ impl ImapSession {
             .await?;
         }
         done.ok_or_else(|| Trouble::new(TroubleKind::Closed, doing))
+    }
+
+    /// Idles until `is_over`, and lets `hear` have what the server tells.
+    pub(crate) async fn idle(
+        &mut self,
+        is_over: impl Fn() -> bool,
+        mut hear: impl FnMut(Event<'_>) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        self.client.command(Command::Idle);
+        let mut deadline = self.connection.deadline(self.setting.patience.reply);
+        self.send(deadline, "IDLE").await?;
+        let (mut idles, mut done, mut is_leaving) = (false, None, false);
+        while done.is_none() {
+            let glance = deadline.min(self.connection.deadline(GLANCE));
+            let heard = self.next(glance, "IDLE", |event| match event {
+                Event::GoOn => {
+                    idles = true;
+                    Ok(())
+                }
+                Event::Done(reply) => {
+                    done = Some(reply);
+                    Ok(())
+                }
+                event => hear(event),
+            });
+            let now = match heard.await {
+                Err(trouble) if trouble.kind != TroubleKind::NoAnswer => return Err(trouble),
+                Err(trouble) => {
+                    let now = self.setting.world.clock.now();
+                    if now >= deadline && (!idles || is_leaving) {
+                        return Err(trouble);
+                    }
+                    now
+                }
+                Ok(()) => self.setting.world.clock.now(),
+            };
+            if idles && !is_leaving {
+                // It may be silent for as long as nothing happens.
+                deadline = now + self.setting.patience.reply;
+                if is_over() {
+                    is_leaving = true;
+                    self.client.done();
+                    self.send(deadline, "DONE").await?;
+                }
+            }
+        }
+        match done {
+            Some(done) if !done.is_ok() => {
+                Err(Trouble::new(TroubleKind::CommandRefused, done.text))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Hears one event.

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use brunt_load::{
     Account, Accounts, Course, Drain, Endpoint, Finished, Patience, Protocol, Queue, Reading,
-    Secret, Sending, Stop, run,
+    Secret, Sending, Stop, Watch, run,
 };
 use brunt_mail::{Fault, FaultKind, Mailing, MailingOptions, Outcome, Sizes, Terms, Verdict};
 use brunt_testkit::liar::{IMAP, LMTP, Liar, LiarOptions, Lie, SMTP, Told, Which};
@@ -68,6 +68,9 @@ struct Play {
     cuts_per_million: u64,
     refusals_per_thousand: u64,
     cut_per_thousand: u32,
+    watch: Option<Watch>,
+    /// Waits so long at the end, instead of asking the queue.
+    waits: Option<Span>,
 }
 
 impl Play {
@@ -80,6 +83,8 @@ impl Play {
             cuts_per_million: 0,
             refusals_per_thousand: 0,
             cut_per_thousand: 0,
+            watch: None,
+            waits: None,
         }
     }
 
@@ -148,8 +153,15 @@ impl Play {
             patience: Patience::default(),
             sending,
             disturbance: disturbance.then(|| self.disturbance(&world, &liar, server)),
-            drain: Drain::Queue { queue, every, deadline },
-            reading: Reading { tries: 6, ..Reading::new(Endpoint::new(at(IMAP), Protocol::Imap)) },
+            drain: match self.waits {
+                Some(span) => Drain::Deadline(span),
+                None => Drain::Queue { queue, every, deadline },
+            },
+            reading: Reading {
+                tries: 6,
+                watch: self.watch,
+                ..Reading::new(Endpoint::new(at(IMAP), Protocol::Imap))
+            },
             terms: Terms { limit: Some(Span::seconds(20)), ..Terms::default() },
             keep: Rc::new(Memory::default()),
         };
@@ -296,4 +308,60 @@ fn replies_that_are_one_off_are_named() {
     let number = told[0].number.unwrap();
     let said = finished.conversations.about(number).expect("one recipient was refused");
     assert!(said.lines.iter().any(|line| line.contains(&format!("-- message {number}"))));
+}
+
+#[test]
+fn watched_mail_is_seen_when_it_arrives() {
+    let every_one = Watch { one_in: 1, every: Span::millis(1) };
+    for seed in 0..2 {
+        let (finished, _) = Play { watch: Some(every_one), ..Play::new(seed) }.start();
+        let watched = finished.watched.expect("every mailbox is watched");
+        assert_eq!((watched.mailboxes, watched.seen), (12, finished.sent.accepted));
+        assert_eq!(watched.visible.count(), watched.seen);
+        assert_eq!(watched.told.count(), watched.seen);
+        // Mail waits in the queue of SMTP; LMTP has none.
+        let limit = if seed == 0 { Span::seconds(3) } else { Span::millis(10) };
+        let most = watched.visible.max().expect("some were seen");
+        assert!(most < limit, "seed {seed}: {most:?}");
+        // The liar looks every so often whether there is something to tell, as Dovecot does.
+        let most = watched.told.max().expect("some were told");
+        assert!(most < limit + Span::millis(500), "seed {seed}: {most:?}");
+        assert!(finished.errors.is_empty(), "{:?}", finished.errors);
+    }
+    let (finished, _) = Play { watch: Some(Watch::default()), ..Play::new(0) }.start();
+    assert_eq!(finished.watched.expect("one is watched").mailboxes, 1);
+    let (finished, _) = Play { watch: Some(every_one), ..Play::rough(2) }.start();
+    assert_eq!(finished.audited.verdict(), Verdict::Pass, "{:?}", finished.audited);
+}
+
+#[test]
+fn mail_that_is_held_back_is_late_where_it_is_watched() {
+    let held = Lie::Hold(Span::seconds(60));
+    let play = Play {
+        watch: Some(Watch { one_in: 1, every: Span::millis(50) }),
+        waits: Some(Span::seconds(200)),
+        ..Play::lying(3, held, Which::PerMillion(20_000))
+    };
+    let (finished, told) = play.start();
+    let told: BTreeSet<_> = told.iter().map(|it| (it.number.unwrap(), it.account)).collect();
+    let findings = finished.audited.findings.iter();
+    let late = findings.map(|it| {
+        assert_eq!(it.outcome, Outcome::Late, "{it:?}");
+        (it.number, it.account)
+    });
+    assert_eq!(late.collect::<BTreeSet<_>>(), told);
+    assert!(!told.is_empty());
+    let most = finished.watched.expect("watched").visible.max().expect("seen");
+    assert!(most >= Span::seconds(60) && most < Span::seconds(62), "{most:?}");
+}
+
+#[test]
+fn a_server_that_does_not_tell_is_seen_to_be_silent() {
+    let play = Play::lying(1, Lie::SkipExists, Which::PerMillion(1_000_000));
+    let every_one = Watch { one_in: 1, every: Span::millis(5) };
+    let (finished, told) = Play { watch: Some(every_one), ..play }.start();
+    assert!(!told.is_empty());
+    let watched = finished.watched.expect("watched");
+    assert!(watched.seen < finished.sent.accepted, "{}", watched.seen);
+    assert!(watched.told.count() < finished.sent.accepted);
 }

@@ -6,6 +6,7 @@ use brunt_load::{Anchor, Course};
 use brunt_load::{
     CourseError, Endpoint, Login, Protocol, Secret, Stop, TlsUse, TroubleKind, Trust, run, unfit,
 };
+use brunt_mail::Mark;
 use brunt_world_virtual::{VirtualOptions, VirtualWorld};
 
 use super::course::course;
@@ -38,12 +39,16 @@ fn put(server: &Server, text: &[u8]) {
 #[test]
 fn a_mailbox_with_other_mail_is_left_alone() {
     let foreign = |server: &Server| {
-        put(server, b"X-Brunt: 3-1-0\r\nSubject: an earlier run\r\n\r\nold\r\n");
+        let mark = Mark { run: 3, number: 1 };
+        let earlier = format!("X-Brunt: {mark}\r\nSubject: an earlier run\r\n\r\nold\r\n");
+        put(server, earlier.as_bytes());
         put(server, b"Subject: a letter\r\n\r\nX-Brunx: no\r\n");
+        // Anybody can write the name of a header.
+        put(server, b"X-Brunt: 0000000000000003-1-00000000\r\n\r\nnot ours\r\n");
     };
     let (error, messages) = refused(Bad::default(), foreign, |_| {});
     let account = "u3@test.invalid".to_owned();
-    assert_eq!(error, CourseError::Foreign { account, messages: 1 });
+    assert_eq!(error, CourseError::Foreign { account, messages: 2 });
     assert_eq!(messages, 0);
 }
 

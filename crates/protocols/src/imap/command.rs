@@ -29,6 +29,8 @@ pub enum Command<'a> {
     Status(&'a [u8], &'a str),
     /// UID FETCH: numbers, items.
     Fetch(&'a str, &'a str),
+    /// FETCH: places in the mailbox, items.
+    FetchPlaces(&'a str, &'a str),
     /// UID STORE: numbers, change such as `+FLAGS.SILENT (\Deleted)`.
     Store(&'a str, &'a str),
     /// UID SEARCH, with keys such as `UNSEEN`.
@@ -155,7 +157,7 @@ impl Command<'_> {
             Self::Unselect => Asked::Unselect,
             Self::Close => Asked::Close,
             Self::Status(..) => Asked::Status,
-            Self::Fetch(..) => Asked::Fetch,
+            Self::Fetch(..) | Self::FetchPlaces(..) => Asked::Fetch,
             Self::Store(..) => Asked::Store,
             Self::Search(_) => Asked::Search,
             Self::Copy(..) => Asked::Copy,
@@ -185,6 +187,7 @@ impl Command<'_> {
                 Written::new("STATUS").string(name, false).text(&format!(" ({items})"))
             }
             Self::Fetch(set, items) => Written::new(&format!("UID FETCH {set} ({items})")),
+            Self::FetchPlaces(set, items) => Written::new(&format!("FETCH {set} ({items})")),
             Self::Store(set, change) => Written::new(&format!("UID STORE {set} {change}")),
             Self::Search(keys) => Written::new(&format!("UID SEARCH {keys}")),
             Self::Copy(set, name) => Written::new(&format!("UID COPY {set}")).string(name, false),
