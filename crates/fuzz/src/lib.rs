@@ -15,9 +15,11 @@
 //! * [`instance`]: an engine over files with a few corrupted bytes, the broadest target;
 //!   [`messages`]: over pages with valid checksums and inconsistent content, without log replay.
 //! * [`sessions`]: clients of mail protocols, whatever their server says.
+//! * [`mail`]: what mail servers send, and the file of a ledger.
 //! * [`seeds`]: the initial inputs; [`mutate`]: mutations of them.
 
 pub mod instance;
+pub mod mail;
 pub mod messages;
 pub mod mutate;
 pub mod seal;

@@ -20,8 +20,9 @@ use brunt_scenario::{Document, Subject};
 use brunt_units::{PageNumber, PageSize};
 use brunt_world_virtual::Store;
 
+pub use crate::mail::{ledger, mailbox};
 pub use crate::sessions::{imap, smtp};
-use crate::{instance, messages, seal, seeds, sessions};
+use crate::{instance, mail, messages, seal, seeds, sessions};
 
 /// A target: its name, its function, and its seeds.
 pub struct Target {
@@ -34,7 +35,7 @@ pub struct Target {
 }
 
 /// All targets except the canary.
-pub const ALL: [Target; 15] = [
+pub const ALL: [Target; 17] = [
     Target { name: "page", run: page, seeds: || seeds::ending(".edb") },
     Target { name: "log", run: log, seeds: || seeds::ending(".log") },
     Target { name: "header", run: header, seeds: || seeds::ending(".edb") },
@@ -57,6 +58,8 @@ pub const ALL: [Target; 15] = [
     Target { name: "smtp", run: smtp, seeds: sessions::smtp_seeds },
     Target { name: "imap", run: imap, seeds: sessions::imap_seeds },
     Target { name: "site", run: site, seeds: seeds::lines_of_sites },
+    Target { name: "ledger", run: ledger, seeds: mail::ledgers },
+    Target { name: "mailbox", run: mailbox, seeds: mail::mailboxes },
 ];
 
 /// A target that must fail: a runner that does not report it is broken.

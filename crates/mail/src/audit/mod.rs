@@ -348,13 +348,14 @@ impl Audit {
 
     /// An arrival in Unix seconds as the 32 bits that a delivery has room for; 0 is unknown.
     fn pack(&self, arrival: u64) -> u32 {
-        let since = (arrival + ARRIVAL_ZERO).saturating_sub(self.mailing.options().began);
+        let since =
+            arrival.saturating_add(ARRIVAL_ZERO).saturating_sub(self.mailing.options().began);
         u32::try_from(since).unwrap_or(u32::MAX).max(1)
     }
 
     fn unpack(&self, packed: u32) -> Option<u64> {
         let began = self.mailing.options().began;
-        (packed > 0).then(|| (u64::from(packed) + began).saturating_sub(ARRIVAL_ZERO))
+        (packed > 0).then(|| began.saturating_add(packed.into()).saturating_sub(ARRIVAL_ZERO))
     }
 
     /// Everything was looked at: what became of each delivery.
