@@ -274,6 +274,8 @@ impl ImapSession {
             if let Some(heard) = heard {
                 return heard;
             }
+            // The machine answers challenges and sends literals by itself.
+            self.send(deadline, doing).await?;
             self.input = self.connection.read(deadline, doing).await?;
             self.used = 0;
         }

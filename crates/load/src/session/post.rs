@@ -207,6 +207,8 @@ impl Post {
             if let Some(event) = event? {
                 return Ok(event);
             }
+            // The machine answers challenges by itself.
+            self.send(deadline, doing).await?;
             self.input = self.connection.read(deadline, doing).await?;
             self.used = 0;
         }
@@ -214,6 +216,9 @@ impl Post {
 
     async fn send(&mut self, deadline: Time, doing: &str) -> Result<(), Trouble> {
         let bytes = self.client.outgoing();
+        if bytes.is_empty() {
+            return Ok(());
+        }
         self.connection.write(&bytes, deadline, doing).await
     }
 

@@ -6,8 +6,8 @@ use std::pin::Pin;
 use std::rc::Rc;
 
 use brunt_load::{
-    Account, Accounts, Course, CourseError, Drain, Endpoint, Finished, Keep, KeepError, Pace,
-    Patience, Protocol, Queue, Reading, Secret, Sending, Stop, TroubleKind, run,
+    Account, Accounts, Course, CourseError, Drain, Endpoint, Finished, Keep, KeepError, Login,
+    Pace, Patience, Protocol, Queue, Reading, Secret, Sending, Stop, TroubleKind, run,
 };
 use brunt_mail::{Fault, FaultKind, Ledger, Mailing, MailingOptions, Outcome, Terms, Verdict};
 use brunt_units::{Span, Time};
@@ -101,6 +101,16 @@ fn an_honest_server_passes_over_both_protocols() {
         assert_eq!((finished.sent.sessions, finished.sent.answers.count()), (8, 200));
         assert!(finished.errors.is_empty(), "{:?}", finished.errors);
     }
+}
+
+#[test]
+fn logins_may_take_several_questions() {
+    let finished = finish(Bad { asks: true, ..Bad::default() }, false, |course, _, _| {
+        let endpoint = course.sending.endpoint.clone();
+        course.sending.endpoint = endpoint.with_login(Login::Best);
+    });
+    assert_eq!(finished.audited.verdict(), Verdict::Pass, "{:?}", finished.audited);
+    assert!(finished.errors.is_empty(), "{:?}", finished.errors);
 }
 
 #[test]

@@ -26,6 +26,8 @@ pub(crate) struct Bad {
     pub(crate) locked: Option<&'static str>,
     /// Breaks the connection in each FETCH that would show this message of a mailbox.
     pub(crate) poison: Option<usize>,
+    /// Wants logins by AUTH LOGIN, question by question.
+    pub(crate) asks: bool,
     /// Says NO to each FETCH of several messages.
     pub(crate) no_batches: bool,
 }
@@ -98,6 +100,9 @@ impl Server {
                 // With BDAT a short text comes whole with its announcement.
                 let last = if self.bad.cut_in_text.is_some() { "HELP" } else { "CHUNKING" };
                 line.say("250-small\r\n250-PIPELINING\r\n250-8BITMIME\r\n250-SIZE 0").await?;
+                if self.bad.asks {
+                    line.say("250-AUTH LOGIN").await?;
+                }
                 line.say(&format!("250 {last}")).await?;
             } else if upper.starts_with("RCPT TO:<") {
                 let count = self.recipients.get() + 1;
@@ -126,6 +131,12 @@ impl Server {
                 };
                 sent += 1;
                 self.accept(&mut line, std::mem::take(&mut to), text).await?;
+            } else if upper == "AUTH LOGIN" {
+                line.say("334 VXNlcm5hbWU6").await?;
+                line.read().await?;
+                line.say("334 UGFzc3dvcmQ6").await?;
+                assert_eq!(line.read().await?, "aHVudGVyMg==");
+                line.say("235 2.7.0 in").await?;
             } else if upper == "QUIT" {
                 line.say("221 bye").await?;
                 return Some(());
@@ -165,7 +176,8 @@ impl Server {
     }
 
     async fn imap(self, mut line: Line) -> Option<()> {
-        line.say("* OK [CAPABILITY IMAP4rev1 LITERAL+] small ready").await?;
+        let asks = if self.bad.asks { " AUTH=LOGIN" } else { "" };
+        line.say(&format!("* OK [CAPABILITY IMAP4rev1 LITERAL+{asks}] small ready")).await?;
         let mut user = String::new();
         loop {
             let said = line.read().await?;
@@ -180,6 +192,15 @@ impl Server {
                         line.say(&format!("{tag} NO [AUTHENTICATIONFAILED] no")).await?;
                         continue;
                     }
+                }
+                "AUTHENTICATE" => {
+                    line.say("+ VXNlcm5hbWU6").await?;
+                    let name = line.read().await?;
+                    let names = ["dTA=", "dTE=", "dTI=", "dTM=", "dTQ=", "dTU=", "dTY=", "dTc="];
+                    let names = names.iter().chain(&["dTg=", "dTk="]);
+                    user = format!("u{}", names.into_iter().position(|known| *known == name)?);
+                    line.say("+ UGFzc3dvcmQ6").await?;
+                    assert_eq!(line.read().await?, "aHVudGVyMg==");
                 }
                 "LIST" => answer = "* LIST () \"/\" INBOX\r\n".to_owned(),
                 "EXAMINE" => {
