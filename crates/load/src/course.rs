@@ -4,10 +4,11 @@ use std::cell::RefCell;
 use std::pin::Pin;
 use std::rc::Rc;
 
-use brunt_mail::{Audit, Audited, Fault, Ledger, Mailing, Terms};
+use brunt_mail::{Audit, Audited, Fault, Ledger, Mailing, Routing, Terms};
 use brunt_protocols::tls::Trust;
 use brunt_run::Stop;
 use brunt_units::{Span, Time};
+use brunt_users::Tally;
 use brunt_world::World;
 
 use crate::accounts::Accounts;
@@ -18,6 +19,7 @@ use crate::progress::{Progress, Stopping};
 use crate::reading::{self, Reading};
 use crate::sending::{Keep, KeepError, Senders, Sending, Sent};
 use crate::session::Setting;
+use crate::users::{Team, Users};
 use crate::watching::{Arrivals, Watched, Watching};
 
 /// How many messages servers have accepted and not delivered.
@@ -60,6 +62,8 @@ pub struct Course {
     pub patience: Patience,
     /// How messages are sent.
     pub sending: Sending,
+    /// Users who send them, among their other tasks; without any, senders do.
+    pub users: Option<Users>,
     /// What is done meanwhile.
     pub disturbance: Option<Disturbance>,
     /// How long accepted messages may take.
@@ -116,6 +120,8 @@ pub struct Drained {
 pub struct Finished {
     /// What was sent.
     pub sent: Sent,
+    /// What users did, if there were any.
+    pub tally: Option<Tally>,
     /// What was done to the servers.
     pub faults: Vec<Fault>,
     /// How draining ended.
@@ -150,8 +156,19 @@ pub fn unfit(course: &Course) -> Option<String> {
     if sending.messages.is_none() && sending.time.is_none() {
         return Some("sending needs an end: a number of messages, or a time".to_owned());
     }
+    if let Some(users) = &course.users {
+        if users.mailboxes.protocol != Protocol::Imap {
+            return Some("users read their mailboxes by IMAP".to_owned());
+        }
+        if course.mailing.options().routing != Routing::ByTurn {
+            return Some("users decide whom they write to: messages go by turn".to_owned());
+        }
+    }
     let ends = [&sending.endpoint, &reading.endpoint];
-    ends.into_iter().find_map(|endpoint| unsafe_end(endpoint, course.trust.is_some()))
+    let of_users = course.users.as_ref().map(|users| &users.mailboxes);
+    ends.into_iter()
+        .chain(of_users)
+        .find_map(|endpoint| unsafe_end(endpoint, course.trust.is_some()))
 }
 
 fn unsafe_end(endpoint: &Endpoint, has_trust: bool) -> Option<String> {
@@ -184,7 +201,13 @@ pub async fn run(world: &World, mut course: Course, stop: &Stop) -> Result<Finis
     let progress = Rc::clone(&senders.progress);
     let watching = Watching::start(&reading, accounts, &course.reading, mailing.options().run);
     let disturbance = disturbance.map(|disturb| world.spawner.spawn(disturb(progress)));
-    let sent = senders.run().await?;
+    let (sent, tally) = match course.users.clone() {
+        None => (senders.run().await?, None),
+        Some(users) => {
+            let (sent, tally) = Team::new(&senders, users).run().await?;
+            (sent, Some(tally))
+        }
+    };
     let faults = match disturbance {
         Some(disturbance) => disturbance.await,
         None => Vec::new(),
@@ -206,6 +229,7 @@ pub async fn run(world: &World, mut course: Course, stop: &Stop) -> Result<Finis
     let audit = reading::audit(&reading, accounts, &course.reading, mailing, given).await;
     Ok(Finished {
         sent,
+        tally,
         faults,
         drained,
         watched,

@@ -40,6 +40,7 @@ mod progress;
 mod reading;
 mod sending;
 mod session;
+mod users;
 mod watching;
 
 pub use accounts::{Account, Accounts, AccountsError};
@@ -53,6 +54,7 @@ pub use mailbox::Holdings;
 pub use progress::Progress;
 pub use reading::Reading;
 pub use sending::{Keep, KeepError, Pace, Sending, Sent};
+pub use users::Users;
 pub use watching::{Watch, Watched};
 
 pub use brunt_protocols::tls::{Anchor, Trust, TrustError};

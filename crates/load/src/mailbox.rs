@@ -165,7 +165,7 @@ impl Mailbox<'_> {
 }
 
 /// Names of the user's own folders, INBOX first.
-async fn folders(session: &mut ImapSession) -> Result<Vec<Vec<u8>>, Trouble> {
+pub(crate) async fn folders(session: &mut ImapSession) -> Result<Vec<Vec<u8>>, Trouble> {
     let mut foreign: Vec<Vec<u8>> = Vec::new();
     if session.able().namespace {
         session

@@ -109,7 +109,7 @@ pub(crate) struct Senders {
     pub(crate) progress: Rc<Progress>,
     /// Why the ledger could not be kept.
     failed: RefCell<Option<KeepError>>,
-    sessions: Cell<u64>,
+    pub(crate) sessions: Cell<u64>,
     answers: RefCell<Latencies>,
     began: Time,
 }
@@ -147,6 +147,11 @@ impl Senders {
         for task in tasks {
             task.await;
         }
+        self.end()
+    }
+
+    /// What was sent, now that nothing more will be.
+    pub(crate) fn end(&self) -> Result<Sent, KeepError> {
         self.progress.end();
         self.keep()?;
         if let Some(error) = self.failed.borrow_mut().take() {
@@ -162,12 +167,12 @@ impl Senders {
         })
     }
 
-    fn now(&self) -> Time {
+    pub(crate) fn now(&self) -> Time {
         self.setting.world.clock.now()
     }
 
     /// Whether another message may begin.
-    fn goes_on(&self) -> bool {
+    pub(crate) fn goes_on(&self) -> bool {
         let is_over = self.sending.time.is_some_and(|time| self.now() >= self.began + time);
         let is_enough = self.sending.messages.is_some_and(|most| self.progress.begun() >= most);
         let has_failed = self.failed.borrow().is_some();
@@ -196,24 +201,28 @@ impl Senders {
             return None;
         }
         let number = self.ledger.borrow_mut().next_number();
-        if let Err(error) = self.keep() {
-            *self.failed.borrow_mut() = Some(error);
-            return None;
-        }
-        let now = self.now();
-        for recipient in self.mailing.route(number).to {
-            self.ledger.borrow_mut().record(number, recipient, now, Event::Sent);
-        }
-        self.progress.begin();
-        Some(number)
+        self.begin_to(number, &self.mailing.route(number).to).then_some(number)
     }
 
-    /// What became of a message.
-    fn finish(&self, number: u32, began: Time, fate: &Fate) {
+    /// Message `number` will be sent to these accounts; `false` when the ledger cannot be kept.
+    pub(crate) fn begin_to(&self, number: u32, to: &[u32]) -> bool {
+        if let Err(error) = self.keep() {
+            *self.failed.borrow_mut() = Some(error);
+            return false;
+        }
         let now = self.now();
-        let recipients = self.mailing.route(number).to;
+        for recipient in to {
+            self.ledger.borrow_mut().record(number, *recipient, now, Event::Sent);
+        }
+        self.progress.begin();
+        true
+    }
+
+    /// What became of a message to these accounts.
+    pub(crate) fn finish(&self, (number, to): (u32, &[u32]), began: Time, fate: &Fate) {
+        let now = self.now();
         let mut ledger = self.ledger.borrow_mut();
-        for (recipient, event) in recipients.iter().zip(&fate.events) {
+        for (recipient, event) in to.iter().zip(&fate.events) {
             ledger.record(number, *recipient, now, *event);
         }
         if fate.trouble.is_none() {
@@ -277,7 +286,7 @@ impl Sender {
             let is_cut = self.cuts.below(1000) < u64::from(shared.sending.cut_per_thousand);
             let to = shared.mailing.route(number).to;
             let fate = session.deliver(&shared.mailing, (number, &to), &mut message, is_cut).await;
-            shared.finish(number, began, &fate);
+            shared.finish((number, &to), began, &fate);
             if !self.look_at(&fate, session).await {
                 post = None;
             }

@@ -8,7 +8,7 @@
 //! Changes of one message follow each other: a session waits for the answer before the next one
 //! begins, and no two sessions change the same message at a time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use smallvec::{SmallVec, smallvec};
 
@@ -84,6 +84,8 @@ const FATES_MAX: usize = 8;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Promises {
     fates: BTreeMap<(u32, u32), SmallVec<[Fate; 1]>>,
+    /// Messages that a session saw after they were removed.
+    again: BTreeSet<(u32, u32)>,
 }
 
 /// Whether a mailbox shows what was promised.
@@ -104,7 +106,16 @@ pub(crate) enum Kept {
 impl Promises {
     /// A session sees a message before it changes it. What is known already stays.
     pub fn sees(&mut self, account: u32, number: u32, fate: Fate) {
-        self.fates.entry((number, account)).or_insert_with(|| smallvec![fate]);
+        let key = (number, account);
+        let known = self.fates.entry(key).or_insert_with(|| smallvec![fate]);
+        if known.iter().all(|fate| *fate == Fate::Gone) {
+            self.again.insert(key);
+        }
+    }
+
+    /// Whether a session saw a message that had been removed, whatever became of it then.
+    pub fn came_again(&self, account: u32, number: u32) -> bool {
+        self.again.contains(&(number, account))
     }
 
     /// A message was appended; where that is not sure, it may also be nowhere.
@@ -238,6 +249,9 @@ mod tests {
         assert_eq!(judge(&promises, None), Kept::Removed);
         promises.change(0, 1, Change::Expunge, Reply::Ok);
         assert_eq!(judge(&promises, with(Flags::DELETED)), Kept::Resurrected);
+        assert!(!promises.came_again(0, 1));
+        promises.sees(0, 1, Fate::In(0, none));
+        assert!(promises.came_again(0, 1));
     }
 
     #[test]

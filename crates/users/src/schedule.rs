@@ -17,7 +17,7 @@ use std::collections::BinaryHeap;
 use brunt_units::{Span, Time};
 use brunt_world::random::{Stream, Streams};
 
-use crate::{Profile, TaskKind};
+use crate::{Profile, TaskKind, TaskRate};
 
 /// How long days take, and how long the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,8 @@ pub struct Due {
     pub at: Time,
     pub user: u32,
     pub kind: TaskKind,
+    /// Recipients of its message, where they are not those of the profile.
+    pub recipients: Option<u32>,
 }
 
 /// The tasks of all users, in the order in which they are due. Reactions to mail are not among
@@ -53,7 +55,7 @@ pub struct Due {
 #[derive(Clone, Debug)]
 pub struct Schedule {
     day: Day,
-    rates: Vec<(TaskKind, f64)>,
+    rates: Vec<TaskRate>,
     users: Vec<User>,
     next: BinaryHeap<Reverse<(Time, u32, u16)>>,
 }
@@ -82,7 +84,7 @@ impl Schedule {
     /// When a day takes no time.
     pub fn new(profile: &Profile, users: u32, day: Day, seed: u64) -> Self {
         assert!(day.length > Span::ZERO, "a day takes time");
-        let rates: Vec<_> = profile.tasks.iter().map(|task| (task.kind, task.per_day)).collect();
+        let rates = profile.tasks.clone();
         let streams = Streams::new(seed).part("users");
         let step = match users {
             0 | 1 => Span::ZERO,
@@ -92,8 +94,8 @@ impl Schedule {
         for number in 0..users {
             let mut draw = streams.named(&number.to_string());
             let tasks = schedule.rates.iter();
-            let tasks =
-                tasks.map(|(_, rate)| Clock { left: drawn(*rate, &mut draw), ..Clock::default() });
+            let tasks = tasks
+                .map(|task| Clock { left: drawn(task.per_day, &mut draw), ..Clock::default() });
             let tasks = tasks.collect();
             let logon = Time::ZERO + Span(step.0 * u64::from(number));
             schedule.users.push(User { logon, draw, tasks });
@@ -114,7 +116,7 @@ impl Schedule {
 
     /// Draws the next instant of a task.
     fn advance(&mut self, number: u32, task: usize) {
-        let rate = self.rates[task].1;
+        let rate = self.rates[task].per_day;
         if rate <= 0.0 {
             return;
         }
@@ -159,6 +161,7 @@ impl Iterator for Schedule {
     fn next(&mut self) -> Option<Due> {
         let Reverse((at, user, task)) = self.next.pop()?;
         self.advance(user, usize::from(task));
-        Some(Due { at, user, kind: self.rates[usize::from(task)].0 })
+        let TaskRate { kind, recipients, .. } = self.rates[usize::from(task)];
+        Some(Due { at, user, kind, recipients })
     }
 }

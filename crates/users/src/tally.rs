@@ -6,7 +6,7 @@
 //!      |---------- response -------------- |      what a user felt
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use brunt_stats::{Latencies, Percentile};
 use brunt_units::{Span, Time};
@@ -28,6 +28,7 @@ pub struct Tally {
     queues: Vec<(Time, u64)>,
     submitted: u64,
     delivered: u64,
+    not_offered: BTreeSet<TaskKind>,
 }
 
 /// One kind of task.
@@ -59,6 +60,7 @@ impl Tally {
             queues: Vec::new(),
             submitted: 0,
             delivered: 0,
+            not_offered: BTreeSet::new(),
         }
     }
 
@@ -70,7 +72,7 @@ impl Tally {
     pub fn due(&mut self, kind: TaskKind, intended: Time) {
         self.waiting += 1;
         self.waiting_max = self.waiting_max.max(self.waiting);
-        if self.is_steady(intended) {
+        if self.is_steady(intended) && !self.not_offered.contains(&kind) {
             self.tasks.entry(kind).or_default().planned += 1;
         }
     }
@@ -78,7 +80,7 @@ impl Tally {
     /// Its user begins it.
     pub fn begun(&mut self, kind: TaskKind, intended: Time, now: Time) {
         self.waiting -= 1;
-        if self.is_steady(intended) {
+        if self.is_steady(intended) && !self.not_offered.contains(&kind) {
             let waiting = &mut self.tasks.entry(kind).or_default().waiting;
             waiting.record(now.since(intended));
         }
@@ -86,7 +88,7 @@ impl Tally {
 
     /// It was done, or it failed.
     pub fn ended(&mut self, kind: TaskKind, intended: Time, begun: Time, now: Time, is_done: bool) {
-        if !self.is_steady(intended) {
+        if !self.is_steady(intended) || self.not_offered.contains(&kind) {
             return;
         }
         let task = self.tasks.entry(kind).or_default();
@@ -97,6 +99,17 @@ impl Tally {
         task.done += 1;
         task.response.record(now.since(intended));
         task.service.record(now.since(begun));
+    }
+
+    /// A server does not offer what this task needs: it is not planned any more.
+    pub fn is_not_offered(&mut self, kind: TaskKind) {
+        self.not_offered.insert(kind);
+        self.tasks.remove(&kind);
+    }
+
+    /// Tasks that a server does not offer.
+    pub fn not_offered(&self) -> impl Iterator<Item = TaskKind> {
+        self.not_offered.iter().copied()
     }
 
     /// A server accepted a message at `now`, for so many recipients.

@@ -1,5 +1,6 @@
 //! A session with a mailbox.
 
+use brunt_mail::Message;
 use brunt_protocols::Speaker;
 use brunt_protocols::imap::{Capabilities, Client, Command, Done, Event};
 use brunt_protocols::sasl::{Exchange, Mechanism};
@@ -179,6 +180,57 @@ impl ImapSession {
             return Ok(done);
         }
         Err(Trouble::new(TroubleKind::CommandRefused, format!("{:?}: {}", done.asked, done.text)))
+    }
+
+    /// Appends a message to a folder. The flag says whether the server had all of it when trouble
+    /// came.
+    pub(crate) async fn append(
+        &mut self,
+        (folder, flags): (&[u8], &str),
+        message: &mut Message,
+    ) -> (Result<Done, Trouble>, bool) {
+        let mut has_ended = false;
+        let done = self.appending((folder, flags), message, &mut has_ended).await;
+        (done, has_ended)
+    }
+
+    async fn appending(
+        &mut self,
+        (folder, flags): (&[u8], &str),
+        message: &mut Message,
+        has_ended: &mut bool,
+    ) -> Result<Done, Trouble> {
+        self.client.set_time(self.setting.world.clock.now());
+        self.client.command(Command::Append(folder, flags, message.bytes()));
+        let patience = self.setting.patience;
+        let whole = self.connection.deadline(patience.command);
+        loop {
+            let deadline = whole.min(self.connection.deadline(patience.reply));
+            self.send(deadline, "APPEND").await?;
+            let (mut goes_on, mut done) = (false, None);
+            self.next(deadline, "APPEND", |event| {
+                match event {
+                    Event::GoOn => goes_on = true,
+                    Event::Done(reply) => done = Some(reply),
+                    _ => {}
+                }
+                Ok(())
+            })
+            .await?;
+            if let Some(done) = done {
+                return Ok(done);
+            }
+            while goes_on && self.client.is_appending() {
+                let chunk = message.next_chunk();
+                if chunk.is_empty() {
+                    break;
+                }
+                self.client.text(chunk);
+                // The write with the last bytes is the border: whether they arrive is not known.
+                *has_ended = !self.client.is_appending();
+                self.send(deadline, "text of APPEND").await?;
+            }
+        }
     }
 
     async fn answer(

@@ -65,6 +65,7 @@ impl Ran {
             trust: None,
             patience: Patience::default(),
             sending: Sending::new(Endpoint::new(at(SMTP), Protocol::Smtp), 100),
+            users: None,
             disturbance: None,
             drain: Drain::Queue { queue, every: Span::millis(100), deadline: HOUR },
             reading: reading.clone(),

@@ -48,6 +48,7 @@ pub(crate) fn course(seed: u64, [post, imap]: [SocketAddr; 2], protocol: Protoco
         trust: None,
         patience: Patience::default(),
         sending: Sending::new(Endpoint::new(post, protocol), 200),
+        users: None,
         disturbance: None,
         drain: Drain::Nothing,
         reading: Reading::new(Endpoint::new(imap, Protocol::Imap)),

@@ -8,11 +8,14 @@ use std::rc::Rc;
 
 use brunt_load::{
     Account, Accounts, Course, Drain, Endpoint, Finished, Patience, Protocol, Queue, Reading,
-    Secret, Sending, Stop, Watch, run,
+    Secret, Sending, Stop, Users, Watch, run,
 };
-use brunt_mail::{Fault, FaultKind, Mailing, MailingOptions, Outcome, Sizes, Terms, Verdict};
+use brunt_mail::{
+    Fault, FaultKind, Mailing, MailingOptions, Outcome, Routing, Sizes, Terms, Verdict,
+};
 use brunt_testkit::liar::{IMAP, LMTP, Liar, LiarOptions, Lie, SMTP, Told, Which};
 use brunt_units::Span;
+use brunt_users::{Day, Profile};
 use brunt_world::random::Streams;
 use brunt_world::{Net, Reply, SocketId, World};
 use brunt_world_virtual::{Cores, Host, LinkOptions, VirtualLink, VirtualOptions, VirtualWorld};
@@ -60,23 +63,26 @@ impl Queue for Queued {
 }
 
 #[derive(Clone)]
-struct Play {
-    seed: u64,
-    messages: u32,
-    lies: Vec<(Lie, Which)>,
-    kills: u32,
-    cuts_per_million: u64,
-    refusals_per_thousand: u64,
-    cut_per_thousand: u32,
-    watch: Option<Watch>,
+pub(crate) struct Play {
+    pub(crate) seed: u64,
+    /// Users of this profile: how long their day takes, and the run.
+    pub(crate) users: Option<(&'static str, Span, Span)>,
+    pub(crate) messages: u32,
+    pub(crate) lies: Vec<(Lie, Which)>,
+    pub(crate) kills: u32,
+    pub(crate) cuts_per_million: u64,
+    pub(crate) refusals_per_thousand: u64,
+    pub(crate) cut_per_thousand: u32,
+    pub(crate) watch: Option<Watch>,
     /// Waits so long at the end, instead of asking the queue.
-    waits: Option<Span>,
+    pub(crate) waits: Option<Span>,
 }
 
 impl Play {
-    fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self {
             seed,
+            users: None,
             messages: 150,
             lies: Vec::new(),
             kills: 0,
@@ -98,11 +104,11 @@ impl Play {
         }
     }
 
-    fn lying(seed: u64, lie: Lie, which: Which) -> Self {
+    pub(crate) fn lying(seed: u64, lie: Lie, which: Which) -> Self {
         Self { lies: vec![(lie, which)], ..Self::new(seed) }
     }
 
-    fn start(self) -> (Finished, Vec<Told>) {
+    pub(crate) fn start(self) -> (Finished, Vec<Told>) {
         let link = VirtualLink {
             ends: [[127, 0, 0, 1].into(), SERVER.into()],
             options: LinkOptions { delay: Span::micros(200), ..LinkOptions::default() },
@@ -122,8 +128,10 @@ impl Play {
             secret: Secret::new("secret"),
         };
         let accounts = Rc::new(Accounts::new((0..12).map(account).collect()).unwrap());
+        let routing = if self.users.is_some() { Routing::ByTurn } else { Routing::Drawn };
         let mailing = MailingOptions {
             sizes: Sizes { least: 400, most: 4000 },
+            routing,
             ..MailingOptions::new(7, self.seed, BEGAN, accounts.addresses())
         };
         let known = accounts.iter().map(|own| (own.address.clone(), "secret".to_owned()));
@@ -138,11 +146,19 @@ impl Play {
         let at = |port| SocketAddr::new([127, 0, 0, 1].into(), port);
         let (port, protocol) =
             if is_lmtp { (LMTP, Protocol::Lmtp) } else { (SMTP, Protocol::Smtp) };
+        let length = self.users.map(|(_, _, run)| run);
         let sending = Sending {
             sessions: 4,
             cut_per_thousand: self.cut_per_thousand,
+            messages: length.is_none().then_some(self.messages),
+            time: length,
             ..Sending::new(Endpoint::new(at(port), protocol), self.messages)
         };
+        let users = self.users.map(|(profile, length, run)| Users {
+            profile: Rc::new(Profile::built_in(profile).unwrap()),
+            day: Day { length, ramp: Span::seconds(2), run },
+            mailboxes: Endpoint::new(at(IMAP), Protocol::Imap),
+        });
         let queue = Rc::new(Queued(liar.clone()));
         let (every, deadline) = (Span::seconds(1), Span::seconds(600));
         let disturbance = self.kills > 0;
@@ -152,6 +168,7 @@ impl Play {
             trust: None,
             patience: Patience::default(),
             sending,
+            users,
             disturbance: disturbance.then(|| self.disturbance(&world, &liar, server)),
             drain: match self.waits {
                 Some(span) => Drain::Deadline(span),

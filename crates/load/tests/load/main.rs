@@ -6,3 +6,4 @@ mod liar;
 mod safety;
 mod server;
 mod tls;
+mod users;

@@ -422,6 +422,8 @@ impl Audit {
                 extras.extend(pairs.map(|arrivals| Extra { delivery, arrivals }));
             }
         }
+        extras.extend(self.copies_after_removal());
+        extras.sort_by_key(|extra| extra.delivery);
         let began = self.mailing.options().began;
         let is_explained = doubles::explained(&extras, &self.faults, began, self.terms.skew);
         self.audited.explained = is_explained.iter().filter(|is| **is).count() as u64;
@@ -433,12 +435,28 @@ impl Audit {
         whole.map(|extras| extras[0].0.delivery).collect()
     }
 
+    /// Second copies of messages whose first copy was removed: one that arrived after its acceptance
+    /// may be what a fault has brought again.
+    fn copies_after_removal(&self) -> Vec<Extra> {
+        let began = self.mailing.options().began;
+        let all = self.deliveries.iter().enumerate();
+        let single = all.filter(|(_, one)| one.state == State::Accepted && one.copies == 1);
+        let extras = single.filter_map(|(index, one)| {
+            let (outcome, _) = self.of_promised(one)?;
+            let arrival = self.unpack(one.arrival).filter(|_| outcome == Outcome::Resurrected)?;
+            let accepted = began.saturating_add(one.sent.0.div_euclid(1_000_000_000));
+            Some(Extra { delivery: index, arrivals: (accepted.min(arrival), arrival) })
+        });
+        extras.collect()
+    }
+
     fn of_accepted(&mut self, delivery: &Delivery, is_explained: bool) -> (Outcome, Detail) {
         let mailbox = self.mailboxes[delivery.recipient as usize];
         let has = |flag| delivery.flags & flag != 0;
         let known = self.details.get(&delivery.key()).cloned().unwrap_or(Detail::None);
         let copies = Detail::Copies(delivery.copies.into());
         let promised = self.of_promised(delivery);
+        let is_again = |promised: &(Outcome, Detail)| promised.0 == Outcome::Resurrected;
         if has(BOUNCED) {
             (Outcome::Bounced, copies)
         } else if delivery.copies == 0 {
@@ -448,6 +466,8 @@ impl Audit {
             }
         } else if has(CHANGED) {
             (Outcome::Changed, known)
+        } else if is_explained && promised.as_ref().is_some_and(is_again) {
+            (Outcome::ExplainedDouble, copies)
         } else if let Some(broken) = promised.filter(|_| delivery.copies == 1) {
             broken
         } else if delivery.copies > 1 && !is_explained {
@@ -468,6 +488,10 @@ impl Audit {
     /// What became of a delivery that was changed since; `None` when that says nothing.
     fn of_promised(&self, delivery: &Delivery) -> Option<(Outcome, Detail)> {
         let fates = self.promises.fates(delivery.recipient, delivery.number)?;
+        // After a fault it may have been delivered again, which nothing tells apart.
+        if self.faults.is_empty() && self.promises.came_again(delivery.recipient, delivery.number) {
+            return Some((Outcome::Resurrected, Detail::None));
+        }
         let shown = self.changed.get(&delivery.key()).copied();
         match Promises::judge(fates, shown) {
             Kept::Yes => None,

@@ -171,6 +171,7 @@ fn classes_have_their_lengths_and_messages_by_turn_name_no_recipients() {
         }
         let text = String::from_utf8(message.collect()).unwrap();
         assert!(text.contains("\r\nTo: undisclosed-recipients:;\r\n"), "{text}");
+        assert_eq!(mailing.number_in(text.as_bytes()), Some(number));
         let from = mailing.address(number % accounts).unwrap();
         assert!(text.contains(&format!("\r\nFrom: <{from}>\r\n")));
     }

@@ -51,6 +51,10 @@ pub enum Command<'a> {
     Append(&'a [u8], &'a str, u64),
     /// IDLE.
     Idle,
+    /// CHECK.
+    Check,
+    /// GETQUOTAROOT of a mailbox.
+    QuotaRoot(&'a [u8]),
 }
 
 /// Which command a reply answers.
@@ -81,6 +85,8 @@ pub enum Asked {
     Delete,
     Append,
     Idle,
+    Check,
+    QuotaRoot,
 }
 
 /// A piece of a command.
@@ -167,6 +173,8 @@ impl Command<'_> {
             Self::Delete(_) => Asked::Delete,
             Self::Append(..) => Asked::Append,
             Self::Idle => Asked::Idle,
+            Self::Check => Asked::Check,
+            Self::QuotaRoot(_) => Asked::QuotaRoot,
         }
     }
 
@@ -204,6 +212,8 @@ impl Command<'_> {
                 written
             }
             Self::Idle => Written::new("IDLE"),
+            Self::Check => Written::new("CHECK"),
+            Self::QuotaRoot(name) => Written::new("GETQUOTAROOT").string(name, false),
         }
     }
 }

@@ -40,6 +40,8 @@ pub struct Capabilities {
     pub unselect: bool,
     /// RFC 5161.
     pub enable: bool,
+    /// RFC 9208.
+    pub quota: bool,
 }
 
 impl Capabilities {
@@ -66,6 +68,7 @@ impl Capabilities {
                 "ESEARCH" => read.esearch = true,
                 "UNSELECT" => read.unselect = true,
                 "ENABLE" => read.enable = true,
+                "QUOTA" => read.quota = true,
                 other => {
                     let mechanism = other.strip_prefix("AUTH=").and_then(Mechanism::named);
                     read.mechanisms.extend(mechanism);

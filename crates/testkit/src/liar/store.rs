@@ -19,11 +19,22 @@ pub enum Folder {
     Sent,
     /// What users threw away.
     Trash,
+    /// Appointments.
+    Calendar,
+    /// Addresses.
+    Contacts,
 }
 
 impl Folder {
-    pub(super) const ALL: [Self; 5] =
-        [Self::Inbox, Self::Junk, Self::Archive, Self::Sent, Self::Trash];
+    pub(super) const ALL: [Self; 7] = [
+        Self::Inbox,
+        Self::Junk,
+        Self::Archive,
+        Self::Sent,
+        Self::Trash,
+        Self::Calendar,
+        Self::Contacts,
+    ];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -32,6 +43,8 @@ impl Folder {
             Self::Archive => "Archive",
             Self::Sent => "Sent",
             Self::Trash => "Trash",
+            Self::Calendar => "Calendar",
+            Self::Contacts => "Contacts",
         }
     }
 

@@ -75,7 +75,6 @@ struct Task {
     kind: TaskKind,
     per_day: Stated<f64>,
     recipients: Option<Stated<u32>>,
-    size: Option<Stated<String>>,
 }
 
 #[derive(Deserialize)]
@@ -199,20 +198,15 @@ impl Figures<'_> {
             let per_day = self.number(&format!("{kind} a day"), &task.per_day, PER_DAY_MAX)?;
             let to = task.recipients.as_ref();
             let to = to.map(|to| self.count(&format!("{kind}: recipients"), to, 1, 1_000));
-            let size = task.size.as_ref();
-            let size = size.map(|size| self.parsed::<ByteSize>(&format!("{kind}: size"), size));
-            let (recipients, bytes) = (to.transpose()?, size.transpose()?);
-            if (recipients.is_some() || bytes.is_some())
-                && !kind.submits()
-                && kind != TaskKind::AddMessage
-            {
-                return Err(format!("{kind} makes no message: leave `recipients` and `size` out"));
+            let recipients = to.transpose()?;
+            if recipients.is_some() && !kind.submits() {
+                return Err(format!("{kind} sends no message: leave `recipients` out"));
             }
             let same = |one: &TaskRate| one.kind == kind && one.recipients == recipients;
             if all.iter().any(same) {
                 return Err(format!("{kind} stands twice"));
             }
-            all.push(TaskRate { kind, per_day, recipients, bytes });
+            all.push(TaskRate { kind, per_day, recipients });
         }
         Ok(all)
     }

@@ -15,6 +15,7 @@
 
 mod built_in;
 mod file;
+mod recipients;
 #[cfg(test)]
 mod tests;
 
@@ -62,8 +63,6 @@ pub struct TaskRate {
     pub per_day: f64,
     /// Recipients of its messages, where they are not those of the profile.
     pub recipients: Option<u32>,
-    /// Their size, where it is not that of the profile.
-    pub bytes: Option<ByteSize>,
 }
 
 /// What a user does with mail that it has seen.

@@ -26,7 +26,7 @@ fn run(users: u64, gap: Span) -> Tally {
     let mut tally = Tally::new(Time::ZERO, end);
     let mut due: Vec<(Time, u64)> = Vec::new();
     for user in 0..users {
-        let mut at = Time::ZERO + Span(gap.0 * user / users);
+        let mut at = Time::ZERO + Span((gap.0 * user).div_euclid(users));
         while at < end {
             due.push((at, user));
             at += gap;

@@ -115,7 +115,7 @@ impl Session<'_> {
             }
             "CREATE" | "SUBSCRIBE" => match command.text(0).and_then(Folder::named) {
                 Some(_) => "NO [ALREADYEXISTS] it exists",
-                None => "NO [CANNOT] it has five folders",
+                None => "NO [CANNOT] it has seven folders",
             },
             "SELECT" | "EXAMINE" => return Some(self.select(&command)),
             "STATUS" => return Some(self.status(&command)),
@@ -328,7 +328,7 @@ impl Session<'_> {
 
 fn special_use(folder: Folder) -> &'static str {
     match folder {
-        Folder::Inbox => "",
+        Folder::Inbox | Folder::Calendar | Folder::Contacts => "",
         Folder::Junk => " \\Junk",
         Folder::Archive => " \\Archive",
         Folder::Sent => " \\Sent",

@@ -1,0 +1,325 @@
+//! Users at work: each does its tasks one after the other, when they are due.
+//!
+//! ```text
+//!   schedule ----> desk of a user      tasks wait there; the schedule does not wait for servers
+//!   reactions --->   |
+//!                    v
+//!                  user: inbox (IMAP), letters (SMTP)      every change is a promise of the ledger
+//!                    |
+//!                    v
+//!                  tally: from when it was due until it was done
+//! ```
+//!
+//! A task that meets a broken connection is begun anew until it is done, as its user would: how long
+//! that takes counts. A message that is sent anew is a new message.
+//!
+//! Mail that the profile says comes from elsewhere is sent beside the users.
+
+mod inbox;
+mod user;
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use brunt_mail::Event as Delivery;
+use brunt_units::{Span, Time};
+use brunt_users::{Day, Profile, Schedule, Tally, TaskKind};
+use brunt_world::random::{Stream, Streams};
+use brunt_world::sync::Event;
+
+use crate::endpoint::Endpoint;
+use crate::errors::{Trouble, TroubleKind};
+use crate::sending::{KeepError, Senders, Sent};
+use crate::session::{GLANCE, Post};
+use user::User;
+
+/// Sessions that bring mail from elsewhere.
+const ELSEWHERE: u32 = 4;
+/// How often the queues are looked at.
+const SAMPLE: Span = Span::seconds(1);
+
+/// What users do, instead of only sending.
+#[derive(Clone, Debug)]
+pub struct Users {
+    /// What each of them does.
+    pub profile: Rc<Profile>,
+    /// How long days take, and the run.
+    pub day: Day,
+    /// Where they read their mail.
+    pub mailboxes: Endpoint,
+}
+
+/// A task that waits for its user.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    intended: Time,
+    kind: TaskKind,
+    recipients: Option<u32>,
+    /// The UID of the message that it is about.
+    about: Option<u32>,
+}
+
+struct Desk {
+    queue: RefCell<VecDeque<Waiting>>,
+    changed: Event,
+}
+
+/// All users, and what they share.
+pub(crate) struct Team {
+    senders: Rc<Senders>,
+    users: Users,
+    streams: Streams,
+    tally: RefCell<Tally>,
+    /// Messages that each account has made.
+    turns: RefCell<Vec<u32>>,
+    desks: Vec<Desk>,
+    /// Recipients of mail from elsewhere that waits to be sent.
+    elsewhere: Desk,
+    began: Time,
+    is_over: Cell<bool>,
+}
+
+impl Team {
+    pub(crate) fn new(senders: &Rc<Senders>, users: Users) -> Rc<Self> {
+        let world = &senders.setting.world;
+        let desk =
+            || Desk { queue: RefCell::default(), changed: Event::new(world.spawner.tasks()) };
+        let (began, (from, to)) = (senders.now(), users.day.steady());
+        let accounts = senders.accounts.count();
+        Rc::new(Self {
+            senders: Rc::clone(senders),
+            streams: world.random.part("users"),
+            tally: RefCell::new(Tally::new(began + from, began + to)),
+            turns: RefCell::new(vec![0; accounts as usize]),
+            desks: (0..accounts).map(|_| desk()).collect(),
+            elsewhere: desk(),
+            began,
+            is_over: Cell::new(false),
+            users,
+        })
+    }
+
+    /// Lets users work until the run ends.
+    pub(crate) async fn run(self: &Rc<Self>) -> Result<(Sent, Tally), KeepError> {
+        let spawner = &self.senders.setting.world.spawner;
+        let accounts = self.senders.accounts.count();
+        let users: Vec<_> =
+            (0..accounts).map(|number| spawner.spawn(User::new(self, number).run())).collect();
+        let elsewhere: Vec<_> =
+            (0..ELSEWHERE).map(|number| spawner.spawn(Rc::clone(self).bring(number))).collect();
+        let arrivals = spawner.spawn(Rc::clone(self).arrivals());
+        self.hand_out().await;
+        arrivals.await;
+        self.is_over.set(true);
+        self.desks.iter().chain([&self.elsewhere]).for_each(|desk| desk.changed.notify());
+        for task in users.into_iter().chain(elsewhere) {
+            task.await;
+        }
+        let sent = self.senders.end()?;
+        Ok((sent, self.tally.borrow().clone()))
+    }
+
+    fn goes_on(&self) -> bool {
+        self.senders.goes_on() && self.senders.now() < self.began + self.users.day.run
+    }
+
+    /// Puts tasks on desks when they are due, and looks at the queues.
+    async fn hand_out(&self) {
+        let accounts = self.senders.accounts.count();
+        let schedule =
+            Schedule::new(&self.users.profile, accounts, self.users.day, self.streams.seed());
+        let logons = (0..accounts).map(|user| (schedule.logon(user), user));
+        let mut logons = logons.collect::<VecDeque<_>>();
+        let mut sampled = self.began;
+        let mut schedule = schedule.peekable();
+        while self.goes_on() {
+            let now = self.senders.now();
+            let passed = Time::ZERO + now.since(self.began);
+            while let Some((at, user)) = logons.front().copied()
+                && at <= passed
+            {
+                logons.pop_front();
+                self.put(user, self.waiting(TaskKind::LogOn, at));
+            }
+            while let Some(due) = schedule.next_if(|due| due.at <= passed) {
+                let waiting = self.waiting(due.kind, due.at);
+                self.put(due.user, Waiting { recipients: due.recipients, ..waiting });
+            }
+            if now >= sampled + SAMPLE {
+                sampled = now;
+                self.tally.borrow_mut().sample(now);
+            }
+            let next = schedule.peek().map(|due| due.at).into_iter();
+            let next = next.chain(logons.front().map(|(at, _)| *at)).min();
+            let next = next.map_or(now + GLANCE, |at| self.began + at.since(Time::ZERO));
+            let end = self.began + self.users.day.run;
+            self.senders.setting.world.sleep_until(next.min(now + GLANCE).min(end)).await;
+        }
+    }
+
+    fn waiting(&self, kind: TaskKind, at: Time) -> Waiting {
+        let intended = self.began + at.since(Time::ZERO);
+        Waiting { intended, kind, recipients: None, about: None }
+    }
+
+    fn put(&self, user: u32, waiting: Waiting) {
+        self.tally.borrow_mut().due(waiting.kind, waiting.intended);
+        let desk = &self.desks[user as usize];
+        desk.queue.borrow_mut().push_back(waiting);
+        desk.changed.notify();
+    }
+
+    /// The next task of a user; `None` at the end of the run.
+    async fn take(&self, user: u32) -> Option<Waiting> {
+        let desk = &self.desks[user as usize];
+        let next = || match (self.is_over.get(), desk.queue.borrow_mut().pop_front()) {
+            (true, _) => Some(None),
+            (false, waiting @ Some(_)) => Some(waiting),
+            (false, None) => None,
+        };
+        desk.changed.wait(next).await
+    }
+
+    /// `user` sees message `uid`, and will do with it what the profile says.
+    fn react(self: &Rc<Self>, user: u32, uid: u32, draw: &mut Stream) {
+        let profile = &self.users.profile;
+        let share = self.users.day.length.as_seconds() / profile.day.as_seconds();
+        for reaction in &profile.reactions {
+            if draw.unit() * 100.0 >= reaction.percent {
+                continue;
+            }
+            let mean = Span::from_seconds(reaction.after.as_seconds() * share);
+            let intended = self.senders.now() + draw.exponential(mean);
+            let kind = reaction.kind;
+            let waiting = Waiting { intended, kind, recipients: None, about: Some(uid) };
+            let team = Rc::clone(self);
+            let world = self.senders.setting.world.clone();
+            drop(self.senders.setting.world.spawner.spawn(async move {
+                world.sleep_until(intended).await;
+                if team.goes_on() {
+                    team.put(user, waiting);
+                }
+            }));
+        }
+    }
+
+    /// The number of the next message that `account` makes; `None` beyond four billion.
+    fn claim(&self, account: u32) -> Option<u32> {
+        let turn = &mut self.turns.borrow_mut()[account as usize];
+        let number = self.senders.mailing.number(account, *turn)?;
+        *turn += 1;
+        self.senders.ledger.borrow_mut().claim(number);
+        Some(number)
+    }
+
+    /// Sends a message of `account` over a session of its own.
+    async fn send(
+        &self,
+        account: u32,
+        to: &[u32],
+        (name, nonces): (&str, &mut Stream),
+    ) -> Result<(), Trouble> {
+        let senders = &self.senders;
+        let owner = senders.accounts.round(account);
+        let endpoint = &senders.sending.endpoint;
+        let post = Post::open(&senders.setting, endpoint, owner, name, nonces).await;
+        let mut post = post.map_err(|ended| ended.trouble)?;
+        senders.sessions.update(|count| count + 1);
+        let no_number = || Trouble::new(TroubleKind::System, "no number for another message");
+        let number = self.claim(account).ok_or_else(no_number)?;
+        if !senders.begin_to(number, to) {
+            return Err(Trouble::new(TroubleKind::System, "the ledger cannot be kept"));
+        }
+        let began = senders.now();
+        let mut message = brunt_mail::Message::new(&senders.mailing, number);
+        let fate = post.deliver(&senders.mailing, (number, to), &mut message, false).await;
+        senders.finish((number, to), began, &fate);
+        let accepted = fate.accepted();
+        if accepted > 0 {
+            self.tally.borrow_mut().accepted(senders.now(), accepted);
+        }
+        if !fate.is_plain() {
+            senders.setting.keep_trouble(post.conversation());
+        }
+        if let Some(trouble) = fate.trouble {
+            return Err(trouble);
+        }
+        let last_words = post.quit().await;
+        senders.setting.conversations.borrow_mut().end(last_words);
+        match fate.refusal {
+            Some(refusal) if refusal.is_permanent() => {
+                Err(Trouble::new(TroubleKind::RefusedForGood, refusal.to_string()))
+            }
+            Some(refusal) => Err(Trouble::new(TroubleKind::RefusedForNow, refusal.to_string())),
+            None => Ok(()),
+        }
+    }
+
+    /// Mail from elsewhere becomes due, at random instants.
+    async fn arrivals(self: Rc<Self>) {
+        let users = self.senders.accounts.count();
+        let per_day = self.users.profile.from_elsewhere_per_day * f64::from(users);
+        if per_day <= 0.0 {
+            return;
+        }
+        let gap = Span::from_seconds(self.users.day.length.as_seconds() / per_day);
+        let mut draw = self.streams.named("elsewhere");
+        let mut due = self.began;
+        loop {
+            due += draw.exponential(gap);
+            while self.senders.now() < due {
+                if !self.goes_on() {
+                    return;
+                }
+                let glance = self.senders.now() + GLANCE;
+                self.senders.setting.world.sleep_until(due.min(glance)).await;
+            }
+            let to = u32::try_from(draw.below(u64::from(users))).expect("it is below a u32");
+            let waiting =
+                Waiting { intended: due, kind: TaskKind::Send, recipients: None, about: Some(to) };
+            self.elsewhere.queue.borrow_mut().push_back(waiting);
+            self.elsewhere.changed.notify();
+        }
+    }
+
+    /// Brings mail from elsewhere, message after message.
+    async fn bring(self: Rc<Self>, number: u32) {
+        let mut nonces = self.streams.named(&format!("elsewhere/{number}"));
+        let name = format!("from elsewhere {number}");
+        loop {
+            let desk = &self.elsewhere;
+            let next = || match desk.queue.borrow_mut().pop_front() {
+                Some(waiting) => Some(Some(waiting)),
+                None => self.is_over.get().then_some(None),
+            };
+            let Some(Waiting { about: Some(to), .. }) = desk.changed.wait(next).await else {
+                return;
+            };
+            // The sender is another account, as nobody else is known here.
+            let from = (to + 1) % self.senders.accounts.count();
+            if let Err(trouble) = self.send(from, &[to], (&name, &mut nonces)).await {
+                self.senders.setting.note(&trouble);
+                self.senders.setting.world.sleep(GLANCE).await;
+            }
+        }
+    }
+
+    /// Records an APPEND of `account` to a folder: before it, and after it.
+    fn appends(&self, account: u32) -> Option<u32> {
+        let number = self.claim(account)?;
+        self.senders.begin_to(number, &[account]).then_some(number)
+    }
+
+    fn appended(
+        &self,
+        account: u32,
+        number: u32,
+        place: (u16, brunt_mail::Flags),
+        event: Delivery,
+    ) {
+        let now = self.senders.now();
+        self.senders.ledger.borrow_mut().appended((account, number), place, now, event);
+        self.senders.progress.finish(u64::from(event == Delivery::Accepted));
+    }
+}
