@@ -240,17 +240,17 @@ pub async fn run(world: &World, mut course: Course, stop: &Stop) -> Result<Finis
     })
 }
 
-/// Audits a ledger of an earlier run, whose queues must be empty by now.
+/// Audits a ledger of an earlier run; `queue` is what servers still hold of it.
 pub async fn audit(
     world: &World,
-    (mailing, ledger): (&Rc<Mailing>, Ledger),
+    (mailing, ledger, queue): (&Rc<Mailing>, Ledger, brunt_mail::Queue),
     accounts: &Rc<Accounts>,
     reading: &Reading,
     (trust, patience, terms): (Option<&Trust>, Patience, Terms),
 ) -> (Audited, Errors, Conversations) {
     let setting = setting(world, trust, patience);
     let mut audit = Audit::new(mailing, ledger, terms);
-    audit.queue(brunt_mail::Queue::DeadlinePassed);
+    audit.queue(queue);
     let given = (audit, &Rc::new(Arrivals::default()));
     let audit = reading::audit(&setting, accounts, reading, mailing, given).await;
     (audit.finish(), setting.errors.take(), setting.conversations.take())

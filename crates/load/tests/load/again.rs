@@ -82,7 +82,7 @@ impl Ran {
         let found = Ledger::read(&self.file[..bytes]).unwrap();
         assert_eq!(&found.mailing, self.mailing.options());
         let with = (None, Patience::default(), Terms::default());
-        let what = (&self.mailing, found.ledger);
+        let what = (&self.mailing, found.ledger, brunt_mail::Queue::Empty);
         audit(&self.world, what, &self.accounts, &self.reading, with).await.0
     }
 }
