@@ -150,15 +150,21 @@ impl MailSystem {
             return Err(ServerError::NeedsRoot(postfix::NAME));
         }
         fs::create_dir(home).map_err(files::at(home))?;
-        let file = home.join(PLAN);
-        let text = serde_json::to_string_pretty(plan);
+        let filled = system.fill();
+        if filled.is_err() {
+            // It was made a moment ago, by us.
+            let _ = fs::remove_dir_all(home);
+        }
+        filled.map(|()| system)
+    }
+
+    fn fill(&self) -> Result<(), ServerError> {
+        let file = self.home.join(PLAN);
+        let text = serde_json::to_string_pretty(&self.plan);
         let text = text.map_err(|error| ServerError::Kept { path: file.clone(), error })?;
         files::write(&file, 0o644, &User::caller(), &text)?;
-        system.store.make(&system.accounts)?;
-        if let Some(relay) = &system.relay {
-            relay.make(&system.accounts)?;
-        }
-        Ok(system)
+        self.store.make(&self.accounts)?;
+        self.relay.as_ref().map_or(Ok(()), |relay| relay.make(&self.accounts))
     }
 
     /// The mail system that was made in `home`, with the mail that it holds. Nothing is started.
@@ -201,12 +207,16 @@ impl MailSystem {
     /// # Errors
     /// [`ServerError::NotStarted`] of the last attempt; nothing runs then.
     pub fn start(&mut self) -> Result<(), ServerError> {
+        match self.relay {
+            Some(_) => self.start_parts(&[Part::Store, Part::Relay]),
+            None => self.start_parts(&[Part::Store]),
+        }
+    }
+
+    fn start_parts(&mut self, parts: &[Part]) -> Result<(), ServerError> {
         let mut attempt = 1;
         loop {
-            let started = self.start_part(Part::Store).and_then(|()| match self.relay {
-                Some(_) => self.start_part(Part::Relay),
-                None => Ok(()),
-            });
+            let started = parts.iter().try_for_each(|part| self.start_part(*part));
             let Err(error) = started else {
                 return Ok(());
             };
