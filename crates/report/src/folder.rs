@@ -27,7 +27,7 @@ pub struct FolderError {
 }
 
 /// The files of a run (see the top of the crate) or of a sweep.
-const FILES: [&str; 9] = [
+const FILES: [&str; 12] = [
     "scenario.toml",
     "result.json",
     "journal",
@@ -37,6 +37,9 @@ const FILES: [&str; 9] = [
     "news.jsonl",
     "report.html",
     "points.json",
+    "load.json",
+    "ledger.bin",
+    "conversations.log",
 ];
 
 /// How many runs of the same name may begin in one second.
@@ -80,6 +83,11 @@ impl RunFolder {
             true => Self::create(parent, started, name),
             false => Self::create(parent, started, &format!("{name}-{kind}")),
         }
+    }
+
+    /// The folder of a run that is there.
+    pub fn at(path: &Path) -> Self {
+        Self { path: path.to_owned() }
     }
 
     /// Creates a folder inside this one, for one part of the run.

@@ -98,6 +98,9 @@ pub struct MailLedger {
     pub explained_double: u64,
     /// The most second copies that the faults explain.
     pub explained_max: u64,
+    /// Accepted, and gone because it was removed as asked.
+    #[serde(default)]
+    pub removed: u64,
     /// Accepted, and nowhere.
     pub lost: u64,
     /// With a user who was not addressed.
@@ -116,6 +119,12 @@ pub struct MailLedger {
     pub not_sent_but_delivered: u64,
     /// There although it was never sent.
     pub never_sent_but_delivered: u64,
+    /// There although the server said that it was removed.
+    #[serde(default)]
+    pub resurrected: u64,
+    /// There, without a change of flags that the server confirmed.
+    #[serde(default)]
+    pub forgotten_flag: u64,
     /// Refused for good, for an account that exists.
     pub refused_for_good: u64,
     /// In another folder of the recipient.
@@ -141,7 +150,7 @@ pub enum MailStanding {
 
 impl MailLedger {
     /// Every outcome: its name, its deliveries, whether it is as promised, and what it means.
-    pub fn outcomes(&self) -> [(&'static str, u64, MailStanding, &'static str); 20] {
+    pub fn outcomes(&self) -> [(&'static str, u64, MailStanding, &'static str); 23] {
         use MailStanding::{Broken, Kept, Unknown};
         [
             ("found", self.found, Kept, "there once, as it was sent"),
@@ -170,6 +179,7 @@ impl MailLedger {
                 Kept,
                 "there more than once because of a fault, as RFC 1047 allows",
             ),
+            ("removed", self.removed, Kept, "removed as asked, and gone"),
             ("lost", self.lost, Broken, "accepted, and nowhere"),
             ("misdelivered", self.misdelivered, Broken, "with a user who was not addressed"),
             ("changed", self.changed, Broken, "not the bytes that were sent"),
@@ -193,6 +203,18 @@ impl MailLedger {
                 self.never_sent_but_delivered,
                 Broken,
                 "there although it was never sent",
+            ),
+            (
+                "resurrected",
+                self.resurrected,
+                Broken,
+                "there although the server said that it was removed",
+            ),
+            (
+                "forgotten flag",
+                self.forgotten_flag,
+                Broken,
+                "without a change of flags that the server confirmed",
             ),
             (
                 "refused for good",
