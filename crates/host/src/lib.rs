@@ -24,6 +24,7 @@
 //! * [`interrupted`]: a run that was interrupted, to be carried on.
 //! * [`drill`]: drills on two folders or two hosts, with processes that are really killed;
 //!   [`distance`]: a link of packets between them.
+//! * [`load`]: mail servers that are started, sent mail, killed, and held to their word.
 //! * [`shell`]: words of command lines.
 //! * [`witness`]: the journal of commits for a test that kills the program.
 //!
@@ -37,6 +38,7 @@ pub mod drill;
 pub mod folders;
 pub mod handles;
 pub mod interrupted;
+pub mod load;
 mod machine;
 pub mod plan;
 pub mod preflight;

@@ -556,7 +556,7 @@ fn made(made: &Made) -> String {
     }
 }
 
-fn machine() -> Machine {
+pub(crate) fn machine() -> Machine {
     let host = facts::host();
     Machine {
         name: rustix::system::uname().nodename().to_string_lossy().into_owned(),

@@ -1,0 +1,478 @@
+//! Tests of mail servers on this machine: are promises kept?
+//!
+//! ```text
+//!   choice      which servers, and where they live
+//!   servers     made and started (brunt-servers), attended to by a thread (attendant)
+//!   course      send, kill, drain, audit (brunt-load), with hands that can kill
+//!   judge       rules, verdict, words
+//!   kept        ledger.bin, conversations.log, load.json
+//! ```
+//!
+//! A ledger is on file before the verdict depends on it, so [`audit`] looks at the mailboxes again
+//! at any later time, also of a run that was killed.
+
+mod attendant;
+mod choice;
+mod course;
+mod error;
+mod judge;
+mod kept;
+
+use std::cell::RefCell;
+use std::fs;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use brunt_load::{
+    Account, Accounts, Anchor, Course, Endpoint, Errors, Finished, Patience, Protocol, Reading,
+    Secret, Sending, TlsUse, Trust,
+};
+use brunt_mail::{Audited, Mailing, MailingOptions, Queue, Terms};
+use brunt_report::result::{
+    Mail, MailErrors, MailFault, MailLatency, MailQueue, MailRun, MailServer, Origin, Times,
+    Verdict,
+};
+use brunt_report::{RunFolder, RunResult, Timestamp};
+use brunt_run::Stop;
+use brunt_servers::{MailSystem, Part, Plan, Store};
+use brunt_stats::{Latencies, Percentile};
+use brunt_units::{Span, Time};
+use brunt_world::World;
+use brunt_world_real::{ClockZero, Options, RealWorld};
+
+pub use brunt_servers::{Format, MailFsync};
+pub use choice::{Asked, choose};
+pub use error::LoadError;
+
+use attendant::Attendant;
+use course::{Deeds, Hands};
+use kept::{LedgerFile, Load};
+
+use crate::surroundings::machine;
+
+/// Memory for I/O of the world, which does none on disks.
+const SLAB_BYTES: usize = 1 << 20;
+/// The name of a test without a scenario.
+const NAME: &str = "load";
+/// What a certificate for localhost is for.
+const LOCALHOST: &str = "localhost";
+/// How long a relay may take to hand on what it still holds.
+const DRAINS_WITHIN: Duration = Duration::from_secs(40);
+/// How often it is looked whether a stop was asked for.
+const LOOK: Span = Span::millis(50);
+
+/// What a test is to do.
+#[derive(Clone, Debug)]
+pub struct LoadOptions {
+    /// The servers.
+    pub plan: Plan,
+    /// Deliveries, at least: the last message may have more recipients.
+    pub deliveries: u64,
+    /// What messages contain, and who gets them.
+    pub seed: u64,
+    /// Whether each server is killed once.
+    pub kill: bool,
+    /// Longest time from acceptance until a message is there; none is judged without it.
+    pub limit: Option<Span>,
+}
+
+/// Hears how a test is going.
+pub trait LoadListener {
+    /// Something began or was found.
+    fn step(&self, what: &str);
+    /// How much was sent, and how many deliveries were accepted.
+    fn progress(&self, share: f64, accepted: u64);
+}
+
+/// Tests servers of our own, for a program called as `origin` says, and keeps everything in
+/// `folder`.
+///
+/// # Errors
+/// [`LoadError`] when there is no result. Nothing runs then, and nothing stays of the servers.
+pub fn run(
+    options: &LoadOptions,
+    folder: &RunFolder,
+    origin: impl FnOnce(u64, String) -> Origin,
+    listener: &Rc<dyn LoadListener>,
+    stop: &Stop,
+) -> Result<RunResult, LoadError> {
+    let (home, elsewhere) = choice::home(folder.path(), &options.plan)?;
+    if let Some(why) = elsewhere {
+        listener.step(&format!("the servers live in {}: {why}", home.display()));
+    }
+    let system = MailSystem::make(&home, &options.plan)?;
+    let ended = begin(options, system, folder, origin, listener, stop);
+    if ended.is_err() {
+        // It was made by this run a moment ago, and the servers are gone.
+        let _ = fs::remove_dir_all(&home);
+    }
+    ended
+}
+
+fn begin(
+    options: &LoadOptions,
+    mut system: MailSystem,
+    folder: &RunFolder,
+    origin: impl FnOnce(u64, String) -> Origin,
+    listener: &Rc<dyn LoadListener>,
+    stop: &Stop,
+) -> Result<RunResult, LoadError> {
+    system.start()?;
+    for server in system.servers() {
+        listener.step(&format!("{} {} is ready", server.name, server.version));
+    }
+    Load::new(system.home(), options.kill).keep(folder)?;
+    test(options, system, folder, origin, listener, stop)
+}
+
+/// What is the same for a run and for a later audit.
+struct Subject {
+    accounts: Rc<Accounts>,
+    trust: Trust,
+    mailboxes: Endpoint,
+    servers: Vec<MailServer>,
+    protocol: &'static str,
+    plan: Plan,
+}
+
+impl Subject {
+    fn of(system: &MailSystem, now: u64) -> Result<Self, LoadError> {
+        let accounts = system.accounts().iter().map(|account| Account {
+            address: account.address(),
+            user: account.name.clone(),
+            secret: Secret::new(account.password.reveal()),
+        });
+        let certificate = system.certificate()?.into_bytes();
+        let imaps = Endpoint::new(system.addresses().imaps, Protocol::Imap);
+        let plan = system.plan().clone();
+        Ok(Self {
+            accounts: Rc::new(Accounts::new(accounts.collect())?),
+            trust: Trust::new(&Anchor::Certificate(certificate), now)?,
+            mailboxes: imaps.with_tls(TlsUse::Implicit, LOCALHOST),
+            servers: servers(system),
+            protocol: if plan.relay.is_some() { "smtp" } else { "lmtp" },
+            plan,
+        })
+    }
+
+    /// Where mail is sent to: the relay, with TLS, or the store.
+    fn entrance(&self, system: &MailSystem) -> Endpoint {
+        let addresses = system.addresses();
+        match addresses.smtp {
+            Some(smtp) => Endpoint::new(smtp, Protocol::Smtp).with_tls(TlsUse::StartTls, LOCALHOST),
+            None => Endpoint::new(addresses.lmtp, Protocol::Lmtp),
+        }
+    }
+}
+
+/// Runs the course on servers that are ready.
+fn test(
+    options: &LoadOptions,
+    system: MailSystem,
+    folder: &RunFolder,
+    origin: impl FnOnce(u64, String) -> Origin,
+    listener: &Rc<dyn LoadListener>,
+    stop: &Stop,
+) -> Result<RunResult, LoadError> {
+    let begun = SystemTime::now();
+    let zero = ClockZero::now();
+    let began = begun.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let subject = Subject::of(&system, began.as_secs())?;
+    let id = run_id(began.as_nanos());
+    let mailing = Mailing::new(MailingOptions {
+        recipients: (1, most_recipients(options.plan.users)),
+        ..MailingOptions::new(id, options.seed, began.as_secs(), subject.accounts.addresses())
+    })?;
+    let mailing = Rc::new(mailing);
+    let messages = messages(&mailing, options.deliveries)?;
+    let ledger = Rc::new(LedgerFile::create(folder)?);
+    let entrance = subject.entrance(&system);
+    let between =
+        system.messages_between().saturating_mul(most_recipients(options.plan.users).into());
+    let names = names(&system);
+    let attendant = Rc::new(Attendant::new(system).map_err(LoadError::Thread)?);
+    let mut real = RealWorld::new(&Options {
+        slab_bytes: SLAB_BYTES,
+        seed: options.seed,
+        zero,
+        ..Options::default()
+    })?;
+    let deeds = Rc::new(RefCell::new(Deeds::default()));
+    let hands = Hands {
+        world: real.world.clone(),
+        attendant: Rc::clone(&attendant),
+        listener: Rc::clone(listener),
+        names,
+        between,
+        deeds: Rc::clone(&deeds),
+    };
+    let disturbance = options.kill.then(|| hands.kill_in_the_middle(messages));
+    let course = Course {
+        mailing: Rc::clone(&mailing),
+        accounts: Rc::clone(&subject.accounts),
+        trust: Some(subject.trust.clone()),
+        patience: Patience::default(),
+        sending: Sending::new(entrance, messages),
+        disturbance: Some(hands.watch(disturbance)),
+        drain: hands.drain(options.plan.relay.is_some()),
+        reading: Reading::new(subject.mailboxes.clone()),
+        terms: Terms { limit: options.limit, ..Terms::default() },
+        keep: Rc::<LedgerFile>::clone(&ledger),
+    };
+    drop(hands);
+    let finished = run_course(&mut real, course, stop, listener);
+    drop(attendant);
+    let finished = finished?;
+    ledger.sync()?;
+    let deeds = deeds.borrow().clone();
+    let judged = Judged { mailing: &mailing, audited: &finished.audited, errors: &finished.errors };
+    let mail = mail(&subject, &judged, Some((&finished, &deeds)));
+    kept::conversations(folder, &mail.findings, &finished.conversations)?;
+    let verdict = verdict(&finished, stop);
+    let reasons = reasons(options.kill, &subject.plan, &judged, &deeds);
+    let times = times(began.as_secs(), finished.sent.from, finished.sent.until);
+    let origin = origin(options.seed, format!("{id:016x}"));
+    Ok(result(&judged, mail, verdict, reasons, times, origin, &real))
+}
+
+/// Runs the course to its end, or until a stop is asked for.
+fn run_course(
+    real: &mut RealWorld,
+    course: Course,
+    stop: &Stop,
+    listener: &Rc<dyn LoadListener>,
+) -> Result<Finished, LoadError> {
+    let world = real.world.clone();
+    let (asked, stop, listener) = (stop.clone(), stop.clone(), Rc::clone(listener));
+    real.executor.block_on(async move {
+        let watching = world.clone();
+        // It ends with the executor.
+        drop(world.spawner.spawn(async move {
+            while !asked.is_asked() {
+                watching.sleep(LOOK).await;
+            }
+            listener.step("stopping: what was sent is still looked for");
+        }));
+        Ok(brunt_load::run(&world, course, &stop).await?)
+    })
+}
+
+/// Looks at the mailboxes of the run in `folder` again, which is left as it is but for a new
+/// result.
+///
+/// # Errors
+/// [`LoadError`] when there is no result.
+pub fn audit(
+    folder: &Path,
+    origin: impl FnOnce(u64, String) -> Origin,
+    listener: &Rc<dyn LoadListener>,
+) -> Result<RunResult, LoadError> {
+    let load = Load::read(folder)?;
+    let (mailing, ledger, remark) = kept::ledger(folder)?;
+    let mut system = MailSystem::open(&load.servers)?;
+    listener.step(&format!("starting the servers in {}", load.servers.display()));
+    system.start()?;
+    let queue = system.drain(DRAINS_WITHIN)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let subject = Subject::of(&system, now.as_secs())?;
+    let mut real = RealWorld::new(&Options { slab_bytes: SLAB_BYTES, ..Options::default() })?;
+    let world: World = real.world.clone();
+    let messages = ledger.messages();
+    let (terms, patience) = (Terms::default(), Patience::default());
+    let reading = Reading::new(subject.mailboxes.clone());
+    let (accounts, trust) = (Rc::clone(&subject.accounts), subject.trust.clone());
+    let audited_of = Rc::clone(&mailing);
+    let ((audited, errors, _), queue) = real.executor.block_on(async move {
+        let whom = (Some(&trust), patience, terms);
+        let held = if queue.is_empty() { Queue::Empty } else { Queue::Holds(queue.messages) };
+        let what = (&audited_of, ledger, held);
+        (brunt_load::audit(&world, what, &accounts, &reading, whom).await, queue)
+    });
+    system.stop()?;
+    let judged = Judged { mailing: &mailing, audited: &audited, errors: &errors };
+    let mut mail = mail(&subject, &judged, None);
+    mail.messages = messages.into();
+    mail.queue = Some(MailQueue { messages: queue.messages, deliveries: queue.deliveries });
+    let verdict = judge::verdict(&audited);
+    let mut reasons = reasons(load.kill, &subject.plan, &judged, &Deeds::default());
+    reasons.extend(remark);
+    let times = times(now.as_secs(), Time::ZERO, Time::ZERO);
+    let id = format!("{:016x}", mailing.options().run);
+    let origin = origin(mailing.options().seed, id);
+    Ok(result(&judged, mail, verdict, reasons, times, origin, &real))
+}
+
+/// What an audit came to.
+struct Judged<'a> {
+    mailing: &'a Mailing,
+    audited: &'a Audited,
+    errors: &'a Errors,
+}
+
+/// The section `mail` of the result.
+fn mail(subject: &Subject, judged: &Judged<'_>, ran: Option<(&Finished, &Deeds)>) -> Mail {
+    let audited = judged.audited;
+    let errors = judged.errors.iter().map(|(kind, noted)| MailErrors {
+        kind: kind.to_string(),
+        count: noted.count,
+        first: noted.first_line.clone(),
+    });
+    let unread = audited.unread.iter().map(|account| judge::user(judged.mailing, *account));
+    let mut mail = Mail {
+        users: subject.accounts.count().into(),
+        servers: subject.servers.clone(),
+        submission: subject.protocol.to_owned(),
+        deliveries: judge::all(audited),
+        ledger: judge::ledger(audited),
+        findings: judge::findings(audited, judged.mailing),
+        unread: unread.collect(),
+        errors: errors.collect(),
+        ..Mail::default()
+    };
+    if let Some((finished, deeds)) = ran {
+        let sent = &finished.sent;
+        let seconds = sent.until.since(sent.from).as_seconds();
+        let per_minute = |count: f64| (seconds > 0.0).then_some(60.0 * count / seconds);
+        let queue = deeds.queue.as_ref();
+        mail.messages = sent.messages.into();
+        mail.sending_s = seconds;
+        mail.submitted_per_min = per_minute(f64::from(sent.messages));
+        mail.accepted_per_min = per_minute(judge::number(sent.accepted));
+        mail.acceptance = latency(&sent.answers);
+        mail.faults = deeds.done.iter().map(|done| fault(done, sent.from)).collect();
+        mail.queue =
+            queue.map(|queue| MailQueue { messages: queue.messages, deliveries: queue.deliveries });
+    }
+    mail
+}
+
+fn fault(done: &course::Done, zero: Time) -> MailFault {
+    let since = |time: Time| time.max(zero).since(zero).as_seconds();
+    MailFault { what: done.what.clone(), from_s: since(done.from), until_s: done.until.map(since) }
+}
+
+fn latency(latencies: &Latencies) -> Option<MailLatency> {
+    let at = |percentile| latencies.percentile(percentile).map(Span::as_millis);
+    Some(MailLatency {
+        count: latencies.count(),
+        p50_ms: at(Percentile::P50)?,
+        p95_ms: at(Percentile::per_mille(950))?,
+        p99_ms: at(Percentile::P99)?,
+        max_ms: latencies.max()?.as_millis(),
+    })
+}
+
+/// The verdict of a run that has ended.
+fn verdict(finished: &Finished, stop: &Stop) -> Verdict {
+    match judge::verdict(&finished.audited) {
+        // What was found broken until then stays broken.
+        Verdict::Fail => Verdict::Fail,
+        _ if stop.is_asked() => Verdict::Interrupted,
+        other => other,
+    }
+}
+
+/// What is to be said about the verdict.
+fn reasons(kill: bool, plan: &Plan, judged: &Judged<'_>, deeds: &Deeds) -> Vec<String> {
+    let mut reasons = Vec::new();
+    reasons.extend(deeds.broken.as_ref().map(|why| format!("a server did not come back: {why}")));
+    reasons.push(match kill {
+        true => {
+            "servers were killed, the machine was not: what a power cut would lose is not known"
+                .to_owned()
+        }
+        false => "nothing was killed: what a crash would lose is not known".to_owned(),
+    });
+    if let Store::Dovecot { fsync: MailFsync::Never, .. } = plan.store {
+        reasons.push("mail_fsync = never: a power cut loses mail that was accepted".to_owned());
+    }
+    reasons.extend(deeds.reason.as_ref().map(|why| format!("the relay put mail off: {why}")));
+    reasons.extend(judge::others(judged.audited));
+    reasons
+}
+
+fn times(began: u64, from: Time, until: Time) -> Times {
+    let at = |time: Time| Timestamp {
+        unix_seconds: began.saturating_add(time.since(Time::ZERO).0.div_euclid(1_000_000_000)),
+    };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let is_load = until > from;
+    Times {
+        started: Timestamp { unix_seconds: began },
+        collection_started: is_load.then(|| at(from)),
+        collection_ended: is_load.then(|| at(until)),
+        ended: Some(Timestamp { unix_seconds: now.as_secs() }),
+        collection_s: until.since(from).as_seconds(),
+    }
+}
+
+fn result(
+    judged: &Judged<'_>,
+    mail: Mail,
+    verdict: Verdict,
+    reasons: Vec<String>,
+    times: Times,
+    origin: Origin,
+    real: &RealWorld,
+) -> RunResult {
+    let run = MailRun {
+        name: NAME.to_owned(),
+        sentence: judge::sentence(judged.audited, verdict),
+        verdict,
+        reasons,
+        rules: judge::rules(judged.audited, judged.mailing),
+        times,
+        origin,
+        machine: machine(),
+        backend: real.backend().kind.to_string(),
+    };
+    RunResult::of_mail(run, mail)
+}
+
+fn servers(system: &MailSystem) -> Vec<MailServer> {
+    let settings = match system.plan().store {
+        Store::Dovecot { format, fsync } => {
+            format!("{}, mail_fsync = {}", format.name(), fsync.name())
+        }
+        Store::Cyrus => String::new(),
+    };
+    let servers = system.servers();
+    let last = servers.len().saturating_sub(1);
+    let servers = servers.into_iter().enumerate().map(|(at, server)| MailServer {
+        name: server.name.to_owned(),
+        version: Some(server.version.to_string()),
+        role: if at == last { "store" } else { "relay" }.to_owned(),
+        settings: if at == last { settings.clone() } else { String::new() },
+    });
+    servers.collect()
+}
+
+/// The parts with their names, the store first.
+fn names(system: &MailSystem) -> Vec<(Part, &'static str)> {
+    let names = system.servers().into_iter().rev().map(|server| server.name);
+    [Part::Store, Part::Relay].into_iter().zip(names).collect()
+}
+
+/// How many messages make so many deliveries.
+fn messages(mailing: &Mailing, deliveries: u64) -> Result<u32, LoadError> {
+    let mut made = 0;
+    for number in 0..u32::MAX {
+        if made >= deliveries {
+            return Ok(number);
+        }
+        made += u64::try_from(mailing.route(number).to.len()).unwrap_or(1);
+    }
+    Err(LoadError::Numbers(format!("{deliveries} deliveries are more than a run can have")))
+}
+
+/// A message goes to one to five users.
+fn most_recipients(users: u32) -> u8 {
+    u8::try_from(users.min(5)).unwrap_or(5)
+}
+
+/// A number that no other run of this machine has.
+fn run_id(nanos: u128) -> u64 {
+    let mixed = nanos ^ (u128::from(std::process::id()) << 40);
+    u64::try_from(mixed & u128::from(u64::MAX)).unwrap_or_default()
+}
