@@ -12,6 +12,7 @@ use crate::commands::explain::ExplainArgs;
 use crate::commands::handover::HandoverArgs;
 use crate::commands::import::ImportArgs;
 use crate::commands::init::InitArgs;
+use crate::commands::load::LoadArgs;
 use crate::commands::man::ManArgs;
 use crate::commands::models::ModelsArgs;
 use crate::commands::paper::PaperArgs;
@@ -59,7 +60,7 @@ pub struct Arguments {
 /// The commands in groups, as help shows them.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Prepare", &["init", "import", "size", "check", "models"]),
-    ("Test, predict, rehearse", &["run", "ab", "simulate", "drill"]),
+    ("Test, predict, rehearse", &["run", "ab", "simulate", "drill", "load"]),
     ("Understand and hand over", &["report", "compare", "explain", "paper", "handover", "verify"]),
     ("Everything else", &["clean", "prove", "completions", "man", "help"]),
 ];
@@ -97,6 +98,9 @@ pub enum Command {
     /// Rehearse a failover: what is lost, and how long users wait; without a scenario, with two
     /// processes on this machine
     Drill(DrillArgs),
+    /// Send mail to servers, kill them, and look for every message; without arguments, to those that
+    /// are installed here
+    Load(LoadArgs),
     /// Be one site of a drill
     #[command(hide = true)]
     Site(SiteArgs),
@@ -141,6 +145,7 @@ impl Command {
             Self::Ab(args) => args.test.shared.quiet,
             Self::Simulate(args) => args.shared.quiet,
             Self::Drill(args) => args.shared.quiet,
+            Self::Load(args) => args.quiet,
             Self::Report(args) => args.quiet,
             Self::Compare(args) => args.quiet,
             Self::Paper(args) => args.quiet,

@@ -68,6 +68,7 @@ fn carry_out(command: &Command, output: &Output) -> Result<Exit, String> {
         Command::Ab(args) => said(commands::ab::run(args, output)),
         Command::Simulate(args) => said(commands::simulate::run(args, output)),
         Command::Drill(args) => said(commands::drill::run(args, output)),
+        Command::Load(args) => said(commands::load::run(args, output)),
         Command::Site(args) => said(commands::site::run(args, output)),
         Command::Report(args) => said(commands::report::run(args, output)),
         Command::Compare(args) => said(commands::compare::run(args, output)),

@@ -10,6 +10,7 @@ pub mod explain;
 pub mod handover;
 pub mod import;
 pub mod init;
+pub mod load;
 pub mod man;
 pub mod models;
 pub mod paper;

@@ -1,5 +1,7 @@
-//! The program on real storage over a longer while: `crash` kills it at random moments, `drill`
-//! fails a site over. Most of the time both wait, so they share the machine with other tests.
+//! The program on real storage and with real mail servers, over a longer while: `crash` kills it at
+//! random moments, `drill` fails a site over, `load` kills mail servers. Most of the time they wait,
+//! so they share the machine with other tests.
 
 mod crash;
 mod drill;
+mod load;

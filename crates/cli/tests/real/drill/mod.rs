@@ -60,7 +60,7 @@ fn outcome(command: &mut Command) -> (Output, Value) {
     (output, result)
 }
 
-fn said(output: &Output) -> String {
+pub(crate) fn said(output: &Output) -> String {
     let [errors, result] =
         [&output.stderr, &output.stdout].map(|text| String::from_utf8_lossy(text));
     format!("{errors}{result}")
@@ -108,7 +108,7 @@ fn is_gone(pid: u32) -> bool {
 }
 
 /// The test called `name` cannot run here, and why.
-fn skip(name: &str, why: &str) {
+pub(crate) fn skip(name: &str, why: &str) {
     eprintln!("skipped: {why}");
     if let Some(list) = std::env::var_os("BRUNT_SKIPPED") {
         let list = OpenOptions::new().create(true).append(true).open(list);

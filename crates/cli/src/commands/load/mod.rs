@@ -1,0 +1,327 @@
+//! `brunt load`: do mail servers keep their word?
+//!
+//! | exit code | when |
+//! | --- | --- |
+//! | 0 | every delivery that was accepted is there, once and as it was sent |
+//! | 1 | a promise was broken |
+//! | 2 | there is no answer: a server did not start, or a mailbox could not be read |
+//! | 130 | it was stopped; what was sent until then was looked for |
+//!
+//! The host does the work; here is what is said and kept.
+
+mod page;
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use brunt_host::load::{
+    Asked, Format, LoadError, LoadListener, LoadOptions, MailFsync, audit, choose, run as run_load,
+};
+use brunt_report::result::RunResult;
+use brunt_report::{Event, FolderError, Run, RunFolder, Timestamp, grouped, report_html};
+use brunt_run::Stop;
+use brunt_units::Span;
+use clap::{Args, ValueEnum};
+
+use crate::clock::now;
+use crate::exit::Exit;
+use crate::interrupt::Interrupt;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::test_args::whole;
+use crate::version;
+
+/// The folder name of a run.
+const NAME: &str = "load";
+
+/// Arguments of `load`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  brunt load                                   the servers that are installed, 50 users, a minute
+  brunt load --server dovecot --store maildir  Dovecot alone, which needs no root
+  brunt load --deliveries 100000 --json | jq .mail.ledger
+  brunt load --audit runs/2026-11-27-041500-load   look at the mailboxes of that run again")]
+pub struct LoadArgs {
+    /// The servers to start [default: Postfix before Dovecot where you are root, else Dovecot]
+    #[arg(long, value_enum, value_name = "SERVER")]
+    pub server: Option<Server>,
+
+    /// How Dovecot stores mail
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub store: StoreFormat,
+
+    /// When Dovecot forces mail to the disk; never loses mail with the power
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub mail_fsync: Fsync,
+
+    /// Users, each with a mailbox
+    #[arg(long, value_name = "N", default_value = "50", value_parser = users)]
+    pub users: u32,
+
+    /// Deliveries, at least: a message to three recipients is three
+    #[arg(long, value_name = "N", default_value = "5000", value_parser = deliveries)]
+    pub deliveries: u64,
+
+    /// Longest time from the acceptance of a message until it is there; later is a failure
+    #[arg(long, value_name = "TIME")]
+    pub limit: Option<Span>,
+
+    /// Random seed; equal seeds send equal messages
+    #[arg(long, value_name = "N", default_value = "1", value_parser = whole)]
+    pub seed: u64,
+
+    /// Kill nothing
+    #[arg(long)]
+    pub no_kill: bool,
+
+    /// Send nothing: look at the mailboxes of an earlier run again, after a restore for instance
+    #[arg(
+        long,
+        value_name = "RUN",
+        conflicts_with_all = ["server", "store", "mail_fsync", "users", "deliveries", "limit", "seed", "no_kill", "check"]
+    )]
+    pub audit: Option<PathBuf>,
+
+    /// Where to create the run's folder
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub out: PathBuf,
+
+    /// Only check: print which servers would be started
+    #[arg(long, conflicts_with = "json")]
+    pub check: bool,
+
+    /// Print the result as JSON on stdout
+    #[arg(long)]
+    pub json: bool,
+
+    /// Print only the result and errors
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// Servers that can be started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Server {
+    /// Dovecot alone: mail is sent to it by LMTP
+    Dovecot,
+    /// Postfix before Dovecot; needs root
+    Postfix,
+    /// Exim before Dovecot
+    Exim,
+    /// Cyrus IMAP alone: mail is sent to it by LMTP
+    Cyrus,
+}
+
+/// Formats of Dovecot's store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum StoreFormat {
+    /// A file for each message, Dovecot's own indexes
+    #[default]
+    Sdbox,
+    /// A file for each message, as qmail has it
+    Maildir,
+    /// Many messages in a file
+    Mdbox,
+}
+
+/// When Dovecot syncs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Fsync {
+    /// Where a loss would be noticed
+    #[default]
+    Optimized,
+    /// After every write
+    Always,
+    /// Never
+    Never,
+}
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadCommandError {
+    /// There was no test.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// The run's folder cannot be made or filled.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// A signal cannot be had.
+    #[error("{0}")]
+    System(#[from] std::io::Error),
+}
+
+fn users(text: &str) -> Result<u32, String> {
+    let refused = || "is not a number of users from 1 to 9,999".to_owned();
+    let users: u32 = text.parse().map_err(|_| refused())?;
+    Some(users).filter(|users| (1..=9_999).contains(users)).ok_or_else(refused)
+}
+
+fn deliveries(text: &str) -> Result<u64, String> {
+    let refused = || "is not a number of deliveries from 1 to 100,000,000".to_owned();
+    let deliveries = whole(text).map_err(|_| refused())?;
+    let is_fine = |deliveries: &u64| (1..=100_000_000).contains(deliveries);
+    Some(deliveries).filter(is_fine).ok_or_else(refused)
+}
+
+/// Tests servers, or looks at mailboxes again.
+///
+/// # Errors
+/// [`LoadCommandError`] when there is no result.
+pub fn run(args: &LoadArgs, output: &Output) -> Result<Exit, LoadCommandError> {
+    match &args.audit {
+        Some(folder) => again(args, folder, output),
+        None => test(args, output),
+    }
+}
+
+fn test(args: &LoadArgs, output: &Output) -> Result<Exit, LoadCommandError> {
+    let (plan, left_out) =
+        choose(args.asked(), args.store.into(), args.mail_fsync.into(), args.users)
+            .map_err(LoadError::from)?;
+    let options = LoadOptions {
+        plan,
+        deliveries: args.deliveries,
+        seed: args.seed,
+        kill: !args.no_kill,
+        limit: args.limit,
+    };
+    let opening = page::opening(&options, left_out.as_deref());
+    if args.check {
+        output.show(opening.trim_end());
+        return Ok(Exit::Passed);
+    }
+    output.talk(&opening);
+    let stop = Stop::from(Interrupt::listen()?.flag());
+    let folder = RunFolder::create(&args.out, now(), NAME)?;
+    let screen = Rc::new(Screen::new(output));
+    let listener: Rc<dyn LoadListener> = Rc::<Screen>::clone(&screen);
+    let result = run_load(&options, &folder, version::origin, &listener, &stop);
+    screen.end();
+    let result = result.inspect_err(|_| folder.clone().discard())?;
+    keep(&folder, &result, screen.events(), "result.json", "report.html")?;
+    tell(args, &result, &folder, "report.html", output);
+    Ok(result.verdict.into())
+}
+
+/// Looks at the mailboxes of the run in `folder` again. Its own result stays as it is.
+fn again(
+    args: &LoadArgs,
+    folder: &std::path::Path,
+    output: &Output,
+) -> Result<Exit, LoadCommandError> {
+    let screen = Rc::new(Screen::new(output));
+    let listener: Rc<dyn LoadListener> = Rc::<Screen>::clone(&screen);
+    let result = audit(folder, version::origin, &listener);
+    screen.end();
+    let result = result?;
+    let folder = RunFolder::at(folder);
+    keep(&folder, &result, screen.events(), "audit.json", "audit.html")?;
+    tell(args, &result, &folder, "audit.html", output);
+    Ok(result.verdict.into())
+}
+
+/// Writes the result and the page; of a run also what happened.
+fn keep(
+    folder: &RunFolder,
+    result: &RunResult,
+    events: Vec<Event>,
+    json: &str,
+    html: &str,
+) -> Result<(), FolderError> {
+    let lines: String = events.iter().map(|event| format!("{event}\n")).collect();
+    let run = Run { result: result.clone(), scenario: String::new(), events, samples: Vec::new() };
+    if json == "result.json" {
+        folder.write("events.log", lines.as_bytes())?;
+    }
+    folder.write(html, report_html(&run).as_bytes())?;
+    folder.write(json, result.to_json().as_bytes())
+}
+
+/// The last lines, or the result as JSON.
+fn tell(args: &LoadArgs, result: &RunResult, folder: &RunFolder, report: &str, output: &Output) {
+    match args.json {
+        true => output.data(result.to_json().trim_end()),
+        false => {
+            output.talk("");
+            output.show(&page::closing(result, folder, report, output));
+        }
+    }
+}
+
+impl LoadArgs {
+    fn asked(&self) -> Asked {
+        match self.server {
+            None => Asked::Whatever,
+            Some(Server::Dovecot) => Asked::Dovecot,
+            Some(Server::Postfix) => Asked::Postfix,
+            Some(Server::Exim) => Asked::Exim,
+            Some(Server::Cyrus) => Asked::Cyrus,
+        }
+    }
+}
+
+impl From<StoreFormat> for Format {
+    fn from(format: StoreFormat) -> Self {
+        match format {
+            StoreFormat::Sdbox => Self::Sdbox,
+            StoreFormat::Maildir => Self::Maildir,
+            StoreFormat::Mdbox => Self::Mdbox,
+        }
+    }
+}
+
+impl From<Fsync> for MailFsync {
+    fn from(fsync: Fsync) -> Self {
+        match fsync {
+            Fsync::Optimized => Self::Optimized,
+            Fsync::Always => Self::Always,
+            Fsync::Never => Self::Never,
+        }
+    }
+}
+
+/// Tells what happens.
+struct Screen {
+    output: Output,
+    began: Timestamp,
+    progress: std::cell::RefCell<Option<Progress>>,
+    events: std::cell::RefCell<Vec<Event>>,
+}
+
+impl Screen {
+    fn new(output: &Output) -> Self {
+        Self {
+            output: output.clone(),
+            began: now(),
+            progress: None.into(),
+            events: Vec::new().into(),
+        }
+    }
+
+    fn end(&self) {
+        if let Some(mut progress) = self.progress.borrow_mut().take() {
+            progress.vanish();
+        }
+    }
+
+    fn events(&self) -> Vec<Event> {
+        self.events.borrow().clone()
+    }
+}
+
+impl LoadListener for Screen {
+    fn step(&self, what: &str) {
+        self.end();
+        let at = now();
+        let since = Span::seconds(at.unix_seconds.saturating_sub(self.began.unix_seconds));
+        self.output.talk(&format!("{:14}{what}", since.to_string()));
+        self.events.borrow_mut().push(Event { at, text: what.to_owned() });
+    }
+
+    fn progress(&self, share: f64, accepted: u64) {
+        let mut progress = self.progress.borrow_mut();
+        let progress = progress.get_or_insert_with(|| self.output.progress("send"));
+        progress.show(share, || format!("{} deliveries accepted", grouped(accepted)));
+    }
+}

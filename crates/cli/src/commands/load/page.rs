@@ -1,0 +1,186 @@
+//! What a test of mail servers says on the terminal: first and last.
+
+use brunt_host::load::LoadOptions;
+use brunt_report::result::{Mail, MailStanding, Outcome, RunResult, Verdict};
+use brunt_report::{Column, Row, RunFolder, Table, counted, decimals, grouped, one_line};
+use brunt_servers::{Relay, Store};
+
+use crate::closing::{failure, rules, verdict_again};
+use crate::output::{Output, Tone};
+use crate::version;
+
+/// Findings that are listed.
+const FINDINGS_SHOWN: usize = 10;
+
+/// What is started, what is sent, and what is done meanwhile.
+pub(super) fn opening(options: &LoadOptions, left_out: Option<&str>) -> String {
+    let plan = &options.plan;
+    let store = match plan.store {
+        Store::Dovecot { format, fsync } => {
+            format!("Dovecot, {}, mail_fsync = {}", format.name(), fsync.name())
+        }
+        Store::Cyrus => "Cyrus IMAP".to_owned(),
+    };
+    let (relay, way) = match plan.relay {
+        Some(Relay::Postfix) => ("Postfix before ", "SMTP to the relay, with TLS"),
+        Some(Relay::Exim) => ("Exim before ", "SMTP to the relay, with TLS"),
+        None => ("", "LMTP"),
+    };
+    let users = counted(plan.users.into(), "user");
+    let kill = match options.kill {
+        true => "each server once, in the middle (kill -9)",
+        false => "nothing",
+    };
+    let mut lines = vec![
+        format!(
+            "brunt {}   {}   {users}, {} deliveries",
+            version::SHORT,
+            super::NAME,
+            grouped(options.deliveries)
+        ),
+        format!("{:14}{relay}{store}", "servers"),
+        format!("{:14}{way}; read by IMAP over TLS", "mail"),
+        format!("{:14}{kill}", "killed"),
+        format!("{:14}{}", "seed", options.seed),
+    ];
+    lines.extend(left_out.map(|why| format!("{:14}{}", "left out", one_line(why))));
+    lines.extend(options.limit.map(|limit| format!("{:14}{limit}", "limit")));
+    format!("{}\n", lines.join("\n"))
+}
+
+/// The last lines: verdict, what became of every delivery, rules, and where everything is.
+pub(super) fn closing(
+    result: &RunResult,
+    folder: &RunFolder,
+    report: &str,
+    output: &Output,
+) -> String {
+    let mail = result.mail.iter();
+    let parts = [
+        format!("{}{}{}", line(result, output), failed(result), reasons(result)),
+        mail.clone().map(outcomes).collect(),
+        mail.clone().map(findings).collect(),
+        mail.map(figures).collect(),
+        rules(&result.rules, output, output.width()).trim_end().to_owned(),
+        format!(
+            "{:14}{}\n{:14}brunt load --audit {}{}",
+            "report",
+            folder.file(report).display(),
+            "look again",
+            folder.path().display(),
+            verdict_again_of(result, output)
+        ),
+    ];
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join("\n\n")
+}
+
+/// Verdict and sentence.
+fn line(result: &RunResult, output: &Output) -> String {
+    let word = output.paint(Tone::from(result.colour()), &format!("{:12}", result.headline()));
+    format!("{word}  {}", one_line(&result.storage.details.sentence))
+}
+
+fn verdict_again_of(result: &RunResult, output: &Output) -> String {
+    match verdict_again(result, output).is_empty() {
+        true => String::new(),
+        false => format!("\n\n{}", line(result, output)),
+    }
+}
+
+fn failed(result: &RunResult) -> String {
+    let is_judged = matches!(result.verdict, Verdict::Fail);
+    let failed = result.rules.iter().filter(|rule| is_judged && rule.outcome == Outcome::Failed);
+    failed.map(failure).collect()
+}
+
+fn reasons(result: &RunResult) -> String {
+    result.reasons.iter().map(|reason| format!("\n{:14}{}", "", one_line(reason))).collect()
+}
+
+/// What became of every delivery; what did not occur is left out.
+fn outcomes(mail: &Mail) -> String {
+    let rows = mail.ledger.outcomes().into_iter().filter(|(_, count, ..)| *count > 0);
+    let rows = rows.map(|(name, count, standing, meaning)| {
+        let promise = match standing {
+            MailStanding::Kept => "as promised",
+            MailStanding::Broken => "NOT AS PROMISED",
+            MailStanding::Unknown => "cannot be told",
+        };
+        Row::new([name.to_owned(), grouped(count), promise.to_owned(), meaning.to_owned()])
+    });
+    let columns = [
+        Column::words("outcome"),
+        Column::numbers("deliveries"),
+        Column::words(""),
+        Column::words(""),
+    ];
+    Table::new(columns, rows).to_text().trim_end().to_owned()
+}
+
+fn findings(mail: &Mail) -> String {
+    if mail.findings.is_empty() {
+        return String::new();
+    }
+    let rows = mail.findings.iter().take(FINDINGS_SHOWN).map(|finding| {
+        Row::new([
+            grouped(finding.message),
+            finding.user.clone(),
+            finding.outcome.clone(),
+            one_line(&finding.detail).into_owned(),
+        ])
+    });
+    let columns = [
+        Column::numbers("message"),
+        Column::words("user"),
+        Column::words("outcome"),
+        Column::words(""),
+    ];
+    let text = Table::new(columns, rows).to_text().trim_end().to_owned();
+    match mail.findings.len().saturating_sub(FINDINGS_SHOWN) {
+        0 => text,
+        more => format!("{text}\n{more} more are in the report"),
+    }
+}
+
+/// Rates, times and faults.
+fn figures(mail: &Mail) -> String {
+    let mut lines = Vec::new();
+    if let (Some(submitted), Some(accepted)) = (mail.submitted_per_min, mail.accepted_per_min) {
+        let rates = [submitted, accepted].map(decimals);
+        lines.push(format!(
+            "{:14}{} messages and {} deliveries a minute, for {} s",
+            "accepted",
+            rates[0],
+            rates[1],
+            decimals(mail.sending_s)
+        ));
+    }
+    lines.extend(mail.acceptance.map(|one| {
+        let [p50, p95, max] = [one.p50_ms, one.p95_ms, one.max_ms].map(decimals);
+        format!("{:14}p50 {p50} ms, p95 {p95} ms, longest {max} ms for a message", "")
+    }));
+    for fault in &mail.faults {
+        let until = match fault.until_s {
+            Some(until) => format!("ready again after {:.1} s", until - fault.from_s),
+            None => "did not come back".to_owned(),
+        };
+        lines.push(format!("{:14}{} after {:.1} s, {until}", "fault", fault.what, fault.from_s));
+    }
+    lines.extend(mail.queue.map(|queue| match queue.messages {
+        0 => format!("{:14}empty", "queue"),
+        messages => {
+            format!(
+                "{:14}{} for {} recipients",
+                "queue",
+                counted(messages, "message"),
+                grouped(queue.deliveries)
+            )
+        }
+    }));
+    for errors in &mail.errors {
+        let times = counted(errors.count, "time");
+        lines.push(format!("{:14}{}, {times}: {}", "errors", errors.kind, one_line(&errors.first)));
+    }
+    lines.join("\n")
+}
