@@ -216,6 +216,7 @@ fn test(
         sending: Sending::new(entrance, messages),
         disturbance: Some(hands.watch(disturbance)),
         drain: hands.drain(options.plan.relay.is_some()),
+        users: None,
         reading: Reading::new(subject.mailboxes.clone()),
         terms: Terms { limit: options.limit, ..Terms::default() },
         keep: Rc::<LedgerFile>::clone(&ledger),
