@@ -358,6 +358,23 @@ fn copies_without_a_time_of_arrival_are_not_explained() {
 }
 
 #[test]
+fn what_was_accepted_once_stays_accepted() {
+    for (other, shown) in [(Event::Unanswered, true), (Event::NotSent, false)] {
+        let mut history = History::new();
+        let number = history.ledger.next_number();
+        let account = history.mailing.route(number).to[0];
+        history.ledger.record(number, account, seconds(1), Event::Accepted);
+        history.ledger.record(number, account, seconds(2), other);
+        if shown {
+            history.shown.push((inbox(account), copy(number, 1)));
+        }
+        let audited = history.audit();
+        let outcome = if shown { Outcome::Found } else { Outcome::Lost };
+        assert_eq!(audited.counts.iter().collect::<Vec<_>>(), [(outcome, 1)]);
+    }
+}
+
+#[test]
 fn late_counts_from_the_acceptance() {
     for (limit, is_late) in [(4, true), (20, false)] {
         let mut history = History::honest(3);
@@ -557,4 +574,38 @@ fn a_folder_that_goes_back_fails_the_run() {
     let audited = audit.finish();
     assert_eq!(audited.folders, [(inbox(account), FolderBreach::Validity(7, 8))]);
     assert_eq!(audited.verdict(), Verdict::Fail);
+}
+
+#[test]
+fn a_million_deliveries_are_audited_in_48_megabytes() {
+    const COUNT: u32 = 1_000_000;
+    let mut options = History::new().mailing.options().clone();
+    options.accounts = (0..1000).map(|account| format!("u{account}@test.invalid")).collect();
+    let mailing = Rc::new(Mailing::new(options).unwrap());
+    let mut ledger = Ledger::new(&mailing);
+    for number in 0..COUNT {
+        ledger.record(number, number % 1000, seconds(1), Event::Accepted);
+        ledger.take_unwritten();
+    }
+    ledger.end(seconds(2));
+    let mut audit = Audit::new(&mailing, ledger, Terms::default());
+    // In another order, with one of a thousand at the wrong user and one doubled.
+    for step in 0..COUNT {
+        let number = u32::try_from(u64::from(step) * 999_983 % u64::from(COUNT)).unwrap();
+        let account = number % 1000;
+        let place = inbox(if account == 1 { 7 } else { account });
+        let seen = Seen::Ours(copy(number, 1));
+        (0..1 + u32::from(account == 2)).for_each(|_| audit.saw(place, &seen, None));
+    }
+    let bytes = audit.deliveries.capacity() * size_of::<Delivery>()
+        + audit.strays.capacity() * size_of::<(u32, u32)>()
+        + audit.extras.capacity() * size_of::<(usize, u32)>()
+        + audit.mailboxes.capacity() * size_of::<Mailbox>();
+    assert!(bytes <= 48_000_000, "{bytes} B");
+    (0..1000).for_each(|account| audit.read_whole(account));
+    audit.queue(Queue::Empty);
+    let counts = audit.finish().counts;
+    assert_eq!(counts.of(Outcome::Misdelivered), 1000);
+    assert_eq!(counts.of(Outcome::Doubled), 1000);
+    assert_eq!(counts.of(Outcome::Found), 998_000);
 }

@@ -139,6 +139,20 @@ fn what_is_no_ledger_is_refused() {
 }
 
 #[test]
+fn a_delivery_beyond_the_reservation_is_damage() {
+    let mut writer = file::Writer::new(mailing().options());
+    writer.reserved(5);
+    for number in [4, 5] {
+        let mut delivery = Delivery::new(number, 1, at(1));
+        delivery.set(at(2), Event::Accepted);
+        writer.delivery(&delivery);
+    }
+    let found = read(&writer.take()).unwrap();
+    assert_eq!(found.cut, Some(Cut { after: 2, why: Why::Damaged }));
+    assert_eq!(found.ledger.deliveries().len(), 1);
+}
+
+#[test]
 fn more_after_the_end_is_said() {
     let (_, mut bytes) = ledger(3, true);
     let records = read(&bytes).unwrap().ledger.deliveries().len() as u64 + OTHERS as u64;
