@@ -37,8 +37,10 @@ pub enum TroubleKind {
     NoMechanism,
     /// A password would have left the machine without TLS. It was not sent.
     PlainPassword,
-    /// The login was refused.
+    /// The login was refused: another attempt would be too.
     LoginRefused,
+    /// The login was put off: the server cannot check passwords now.
+    LoginPutOff,
     /// A message was refused for now (4xx).
     RefusedForNow,
     /// A message was refused for good (5xx).
@@ -69,6 +71,7 @@ impl fmt::Display for TroubleKind {
             Self::NoMechanism => "no known way to log in",
             Self::PlainPassword => "password held back: no TLS",
             Self::LoginRefused => "login refused",
+            Self::LoginPutOff => "login put off",
             Self::RefusedForNow => "message refused for now",
             Self::RefusedForGood => "message refused for good",
             Self::CommandRefused => "command refused",
@@ -108,6 +111,7 @@ impl Trouble {
 
     pub(crate) fn refused(step: Step, reply: &Reply) -> Self {
         let kind = match step {
+            Step::Authenticate if reply.is_transient() => TroubleKind::LoginPutOff,
             Step::Authenticate => TroubleKind::LoginRefused,
             Step::StartTls => TroubleKind::NoTls,
             _ => TroubleKind::GreetingRefused,
@@ -122,6 +126,7 @@ impl Trouble {
             TroubleKind::NoTls
                 | TroubleKind::NoMechanism
                 | TroubleKind::PlainPassword
+                | TroubleKind::LoginRefused
                 | TroubleKind::Protocol(Kind::Certificate | Kind::EarlyBytes | Kind::Unproven)
         )
     }

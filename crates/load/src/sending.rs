@@ -62,7 +62,7 @@ pub struct Sending {
     /// Of a thousand messages, so many are cut by us in the middle of their text: the server must
     /// not deliver them (RFC 5321 section 4.1.1.4).
     pub cut_per_thousand: u32,
-    /// Ends a session that has not reached the server for so long.
+    /// Ends a sender whose messages were not answered for so long.
     pub give_up: Span,
 }
 
@@ -76,7 +76,7 @@ impl Sending {
             time: None,
             pace: Pace::Answered,
             cut_per_thousand: 0,
-            give_up: Span::seconds(60),
+            give_up: Span::seconds(120),
         }
     }
 }
@@ -239,7 +239,7 @@ struct Sender {
     backoff: Backoff,
     nonces: Stream,
     cuts: Stream,
-    /// Since when the server could not be reached.
+    /// Since when nothing was answered.
     lost_since: Option<Time>,
 }
 
@@ -265,7 +265,7 @@ impl Sender {
         let mut message = Message::new(&shared.mailing, 0);
         let mut post = None;
         let mut turn = 0;
-        while shared.goes_on() {
+        while shared.goes_on() && !self.is_hopeless() {
             if let Some(due) = shared.due(self.number, turn) {
                 self.wait_until(due).await;
             }
@@ -287,6 +287,10 @@ impl Sender {
             let to = shared.mailing.route(number).to;
             let fate = session.deliver(&shared.mailing, (number, &to), &mut message, is_cut).await;
             shared.finish((number, &to), began, &fate);
+            match fate.trouble {
+                None => self.lost_since = None,
+                Some(_) => drop(self.lost_since.get_or_insert(began)),
+            }
             if !self.look_at(&fate, session).await {
                 post = None;
             }
@@ -295,6 +299,13 @@ impl Sender {
             let last_words = session.quit().await;
             shared.setting.conversations.borrow_mut().end(last_words);
         }
+    }
+
+    /// Whether nothing was answered for too long.
+    fn is_hopeless(&self) -> bool {
+        let shared = &self.shared;
+        let too_long = |since| shared.now().since(since) >= shared.sending.give_up;
+        self.lost_since.is_some_and(too_long)
     }
 
     /// A session; none if another attempt may help; `None` if none will.
@@ -306,7 +317,6 @@ impl Sender {
         let ended = match Post::open(setting, endpoint, account, &name, &mut self.nonces).await {
             Ok(post) => {
                 shared.sessions.update(|count| count + 1);
-                self.lost_since = None;
                 return Some(Some(post));
             }
             Err(ended) => ended,
@@ -314,9 +324,8 @@ impl Sender {
         setting.note(&ended.trouble);
         let (session, lines) = (name, ended.lines);
         setting.keep_trouble(Conversation { session, messages: Vec::new(), lines });
-        let since = *self.lost_since.get_or_insert(shared.now());
-        let is_hopeless = shared.now().since(since) >= shared.sending.give_up;
-        if is_hopeless || !ended.trouble.is_passing() {
+        self.lost_since.get_or_insert(shared.now());
+        if self.is_hopeless() || !ended.trouble.is_passing() {
             return None;
         }
         let wait = self.backoff.wait();

@@ -2,7 +2,7 @@
 
 use brunt_mail::Message;
 use brunt_protocols::Speaker;
-use brunt_protocols::imap::{Capabilities, Client, Command, Done, Event};
+use brunt_protocols::imap::{Capabilities, Client, Code, Command, Done, Event};
 use brunt_protocols::sasl::{Exchange, Mechanism};
 use brunt_units::{Span, Time};
 use brunt_world::random::Stream;
@@ -144,7 +144,11 @@ impl ImapSession {
         if done.is_ok() {
             return Ok(());
         }
-        Err(Trouble::new(TroubleKind::LoginRefused, done.text))
+        let kind = match done.code {
+            Some(Code::Unavailable) => TroubleKind::LoginPutOff,
+            _ => TroubleKind::LoginRefused,
+        };
+        Err(Trouble::new(kind, done.text))
     }
 
     /// What the server can do.

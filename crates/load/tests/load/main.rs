@@ -1,6 +1,7 @@
 //! Courses against small servers in a virtual world.
 
 mod again;
+mod bad_days;
 mod course;
 mod liar;
 mod safety;
