@@ -256,7 +256,7 @@ pub async fn audit(
     (audit.finish(), setting.errors.take(), setting.conversations.take())
 }
 
-fn setting(world: &World, trust: Option<&Trust>, patience: Patience) -> Setting {
+pub(crate) fn setting(world: &World, trust: Option<&Trust>, patience: Patience) -> Setting {
     Setting {
         world: world.clone(),
         trust: trust.cloned(),

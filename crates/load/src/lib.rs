@@ -24,12 +24,15 @@
 //! * Messages go from accounts of the list to accounts of the list, over the endpoint that was
 //!   given. There is no look-up of MX, no redirect, no referral.
 //! * A password leaves this program only over TLS, or to a loopback address.
+//! * Nothing is removed but messages of the run that is named, whose every byte is ours
+//!   ([`clean`]).
 //! * A mailbox that holds anything without our mark ends the run before its first message.
 
 #![warn(missing_docs)]
 
 mod accounts;
 mod backoff;
+mod cleaning;
 mod conversations;
 mod course;
 mod date;
@@ -44,6 +47,7 @@ mod users;
 mod watching;
 
 pub use accounts::{Account, Accounts, AccountsError};
+pub use cleaning::{Cleaned, clean};
 pub use conversations::{Conversation, Conversations};
 pub use course::{
     Course, CourseError, Disturbance, Drain, Drained, Finished, Queue, audit, run, unfit,

@@ -45,8 +45,8 @@ pub struct Holdings {
 
 /// Hears of each message of a mailbox.
 pub(crate) trait Looker {
-    /// A message of this folder; 0 is INBOX.
-    fn saw(&mut self, folder: u16, seen: &Seen);
+    /// A message of this folder, with its UID; folder 0 is INBOX.
+    fn saw(&mut self, folder: u16, uid: u32, seen: &Seen);
     /// A message that is listed and cannot be fetched alone.
     fn unreadable(&mut self);
 }
@@ -66,7 +66,7 @@ pub(crate) struct Opened {
 }
 
 impl Mailbox<'_> {
-    async fn open(&mut self) -> Result<ImapSession, Ended> {
+    pub(crate) async fn open(&mut self) -> Result<ImapSession, Ended> {
         ImapSession::open(self.setting, self.endpoint, self.account, self.nonces).await
     }
 
@@ -101,7 +101,7 @@ impl Mailbox<'_> {
         Ok(())
     }
 
-    async fn read_folder(
+    pub(crate) async fn read_folder(
         &mut self,
         mut session: ImapSession,
         mailing: &Rc<Mailing>,
@@ -298,7 +298,7 @@ async fn fetch(
                         return Ok(());
                     };
                     if missing.remove(&uid) {
-                        looker.saw(place, &dated(seen, shown.internal_date.as_deref()));
+                        looker.saw(place, uid, &dated(seen, shown.internal_date.as_deref()));
                     }
                 }
                 _ => {}

@@ -41,7 +41,7 @@ struct Shown {
 }
 
 impl Looker for Shown {
-    fn saw(&mut self, folder: u16, seen: &Seen) {
+    fn saw(&mut self, folder: u16, _: u32, seen: &Seen) {
         self.messages.push((folder, seen.clone()));
     }
 
@@ -51,7 +51,7 @@ impl Looker for Shown {
 }
 
 /// Does `each` for every account, several at a time.
-async fn for_each_account<T: 'static, F>(
+pub(crate) async fn for_each_account<T: 'static, F>(
     setting: &Setting,
     accounts: &Rc<Accounts>,
     sessions: u32,
@@ -157,7 +157,7 @@ fn first_seen(arrivals: &Arrivals, place: Place, seen: &Seen) -> Option<Time> {
 }
 
 /// Tries something with a mailbox again, a few times, and notes each trouble.
-async fn retry<T>(
+pub(crate) async fn retry<T>(
     setting: &Setting,
     accounts: &Accounts,
     reading: &Reading,

@@ -31,12 +31,12 @@ impl Queue for Waiting {
 }
 
 /// A run that has ended, its server, and its file.
-struct Ran {
-    world: World,
-    liar: Liar,
-    accounts: Rc<Accounts>,
-    mailing: Rc<Mailing>,
-    reading: Reading,
+pub(crate) struct Ran {
+    pub(crate) world: World,
+    pub(crate) liar: Liar,
+    pub(crate) accounts: Rc<Accounts>,
+    pub(crate) mailing: Rc<Mailing>,
+    pub(crate) reading: Reading,
     finished: Finished,
     file: Vec<u8>,
 }
@@ -87,7 +87,7 @@ impl Ran {
     }
 }
 
-fn with<F: Future<Output = ()> + 'static>(
+pub(crate) fn with<F: Future<Output = ()> + 'static>(
     seed: u64,
     lies: Vec<(Lie, Which)>,
     test: impl FnOnce(Ran) -> F + 'static,

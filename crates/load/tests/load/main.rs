@@ -2,6 +2,7 @@
 
 mod again;
 mod bad_days;
+mod cleaning;
 mod course;
 mod liar;
 mod safety;
