@@ -126,6 +126,7 @@ fn course(world: &World, system: &System, way: Way) -> Course {
         trust: Some(Trust::new(&anchor, today()).unwrap()),
         patience: Patience { reply: Span::seconds(10), ..Patience::default() },
         sending: Sending { cut_per_thousand: 10, ..Sending::new(post, 300) },
+        users: None,
         disturbance: way.kills.map(|part| kill(world, system, part)),
         drain: match way.relay {
             None => Drain::Nothing,
