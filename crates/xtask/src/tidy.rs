@@ -30,7 +30,6 @@ const LONG: &[(&str, &str, usize)] = &[
     ("crates/cli/tests/cli/papers.rs", "each_forged_result_contradicts_its_evidence", 129),
     ("crates/copies/tests/copies/search.rs", "resume", 111),
     ("crates/jetstress/src/config.rs", "element", 146),
-    ("crates/lab/src/drill/procedure.rs", "take_over", 84),
     ("crates/mirror/src/receiver.rs", "change", 85),
     ("crates/qualify/src/phases/collection.rs", "collect", 94),
     ("crates/qualify/src/result/qualifies.rs", "obstacles", 87),
