@@ -4,7 +4,7 @@
 //!   choice      which servers, and where they live
 //!   servers     made and started (brunt-servers), attended to by a thread (attendant)
 //!   course      send, kill, drain, audit (brunt-load), with hands that can kill
-//!   judge       rules, verdict, words
+//!   judge       rules, verdict, words; outcome: the result around them
 //!   kept        ledger.bin, conversations.log, load.json
 //! ```
 //!
@@ -17,6 +17,7 @@ mod course;
 mod error;
 mod judge;
 mod kept;
+mod outcome;
 
 use std::cell::RefCell;
 use std::fs;
@@ -25,18 +26,14 @@ use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use brunt_load::{
-    Account, Accounts, Anchor, Course, Endpoint, Errors, Finished, Patience, Protocol, Reading,
-    Secret, Sending, TlsUse, Trust,
+    Account, Accounts, Anchor, Course, Endpoint, Finished, Patience, Protocol, Reading, Secret,
+    Sending, TlsUse, Trust,
 };
-use brunt_mail::{Audited, Mailing, MailingOptions, Queue, Terms};
-use brunt_report::result::{
-    Mail, MailErrors, MailFault, MailLatency, MailQueue, MailRun, MailServer, Origin, Times,
-    Verdict,
-};
-use brunt_report::{RunFolder, RunResult, Timestamp};
+use brunt_mail::{Mailing, MailingOptions, Queue, Terms};
+use brunt_report::result::{MailQueue, MailServer, Origin};
+use brunt_report::{RunFolder, RunResult};
 use brunt_run::Stop;
-use brunt_servers::{MailSystem, Part, Plan, Store};
-use brunt_stats::{Latencies, Percentile};
+use brunt_servers::{MailSystem, Part, Plan};
 use brunt_units::{Span, Time};
 use brunt_world::World;
 use brunt_world_real::{ClockZero, Options, RealWorld};
@@ -48,13 +45,10 @@ pub use error::LoadError;
 use attendant::Attendant;
 use course::{Deeds, Hands};
 use kept::{LedgerFile, Load};
-
-use crate::surroundings::machine;
+use outcome::Judged;
 
 /// Memory for I/O of the world, which does none on disks.
 const SLAB_BYTES: usize = 1 << 20;
-/// The name of a test without a scenario.
-const NAME: &str = "load";
 /// What a certificate for localhost is for.
 const LOCALHOST: &str = "localhost";
 /// How long a relay may take to hand on what it still holds.
@@ -150,7 +144,7 @@ impl Subject {
             accounts: Rc::new(Accounts::new(accounts.collect())?),
             trust: Trust::new(&Anchor::Certificate(certificate), now)?,
             mailboxes: imaps.with_tls(TlsUse::Implicit, LOCALHOST),
-            servers: servers(system),
+            servers: outcome::servers(system),
             protocol: if plan.relay.is_some() { "smtp" } else { "lmtp" },
             plan,
         })
@@ -228,13 +222,13 @@ fn test(
     ledger.sync()?;
     let deeds = deeds.borrow().clone();
     let judged = Judged { mailing: &mailing, audited: &finished.audited, errors: &finished.errors };
-    let mail = mail(&subject, &judged, Some((&finished, &deeds)));
+    let mail = outcome::mail(&subject, &judged, Some((&finished, &deeds)));
     kept::conversations(folder, &mail.findings, &finished.conversations)?;
-    let verdict = verdict(&finished, stop);
-    let reasons = reasons(options.kill, &subject.plan, &judged, &deeds);
-    let times = times(began.as_secs(), finished.sent.from, finished.sent.until);
+    let verdict = outcome::verdict(&finished, stop);
+    let reasons = outcome::reasons(options.kill, &subject.plan, &judged, &deeds);
+    let times = outcome::times(began.as_secs(), finished.sent.from, finished.sent.until);
     let origin = origin(options.seed, format!("{id:016x}"));
-    Ok(result(&judged, mail, verdict, reasons, times, origin, &real))
+    Ok(outcome::result(&judged, mail, verdict, reasons, times, origin, &real))
 }
 
 /// Runs the course to its end, or until a stop is asked for.
@@ -292,161 +286,16 @@ pub fn audit(
     });
     system.stop()?;
     let judged = Judged { mailing: &mailing, audited: &audited, errors: &errors };
-    let mut mail = mail(&subject, &judged, None);
+    let mut mail = outcome::mail(&subject, &judged, None);
     mail.messages = messages.into();
     mail.queue = Some(MailQueue { messages: queue.messages, deliveries: queue.deliveries });
     let verdict = judge::verdict(&audited);
-    let mut reasons = reasons(load.kill, &subject.plan, &judged, &Deeds::default());
+    let mut reasons = outcome::reasons(load.kill, &subject.plan, &judged, &Deeds::default());
     reasons.extend(remark);
-    let times = times(now.as_secs(), Time::ZERO, Time::ZERO);
+    let times = outcome::times(now.as_secs(), Time::ZERO, Time::ZERO);
     let id = format!("{:016x}", mailing.options().run);
     let origin = origin(mailing.options().seed, id);
-    Ok(result(&judged, mail, verdict, reasons, times, origin, &real))
-}
-
-/// What an audit came to.
-struct Judged<'a> {
-    mailing: &'a Mailing,
-    audited: &'a Audited,
-    errors: &'a Errors,
-}
-
-/// The section `mail` of the result.
-fn mail(subject: &Subject, judged: &Judged<'_>, ran: Option<(&Finished, &Deeds)>) -> Mail {
-    let audited = judged.audited;
-    let errors = judged.errors.iter().map(|(kind, noted)| MailErrors {
-        kind: kind.to_string(),
-        count: noted.count,
-        first: noted.first_line.clone(),
-    });
-    let unread = audited.unread.iter().map(|account| judge::user(judged.mailing, *account));
-    let mut mail = Mail {
-        users: subject.accounts.count().into(),
-        servers: subject.servers.clone(),
-        submission: subject.protocol.to_owned(),
-        deliveries: judge::all(audited),
-        ledger: judge::ledger(audited),
-        findings: judge::findings(audited, judged.mailing),
-        unread: unread.collect(),
-        errors: errors.collect(),
-        ..Mail::default()
-    };
-    if let Some((finished, deeds)) = ran {
-        let sent = &finished.sent;
-        let seconds = sent.until.since(sent.from).as_seconds();
-        let per_minute = |count: f64| (seconds > 0.0).then_some(60.0 * count / seconds);
-        let queue = deeds.queue.as_ref();
-        mail.messages = sent.messages.into();
-        mail.sending_s = seconds;
-        mail.submitted_per_min = per_minute(f64::from(sent.messages));
-        mail.accepted_per_min = per_minute(judge::number(sent.accepted));
-        mail.acceptance = latency(&sent.answers);
-        mail.faults = deeds.done.iter().map(|done| fault(done, sent.from)).collect();
-        mail.queue =
-            queue.map(|queue| MailQueue { messages: queue.messages, deliveries: queue.deliveries });
-    }
-    mail
-}
-
-fn fault(done: &course::Done, zero: Time) -> MailFault {
-    let since = |time: Time| time.max(zero).since(zero).as_seconds();
-    MailFault { what: done.what.clone(), from_s: since(done.from), until_s: done.until.map(since) }
-}
-
-fn latency(latencies: &Latencies) -> Option<MailLatency> {
-    let at = |percentile| latencies.percentile(percentile).map(Span::as_millis);
-    Some(MailLatency {
-        count: latencies.count(),
-        p50_ms: at(Percentile::P50)?,
-        p95_ms: at(Percentile::per_mille(950))?,
-        p99_ms: at(Percentile::P99)?,
-        max_ms: latencies.max()?.as_millis(),
-    })
-}
-
-/// The verdict of a run that has ended.
-fn verdict(finished: &Finished, stop: &Stop) -> Verdict {
-    match judge::verdict(&finished.audited) {
-        // What was found broken until then stays broken.
-        Verdict::Fail => Verdict::Fail,
-        _ if stop.is_asked() => Verdict::Interrupted,
-        other => other,
-    }
-}
-
-/// What is to be said about the verdict.
-fn reasons(kill: bool, plan: &Plan, judged: &Judged<'_>, deeds: &Deeds) -> Vec<String> {
-    let mut reasons = Vec::new();
-    reasons.extend(deeds.broken.as_ref().map(|why| format!("a server did not come back: {why}")));
-    reasons.push(match kill {
-        true => {
-            "servers were killed, the machine was not: what a power cut would lose is not known"
-                .to_owned()
-        }
-        false => "nothing was killed: what a crash would lose is not known".to_owned(),
-    });
-    if let Store::Dovecot { fsync: MailFsync::Never, .. } = plan.store {
-        reasons.push("mail_fsync = never: a power cut loses mail that was accepted".to_owned());
-    }
-    reasons.extend(deeds.reason.as_ref().map(|why| format!("the relay put mail off: {why}")));
-    reasons.extend(judge::others(judged.audited));
-    reasons
-}
-
-fn times(began: u64, from: Time, until: Time) -> Times {
-    let at = |time: Time| Timestamp {
-        unix_seconds: began.saturating_add(time.since(Time::ZERO).0.div_euclid(1_000_000_000)),
-    };
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let is_load = until > from;
-    Times {
-        started: Timestamp { unix_seconds: began },
-        collection_started: is_load.then(|| at(from)),
-        collection_ended: is_load.then(|| at(until)),
-        ended: Some(Timestamp { unix_seconds: now.as_secs() }),
-        collection_s: until.since(from).as_seconds(),
-    }
-}
-
-fn result(
-    judged: &Judged<'_>,
-    mail: Mail,
-    verdict: Verdict,
-    reasons: Vec<String>,
-    times: Times,
-    origin: Origin,
-    real: &RealWorld,
-) -> RunResult {
-    let run = MailRun {
-        name: NAME.to_owned(),
-        sentence: judge::sentence(judged.audited, verdict),
-        verdict,
-        reasons,
-        rules: judge::rules(judged.audited, judged.mailing),
-        times,
-        origin,
-        machine: machine(),
-        backend: real.backend().kind.to_string(),
-    };
-    RunResult::of_mail(run, mail)
-}
-
-fn servers(system: &MailSystem) -> Vec<MailServer> {
-    let settings = match system.plan().store {
-        Store::Dovecot { format, fsync } => {
-            format!("{}, mail_fsync = {}", format.name(), fsync.name())
-        }
-        Store::Cyrus => String::new(),
-    };
-    let servers = system.servers();
-    let last = servers.len().saturating_sub(1);
-    let servers = servers.into_iter().enumerate().map(|(at, server)| MailServer {
-        name: server.name.to_owned(),
-        version: Some(server.version.to_string()),
-        role: if at == last { "store" } else { "relay" }.to_owned(),
-        settings: if at == last { settings.clone() } else { String::new() },
-    });
-    servers.collect()
+    Ok(outcome::result(&judged, mail, verdict, reasons, times, origin, &real))
 }
 
 /// The parts with their names, the store first.

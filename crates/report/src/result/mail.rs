@@ -27,7 +27,7 @@ pub struct Mail {
     pub submitted_per_min: Option<f64>,
     /// Deliveries that were accepted, for each minute of that.
     pub accepted_per_min: Option<f64>,
-    /// From the end of a message to its acceptance; null when nothing was accepted.
+    /// From the beginning of a message to its last answer; null when nothing was answered.
     pub acceptance: Option<MailLatency>,
     /// From the acceptance until a user sees the message; null when it was not measured.
     pub visible: Option<MailLatency>,

@@ -130,7 +130,12 @@ fn figures(mail: &Mail) -> Vec<Figure> {
             "still queued, or in a mailbox that could not be read",
         ),
         figure("", "Accepted per minute", rate, "deliveries, while mail was sent"),
-        figure("", "Acceptance, p95", of(mail.acceptance), "from the end of a message to its 250"),
+        figure(
+            "",
+            "Answered, p95",
+            of(mail.acceptance),
+            "from the beginning of a message to its last answer",
+        ),
         figure(
             "",
             "Doubles, explained",
@@ -149,8 +154,8 @@ fn standing(mail: &Mail, wanted: MailStanding) -> u64 {
 fn outcomes(mail: &Mail) -> Table {
     let rows = mail.ledger.outcomes().into_iter().map(|(name, count, standing, meaning)| {
         let (word, class) = match (standing, count) {
+            (_, 0) => ("", ""),
             (MailStanding::Kept, _) => ("as promised", ""),
-            (MailStanding::Broken, 0) => ("not as promised", ""),
             (MailStanding::Broken, _) => ("not as promised", "failed"),
             (MailStanding::Unknown, _) => ("cannot be told", ""),
         };
@@ -199,7 +204,7 @@ fn servers(mail: &Mail) -> Table {
 
 fn times(mail: &Mail) -> Table {
     let measured = [
-        ("Accepted: from the end of the message to 250", mail.acceptance),
+        ("Answered: from the beginning of a message to its last answer", mail.acceptance),
         ("Visible: from 250 until a user who looks sees it", mail.visible),
         ("Told: from 250 until a waiting user is told", mail.told),
     ];

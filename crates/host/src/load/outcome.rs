@@ -1,0 +1,172 @@
+//! The result of a run of mail: the section `mail`, the verdict, and what is to be said about it.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use brunt_load::{Errors, Finished};
+use brunt_mail::{Audited, Mailing};
+use brunt_report::result::{
+    Mail, MailErrors, MailFault, MailLatency, MailQueue, MailRun, MailServer, Origin, Times,
+    Verdict,
+};
+use brunt_report::{RunResult, Timestamp};
+use brunt_run::Stop;
+use brunt_servers::{MailFsync, MailSystem, Plan, Store};
+use brunt_stats::{Latencies, Percentile};
+use brunt_units::{Span, Time};
+use brunt_world_real::RealWorld;
+
+use super::course::{self, Deeds};
+use super::{Subject, judge};
+use crate::surroundings::machine;
+
+/// The name of a test without a scenario.
+const NAME: &str = "load";
+
+/// What an audit came to.
+pub(super) struct Judged<'a> {
+    pub(super) mailing: &'a Mailing,
+    pub(super) audited: &'a Audited,
+    pub(super) errors: &'a Errors,
+}
+
+/// The section `mail` of the result.
+pub(super) fn mail(
+    subject: &Subject,
+    judged: &Judged<'_>,
+    ran: Option<(&Finished, &Deeds)>,
+) -> Mail {
+    let audited = judged.audited;
+    let errors = judged.errors.iter().map(|(kind, noted)| MailErrors {
+        kind: kind.to_string(),
+        count: noted.count,
+        first: noted.first_line.clone(),
+    });
+    let unread = audited.unread.iter().map(|account| judge::user(judged.mailing, *account));
+    let mut mail = Mail {
+        users: subject.accounts.count().into(),
+        servers: subject.servers.clone(),
+        submission: subject.protocol.to_owned(),
+        deliveries: judge::all(audited),
+        ledger: judge::ledger(audited),
+        findings: judge::findings(audited, judged.mailing),
+        unread: unread.collect(),
+        errors: errors.collect(),
+        ..Mail::default()
+    };
+    if let Some((finished, deeds)) = ran {
+        let sent = &finished.sent;
+        let seconds = sent.until.since(sent.from).as_seconds();
+        let per_minute = |count: f64| (seconds > 0.0).then_some(60.0 * count / seconds);
+        let queue = deeds.queue.as_ref();
+        mail.messages = sent.messages.into();
+        mail.sending_s = seconds;
+        mail.submitted_per_min = per_minute(f64::from(sent.messages));
+        mail.accepted_per_min = per_minute(judge::number(sent.accepted));
+        mail.acceptance = latency(&sent.answers);
+        mail.faults = deeds.done.iter().map(|done| fault(done, sent.from)).collect();
+        mail.queue =
+            queue.map(|queue| MailQueue { messages: queue.messages, deliveries: queue.deliveries });
+    }
+    mail
+}
+
+fn fault(done: &course::Done, zero: Time) -> MailFault {
+    let since = |time: Time| time.max(zero).since(zero).as_seconds();
+    MailFault { what: done.what.clone(), from_s: since(done.from), until_s: done.until.map(since) }
+}
+
+fn latency(latencies: &Latencies) -> Option<MailLatency> {
+    let at = |percentile| latencies.percentile(percentile).map(Span::as_millis);
+    Some(MailLatency {
+        count: latencies.count(),
+        p50_ms: at(Percentile::P50)?,
+        p95_ms: at(Percentile::per_mille(950))?,
+        p99_ms: at(Percentile::P99)?,
+        max_ms: latencies.max()?.as_millis(),
+    })
+}
+
+/// The verdict of a run that has ended.
+pub(super) fn verdict(finished: &Finished, stop: &Stop) -> Verdict {
+    match judge::verdict(&finished.audited) {
+        // What was found broken until then stays broken.
+        Verdict::Fail => Verdict::Fail,
+        _ if stop.is_asked() => Verdict::Interrupted,
+        other => other,
+    }
+}
+
+/// What is to be said about the verdict.
+pub(super) fn reasons(kill: bool, plan: &Plan, judged: &Judged<'_>, deeds: &Deeds) -> Vec<String> {
+    let mut reasons = Vec::new();
+    reasons.extend(deeds.broken.as_ref().map(|why| format!("a server did not come back: {why}")));
+    reasons.push(match kill {
+        true => {
+            "servers were killed, the machine was not: what a power cut would lose is not known"
+                .to_owned()
+        }
+        false => "nothing was killed: what a crash would lose is not known".to_owned(),
+    });
+    if let Store::Dovecot { fsync: MailFsync::Never, .. } = plan.store {
+        reasons.push("mail_fsync = never: a power cut loses mail that was accepted".to_owned());
+    }
+    reasons.extend(deeds.reason.as_ref().map(|why| format!("the relay put mail off: {why}")));
+    reasons.extend(judge::others(judged.audited));
+    reasons
+}
+
+pub(super) fn times(began: u64, from: Time, until: Time) -> Times {
+    let at = |time: Time| Timestamp {
+        unix_seconds: began.saturating_add(time.since(Time::ZERO).0.div_euclid(1_000_000_000)),
+    };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let is_load = until > from;
+    Times {
+        started: Timestamp { unix_seconds: began },
+        collection_started: is_load.then(|| at(from)),
+        collection_ended: is_load.then(|| at(until)),
+        ended: Some(Timestamp { unix_seconds: now.as_secs() }),
+        collection_s: until.since(from).as_seconds(),
+    }
+}
+
+pub(super) fn result(
+    judged: &Judged<'_>,
+    mail: Mail,
+    verdict: Verdict,
+    reasons: Vec<String>,
+    times: Times,
+    origin: Origin,
+    real: &RealWorld,
+) -> RunResult {
+    let run = MailRun {
+        name: NAME.to_owned(),
+        sentence: judge::sentence(judged.audited, verdict),
+        verdict,
+        reasons,
+        rules: judge::rules(judged.audited, judged.mailing),
+        times,
+        origin,
+        machine: machine(),
+        backend: real.backend().kind.to_string(),
+    };
+    RunResult::of_mail(run, mail)
+}
+
+pub(super) fn servers(system: &MailSystem) -> Vec<MailServer> {
+    let settings = match system.plan().store {
+        Store::Dovecot { format, fsync } => {
+            format!("{}, mail_fsync = {}", format.name(), fsync.name())
+        }
+        Store::Cyrus => String::new(),
+    };
+    let servers = system.servers();
+    let last = servers.len().saturating_sub(1);
+    let servers = servers.into_iter().enumerate().map(|(at, server)| MailServer {
+        name: server.name.to_owned(),
+        version: Some(server.version.to_string()),
+        role: if at == last { "store" } else { "relay" }.to_owned(),
+        settings: if at == last { settings.clone() } else { String::new() },
+    });
+    servers.collect()
+}
