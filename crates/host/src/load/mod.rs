@@ -27,7 +27,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use brunt_load::{
     Account, Accounts, Anchor, Course, Endpoint, Finished, Patience, Protocol, Reading, Secret,
-    Sending, TlsUse, Trust,
+    Sending, TlsUse, Trust, Watch,
 };
 use brunt_mail::{Mailing, MailingOptions, Queue, Terms};
 use brunt_report::result::{MailQueue, MailServer, Origin};
@@ -211,7 +211,10 @@ fn test(
         disturbance: Some(hands.watch(disturbance)),
         drain: hands.drain(options.plan.relay.is_some()),
         users: None,
-        reading: Reading::new(subject.mailboxes.clone()),
+        reading: Reading {
+            watch: Some(Watch::default()),
+            ..Reading::new(subject.mailboxes.clone())
+        },
         terms: Terms { limit: options.limit, ..Terms::default() },
         keep: Rc::<LedgerFile>::clone(&ledger),
     };
@@ -325,4 +328,24 @@ fn most_recipients(users: u32) -> u8 {
 fn run_id(nanos: u128) -> u64 {
     let mixed = nanos ^ (u128::from(std::process::id()) << 40);
     u64::try_from(mixed & u128::from(u64::MAX)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_message_completes_the_deliveries() {
+        let accounts = (0..50).map(|user| format!("u{user:04}@test.invalid")).collect();
+        let mailing = Mailing::new(MailingOptions::new(1, 7, 0, accounts)).unwrap();
+        let made = |messages: u32| -> usize {
+            (0..messages).map(|number| mailing.route(number).to.len()).sum()
+        };
+        for wanted in [1, 100, 5_000] {
+            let messages = messages(&mailing, wanted).unwrap();
+            let wanted = usize::try_from(wanted).unwrap();
+            assert!(made(messages) >= wanted && made(messages - 1) < wanted);
+        }
+        assert_eq!([1, 3, 5, 900].map(most_recipients), [1, 3, 5, 5]);
+    }
 }

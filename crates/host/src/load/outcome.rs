@@ -63,6 +63,10 @@ pub(super) fn mail(
         mail.submitted_per_min = per_minute(f64::from(sent.messages));
         mail.accepted_per_min = per_minute(judge::number(sent.accepted));
         mail.acceptance = latency(&sent.answers);
+        if let Some(watched) = &finished.watched {
+            mail.visible = latency(&watched.visible);
+            mail.told = latency(&watched.told);
+        }
         mail.faults = deeds.done.iter().map(|done| fault(done, sent.from)).collect();
         mail.queue =
             queue.map(|queue| MailQueue { messages: queue.messages, deliveries: queue.deliveries });

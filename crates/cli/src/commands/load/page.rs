@@ -156,10 +156,16 @@ fn figures(mail: &Mail) -> String {
             decimals(mail.sending_s)
         ));
     }
-    lines.extend(mail.acceptance.map(|one| {
-        let [p50, p95, max] = [one.p50_ms, one.p95_ms, one.max_ms].map(decimals);
-        format!("{:14}p50 {p50} ms, p95 {p95} ms, longest {max} ms for a message", "")
-    }));
+    for (label, what, latency) in [
+        ("", "from the beginning of a message to its last answer", mail.acceptance),
+        ("visible", "from the answer until a user who looks sees it", mail.visible),
+        ("told", "from the answer until a user who waits is told", mail.told),
+    ] {
+        lines.extend(latency.map(|one| {
+            let [p50, p95, max] = [one.p50_ms, one.p95_ms, one.max_ms].map(decimals);
+            format!("{label:14}p50 {p50} ms, p95 {p95} ms, longest {max} ms {what}")
+        }));
+    }
     for fault in &mail.faults {
         let until = match fault.until_s {
             Some(until) => format!("ready again after {:.1} s", until - fault.from_s),
