@@ -118,6 +118,12 @@ fn detail(detail: &Detail, mailing: &Mailing) -> String {
             1 => "1 copy".to_owned(),
             count => format!("{count} copies"),
         },
+        Detail::Arrivals(arrivals) => {
+            let written = arrivals.iter().map(|second| brunt_mail::date::written(*second));
+            let clock = |date: String| date.split(' ').nth(4).unwrap_or_default().to_owned();
+            let times: Vec<_> = written.map(clock).collect();
+            format!("{} copies, received at {} UTC", times.len(), times.join(", "))
+        }
         Detail::Folder(folder) => format!("folder {folder}"),
         Detail::Flags(flags) => format!("shows {}", flags_in_words(*flags)),
         Detail::Code(code) => format!("reply {code}"),

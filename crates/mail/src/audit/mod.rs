@@ -40,6 +40,8 @@ const BOUNCED: u8 = 8;
 
 /// More second copies than this are not explained, whatever the faults.
 const EXTRAS_MAX: usize = 65_536;
+/// Deliveries whose arrivals are kept for findings.
+const ARRIVALS_MAX: usize = 4096;
 /// Copies with users who were not addressed; more are only counted.
 const STRAYS_MAX: usize = 1 << 20;
 /// In place of the account of such a copy: its recipient has none, and it is named there.
@@ -129,6 +131,8 @@ pub struct Audit {
     queue: Queue,
     /// Arrivals of copies beyond the first, by index of the delivery.
     extras: Vec<(usize, u32)>,
+    /// Arrivals of all copies of a delivery, in order: evidence for findings.
+    arrivals: BTreeMap<usize, Vec<u64>>,
     strays: Vec<(u32, u32)>,
     promises: Promises,
     /// Where messages that were changed are shown, with their flags.
@@ -202,6 +206,7 @@ impl Audit {
             mailboxes: vec![Mailbox::default(); accounts],
             queue: Queue::Unknown,
             extras: Vec::new(),
+            arrivals: BTreeMap::new(),
             strays: Vec::new(),
             promises,
             changed: BTreeMap::new(),
@@ -418,6 +423,9 @@ impl Audit {
             let arrivals: Option<Vec<u64>> = arrivals.into_iter().collect();
             if let Some(mut arrivals) = arrivals.filter(|_| has_all) {
                 arrivals.sort_unstable();
+                if self.arrivals.len() < ARRIVALS_MAX {
+                    self.arrivals.insert(delivery, arrivals.clone());
+                }
                 let pairs = arrivals.windows(2).map(|pair| (pair[0], pair[1]));
                 extras.extend(pairs.map(|arrivals| Extra { delivery, arrivals }));
             }
@@ -471,7 +479,7 @@ impl Audit {
         } else if let Some(broken) = promised.filter(|_| delivery.copies == 1) {
             broken
         } else if delivery.copies > 1 && !is_explained {
-            (Outcome::Doubled, copies)
+            (Outcome::Doubled, self.arrivals_of(delivery).unwrap_or(copies))
         } else if has(MISPLACED) {
             (Outcome::Misplaced, known)
         } else if !has(IN_TIME) {
@@ -483,6 +491,11 @@ impl Audit {
         } else {
             (Outcome::Found, Detail::None)
         }
+    }
+
+    fn arrivals_of(&self, delivery: &Delivery) -> Option<Detail> {
+        let index = self.find(delivery.number, delivery.recipient)?;
+        self.arrivals.get(&index).cloned().map(Detail::Arrivals)
     }
 
     /// What became of a delivery that was changed since; `None` when that says nothing.

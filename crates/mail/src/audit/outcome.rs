@@ -186,6 +186,8 @@ pub enum Detail {
     Difference(Difference),
     /// Copies that were found.
     Copies(u32),
+    /// When each of the copies arrived, in Unix seconds by the server's clock, in order.
+    Arrivals(Vec<u64>),
     /// Another folder, by its index.
     Folder(u16),
     /// The flags that are shown.

@@ -321,6 +321,8 @@ fn a_double_is_explained_by_a_fault_between_and_by_no_other() {
         assert_eq!(counted, u64::from(is_explained), "{from:?}");
         assert_eq!(audited.verdict() == Verdict::Pass, is_explained);
         assert_eq!((audited.explained, audited.explained_max), (counted, u64::from(in_flight)));
+        let evidence = Detail::Arrivals(vec![BEGAN + 8, BEGAN + 20]);
+        assert!(audited.findings.iter().all(|found| found.detail == evidence));
     }
 }
 
