@@ -7,7 +7,7 @@
 //! | unanswered | cut after the dot, or the answer came after a power cut had begun | any number |
 //! | accepted | 250 | exactly one copy, equal, in time |
 //!
-//! A delivery takes 32 bytes in memory, and the same in `ledger.bin` ([`file`]). Whoever runs the
+//! A delivery takes 32 bytes in memory, and the same in `ledger.bin` ([`mod@file`]). Whoever runs the
 //! load appends what [`Ledger::take_unwritten`] returns *before* it sends the next message: numbers
 //! are reserved in the file before they are used, so a ledger that ends early still knows which
 //! messages may have been sent without a record.
