@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use brunt_mail::{Mailing, Seen};
+use brunt_mail::{Flags, Mailing, Seen};
 use brunt_protocols::imap::{Code, Command, Event, Response};
 use brunt_protocols::tls::Trust;
 use brunt_world::World;
@@ -43,7 +43,7 @@ struct Ours {
 }
 
 impl Looker for Ours {
-    fn saw(&mut self, _: u16, uid: u32, seen: &Seen) {
+    fn saw(&mut self, _: u16, uid: u32, _: Flags, seen: &Seen) {
         if let Seen::Ours(copy) = seen {
             match copy.difference {
                 None => self.uids.push(uid),

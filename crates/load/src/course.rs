@@ -262,6 +262,7 @@ pub(crate) fn setting(world: &World, trust: Option<&Trust>, patience: Patience) 
         trust: trust.cloned(),
         patience,
         stop: None,
+        folders: Rc::new(RefCell::default()),
         errors: Rc::new(RefCell::default()),
         conversations: Rc::new(RefCell::default()),
     }

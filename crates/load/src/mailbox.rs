@@ -14,7 +14,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use brunt_mail::{Comparison, Mailing, Mark, Seen};
+use brunt_mail::{Comparison, Flags, FolderStatus, Mailing, Mark, Place, Seen};
 use brunt_protocols::imap::{Body, Code, Command, Done, Event, Fetch, Response};
 use brunt_world::random::Stream;
 
@@ -45,8 +45,8 @@ pub struct Holdings {
 
 /// Hears of each message of a mailbox.
 pub(crate) trait Looker {
-    /// A message of this folder, with its UID; folder 0 is INBOX.
-    fn saw(&mut self, folder: u16, uid: u32, seen: &Seen);
+    /// A message of this folder, with its UID and its flags; folder 0 is INBOX.
+    fn saw(&mut self, folder: u16, uid: u32, flags: Flags, seen: &Seen);
     /// A message that is listed and cannot be fetched alone.
     fn unreadable(&mut self);
 }
@@ -55,14 +55,26 @@ pub(crate) trait Looker {
 pub(crate) struct Mailbox<'a> {
     pub(crate) setting: &'a Setting,
     pub(crate) endpoint: &'a Endpoint,
+    pub(crate) number: u32,
     pub(crate) account: &'a Account,
     pub(crate) nonces: &'a mut Stream,
 }
 
 /// A folder, opened for reading.
+#[derive(Clone, Copy)]
 pub(crate) struct Opened {
     pub(crate) validity: Option<u32>,
     pub(crate) messages: u32,
+    next: Option<u32>,
+    modseq: Option<u64>,
+}
+
+impl Opened {
+    /// What must not go back, if the server says it.
+    fn status(&self) -> Option<FolderStatus> {
+        let (validity, next) = (self.validity?, self.next?);
+        Some(FolderStatus { validity, next, modseq: self.modseq })
+    }
 }
 
 impl Mailbox<'_> {
@@ -74,12 +86,24 @@ impl Mailbox<'_> {
     pub(crate) async fn holdings(&mut self) -> Result<Holdings, Ended> {
         let mut session = self.open().await?;
         let counted = count(&mut session).await;
+        let counted = counted.map(|(holdings, inbox)| {
+            inbox.iter().for_each(|inbox| self.note_inbox(inbox));
+            holdings
+        });
         match counted {
             Ok(holdings) => {
                 session.log_out().await;
                 Ok(holdings)
             }
             Err(trouble) => Err(session.end(trouble)),
+        }
+    }
+
+    /// What the server says of the inbox now. Other folders come and go, and their places with them.
+    fn note_inbox(&self, opened: &Opened) {
+        let place = Place { account: self.number, folder: 0 };
+        if let Some(status) = opened.status() {
+            self.setting.folders.borrow_mut().says(place, status);
         }
     }
 
@@ -113,6 +137,9 @@ impl Mailbox<'_> {
             Err(trouble) => return Err(session.end(trouble)),
         };
         let (opened, uids) = listed;
+        if place == 0 {
+            self.note_inbox(&opened);
+        }
         for batch in uids.chunks(BATCH) {
             let mut missing: BTreeSet<u32> = batch.iter().copied().collect();
             let set = format!("{}:{}", batch[0], batch[batch.len() - 1]);
@@ -198,16 +225,17 @@ pub(crate) async fn folders(session: &mut ImapSession) -> Result<Vec<Vec<u8>>, T
 }
 
 pub(crate) async fn examine(session: &mut ImapSession, folder: &[u8]) -> Result<Opened, Trouble> {
-    let mut opened = Opened { validity: None, messages: 0 };
+    let mut opened = Opened { validity: None, messages: 0, next: None, modseq: None };
     session
         .must(Command::Examine(folder), |event| {
             match event {
                 Event::Data(Response::Exists(messages)) => opened.messages = messages,
-                Event::Data(Response::Remark {
-                    code: Some(Code::UidValidity(validity)), ..
-                }) => {
-                    opened.validity = Some(validity);
-                }
+                Event::Data(Response::Remark { code: Some(code), .. }) => match code {
+                    Code::UidValidity(validity) => opened.validity = Some(validity),
+                    Code::UidNext(next) => opened.next = Some(next),
+                    Code::HighestModSeq(modseq) => opened.modseq = Some(modseq),
+                    _ => {}
+                },
                 _ => {}
             }
             Ok(())
@@ -273,7 +301,7 @@ async fn fetch(
     let mut comparing: Option<Comparison> = None;
     let mut streamed = None;
     session
-        .must(Command::Fetch(set, "UID INTERNALDATE BODY.PEEK[]"), |event| {
+        .must(Command::Fetch(set, "UID FLAGS INTERNALDATE BODY.PEEK[]"), |event| {
             match event {
                 Event::TextBegins { section, .. } if section.eq_ignore_ascii_case("BODY[]") => {
                     comparing = Some(Comparison::new(mailing));
@@ -298,7 +326,9 @@ async fn fetch(
                         return Ok(());
                     };
                     if missing.remove(&uid) {
-                        looker.saw(place, uid, &dated(seen, shown.internal_date.as_deref()));
+                        let flags = shown.flags.iter().flatten().map(String::as_str);
+                        let seen = dated(seen, shown.internal_date.as_deref());
+                        looker.saw(place, uid, Flags::named(flags), &seen);
                     }
                 }
                 _ => {}
@@ -325,10 +355,12 @@ fn dated(seen: Seen, stored: Option<&str>) -> Seen {
 }
 
 /// Counts messages with and without the mark.
-async fn count(session: &mut ImapSession) -> Result<Holdings, Trouble> {
+async fn count(session: &mut ImapSession) -> Result<(Holdings, Option<Opened>), Trouble> {
     let mut holdings = Holdings::default();
+    let mut inbox = None;
     for folder in folders(session).await? {
         let opened = examine(session, &folder).await?;
+        inbox.get_or_insert(opened);
         if opened.messages == 0 {
             continue;
         }
@@ -358,7 +390,7 @@ async fn count(session: &mut ImapSession) -> Result<Holdings, Trouble> {
         let shown = holdings.marked + holdings.foreign - before.marked - before.foreign;
         holdings.foreign += u64::from(opened.messages).saturating_sub(shown);
     }
-    Ok(holdings)
+    Ok((holdings, inbox))
 }
 
 /// The beginning of a header.

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use brunt_mail::{Audit, Mailing, Place, Seen};
+use brunt_mail::{Audit, Flags, Mailing, Place, Seen};
 use brunt_units::Time;
 
 use crate::accounts::Accounts;
@@ -36,13 +36,13 @@ impl Reading {
 /// What a mailbox shows, until it was read whole.
 #[derive(Default)]
 struct Shown {
-    messages: Vec<(u16, Seen)>,
+    messages: Vec<(u16, Flags, Seen)>,
     unreadable: u32,
 }
 
 impl Looker for Shown {
-    fn saw(&mut self, folder: u16, _: u32, seen: &Seen) {
-        self.messages.push((folder, seen.clone()));
+    fn saw(&mut self, folder: u16, _: u32, flags: Flags, seen: &Seen) {
+        self.messages.push((folder, flags, seen.clone()));
     }
 
     fn unreadable(&mut self) {
@@ -132,9 +132,9 @@ pub(crate) async fn audit(
             let read = read.await;
             let mut audit = audit.borrow_mut();
             let shown = shown.into_inner();
-            for (folder, seen) in &shown.messages {
+            for (folder, flags, seen) in &shown.messages {
                 let place = Place { account: number, folder: *folder };
-                audit.saw(place, seen, first_seen(&arrivals, place, seen));
+                audit.saw_with(place, seen, first_seen(&arrivals, place, seen), *flags);
             }
             (0..shown.unreadable).for_each(|_| audit.unreadable_message(number));
             match read {
@@ -145,7 +145,9 @@ pub(crate) async fn audit(
     })
     .await;
     let shared = Rc::into_inner(shared).expect("the readers have ended");
-    shared.into_inner()
+    let mut audit = shared.into_inner();
+    audit.folders(&setting.folders.borrow());
+    audit
 }
 
 /// When a session that watched saw a message first.
@@ -171,7 +173,7 @@ pub(crate) async fn retry<T>(
     loop {
         let account = accounts.round(number);
         let mut mailbox =
-            Mailbox { setting, endpoint: &reading.endpoint, account, nonces: &mut nonces };
+            Mailbox { setting, endpoint: &reading.endpoint, number, account, nonces: &mut nonces };
         let ended = match act(&mut mailbox).await {
             Ok(done) => return Ok(done),
             Err(ended) => ended,

@@ -7,6 +7,7 @@ mod post;
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use brunt_mail::Folders;
 use brunt_protocols::tls::Trust;
 use brunt_units::Span;
 use brunt_world::World;
@@ -30,6 +31,8 @@ pub(crate) struct Setting {
     pub(crate) patience: Patience,
     /// What ends sessions early; an audit is not ended.
     pub(crate) stop: Option<Stopping>,
+    /// What servers say of inboxes, from one look to the next.
+    pub(crate) folders: Rc<RefCell<Folders>>,
     pub(crate) errors: Rc<RefCell<Errors>>,
     pub(crate) conversations: Rc<RefCell<Conversations>>,
 }

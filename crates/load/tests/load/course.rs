@@ -9,7 +9,9 @@ use brunt_load::{
     Account, Accounts, Course, CourseError, Drain, Endpoint, Finished, Keep, KeepError, Login,
     Pace, Patience, Protocol, Queue, Reading, Secret, Sending, Stop, TroubleKind, run,
 };
-use brunt_mail::{Fault, FaultKind, Ledger, Mailing, MailingOptions, Outcome, Terms, Verdict};
+use brunt_mail::{
+    Fault, FaultKind, FolderBreach, Ledger, Mailing, MailingOptions, Outcome, Terms, Verdict,
+};
 use brunt_units::{Span, Time};
 use brunt_world::World;
 use brunt_world_virtual::{VirtualOptions, VirtualWorld};
@@ -169,6 +171,16 @@ fn lies_are_named() {
     assert!(finished.conversations.about(number).is_some() || number < 190, "{number}");
     let finished = plain(Bad { double: Some(50), ..Bad::default() }, false);
     assert!(count(&finished, Outcome::Doubled) >= 4, "{:?}", finished.audited.counts);
+}
+
+#[test]
+fn inboxes_whose_uidvalidity_changes_fail_the_run() {
+    let finished = plain(Bad { renumbers: true, ..Bad::default() }, true);
+    assert_eq!(finished.audited.verdict(), Verdict::Fail);
+    assert_eq!(finished.audited.folders.len(), 10, "{:?}", finished.audited.folders);
+    let breaches = finished.audited.folders.iter();
+    assert!(breaches.clone().all(|(_, breach)| *breach == FolderBreach::Validity(1, 2)));
+    assert_eq!(count(&finished, Outcome::Found), finished.sent.accepted);
 }
 
 #[test]

@@ -26,6 +26,8 @@ pub(crate) struct Bad {
     pub(crate) locked: Option<&'static str>,
     /// Breaks the connection in each FETCH that would show this message of a mailbox.
     pub(crate) poison: Option<usize>,
+    /// Gives mailboxes another UIDVALIDITY when mail arrives.
+    pub(crate) renumbers: bool,
     /// Wants logins by AUTH LOGIN, question by question.
     pub(crate) asks: bool,
     /// Says NO to each FETCH of several messages.
@@ -205,7 +207,9 @@ impl Server {
                 "LIST" => answer = "* LIST () \"/\" INBOX\r\n".to_owned(),
                 "EXAMINE" => {
                     let count = self.mailbox(&user).len();
-                    answer = format!("* {count} EXISTS\r\n* OK [UIDVALIDITY 1] ok\r\n");
+                    let validity = 1 + u32::from(self.bad.renumbers && count > 0);
+                    answer = format!("* {count} EXISTS\r\n* OK [UIDVALIDITY {validity}] ok\r\n");
+                    answer += &format!("* OK [UIDNEXT {}] ok\r\n", count + 1);
                 }
                 "UID" => {
                     self.fetch(&mut line, &user, tag, &rest).await?;
