@@ -15,8 +15,9 @@
 //! to a real server, to a modelled one, and to a fuzzer. Events do not depend on how bytes were cut
 //! into reads.
 //!
-//! Invariant: a server decides neither how much memory a session takes (64 KiB at most, TLS
-//! included) nor whether it panics. What a server does wrong is a [`Failure`] with the line that
+//! Invariant: a server decides neither how much memory a session takes nor whether it panics. From
+//! one read to the next a session keeps at most 64 KiB of what was said: a record of TLS, a response
+//! and a tape. What a server does wrong is a [`Failure`] with the line that
 //! showed it, and the session is over; or it is one untagged line that an IMAP client cannot read,
 //! which is counted by kind ([`imap::Oddity`]) and passed over.
 //!

@@ -271,3 +271,43 @@ fn section_before(text: &[u8]) -> Option<(u32, &[u8])> {
     };
     Some((number, before.get(before.len().checked_sub(from_end)?..)?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes that a framer keeps, and the most it kept while it read `bytes` again and again.
+    fn kept(bytes: &[u8], times: usize) -> (usize, usize) {
+        let (mut framer, mut most) = (Framer::default(), 0);
+        let size = |framer: &Framer| {
+            let literals = framer.frame.literals.capacity() * size_of::<Literal>();
+            framer.frame.text.capacity() + literals + framer.tail.capacity()
+        };
+        for _ in 0..times {
+            let mut input = bytes;
+            while let Ok(Some(_)) = framer.take(&mut input) {
+                most = most.max(size(&framer));
+            }
+            most = most.max(size(&framer));
+        }
+        (size(&framer), most)
+    }
+
+    #[test]
+    fn no_response_takes_more_than_its_share() {
+        const SHARE: usize = KEPT + (8 << 10);
+        for hostile in [
+            &b"* LIST (x"[..],
+            b"* 1 FETCH (X {4096}\r\n",
+            b"* X {1}\r\na",
+            b"* X {999999999999}\r\nabc",
+            b"* 1 FETCH (BODY[] {3}\r\nabc",
+            b"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+        ] {
+            let (_, most) = kept(hostile, 5000);
+            let shown = String::from_utf8_lossy(hostile);
+            assert!(most <= SHARE, "{most} bytes for {shown}");
+        }
+        assert!(kept(b"* 3 EXISTS\r\n", 5000).1 <= 64);
+    }
+}
