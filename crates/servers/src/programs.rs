@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::error::ServerError;
+use crate::exim;
 use crate::files;
 
 /// Where programs are looked for: those of servers are not on every user's path.
@@ -101,6 +102,7 @@ impl Installed {
         let version = said.lines().find_map(|line| line.strip_prefix("Exim version "));
         match Version::parse(version.unwrap_or_default()) {
             Some(version) if (4, 94) <= (version.major, version.minor) => {
+                exim::may_run()?;
                 Ok(Self { program, version })
             }
             _ => Err(ServerError::Version { program: "exim4", said: files::last_lines(&said) }),

@@ -22,7 +22,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::closing::{resume, summary, verdict_again};
-use crate::commands::drill;
+use crate::commands::{drill, load};
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -179,6 +179,8 @@ pub fn run(args: &ReportArgs, output: &Output) -> Result<Exit, ReportError> {
             false => only.with_file_name("scenario.toml"),
         };
         output.show(&drill::closing(&run.result, drill, [&path, &scenario], "", output));
+    } else if let ([only], Some(_)) = (folders.as_slice(), &run.result.mail) {
+        output.show(&load::closing(&run.result, only, &path, output));
     } else {
         let text = summary(&run.result, &path, output);
         let resume = match folders.as_slice() {

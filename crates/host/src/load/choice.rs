@@ -3,6 +3,7 @@
 //! | asked for | root | Postfix | servers |
 //! | --- | --- | --- | --- |
 //! | nothing | yes | installed | Postfix before Dovecot |
+//! | nothing | otherwise | | Exim before Dovecot where Exim is installed |
 //! | nothing | otherwise | | Dovecot, mail is sent to it by LMTP |
 //! | `dovecot` | | | the same |
 //! | `exim`, `cyrus` | | | Exim before Dovecot; Cyrus instead of Dovecot |
@@ -65,9 +66,10 @@ pub fn choose(
             (Some(Relay::Exim), None)
         }
         Asked::Postfix => (Some(postfix()?), None),
-        Asked::Whatever => match postfix() {
-            Ok(relay) => (Some(relay), None),
-            Err(why) => (None, Some(format!("no relay: {why}"))),
+        Asked::Whatever => match (postfix(), Installed::exim()) {
+            (Ok(relay), _) => (Some(relay), None),
+            (Err(_), Ok(_)) => (Some(Relay::Exim), None),
+            (Err(why), Err(also)) => (None, Some(format!("a relay: {why}; {also}"))),
         },
     };
     Ok((Plan { store: Store::Dovecot { format, fsync }, relay, users }, left_out))

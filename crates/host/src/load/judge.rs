@@ -236,6 +236,12 @@ pub(super) fn verdict(audited: &Audited) -> Verdict {
 pub(super) fn sentence(audited: &Audited, verdict: Verdict) -> String {
     let accepted = deliveries(audited.accepted);
     match verdict {
+        _ if audited.accepted == 0 && verdict != Verdict::Fail => {
+            "Nothing was accepted, so there is nothing to look for.".to_owned()
+        }
+        Verdict::Interrupted if audited.verdict() == Answer::Pass => format!(
+            "Stopped before everything was sent; each of the {accepted} that were accepted until then is there."
+        ),
         Verdict::Pass => {
             let doubles = match audited.counts.of(Outcome::ExplainedDouble) {
                 0 => "once and as it was sent".to_owned(),
@@ -253,9 +259,6 @@ pub(super) fn sentence(audited: &Audited, verdict: Verdict) -> String {
             listed(&audited.counts, Standing::Broken),
             accepted
         ),
-        _ if audited.accepted == 0 => {
-            "Nothing was accepted, so there is nothing to look for.".to_owned()
-        }
         _ => {
             let open = listed(&audited.counts, Standing::Unknown);
             let open = match open.as_str() {

@@ -26,13 +26,11 @@ pub(super) struct Load {
     schema: String,
     /// The folder of the servers.
     pub(super) servers: PathBuf,
-    /// Whether servers were killed.
-    pub(super) kill: bool,
 }
 
 impl Load {
-    pub(super) fn new(servers: &Path, kill: bool) -> Self {
-        Self { schema: SCHEMA.to_owned(), servers: servers.to_owned(), kill }
+    pub(super) fn new(servers: &Path) -> Self {
+        Self { schema: SCHEMA.to_owned(), servers: servers.to_owned() }
     }
 
     pub(super) fn keep(&self, folder: &RunFolder) -> Result<(), LoadError> {

@@ -116,7 +116,7 @@ fn begin(
     for server in system.servers() {
         listener.step(&format!("{} {} is ready", server.name, server.version));
     }
-    Load::new(system.home(), options.kill).keep(folder)?;
+    Load::new(system.home()).keep(folder)?;
     test(options, system, folder, origin, listener, stop)
 }
 
@@ -228,7 +228,7 @@ fn test(
     let mail = outcome::mail(&subject, &judged, Some((&finished, &deeds)));
     kept::conversations(folder, &mail.findings, &finished.conversations)?;
     let verdict = outcome::verdict(&finished, stop);
-    let reasons = outcome::reasons(options.kill, &subject.plan, &judged, &deeds);
+    let reasons = outcome::reasons(!deeds.done.is_empty(), &subject.plan, &judged, &deeds);
     let times = outcome::times(began.as_secs(), finished.sent.from, finished.sent.until);
     let origin = origin(options.seed, format!("{id:016x}"));
     Ok(outcome::result(&judged, mail, verdict, reasons, times, origin, &real))
@@ -276,7 +276,7 @@ pub fn audit(
     let subject = Subject::of(&system, now.as_secs())?;
     let mut real = RealWorld::new(&Options { slab_bytes: SLAB_BYTES, ..Options::default() })?;
     let world: World = real.world.clone();
-    let messages = ledger.messages();
+    let (messages, was_killed) = (ledger.messages(), !ledger.faults().is_empty());
     let (terms, patience) = (Terms::default(), Patience::default());
     let reading = Reading::new(subject.mailboxes.clone());
     let (accounts, trust) = (Rc::clone(&subject.accounts), subject.trust.clone());
@@ -293,7 +293,7 @@ pub fn audit(
     mail.messages = messages.into();
     mail.queue = Some(MailQueue { messages: queue.messages, deliveries: queue.deliveries });
     let verdict = judge::verdict(&audited);
-    let mut reasons = outcome::reasons(load.kill, &subject.plan, &judged, &Deeds::default());
+    let mut reasons = outcome::reasons(was_killed, &subject.plan, &judged, &Deeds::default());
     reasons.extend(remark);
     let times = outcome::times(now.as_secs(), Time::ZERO, Time::ZERO);
     let id = format!("{:016x}", mailing.options().run);

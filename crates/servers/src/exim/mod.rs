@@ -18,7 +18,7 @@ use crate::certificate::Certificate;
 use crate::error::ServerError;
 use crate::files;
 use crate::group::Group;
-use crate::programs::{self, Installed, command, run};
+use crate::programs::{Installed, command, run};
 use crate::queue::Queue;
 use crate::ready::{self, Greeting};
 use crate::user::{User, is_root};
@@ -37,6 +37,27 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(20);
 /// [`ServerError::NoUser`] where it is not installed.
 pub(crate) fn user() -> Result<User, ServerError> {
     User::named(USERS[0]).or_else(|error| User::named(USERS[1]).map_err(|_| error))
+}
+
+/// Whether this caller can become the user of Exim.
+///
+/// # Errors
+/// Where there is no such user, or the system refuses user namespaces.
+pub(crate) fn may_run() -> Result<(), ServerError> {
+    let user = user()?;
+    match is_root() || user.is_caller() {
+        true => Ok(()),
+        false => run(in_namespace(&user).arg("/bin/true"), ANSWERS_WITHIN).map(|_| ()),
+    }
+}
+
+/// A command that runs the following one as `user`, whose number it has in a namespace.
+fn in_namespace(user: &User) -> Command {
+    let mut command = command(Path::new("/usr/bin/unshare"));
+    command.arg("--user");
+    command.args([format!("--map-user={}", user.uid), format!("--map-group={}", user.gid)]);
+    command.arg("--");
+    command
 }
 
 /// What Exim is to be.
@@ -108,10 +129,8 @@ impl Setup {
             command.gid(gid).uid(uid);
         } else if !self.user.is_caller() {
             let environment: Vec<_> = command.get_envs().map(owned).collect();
-            command = programs::command(Path::new("/usr/bin/unshare"));
-            command.envs(environment).arg("--user");
-            command.args([format!("--map-user={uid}"), format!("--map-group={gid}")]);
-            command.arg("--").arg(&installed.program);
+            command = in_namespace(&self.user);
+            command.envs(environment).arg(&installed.program);
         }
         command.arg("-C").arg(self.configuration());
         command

@@ -11,7 +11,7 @@
 
 mod page;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use brunt_host::load::{
@@ -31,6 +31,8 @@ use crate::progress::Progress;
 use crate::test_args::whole;
 use crate::version;
 
+pub(super) use page::closing;
+
 /// The folder name of a run.
 const NAME: &str = "load";
 
@@ -43,17 +45,17 @@ Examples:
   brunt load --deliveries 100000 --json | jq .mail.ledger
   brunt load --audit runs/2026-11-27-041500-load   look at the mailboxes of that run again")]
 pub struct LoadArgs {
-    /// The servers to start [default: Postfix before Dovecot where you are root, else Dovecot]
+    /// The servers to start [default: Postfix (root) or Exim before Dovecot, or Dovecot alone]
     #[arg(long, value_enum, value_name = "SERVER")]
     pub server: Option<Server>,
 
-    /// How Dovecot stores mail
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    pub store: StoreFormat,
+    /// How Dovecot stores mail [default: sdbox]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub store: Option<StoreFormat>,
 
-    /// When Dovecot forces mail to the disk; never loses mail with the power
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
-    pub mail_fsync: Fsync,
+    /// When Dovecot forces mail to the disk; never loses mail with the power [default: optimized]
+    #[arg(long, value_enum, value_name = "WHEN")]
+    pub mail_fsync: Option<Fsync>,
 
     /// Users, each with a mailbox
     #[arg(long, value_name = "N", default_value = "50", value_parser = users)]
@@ -143,6 +145,9 @@ pub enum LoadCommandError {
     /// There was no test.
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// A flag of another store.
+    #[error("{0} is for Dovecot")]
+    OfDovecot(&'static str),
     /// The run's folder cannot be made or filled.
     #[error(transparent)]
     Folder(#[from] FolderError),
@@ -176,9 +181,16 @@ pub fn run(args: &LoadArgs, output: &Output) -> Result<Exit, LoadCommandError> {
 }
 
 fn test(args: &LoadArgs, output: &Output) -> Result<Exit, LoadCommandError> {
+    if args.server == Some(Server::Cyrus) {
+        let of_dovecot =
+            [("--store", args.store.is_some()), ("--mail-fsync", args.mail_fsync.is_some())];
+        if let Some((flag, _)) = of_dovecot.into_iter().find(|(_, is_there)| *is_there) {
+            return Err(LoadCommandError::OfDovecot(flag));
+        }
+    }
+    let (format, fsync) = (args.store.unwrap_or_default(), args.mail_fsync.unwrap_or_default());
     let (plan, left_out) =
-        choose(args.asked(), args.store.into(), args.mail_fsync.into(), args.users)
-            .map_err(LoadError::from)?;
+        choose(args.asked(), format.into(), fsync.into(), args.users).map_err(LoadError::from)?;
     let options = LoadOptions {
         plan,
         deliveries: args.deliveries,
@@ -205,11 +217,7 @@ fn test(args: &LoadArgs, output: &Output) -> Result<Exit, LoadCommandError> {
 }
 
 /// Looks at the mailboxes of the run in `folder` again. Its own result stays as it is.
-fn again(
-    args: &LoadArgs,
-    folder: &std::path::Path,
-    output: &Output,
-) -> Result<Exit, LoadCommandError> {
+fn again(args: &LoadArgs, folder: &Path, output: &Output) -> Result<Exit, LoadCommandError> {
     let screen = Rc::new(Screen::new(output));
     let listener: Rc<dyn LoadListener> = Rc::<Screen>::clone(&screen);
     let result = audit(folder, version::origin, &listener);
@@ -244,7 +252,8 @@ fn tell(args: &LoadArgs, result: &RunResult, folder: &RunFolder, report: &str, o
         true => output.data(result.to_json().trim_end()),
         false => {
             output.talk("");
-            output.show(&page::closing(result, folder, report, output));
+            let report = folder.file(report);
+            output.show(&closing(result, folder.path(), &report, output));
         }
     }
 }

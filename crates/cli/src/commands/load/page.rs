@@ -1,8 +1,10 @@
 //! What a test of mail servers says on the terminal: first and last.
 
+use std::path::Path;
+
 use brunt_host::load::LoadOptions;
 use brunt_report::result::{Mail, MailStanding, Outcome, RunResult, Verdict};
-use brunt_report::{Column, Row, RunFolder, Table, counted, decimals, grouped, one_line};
+use brunt_report::{Column, Row, Table, counted, decimals, grouped, one_line};
 use brunt_servers::{Relay, Store};
 
 use crate::closing::{failure, rules, verdict_again};
@@ -49,10 +51,10 @@ pub(super) fn opening(options: &LoadOptions, left_out: Option<&str>) -> String {
 }
 
 /// The last lines: verdict, what became of every delivery, rules, and where everything is.
-pub(super) fn closing(
+pub(in crate::commands) fn closing(
     result: &RunResult,
-    folder: &RunFolder,
-    report: &str,
+    folder: &Path,
+    report: &Path,
     output: &Output,
 ) -> String {
     let mail = result.mail.iter();
@@ -65,9 +67,9 @@ pub(super) fn closing(
         format!(
             "{:14}{}\n{:14}brunt load --audit {}{}",
             "report",
-            folder.file(report).display(),
+            report.display(),
             "look again",
-            folder.path().display(),
+            folder.display(),
             verdict_again_of(result, output)
         ),
     ];
