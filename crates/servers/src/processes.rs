@@ -136,7 +136,10 @@ mod tests {
         assert_eq!(listener(port, std::slice::from_ref(&me)), Listener::Ours);
         assert_eq!(listener(port, &[]), Listener::Foreign);
         drop(listener_of_ours);
-        assert_eq!(listener(port, &[me]), Listener::None);
+        // A child that another test is starting has it for a moment more.
+        let is_gone = || listener(port, std::slice::from_ref(&me)) == Listener::None;
+        let mut looks = (0..5_000).map(|_| std::thread::sleep(std::time::Duration::from_millis(1)));
+        assert!(is_gone() || looks.any(|()| is_gone()));
     }
 
     #[test]
