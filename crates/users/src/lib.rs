@@ -27,8 +27,7 @@ mod task;
 
 pub use client::Client;
 pub use profile::{
-    Folders, ListOfRecipients, Mailbox, MessageClass, Profile, ProfileError, Reaction, Recipients,
-    Row, TaskRate, Visits,
+    ListOfRecipients, MessageClass, Profile, ProfileError, Reaction, Recipients, Row, TaskRate,
 };
 pub use schedule::{Day, Due, Schedule};
 pub use score::{Check, Checks, Score, Weighed};

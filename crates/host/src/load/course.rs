@@ -56,16 +56,27 @@ pub(super) struct Hands {
     /// The most deliveries that can be under way between two servers.
     pub(super) between: u32,
     pub(super) deeds: Rc<RefCell<Deeds>>,
+    /// How long mail is sent, where no number of messages ends it.
+    pub(super) lasts: Option<Span>,
 }
 
 impl Hands {
-    /// Kills each server once in the middle of `messages`, the store first, and starts it again.
-    pub(super) fn kill_in_the_middle(&self, messages: u32) -> Disturbance {
+    /// Kills each server once in the middle of `messages`, or of the time that it lasts, the store
+    /// first, and starts it again.
+    pub(super) fn kill_in_the_middle(&self, messages: Option<u32>) -> Disturbance {
         let hands = self.clone();
         Box::new(move |progress: Rc<Progress>| {
             Box::pin(async move {
                 // Sending that ended early has nothing in the middle any more.
-                match progress.reached(messages.div_ceil(2)).await {
+                let is_half = match messages {
+                    Some(messages) => progress.reached(messages.div_ceil(2)).await,
+                    None => {
+                        let lasts = hands.lasts.unwrap_or(Span::ZERO);
+                        hands.world.sleep(Span(lasts.0.div_euclid(2))).await;
+                        !progress.is_over()
+                    }
+                };
+                match is_half {
                     true => hands.kill_each().await,
                     false => Vec::new(),
                 }
@@ -120,9 +131,16 @@ impl Hands {
                 let watched = Rc::clone(&progress);
                 let watcher = hands.clone();
                 let watching = hands.world.spawner.spawn(async move {
+                    let began = watcher.world.clock.now();
                     while !watched.is_over() {
-                        let goal = watched.goal().unwrap_or_default().max(1);
-                        let share = f64::from(watched.finished()) / f64::from(goal);
+                        let passed = watcher.world.clock.now().since(began);
+                        let share = match (watcher.lasts, watched.goal()) {
+                            (Some(lasts), _) => passed.as_seconds() / lasts.as_seconds().max(1.0),
+                            (None, goal) => {
+                                let goal = goal.unwrap_or_default().max(1);
+                                f64::from(watched.finished()) / f64::from(goal)
+                            }
+                        };
                         watcher.listener.progress(share, watched.accepted());
                         watcher.world.sleep(LOOK).await;
                     }

@@ -7,7 +7,7 @@
 //! | inconclusive | nothing is broken as far as one could look, and one could not look at everything |
 
 use brunt_mail::audit::{Counts, Detail, Finding, Standing};
-use brunt_mail::{Audited, Flags, Mailing, Outcome, Verdict as Answer};
+use brunt_mail::{Audited, Flags, Mailing, Outcome, Routing, Verdict as Answer};
 use brunt_report::result::{Group, MailFinding, MailLedger, Rule, RuleName, Verdict};
 use brunt_report::{counted, grouped};
 
@@ -96,7 +96,9 @@ pub(super) fn findings(audited: &Audited, mailing: &Mailing) -> Vec<MailFinding>
 
 /// Who has a copy that was meant for this account, or for whom the copy of this account was meant.
 fn whose(finding: &Finding, other: u32, mailing: &Mailing) -> String {
-    let is_addressed = mailing.route(finding.number).to.contains(&finding.account);
+    // By turn only the ledger knows recipients, and it names whom mail was meant for.
+    let is_addressed = mailing.options().routing == Routing::ByTurn
+        || mailing.route(finding.number).to.contains(&finding.account);
     let other = user(mailing, other);
     if is_addressed { format!("is with {other}") } else { format!("meant for {other}") }
 }

@@ -18,6 +18,7 @@ mod error;
 mod judge;
 mod kept;
 mod outcome;
+mod work;
 
 use std::cell::RefCell;
 use std::fs;
@@ -27,7 +28,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use brunt_load::{
     Account, Accounts, Anchor, Course, Endpoint, Finished, Patience, Protocol, Reading, Secret,
-    Sending, TlsUse, Trust, Watch,
+    Sending, TlsUse, Trust, Users, Watch,
 };
 use brunt_mail::{Mailing, MailingOptions, Queue, Terms};
 use brunt_report::result::{MailQueue, MailServer, Origin};
@@ -35,6 +36,7 @@ use brunt_report::{RunFolder, RunResult};
 use brunt_run::Stop;
 use brunt_servers::{MailSystem, Part, Plan};
 use brunt_units::{Span, Time};
+use brunt_users::{Day, Profile};
 use brunt_world::World;
 use brunt_world_real::{ClockZero, Options, RealWorld};
 
@@ -61,14 +63,26 @@ const LOOK: Span = Span::millis(50);
 pub struct LoadOptions {
     /// The servers.
     pub plan: Plan,
-    /// Deliveries, at least: the last message may have more recipients.
+    /// Deliveries, at least: the last message may have more recipients. Users at work send what
+    /// their profile says instead.
     pub deliveries: u64,
+    /// What users do; without it mail is only sent.
+    pub work: Option<Work>,
     /// What messages contain, and who gets them.
     pub seed: u64,
     /// Whether each server is killed once.
     pub kill: bool,
     /// Longest time from acceptance until a message is there; none is judged without it.
     pub limit: Option<Span>,
+}
+
+/// Users at work.
+#[derive(Clone, Debug)]
+pub struct Work {
+    /// What each of them does.
+    pub profile: Rc<Profile>,
+    /// How long days take, and the run.
+    pub day: Day,
 }
 
 /// Hears how a test is going.
@@ -174,16 +188,12 @@ fn test(
     let began = begun.duration_since(UNIX_EPOCH).unwrap_or_default();
     let subject = Subject::of(&system, began.as_secs())?;
     let id = run_id(began.as_nanos());
-    let mailing = Mailing::new(MailingOptions {
-        recipients: (1, most_recipients(options.plan.users)),
-        ..MailingOptions::new(id, options.seed, began.as_secs(), subject.accounts.addresses())
-    })?;
-    let mailing = Rc::new(mailing);
-    let messages = messages(&mailing, options.deliveries)?;
+    let accounts = subject.accounts.addresses();
+    let mailing = MailingOptions::new(id, options.seed, began.as_secs(), accounts);
+    let (mailing, messages) = what_is_sent(options, mailing)?;
     let ledger = Rc::new(LedgerFile::create(folder)?);
     let entrance = subject.entrance(&system);
-    let between =
-        system.messages_between().saturating_mul(most_recipients(options.plan.users).into());
+    let between = system.messages_between().saturating_mul(most_recipients(options));
     let names = names(&system);
     let attendant = Rc::new(Attendant::new(system).map_err(LoadError::Thread)?);
     let mut real = RealWorld::new(&Options {
@@ -200,6 +210,7 @@ fn test(
         names,
         between,
         deeds: Rc::clone(&deeds),
+        lasts: options.lasts(),
     };
     let disturbance = options.kill.then(|| hands.kill_in_the_middle(messages));
     let course = Course {
@@ -207,10 +218,18 @@ fn test(
         accounts: Rc::clone(&subject.accounts),
         trust: Some(subject.trust.clone()),
         patience: Patience::default(),
-        sending: Sending::new(entrance, messages),
+        sending: Sending {
+            messages,
+            time: options.lasts(),
+            ..Sending::new(entrance, messages.unwrap_or_default())
+        },
         disturbance: Some(hands.watch(disturbance)),
         drain: hands.drain(options.plan.relay.is_some()),
-        users: None,
+        users: options.work.as_ref().map(|work| Users {
+            profile: Rc::clone(&work.profile),
+            day: work.day,
+            mailboxes: subject.mailboxes.clone(),
+        }),
         reading: Reading {
             watch: Some(Watch::default()),
             ..Reading::new(subject.mailboxes.clone())
@@ -231,7 +250,29 @@ fn test(
     let reasons = outcome::reasons(!deeds.done.is_empty(), &subject.plan, &judged, &deeds);
     let times = outcome::times(began.as_secs(), finished.sent.from, finished.sent.until);
     let origin = origin(options.seed, format!("{id:016x}"));
-    Ok(outcome::result(&judged, mail, verdict, reasons, times, origin, &real))
+    let result = outcome::result(&judged, mail, verdict, reasons, times, origin, &real);
+    Ok(match options.work.as_ref().zip(finished.tally.as_ref()) {
+        Some((work, tally)) => {
+            let has_killed = !deeds.done.is_empty();
+            let users = subject.accounts.count();
+            work::Checked::new(work, tally, users, has_killed).put_into(result)
+        }
+        None => result,
+    })
+}
+
+/// The messages of a test, and how many, where a number ends it.
+fn what_is_sent(
+    options: &LoadOptions,
+    mailing: MailingOptions,
+) -> Result<(Rc<Mailing>, Option<u32>), LoadError> {
+    if let Some(work) = &options.work {
+        return Ok((Rc::new(Mailing::new(work::mailing(work, mailing))?), None));
+    }
+    let most = u8::try_from(most_recipients(options)).unwrap_or(u8::MAX);
+    let mailing = Rc::new(Mailing::new(MailingOptions { recipients: (1, most), ..mailing })?);
+    let messages = messages(&mailing, options.deliveries)?;
+    Ok((mailing, Some(messages)))
 }
 
 /// Runs the course to its end, or until a stop is asked for.
@@ -319,9 +360,17 @@ fn messages(mailing: &Mailing, deliveries: u64) -> Result<u32, LoadError> {
     Err(LoadError::Numbers(format!("{deliveries} deliveries are more than a run can have")))
 }
 
-/// A message goes to one to five users.
-fn most_recipients(users: u32) -> u8 {
-    u8::try_from(users.min(5)).unwrap_or(5)
+/// The most recipients of a message: five, or what a profile says.
+fn most_recipients(options: &LoadOptions) -> u32 {
+    let most = options.work.as_ref().map_or(5, |work| work::most_recipients(&work.profile));
+    options.plan.users.min(most)
+}
+
+impl LoadOptions {
+    /// How long mail is sent, where no number of messages ends it.
+    fn lasts(&self) -> Option<Span> {
+        self.work.as_ref().map(|work| work.day.run)
+    }
 }
 
 /// A number that no other run of this machine has.

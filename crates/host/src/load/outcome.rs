@@ -79,7 +79,7 @@ fn fault(done: &course::Done, zero: Time) -> MailFault {
     MailFault { what: done.what.clone(), from_s: since(done.from), until_s: done.until.map(since) }
 }
 
-fn latency(latencies: &Latencies) -> Option<MailLatency> {
+pub(super) fn latency(latencies: &Latencies) -> Option<MailLatency> {
     let at = |percentile| latencies.percentile(percentile).map(Span::as_millis);
     Some(MailLatency {
         count: latencies.count(),

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Backend, Details, Limits, Machine, Origin, Rule, RunResult, SCHEMA, Server, ServerDetails,
-    Setup, Storage, Tested, Times, Verdict, World,
+    Backend, Details, Limits, Machine, MailWork, Origin, Rule, RunResult, SCHEMA, Server,
+    ServerDetails, Setup, Storage, Tested, Times, Verdict, World,
 };
 
 /// The results of a test of mail servers.
@@ -33,6 +33,8 @@ pub struct Mail {
     pub visible: Option<MailLatency>,
     /// From the acceptance until a user is told of the message; null when it was not measured.
     pub told: Option<MailLatency>,
+    /// What users did; null when mail was only sent.
+    pub work: Option<MailWork>,
     /// Deliveries by what became of them.
     pub ledger: MailLedger,
     /// Deliveries that are not as promised: of each outcome the first ones.

@@ -35,6 +35,7 @@ mod interval;
 mod io;
 mod kind;
 mod mail;
+mod mail_work;
 mod mib;
 mod model;
 mod pages;
@@ -74,6 +75,7 @@ pub use mail::{
     Mail, MailErrors, MailFault, MailFinding, MailLatency, MailLedger, MailQueue, MailRun,
     MailServer, MailStanding,
 };
+pub use mail_work::{DELAYED_ACK, MailTask, MailWork};
 pub use mib::{Mib, MibPerS};
 pub use model::{
     ArrayEvent, ArrayNumbers, AskedNumbers, CacheNumbers, DriveNumbers, GroupNumbers, LunNumbers,

@@ -9,6 +9,44 @@ use crate::validator;
 
 const SCHEMA: &str = include_str!("../../../../docs/result.schema.json");
 
+fn work(latency: MailLatency) -> MailWork {
+    let task = |task: &str, share| MailTask {
+        task: task.to_owned(),
+        planned: 200,
+        done: 199,
+        failed: 1,
+        response: Some(latency),
+        service: Some(latency),
+        delayed_ack_share: Some(share),
+    };
+    MailWork {
+        profile: "mmb3".to_owned(),
+        day_s: 120.0,
+        steady_s: 60.0,
+        score_ms: Some(77.0),
+        submitted_per_min: Some(35.0),
+        delivered_per_min: Some(88.0),
+        tasks: vec![task("read", 0.25), task("send", 0.1)],
+        waiting_max: 12,
+        queue_growth: Some(-0.5),
+        not_offered: vec!["quota".to_owned()],
+    }
+}
+
+#[test]
+fn tasks_stand_against_their_plan_and_the_timer_is_named() {
+    let page = report_html(&run(MailLedger::default(), Verdict::Pass));
+    for said in [
+        "What users did, and how long they waited",
+        "Profile mmb3, a day of 120 s",
+        "does not offer it: quota",
+        "read: 25 % of the times lie between 38 and 50 ms",
+    ] {
+        assert!(page.contains(said), "{said}");
+    }
+    assert!(!page.contains("send: 10 % of the times"));
+}
+
 fn run(ledger: MailLedger, verdict: Verdict) -> Run {
     let server = |name: &str, role: &str, settings: &str| MailServer {
         name: name.to_owned(),
@@ -33,6 +71,7 @@ fn run(ledger: MailLedger, verdict: Verdict) -> Run {
         acceptance: Some(latency),
         visible: None,
         told: None,
+        work: Some(work(latency)),
         ledger,
         findings: vec![MailFinding {
             message: 71,

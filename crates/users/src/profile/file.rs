@@ -8,10 +8,7 @@ use brunt_units::{ByteSize, Span};
 use brunt_workload::profile::Certainty;
 use serde::Deserialize;
 
-use super::{
-    Folders, ListOfRecipients, Mailbox, MessageClass, Profile, Reaction, Recipients, Row, TaskRate,
-    Visits,
-};
+use super::{ListOfRecipients, MessageClass, Profile, Reaction, Recipients, Row, TaskRate};
 use crate::{Client, TaskKind};
 
 /// Why a text is not a profile.
@@ -34,7 +31,6 @@ struct File {
     delivered_per_day: Option<Stated<f64>>,
     from_elsewhere_per_day: Option<Stated<f64>>,
     score_limit: Option<Stated<String>>,
-    visit: Option<Stated<String>>,
     #[serde(default, rename = "task")]
     tasks: Vec<Task>,
     #[serde(default, rename = "reaction")]
@@ -42,8 +38,6 @@ struct File {
     #[serde(rename = "message")]
     messages: Vec<Class>,
     recipients: To,
-    #[serde(default)]
-    mailbox: Before,
     #[serde(rename = "client")]
     clients: Vec<Uses>,
 }
@@ -109,14 +103,6 @@ struct Lists {
     members_max: Stated<u32>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Before {
-    inbox: Option<Stated<u32>>,
-    folders: Option<Stated<u32>>,
-    messages_per_folder: Option<Stated<u32>>,
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Uses {
@@ -163,8 +149,6 @@ impl Figures<'_> {
         let score_limit = file.score_limit.as_ref();
         let score_limit =
             score_limit.map(|limit| self.parsed::<Span>("score_limit", limit)).transpose()?;
-        let visit = file.visit.as_ref();
-        let visit = visit.map(|visit| self.parsed::<Span>("visit", visit)).transpose()?;
         let profile = Profile {
             name: name.to_owned(),
             title: file.title.clone(),
@@ -174,8 +158,6 @@ impl Figures<'_> {
             reactions: self.reactions(&file.reactions)?,
             messages: self.messages(&file.messages)?,
             recipients: self.recipients(&file.recipients)?,
-            mailbox: self.mailbox(&file.mailbox)?,
-            visits: visit.map(|length| Visits { length }),
             clients: self.clients(&file.clients)?,
             submitted_per_day,
             delivered_per_day,
@@ -268,21 +250,6 @@ impl Figures<'_> {
             ));
         }
         Ok(Recipients { mean, list: Some(list) })
-    }
-
-    fn mailbox(&mut self, before: &Before) -> Result<Mailbox, String> {
-        let mut count = |what, figure: &Option<Stated<u32>>| {
-            let figure = figure.as_ref();
-            let figure = figure.map(|figure| self.count(what, figure, 0, 100_000)).transpose();
-            figure.map(Option::unwrap_or_default)
-        };
-        Ok(Mailbox {
-            inbox: count("messages in the inbox", &before.inbox)?,
-            folders: Folders {
-                count: count("other folders", &before.folders)?,
-                messages: count("messages in each of them", &before.messages_per_folder)?,
-            },
-        })
     }
 
     fn clients(&mut self, clients: &[Uses]) -> Result<Vec<(Client, f64)>, String> {

@@ -39,9 +39,6 @@ pub struct Profile {
     pub reactions: Vec<Reaction>,
     pub messages: Vec<MessageClass>,
     pub recipients: Recipients,
-    pub mailbox: Mailbox,
-    /// How long users stay; all day without it.
-    pub visits: Option<Visits>,
     /// Clients with their shares in percent.
     pub clients: Vec<(Client, f64)>,
     /// Published messages that a user submits a day.
@@ -100,27 +97,6 @@ pub struct ListOfRecipients {
     pub members_min: u32,
     pub members_mean: f64,
     pub members_max: u32,
-}
-
-/// What is in a mailbox before the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Mailbox {
-    pub inbox: u32,
-    pub folders: Folders,
-}
-
-/// Folders besides the inbox.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Folders {
-    pub count: u32,
-    pub messages: u32,
-}
-
-/// Users that come and go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Visits {
-    /// How long a connection lasts.
-    pub length: Span,
 }
 
 /// A figure as it is explained.

@@ -10,17 +10,20 @@
 //! The host does the work; here is what is said and kept.
 
 mod page;
+mod profiles;
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use brunt_host::load::{
-    Asked, Format, LoadError, LoadListener, LoadOptions, MailFsync, audit, choose, run as run_load,
+    Asked, Format, LoadError, LoadListener, LoadOptions, MailFsync, Work, audit, choose,
+    run as run_load,
 };
 use brunt_report::result::RunResult;
 use brunt_report::{Event, FolderError, Run, RunFolder, Timestamp, grouped, report_html};
 use brunt_run::Stop;
-use brunt_units::Span;
+use brunt_units::{Span, SpanError};
+use brunt_users::Day;
 use clap::{Args, ValueEnum};
 
 use crate::clock::now;
@@ -30,11 +33,14 @@ use crate::output::Output;
 use crate::progress::Progress;
 use crate::test_args::whole;
 use crate::version;
+pub use profiles::ProfileRefused;
 
 pub(super) use page::closing;
 
 /// The folder name of a run.
 const NAME: &str = "load";
+/// Users log on within this time.
+const RAMP_MAX: Span = Span::seconds(60);
 
 /// Arguments of `load`.
 #[derive(Args, Clone, Debug)]
@@ -43,6 +49,8 @@ Examples:
   brunt load                                   the servers that are installed, 50 users, a minute
   brunt load --server dovecot --store maildir  Dovecot alone, which needs no root
   brunt load --deliveries 100000 --json | jq .mail.ledger
+  brunt load --profile mmb3 --day 2min --no-kill   users at work: are they served in time?
+  brunt load --profile mmb3 --explain              what these users do, and where each figure is from
   brunt load --audit runs/2026-11-27-041500-load   look at the mailboxes of that run again")]
 pub struct LoadArgs {
     /// The servers to start [default: Postfix (root) or Exim before Dovecot, or Dovecot alone]
@@ -65,6 +73,22 @@ pub struct LoadArgs {
     #[arg(long, value_name = "N", default_value = "5000", value_parser = deliveries)]
     pub deliveries: u64,
 
+    /// Let users work instead of only sending: the name of a profile, or a TOML file
+    #[arg(long, value_name = "PROFILE", conflicts_with = "deliveries")]
+    pub profile: Option<String>,
+
+    /// With --profile: print what its users do, and where each figure is from
+    #[arg(long, requires = "profile")]
+    pub explain: bool,
+
+    /// With --profile: how long a user's day takes; eight hours in two minutes
+    #[arg(long, value_name = "TIME", default_value = "2min", value_parser = day, requires = "profile")]
+    pub day: Span,
+
+    /// With --profile: how long users work [default: a day]
+    #[arg(long, value_name = "TIME", value_parser = day, requires = "profile")]
+    pub duration: Option<Span>,
+
     /// Longest time from the acceptance of a message until it is there; later is a failure
     #[arg(long, value_name = "TIME")]
     pub limit: Option<Span>,
@@ -81,7 +105,7 @@ pub struct LoadArgs {
     #[arg(
         long,
         value_name = "RUN",
-        conflicts_with_all = ["server", "store", "mail_fsync", "users", "deliveries", "limit", "seed", "no_kill", "check"]
+        conflicts_with_all = ["server", "store", "mail_fsync", "users", "deliveries", "profile", "limit", "seed", "no_kill", "check"]
     )]
     pub audit: Option<PathBuf>,
 
@@ -151,6 +175,9 @@ pub enum LoadCommandError {
     /// The run's folder cannot be made or filled.
     #[error(transparent)]
     Folder(#[from] FolderError),
+    /// There is no such profile.
+    #[error(transparent)]
+    Profile(#[from] ProfileRefused),
     /// A signal cannot be had.
     #[error("{0}")]
     System(#[from] std::io::Error),
@@ -160,6 +187,17 @@ fn users(text: &str) -> Result<u32, String> {
     let refused = || "is not a number of users from 1 to 9,999".to_owned();
     let users: u32 = text.parse().map_err(|_| refused())?;
     Some(users).filter(|users| (1..=9_999).contains(users)).ok_or_else(refused)
+}
+
+/// The shortest day: a second has no room for one.
+const DAY_MIN: Span = Span::seconds(10);
+
+fn day(text: &str) -> Result<Span, String> {
+    let day: Span = text.parse().map_err(|error: SpanError| error.to_string())?;
+    match (DAY_MIN..=Span::seconds(30 * 86_400)).contains(&day) {
+        true => Ok(day),
+        false => Err(format!("is not between {DAY_MIN} and 30 days")),
+    }
 }
 
 fn deliveries(text: &str) -> Result<u64, String> {
@@ -174,6 +212,10 @@ fn deliveries(text: &str) -> Result<u64, String> {
 /// # Errors
 /// [`LoadCommandError`] when there is no result.
 pub fn run(args: &LoadArgs, output: &Output) -> Result<Exit, LoadCommandError> {
+    if let Some(profile) = args.profile.as_deref().filter(|_| args.explain) {
+        output.show(&profiles::explained(&profiles::read(profile)?));
+        return Ok(Exit::Passed);
+    }
     match &args.audit {
         Some(folder) => again(args, folder, output),
         None => test(args, output),
@@ -194,6 +236,7 @@ fn test(args: &LoadArgs, output: &Output) -> Result<Exit, LoadCommandError> {
     let options = LoadOptions {
         plan,
         deliveries: args.deliveries,
+        work: args.work()?,
         seed: args.seed,
         kill: !args.no_kill,
         limit: args.limit,
@@ -259,6 +302,17 @@ fn tell(args: &LoadArgs, result: &RunResult, folder: &RunFolder, report: &str, o
 }
 
 impl LoadArgs {
+    /// What users do, if they do more than to wait for mail.
+    fn work(&self) -> Result<Option<Work>, ProfileRefused> {
+        let Some(profile) = &self.profile else {
+            return Ok(None);
+        };
+        let run = self.duration.unwrap_or(self.day);
+        let ramp = Span(run.0.div_euclid(8)).min(RAMP_MAX);
+        let (profile, day) = (profiles::read(profile)?, Day { length: self.day, ramp, run });
+        Ok(Some(Work { profile: Rc::new(profile), day }))
+    }
+
     fn asked(&self) -> Asked {
         match self.server {
             None => Asked::Whatever,

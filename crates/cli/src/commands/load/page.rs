@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use brunt_host::load::LoadOptions;
-use brunt_report::result::{Mail, MailStanding, Outcome, RunResult, Verdict};
+use brunt_report::result::{Mail, MailStanding, MailWork, Outcome, RunResult, Verdict};
 use brunt_report::{Column, Row, Table, counted, decimals, grouped, one_line};
 use brunt_servers::{Relay, Store};
 
@@ -33,13 +33,17 @@ pub(super) fn opening(options: &LoadOptions, left_out: Option<&str>) -> String {
         true => "each server once, in the middle (kill -9)",
         false => "nothing",
     };
+    let what = match &options.work {
+        None => format!("{} deliveries", grouped(options.deliveries)),
+        Some(work) => {
+            format!(
+                "profile {}, a day of {} for {}",
+                work.profile.name, work.day.length, work.day.run
+            )
+        }
+    };
     let mut lines = vec![
-        format!(
-            "brunt {}   {}   {users}, {} deliveries",
-            version::SHORT,
-            super::NAME,
-            grouped(options.deliveries)
-        ),
+        format!("brunt {}   {}   {users}, {what}", version::SHORT, super::NAME),
         format!("{:14}{relay}{store}", "servers"),
         format!("{:14}{way}; read by IMAP over TLS", "mail"),
         format!("{:14}{kill}", "killed"),
@@ -62,6 +66,7 @@ pub(in crate::commands) fn closing(
         format!("{}{}{}", line(result, output), failed(result), reasons(result)),
         mail.clone().map(outcomes).collect(),
         mail.clone().map(findings).collect(),
+        mail.clone().filter_map(|mail| mail.work.as_ref()).map(work).collect(),
         mail.map(figures).collect(),
         rules(&result.rules, output, output.width()).trim_end().to_owned(),
         format!(
@@ -143,6 +148,46 @@ fn findings(mail: &Mail) -> String {
         0 => text,
         more => format!("{text}\n{more} more are in the report"),
     }
+}
+
+/// Each task against its plan.
+fn work(work: &MailWork) -> String {
+    let ms = |latency: Option<f64>| latency.map_or("-".to_owned(), decimals);
+    let rows = work.tasks.iter().map(|task| {
+        Row::new([
+            task.task.clone(),
+            grouped(task.planned),
+            grouped(task.done),
+            ms(task.response.as_ref().map(|one| one.p50_ms)),
+            ms(task.response.as_ref().map(|one| one.p95_ms)),
+            ms(task.response.as_ref().map(|one| one.max_ms)),
+            match task.is_delayed_ack() {
+                true => "delayed acknowledgements".to_owned(),
+                false => String::new(),
+            },
+        ])
+    });
+    let columns = [
+        Column::words("task"),
+        Column::numbers("planned"),
+        Column::numbers("done"),
+        Column::numbers("p50 ms"),
+        Column::numbers("p95 ms"),
+        Column::numbers("longest"),
+        Column::words(""),
+    ];
+    let score =
+        work.score_ms.map_or("not measured".to_owned(), |ms| format!("{} ms", decimals(ms)));
+    let left_out = match work.not_offered.as_slice() {
+        [] => String::new(),
+        kinds => format!("\n{:14}{} (the server does not offer it)", "left out", kinds.join(", ")),
+    };
+    format!(
+        "{}\n{:14}{score}: what users felt, from when each task was due, in the {} s in the middle{left_out}",
+        Table::new(columns, rows).to_text().trim_end(),
+        "score",
+        decimals(work.steady_s)
+    )
 }
 
 /// Rates, times and faults.

@@ -257,3 +257,49 @@ fn a_mailbox_that_cannot_be_read_is_no_loss() {
     assert_eq!((of(&result, "lost"), result["mail"]["unread"][0].as_str()), (0, Some("u0001")));
     assert!(of(&result, "unchecked") > 0, "{result}");
 }
+
+/// What a busy machine does to times is not judged here.
+#[test]
+fn users_at_work_keep_servers_to_their_word() {
+    if !has_dovecot("load::users_at_work_keep_servers_to_their_word") {
+        return;
+    }
+    let home = folder();
+    let arguments = ["--server", "dovecot", "--users", "8", "--profile", "mmb3", "--day", "12s"];
+    let (output, result) = load(home.path(), &arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_eq!(result["mail"]["faults"].as_array().unwrap().len(), 1);
+    // Deleted mail is gone, and what was moved, flagged and appended is as users left it.
+    assert!(of(&result, "removed") > 0 && of(&result, "found") > 100, "{result}");
+    let work = &result["mail"]["work"];
+    assert_eq!(work["profile"], "mmb3");
+    let tasks = work["tasks"].as_array().unwrap();
+    let named = |name: &str| tasks.iter().find(|task| task["task"] == name);
+    for name in ["check-inbox", "read", "send", "reply", "delete"] {
+        let task = named(name).unwrap_or_else(|| panic!("{name}: {work}"));
+        assert!(task["done"].as_u64().unwrap() > 0, "{task}");
+    }
+    assert!(result["reasons"].to_string().contains("--no-kill judges it"), "{result}");
+    nothing_runs(home.path());
+}
+
+#[test]
+fn profiles_are_explained_and_mistyped_ones_named() {
+    let home = folder();
+    let brunt = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_brunt"));
+        command.arg("load").args(arguments).current_dir(home.path()).stdin(Stdio::null());
+        command.output().unwrap()
+    };
+    let explained = brunt(&["--profile", "mmb3", "--explain"]);
+    let text = String::from_utf8(explained.stdout).unwrap();
+    assert!(text.contains("fitted") && text.contains("85.0 messages submitted"), "{text}");
+    let mistyped = brunt(&["--profile", "mmb-1989"]);
+    assert_eq!(mistyped.status.code(), Some(2));
+    assert!(said(&mistyped).contains("did you mean \"mmb-1998\"?"), "{}", said(&mistyped));
+    let own = home.path().join("own.toml");
+    fs::write(&own, "title = \"x\"\nabout = \"\"\nday = \"8h\"\n").unwrap();
+    let own = brunt(&["--profile", "own.toml", "--explain"]);
+    assert_eq!(own.status.code(), Some(2));
+    assert!(said(&own).contains("own.toml"), "{}", said(&own));
+}

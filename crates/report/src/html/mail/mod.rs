@@ -1,6 +1,8 @@
 //! The page of a test of mail servers: the verdict, what became of every delivery, what was done to
 //! the servers, and the rules.
 
+mod work;
+
 use serde::Serialize;
 
 use super::page::rendered;
@@ -58,6 +60,7 @@ pub(super) fn mail_html(run: &Run, mail: &Mail) -> String {
         tables: vec![
             outcomes(mail),
             findings(mail),
+            work::tasks(mail),
             servers(mail),
             times(mail),
             faults(mail),
@@ -116,7 +119,7 @@ fn figures(mail: &Mail) -> Vec<Figure> {
         latency.map_or("-".to_owned(), |one| format!("{} ms", decimals(one.p95_ms)))
     };
     let rate = mail.accepted_per_min.map_or("-".to_owned(), decimals);
-    vec![
+    let mut figures = vec![
         figure(
             if broken == 0 { "good" } else { "bad" },
             "Not as promised",
@@ -142,7 +145,13 @@ fn figures(mail: &Mail) -> Vec<Figure> {
             grouped(mail.ledger.explained_double),
             &format!("at most {} are explained by the faults", grouped(mail.ledger.explained_max)),
         ),
-    ]
+    ];
+    if let Some(work) = &mail.work {
+        let score = work.score_ms.map_or("-".to_owned(), |ms| format!("{} ms", decimals(ms)));
+        let remark = "what users felt: 95th percentiles of all tasks, from when each was due";
+        figures.insert(2, figure("", "Score", score, remark));
+    }
+    figures
 }
 
 fn standing(mail: &Mail, wanted: MailStanding) -> u64 {
