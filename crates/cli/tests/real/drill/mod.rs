@@ -93,7 +93,7 @@ fn controls_are_red(result: &Value) {
 }
 
 /// Ctrl-C: the drill ends as one that was stopped.
-fn interrupt(child: Child) -> Output {
+pub(crate) fn interrupt(child: Child) -> Output {
     let number = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(number, rustix::process::Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();

@@ -3,6 +3,8 @@
 //!
 //! Without Dovecot the tests are skipped; those of Postfix need root as well.
 
+mod ended;
+
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
