@@ -38,7 +38,7 @@ use brunt_servers::{MailSystem, Part, Plan};
 use brunt_units::{Span, Time};
 use brunt_users::{Day, Profile};
 use brunt_world::World;
-use brunt_world_real::{ClockZero, Options, RealWorld};
+use brunt_world_real::{ClockZero, Options, RealWorld, StartError};
 
 pub use brunt_servers::{Format, MailFsync};
 pub use choice::{Asked, choose};
@@ -196,12 +196,7 @@ fn test(
     let between = system.messages_between().saturating_mul(most_recipients(options));
     let names = names(&system);
     let attendant = Rc::new(Attendant::new(system).map_err(LoadError::Thread)?);
-    let mut real = RealWorld::new(&Options {
-        slab_bytes: SLAB_BYTES,
-        seed: options.seed,
-        zero,
-        ..Options::default()
-    })?;
+    let mut real = world(options.seed, zero)?;
     let deeds = Rc::new(RefCell::new(Deeds::default()));
     let hands = Hands {
         world: real.world.clone(),
@@ -259,6 +254,10 @@ fn test(
         }
         None => result,
     })
+}
+
+fn world(seed: u64, zero: ClockZero) -> Result<RealWorld, StartError> {
+    RealWorld::new(&Options { slab_bytes: SLAB_BYTES, seed, zero, ..Options::default() })
 }
 
 /// The messages of a test, and how many, where a number ends it.
