@@ -76,7 +76,7 @@ impl Checks {
             ("submitted a minute", profile.submitted_per_day, tally.submitted_per_min()),
             ("delivered a minute", profile.delivered_per_day, tally.delivered_per_min()),
         ];
-        let chance = chance(profile, &per_min, tally);
+        let chance = chance(profile, per_min, tally);
         for (name, published, measured) in rates {
             let Some((published, chance)) = published.zip(chance) else { continue };
             all.push(Check {

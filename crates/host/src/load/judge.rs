@@ -7,7 +7,7 @@
 //! | inconclusive | nothing is broken as far as one could look, and one could not look at everything |
 
 use brunt_mail::audit::{Counts, Detail, Finding, Standing};
-use brunt_mail::{Audited, Flags, Mailing, Outcome, Routing, Verdict as Answer};
+use brunt_mail::{Audited, Flags, FolderBreach, Mailing, Outcome, Routing, Verdict as Answer};
 use brunt_report::result::{Group, MailFinding, MailLedger, Rule, RuleName, Verdict};
 use brunt_report::{counted, grouped};
 
@@ -166,6 +166,12 @@ pub(super) fn rules(audited: &Audited, mailing: &Mailing) -> Vec<Rule> {
         let found = audited.findings.iter().filter(|one| outcomes.contains(&one.outcome));
         none(name, count).with_remark(named(found, count, mailing))
     });
+    let folders = RuleName {
+        id: "mail-folders",
+        group: Group::Integrity,
+        title: "UIDs, UIDVALIDITY or MODSEQ that went back",
+    };
+    let folders = none(folders, length(&audited.folders)).with_remark(breaches(audited, mailing));
     let fair = |id, title| RuleName { id, group: Group::FairTest, title };
     let queued = audited.counts.of(Outcome::Queued);
     let unchecked = audited.counts.of(Outcome::Unchecked);
@@ -178,14 +184,30 @@ pub(super) fn rules(audited: &Audited, mailing: &Mailing) -> Vec<Rule> {
         ),
         none(fair("mail-queued", "mail still queued"), queued),
         none(fair("mail-unchecked", "mail in mailboxes that were not read"), unchecked),
-        none(
-            fair("mail-unread", "mailboxes not read to their end"),
-            audited.unread.len().try_into().unwrap_or(u64::MAX),
-        )
-        .with_remark(unread(audited, mailing)),
+        none(fair("mail-unread", "mailboxes not read to their end"), length(&audited.unread))
+            .with_remark(unread(audited, mailing)),
         none(fair("mail-unshown", "messages listed and not shown"), audited.unreadable),
     ];
-    broken.chain(open).collect()
+    broken.chain([folders]).chain(open).collect()
+}
+
+/// `u0003, folder 0: UIDVALIDITY 7 became 8`, of the first ones.
+fn breaches(audited: &Audited, mailing: &Mailing) -> String {
+    let words = audited.folders.iter().take(NAMED_MAX).map(|(place, breach)| {
+        let what = match breach {
+            FolderBreach::Validity(from, to) => format!("UIDVALIDITY {from} became {to}"),
+            FolderBreach::Next(from, to) => format!("UIDNEXT {from} became {to}"),
+            FolderBreach::Modseq(from, to) => format!("HIGHESTMODSEQ {from} became {to}"),
+            FolderBreach::Uid(uid) => format!("UID {uid} is another message than promised"),
+            FolderBreach::Disagree(uid) => format!("sessions disagree on UID {uid}"),
+        };
+        format!("{}, folder {}: {what}", user(mailing, place.account), place.folder)
+    });
+    words.collect::<Vec<_>>().join("; ")
+}
+
+fn length<T>(all: &[T]) -> u64 {
+    u64::try_from(all.len()).unwrap_or(u64::MAX)
 }
 
 /// A rule that nothing of the kind was seen.
@@ -214,7 +236,7 @@ fn named<'f>(findings: impl Iterator<Item = &'f Finding>, count: u64, mailing: &
 fn unread(audited: &Audited, mailing: &Mailing) -> String {
     let named: Vec<String> =
         audited.unread.iter().take(NAMED_MAX).map(|account| user(mailing, *account)).collect();
-    let all = u64::try_from(audited.unread.len()).unwrap_or(u64::MAX);
+    let all = length(&audited.unread);
     match all.saturating_sub(number_of(&named)) {
         0 => named.join(", "),
         more => format!("{} and {} more", named.join(", "), grouped(more)),
@@ -222,7 +244,7 @@ fn unread(audited: &Audited, mailing: &Mailing) -> String {
 }
 
 fn number_of(named: &[String]) -> u64 {
-    u64::try_from(named.len()).unwrap_or(u64::MAX)
+    length(named)
 }
 
 /// The verdict that follows from the audit alone.
@@ -255,6 +277,13 @@ pub(super) fn sentence(audited: &Audited, verdict: Verdict) -> String {
             };
             format!("Each of the {accepted} that were accepted is there {doubles}.")
         }
+        Verdict::Fail if audited.counts.standing(Standing::Broken) == 0 => format!(
+            "Each delivery is as promised, but {}: a client that keeps mail shows the wrong message, or fetches all of it again.",
+            match audited.folders.len() {
+                1 => "a promise about UIDs was broken".to_owned(),
+                count => format!("{count} promises about UIDs were broken"),
+            }
+        ),
         Verdict::Fail => format!(
             "The servers did not keep their word on {}: {}. {} were accepted.",
             deliveries(audited.counts.standing(Standing::Broken)),
@@ -314,5 +343,26 @@ mod tests {
             let ledger = serde_json::to_value(MailLedger::default()).unwrap();
             assert!(ledger.get(&field).is_some(), "{field}");
         }
+    }
+
+    #[test]
+    fn a_folder_that_went_back_fails_and_is_named() {
+        let accounts = vec!["u0000@test.invalid".to_owned(), "u0001@test.invalid".to_owned()];
+        let mailing = Mailing::new(brunt_mail::MailingOptions::new(1, 1, 0, accounts)).unwrap();
+        let place = brunt_mail::Place { account: 1, folder: 0 };
+        let audited = Audited {
+            accepted: 3,
+            folders: vec![(place, FolderBreach::Validity(7, 8))],
+            ..Audited::default()
+        };
+        assert_eq!(verdict(&audited), Verdict::Fail);
+        let rules = rules(&audited, &mailing);
+        let rule = rules.iter().find(|rule| rule.id == "mail-folders").unwrap();
+        assert_eq!(rule.remark, "u0001, folder 0: UIDVALIDITY 7 became 8");
+        let said = sentence(&audited, Verdict::Fail);
+        assert!(
+            said.starts_with("Each delivery is as promised, but a promise about UIDs"),
+            "{said}"
+        );
     }
 }

@@ -193,7 +193,7 @@ fn test(
     let (mailing, messages) = what_is_sent(options, mailing)?;
     let ledger = Rc::new(LedgerFile::create(folder)?);
     let entrance = subject.entrance(&system);
-    let between = system.messages_between().saturating_mul(most_recipients(options));
+    let between = system.messages_between().saturating_mul(options.most_recipients());
     let names = names(&system);
     let attendant = Rc::new(Attendant::new(system).map_err(LoadError::Thread)?);
     let mut real = world(options.seed, zero)?;
@@ -268,7 +268,7 @@ fn what_is_sent(
     if let Some(work) = &options.work {
         return Ok((Rc::new(Mailing::new(work::mailing(work, mailing))?), None));
     }
-    let most = u8::try_from(most_recipients(options)).unwrap_or(u8::MAX);
+    let most = u8::try_from(options.most_recipients()).unwrap_or(u8::MAX);
     let mailing = Rc::new(Mailing::new(MailingOptions { recipients: (1, most), ..mailing })?);
     let messages = messages(&mailing, options.deliveries)?;
     Ok((mailing, Some(messages)))
@@ -360,12 +360,15 @@ fn messages(mailing: &Mailing, deliveries: u64) -> Result<u32, LoadError> {
 }
 
 /// The most recipients of a message: five, or what a profile says.
-fn most_recipients(options: &LoadOptions) -> u32 {
-    let most = options.work.as_ref().map_or(5, |work| work::most_recipients(&work.profile));
-    options.plan.users.min(most)
+fn most_recipients(users: u32, work: Option<&Work>) -> u32 {
+    users.min(work.map_or(5, |work| work::most_recipients(&work.profile)))
 }
 
 impl LoadOptions {
+    fn most_recipients(&self) -> u32 {
+        most_recipients(self.plan.users, self.work.as_ref())
+    }
+
     /// How long mail is sent, where no number of messages ends it.
     fn lasts(&self) -> Option<Span> {
         self.work.as_ref().map(|work| work.day.run)
@@ -394,6 +397,6 @@ mod tests {
             let wanted = usize::try_from(wanted).unwrap();
             assert!(made(messages) >= wanted && made(messages - 1) < wanted);
         }
-        assert_eq!([1, 3, 5, 900].map(most_recipients), [1, 3, 5, 5]);
+        assert_eq!([1, 3, 5, 900].map(|users| most_recipients(users, None)), [1, 3, 5, 5]);
     }
 }
