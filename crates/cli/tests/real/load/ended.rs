@@ -16,15 +16,18 @@ fn long_run(home: &Path) -> (Child, PathBuf) {
     command.args(["load", "--json", "--server", "dovecot"]);
     command.args(["--users", "5", "--deliveries", "1000000"]);
     command.current_dir(home).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().unwrap();
-    loop {
-        let runs = fs::read_dir(home.join("runs")).into_iter().flatten().flatten();
-        let mut ledgers = runs.filter_map(|run| run.path().join("ledger.bin").metadata().ok());
-        if ledgers.any(|ledger| ledger.len() > 20_000) {
-            return (child, run_folder(home));
-        }
+    let mut child = command.spawn().unwrap();
+    while !has_deliveries(home) {
+        assert!(child.try_wait().unwrap().is_none(), "it has ended before it was to");
         std::thread::sleep(Duration::from_millis(5));
     }
+    (child, run_folder(home))
+}
+
+fn has_deliveries(home: &Path) -> bool {
+    let runs = fs::read_dir(home.join("runs")).into_iter().flatten().flatten();
+    let mut ledgers = runs.filter_map(|run| run.path().join("ledger.bin").metadata().ok());
+    ledgers.any(|ledger| ledger.len() > 20_000)
 }
 
 /// Whether a process names `home` in its command line.
