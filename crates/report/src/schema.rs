@@ -13,7 +13,7 @@ use crate::RunResult;
 use crate::compare::{Comparison, History};
 
 /// Types with numbers that may be negative.
-const SIGNED: [&str; 3] = ["HostCounter", "Rule", "ComparedFigure"];
+const SIGNED: [&str; 4] = ["HostCounter", "Rule", "ComparedFigure", "MailWork"];
 
 fn generated<T: JsonSchema>() -> String {
     let settings =

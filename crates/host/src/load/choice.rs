@@ -19,6 +19,8 @@ use super::LoadError;
 
 /// Where servers live that cannot live in the run folder.
 const ELSEWHERE: &str = "/var/tmp";
+/// Characters of a run's name in the name of such a folder.
+const NAME_MAX: usize = 24;
 /// The folder of the servers in the run folder.
 const SERVERS: &str = "servers";
 
@@ -90,7 +92,9 @@ pub(super) fn home(run: &Path, plan: &Plan) -> Result<(PathBuf, Option<String>),
     let Some(because) = why(&within) else {
         return Ok((within, None));
     };
-    let name = run.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    // Sockets of servers have short paths; the number of the process makes it the run's own.
+    let name: String =
+        run.file_name().unwrap_or_default().to_string_lossy().chars().take(NAME_MAX).collect();
     let elsewhere = Path::new(ELSEWHERE).join(format!("brunt-{name}-{}", std::process::id()));
     match why(&elsewhere) {
         None => Ok((elsewhere, Some(because.to_string()))),
