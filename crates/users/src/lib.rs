@@ -31,5 +31,5 @@ pub use profile::{
 };
 pub use schedule::{Day, Due, Schedule};
 pub use score::{Check, Checks, Score, Weighed};
-pub use tally::{Tally, TaskTally};
+pub use tally::{Tally, TaskTally, delayed_ack_share};
 pub use task::TaskKind;

@@ -28,6 +28,8 @@ pub struct Tally {
     queues: Vec<(Time, u64)>,
     submitted: u64,
     delivered: u64,
+    /// From the begin of a connection that sends until it may.
+    opened: Latencies,
     not_offered: BTreeSet<TaskKind>,
 }
 
@@ -60,6 +62,7 @@ impl Tally {
             queues: Vec::new(),
             submitted: 0,
             delivered: 0,
+            opened: Latencies::new(),
             not_offered: BTreeSet::new(),
         }
     }
@@ -120,6 +123,18 @@ impl Tally {
         }
     }
 
+    /// A session that sends was opened at `now`, after so long: connection, TLS and login.
+    pub fn opened(&mut self, now: Time, took: Span) {
+        if self.is_steady(now) {
+            self.opened.record(took);
+        }
+    }
+
+    /// How long sessions that send took to open. They are a part of the tasks that send.
+    pub fn sessions(&self) -> &Latencies {
+        &self.opened
+    }
+
     /// Notes how many tasks wait now.
     pub fn sample(&mut self, now: Time) {
         self.queues.push((now, self.waiting));
@@ -176,15 +191,15 @@ impl TaskTally {
     pub fn p95(&self) -> Option<Span> {
         self.response.percentile(P95)
     }
+}
 
-    /// The share of services between 38 and 50 ms. A fifth or more of them there is the timer of
-    /// delayed acknowledgements (40 ms on Linux) and not the server: the client waits for the rest
-    /// of an answer that the server holds back until its first part is acknowledged.
-    pub fn delayed_ack_share(&self) -> Option<f64> {
-        let window = Span::millis(38)..=Span::millis(50);
-        let all = self.service.count();
-        let within = self.service.buckets().filter(|(latency, _)| window.contains(latency));
-        let within: u64 = within.map(|(_, count)| count).sum();
-        (all > 0).then(|| within as f64 / all as f64)
-    }
+/// The share of times between 38 and 50 ms. A fifth or more of them there is the timer of delayed
+/// acknowledgements (40 ms on Linux) and not the server: the client waits for the rest of an answer
+/// that the server holds back until its first part is acknowledged.
+pub fn delayed_ack_share(times: &Latencies) -> Option<f64> {
+    let window = Span::millis(38)..=Span::millis(50);
+    let all = times.count();
+    let within = times.buckets().filter(|(latency, _)| window.contains(latency));
+    let within: u64 = within.map(|(_, count)| count).sum();
+    (all > 0).then(|| within as f64 / all as f64)
 }

@@ -3,7 +3,7 @@
 use brunt_mail::{MailingOptions, Routing, SizeClass};
 use brunt_report::RunResult;
 use brunt_report::result::{Group, MailTask, MailWork, Rule, RuleName, Verdict};
-use brunt_users::{Check, Checks, Profile, Score, Tally};
+use brunt_users::{Check, Checks, Profile, Score, Tally, delayed_ack_share};
 
 use super::Work;
 use super::outcome::latency;
@@ -61,7 +61,7 @@ impl<'a> Checked<'a> {
             failed: task.failed,
             response: latency(&task.response),
             service: latency(&task.service),
-            delayed_ack_share: task.delayed_ack_share(),
+            delayed_ack_share: delayed_ack_share(&task.service),
         });
         MailWork {
             profile: self.work.profile.name.clone(),
@@ -71,6 +71,8 @@ impl<'a> Checked<'a> {
             submitted_per_min: self.tally.submitted_per_min(),
             delivered_per_min: self.tally.delivered_per_min(),
             tasks: tasks.collect(),
+            session: latency(self.tally.sessions()),
+            session_delayed_ack_share: delayed_ack_share(self.tally.sessions()),
             waiting_max: self.tally.waiting().1,
             queue_growth: self.tally.queue_growth(),
             not_offered: self.tally.not_offered().map(|kind| kind.to_string()).collect(),

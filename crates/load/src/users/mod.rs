@@ -223,8 +223,11 @@ impl Team {
         let senders = &self.senders;
         let owner = senders.accounts.round(account);
         let endpoint = &senders.sending.endpoint;
+        let opening = senders.now();
         let post = Post::open(&senders.setting, endpoint, owner, name, nonces).await;
         let mut post = post.map_err(|ended| ended.trouble)?;
+        let opened = senders.now();
+        self.tally.borrow_mut().opened(opened, opened.since(opening));
         senders.sessions.update(|count| count + 1);
         let no_number = || Trouble::new(TroubleKind::System, "no number for another message");
         let number = self.claim(account).ok_or_else(no_number)?;

@@ -23,6 +23,10 @@ pub struct MailWork {
     pub delivered_per_min: Option<f64>,
     /// What users did, by kind.
     pub tasks: Vec<MailTask>,
+    /// Opening a session that sends: connection, TLS and login. Every task that sends has one.
+    pub session: Option<MailLatency>,
+    /// The share of these between 38 and 50 ms.
+    pub session_delayed_ack_share: Option<f64>,
     /// The most tasks that waited for their users at once.
     pub waiting_max: u64,
     /// How many more tasks waited at the end than at the begin; null when it was too short to tell.
@@ -55,9 +59,15 @@ pub struct MailTask {
 /// From this share on, delayed acknowledgements make a task's times, and not the server.
 pub const DELAYED_ACK: f64 = 0.2;
 
-impl MailTask {
-    /// Whether a fifth or more of its times are those of the timer of delayed acknowledgements.
-    pub fn is_delayed_ack(&self) -> bool {
-        self.delayed_ack_share.is_some_and(|share| share >= DELAYED_ACK)
+impl MailWork {
+    /// What waits for the timer of delayed acknowledgements, and which share of its times.
+    pub fn delayed_acks(&self) -> Vec<(&str, f64)> {
+        let session =
+            self.session_delayed_ack_share.map(|share| ("opening a session that sends", share));
+        let tasks = self
+            .tasks
+            .iter()
+            .filter_map(|task| Some((task.task.as_str(), task.delayed_ack_share?)));
+        session.into_iter().chain(tasks).filter(|(_, share)| *share >= DELAYED_ACK).collect()
     }
 }

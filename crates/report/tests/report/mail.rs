@@ -27,6 +27,8 @@ fn work(latency: MailLatency) -> MailWork {
         submitted_per_min: Some(35.0),
         delivered_per_min: Some(88.0),
         tasks: vec![task("read", 0.25), task("send", 0.1)],
+        session: Some(latency),
+        session_delayed_ack_share: Some(0.9),
         waiting_max: 12,
         queue_growth: Some(-0.5),
         not_offered: vec!["quota".to_owned()],
@@ -41,6 +43,7 @@ fn tasks_stand_against_their_plan_and_the_timer_is_named() {
         "Profile mmb3, a day of 120 s",
         "does not offer it: quota",
         "read: 25 % of the times lie between 38 and 50 ms",
+        "opening a session that sends: 90 % of the times",
     ] {
         assert!(page.contains(said), "{said}");
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use brunt_stats::Percentile;
 use brunt_units::{Span, Time};
-use brunt_users::{Score, Tally, TaskKind};
+use brunt_users::{Score, Tally, TaskKind, delayed_ack_share};
 
 /// What a task takes.
 const SERVICE: Span = Span::millis(1);
@@ -100,5 +100,5 @@ fn the_timer_of_delayed_acknowledgements_is_named() {
         tally.ended(TaskKind::Read, at, at, at + took, true);
     }
     let (_, task) = tally.tasks().next().unwrap();
-    assert!((task.delayed_ack_share().unwrap() - 0.3).abs() < 1e-9);
+    assert!((delayed_ack_share(&task.service).unwrap() - 0.3).abs() < 1e-9);
 }

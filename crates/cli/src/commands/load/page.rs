@@ -161,10 +161,6 @@ fn work(work: &MailWork) -> String {
             ms(task.response.as_ref().map(|one| one.p50_ms)),
             ms(task.response.as_ref().map(|one| one.p95_ms)),
             ms(task.response.as_ref().map(|one| one.max_ms)),
-            match task.is_delayed_ack() {
-                true => "delayed acknowledgements".to_owned(),
-                false => String::new(),
-            },
         ])
     });
     let columns = [
@@ -174,7 +170,6 @@ fn work(work: &MailWork) -> String {
         Column::numbers("p50 ms"),
         Column::numbers("p95 ms"),
         Column::numbers("longest"),
-        Column::words(""),
     ];
     let score =
         work.score_ms.map_or("not measured".to_owned(), |ms| format!("{} ms", decimals(ms)));
@@ -182,6 +177,18 @@ fn work(work: &MailWork) -> String {
         [] => String::new(),
         kinds => format!("\n{:14}{} (the server does not offer it)", "left out", kinds.join(", ")),
     };
+    let session = work.session.as_ref().map_or(String::new(), |one| {
+        let [p50, p95] = [one.p50_ms, one.p95_ms].map(decimals);
+        format!("\n{:14}p50 {p50} ms, p95 {p95} ms to open one that sends", "sessions")
+    });
+    let delayed = work.delayed_acks().into_iter().map(|(what, share)| {
+        format!(
+            "\n{:14}{what}: {:.0} % of the times are those of TCP's timer (40 ms), not the server's",
+            "delayed ACK",
+            100.0 * share
+        )
+    });
+    let left_out = format!("{session}{}{left_out}", delayed.collect::<String>());
     format!(
         "{}\n{:14}{score}: what users felt, from when each task was due, in the {} s in the middle{left_out}",
         Table::new(columns, rows).to_text().trim_end(),

@@ -1,7 +1,7 @@
 //! The table of what users did.
 
 use crate::decimals;
-use crate::result::{Mail, MailTask, MailWork};
+use crate::result::{Mail, MailWork};
 use crate::table::{Cell, Column, Row, Table};
 
 /// Each task against its plan; empty when mail was only sent.
@@ -54,13 +54,11 @@ fn note(work: &MailWork) -> String {
             work.not_offered.join(", ")
         );
     }
-    let delayed: Vec<&MailTask> = work.tasks.iter().filter(|task| task.is_delayed_ack()).collect();
-    for task in delayed {
-        let percent = 100.0 * task.delayed_ack_share.unwrap_or_default();
+    for (what, share) in work.delayed_acks() {
         note += &format!(
-            " {}: {:.0} % of the times lie between 38 and 50 ms, which is the timer of delayed acknowledgements (40 ms on \
+            " {what}: {:.0} % of the times lie between 38 and 50 ms, which is the timer of delayed acknowledgements (40 ms on \
              Linux) and not the server's work: the server sends an answer in two parts and waits in between.",
-            task.task, percent
+            100.0 * share
         );
     }
     note
