@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use brunt_mail::{Flags, Mailing, Seen};
-use brunt_protocols::imap::{Code, Command, Event, Response};
+use brunt_protocols::imap::{Command, Event, Response};
 use brunt_protocols::tls::Trust;
 use brunt_world::World;
 
@@ -17,7 +17,7 @@ use crate::conversations::Conversations;
 use crate::course::setting;
 use crate::endpoint::Patience;
 use crate::errors::{Errors, Trouble, TroubleKind};
-use crate::mailbox::{Looker, Mailbox, examine, folders};
+use crate::mailbox::{Looker, Mailbox, examine, folders, open};
 use crate::reading::{Reading, for_each_account, retry};
 use crate::session::{Ended, ImapSession};
 
@@ -126,16 +126,7 @@ async fn remove(
         let line = "UIDPLUS is not offered, so other messages could be lost";
         return Err(Trouble::new(TroubleKind::CommandRefused, line));
     }
-    let mut now = None;
-    session
-        .must(Command::Select(folder), |event| {
-            if let Event::Data(Response::Remark { code: Some(Code::UidValidity(own)), .. }) = event
-            {
-                now = Some(own);
-            }
-            Ok(())
-        })
-        .await?;
+    let now = open(session, Command::Select(folder)).await?.validity;
     if now.is_none() || now != validity {
         let line = String::from_utf8_lossy(folder);
         return Err(Trouble::new(TroubleKind::UidValidity, line));

@@ -225,9 +225,17 @@ pub(crate) async fn folders(session: &mut ImapSession) -> Result<Vec<Vec<u8>>, T
 }
 
 pub(crate) async fn examine(session: &mut ImapSession, folder: &[u8]) -> Result<Opened, Trouble> {
+    open(session, Command::Examine(folder)).await
+}
+
+/// Opens a folder by EXAMINE or SELECT.
+pub(crate) async fn open(
+    session: &mut ImapSession,
+    command: Command<'_>,
+) -> Result<Opened, Trouble> {
     let mut opened = Opened { validity: None, messages: 0, next: None, modseq: None };
     session
-        .must(Command::Examine(folder), |event| {
+        .must(command, |event| {
             match event {
                 Event::Data(Response::Exists(messages)) => opened.messages = messages,
                 Event::Data(Response::Remark { code: Some(code), .. }) => match code {
@@ -298,44 +306,62 @@ async fn fetch(
     place: u16,
     looker: &mut impl Looker,
 ) -> Result<Done, Trouble> {
-    let mut comparing: Option<Comparison> = None;
-    let mut streamed = None;
+    let mut comparing = Comparing::new(mailing);
     session
         .must(Command::Fetch(set, "UID FLAGS INTERNALDATE BODY.PEEK[]"), |event| {
-            match event {
-                Event::TextBegins { section, .. } if section.eq_ignore_ascii_case("BODY[]") => {
-                    comparing = Some(Comparison::new(mailing));
-                }
-                Event::Text(chunk) => {
-                    if let Some(comparing) = &mut comparing {
-                        comparing.feed(chunk);
-                    }
-                }
-                Event::TextEnds => streamed = comparing.take().map(Comparison::finish),
-                Event::Data(Response::Fetch(shown)) => {
-                    let seen = match body(&shown) {
-                        Some(Body::Streamed(_)) => streamed.take(),
-                        Some(Body::Inline(text)) => {
-                            let mut comparison = Comparison::new(mailing);
-                            comparison.feed(text);
-                            Some(comparison.finish())
-                        }
-                        Some(Body::Nil) | None => None,
-                    };
-                    let (Some(uid), Some(seen)) = (shown.uid, seen) else {
-                        return Ok(());
-                    };
-                    if missing.remove(&uid) {
-                        let flags = shown.flags.iter().flatten().map(String::as_str);
-                        let seen = dated(seen, shown.internal_date.as_deref());
-                        looker.saw(place, uid, Flags::named(flags), &seen);
-                    }
-                }
-                _ => {}
+            if let Some((shown, Some(seen))) = comparing.hear(event)
+                && let Some(uid) = shown.uid
+                && missing.remove(&uid)
+            {
+                let flags = shown.flags.iter().flatten().map(String::as_str);
+                let seen = dated(seen, shown.internal_date.as_deref());
+                looker.saw(place, uid, Flags::named(flags), &seen);
             }
             Ok(())
         })
         .await
+}
+
+/// Compares whole messages while they are fetched.
+pub(crate) struct Comparing<'m> {
+    mailing: &'m Rc<Mailing>,
+    under_way: Option<Comparison>,
+    streamed: Option<Seen>,
+}
+
+impl<'m> Comparing<'m> {
+    pub(crate) fn new(mailing: &'m Rc<Mailing>) -> Self {
+        Self { mailing, under_way: None, streamed: None }
+    }
+
+    /// A message, once all is said of it; and what it is, if its text was shown.
+    pub(crate) fn hear(&mut self, event: Event<'_>) -> Option<(Fetch, Option<Seen>)> {
+        match event {
+            Event::TextBegins { section, .. } if section.eq_ignore_ascii_case("BODY[]") => {
+                self.under_way = Some(Comparison::new(self.mailing));
+            }
+            Event::Text(chunk) => {
+                if let Some(comparison) = &mut self.under_way {
+                    comparison.feed(chunk);
+                }
+            }
+            Event::TextEnds => self.streamed = self.under_way.take().map(Comparison::finish),
+            Event::Data(Response::Fetch(shown)) => {
+                let seen = match body(&shown) {
+                    Some(Body::Streamed(_)) => self.streamed.take(),
+                    Some(Body::Inline(text)) => {
+                        let mut comparison = Comparison::new(self.mailing);
+                        comparison.feed(text);
+                        Some(comparison.finish())
+                    }
+                    Some(Body::Nil) | None => None,
+                };
+                return Some((shown, seen));
+            }
+            _ => {}
+        }
+        None
+    }
 }
 
 fn body(shown: &Fetch) -> Option<&Body> {
@@ -365,27 +391,11 @@ async fn count(session: &mut ImapSession) -> Result<(Holdings, Option<Opened>), 
             continue;
         }
         let before = holdings;
-        let mut header = Header::default();
-        session
-            .must(Command::Fetch("1:*", MARKS), |event| {
-                match event {
-                    Event::TextBegins { .. } => header = Header::default(),
-                    Event::Text(chunk) => header.feed(chunk),
-                    Event::Data(Response::Fetch(fetch)) if !fetch.sections.is_empty() => {
-                        if let Body::Inline(text) = &fetch.sections[0].body {
-                            header.feed(text);
-                        }
-                        match header.mark().is_some() {
-                            true => holdings.marked += 1,
-                            false => holdings.foreign += 1,
-                        }
-                        header = Header::default();
-                    }
-                    _ => {}
-                }
-                Ok(())
-            })
-            .await?;
+        marks(session, Command::Fetch("1:*", MARKS), |_, mark| match mark {
+            Some(_) => holdings.marked += 1,
+            None => holdings.foreign += 1,
+        })
+        .await?;
         // What was not shown is not ours.
         let shown = holdings.marked + holdings.foreign - before.marked - before.foreign;
         holdings.foreign += u64::from(opened.messages).saturating_sub(shown);
@@ -393,21 +403,48 @@ async fn count(session: &mut ImapSession) -> Result<(Holdings, Option<Opened>), 
     Ok((holdings, inbox))
 }
 
+/// Reads the marks of messages; `command` fetches [`MARKS`].
+pub(crate) async fn marks(
+    session: &mut ImapSession,
+    command: Command<'_>,
+    mut each: impl FnMut(&Fetch, Option<Mark>),
+) -> Result<(), Trouble> {
+    let mut header = Header::default();
+    session
+        .must(command, |event| {
+            match event {
+                Event::TextBegins { .. } => header = Header::default(),
+                Event::Text(chunk) => header.feed(chunk),
+                Event::Data(Response::Fetch(fetch)) if !fetch.sections.is_empty() => {
+                    if let Body::Inline(text) = &fetch.sections[0].body {
+                        header.feed(text);
+                    }
+                    each(&fetch, header.mark());
+                    header = Header::default();
+                }
+                _ => {}
+            }
+            Ok(())
+        })
+        .await
+        .map(drop)
+}
+
 /// The beginning of a header.
 #[derive(Default)]
-pub(crate) struct Header(Vec<u8>);
+struct Header(Vec<u8>);
 
 impl Header {
     /// Longer than any header with a mark.
     const MOST: usize = 128;
 
-    pub(crate) fn feed(&mut self, text: &[u8]) {
+    fn feed(&mut self, text: &[u8]) {
         let room = Self::MOST.saturating_sub(self.0.len());
         self.0.extend_from_slice(text.get(..room).unwrap_or(text));
     }
 
     /// The mark, if it is whole.
-    pub(crate) fn mark(&self) -> Option<Mark> {
+    fn mark(&self) -> Option<Mark> {
         let line = self.0.split(|byte| matches!(byte, b'\r' | b'\n')).next()?;
         Mark::in_header(line)
     }

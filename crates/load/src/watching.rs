@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use brunt_mail::{Ledger, State};
-use brunt_protocols::imap::{Body, Command, Event, Response};
+use brunt_protocols::imap::{Command, Event, Response};
 use brunt_stats::Latencies;
 use brunt_units::{Span, Time};
 use brunt_world::Task;
@@ -21,17 +21,17 @@ use brunt_world::Task;
 use crate::accounts::Accounts;
 use crate::backoff::Backoff;
 use crate::errors::Trouble;
-use crate::mailbox::{Header, MARKS, examine};
+use crate::mailbox::{MARKS, examine, marks};
 use crate::reading::Reading;
 use crate::session::{Ended, ImapSession, Setting};
 
-/// How long a session that watches waits for a reply: nobody waits for it at the end.
+/// How long a session that watches waits for a reply: the run waits for it at its end.
 const PATIENCE: Span = Span::seconds(10);
 
 /// Which mailboxes are watched, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watch {
-    /// One mailbox of so many.
+    /// One mailbox of this many.
     pub one_in: u32,
     /// From one NOOP to the next.
     pub every: Span,
@@ -265,29 +265,16 @@ impl Watcher {
         at: Time,
     ) -> Result<u32, Trouble> {
         let set = format!("{}:*", known + 1);
-        let (mut header, mut last) = (Header::default(), known);
-        session
-            .must(Command::FetchPlaces(&set, MARKS), |event| {
-                match event {
-                    Event::TextBegins { .. } => header = Header::default(),
-                    Event::Text(chunk) => header.feed(chunk),
-                    Event::Data(Response::Fetch(fetch)) if !fetch.sections.is_empty() => {
-                        if let Body::Inline(text) = &fetch.sections[0].body {
-                            header.feed(text);
-                        }
-                        let mark = header.mark().filter(|mark| mark.run == self.run);
-                        if let Some(mark) = mark.filter(|_| fetch.number > known) {
-                            let message = (mark.number, at);
-                            self.with(|arrived| arrived.messages.insert(fetch.number, message));
-                        }
-                        last = last.max(fetch.number);
-                        header = Header::default();
-                    }
-                    _ => {}
-                }
-                Ok(())
-            })
-            .await?;
+        let mut last = known;
+        marks(session, Command::FetchPlaces(&set, MARKS), |fetch, mark| {
+            let mark = mark.filter(|mark| mark.run == self.run && fetch.number > known);
+            if let Some(mark) = mark {
+                let message = (mark.number, at);
+                self.with(|arrived| arrived.messages.insert(fetch.number, message));
+            }
+            last = last.max(fetch.number);
+        })
+        .await?;
         Ok(last)
     }
 

@@ -32,16 +32,16 @@ impl Client {
     pub fn on_arrival(self, condstore: bool) -> &'static str {
         match (self, condstore) {
             (Self::AppleMail, true) => {
-                "(INTERNALDATE UID RFC822.SIZE FLAGS BODY.PEEK[HEADER.FIELDS (date subject from to cc message-id \
-                 in-reply-to references x-priority x-uniform-type-identifier x-universally-unique-identifier)] MODSEQ)"
+                "INTERNALDATE UID RFC822.SIZE FLAGS BODY.PEEK[HEADER.FIELDS (date subject from to cc message-id \
+                 in-reply-to references x-priority x-uniform-type-identifier x-universally-unique-identifier)] MODSEQ"
             }
             (Self::AppleMail, false) => {
-                "(INTERNALDATE UID RFC822.SIZE FLAGS BODY.PEEK[HEADER.FIELDS (date subject from to cc message-id \
-                 in-reply-to references x-priority x-uniform-type-identifier x-universally-unique-identifier)])"
+                "INTERNALDATE UID RFC822.SIZE FLAGS BODY.PEEK[HEADER.FIELDS (date subject from to cc message-id \
+                 in-reply-to references x-priority x-uniform-type-identifier x-universally-unique-identifier)]"
             }
             (Self::Thunderbird | Self::NoCache, _) => {
-                "(UID RFC822.SIZE FLAGS BODY.PEEK[HEADER.FIELDS (From To Cc Bcc Subject Date Message-ID Priority \
-                 X-Priority References Newsgroups In-Reply-To Content-Type)])"
+                "UID RFC822.SIZE FLAGS BODY.PEEK[HEADER.FIELDS (From To Cc Bcc Subject Date Message-ID Priority \
+                 X-Priority References Newsgroups In-Reply-To Content-Type)]"
             }
         }
     }
@@ -49,8 +49,8 @@ impl Client {
     /// The items that it fetches of a message that is read.
     pub fn on_reading(self) -> &'static str {
         match self {
-            Self::AppleMail => "(BODYSTRUCTURE BODY.PEEK[])",
-            Self::Thunderbird | Self::NoCache => "(RFC822.SIZE BODY[])",
+            Self::AppleMail => "BODYSTRUCTURE BODY.PEEK[]",
+            Self::Thunderbird | Self::NoCache => "RFC822.SIZE BODY[]",
         }
     }
 

@@ -179,11 +179,7 @@ impl ImapSession {
         command: Command<'_>,
         hear: impl FnMut(Event<'_>) -> Result<(), Trouble>,
     ) -> Result<Done, Trouble> {
-        let done = self.command(command, hear).await?;
-        if done.is_ok() {
-            return Ok(done);
-        }
-        Err(Trouble::new(TroubleKind::CommandRefused, format!("{:?}: {}", done.asked, done.text)))
+        must(self.command(command, hear).await?)
     }
 
     /// Appends a message to a folder. The flag says whether the server had all of it when trouble
@@ -368,4 +364,12 @@ impl ImapSession {
         }
         self.connection.finish().await;
     }
+}
+
+/// A reply other than OK is trouble.
+pub(crate) fn must(done: Done) -> Result<Done, Trouble> {
+    if done.is_ok() {
+        return Ok(done);
+    }
+    Err(Trouble::new(TroubleKind::CommandRefused, format!("{:?}: {}", done.asked, done.text)))
 }

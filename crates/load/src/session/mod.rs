@@ -12,7 +12,7 @@ use brunt_protocols::tls::Trust;
 use brunt_units::Span;
 use brunt_world::World;
 
-pub(crate) use imap::ImapSession;
+pub(crate) use imap::{ImapSession, must};
 pub(crate) use post::{Fate, Post};
 
 use crate::conversations::{Conversation, Conversations};

@@ -6,15 +6,15 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use brunt_mail::{Change, Comparison, Event as Delivery, Flags, Message, Reply, Seen};
-use brunt_protocols::imap::{Body, Capabilities, Code, Command, Done, Event, Fetch, Response};
+use brunt_mail::{Change, Event as Delivery, Flags, Message, Reply, Seen};
+use brunt_protocols::imap::{Capabilities, Command, Done, Event, Fetch, Response};
 use brunt_units::Span;
 use brunt_users::{Client, TaskKind};
 
 use super::Team;
 use crate::errors::{Trouble, TroubleKind};
-use crate::mailbox::folders;
-use crate::session::ImapSession;
+use crate::mailbox::{Comparing, MARKS, folders, marks, open};
+use crate::session::{ImapSession, must};
 
 /// Folders besides the inbox.
 const FOLDERS: [&str; 5] = ["Archive", "Calendar", "Contacts", "Junk", "Sent"];
@@ -78,17 +78,7 @@ impl Inbox {
             }
         }
         let folders = folders(&mut session).await?;
-        let mut validity = None;
-        session
-            .must(Command::Select(INBOX.as_bytes()), |event| {
-                if let Event::Data(Response::Remark { code: Some(code), .. }) = event
-                    && let Code::UidValidity(now) = code
-                {
-                    validity = Some(now);
-                }
-                Ok(())
-            })
-            .await?;
+        let validity = open(&mut session, Command::Select(INBOX.as_bytes())).await?.validity;
         let memory = std::mem::take(memory);
         if memory.last > 0 && memory.validity != validity {
             let line = format!("{:?} is {validity:?} now", memory.validity);
@@ -127,11 +117,10 @@ impl Inbox {
 
     /// Looks for new mail; the UIDs of what is seen for the first time.
     pub(super) async fn check(&mut self) -> Result<Vec<u32>, Trouble> {
-        self.session.must(Command::Noop, |_| Ok(())).await?;
+        self.look().await?;
         let from = if self.client.has_cache() { self.memory.last + 1 } else { 1 };
         let mut shown: Vec<(u32, Flags)> = Vec::new();
         let items = self.client.on_arrival(self.able.condstore);
-        let items = items.trim_matches(['(', ')']);
         self.session
             .must(Command::Fetch(&format!("{from}:*"), items), |event| {
                 if let Event::Data(Response::Fetch(Fetch { uid: Some(uid), flags, .. })) = event {
@@ -160,30 +149,20 @@ impl Inbox {
 
     /// The numbers of our messages with these UIDs.
     async fn marks(&mut self, first: u32, last: u32) -> Result<BTreeMap<u32, u32>, Trouble> {
-        let mailing = Rc::clone(&self.team.senders.mailing);
-        let (mut marks, mut streamed) = (BTreeMap::new(), Vec::new());
-        let items = "UID BODY.PEEK[HEADER.FIELDS (X-BRUNT)]";
-        self.session
-            .must(Command::Fetch(&format!("{first}:{last}"), items), |event| {
-                match event {
-                    Event::TextBegins { .. } => streamed.clear(),
-                    Event::Text(chunk) => {
-                        let room = 256_usize.saturating_sub(streamed.len());
-                        streamed.extend_from_slice(chunk.get(..room).unwrap_or(chunk));
-                    }
-                    Event::Data(Response::Fetch(Fetch { uid: Some(uid), sections, .. })) => {
-                        let header = match sections.first().map(|section| &section.body) {
-                            Some(Body::Inline(text)) => text.clone(),
-                            _ => std::mem::take(&mut streamed),
-                        };
-                        marks.extend(mailing.number_in(&header).map(|number| (uid, number)));
-                    }
-                    _ => {}
-                }
-                Ok(())
-            })
-            .await?;
-        Ok(marks)
+        let run = self.team.senders.mailing.options().run;
+        let mut found = BTreeMap::new();
+        let set = format!("{first}:{last}");
+        marks(&mut self.session, Command::Fetch(&set, MARKS), |fetch, mark| {
+            let mark = mark.filter(|mark| mark.run == run);
+            found.extend(fetch.uid.zip(mark.map(|mark| mark.number)));
+        })
+        .await?;
+        Ok(found)
+    }
+
+    /// Looks whether there is anything: what a user does where a task finds no message.
+    async fn look(&mut self) -> Result<(), Trouble> {
+        self.session.must(Command::Noop, |_| Ok(())).await.map(drop)
     }
 
     /// The message that a task is about: this one, or one that `pick` chooses.
@@ -201,36 +180,20 @@ impl Inbox {
     pub(super) async fn read(&mut self, about: Option<u32>, pick: u64) -> Result<(), Trouble> {
         match self.chosen(about, pick) {
             Some(uid) => self.read_whole(uid).await,
-            None => self.session.must(Command::Noop, |_| Ok(())).await.map(drop),
+            None => self.look().await,
         }
     }
 
     async fn read_whole(&mut self, uid: u32) -> Result<(), Trouble> {
         let mailing = Rc::clone(&self.team.senders.mailing);
-        let mut comparing: Option<Comparison> = None;
+        let mut comparing = Comparing::new(&mailing);
         let mut seen = None;
-        let items = self.client.on_reading().trim_matches(['(', ')']);
+        let items = self.client.on_reading();
         let result = self
             .session
             .command(Command::Fetch(&uid.to_string(), items), |event| {
-                match event {
-                    Event::TextBegins { .. } => comparing = Some(Comparison::new(&mailing)),
-                    Event::Text(chunk) => {
-                        if let Some(comparing) = &mut comparing {
-                            comparing.feed(chunk);
-                        }
-                    }
-                    Event::TextEnds => seen = comparing.take().map(Comparison::finish),
-                    Event::Data(Response::Fetch(shown)) => {
-                        for section in &shown.sections {
-                            if let Body::Inline(text) = &section.body {
-                                let mut comparison = Comparison::new(&mailing);
-                                comparison.feed(text);
-                                seen = Some(comparison.finish());
-                            }
-                        }
-                    }
-                    _ => {}
+                if let Some((_, Some(own))) = comparing.hear(event) {
+                    seen = Some(own);
                 }
                 Ok(())
             })
@@ -245,7 +208,7 @@ impl Inbox {
                 if result.as_ref().is_ok_and(Done::is_ok) { Reply::Ok } else { Reply::Nothing };
             self.promise(known.number, seen_flag, reply);
         }
-        done(result)?;
+        must(result?)?;
         if let Some(seen) = seen {
             let is_same = matches!(&seen, Seen::Ours(copy)
                 if copy.number == known.number && copy.difference.is_none());
@@ -268,7 +231,7 @@ impl Inbox {
         let stored =
             self.session.command(Command::Store(&uid.to_string(), &change), |_| Ok(())).await;
         self.change(known.number, Change::Store(flag, Flags::default()), &stored);
-        done(stored)?;
+        must(stored?)?;
         if let Some(known) = self.memory.known.get_mut(&uid) {
             known.flags = Flags(known.flags.0 | flag.0);
         }
@@ -278,7 +241,7 @@ impl Inbox {
     pub(super) async fn flag(&mut self, about: Option<u32>, pick: u64) -> Result<(), Trouble> {
         match self.chosen(about, pick) {
             Some(uid) => self.store(uid, Flags::FLAGGED, "\\Flagged").await,
-            None => self.session.must(Command::Noop, |_| Ok(())).await.map(drop),
+            None => self.look().await,
         }
     }
 
@@ -305,19 +268,19 @@ impl Inbox {
             return self.not_offered(kind);
         }
         let Some(uid) = self.chosen(about, pick) else {
-            return self.session.must(Command::Noop, |_| Ok(())).await.map(drop);
+            return self.look().await;
         };
         let Some(known) = self.may_leave(uid).await? else { return Ok(()) };
         let ((name, place), set) = (self.folder(folder), uid.to_string());
         let moved = self.session.command(Command::Move(&set, &name), |_| Ok(())).await;
         self.change(known.number, Change::Move(place), &moved);
         self.leaves(uid, &moved);
-        done(moved)
+        must(moved?).map(drop)
     }
 
     pub(super) async fn delete(&mut self, about: Option<u32>, pick: u64) -> Result<(), Trouble> {
         let Some(uid) = self.chosen(about, pick) else {
-            return self.session.must(Command::Noop, |_| Ok(())).await.map(drop);
+            return self.look().await;
         };
         let Some(known) = self.may_leave(uid).await? else { return Ok(()) };
         self.store(uid, Flags::DELETED, "\\Deleted").await?;
@@ -328,7 +291,7 @@ impl Inbox {
         let expunged = self.session.command(Command::UidExpunge(&set), |_| Ok(())).await;
         self.change(known.number, Change::Expunge, &expunged);
         self.leaves(uid, &expunged);
-        done(expunged)
+        must(expunged?).map(drop)
     }
 
     /// Appends a new message to a folder.
@@ -349,7 +312,7 @@ impl Inbox {
             Err(_) => Delivery::NotSent,
         };
         self.team.appended(self.user, number, (place, Flags::SEEN), event);
-        done(appended)
+        must(appended?).map(drop)
     }
 
     pub(super) async fn idle(&mut self, time: Span) -> Result<(), Trouble> {
@@ -379,7 +342,11 @@ impl Inbox {
             TaskKind::FolderStatus => {
                 let name = self.other_folder(pick);
                 let items = "MESSAGES UIDNEXT UIDVALIDITY UNSEEN";
-                return done(self.session.command(Command::Status(&name, items), |_| Ok(())).await);
+                return self
+                    .session
+                    .must(Command::Status(&name, items), |_| Ok(()))
+                    .await
+                    .map(drop);
             }
             TaskKind::OpenFolder => return self.open_folder(pick).await,
             TaskKind::CloseFolder if self.able.unselect => {
@@ -390,7 +357,7 @@ impl Inbox {
             TaskKind::Expunge => return self.expunge().await,
             _ => Command::Noop,
         };
-        done(self.session.command(command, |_| Ok(())).await)
+        self.session.must(command, |_| Ok(())).await.map(drop)
     }
 
     fn other_folder(&self, pick: u64) -> Vec<u8> {
@@ -401,19 +368,11 @@ impl Inbox {
     /// Opens a folder and looks at the flags there, and goes back.
     async fn open_folder(&mut self, pick: u64) -> Result<(), Trouble> {
         let name = self.other_folder(pick);
-        let mut messages = 0;
-        self.session
-            .must(Command::Select(&name), |event| {
-                if let Event::Data(Response::Exists(count)) = event {
-                    messages = count;
-                }
-                Ok(())
-            })
-            .await?;
+        let messages = open(&mut self.session, Command::Select(&name)).await?.messages;
         if messages > 0 {
             self.session.must(Command::Fetch("1:*", "FLAGS"), |_| Ok(())).await?;
         }
-        done(self.session.command(Command::Select(INBOX.as_bytes()), |_| Ok(())).await)
+        self.session.must(Command::Select(INBOX.as_bytes()), |_| Ok(())).await.map(drop)
     }
 
     /// Expunges the inbox: every message that is marked as deleted goes.
@@ -425,18 +384,6 @@ impl Inbox {
             self.change(self.memory.known[&uid].number, Change::Expunge, &expunged);
             self.leaves(uid, &expunged);
         }
-        done(expunged)
-    }
-}
-
-/// A command that has to be done.
-fn done(result: Result<Done, Trouble>) -> Result<(), Trouble> {
-    let done = result?;
-    match done.is_ok() {
-        true => Ok(()),
-        false => {
-            let said = format!("{:?}: {}", done.asked, done.text);
-            Err(Trouble::new(TroubleKind::CommandRefused, said))
-        }
+        must(expunged?).map(drop)
     }
 }
