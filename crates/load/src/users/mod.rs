@@ -25,6 +25,7 @@ use std::rc::Rc;
 use brunt_mail::Event as Delivery;
 use brunt_units::{Span, Time};
 use brunt_users::{Day, Profile, Schedule, Tally, TaskKind};
+use brunt_world::World;
 use brunt_world::random::{Stream, Streams};
 use brunt_world::sync::Event;
 
@@ -60,9 +61,30 @@ struct Waiting {
     about: Option<u32>,
 }
 
-struct Desk {
-    queue: RefCell<VecDeque<Waiting>>,
+/// A queue of work.
+struct Desk<T> {
+    queue: RefCell<VecDeque<T>>,
     changed: Event,
+}
+
+impl<T> Desk<T> {
+    fn new(world: &World) -> Self {
+        Self { queue: RefCell::default(), changed: Event::new(world.spawner.tasks()) }
+    }
+
+    fn put(&self, waiting: T) {
+        self.queue.borrow_mut().push_back(waiting);
+        self.changed.notify();
+    }
+
+    /// The next one; `None` at the end of the run, whatever waits still.
+    async fn next(&self, is_over: &Cell<bool>) -> Option<T> {
+        let next = || match is_over.get() {
+            true => Some(None),
+            false => self.queue.borrow_mut().pop_front().map(Some),
+        };
+        self.changed.wait(next).await
+    }
 }
 
 /// All users, and what they share.
@@ -73,9 +95,9 @@ pub(crate) struct Team {
     tally: RefCell<Tally>,
     /// Messages that each account has made.
     turns: RefCell<Vec<u32>>,
-    desks: Vec<Desk>,
+    desks: Vec<Desk<Waiting>>,
     /// Recipients of mail from elsewhere that waits to be sent.
-    elsewhere: Desk,
+    elsewhere: Desk<u32>,
     began: Time,
     is_over: Cell<bool>,
 }
@@ -83,8 +105,6 @@ pub(crate) struct Team {
 impl Team {
     pub(crate) fn new(senders: &Rc<Senders>, users: Users) -> Rc<Self> {
         let world = &senders.setting.world;
-        let desk =
-            || Desk { queue: RefCell::default(), changed: Event::new(world.spawner.tasks()) };
         let (began, (from, to)) = (senders.now(), users.day.steady());
         let accounts = senders.accounts.count();
         Rc::new(Self {
@@ -92,8 +112,8 @@ impl Team {
             streams: world.random.part("users"),
             tally: RefCell::new(Tally::new(began + from, began + to)),
             turns: RefCell::new(vec![0; accounts as usize]),
-            desks: (0..accounts).map(|_| desk()).collect(),
-            elsewhere: desk(),
+            desks: (0..accounts).map(|_| Desk::new(world)).collect(),
+            elsewhere: Desk::new(world),
             began,
             is_over: Cell::new(false),
             users,
@@ -112,7 +132,8 @@ impl Team {
         self.hand_out().await;
         arrivals.await;
         self.is_over.set(true);
-        self.desks.iter().chain([&self.elsewhere]).for_each(|desk| desk.changed.notify());
+        self.desks.iter().for_each(|desk| desk.changed.notify());
+        self.elsewhere.changed.notify();
         for task in users.into_iter().chain(elsewhere) {
             task.await;
         }
@@ -165,20 +186,12 @@ impl Team {
 
     fn put(&self, user: u32, waiting: Waiting) {
         self.tally.borrow_mut().due(waiting.kind, waiting.intended);
-        let desk = &self.desks[user as usize];
-        desk.queue.borrow_mut().push_back(waiting);
-        desk.changed.notify();
+        self.desks[user as usize].put(waiting);
     }
 
     /// The next task of a user; `None` at the end of the run.
     async fn take(&self, user: u32) -> Option<Waiting> {
-        let desk = &self.desks[user as usize];
-        let next = || match (self.is_over.get(), desk.queue.borrow_mut().pop_front()) {
-            (true, _) => Some(None),
-            (false, waiting @ Some(_)) => Some(waiting),
-            (false, None) => None,
-        };
-        desk.changed.wait(next).await
+        self.desks[user as usize].next(&self.is_over).await
     }
 
     /// `user` sees message `uid`, and will do with it what the profile says.
@@ -279,10 +292,7 @@ impl Team {
                 self.senders.setting.world.sleep_until(due.min(glance)).await;
             }
             let to = u32::try_from(draw.below(u64::from(users))).expect("it is below a u32");
-            let waiting =
-                Waiting { intended: due, kind: TaskKind::Send, recipients: None, about: Some(to) };
-            self.elsewhere.queue.borrow_mut().push_back(waiting);
-            self.elsewhere.changed.notify();
+            self.elsewhere.put(to);
         }
     }
 
@@ -290,15 +300,7 @@ impl Team {
     async fn bring(self: Rc<Self>, number: u32) {
         let mut nonces = self.streams.named(&format!("elsewhere/{number}"));
         let name = format!("from elsewhere {number}");
-        loop {
-            let desk = &self.elsewhere;
-            let next = || match desk.queue.borrow_mut().pop_front() {
-                Some(waiting) => Some(Some(waiting)),
-                None => self.is_over.get().then_some(None),
-            };
-            let Some(Waiting { about: Some(to), .. }) = desk.changed.wait(next).await else {
-                return;
-            };
+        while let Some(to) = self.elsewhere.next(&self.is_over).await {
             // The sender is another account, as nobody else is known here.
             let from = (to + 1) % self.senders.accounts.count();
             if let Err(trouble) = self.send(from, &[to], (&name, &mut nonces)).await {
