@@ -101,39 +101,6 @@ impl TaskKind {
         }
     }
 
-    /// What servers are asked for it.
-    pub fn commands(self) -> &'static str {
-        match self {
-            Self::LogOn => "IMAP: connect, LOGIN, SELECT INBOX",
-            Self::CheckInbox => "IMAP: NOOP, and FETCH of what a client wants of new messages",
-            Self::Read => "IMAP: FETCH of a whole message, STORE \\Seen",
-            Self::ReadAttachment => "IMAP: FETCH of the second part of a message",
-            Self::Send => "SMTP: a message; IMAP: APPEND to Sent",
-            Self::Reply => "SMTP: a message to its sender; IMAP: APPEND to Sent, STORE \\Answered",
-            Self::Forward => "SMTP: a message that was received, to others; IMAP: APPEND to Sent",
-            Self::Move => "IMAP: MOVE of a message to a folder, or COPY, STORE and EXPUNGE",
-            Self::Filter => "IMAP: MOVE of a message to Junk, as soon as it is seen",
-            Self::Delete => "IMAP: STORE \\Deleted and UID EXPUNGE",
-            Self::AddMessage => "IMAP: APPEND to the inbox",
-            Self::Flag => "IMAP: STORE of a flag",
-            Self::SearchUnseen => "IMAP: SEARCH UNSEEN",
-            Self::SearchDeleted => "IMAP: SEARCH DELETED",
-            Self::ListFolders => "IMAP: LIST",
-            Self::FolderStatus => "IMAP: STATUS of a folder",
-            Self::OpenFolder => "IMAP: SELECT of a folder, and FETCH of its flags",
-            Self::CheckFolder => "IMAP: CHECK",
-            Self::Expunge => "IMAP: EXPUNGE",
-            Self::Keepalive => "IMAP: NOOP",
-            Self::Idle => "IMAP: IDLE, and DONE",
-            Self::Quota => "IMAP: GETQUOTAROOT",
-            Self::Invite => "SMTP: an invitation; IMAP: APPEND to Calendar",
-            Self::AnswerInvitation => "SMTP: an answer to an invitation; IMAP: APPEND to Calendar",
-            Self::UpdateCalendar => "IMAP: APPEND to Calendar",
-            Self::UpdateContact => "IMAP: APPEND to Contacts",
-            Self::CloseFolder => "IMAP: UNSELECT or CLOSE",
-        }
-    }
-
     /// Whether it submits a message.
     pub fn submits(self) -> bool {
         let of_smtp =
