@@ -37,7 +37,7 @@ pub type Disturbance = Box<dyn FnOnce(Rc<Progress>) -> Pin<Box<dyn Future<Output
 pub enum Drain {
     /// No longer: the server that accepts is the one that stores.
     Nothing,
-    /// Until this queue is empty, asked so often, and not longer than the deadline.
+    /// Until this queue, which is asked at this interval, is empty; the deadline at the latest.
     Queue {
         /// The queue.
         queue: Rc<dyn Queue>,

@@ -89,7 +89,7 @@ impl Progress {
         self.is_over.get()
     }
 
-    /// Waits until so many messages are finished. Returns `false` when sending ended before.
+    /// Waits until this many messages are finished. Returns `false` when sending ended before.
     pub async fn reached(&self, messages: u32) -> bool {
         let reached = || match (self.finished.get() >= messages, self.is_over.get()) {
             (true, _) => Some(true),

@@ -41,8 +41,8 @@ pub struct KeepError(pub String);
 pub enum Pace {
     /// Each session sends the next one when the last one was answered.
     Answered,
-    /// So many a second in all, each session its share at fixed times; one that is late sends at
-    /// once.
+    /// This many per second in all. Each session sends its share at fixed times; a late one sends
+    /// at once.
     PerSecond(f64),
 }
 
@@ -53,16 +53,16 @@ pub struct Sending {
     pub endpoint: Endpoint,
     /// Sessions at the same time.
     pub sessions: u32,
-    /// Ends after so many messages.
+    /// Ends after this many messages.
     pub messages: Option<u32>,
     /// Ends after this time.
     pub time: Option<Span>,
     /// When messages are sent.
     pub pace: Pace,
-    /// Of a thousand messages, so many are cut by us in the middle of their text: the server must
+    /// How many of a thousand messages are cut by us in the middle of their text: the server must
     /// not deliver them (RFC 5321 section 4.1.1.4).
     pub cut_per_thousand: u32,
-    /// Ends a sender whose messages were not answered for so long.
+    /// Ends a sender that has had no reply for this long.
     pub give_up: Span,
 }
 

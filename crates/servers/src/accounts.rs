@@ -37,7 +37,7 @@ pub struct Account {
 pub struct Accounts(Vec<Account>);
 
 impl Password {
-    /// The characters, for whoever logs in.
+    /// The characters, for a login.
     pub fn reveal(&self) -> &str {
         &self.0
     }

@@ -38,7 +38,7 @@ impl Certificate {
         Ok(())
     }
 
-    /// The certificate in PEM, for whoever has to trust it.
+    /// The certificate in PEM, for clients that trust it.
     pub(crate) fn read(&self) -> Result<String, ServerError> {
         fs::read_to_string(&self.certificate).map_err(files::at(&self.certificate))
     }

@@ -4,7 +4,7 @@
 //!   plan -> MailSystem::make    folder, accounts, certificate
 //!              start            configuration for the version found, free ports, own children
 //!              kill, freeze ..  what a test does to them
-//!              stop             nothing is left running; the store stays for whoever audits it
+//!              stop             nothing is left running; the store stays for an audit
 //!
 //!   client --SMTP--> Postfix (queue) --LMTP--> Dovecot (store) --IMAP--> client
 //!   client ------------LMTP, where no relay can be started---^

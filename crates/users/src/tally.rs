@@ -115,7 +115,7 @@ impl Tally {
         self.not_offered.iter().copied()
     }
 
-    /// A server accepted a message at `now`, for so many recipients.
+    /// A server accepted a message at `now`, for this many recipients.
     pub fn accepted(&mut self, now: Time, recipients: u64) {
         if self.is_steady(now) {
             self.submitted += 1;

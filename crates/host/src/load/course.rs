@@ -19,7 +19,7 @@ const ASK: Span = Span::millis(250);
 /// How long a relay may take to hand everything on after the end of sending: mail that was put off
 /// is tried again within eight seconds.
 const DRAINS_WITHIN: Span = Span::seconds(40);
-/// How often a relay is told to try again what it has put off.
+/// The interval at which a relay is asked to retry deferred messages.
 const FLUSH_EVERY: u32 = 8;
 /// How often it is looked how far sending is.
 const LOOK: Span = Span::millis(100);

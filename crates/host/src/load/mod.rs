@@ -347,7 +347,7 @@ fn names(system: &MailSystem) -> Vec<(Part, &'static str)> {
     [Part::Store, Part::Relay].into_iter().zip(names).collect()
 }
 
-/// How many messages make so many deliveries.
+/// How many messages it takes for this many deliveries.
 fn messages(mailing: &Mailing, deliveries: u64) -> Result<u32, LoadError> {
     let mut made = 0;
     for number in 0..u32::MAX {

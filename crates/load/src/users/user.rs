@@ -13,7 +13,7 @@ use crate::conversations::Conversation;
 use crate::errors::{Trouble, TroubleKind};
 use crate::session::ImapSession;
 
-/// A user that has waited for so long for a server gives a task up.
+/// A user waits this long for a server before it gives a task up.
 const GIVES_UP: Span = Span::seconds(60);
 /// How long a user idles at once.
 const IDLES: Span = Span::seconds(2);
@@ -188,7 +188,7 @@ impl User {
         Ok(done?)
     }
 
-    /// Who a message goes to. A reply goes to one.
+    /// Who a message goes to: a reply, too, goes to as many as the profile says.
     fn recipients(&mut self, waiting: &Waiting) -> Vec<u32> {
         let recipients = self.team.users.profile.recipients;
         let accounts = self.team.senders.accounts.count();

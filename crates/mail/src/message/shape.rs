@@ -42,7 +42,7 @@ const LINES_MIN: u64 = 4;
 enum Form {
     Plain(Kind),
     Empty,
-    /// With so many encoded bytes.
+    /// Encoded bytes.
     Attachment(u64),
     Deep,
     LongHeader,
@@ -138,7 +138,7 @@ fn filled(before: Vec<Segment>, kind: Kind, after: Vec<Segment>, drawn: u64) -> 
     before.into_iter().chain([text]).chain(after).collect()
 }
 
-/// Text and an attachment of so many encoded bytes.
+/// Text and an attachment of this many encoded bytes.
 fn with_attachment(mailing: &Mailing, head: String, drawn: u64, bytes: u64) -> Vec<Segment> {
     const BOUNDARY: &str = "part-of-brunt";
     let open =

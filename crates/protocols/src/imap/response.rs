@@ -185,7 +185,7 @@ pub struct Counts {
 /// A text of a message in a FETCH response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// It was streamed, with so many bytes.
+    /// It was streamed: its length in bytes.
     Streamed(u64),
     /// The server wrote it as a quoted string.
     Inline(Vec<u8>),

@@ -48,7 +48,7 @@ pub(crate) enum Text {
     Waiting,
     /// Dots are doubled on the way.
     Stuffed(Stuffing),
-    /// As it is; so many bytes are left.
+    /// As it is; this many bytes are left.
     Raw(u64),
     /// Sent whole.
     Sent,
