@@ -7,7 +7,6 @@ use brunt_world::random::{Stream, Streams};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use crate::mark::Mark;
 use crate::message::{HardCases, Pool};
 
 /// Most recipients of one message.
@@ -227,13 +226,6 @@ impl Mailing {
     pub fn number(&self, account: u32, turn: u32) -> Option<u32> {
         let accounts = u32::try_from(self.options.accounts.len()).expect("it was checked");
         turn.checked_mul(accounts)?.checked_add(account).filter(|number| *number < u32::MAX)
-    }
-
-    /// The number of the message whose `X-Brunt` header begins in `header`, if it is one of this run.
-    pub fn number_in(&self, header: &[u8]) -> Option<u32> {
-        let line = header.split(|byte| *byte == b'\n').next()?;
-        let mark = Mark::in_header(line.strip_suffix(b"\r").unwrap_or(line))?;
-        (mark.run == self.options.run).then_some(mark.number)
     }
 
     /// Whether message `number` goes to `account`; `None` when only the ledger knows.
