@@ -33,7 +33,7 @@ pub struct Account {
 }
 
 /// All accounts of a server, by number.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accounts(Vec<Account>);
 
 impl Password {

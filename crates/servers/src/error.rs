@@ -92,6 +92,9 @@ pub enum ServerError {
         /// The process.
         service: &'static str,
     },
+    /// A server keeps its mail on the file system of the run.
+    #[error("the server has no file system of its own, whose power could be cut")]
+    NoVolume,
     /// There is no server with a queue.
     #[error("there is no relay, so there is no queue")]
     NoQueue,

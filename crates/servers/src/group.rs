@@ -91,12 +91,21 @@ impl Group {
         }
     }
 
-    /// Kills every process that runs the program `service`; returns how many.
-    pub(crate) fn kill_service(&self, service: &'static str) -> Result<usize, ServerError> {
+    /// Whose processes they are.
+    pub(crate) fn server(&self) -> &'static str {
+        self.server
+    }
+
+    /// Sends `signal` to every process that runs the program `service`; returns how many.
+    pub(crate) fn signal_service(
+        &self,
+        service: &'static str,
+        signal: Signal,
+    ) -> Result<usize, ServerError> {
         let members = self.members();
         let found: Vec<&Process> = members.iter().filter(|one| one.program == service).collect();
         for process in &found {
-            process.signal(Signal::KILL);
+            process.signal(signal);
         }
         match found.len() {
             0 => Err(ServerError::NoService { server: self.server, service }),
@@ -172,9 +181,9 @@ mod tests {
     #[test]
     fn a_service_is_killed_alone_and_the_group_as_a_whole() {
         let mut group = group();
-        assert_eq!(group.kill_service("sleep").unwrap(), 2);
+        assert_eq!(group.signal_service("sleep", Signal::KILL).unwrap(), 2);
         assert!(group.is_alive());
-        let missing = group.kill_service("lmtp").unwrap_err().to_string();
+        let missing = group.signal_service("lmtp", Signal::KILL).unwrap_err().to_string();
         assert_eq!(missing, "test has no process lmtp");
         group.signal(Signal::STOP);
         group.kill().unwrap();

@@ -30,6 +30,7 @@ mod cyrus;
 mod dovecot;
 mod error;
 mod exim;
+mod faults;
 mod files;
 mod folder;
 mod group;
@@ -43,13 +44,15 @@ mod queue;
 mod ready;
 mod system;
 mod user;
+mod volume;
 
 pub use accounts::{Account, Accounts, DOMAIN, Password};
 pub use error::ServerError;
+pub use faults::{Cut, Service};
 pub use folder::{HOME_MAX, Unfit, unfit};
 pub use programs::{Installed, Version};
 pub use queue::Queue;
-pub use system::{Addresses, MailSystem, Part, Plan, Relay, Service, Started, Store};
+pub use system::{Addresses, MailSystem, Part, Plan, Relay, Started, Store};
 pub use user::User;
 
 pub use dovecot::{Format, MailFsync};

@@ -151,6 +151,14 @@ impl StoreServer {
         }
     }
 
+    /// The folder of what it keeps. Cyrus keeps its list of mailboxes beside them.
+    pub(crate) fn durable(&self) -> PathBuf {
+        match &self.setup {
+            StoreSetup::Dovecot(setup) => setup.home.join("mail"),
+            StoreSetup::Cyrus(setup) => setup.home.clone(),
+        }
+    }
+
     /// The folder of the mailboxes of `account`, where its name says so.
     pub(crate) fn mailboxes(&self, account: &str) -> Option<PathBuf> {
         match &self.setup {
@@ -251,6 +259,14 @@ impl RelayServer {
         match &self.setup {
             RelaySetup::Postfix(setup) => setup.log(),
             RelaySetup::Exim(setup) => setup.log(),
+        }
+    }
+
+    /// The folder of its queue.
+    pub(crate) fn durable(&self) -> PathBuf {
+        match &self.setup {
+            RelaySetup::Postfix(setup) => setup.home.join("queue"),
+            RelaySetup::Exim(setup) => setup.home.join("spool"),
         }
     }
 

@@ -146,7 +146,7 @@ impl Installed {
 }
 
 /// The file that `program` is.
-fn found(program: &str) -> Option<PathBuf> {
+pub(crate) fn found(program: &str) -> Option<PathBuf> {
     let folders = roots().flat_map(|root| {
         PATH.split(':').map(move |folder| root.join(folder.trim_start_matches('/')))
     });

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
+use brunt_world_real::mounts;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::Accounts;
@@ -25,6 +25,7 @@ use crate::postfix;
 use crate::programs::Version;
 use crate::queue::Queue;
 use crate::user::{User, is_root};
+use crate::volume::Volume;
 
 /// The file that says what a folder of servers holds.
 const PLAN: &str = "plan.json";
@@ -78,30 +79,6 @@ pub enum Part {
     Relay,
 }
 
-/// A kind of process of a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Service {
-    /// The store's deliveries.
-    Lmtp,
-    /// The store's sessions of users.
-    Imap,
-    /// The store's check of passwords.
-    Auth,
-    /// The relay's queue manager.
-    Queue,
-}
-
-impl Service {
-    fn program(self) -> (Part, &'static str) {
-        match self {
-            Self::Lmtp => (Part::Store, "lmtp"),
-            Self::Imap => (Part::Store, "imap"),
-            Self::Auth => (Part::Store, "auth"),
-            Self::Queue => (Part::Relay, "qmgr"),
-        }
-    }
-}
-
 /// Where the servers listen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addresses {
@@ -134,8 +111,10 @@ pub struct MailSystem {
     home: PathBuf,
     accounts: Accounts,
     ports: Ports,
-    store: StoreServer,
-    relay: Option<RelayServer>,
+    pub(crate) store: StoreServer,
+    pub(crate) relay: Option<RelayServer>,
+    /// The file systems below the servers, where they have their own. They go after them.
+    pub(crate) volumes: Vec<(Part, Volume)>,
 }
 
 impl MailSystem {
@@ -145,20 +124,71 @@ impl MailSystem {
     /// # Errors
     /// [`ServerError`] when a server is missing, needs root, or cannot live there.
     pub fn make(home: &Path, plan: &Plan) -> Result<Self, ServerError> {
-        let system = Self::prepare(home, plan, Accounts::make(plan.users)?)?;
+        Self::make_on(home, plan, None)
+    }
+
+    /// The same; each server keeps mail on a file system of its own of `volume_bytes`, whose power
+    /// can be cut ([`Self::cut_power`]) and that can be full ([`Self::fill`]). Needs root. Only this
+    /// thread, and threads and processes that it starts later, see into these.
+    ///
+    /// # Errors
+    /// As [`Self::make`], and when file systems cannot be made or mounted.
+    pub fn make_on_volumes(
+        home: &Path,
+        plan: &Plan,
+        volume_bytes: u64,
+    ) -> Result<Self, ServerError> {
+        Self::make_on(home, plan, Some(volume_bytes))
+    }
+
+    fn make_on(home: &Path, plan: &Plan, volumes: Option<u64>) -> Result<Self, ServerError> {
+        let mut system = Self::prepare(home, plan, Accounts::make(plan.users)?)?;
         if plan.relay == Some(Relay::Postfix) && !is_root() {
             return Err(ServerError::NeedsRoot(postfix::NAME));
         }
         fs::create_dir(home).map_err(files::at(home))?;
-        let filled = system.fill();
+        let filled = system.make_volumes(volumes).and_then(|()| system.write());
         if filled.is_err() {
+            system.volumes.clear();
             // It was made a moment ago, by us.
             let _ = fs::remove_dir_all(home);
         }
         filled.map(|()| system)
     }
 
-    fn fill(&self) -> Result<(), ServerError> {
+    fn make_volumes(&mut self, bytes: Option<u64>) -> Result<(), ServerError> {
+        let Some(bytes) = bytes else {
+            return Ok(());
+        };
+        mounts::make_private().map_err(files::at(Path::new("/")))?;
+        for (part, at) in self.places() {
+            let image = self.home.join(image(part));
+            self.volumes.push((part, Volume::make(&image, &at, bytes)?));
+        }
+        Ok(())
+    }
+
+    /// Mounts the file systems that were made below `home`.
+    fn open_volumes(&mut self) -> Result<(), ServerError> {
+        let places =
+            self.places().into_iter().map(|(part, at)| (part, self.home.join(image(part)), at));
+        let places: Vec<_> = places.filter(|(_, image, _)| image.exists()).collect();
+        if !places.is_empty() {
+            mounts::make_private().map_err(files::at(Path::new("/")))?;
+        }
+        for (part, image, at) in places {
+            self.volumes.push((part, Volume::open(&image, &at)?));
+        }
+        Ok(())
+    }
+
+    /// The folders that have to survive the servers, by part.
+    fn places(&self) -> Vec<(Part, PathBuf)> {
+        let relay = self.relay.iter().map(|relay| (Part::Relay, relay.durable()));
+        std::iter::once((Part::Store, self.store.durable())).chain(relay).collect()
+    }
+
+    fn write(&self) -> Result<(), ServerError> {
         let file = self.home.join(PLAN);
         let text = serde_json::to_string_pretty(&self.plan);
         let text = text.map_err(|error| ServerError::Kept { path: file.clone(), error })?;
@@ -176,8 +206,10 @@ impl MailSystem {
         let text = fs::read_to_string(&file).map_err(files::at(&file))?;
         let plan: Plan = serde_json::from_str(&text)
             .map_err(|error| ServerError::Kept { path: file.clone(), error })?;
-        let accounts = Accounts::read(&StoreServer::accounts(plan.store, home))?;
-        Self::prepare(home, &plan, accounts)
+        let mut system = Self::prepare(home, &plan, Accounts::default())?;
+        system.open_volumes()?;
+        system.accounts = Accounts::read(&StoreServer::accounts(plan.store, home))?;
+        Ok(system)
     }
 
     fn prepare(home: &Path, plan: &Plan, accounts: Accounts) -> Result<Self, ServerError> {
@@ -198,7 +230,8 @@ impl MailSystem {
         let certificate = store.certificate();
         let relay = plan.relay.map(|one| RelayServer::new(one, home, certificate, &ports));
         let relay = relay.transpose()?;
-        Ok(Self { plan: plan.clone(), home: home.to_owned(), accounts, ports, store, relay })
+        let (plan, home, volumes) = (plan.clone(), home.to_owned(), Vec::new());
+        Ok(Self { plan, home, accounts, ports, store, relay, volumes })
     }
 
     /// Starts every server, and waits until all are ready. New ports are drawn for servers that do
@@ -208,9 +241,11 @@ impl MailSystem {
     /// [`ServerError::NotStarted`] of the last attempt; nothing runs then.
     pub fn start(&mut self) -> Result<(), ServerError> {
         match self.relay {
-            Some(_) => self.start_parts(&[Part::Store, Part::Relay]),
-            None => self.start_parts(&[Part::Store]),
+            Some(_) => self.start_parts(&[Part::Store, Part::Relay])?,
+            None => self.start_parts(&[Part::Store])?,
         }
+        // What servers make when they start first is no mail that a cut may lose.
+        self.volumes.iter().try_for_each(|(_, volume)| volume.sync())
     }
 
     fn start_parts(&mut self, parts: &[Part]) -> Result<(), ServerError> {
@@ -242,43 +277,6 @@ impl MailSystem {
             Part::Store => self.store.start(&self.accounts),
             Part::Relay => self.relay.as_mut().ok_or(ServerError::NoQueue)?.start(),
         }
-    }
-
-    /// Kills every process of `part` (SIGKILL), and waits until they are gone.
-    ///
-    /// # Errors
-    /// [`ServerError::NotRunning`], [`ServerError::Undead`].
-    pub fn kill(&mut self, part: Part) -> Result<(), ServerError> {
-        self.running(part)?.kill()
-    }
-
-    /// Kills the processes of one service; their server starts new ones. Returns how many.
-    ///
-    /// Dovecot puts off a service whose processes die again and again, for 2, 4, 8 seconds.
-    ///
-    /// # Errors
-    /// [`ServerError::NoService`] when there is none at the moment.
-    pub fn kill_service(&mut self, service: Service) -> Result<usize, ServerError> {
-        let (part, program) = service.program();
-        self.running(part)?.kill_service(program)
-    }
-
-    /// Stops every process of `part` where it is (SIGSTOP).
-    ///
-    /// # Errors
-    /// [`ServerError::NotRunning`].
-    pub fn freeze(&mut self, part: Part) -> Result<(), ServerError> {
-        self.running(part)?.signal(Signal::STOP);
-        Ok(())
-    }
-
-    /// Lets `part` go on (SIGCONT).
-    ///
-    /// # Errors
-    /// [`ServerError::NotRunning`].
-    pub fn thaw(&mut self, part: Part) -> Result<(), ServerError> {
-        self.running(part)?.signal(Signal::CONT);
-        Ok(())
     }
 
     /// Stops every server in an orderly way, the relay first. What does not end is killed.
@@ -397,7 +395,7 @@ impl MailSystem {
         self.running(part).is_ok_and(|group| group.members().is_empty())
     }
 
-    fn running(&mut self, part: Part) -> Result<&mut Group, ServerError> {
+    pub(crate) fn running(&mut self, part: Part) -> Result<&mut Group, ServerError> {
         let (group, name) = match (part, &mut self.relay) {
             (Part::Store, _) => {
                 let name = self.store.name();
@@ -410,6 +408,14 @@ impl MailSystem {
             (Part::Relay, None) => (None, "the relay"),
         };
         group.ok_or(ServerError::NotRunning(name))
+    }
+}
+
+/// The file of the file system of `part`.
+fn image(part: Part) -> &'static str {
+    match part {
+        Part::Store => "store.img",
+        Part::Relay => "queue.img",
     }
 }
 

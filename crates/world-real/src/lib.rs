@@ -15,7 +15,7 @@
 //! Beside the world there are utilities for runs: the folder lock ([`FolderLock`]), and [`facts`]:
 //! devices, the counters of the kernel and of this process, and the machine. Predictions request
 //! [`huge_pages`] before they start. A real drill puts its sites into networks of their own, joined
-//! by [`tun`] devices.
+//! by [`tun`] devices. [`mounts`] are file systems whose power can be cut.
 //!
 //! Invariant: I/O memory is never unmapped and an I/O in flight is never freed, so dropping
 //! anything at any time is sound and never blocks.
@@ -33,6 +33,7 @@ mod helper;
 pub mod huge_pages;
 mod lock;
 mod memory;
+pub mod mounts;
 mod names;
 mod net;
 mod reactor;

@@ -5,6 +5,7 @@ mod client;
 mod dovecot;
 mod others;
 mod outside;
+mod power;
 mod relayed;
 mod unprivileged;
 

@@ -1,0 +1,173 @@
+//! What a test does to servers: kill, freeze, cut the power, take the room.
+
+use rustix::process::Signal;
+
+use crate::error::ServerError;
+use crate::system::{MailSystem, Part, Relay, Store};
+use crate::volume::Volume;
+
+/// A kind of process of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// The store's deliveries.
+    Lmtp,
+    /// The store's sessions of users.
+    Imap,
+    /// The store's check of passwords.
+    Auth,
+    /// The first process of a server, which starts the others.
+    Master(Part),
+    /// The relay's queue manager.
+    Queue,
+}
+
+impl Service {
+    /// The server that has it.
+    pub fn part(self) -> Part {
+        match self {
+            Self::Lmtp | Self::Imap | Self::Auth => Part::Store,
+            Self::Master(part) => part,
+            Self::Queue => Part::Relay,
+        }
+    }
+
+    /// The program that does it; nothing where the server has none of its own for it.
+    fn program(self, store: Store, relay: Option<Relay>) -> Option<&'static str> {
+        match (self, store, relay) {
+            (Self::Lmtp, Store::Dovecot { .. }, _) => Some("lmtp"),
+            (Self::Lmtp, Store::Cyrus, _) => Some("lmtpd"),
+            (Self::Imap, Store::Dovecot { .. }, _) => Some("imap"),
+            (Self::Imap, Store::Cyrus, _) => Some("imapd"),
+            (Self::Auth, Store::Dovecot { .. }, _) => Some("auth"),
+            (Self::Master(Part::Store), Store::Dovecot { .. }, _) => Some("dovecot"),
+            (Self::Master(Part::Store), Store::Cyrus, _)
+            | (Self::Master(Part::Relay), _, Some(Relay::Postfix)) => Some("master"),
+            (Self::Queue, _, Some(Relay::Postfix)) => Some("qmgr"),
+            _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Lmtp => "lmtp",
+            Self::Imap => "imap",
+            Self::Auth => "auth",
+            Self::Master(_) => "master",
+            Self::Queue => "queue",
+        }
+    }
+}
+
+/// What a power cut did to the file systems, apart from mail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Whether a file that was not synced is lost on each of them. If not, the cut proves nothing.
+    pub lost_unsynced: bool,
+}
+
+impl MailSystem {
+    /// Kills every process of `part` (SIGKILL), and waits until they are gone.
+    ///
+    /// # Errors
+    /// [`ServerError::NotRunning`], [`ServerError::Undead`].
+    pub fn kill(&mut self, part: Part) -> Result<(), ServerError> {
+        self.running(part)?.kill()
+    }
+
+    /// Kills the processes of one service; their server starts new ones. Returns how many.
+    ///
+    /// Dovecot puts off a service whose processes die again and again, for 2, 4, 8 seconds.
+    ///
+    /// # Errors
+    /// [`ServerError::NoService`] when there is none at the moment.
+    pub fn kill_service(&mut self, service: Service) -> Result<usize, ServerError> {
+        self.signal_service(service, Signal::KILL)
+    }
+
+    /// Stops the processes of one service where they are (SIGSTOP). Returns how many.
+    ///
+    /// # Errors
+    /// As [`Self::kill_service`].
+    pub fn freeze_service(&mut self, service: Service) -> Result<usize, ServerError> {
+        self.signal_service(service, Signal::STOP)
+    }
+
+    fn signal_service(&mut self, service: Service, signal: Signal) -> Result<usize, ServerError> {
+        let (store, relay) = (self.plan().store, self.plan().relay);
+        let group = self.running(service.part())?;
+        match service.program(store, relay) {
+            Some(program) => group.signal_service(program, signal),
+            None => Err(ServerError::NoService { server: group.server(), service: service.name() }),
+        }
+    }
+
+    /// Stops every process of `part` where it is (SIGSTOP).
+    ///
+    /// # Errors
+    /// [`ServerError::NotRunning`].
+    pub fn freeze(&mut self, part: Part) -> Result<(), ServerError> {
+        self.running(part)?.signal(Signal::STOP);
+        Ok(())
+    }
+
+    /// Lets `part` go on (SIGCONT).
+    ///
+    /// # Errors
+    /// [`ServerError::NotRunning`].
+    pub fn thaw(&mut self, part: Part) -> Result<(), ServerError> {
+        self.running(part)?.signal(Signal::CONT);
+        Ok(())
+    }
+
+    /// Stops `part` in an orderly way; [`Self::start_part`] starts it again.
+    ///
+    /// # Errors
+    /// [`ServerError::NotRunning`], [`ServerError::Undead`].
+    pub fn stop_part(&mut self, part: Part) -> Result<(), ServerError> {
+        self.running(part)?.stop()
+    }
+
+    /// Cuts the power of the file systems of `parts`, kills their servers, and mounts again what is
+    /// left. The servers wait to be started.
+    ///
+    /// # Errors
+    /// [`ServerError::NoVolume`] when a part has no file system of its own; when the system does not
+    /// unmount or mount it.
+    pub fn cut_power(&mut self, parts: &[Part]) -> Result<Cut, ServerError> {
+        for part in parts {
+            self.volume(*part)?.write_unsynced()?;
+        }
+        for part in parts {
+            self.volume(*part)?.cut()?;
+        }
+        for part in parts {
+            self.running(*part)?.kill()?;
+        }
+        let mut cut = Cut { lost_unsynced: true };
+        for part in parts {
+            cut.lost_unsynced &= self.volume(*part)?.power_on()?;
+        }
+        Ok(cut)
+    }
+
+    /// Leaves no room on the file system of `part`.
+    ///
+    /// # Errors
+    /// [`ServerError::NoVolume`] when it has none of its own.
+    pub fn fill(&self, part: Part) -> Result<(), ServerError> {
+        self.volume(part)?.fill()
+    }
+
+    /// Gives the room back that [`Self::fill`] took.
+    ///
+    /// # Errors
+    /// As [`Self::fill`].
+    pub fn free(&self, part: Part) -> Result<(), ServerError> {
+        self.volume(part)?.free()
+    }
+
+    fn volume(&self, part: Part) -> Result<&Volume, ServerError> {
+        let found = self.volumes.iter().find(|(of, _)| *of == part);
+        found.map(|(_, volume)| volume).ok_or(ServerError::NoVolume)
+    }
+}
