@@ -230,6 +230,10 @@ fn document(path: Option<&Path>, working_folder: &Path) -> Result<Document, Refu
         let refusal = Place::file(&source.name).refuse("describes an organisation to be sized");
         return Err(refusal.hint(format!("that is for: brunt size {}", path.display())));
     }
+    if document.subject() == Subject::Mail {
+        let refusal = Place::file(&source.name).refuse("describes a test of mail servers");
+        return Err(refusal.hint(format!("that is for: brunt load {}", path.display())));
+    }
     if document.subject() != Subject::Test {
         let refusal = Place::file(&source.name).refuse("describes modelled storage");
         return Err(refusal.hint(format!("that is for: brunt simulate {}", path.display())));

@@ -180,6 +180,16 @@ pub fn scenario(bytes: &[u8]) {
             }
             (drill.is_ok(), document.check_real_drill(&[]).mistakes)
         }
+        Subject::Mail => {
+            let test = document.mail(&[]);
+            if let Ok(test) = &test {
+                let resolved = test.to_toml();
+                let again = Document::new("again.toml", &resolved, Path::new("/"));
+                let again = again.and_then(|again| again.mail(&[]));
+                assert_eq!(again.as_ref(), Ok(test), "{resolved}");
+            }
+            (test.is_ok(), document.check_mail(&[]).mistakes)
+        }
         Subject::Load => (document.load(&[]).is_ok(), document.check_load(&[]).mistakes),
         Subject::Organisation => (
             document.organisation(&[], &[]).is_ok(),

@@ -7,6 +7,7 @@
 //! | the same, and `[site.source]` | a drill on real storage |
 //! | `[[load]]` or `[simulate]`, and `[array]` | raw load on a modelled array |
 //! | `[org]`, `[[tier]]` | an organisation to be sized |
+//! | `[mail]`, `[target]` | a test of mail servers |
 //!
 //! [`SECTIONS`] says which section belongs to which of them; one that does not belong is refused.
 
@@ -20,6 +21,7 @@ use super::design;
 use super::events::Events;
 use super::keys::Page;
 use super::limits::LIMITS;
+use super::mail::MailScenario;
 use super::mistakes::{Checked, Sink};
 use super::model::Scenario;
 use super::modelled::ModelledScenario;
@@ -48,15 +50,17 @@ pub enum Subject {
     Load,
     /// An organisation to be sized.
     Organisation,
+    /// A test of mail servers.
+    Mail,
 }
 
-use Subject::{Load, ModelledTest, Organisation as Org, RealDrill as Real, Test};
+use Subject::{Load, Mail, ModelledTest, Organisation as Org, RealDrill as Real, Test};
 
 /// Every key at the top, and the subjects that have it.
-pub(super) const SECTIONS: [(&str, &[Subject]); 36] = [
-    ("base", &[Test, ModelledTest, Real, Load, Org]),
-    ("name", &[Test, ModelledTest, Real, Load, Org]),
-    ("description", &[Test, ModelledTest, Real, Load, Org]),
+pub(super) const SECTIONS: [(&str, &[Subject]); 38] = [
+    ("base", &[Test, ModelledTest, Real, Load, Org, Mail]),
+    ("name", &[Test, ModelledTest, Real, Load, Org, Mail]),
+    ("description", &[Test, ModelledTest, Real, Load, Org, Mail]),
     ("solution", &[Test, ModelledTest, Real]),
     ("design", &[Test, ModelledTest, Real]),
     ("scratch", &[Test, ModelledTest]),
@@ -90,6 +94,8 @@ pub(super) const SECTIONS: [(&str, &[Subject]); 36] = [
     ("figures", &[Org]),
     ("search", &[Org]),
     ("price", &[Org]),
+    ("mail", &[Mail]),
+    ("target", &[Mail]),
 ];
 
 impl Subject {
@@ -100,6 +106,7 @@ impl Subject {
         let mut sites = root.entries().iter().filter(|(own, _)| own == "site");
         let has_folders = sites.any(|(_, node)| names_folders(node));
         match has("array") {
+            _ if has("mail") || has("target") => Mail,
             _ if has("org") || has("tier") => Org,
             _ if has("load") => Load,
             true if is_test => ModelledTest,
@@ -124,6 +131,7 @@ impl fmt::Display for Subject {
             Real => "a drill on real storage",
             Load => "raw load on a modelled array",
             Org => "an organisation to be sized",
+            Mail => "a test of mail servers",
         })
     }
 }
@@ -306,6 +314,22 @@ impl Document {
         self.check(overrides, Org, |document, top| Organisation::read(top, &document.folder, known))
     }
 
+    /// The test of mail servers that it describes, with `overrides` in their order. No file is
+    /// looked at.
+    pub fn mail(&self, overrides: &[Override]) -> Result<MailScenario, Refusal> {
+        self.read(overrides, Mail, Self::read_mail)
+    }
+
+    /// The same with every mistake instead of the first. Call it for a document of that
+    /// [`Subject`].
+    pub fn check_mail(&self, overrides: &[Override]) -> Checked<MailScenario> {
+        self.check(overrides, Mail, Self::read_mail)
+    }
+
+    fn read_mail(&self, top: Top) -> MailScenario {
+        MailScenario::read(top, &self.folder)
+    }
+
     fn read<T>(
         &self,
         overrides: &[Override],
@@ -392,6 +416,12 @@ impl Document {
             (Org, _) => place
                 .refuse("the scenario lacks `org`")
                 .hint("for example: [org] with servers = 4; examples/org.toml has every section"),
+            (wanted, Mail) => place
+                .refuse(format!("describes a test of mail servers, not {wanted}"))
+                .hint(format!("that is for: brunt load {}", self.file)),
+            (Mail, _) => place
+                .refuse("the scenario lacks `mail`")
+                .hint("for example: [mail] with users = 50; examples/mail.toml has more"),
             (wanted, Real) => place
                 .refuse(format!("describes a drill on real storage, not {wanted}"))
                 .hint(format!("that is for: brunt drill {}", self.file)),
@@ -420,6 +450,8 @@ fn take_misfits(root: &mut Node, subject: Subject) {
             Org => {
                 refusal.hint("an organisation has [org], [mailboxes] or [[tier]], and [storage]")
             }
+            Mail => refusal.hint("a test of mail servers has [mail] and [target]"),
+            _ if *of == [Mail] => refusal.hint("that is for `brunt load`, and needs [mail]"),
             _ if *of == [Org] => refusal.hint("that is for `brunt size`, and needs a table [org]"),
             _ => refusal.hint("keep [test] and [[instance]], or [simulate] and [[load]]"),
         });
@@ -505,6 +537,8 @@ mod tests {
             ("[array]\n[[load]]\n[test]", Load),
             ("[org]\n[array]", Org),
             ("[[tier]]", Org),
+            ("[mail]", Mail),
+            ("[target]\n[test]", Mail),
         ] {
             assert_eq!(document(text).subject(), subject, "{text}");
         }
@@ -520,6 +554,7 @@ mod tests {
                 Real => document.real_drill(&[]).err(),
                 Load => document.load(&[]).err(),
                 Org => document.organisation(&[], &[]).err(),
+                Mail => document.mail(&[]).err(),
             };
             refusal.unwrap().to_string()
         };

@@ -11,6 +11,7 @@ use super::engine::ENGINE;
 use super::instances::INSTANCE;
 use super::keys::{AnyKey, Page};
 use super::limits::LIMITS;
+use super::mail;
 use super::mailboxes::MAILBOXES;
 use super::modelled::TWIN;
 use super::org;
@@ -51,7 +52,7 @@ static OF_TESTS: [&dyn Page; 18] = [
 /// table of the same title: their keys are joined, and of two with one name the first is shown.
 fn tables() -> Vec<(&'static str, Vec<&'static dyn AnyKey>)> {
     let mut all: Vec<(&str, Vec<&dyn AnyKey>)> = Vec::new();
-    for table in OF_TESTS.iter().chain(&arrays::TABLES).chain(&org::TABLES) {
+    for table in OF_TESTS.iter().chain(&arrays::TABLES).chain(&org::TABLES).chain(&mail::TABLES) {
         let at = all.iter().position(|(title, _)| *title == table.title());
         let at = at.unwrap_or_else(|| {
             all.push((table.title(), Vec::new()));

@@ -1,4 +1,5 @@
-//! The language of scenarios: the TOML file that describes a test, or storage and a load on it.
+//! The language of scenarios: the TOML file that describes a test of storage or of mail
+//! servers, or storage and a load on it.
 //!
 //! ```text
 //!   text -> Document (values that know their line) -> overrides (--set, --duration ...) -> a test, or raw load
@@ -32,6 +33,7 @@ mod keys;
 #[cfg(test)]
 mod lighter;
 mod limits;
+mod mail;
 mod mailboxes;
 mod mistakes;
 mod model;
@@ -61,6 +63,10 @@ pub use document::{Document, Subject};
 pub use drill::Drill;
 pub use instances::FilePlaces;
 pub use key_pages::{json_schema, key_tables, set_keys};
+pub use mail::{
+    Address, MailScenario, MailServer, MailStore, MailSync, MailTest, Mechanism, Speaks, Target,
+    Tls,
+};
 pub use mailboxes::Mailboxes;
 pub use mistakes::Checked;
 pub use model::Scenario;

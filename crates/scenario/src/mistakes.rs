@@ -156,6 +156,7 @@ mod tests {
             Subject::Load => document.check_load(&set).mistakes,
             Subject::RealDrill => document.check_real_drill(&set).mistakes,
             Subject::Organisation => document.check_organisation(&set, &[]).mistakes,
+            Subject::Mail => document.check_mail(&set).mistakes,
         };
         let line = |mistake: &Refusal| match mistake.place().number() {
             Some(line) => format!("{line}: {}", mistake.what()),

@@ -5,7 +5,8 @@ use super::tree::{Node, Value, parse_flag};
 
 /// Keys of one table that say the same thing in two ways: the one from the command line replaces
 /// the other.
-const EITHER: [(&str, [&str; 2]); 1] = [("link", ["rtt", "km"])];
+const EITHER: [(&str, [&str; 2]); 2] =
+    [("link", ["rtt", "km"]), ("mail", ["profile", "deliveries"])];
 
 /// One value from the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -105,12 +105,16 @@ pub(super) fn read_exec(section: &mut Section, folder: &Path) -> Exec {
 }
 
 impl Exec {
-    /// Makes a program with a slash one of `folder`; others are looked for where programs are.
     fn find(&mut self, folder: &Path) {
-        if let Some(program) = self.run.value.first_mut().filter(|program| program.contains('/')) {
-            let path = section::joined(folder, Path::new(program));
-            *program = path.to_string_lossy().into_owned();
-        }
+        in_folder(&mut self.run.value, folder);
+    }
+}
+
+/// Makes a program with a slash one of `folder`; others are looked for where programs are.
+pub(super) fn in_folder(command: &mut [String], folder: &Path) {
+    if let Some(program) = command.first_mut().filter(|program| program.contains('/')) {
+        let path = section::joined(folder, Path::new(program));
+        *program = path.to_string_lossy().into_owned();
     }
 }
 
@@ -133,7 +137,7 @@ fn read_name(node: &Node) -> Result<String, Refusal> {
     Ok(name)
 }
 
-fn read_run(node: &Node) -> Result<Vec<String>, Refusal> {
+pub(super) fn read_run(node: &Node) -> Result<Vec<String>, Refusal> {
     const EXAMPLE: &str =
         "a program and its arguments, without a shell: for example [\"./pair.sh\", \"mount\"]";
     let refuse = |place: &Place, what: &str| Err(place.refuse(what).hint(EXAMPLE));

@@ -11,36 +11,29 @@
 
 mod page;
 mod profiles;
+mod scenario;
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use brunt_host::load::{
-    Asked, Format, LoadError, LoadListener, LoadOptions, MailFsync, Work, audit, choose,
-    run as run_load,
-};
+use brunt_host::load::{LoadError, LoadListener, audit, run as run_load};
 use brunt_report::result::RunResult;
 use brunt_report::{Event, FolderError, Run, RunFolder, Timestamp, grouped, report_html};
 use brunt_run::Stop;
-use brunt_units::{Span, SpanError};
-use brunt_users::Day;
+use brunt_units::Span;
 use clap::{Args, ValueEnum};
 
 use crate::clock::now;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
+use crate::mistakes::Mistakes;
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::test_args::whole;
+use crate::set::SetKeys;
 use crate::version;
 pub use profiles::ProfileRefused;
 
 pub(super) use page::closing;
-
-/// The folder name of a run.
-const NAME: &str = "load";
-/// Users log on within this time.
-const RAMP_MAX: Span = Span::seconds(60);
 
 /// Arguments of `load`.
 #[derive(Args, Clone, Debug)]
@@ -51,8 +44,13 @@ Examples:
   brunt load --deliveries 100000 --json | jq .mail.ledger
   brunt load --profile mmb3 --day 2min --no-kill   users at work: are they served in time?
   brunt load --profile mmb3 --explain              what these users do, and where each figure is from
+  brunt load mail.toml                         what the scenario says; flags win
   brunt load --audit runs/2026-11-27-041500-load   look at the mailboxes of that run again")]
 pub struct LoadArgs {
+    /// A scenario with [mail]; without one, what the flags say
+    #[arg(value_name = "SCENARIO")]
+    pub scenario: Option<PathBuf>,
+
     /// The servers to start [default: Postfix (root) or Exim before Dovecot, or Dovecot alone]
     #[arg(long, value_enum, value_name = "SERVER")]
     pub server: Option<Server>,
@@ -65,37 +63,41 @@ pub struct LoadArgs {
     #[arg(long, value_enum, value_name = "WHEN")]
     pub mail_fsync: Option<Fsync>,
 
-    /// Users, each with a mailbox
-    #[arg(long, value_name = "N", default_value = "50", value_parser = users)]
-    pub users: u32,
+    /// Users, each with a mailbox [default: 50]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub users: Option<String>,
 
-    /// Deliveries, at least: a message to three recipients is three
-    #[arg(long, value_name = "N", default_value = "5000", value_parser = deliveries)]
-    pub deliveries: u64,
+    /// Deliveries, at least: a message to three recipients is three [default: 5000]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub deliveries: Option<String>,
 
     /// Let users work instead of only sending: the name of a profile, or a TOML file
     #[arg(long, value_name = "PROFILE", conflicts_with = "deliveries")]
     pub profile: Option<String>,
 
     /// With --profile: print what its users do, and where each figure is from
-    #[arg(long, requires = "profile")]
+    #[arg(long)]
     pub explain: bool,
 
-    /// With --profile: how long a user's day takes; eight hours in two minutes
-    #[arg(long, value_name = "TIME", default_value = "2min", value_parser = day, requires = "profile")]
-    pub day: Span,
+    /// With --profile: how long a user's day takes; eight hours in two minutes [default: 2min]
+    #[arg(long, value_name = "TIME")]
+    pub day: Option<String>,
 
     /// With --profile: how long users work [default: a day]
-    #[arg(long, value_name = "TIME", value_parser = day, requires = "profile")]
-    pub duration: Option<Span>,
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<String>,
 
     /// Longest time from the acceptance of a message until it is there; later is a failure
     #[arg(long, value_name = "TIME")]
-    pub limit: Option<Span>,
+    pub limit: Option<String>,
 
-    /// Random seed; equal seeds send equal messages
-    #[arg(long, value_name = "N", default_value = "1", value_parser = whole)]
-    pub seed: u64,
+    /// Random seed; equal seeds send equal messages [default: 1]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub seed: Option<String>,
+
+    /// Override a value of the scenario, such as mail.users=8; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = SetKeys, hide_possible_values = true)]
+    pub set: Vec<String>,
 
     /// Kill nothing
     #[arg(long)]
@@ -105,7 +107,7 @@ pub struct LoadArgs {
     #[arg(
         long,
         value_name = "RUN",
-        conflicts_with_all = ["server", "store", "mail_fsync", "users", "deliveries", "profile", "limit", "seed", "no_kill", "check"]
+        conflicts_with_all = ["scenario", "server", "store", "mail_fsync", "users", "deliveries", "profile", "day", "duration", "limit", "seed", "set", "no_kill", "check"]
     )]
     pub audit: Option<PathBuf>,
 
@@ -140,10 +142,9 @@ pub enum Server {
 }
 
 /// Formats of Dovecot's store.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum StoreFormat {
     /// A file for each message, Dovecot's own indexes
-    #[default]
     Sdbox,
     /// A file for each message, as qmail has it
     Maildir,
@@ -152,10 +153,9 @@ pub enum StoreFormat {
 }
 
 /// When Dovecot syncs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Fsync {
     /// Where a loss would be noticed
-    #[default]
     Optimized,
     /// After every write
     Always,
@@ -169,9 +169,15 @@ pub enum LoadCommandError {
     /// There was no test.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// A flag of another store.
-    #[error("{0} is for Dovecot")]
-    OfDovecot(&'static str),
+    /// The scenario is wrong, or a flag.
+    #[error(transparent)]
+    Scenario(#[from] Mistakes),
+    /// Servers of the user's own.
+    #[error("[target]: servers that brunt did not start cannot be tested yet")]
+    Target,
+    /// Nothing is to be explained.
+    #[error("there is no profile to explain\n  for example: --profile mmb3 --explain")]
+    NoProfile,
     /// The run's folder cannot be made or filled.
     #[error(transparent)]
     Folder(#[from] FolderError),
@@ -183,37 +189,14 @@ pub enum LoadCommandError {
     System(#[from] std::io::Error),
 }
 
-fn users(text: &str) -> Result<u32, String> {
-    let refused = || "is not a number of users from 1 to 9,999".to_owned();
-    let users: u32 = text.parse().map_err(|_| refused())?;
-    Some(users).filter(|users| (1..=9_999).contains(users)).ok_or_else(refused)
-}
-
-/// The shortest day: a second has no room for one.
-const DAY_MIN: Span = Span::seconds(10);
-
-fn day(text: &str) -> Result<Span, String> {
-    let day: Span = text.parse().map_err(|error: SpanError| error.to_string())?;
-    match (DAY_MIN..=Span::seconds(30 * 86_400)).contains(&day) {
-        true => Ok(day),
-        false => Err(format!("is not between {DAY_MIN} and 30 days")),
-    }
-}
-
-fn deliveries(text: &str) -> Result<u64, String> {
-    let refused = || "is not a number of deliveries from 1 to 100,000,000".to_owned();
-    let deliveries = whole(text).map_err(|_| refused())?;
-    let is_fine = |deliveries: &u64| (1..=100_000_000).contains(deliveries);
-    Some(deliveries).filter(is_fine).ok_or_else(refused)
-}
-
 /// Tests servers, or looks at mailboxes again.
 ///
 /// # Errors
 /// [`LoadCommandError`] when there is no result.
 pub fn run(args: &LoadArgs, output: &Output) -> Result<Exit, LoadCommandError> {
-    if let Some(profile) = args.profile.as_deref().filter(|_| args.explain) {
-        output.show(&profiles::explained(&profiles::read(profile)?));
+    if args.explain {
+        let profile = args.scenario()?.mail.profile.ok_or(LoadCommandError::NoProfile)?;
+        output.show(&profiles::explained(&profiles::read(&profile)?));
         return Ok(Exit::Passed);
     }
     match &args.audit {
@@ -223,37 +206,22 @@ pub fn run(args: &LoadArgs, output: &Output) -> Result<Exit, LoadCommandError> {
 }
 
 fn test(args: &LoadArgs, output: &Output) -> Result<Exit, LoadCommandError> {
-    if args.server == Some(Server::Cyrus) {
-        let of_dovecot =
-            [("--store", args.store.is_some()), ("--mail-fsync", args.mail_fsync.is_some())];
-        if let Some((flag, _)) = of_dovecot.into_iter().find(|(_, is_there)| *is_there) {
-            return Err(LoadCommandError::OfDovecot(flag));
-        }
-    }
-    let (format, fsync) = (args.store.unwrap_or_default(), args.mail_fsync.unwrap_or_default());
-    let (plan, left_out) =
-        choose(args.asked(), format.into(), fsync.into(), args.users).map_err(LoadError::from)?;
-    let options = LoadOptions {
-        plan,
-        deliveries: args.deliveries,
-        work: args.work()?,
-        seed: args.seed,
-        kill: !args.no_kill,
-        limit: args.limit,
-    };
-    let opening = page::opening(&options, left_out.as_deref());
+    let scenario = args.scenario()?;
+    let (options, left_out) = scenario::options(&scenario)?;
+    let opening = page::opening(&scenario.name, &options, left_out.as_deref());
     if args.check {
         output.show(opening.trim_end());
         return Ok(Exit::Passed);
     }
     output.talk(&opening);
     let stop = Stop::from(Interrupt::listen()?.flag());
-    let folder = RunFolder::create(&args.out, now(), NAME)?;
+    let folder = RunFolder::create(&args.out, now(), &scenario.name)?;
     let screen = Rc::new(Screen::new(output));
     let listener: Rc<dyn LoadListener> = Rc::<Screen>::clone(&screen);
     let result = run_load(&options, &folder, version::origin, &listener, &stop);
     screen.end();
     let result = result.inspect_err(|_| folder.clone().discard())?;
+    folder.write("scenario.toml", scenario.to_toml().as_bytes())?;
     keep(&folder, &result, screen.events(), "result.json", "report.html")?;
     tell(args, &result, &folder, "report.html", output);
     Ok(result.verdict.into())
@@ -297,49 +265,6 @@ fn tell(args: &LoadArgs, result: &RunResult, folder: &RunFolder, report: &str, o
             output.talk("");
             let report = folder.file(report);
             output.show(&closing(result, folder.path(), &report, output));
-        }
-    }
-}
-
-impl LoadArgs {
-    /// What users do, if they do more than to wait for mail.
-    fn work(&self) -> Result<Option<Work>, ProfileRefused> {
-        let Some(profile) = &self.profile else {
-            return Ok(None);
-        };
-        let run = self.duration.unwrap_or(self.day);
-        let ramp = Span(run.0.div_euclid(8)).min(RAMP_MAX);
-        let (profile, day) = (profiles::read(profile)?, Day { length: self.day, ramp, run });
-        Ok(Some(Work { profile: Rc::new(profile), day }))
-    }
-
-    fn asked(&self) -> Asked {
-        match self.server {
-            None => Asked::Whatever,
-            Some(Server::Dovecot) => Asked::Dovecot,
-            Some(Server::Postfix) => Asked::Postfix,
-            Some(Server::Exim) => Asked::Exim,
-            Some(Server::Cyrus) => Asked::Cyrus,
-        }
-    }
-}
-
-impl From<StoreFormat> for Format {
-    fn from(format: StoreFormat) -> Self {
-        match format {
-            StoreFormat::Sdbox => Self::Sdbox,
-            StoreFormat::Maildir => Self::Maildir,
-            StoreFormat::Mdbox => Self::Mdbox,
-        }
-    }
-}
-
-impl From<Fsync> for MailFsync {
-    fn from(fsync: Fsync) -> Self {
-        match fsync {
-            Fsync::Optimized => Self::Optimized,
-            Fsync::Always => Self::Always,
-            Fsync::Never => Self::Never,
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::version;
 const FINDINGS_SHOWN: usize = 10;
 
 /// What is started, what is sent, and what is done meanwhile.
-pub(super) fn opening(options: &LoadOptions, left_out: Option<&str>) -> String {
+pub(super) fn opening(name: &str, options: &LoadOptions, left_out: Option<&str>) -> String {
     let plan = &options.plan;
     let store = match plan.store {
         Store::Dovecot { format, fsync } => {
@@ -43,7 +43,7 @@ pub(super) fn opening(options: &LoadOptions, left_out: Option<&str>) -> String {
         }
     };
     let mut lines = vec![
-        format!("brunt {}   {}   {users}, {what}", version::SHORT, super::NAME),
+        format!("brunt {}   {}   {users}, {what}", version::SHORT, one_line(name)),
         format!("{:14}{relay}{store}", "servers"),
         format!("{:14}{way}; read by IMAP over TLS", "mail"),
         format!("{:14}{kill}", "killed"),

@@ -23,7 +23,7 @@ pub(super) fn run(
 ) -> Result<Exit, SimulateError> {
     let text = match document.subject() {
         // Refuses it: there is no array.
-        Subject::Test | Subject::RealDrill | Subject::Organisation => {
+        Subject::Test | Subject::RealDrill | Subject::Organisation | Subject::Mail => {
             document.modelled_test(&overrides(args)?)?;
             String::new()
         }

@@ -62,6 +62,7 @@ const EXAMPLES: &[(&str, Look)] = &[
             &["PREDICTED PASS", "pages verified"],
         )]),
     ),
+    ("mail.toml", By("cli/tests/real/load/mod.rs", "a_scenario_describes_a_run_and_repeats_it")),
     ("org-search.toml", Run(&[("size {} --search --no-simulation", 0, &["drives"])])),
     (
         "org.toml",

@@ -87,6 +87,34 @@ fn dovecot_keeps_its_word_over_a_kill() {
 }
 
 #[test]
+fn a_scenario_describes_a_run_and_repeats_it() {
+    if !has_dovecot("load::a_scenario_describes_a_run_and_repeats_it") {
+        return;
+    }
+    let home = folder();
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/mail.toml");
+    fs::copy(&example, home.path().join("mail.toml")).unwrap();
+    let (output, result) = load(home.path(), &["mail.toml", "--users=4", "--day=20s"]);
+    // Times depend on the machine; what was promised does not.
+    assert!([Some(0), Some(1)].contains(&output.status.code()), "{}", said(&output));
+    assert_eq!(result["mail"]["users"], 4, "{result}");
+    assert_eq!(result["mail"]["work"]["profile"], "mmb3");
+    assert_eq!(result["mail"]["servers"][0]["settings"], "sdbox, mail_fsync = optimized");
+    assert_eq!(of(&result, "lost"), 0);
+    assert_eq!(result["mail"]["faults"].as_array().unwrap().len(), 0);
+    let run = run_folder(home.path());
+    assert!(run.to_string_lossy().ends_with("-office"), "{}", run.display());
+    let kept = fs::read_to_string(run.join("scenario.toml")).unwrap();
+    for line in ["users = 4", "day = \"20s\"", "kill = false", "server = \"dovecot\""] {
+        assert!(kept.lines().any(|own| own == line), "{line}: {kept}");
+    }
+    fs::write(home.path().join("again.toml"), &kept).unwrap();
+    let (output, _) = load(home.path(), &["again.toml", "--server=cyrus", "--set=mail.limit=0s"]);
+    let both = said(&output);
+    assert!(both.contains("2 mistakes") && both.contains("is for Dovecot"), "{both}");
+}
+
+#[test]
 fn postfix_and_dovecot_keep_their_word_over_kills() {
     let name = "load::postfix_and_dovecot_keep_their_word_over_kills";
     if !has_dovecot(name) {
