@@ -3,8 +3,8 @@
 
 use std::cell::{Cell, RefCell};
 
-use brunt_qualify::phases::serving::Interval;
 use brunt_report::result::{DrillEvent, DrillPhase, DrillSample};
+use brunt_run::Interval;
 use brunt_stats::Reading;
 use brunt_units::{Span, Time};
 

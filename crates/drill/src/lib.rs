@@ -29,30 +29,3 @@ pub use ledger::{Base, Commit, Key, Ledger, SharedLedger};
 pub use loss::Loss;
 pub use outcome::{FailoverDone, Rehearsed, Steps, Words};
 pub use rehearsal::Rehearsal;
-
-/// Hears of a drill while it runs.
-pub trait DrillListener {
-    /// `what` happened, `second` seconds after the beginning.
-    fn happened(&self, second: f64, what: &str);
-
-    /// The drill has come to `second`, which is this share of its longest course.
-    fn progress(&self, second: f64, share: f64);
-
-    /// The control called `name` begins.
-    fn control(&self, name: &str);
-
-    /// The user's step called `name` begins, outside of the course; `when` is the word for its
-    /// time.
-    fn step(&self, when: &str, name: &str);
-}
-
-/// Hears nothing.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoListener;
-
-impl DrillListener for NoListener {
-    fn happened(&self, _: f64, _: &str) {}
-    fn progress(&self, _: f64, _: f64) {}
-    fn control(&self, _: &str) {}
-    fn step(&self, _: &str, _: &str) {}
-}

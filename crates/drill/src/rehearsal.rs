@@ -10,11 +10,10 @@ use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
 
 use brunt_report::result::DrillReplication;
+use brunt_run::{Listener, News};
 use brunt_units::{Span, Time};
 
-use crate::{
-    AtRisk, Broken, Course, DrillListener, Evidence, FailoverDone, Loss, Rehearsed, Steps, Survival,
-};
+use crate::{AtRisk, Broken, Course, Evidence, FailoverDone, Loss, Rehearsed, Steps, Survival};
 
 /// The phase in which users have no service.
 const NO_SERVICE: &str = "no service";
@@ -22,7 +21,7 @@ const NO_SERVICE: &str = "no service";
 /// A drill under way.
 pub struct Rehearsal {
     pub course: Course,
-    listener: Rc<dyn DrillListener>,
+    listener: Rc<dyn Listener>,
     evidence: RefCell<Evidence>,
     failovers: RefCell<Vec<FailoverDone>>,
     /// When users lost service, and what replication said then; nothing while they have it.
@@ -31,7 +30,7 @@ pub struct Rehearsal {
 
 impl Rehearsal {
     /// Nothing has happened yet.
-    pub fn new(listener: &Rc<dyn DrillListener>) -> Self {
+    pub fn new(listener: &Rc<dyn Listener>) -> Self {
         Self {
             course: Course::default(),
             listener: Rc::clone(listener),
@@ -48,14 +47,16 @@ impl Rehearsal {
     /// Notes that `what` happened.
     pub fn tell(&self, at: Time, what: impl Into<String>) {
         let what = what.into();
-        self.listener.happened(self.course.second(at), &what);
+        let at_s = self.course.second(at);
+        self.listener.tell(at, &News::Happened { at_s, what: what.clone() });
         self.course.happened(at, what);
     }
 
     /// It has come to `now`, of a timeline of `whole`.
     pub fn progress(&self, now: Time, whole: Span) {
-        let second = self.course.second(now);
-        self.listener.progress(second, (second / whole.as_seconds().max(1.0)).min(1.0));
+        let at_s = self.course.second(now);
+        let share = (at_s / whole.as_seconds().max(1.0)).min(1.0);
+        self.listener.tell(now, &News::Rehearsing { at_s, share });
     }
 
     /// When users lost service, and what replication said then; nothing while they have it.

@@ -7,9 +7,10 @@ use std::rc::Rc;
 use brunt_qualify::goal::Target;
 use brunt_qualify::phases::test_run::{Earlier, TestRun};
 use brunt_qualify::plan::{Carried, Plan};
-use brunt_qualify::progress::{News, NewsLine};
+use brunt_report::NewsLine;
 use brunt_report::ReadError;
 use brunt_report::result::{TestKind, Tested, Tuning, Verdict};
+use brunt_run::News;
 
 use crate::runs;
 
@@ -72,7 +73,7 @@ impl Interrupted {
         let folded = runs::folded(folder)?.filter(|folded| !folded.samples.is_empty());
         let folded = folded.ok_or_else(|| InterruptedError::NotBegun(folder.to_owned()))?;
         let news = folded.news.iter().rev();
-        let mut news = news.filter_map(|news| serde_json::from_str::<NewsLine>(&news.json).ok());
+        let mut news = news.filter_map(|news| NewsLine::from_json(news));
         let tuned = news.find_map(|line| match line.news {
             News::Tuned { sessions, target, tuning } => Some(Tuned { sessions, target, tuning }),
             _ => None,

@@ -22,12 +22,11 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-use brunt_qualify::progress::{NEWS_SCHEMA, NewsLine};
-use brunt_qualify::sampling::Recorded;
+use brunt_report::NewsLine;
 use brunt_report::result::{HostCounter, PhaseName, Verdict};
 use brunt_report::streams::tag;
 use brunt_report::{Counters, Event, FolderError, ReadError, RunFolder, Timestamp};
-use brunt_run::{Ended, FORMAT, Head, News, Record, Sample, Standing, Writer};
+use brunt_run::{Ended, FORMAT, Head, NEWS_SCHEMA, Record, Recorded, Sample, Standing, Writer};
 use brunt_stats::LatencyLog;
 use brunt_units::Time;
 use serde_json::json;
@@ -234,9 +233,7 @@ impl Keeper {
                 machine.for_each(|machine| machine.phase(phase, at));
             }
             Piece::News(at, line) => {
-                let json = serde_json::to_string(&line);
-                let json = json.expect("names are strings, numbers are finite or null");
-                self.append(at, &Record::News(News { json }));
+                self.append(at, &Record::News(line.to_json()));
             }
             Piece::Ended(at, standing, verdict) => {
                 self.append(at, &Record::Standing(standing));
@@ -352,7 +349,7 @@ impl Files {
                 let event = Event { at, text: text.clone() };
                 self.events.append(format!("{event}\n").as_bytes())
             }
-            Record::News(News { json }) => self.news.append(format!("{json}\n").as_bytes()),
+            Record::News(json) => self.news.append(format!("{json}\n").as_bytes()),
             Record::Standing(_) | Record::Ended(_) => Ok(()),
         }
     }
@@ -418,8 +415,7 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use brunt_qualify::progress;
-    use brunt_run::{Row, fold};
+    use brunt_run::{News, Row, fold};
     use brunt_stats::{Latencies, Reading};
     use brunt_units::Span;
 
@@ -450,7 +446,7 @@ mod tests {
         (0..100).for_each(|at| recorder.sample(&recorded(at, 2)));
         let event = Event { at: Timestamp::default(), text: "two\nlines".to_owned() };
         recorder.event(Time::ZERO, event);
-        let news = progress::News::CollectionStarted;
+        let news = News::CollectionStarted;
         recorder.news(Time::ZERO, NewsLine { at: Timestamp::default(), news });
         let machine = recorder.machine();
         recorder.ended(Time::ZERO, Standing::default(), Verdict::Pass);

@@ -16,10 +16,9 @@ use brunt_qualify::phases::portion::Portion;
 use brunt_qualify::phases::run::run_shard;
 use brunt_qualify::phases::test_run::TestRun;
 use brunt_qualify::plan::Plan;
-use brunt_qualify::progress::Listener;
 use brunt_qualify::shards::joined::Joined;
 use brunt_qualify::shards::{Meeting, Shard};
-use brunt_run::Stop;
+use brunt_run::{Listener, Stop};
 use brunt_world_real::{Backend, Options, RealWorld, StartError};
 
 /// What a shard's thread returns.

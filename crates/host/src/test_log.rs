@@ -5,10 +5,9 @@
 //! its own words.
 
 use brunt_qualify::plan::Plan;
-use brunt_qualify::progress::Kept;
-use brunt_qualify::progress::News;
 use brunt_report::event::{COLLECTION_ENDS, COLLECTION_STARTS};
 use brunt_report::{counted, decimals};
+use brunt_run::{Kept, News};
 use brunt_units::{ByteSize, Span};
 use brunt_workload::mix::Kind;
 

@@ -12,12 +12,10 @@ use std::path::Path;
 use std::rc::Rc;
 
 use brunt_lab::{Engine, Lab, Options, Program};
-use brunt_qualify::progress::{Listener, News};
-use brunt_qualify::sampling::Recorded as Rows;
 use brunt_report::compare::{Answer, Comparison, Options as How, compare};
 use brunt_report::recorded::{Recorded, Wanted};
 use brunt_report::{Counters, Run};
-use brunt_run::Stop;
+use brunt_run::{Listener, News, Recorded as Rows, Stop};
 use brunt_scenario::{Document, Override};
 use brunt_units::Time;
 

@@ -13,9 +13,8 @@ use brunt_array::{
     CacheStats, LunRoom, Note, PageStats, PagedArray, ReplicaState, Replication, ReplicationState,
     SnapshotState, System, Tally, WriteMeter, WriteRates,
 };
-use brunt_qualify::progress::News;
-use brunt_qualify::sampling::Recorded;
 use brunt_report::result::StateSpan;
+use brunt_run::{News, Recorded};
 use brunt_units::{Span, Time};
 
 use crate::device::SharedArray;

@@ -59,18 +59,16 @@ use std::time::Instant;
 use brunt_array::SystemError;
 use brunt_qualify::error::RunError;
 use brunt_qualify::plan::Plan;
-use brunt_qualify::progress::{Listener, Silence};
 use brunt_report::result::{Model, Precision, RunResult, StateNumbers};
 use brunt_report::{Run, TogetherError, together};
-use brunt_run::Standing;
-use brunt_run::Stop;
+use brunt_run::{Listener, Silence, Standing, Stop};
 use brunt_scenario::ModelledScenario;
 use brunt_units::{ByteSize, Time};
 use brunt_world_real::facts::memory_available;
 
 pub use drill::{
-    DrillError, DrillListener, DrillOptions, PairCoverage, PairProof, PairProven, PairViolation,
-    Unable, drill, engine_of,
+    DrillError, DrillOptions, PairCoverage, PairProof, PairProven, PairViolation, Unable, drill,
+    engine_of,
 };
 pub use headline::{Headline, LogFigures};
 pub use model::too_late;

@@ -11,13 +11,11 @@ use brunt_qualify::phases::run::run;
 use brunt_qualify::phases::simulation::simulate;
 use brunt_qualify::phases::test_run::TestRun;
 use brunt_qualify::plan::{CopyPlan, DatabasePlan, InstancePlan, Plan};
-use brunt_qualify::progress::{Listener, News};
 use brunt_qualify::result::{Beneath, Surroundings, VolumeUse, result};
-use brunt_qualify::sampling::Recorded;
 use brunt_report::result::{
     Backend, BusyPart, Durability, Machine, Origin, RunResult, Volume, World as Kind, WriteCache,
 };
-use brunt_run::Stop;
+use brunt_run::{Listener, News, Recorded, Stop};
 use brunt_scenario::{ModelledScenario, VolumePlan};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::keys::Mixer;

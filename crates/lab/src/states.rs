@@ -8,8 +8,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use brunt_array::Standing;
-use brunt_qualify::sampling::Recorded;
 use brunt_report::result::{StateIo, StateNumbers, StateSpan};
+use brunt_run::Recorded;
 use brunt_stats::{Latencies, Percentile};
 use brunt_units::{Span, Time};
 
@@ -162,7 +162,7 @@ pub(crate) fn spans(arrays: &[SharedArray], until: Time) -> Vec<StateSpan> {
 mod tests {
     use std::sync::Arc;
 
-    use brunt_qualify::sampling::WholeLatencies;
+    use brunt_run::WholeLatencies;
 
     use super::*;
 

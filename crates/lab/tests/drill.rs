@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use brunt_lab::{DrillError, DrillListener, DrillOptions, Engine, PairProof, Program, drill};
+use brunt_lab::{DrillError, DrillOptions, Engine, PairProof, Program, drill};
 use brunt_report::RunResult;
 use brunt_report::result::{Drill, Outcome, Verdict};
-use brunt_run::Stop;
+use brunt_run::{Listener, News, Stop};
 use brunt_scenario::{Document, Override};
+use brunt_units::Time;
 
 const EXAMPLE: &str = include_str!("../../../examples/two-sites.toml");
 
@@ -26,16 +27,14 @@ const SMALL: [&str; 8] = [
 /// Asks for a stop when this happens; `None`: never.
 struct Stops(Stop, Option<&'static str>);
 
-impl DrillListener for Stops {
-    fn happened(&self, _: f64, what: &str) {
+impl Listener for Stops {
+    fn tell(&self, _: Time, news: &News) {
+        let (News::Happened { what, .. } | News::Control { name: what }) = news else {
+            return;
+        };
         if self.1.is_some_and(|when| what.contains(when)) {
             self.0.ask();
         }
-    }
-    fn progress(&self, _: f64, _: f64) {}
-    fn step(&self, _: &str, _: &str) {}
-    fn control(&self, name: &str) {
-        self.happened(0.0, name);
     }
 }
 
@@ -72,7 +71,7 @@ fn stopped(
         program: Program { version: "0".to_owned(), commit: None, command: String::new() },
     };
     let stop = Stop::default();
-    let listener: Rc<dyn DrillListener> = Rc::new(Stops(stop.clone(), when));
+    let listener: Rc<dyn Listener> = Rc::new(Stops(stop.clone(), when));
     drill(&scenario, &options, &listener, &stop)
 }
 

@@ -6,16 +6,7 @@
 //!
 //! The number of sessions for this may be found before the test: [`Tune`].
 
-use serde::{Deserialize, Serialize};
-
-/// A rate of database reads and writes that the storage must achieve.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Target {
-    /// Database reads and writes per second, above zero.
-    pub io_per_s: f64,
-    /// How much more than the target is asked for, in percent.
-    pub headroom_percent: u32,
-}
+pub use brunt_run::Target;
 
 /// What tuning looks for before the test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,13 +31,6 @@ pub enum Growth {
 
 /// Default headroom. Source: ESRP-Storage papers, whose profiles include 20 %.
 pub const HEADROOM_PERCENT: u32 = 20;
-
-impl Target {
-    /// The rate that sessions are paced to ask for, in I/Os per second.
-    pub fn offered(&self) -> f64 {
-        self.io_per_s * (100.0 + f64::from(self.headroom_percent)) / 100.0
-    }
-}
 
 /// Latencies scatter more than rates: near saturation, 1 % of rate is 3 % of latency.
 const LATENCIES: f64 = 3.0;

@@ -38,7 +38,6 @@ pub mod phase_io;
 pub mod phases;
 pub mod plan;
 pub mod precision;
-pub mod progress;
 pub mod pulse;
 pub mod result;
 pub mod rules;

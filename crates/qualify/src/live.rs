@@ -1,12 +1,12 @@
 //! The state of a running test, for display.
 
 use brunt_ese::meter::{MeterBoard, Meters};
+use brunt_run::{Live, LiveDatabase, SoFar};
 use brunt_stats::{Latencies, Meter, Percentile};
 use brunt_units::{Span, Time};
 
 use crate::goal::Target;
 use crate::plan::Plan;
-use crate::progress::{Live, LiveDatabase, SoFar};
 use crate::rules::less_margin;
 
 /// Reads the counters without closing intervals.

@@ -17,6 +17,7 @@
 //! docs/models/precision.md says how often the intervals hold the true value.
 
 use brunt_report::grouped;
+use brunt_run::Recorded;
 use brunt_stats::batch_means::{Part, batches, ratio};
 use brunt_stats::{Interval, Latencies};
 use brunt_units::{ByteSize, Span};
@@ -24,7 +25,6 @@ use brunt_units::{ByteSize, Span};
 use crate::goal::{Growth, Precision};
 use crate::kinds::{TestKind, Work};
 use crate::plan::Plan;
-use crate::sampling::Recorded;
 
 /// Batches, over all halves.
 const BATCHES: usize = 10;

@@ -19,7 +19,9 @@ use brunt_report::streams::{
     CACHE, COPY_QUEUE, DATABASE_READ, DATABASE_WRITE, LOG_WRITE, OPERATION, OPERATION_SERVICE,
     PAGE_FAULT_STALLS, REPLAY_QUEUE, tag,
 };
-use brunt_run::{Histogram, LongestStop, Row, Standing, Standstill, Value};
+use brunt_run::{
+    Histogram, LongestStop, Recorded, Row, Standing, Standstill, Value, WholeLatencies,
+};
 use brunt_stats::{Latencies, Meter, OperationLatencies, Reading, Series};
 use brunt_units::{Span, Time};
 
@@ -80,41 +82,6 @@ struct Held {
     /// When the first of them began.
     since: Option<Time>,
     streams: BTreeMap<String, Latencies>,
-}
-
-/// What one sample adds to the journal of the run.
-#[derive(Clone, Debug, Default)]
-pub struct Recorded {
-    pub sample: Arc<brunt_run::Sample>,
-    /// What the test knows of itself so far.
-    pub standing: Arc<Standing>,
-    /// Latencies of the whole server.
-    pub whole: Arc<WholeLatencies>,
-}
-
-impl Recorded {
-    /// An interval in which nothing but the machine was watched.
-    pub fn of_machine(begin: Time, length: Span) -> Self {
-        let sample = brunt_run::Sample { begin, length, is_whole: true, ..Default::default() };
-        Self { sample: Arc::new(sample), ..Self::default() }
-    }
-
-    /// The same sample as one that began at `begin` of a collection that had begun before.
-    pub fn moved_to(&self, begin: Time) -> Self {
-        Self { sample: Arc::new(self.sample.moved_to(begin)), ..self.clone() }
-    }
-}
-
-/// Latencies of the whole server in one sample.
-#[derive(Clone, Debug, Default)]
-pub struct WholeLatencies {
-    /// Database reads.
-    pub reads: Latencies,
-    /// Database writes.
-    pub writes: Latencies,
-    pub log_writes: Latencies,
-    /// Bytes of both kinds of writes.
-    pub written: u64,
 }
 
 /// A stream with a limit on its samples.

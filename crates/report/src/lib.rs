@@ -25,7 +25,7 @@ mod figures;
 mod folder;
 pub mod host_counters;
 mod html;
-mod number;
+mod news;
 mod pictures;
 pub mod plot;
 pub mod recorded;
@@ -41,6 +41,7 @@ mod timestamp;
 mod together;
 mod whole_file;
 
+pub use brunt_units::{counted, decimals, grouped};
 pub use condensed::{condensed_counters, condensed_latencies};
 pub use counters::Counters;
 pub use ending::{TEST_ENDS, ending};
@@ -52,7 +53,7 @@ pub use html::{
     comparison_html, framed_html, history_html, report_html, side_by_side_html, storage_html,
     sweep_html,
 };
-pub use number::{counted, decimals, grouped};
+pub use news::NewsLine;
 pub use pictures::Pictures;
 pub use result::RunResult;
 pub use run::{Opened, ReadError, Run, Tables, folder_of, open_in, regular_file, result_in};

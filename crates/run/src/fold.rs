@@ -15,7 +15,7 @@ use brunt_stats::Latencies;
 use brunt_units::{Span, Time};
 
 use crate::frame::{Cut, Journal};
-use crate::record::{Ended, Event, Head, News, Record, Sample, Value};
+use crate::record::{Ended, Event, Head, Record, Sample, Value};
 use crate::standing::Standing;
 
 /// What is known of a run.
@@ -33,7 +33,8 @@ pub struct Folded {
     /// Of all parts together.
     pub standing: Standing,
     pub events: Vec<Event>,
-    pub news: Vec<News>,
+    /// As lines of `news.jsonl`.
+    pub news: Vec<String>,
     /// How it ended; `None` for a run that still goes on, was killed, or whose host died.
     pub ended: Option<Ended>,
     /// Records up to the last sample that counts.

@@ -19,12 +19,18 @@
 
 mod fold;
 mod frame;
+mod listener;
+mod news;
 mod record;
 mod standing;
 mod stop;
+mod tuning;
 
 pub use fold::{Folded, Stream, fold};
 pub use frame::{Cut, FORMAT, Journal, JournalError, Why, Writer};
-pub use record::{Ended, Entry, Event, Head, Histogram, News, Record, Row, Sample, Value};
+pub use listener::{Interval, Listener, Recorded, Silence, TELL, WholeLatencies};
+pub use news::{Kept, Live, LiveDatabase, NEWS_SCHEMA, News, SoFar, Thinned};
+pub use record::{Ended, Entry, Event, Head, Histogram, Record, Row, Sample, Value};
 pub use standing::{Finding, Findings, Hung, LongestStop, Standing, Standstill};
 pub use stop::Stop;
+pub use tuning::{Target, Trial, Tuning};

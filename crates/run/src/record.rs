@@ -31,8 +31,9 @@ pub enum Record {
     Standing(Box<Standing>),
     /// A line of the test log.
     Event(Event),
-    /// Progress, for programs.
-    News(News),
+    /// News, as a line of `news.jsonl`: one JSON object without a line break. A reader of another
+    /// version finds kinds that it does not know, and passes them over.
+    News(String),
     /// The run is over.
     Ended(Ended),
 }
@@ -100,13 +101,6 @@ pub struct Event {
     /// Seconds since 1970-01-01 UTC.
     pub unix_s: u64,
     pub text: String,
-}
-
-/// Progress, as a line of `news.jsonl`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct News {
-    /// One JSON object without a line break.
-    pub json: String,
 }
 
 /// How the run ended.

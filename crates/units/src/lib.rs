@@ -8,6 +8,7 @@
 //! * [`SECTOR_BYTES`]: the unit of I/O.
 //! * [`PageSize`], [`PageNumber`], [`DatabaseTime`]: the coordinates of a database.
 //! * [`Line`]: lines of telephone companies, by their rates.
+//! * [`decimals`], [`grouped`], [`counted`]: numbers for people.
 //! * [`LogPosition`]: the start of a log record.
 //! * [`Time`], [`Span`]: points in time and lengths of time on a world's clock, in integer
 //!   nanoseconds.
@@ -17,11 +18,13 @@
 mod bytes;
 mod line;
 mod log_position;
+mod number;
 mod page;
 mod time;
 
 pub use bytes::{ByteSize, SECTOR_BYTES, SizeError, counted, grouped};
 pub use line::Line;
 pub use log_position::LogPosition;
+pub use number::{apart, decimals, fixed, places};
 pub use page::{DatabaseTime, PageNumber, PageSize, PageSizeError};
 pub use time::{Span, SpanError, Time};

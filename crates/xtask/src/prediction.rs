@@ -4,12 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::rc::Rc;
 
-use brunt_lab::{
-    DrillListener, DrillOptions, Engine, Options, Program, drill, predict_to_an_answer,
-};
+use brunt_lab::{DrillOptions, Engine, Options, Program, drill, predict_to_an_answer};
 use brunt_report::RunResult;
 use brunt_report::result::{Instance, IoNumbers, Server};
-use brunt_run::Stop;
+use brunt_run::{Listener, Silence, Stop};
 use brunt_scenario::{Document, ModelledScenario, Override};
 
 use crate::TaskError;
@@ -37,7 +35,7 @@ pub(crate) fn simulate(request: &Request) -> Result<Prediction, TaskError> {
     };
     let result = if request.is_drill {
         let options = DrillOptions { engine: Some(engine), controls: false, program };
-        let listener: Rc<dyn DrillListener> = Rc::new(Silent);
+        let listener: Rc<dyn Listener> = Rc::new(Silence);
         drill(&scenario, &options, &listener, &stop).map_err(|error| error.to_string())
     } else {
         let options =
@@ -45,16 +43,6 @@ pub(crate) fn simulate(request: &Request) -> Result<Prediction, TaskError> {
         predict_to_an_answer(scenario, &options, &stop).map_err(|error| error.to_string())
     };
     Ok(Prediction { result: result.map_err(failed)? })
-}
-
-/// Nobody follows a drill here.
-struct Silent;
-
-impl DrillListener for Silent {
-    fn happened(&self, _: f64, _: &str) {}
-    fn progress(&self, _: f64, _: f64) {}
-    fn step(&self, _: &str, _: &str) {}
-    fn control(&self, _: &str) {}
 }
 
 /// The scenario called `name`, with `set` replaced.

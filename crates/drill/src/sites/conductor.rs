@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use brunt_report::result::DrillReplication;
-use brunt_run::Stop;
+use brunt_run::{Listener, Stop};
 use brunt_scenario::{Exec, RealDrill, SiteEvent, SiteIncident, SiteReplication};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::mix::{Commit, Kind};
@@ -19,7 +19,7 @@ use super::error::CourseError;
 use super::messages::{Answer, Command, How, SiteMessage, line};
 use super::shipping::Shipping;
 use super::{Link, Site, Storage};
-use crate::{AtRisk, DrillListener, Key, Ledger, Rehearsal, Rehearsed};
+use crate::{AtRisk, Key, Ledger, Rehearsal, Rehearsed};
 
 /// How often it hears what sites say.
 const STEP: Span = Span::millis(1);
@@ -125,7 +125,7 @@ impl Conductor {
         drill: &Rc<RealDrill>,
         with: Sites,
         plan: CoursePlan,
-        listener: &Rc<dyn DrillListener>,
+        listener: &Rc<dyn Listener>,
         stop: &Stop,
     ) -> Self {
         let Sites { sites, link, storage } = with;

@@ -17,12 +17,11 @@ use std::rc::Rc;
 
 use brunt_drill::sites::messages::{Answer, Command, line};
 use brunt_drill::sites::{Conductor, CoursePlan, Link, Site, Sites};
-use brunt_drill::{DrillListener, Key, NoListener, Objectives, Rehearsed};
+use brunt_drill::{Key, Objectives, Rehearsed};
 use brunt_qualify::phases::serving::version_of;
-use brunt_qualify::progress::Silence;
 use brunt_qualify::server::Server;
 use brunt_report::result::Verdict;
-use brunt_run::Stop;
+use brunt_run::{Listener, Silence, Stop};
 use brunt_scenario::{Document, RealDrill, SiteReplication};
 use brunt_units::Span;
 use brunt_workload::mix::{Commit, Kind};
@@ -160,7 +159,7 @@ fn run(seed: u64, timeline: &Timeline, between: Between) -> Option<Ended> {
         replication: drill.replication,
         how: None,
     };
-    let listener: Rc<dyn DrillListener> = Rc::new(NoListener);
+    let listener: Rc<dyn Listener> = Rc::new(Silence);
     let conductor = Conductor::new(&here, &drill, with, plan, &listener, &Stop::default());
     let (accidents, below) = (timeline.accidents.clone(), made.world.clone());
     made.executor.block_on(async move {

@@ -11,9 +11,9 @@ use std::rc::Rc;
 
 use brunt_drill::sites::CoursePlan;
 use brunt_drill::sites::messages::How;
-use brunt_drill::{Control, DrillListener, NoListener, Objectives};
+use brunt_drill::{Control, Objectives};
 use brunt_report::result::Rule;
-use brunt_run::Stop;
+use brunt_run::{Listener, News, Silence, Stop};
 use brunt_scenario::{Decision, SiteEvent, SiteIncident, SiteReplication};
 use brunt_units::Span;
 
@@ -34,17 +34,20 @@ const BROKEN: Span = Span::seconds(2);
 /// Runs all controls.
 pub(super) fn all(
     setup: &Rc<Setup>,
-    listener: &Rc<dyn DrillListener>,
+    listener: &Rc<dyn Listener>,
     stop: &Stop,
 ) -> Result<Vec<Control>, RealDrillError> {
+    let tell = |name: &str| {
+        listener.tell(setup.zero.elapsed(), &News::Control { name: name.to_owned() });
+    };
     let mut controls = Vec::new();
-    listener.control("no fault");
+    tell("no fault");
     let (sound, _) = one(setup, None, stop)?;
     for (name, how) in CONTROLS {
         if stop.is_asked() {
             break;
         }
-        listener.control(name);
+        tell(name);
         let (rules, struck) = one(setup, Some(how), stop)?;
         controls.push(Control::judged(name, struck, &rules, &sound));
     }
@@ -71,7 +74,7 @@ fn one(
         replication: SiteReplication::Synchronous,
         how,
     };
-    let no_listener: Rc<dyn DrillListener> = Rc::new(NoListener);
+    let no_listener: Rc<dyn Listener> = Rc::new(Silence);
     let rehearsed = course(setup, plan, &no_listener, stop)?;
     let rules = rehearsed.evidence.rules(&Objectives::usual(true));
     Ok((rules, rehearsed.struck))

@@ -15,13 +15,14 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
+use brunt_drill::Control;
 use brunt_drill::sites::CourseError;
-use brunt_drill::{Control, DrillListener};
-use brunt_run::Stop;
+use brunt_run::{Listener, News, Stop};
 use brunt_scenario::{
     Decision, Exec, PairStep, Placed, RealDrill, Refusal, SiteEvent, SiteIncident, SiteReplication,
     StepTime,
 };
+use brunt_world_real::ClockZero;
 
 use super::child::remote_command;
 use super::error::CleanUpError;
@@ -150,12 +151,17 @@ fn resolved(path: &Path) -> Option<PathBuf> {
 pub(super) struct Steps<'a> {
     drill: &'a RealDrill,
     environment: Vec<(&'static str, OsString)>,
-    listener: &'a Rc<dyn DrillListener>,
+    zero: ClockZero,
+    listener: &'a Rc<dyn Listener>,
 }
 
 impl<'a> Steps<'a> {
-    pub(super) fn new(drill: &'a RealDrill, listener: &'a Rc<dyn DrillListener>) -> Self {
-        Self { drill, environment: exec::environment(drill), listener }
+    pub(super) fn new(
+        drill: &'a RealDrill,
+        zero: ClockZero,
+        listener: &'a Rc<dyn Listener>,
+    ) -> Self {
+        Self { drill, environment: exec::environment(drill), zero, listener }
     }
 
     /// Runs the steps before the drill.
@@ -192,8 +198,9 @@ impl<'a> Steps<'a> {
         step: &PairStep,
         heed: impl FnMut() -> Result<(), CourseError> + 'static,
     ) -> Result<(), RealDrillError> {
-        self.listener.step(step.when.word(), &step.exec.name);
-        let mut real = world(self.drill)?;
+        let (when, name) = (step.when.word().to_owned(), step.exec.name.clone());
+        self.listener.tell(self.zero.elapsed(), &News::Step { when, name });
+        let mut real = world(self.drill, self.zero)?;
         let (world, exec) = (real.world.clone(), step.exec.clone());
         let environment = self.environment.clone();
         let ran = real
@@ -219,7 +226,7 @@ pub(super) fn leaves_source_alive(drill: &RealDrill) -> bool {
 /// has arrived.
 pub(super) fn controls(
     setup: &Setup,
-    listener: &Rc<dyn DrillListener>,
+    listener: &Rc<dyn Listener>,
     stop: &Stop,
 ) -> Result<Vec<Control>, RealDrillError> {
     let arrived = setup.arrived.borrow();
@@ -248,6 +255,7 @@ pub(super) fn controls(
         folders,
         consent: setup.consent,
         link: setup.link.clone(),
+        zero: setup.zero,
         run: String::new(),
         arrived: None.into(),
     });

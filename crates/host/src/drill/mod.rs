@@ -34,16 +34,16 @@ use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use brunt_drill::sites::CoursePlan;
-use brunt_drill::{DrillListener, Objectives, Rehearsed, Words};
+use brunt_drill::{Objectives, Rehearsed, Words};
 use brunt_qualify::phases::test_run::TestRun;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::result::result;
 use brunt_report::RunResult;
 use brunt_report::result::Origin;
-use brunt_run::Stop;
+use brunt_run::{Listener, Stop};
 use brunt_scenario::{RealDrill, SiteReplication};
 use brunt_units::Time;
-use brunt_world_real::Backend;
+use brunt_world_real::{Backend, ClockZero};
 
 use crate::consent::Consent;
 use crate::surroundings::{DeviceCounts, Used, places, surroundings};
@@ -70,17 +70,17 @@ pub fn rehearse(
     drill: &RealDrill,
     options: &RealDrillOptions,
     origin: impl FnOnce(u64, String) -> Origin,
-    listener: &Rc<dyn DrillListener>,
+    listener: &Rc<dyn Listener>,
     stop: &Stop,
 ) -> Result<RunResult, RealDrillError> {
-    let begun = SystemTime::now();
+    let (begun, zero) = (SystemTime::now(), ClockZero::now());
     let _held = match drill.replication {
         SiteReplication::External => Some(external::hold(drill)?),
         _ => None,
     };
-    let steps = external::Steps::new(drill, listener);
+    let steps = external::Steps::new(drill, zero, listener);
     let completed =
-        steps.prepare(stop).and_then(|()| run_drill(drill, options, begun, listener, stop));
+        steps.prepare(stop).and_then(|()| run_drill(drill, options, (begun, zero), listener, stop));
     let (mut completed, failed) = match (completed, steps.clean_up()) {
         (Err(RealDrillError::Stopped), Err(clean_up)) => return Err(clean_up.into()),
         (Err(error), Err(clean_up)) => {
@@ -133,8 +133,8 @@ struct Completed {
 fn run_drill(
     drill: &RealDrill,
     options: &RealDrillOptions,
-    begun: SystemTime,
-    listener: &Rc<dyn DrillListener>,
+    (begun, zero): (SystemTime, ClockZero),
+    listener: &Rc<dyn Listener>,
     stop: &Stop,
 ) -> Result<Completed, RealDrillError> {
     let program = options.program.clone().map_or_else(child::own_program, Ok);
@@ -154,6 +154,7 @@ fn run_drill(
         folders,
         consent: options.consent,
         link,
+        zero,
         run,
         arrived: RefCell::default(),
     });
@@ -167,7 +168,7 @@ fn run_drill(
         how: None,
     };
     let mut rehearsed = course(&setup, course_plan, listener, stop)?;
-    let backend = world(drill)?.backend();
+    let backend = world(drill, zero)?.backend();
     if options.controls && drill.drill.controls && !stop.is_asked() {
         rehearsed.evidence.controls = match is_external {
             true => external::controls(&setup, listener, stop)?,

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::SystemTime;
 
+use brunt_drill::Rehearsed;
 use brunt_drill::sites::{Conductor, CourseError, CoursePlan, Doing, Heed, Site, Sites, Storage};
-use brunt_drill::{DrillListener, Rehearsed};
 use brunt_qualify::plan::Plan;
-use brunt_run::Stop;
+use brunt_run::{Listener, Stop};
 use brunt_scenario::{Exec, RealDrill};
 use brunt_world::World;
-use brunt_world_real::{Options, RealWorld, StartError};
+use brunt_world_real::{ClockZero, Options, RealWorld, StartError};
 
 use super::child::Child;
 use super::folders::SiteFolder;
@@ -31,6 +31,8 @@ pub(super) struct Setup {
     pub(super) folders: Vec<SiteFolder>,
     pub(super) consent: Consent,
     pub(super) link: LinkKind,
+    /// Where the clock of every course counts from.
+    pub(super) zero: ClockZero,
     /// The name of this run.
     pub(super) run: String,
     /// The folder to which external replication has brought this run.
@@ -85,10 +87,11 @@ impl Storage for Setup {
 ///
 /// # Errors
 /// [`StartError`] when there is no way to do I/O.
-pub(super) fn world(drill: &RealDrill) -> Result<RealWorld, StartError> {
+pub(super) fn world(drill: &RealDrill, zero: ClockZero) -> Result<RealWorld, StartError> {
     RealWorld::new(&Options {
         backend: drill.scenario.backend,
         slab_bytes: SLAB_BYTES,
+        zero,
         ..Options::default()
     })
 }
@@ -100,13 +103,13 @@ pub(super) fn world(drill: &RealDrill) -> Result<RealWorld, StartError> {
 pub(super) fn course(
     setup: &Rc<Setup>,
     plan: CoursePlan,
-    listener: &Rc<dyn DrillListener>,
+    listener: &Rc<dyn Listener>,
     stop: &Stop,
 ) -> Result<Rehearsed, RealDrillError> {
     for folder in &setup.folders {
         folder.empty()?;
     }
-    let mut real = world(&setup.drill)?;
+    let mut real = world(&setup.drill, setup.zero)?;
     let [here, there] = setup.link.places(&setup.program);
     let start = |name, place| Child::start(name, &place).map_err(RealDrillError::Process);
     let children = [start("source", here)?, start("destination", there)?];

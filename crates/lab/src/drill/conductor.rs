@@ -8,10 +8,10 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use brunt_array::{Incident, NoteKind, Scheduled, Site};
-use brunt_drill::{AtRisk, DrillListener, Rehearsal, measured};
+use brunt_drill::{AtRisk, Rehearsal, measured};
 use brunt_qualify::phases::serving::TICK;
 use brunt_report::result::DrillSample;
-use brunt_run::Stop;
+use brunt_run::{Listener, Stop};
 use brunt_scenario::Drill;
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world::Task;
@@ -52,7 +52,7 @@ impl<T: DrillEngine> Conductor<T> {
         sites: Sites,
         plan: CoursePlan,
         servers: Vec<MailServer<T>>,
-        listener: &Rc<dyn DrillListener>,
+        listener: &Rc<dyn Listener>,
         stop: Stop,
     ) -> Self {
         Self {

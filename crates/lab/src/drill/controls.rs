@@ -17,9 +17,9 @@
 use std::rc::Rc;
 
 use brunt_array::{Control as Fault, Incident, Mode, PairIncident, Scheduled, SystemDesign};
-use brunt_drill::{AtRisk, Control, DrillListener, NoListener, Objectives};
+use brunt_drill::{AtRisk, Control, Objectives};
 use brunt_report::result::Rule;
-use brunt_run::Stop;
+use brunt_run::{Listener, News, Silence, Stop};
 use brunt_scenario::{Drill, ModelledScenario};
 use brunt_units::{Span, Time};
 
@@ -45,18 +45,22 @@ const CONTROLS: [(&str, Option<Fault>); 4] = [
 pub(super) fn all(
     scenario: &ModelledScenario,
     engine: Engine,
-    listener: &Rc<dyn DrillListener>,
+    listener: &Rc<dyn Listener>,
     stop: &Stop,
 ) -> Result<Vec<Control>, DrillError> {
     let scenario = simple(scenario);
+    let tell = |name: &str| {
+        // Each control is a world of its own, whose time begins anew.
+        listener.tell(Time::ZERO, &News::Control { name: name.to_owned() });
+    };
     let mut controls = Vec::new();
-    listener.control("no fault");
+    tell("no fault");
     let (sound, _) = one(&scenario, engine, None, true, stop)?;
     for (name, fault) in CONTROLS {
         if stop.is_asked() {
             break;
         }
-        listener.control(name);
+        tell(name);
         let (rules, struck) = one(&scenario, engine, fault, fault.is_some(), stop)?;
         controls.push(Control::judged(name, fault.is_none() || struck, &rules, &sound));
     }
@@ -107,7 +111,7 @@ fn one(
         warm_up: Span::ZERO,
         patience: Span::ZERO,
     };
-    let no_listener: Rc<dyn DrillListener> = Rc::new(NoListener);
+    let no_listener: Rc<dyn Listener> = Rc::new(Silence);
     let mut rehearsed = rehearse(scenario, engine, plan, fault, &no_listener, stop)?;
     // An operator believes that both sides are in step.
     for survival in &mut rehearsed.evidence.survivals {

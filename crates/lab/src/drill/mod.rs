@@ -25,11 +25,10 @@ mod unable;
 use std::rc::Rc;
 
 use brunt_array::{Control, Incident, PairIncident, Scheduled, Site, SystemError};
-pub use brunt_drill::DrillListener;
 use brunt_drill::Rehearsed;
 use brunt_qualify::server::{Records, Twin};
 use brunt_report::result::{DrillReplication, RunResult};
-use brunt_run::Stop;
+use brunt_run::{Listener, Stop};
 use brunt_scenario::ModelledScenario;
 use brunt_units::{ByteSize, Span, Time};
 
@@ -104,7 +103,7 @@ pub fn engine_of(scenario: &ModelledScenario, options: &DrillOptions) -> Engine 
 pub fn drill(
     scenario: &ModelledScenario,
     options: &DrillOptions,
-    listener: &Rc<dyn DrillListener>,
+    listener: &Rc<dyn Listener>,
     stop: &Stop,
 ) -> Result<RunResult, DrillError> {
     pair_of(scenario)?;
@@ -153,7 +152,7 @@ fn rehearse(
     engine: Engine,
     plan: CoursePlan,
     control: Option<Control>,
-    listener: &Rc<dyn DrillListener>,
+    listener: &Rc<dyn Listener>,
     stop: &Stop,
 ) -> Result<Rehearsed, DrillError> {
     match engine {
@@ -166,7 +165,7 @@ fn course<T: DrillEngine>(
     scenario: &ModelledScenario,
     plan: CoursePlan,
     control: Option<Control>,
-    listener: &Rc<dyn DrillListener>,
+    listener: &Rc<dyn Listener>,
     stop: &Stop,
 ) -> Result<Rehearsed, DrillError> {
     let seed = scenario.scenario.test.seed;

@@ -18,10 +18,10 @@ use std::path::Path;
 use std::rc::Rc;
 
 use brunt_array::{Control as Fault, Mode, PairIncident, ResumePolicy, Site, SystemDesign};
-use brunt_drill::{Cut, DrillListener, Ledger, Loss, NoListener};
+use brunt_drill::{Cut, Ledger, Loss};
 use brunt_qualify::plan::Plan;
 use brunt_qualify::server::Records;
-use brunt_run::Stop;
+use brunt_run::{Listener, Silence, Stop};
 use brunt_scenario::{Document, ModelledScenario, Override};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world::random::{Stream, Streams};
@@ -216,7 +216,7 @@ impl Round {
             warm_up: Span::ZERO,
             patience: Span::ZERO,
         };
-        let listener: Rc<dyn DrillListener> = Rc::new(NoListener);
+        let listener: Rc<dyn Listener> = Rc::new(Silence);
         let conductor =
             Conductor::new(built.sites(), plan, vec![server], &listener, Stop::default());
         let conductor = Rc::new(conductor);

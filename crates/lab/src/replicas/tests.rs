@@ -3,9 +3,8 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use brunt_qualify::progress::{Listener, Silence};
 use brunt_report::result::Outcome;
-use brunt_run::Stop;
+use brunt_run::{Listener, Silence, Stop};
 use brunt_scenario::{Document, Override};
 use brunt_world_virtual::{Inode, Store};
 

@@ -4,6 +4,7 @@ use brunt_copies::CopyError;
 use brunt_ese::error::EngineError;
 use brunt_ese::patch::Outcome;
 use brunt_report::{counted, grouped};
+use brunt_run::{Listener, News, Stop};
 use brunt_units::Span;
 use brunt_workload::keys::Extent;
 use brunt_world::World;
@@ -12,11 +13,9 @@ use super::{Followed, Follower, Followers, Following, Scan, of};
 use crate::phases::places;
 use crate::phases::run::records_time;
 use crate::plan::Plan;
-use crate::progress::{Listener, News};
 use crate::server::Server;
 use crate::truth::oracle::Oracle;
 use crate::truth::{integrity, verification};
-use brunt_run::Stop;
 
 /// How often a copy is looked at until it has caught up.
 const LOOK: Span = Span::millis(20);

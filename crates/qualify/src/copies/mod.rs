@@ -33,15 +33,14 @@ use brunt_ese::content::Bytes;
 use brunt_ese::format::stamp::Signature;
 use brunt_ese::instance::database;
 use brunt_ese::patch::Patch;
+use brunt_run::{Listener, News, Stop};
 use brunt_units::{Span, Time};
 use brunt_world::World;
 
 use crate::error::RunError;
 use crate::phases::places;
 use crate::plan::{CopyPlan, Plan, reads};
-use crate::progress::{Listener, News};
 use crate::server::{Following, Server};
-use brunt_run::Stop;
 pub use followed::Followed;
 use followed::Samples;
 pub(crate) use followed::in_result;

@@ -26,6 +26,7 @@ use brunt_ese::maintenance::Maintenance;
 use brunt_ese::meter::MeterBoard;
 use brunt_ese::patch::Patch;
 use brunt_ese::twin::{Journal, TwinCopy};
+use brunt_run::Stop;
 use brunt_units::{LogPosition, Span, Time};
 use brunt_world::sync::{Alarm, Event};
 use brunt_world::{Class, World};
@@ -34,7 +35,6 @@ use super::{CopyPlan, Followed, Following, Samples};
 use crate::load::replication::read_shipped;
 use crate::plan::Plan;
 use crate::server::{Server, Twin};
-use brunt_run::Stop;
 
 /// How often a copy looks for the next closed log.
 const LOOK: Span = Span::millis(50);

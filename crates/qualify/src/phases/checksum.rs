@@ -7,11 +7,11 @@ use std::rc::Rc;
 
 use brunt_ese::content::{Content, Ghost};
 use brunt_ese::error::EngineError;
+use brunt_run::Stop;
 use brunt_units::Span;
 use brunt_world::{Class, Io, Op, OpenMode, Segments, World};
 
 use super::backup::copying::{file_error, volume_error};
-use brunt_run::Stop;
 
 /// How a file is read.
 pub(crate) struct Reader {

@@ -4,6 +4,7 @@
 use std::rc::Rc;
 
 use brunt_ese::meter::MeterBoard;
+use brunt_run::News;
 use brunt_units::Time;
 use brunt_world::{Class, Op};
 
@@ -14,7 +15,6 @@ use crate::load::punctuality::{EVERY, Punctuality};
 use crate::load::{Load, RATE_MIN};
 use crate::phases::run::{Director, LOOK, TICK};
 use crate::phases::test_run::TestRun;
-use crate::progress::News;
 use crate::result::judged_so_far;
 use crate::sampling::Sampler;
 use crate::server::{Server, Table};

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use brunt_ese::create::{CreateOptions, MessageSource, create_database, making_path};
 use brunt_ese::error::EngineError;
 use brunt_ese::format::stamp::{Signature, Stamp};
+use brunt_run::{Listener, News, Stop};
 use brunt_units::{ByteSize, PageNumber, Span};
 use brunt_workload::keys::Record;
 use brunt_world::World;
@@ -15,9 +16,7 @@ use crate::error::RunError;
 use crate::phases::places::{self, Decision};
 use crate::phases::sizing::{self, Amount, FILL_PERCENT};
 use crate::plan::{DatabasePlan, Plan};
-use crate::progress::{Listener, News};
 use crate::truth::records::{Contents, FOLDERS, IdOrder};
-use brunt_run::Stop;
 
 /// The records of a new database, for the engine's bulk load.
 struct Source {

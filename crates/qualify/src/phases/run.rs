@@ -18,6 +18,7 @@ use std::task::Poll;
 
 use brunt_ese::error::EngineError;
 use brunt_report::result::PhaseName;
+use brunt_run::{Listener, News, Stop, TELL};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::keys::{Extent, Population};
 use brunt_world::World;
@@ -35,7 +36,6 @@ use crate::phases::portion::Portion;
 use crate::phases::telling::telling;
 use crate::phases::test_run::{TestRun, broken_by};
 use crate::plan::Plan;
-use crate::progress::{Listener, News, TELL};
 use crate::rules::{Ending, RecordsVerified};
 use crate::server::{Server, Table};
 use crate::shards::{Border, Shard};
@@ -44,7 +44,6 @@ use crate::truth::integrity;
 use crate::truth::oracle::Oracle;
 use crate::truth::survey::survey;
 use crate::truth::verification::{self, Files, Unwritten};
-use brunt_run::Stop;
 
 /// How often the director checks whether to stop, to sample, or to report.
 pub(crate) const TICK: Span = Span::millis(50);

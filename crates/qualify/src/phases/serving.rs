@@ -10,6 +10,7 @@
 use std::rc::Rc;
 
 use brunt_ese::error::EngineError;
+use brunt_run::{Interval, Listener, Stop};
 use brunt_stats::{Latencies, Reading};
 use brunt_units::Span;
 use brunt_workload::keys::{Population, Record};
@@ -23,12 +24,10 @@ use crate::load::sessions::{Log, Target};
 use crate::phases::creation;
 use crate::phases::places;
 use crate::plan::Plan;
-use crate::progress::Listener;
 use crate::server::{Records, Server, Table};
 use crate::truth::oracle::Oracle;
 use crate::truth::records::{Compared, Contents, StoredFields};
 use crate::truth::survey::survey;
-use brunt_run::Stop;
 
 /// Creates the databases of `plan` and opens them.
 ///
@@ -47,16 +46,6 @@ pub async fn create(
     let server = Rc::new(Server::open(world, plan, listener, Some(oracles)).await?);
     let populations = survey(world, &server, listener).await?;
     Ok((server, populations))
-}
-
-/// What a server measured in an interval, over all its databases and logs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Interval {
-    /// Database reads of operations.
-    pub reads: Reading,
-    /// Database writes.
-    pub writes: Reading,
-    pub log_writes: Reading,
 }
 
 /// A server with sessions at work.

@@ -10,6 +10,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use brunt_report::result::{PhaseName, VerifiedFile};
+use brunt_run::{Listener, News, Stop};
 use brunt_units::{ByteSize, Span};
 use brunt_world::World;
 
@@ -20,11 +21,9 @@ use crate::phases::checksum::Reader;
 use crate::phases::run::{Director, direct};
 use crate::phases::test_run::TestRun;
 use crate::plan::{DatabasePlan, Plan};
-use crate::progress::{Listener, News};
 use crate::rules::Ending;
 use crate::server::Server;
 use crate::truth::verification::Files;
-use brunt_run::Stop;
 
 /// Bytes of a checksum read. Source: published checksum tables, 64 KiB.
 const CHECKSUM_READ: u64 = 64 << 10;

@@ -17,6 +17,7 @@ use std::rc::Rc;
 use brunt_ese::instance::Instance;
 use brunt_report::counted;
 use brunt_report::result::PhaseName;
+use brunt_run::{News, TELL};
 use brunt_units::ByteSize;
 use brunt_workload::keys::{Extent, Population};
 
@@ -25,7 +26,6 @@ use crate::load::punctuality::Punctuality;
 use crate::phases::growth::rough;
 use crate::phases::run::{Director, GaveUp, TICK};
 use crate::phases::test_run::TestRun;
-use crate::progress::{News, TELL};
 use crate::rules::Ending;
 use crate::sampling::Sampler;
 use crate::server::{Server, Table};

@@ -4,9 +4,8 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
+use brunt_run::TELL;
 use brunt_world::World;
-
-use crate::progress::TELL;
 
 /// Does `work` and calls `tell` regularly until it is done. Work that is done at once is not
 /// reported, and the reports delay nothing.

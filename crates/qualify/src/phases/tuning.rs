@@ -27,6 +27,7 @@ use std::rc::Rc;
 
 use brunt_report::result::Tuning;
 use brunt_report::{counted, decimals};
+use brunt_run::News;
 use brunt_stats::{Meter, OperationLatencies};
 use brunt_units::Span;
 use brunt_workload::pacing::Pacer;
@@ -36,7 +37,6 @@ use crate::goal::{Target, Tune};
 use crate::load::Load;
 use crate::phases::run::{Director, GaveUp, TICK};
 use crate::phases::test_run::TestRun;
-use crate::progress::News;
 use crate::sampling::discard;
 use crate::server::{Server, Table};
 use words::{Over, described, refusal};

@@ -16,12 +16,12 @@
 //!   up the reserve.
 
 use brunt_report::decimals;
+use brunt_run::News;
 use brunt_units::{ByteSize, LogPosition, Span, Time};
 
 use crate::load::Load;
 use crate::phases::run::{Director, TICK};
 use crate::plan::Plan;
-use crate::progress::News;
 use crate::server::{Server, Table};
 
 /// How long to wait for a cache that does not fill any further.

@@ -3,14 +3,14 @@
 use brunt_ese::meter::Meters;
 use brunt_report::host_counters;
 use brunt_report::result::World;
-use brunt_run::Standstill;
+use brunt_run::{SoFar, Standstill};
 use brunt_stats::{Meter, Percentile};
 use brunt_units::{ByteSize, Span};
 
 use super::done::done;
+use super::so_far::so_far;
 use super::{Assembly, Surroundings, VolumeUse};
 use crate::copies::Followed;
-use crate::progress::SoFar;
 use crate::rules::device::VolumeIo;
 use crate::rules::tester::Tester;
 use crate::rules::{
@@ -120,7 +120,7 @@ impl Assembly<'_> {
     /// The rules of a test that is still running.
     pub(super) fn so_far(&self) -> SoFar {
         let rules = judge(self.plan.kind, &self.measured_so_far(), &self.plan.limits);
-        SoFar::of(&rules)
+        so_far(&rules)
     }
 
     /// What sessions did with their time.

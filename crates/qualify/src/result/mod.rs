@@ -12,6 +12,7 @@ pub mod lighter;
 mod phases;
 pub mod qualifies;
 mod setup;
+mod so_far;
 
 pub use again::{Again, again};
 pub(crate) use instances::ReadTotal;
@@ -25,14 +26,13 @@ use brunt_report::result::{
     World,
 };
 use brunt_report::streams::HOST;
-use brunt_run::Folded;
+use brunt_run::{Folded, SoFar};
 use brunt_stats::Percentile;
 use brunt_units::{ByteSize, Span, Time};
 
 use crate::copies;
 use crate::phases::test_run::TestRun;
 use crate::plan::Plan;
-use crate::progress::SoFar;
 use crate::rules::tester::Tester;
 use crate::rules::{
     Ending, Evidence, RecordsVerified, ReplicaOutcome, RuleId, SystemLog, bottleneck, integrity,

@@ -24,6 +24,7 @@ use brunt_ese::maintenance::Maintenance;
 use brunt_ese::meter::MeterBoard;
 use brunt_ese::patch::Patch;
 use brunt_ese::policy::scan::Throttle;
+use brunt_run::Listener;
 use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::mix::Kind;
 use brunt_workload::operations::{Operation, Outcome};
@@ -32,7 +33,6 @@ use brunt_world::{FileId, World};
 use crate::load::sessions::{Performed, Target};
 use crate::phases::test_run::Recovered;
 use crate::plan::Plan;
-use crate::progress::Listener;
 use crate::truth::oracle::Finding;
 use crate::truth::verification::Unwritten;
 

@@ -9,6 +9,7 @@ use brunt_ese::content::{Bytes, Content};
 use brunt_ese::error::EngineError;
 use brunt_ese::instance::{Instance, Replayed, Replayer, recovery::RecoveryReport};
 use brunt_report::grouped;
+use brunt_run::{Listener, News};
 use brunt_units::Span;
 use brunt_world::World;
 use brunt_world::sync::Limit;
@@ -17,7 +18,6 @@ use super::{Records, Server, Table};
 use crate::phases::telling::telling;
 use crate::phases::test_run::Recovered;
 use crate::plan::Plan;
-use crate::progress::{Listener, News};
 use crate::truth::oracle::Oracle;
 
 /// Instances that recover concurrently.

@@ -10,6 +10,7 @@ use brunt_ese::instance::Instance;
 use brunt_ese::instance::messages::{MessageTable, NewContent, ReadMessage};
 use brunt_ese::instance::transaction::Commit as EngineCommit;
 use brunt_ese::verify::verify;
+use brunt_run::Listener;
 use brunt_workload::keys::Record;
 use brunt_workload::mix::{Commit, Kind};
 use brunt_workload::operations::Operation;
@@ -17,7 +18,6 @@ use brunt_world::World;
 
 use super::{Server, Table};
 use crate::plan::Plan;
-use crate::progress::Listener;
 use crate::truth::oracle::{Finding, Oracle};
 use crate::truth::records::{Compared, Contents, Pads, StoredFields};
 use crate::truth::witness::{Change, Hearing};

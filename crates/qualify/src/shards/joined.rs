@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use brunt_ese::meter::{MeterBoard, Meters};
-use brunt_run::{Hung, LongestStop, Standstill};
+use brunt_run::{Hung, Listener, Live, LongestStop, News, SoFar, Standstill};
 use brunt_stats::{Latencies, OperationLatencies};
 use brunt_units::Time;
 
@@ -19,7 +19,6 @@ use crate::load::sessions::Log;
 use crate::phases::portion::{Portion, latest};
 use crate::phases::test_run::TestRun;
 use crate::plan::Plan;
-use crate::progress::{Listener, Live, News, SoFar};
 use crate::result::judged_so_far;
 use crate::sampling::Sampler;
 use crate::shards::news::Steps;
@@ -279,13 +278,12 @@ impl State {
 mod tests {
     use std::cell::RefCell;
 
-    use brunt_run::Standing;
+    use brunt_run::{Recorded, Standing};
     use brunt_units::Span;
 
     use super::*;
     use crate::plan::tests::plan;
     use crate::rules::Ending;
-    use crate::sampling::Recorded;
 
     const MS: Span = Span::millis(1);
 

@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 
+use brunt_run::{Listener, News, Stop};
 use brunt_units::{Span, Time};
 
 use crate::phases::run::TICK;
-use crate::progress::{Listener, News};
 use crate::shards::joined::{Piece, Sampled};
-use brunt_run::Stop;
 
 /// From the arrival of the last shard to the common beginning: long enough for every shard to hear
 /// of it.

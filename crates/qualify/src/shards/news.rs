@@ -6,9 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use brunt_run::{Live, News};
 use brunt_units::{ByteSize, Span};
-
-use crate::progress::{Live, News};
 
 /// What shards have told so far.
 pub(super) struct Steps {
@@ -98,10 +97,19 @@ impl Steps {
     }
 }
 
-/// The place of `news` among the steps of a test; `None` for notes.
+/// The place of `news` among the steps of a test; `None` if it has none.
 fn step(news: &News) -> Option<u8> {
     Some(match news {
         News::Note { .. } => return None,
+        // Of other work than a test.
+        News::Happened { .. }
+        | News::Rehearsing { .. }
+        | News::Control { .. }
+        | News::Step { .. }
+        | News::Simulating { .. }
+        | News::Simulated { .. }
+        | News::Tested { .. }
+        | News::Sending { .. } => return None,
         News::Databases { .. } => 0,
         News::Creating { .. } => 1,
         News::Created { .. } => 2,

@@ -16,17 +16,16 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use brunt_ese::error::EngineError;
+use brunt_run::{Listener, News, Stop};
 use brunt_units::{Span, Time};
 use brunt_workload::keys::{Extent, Record};
 use brunt_world::World;
 
-use crate::progress::{Listener, News};
 use crate::rules::RecordsVerified;
 use crate::server::Server;
 use crate::truth::oracle::{Finding, Findings};
 use crate::truth::records::{Contents, IdOrder};
 use crate::truth::survey;
-use brunt_run::Stop;
 
 /// Databases with at most this many records are compared whole.
 const WHOLE_MAX: u64 = 1_000_000;

@@ -19,12 +19,12 @@ use brunt_ese::instance::messages::MessageTable;
 use brunt_ese::page::{Need, Pages};
 use brunt_ese::table::message::{Message, primary_key};
 use brunt_ese::tree::{Cursor, TreeId};
+use brunt_run::{Listener, News};
 use brunt_units::Span;
 use brunt_workload::keys::{Extent, Population};
 use brunt_world::World;
 
 use crate::error::RunError;
-use crate::progress::{Listener, News};
 use crate::server::Server;
 use crate::truth::records::{Compared, Contents, StoredFields};
 

@@ -8,16 +8,15 @@ use std::rc::Rc;
 
 use brunt_ese::verify::{FileReport, verify};
 use brunt_report::result::VerifiedFile;
+use brunt_run::{Listener, News, Stop};
 use brunt_units::{ByteSize, PageNumber, Span};
 use brunt_workload::keys::{Extent, Population};
 use brunt_world::World;
 
 use crate::plan::Plan;
-use crate::progress::{Listener, News};
 use crate::rules::FilesVerified;
 use crate::truth::counting::CountingDisk;
 use crate::truth::found::Found;
-use brunt_run::Stop;
 
 /// Files verified concurrently.
 const FILES_AT_ONCE: usize = 4;

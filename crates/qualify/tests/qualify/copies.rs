@@ -2,9 +2,9 @@
 
 use brunt_qualify::error::RunError;
 use brunt_qualify::plan::{CopyPlan, InstancePlan, Plan};
-use brunt_qualify::progress::News;
 use brunt_qualify::rules::{Ending, RuleId};
 use brunt_report::result::{Outcome, PassiveCopy, Verdict};
+use brunt_run::News;
 use brunt_units::Span;
 use brunt_world::fault::{Direction, Fault, FaultKind};
 

@@ -13,9 +13,9 @@ use crate::small::{Small, failed, outcome, plan};
 use brunt_ese::format::catalog::system::FIRST_USER_OBJECT;
 use brunt_ese::format::page::{Page, PageFlags, header_bytes, tag_at};
 use brunt_qualify::plan::{LoadPlan, Plan};
-use brunt_qualify::progress::News;
 use brunt_qualify::rules::{Ending, RuleId};
 use brunt_report::result::Verdict;
+use brunt_run::News;
 use brunt_units::{ByteSize, PageSize, Span};
 use brunt_workload::mix::Kind;
 

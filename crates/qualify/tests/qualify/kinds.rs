@@ -7,13 +7,13 @@ use brunt_qualify::error::RunError;
 use brunt_qualify::goal::{Growth, Target};
 use brunt_qualify::kinds::TestKind;
 use brunt_qualify::plan::{Limits, Plan};
-use brunt_qualify::progress::News;
 use brunt_qualify::rules::{Ending, RuleId};
 use brunt_qualify::truth::oracle::Findings;
 use brunt_report::RunResult;
 use brunt_report::result::{
     BusyPart, Limiting, Outcome, PhaseName, PhaseOp, Rule, Sample, Verdict,
 };
+use brunt_run::News;
 use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::mix::Mix;
 use brunt_workload::profile::Version;

@@ -6,10 +6,10 @@ use std::path::Path;
 use crate::small::{DATABASE_SIZE, Small, failed, fails, outcome, plan};
 use brunt_qualify::error::RunError;
 use brunt_qualify::plan::Plan;
-use brunt_qualify::progress::News;
 use brunt_qualify::rules::{Ending, RuleId};
 use brunt_qualify::truth::oracle::Findings;
 use brunt_report::result::{Group, Outcome, Verdict};
+use brunt_run::News;
 use brunt_units::{ByteSize, Span};
 
 #[test]

@@ -48,9 +48,10 @@ mod server;
 mod setup;
 mod state;
 mod storage;
-mod tuning;
 mod verdict;
 mod verification;
+
+pub use brunt_run::{Trial, Tuning};
 
 pub use bottleneck::{Bottleneck, BusyPart, Limiting};
 pub use content::ContentNumbers;
@@ -91,7 +92,6 @@ pub use server::{Backup, HostCounter, Recovery, Restore, Server, ServerDetails, 
 pub use setup::{Limits, Setup, Times};
 pub use state::{StateIo, StateNumbers, states_table};
 pub use storage::Storage;
-pub use tuning::{Trial, Tuning};
 pub use verdict::{Colour, NOT_JUDGED, Verdict, WRONG_DATA};
 pub use verification::{InjectedFault, Integrity, VerifiedFile};
 

@@ -23,8 +23,8 @@ use std::fmt;
 
 use brunt_units::ByteSize;
 
-use crate::number::{fixed, places};
 use crate::{Timestamp, decimals, grouped};
+use brunt_units::{fixed, places};
 
 /// One cell of a table.
 #[derive(Clone, Debug, PartialEq)]

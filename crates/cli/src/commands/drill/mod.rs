@@ -12,14 +12,15 @@ use std::path::{Path, PathBuf};
 
 use brunt_host::drill::RealDrillError;
 use brunt_host::shell::quoted;
-use brunt_lab::{DrillError, DrillListener};
+use brunt_lab::DrillError;
 use brunt_report::result::{Drill, DrillEvent, Outcome, RunResult, given_and_measured};
 use brunt_report::{
     Cell, Column, Event, FolderError, Row, Run, RunFolder, Table, counted, decimals, one_line,
     report_html,
 };
+use brunt_run::{Listener, News};
 use brunt_scenario::{DEMO_DRILL, Document, Override, Refusal, Subject};
-use brunt_units::{ByteSize, Span};
+use brunt_units::{ByteSize, Span, Time};
 use clap::Args;
 
 use crate::closing::{failure, rules, verdict_again, verdict_line};
@@ -158,32 +159,31 @@ impl Screen {
     fn new(output: &Output) -> Self {
         Self { progress: Some(output.progress("drill")).into(), output: output.clone() }
     }
+
+    fn line(&self, text: &str) {
+        if let Some(mut progress) = self.progress.borrow_mut().take() {
+            progress.vanish();
+        }
+        self.output.talk(text);
+    }
 }
 
-impl DrillListener for Screen {
-    fn happened(&self, second: f64, what: &str) {
-        if let Some(mut progress) = self.progress.borrow_mut().take() {
-            progress.vanish();
+impl Listener for Screen {
+    fn tell(&self, _: Time, news: &News) {
+        match news {
+            News::Happened { at_s, what } => {
+                let at = Span::from_seconds(*at_s).to_string();
+                self.line(&format!("{at:>14}  {what}"));
+            }
+            News::Rehearsing { at_s, share } => {
+                let mut progress = self.progress.borrow_mut();
+                let progress = progress.get_or_insert_with(|| self.output.progress("drill"));
+                progress.show(*share, || Span::from_seconds(*at_s).to_string());
+            }
+            News::Control { name } => self.line(&format!("{:14}{name}", "control")),
+            News::Step { when, name } => self.line(&format!("{when:14}{name}")),
+            _ => {}
         }
-        let at = Span::from_seconds(second);
-        self.output.talk(&format!("{:>14}  {what}", at.to_string()));
-    }
-
-    fn progress(&self, second: f64, share: f64) {
-        let mut progress = self.progress.borrow_mut();
-        let progress = progress.get_or_insert_with(|| self.output.progress("drill"));
-        progress.show(share, || Span::from_seconds(second).to_string());
-    }
-
-    fn control(&self, name: &str) {
-        self.step("control", name);
-    }
-
-    fn step(&self, when: &str, name: &str) {
-        if let Some(mut progress) = self.progress.borrow_mut().take() {
-            progress.vanish();
-        }
-        self.output.talk(&format!("{when:14}{name}"));
     }
 }
 

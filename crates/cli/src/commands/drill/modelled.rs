@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use brunt_lab::{DrillError, DrillListener, DrillOptions, drill, engine_of};
+use brunt_lab::{DrillError, DrillOptions, drill, engine_of};
 use brunt_report::RunFolder;
-use brunt_run::Stop;
+use brunt_run::{Listener, Stop};
 use brunt_scenario::{Document, ModelledScenario, Override};
 
 use super::{DrillArgs, Screen, keep, tell};
@@ -40,7 +40,7 @@ pub(super) fn run(
     let interrupt = Interrupt::listen()?;
     let stop = Stop::from(interrupt.flag());
     output.talk(&opening(&scenario, &options));
-    let screen: Rc<dyn DrillListener> = Rc::new(Screen::new(output));
+    let screen: Rc<dyn Listener> = Rc::new(Screen::new(output));
     let result = drill(&scenario, &options, &screen, &stop);
     drop(screen);
     let result = match result {

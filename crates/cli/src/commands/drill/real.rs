@@ -16,9 +16,8 @@ use brunt_host::drill::folders::{SiteFolderError, check as check_folders};
 use brunt_host::drill::{RealDrillError, RealDrillOptions, external, rehearse};
 use brunt_host::handles;
 use brunt_host::preflight::check_memory;
-use brunt_lab::DrillListener;
 use brunt_report::{RunFolder, one_line};
-use brunt_run::Stop;
+use brunt_run::{Listener, Stop};
 use brunt_scenario::{Decision, Document, Override, RealDrill, SiteIncident, SiteReplication};
 use brunt_units::Span;
 
@@ -68,7 +67,7 @@ pub(super) fn run(
     }
     let stop = Stop::from(interrupt.flag());
     output.talk(&opening(&drill));
-    let screen: Rc<dyn DrillListener> = Rc::new(Screen::new(output));
+    let screen: Rc<dyn Listener> = Rc::new(Screen::new(output));
     let options = RealDrillOptions { consent, controls: !args.no_controls, program: None };
     let begun = now();
     let result = match rehearse(&drill, &options, version::origin, &screen, &stop) {

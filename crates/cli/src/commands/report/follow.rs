@@ -9,9 +9,9 @@ use std::thread;
 use std::time::Duration;
 
 use brunt_host::runs::{self, JOURNAL};
-use brunt_qualify::progress::{Listener, NewsLine};
+use brunt_report::NewsLine;
 use brunt_report::{Timestamp, result_in};
-use brunt_run::{Entry, Record};
+use brunt_run::{Entry, Listener, Record};
 
 use super::ReportError;
 use crate::commands::run::Watch;
@@ -79,12 +79,10 @@ impl Shown<'_> {
                         .talk(&format!("{:13} run {}, begun {began}", "follow", head.run_id));
                 }
             }
-            Record::News(news) if self.json => self.output.data(&news.json),
-            Record::News(news) => {
+            Record::News(json) if self.json => self.output.data(&json),
+            Record::News(json) => {
                 // Kinds of news are only added: those of another version are skipped.
-                if let (Some(watch), Ok(line)) =
-                    (&self.watch, serde_json::from_str::<NewsLine>(&news.json))
-                {
+                if let (Some(watch), Some(line)) = (&self.watch, NewsLine::from_json(&json)) {
                     watch.tell(entry.at, &line.news);
                 }
             }

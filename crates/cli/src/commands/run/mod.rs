@@ -37,13 +37,11 @@ use brunt_host::system_log::Listening;
 use brunt_host::{handles, plan, runs, shards, test_log, witness};
 use brunt_qualify::error::RunError;
 use brunt_qualify::plan::Plan;
-use brunt_qualify::progress::{Listener, News};
 use brunt_qualify::result::{Surroundings, foreseen, result, unfinished};
 use brunt_report::{
     FolderError, ReadError, Run, RunFolder, RunResult, Timestamp, host_counters, report_html,
 };
-use brunt_run::Head;
-use brunt_run::Stop;
+use brunt_run::{Head, Listener, News, Stop};
 use brunt_world_real::{Backend, RealWorld, StartError};
 
 use crate::clock::{now, timestamp};

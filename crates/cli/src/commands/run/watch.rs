@@ -13,12 +13,11 @@ use brunt_host::surroundings::{DeviceCounts, Used, devices};
 use brunt_host::test_log;
 use brunt_qualify::kinds::Work;
 use brunt_qualify::plan::Plan;
-use brunt_qualify::progress::{Listener, News, NewsLine, Thinned};
 use brunt_qualify::result::timestamp;
-use brunt_qualify::sampling::Recorded;
+use brunt_report::NewsLine;
 use brunt_report::result::{PhaseName, Trial, Verdict};
 use brunt_report::{Event, FolderError, counted, decimals, grouped};
-use brunt_run::Standing;
+use brunt_run::{Listener, News, Recorded, Standing, Thinned};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world_real::facts::disk_counters;
 
@@ -390,6 +389,15 @@ impl Listener for Watch {
                 };
                 self.finish(Phase::Files, &how);
             }
+            // Of other work than a test.
+            News::Happened { .. }
+            | News::Rehearsing { .. }
+            | News::Control { .. }
+            | News::Step { .. }
+            | News::Simulating { .. }
+            | News::Simulated { .. }
+            | News::Tested { .. }
+            | News::Sending { .. } => {}
         }
     }
 

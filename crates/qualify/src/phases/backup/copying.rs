@@ -11,6 +11,7 @@ use brunt_ese::backup::{Piece, Sink};
 use brunt_ese::content::Content;
 use brunt_ese::error::EngineError;
 use brunt_ese::format::log_file::log_file_name;
+use brunt_run::Stop;
 use brunt_units::PageSize;
 use brunt_world::{
     Class, FileId, Io, IoError, Op, OpenMode, Segment, Segments, Ticket, VolumeError, World,
@@ -20,7 +21,6 @@ use crate::error::RunError;
 use crate::phases::places;
 use crate::plan::Plan;
 use crate::unfinished_name::{making, unmade};
-use brunt_run::Stop;
 
 /// Writes in flight.
 const IN_FLIGHT: usize = 4;

@@ -27,6 +27,7 @@ use brunt_ese::backup::{self, Piece, Sink};
 use brunt_ese::content::Content;
 use brunt_ese::error::EngineError;
 use brunt_report::result::PhaseName;
+use brunt_run::{News, Stop};
 use brunt_units::{ByteSize, Span};
 use brunt_world::{Task, World};
 
@@ -37,10 +38,8 @@ use crate::phases::run::{Director, GaveUp};
 use crate::phases::telling::telling;
 use crate::phases::test_run::{BackedUp, TestRun};
 use crate::plan::{Plan, reads};
-use crate::progress::News;
 use crate::rules::Ending;
 use crate::server::{Server, Table};
-use brunt_run::Stop;
 use copying::CopySink;
 
 /// Whether a file in the folder of backups has the name of one, which the next backup replaces.

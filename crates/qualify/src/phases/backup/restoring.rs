@@ -11,6 +11,7 @@ use std::rc::Rc;
 use brunt_ese::content::Content;
 use brunt_ese::error::EngineError;
 use brunt_report::result::PhaseName;
+use brunt_run::News;
 use brunt_units::ByteSize;
 use brunt_world::{Class, FileId, Io, IoError, Op, OpenMode, Segments, World};
 
@@ -22,7 +23,6 @@ use crate::phases::run::Director;
 use crate::phases::telling::telling;
 use crate::phases::test_run::{Restored, TestRun};
 use crate::plan::{InstancePlan, Plan};
-use crate::progress::News;
 use crate::server::{Server, Table};
 use crate::truth::counting::CountingDisk;
 

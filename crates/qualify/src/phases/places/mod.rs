@@ -39,6 +39,7 @@ use std::path::{Path, PathBuf};
 
 use brunt_ese::create::making_path;
 use brunt_ese::format::flush_map::path_beside;
+use brunt_run::{Kept, News};
 use brunt_world::{VolumeError, World};
 
 use crate::copies;
@@ -47,7 +48,6 @@ use crate::phases::backup::copying;
 use crate::phases::backup::journal::{Journal, copy_beside};
 use crate::phases::unfinished;
 use crate::plan::{InstancePlan, Plan};
-use crate::progress::{Kept, News};
 use fits::{check_kept, check_whole};
 use ours::{Found, look_at_database, look_at_map, own_logs};
 
@@ -230,6 +230,7 @@ mod tests {
     use brunt_ese::format::header::{DatabaseHeader, DatabaseState};
     use brunt_ese::format::log_file::FILL;
     use brunt_ese::format::stamp::{RunId, Signature, Stamp};
+    use brunt_run::{Silence, Stop};
     use brunt_units::{ByteSize, PageSize};
     use brunt_world::{Class, Io, OpenMode};
     use brunt_world_virtual::{VirtualOptions, VirtualWorld};
@@ -237,8 +238,6 @@ mod tests {
     use super::*;
     use crate::phases::{creation, growth};
     use crate::plan::tests::plan;
-    use crate::progress::Silence;
-    use brunt_run::Stop;
 
     async fn put(world: &World, path: &str, bytes: &[u8]) {
         let file = world.volume.open(Path::new(path), OpenMode::CreateNew).await.unwrap();

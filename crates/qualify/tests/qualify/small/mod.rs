@@ -14,14 +14,14 @@ use brunt_qualify::phases::run::run;
 use brunt_qualify::phases::simulation::simulate;
 use brunt_qualify::phases::test_run::TestRun;
 use brunt_qualify::plan::{DatabasePlan, EnginePlan, InstancePlan, LoadPlan, Plan};
-use brunt_qualify::progress::{Listener, News};
 use brunt_qualify::result::{Surroundings, result};
 use brunt_qualify::rules::RuleId;
-use brunt_qualify::sampling::{Collected, Recorded};
+use brunt_qualify::sampling::Collected;
 use brunt_report::result::{self, Backend, Machine, Origin, Outcome, Rule};
 use brunt_report::{Counters, RunResult};
-use brunt_run::Stop;
-use brunt_run::{FORMAT, Folded, Record, Sample, Standing, Writer, fold};
+use brunt_run::{
+    FORMAT, Folded, Listener, News, Record, Recorded, Sample, Standing, Stop, Writer, fold,
+};
 use brunt_units::{ByteSize, PageSize, Span, Time};
 use brunt_workload::profile::Version;
 use brunt_world_virtual::{

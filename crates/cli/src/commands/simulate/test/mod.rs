@@ -11,9 +11,8 @@ use brunt_host::recorder::Recorder;
 use brunt_host::{runs, test_log};
 use brunt_lab::{Lab, Options, Simulated};
 use brunt_qualify::plan::Plan;
-use brunt_qualify::progress::Listener;
 use brunt_report::{FolderError, RunFolder, report_html};
-use brunt_run::Stop;
+use brunt_run::{Listener, Stop};
 use brunt_scenario::ModelledScenario;
 use brunt_units::Time;
 

@@ -1,10 +1,25 @@
-//! How the sessions of a test were found.
+//! What a test has to reach, and how its sessions were found.
 
 use std::fmt;
 
+use brunt_units::{counted, decimals};
 use serde::{Deserialize, Serialize};
 
-use crate::{counted, decimals};
+/// A rate of database reads and writes that the storage must achieve.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Target {
+    /// Database reads and writes per second, above zero.
+    pub io_per_s: f64,
+    /// How much more than the target is asked for, in percent.
+    pub headroom_percent: u32,
+}
+
+impl Target {
+    /// The rate that sessions are paced to ask for, in I/Os per second.
+    pub fn offered(&self) -> f64 {
+        self.io_per_s * (100.0 + f64::from(self.headroom_percent)) / 100.0
+    }
+}
 
 /// The search for the sessions of a test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

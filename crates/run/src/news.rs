@@ -1,33 +1,26 @@
 //! News of a run while it goes on.
 //!
-//! A run knows no terminal and no file. It calls a [`Listener`] with news. The program draws bars
-//! or prints lines, reads the kernel's counters when the collection begins and ends, and writes the
-//! test log.
+//! One stream for every kind of work: tests of storage, raw load, drills, sweeps and searches, mail.
+//! A [`Listener`](crate::Listener) hears it, and the journal keeps it.
 //!
-//! A run folder keeps the news in `news.jsonl`: a head that names [`NEWS_SCHEMA`], then one
-//! [`NewsLine`] per line. [`Thinned`] leaves out frequent progress reports.
+//! A run folder has the news in `news.jsonl` as well: a head that names [`NEWS_SCHEMA`], then a line
+//! for each. [`Thinned`] leaves out frequent progress reports.
 
-pub(crate) mod in_json;
+mod in_json;
 mod state;
 
 pub use state::{Live, LiveDatabase, SoFar};
 
 use std::mem::{self, Discriminant};
 
-use brunt_report::Timestamp;
-use brunt_report::result::{Trial, Tuning};
 use brunt_units::{ByteSize, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::goal::Target;
-use crate::sampling::Recorded;
+use crate::tuning::{Target, Trial, Tuning};
 
 /// Name and version of the stream of news. Kinds of news and their fields are only added; a reader
 /// skips unknown ones.
 pub const NEWS_SCHEMA: &str = "brunt.news/1";
-
-/// How often the state of a test is reported.
-pub(crate) const TELL: Span = Span::millis(250);
 
 /// A database of an earlier run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -214,15 +207,57 @@ pub enum News {
         #[serde(default = "in_json::yes")]
         judged: bool,
     },
-}
-
-/// A line of `news.jsonl`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct NewsLine {
-    /// The time.
-    pub at: Timestamp,
-    #[serde(flatten)]
-    pub news: News,
+    /// Something happened in a drill.
+    Happened {
+        /// When, in the drill's own time.
+        at_s: f64,
+        what: String,
+    },
+    /// A drill has come so far.
+    Rehearsing {
+        at_s: f64,
+        /// The same as a share of its longest course.
+        share: f64,
+    },
+    /// A drill on a replica that is broken on purpose begins.
+    Control {
+        /// What is broken.
+        name: String,
+    },
+    /// A command of the user begins, outside of the timeline.
+    Step {
+        /// The word for its time: `prepare`, `clean up`.
+        when: String,
+        name: String,
+    },
+    /// Raw load on a model has come so far.
+    Simulating {
+        at_s: f64,
+        /// When it ends.
+        end_s: f64,
+    },
+    /// One of several simulations has ended.
+    Simulated {
+        /// How many have.
+        done: u64,
+        /// How many there are, where that is known.
+        of: Option<u64>,
+    },
+    /// What came of one value of a sweep, or of one design of a search.
+    Tested {
+        /// The value, or the design in words.
+        value: String,
+        passed: bool,
+        /// `hold`, or why not.
+        outcome: String,
+    },
+    /// Mail is being sent.
+    Sending {
+        /// Progress, 0 to 1.
+        share: f64,
+        /// Deliveries that servers have accepted.
+        accepted: u64,
+    },
 }
 
 impl News {
@@ -242,7 +277,11 @@ impl News {
             | Self::Testing(_)
             | Self::Closing { .. }
             | Self::VerifyingFiles { .. }
-            | Self::VerifyingRecords { .. } => true,
+            | Self::VerifyingRecords { .. }
+            | Self::Rehearsing { .. }
+            | Self::Simulating { .. }
+            | Self::Simulated { .. }
+            | Self::Sending { .. } => true,
             Self::Note { .. }
             | Self::Databases { .. }
             | Self::Created { .. }
@@ -253,7 +292,11 @@ impl News {
             | Self::CollectionStarted
             | Self::BackedUp { .. }
             | Self::CollectionEnded
-            | Self::Verified { .. } => false,
+            | Self::Verified { .. }
+            | Self::Happened { .. }
+            | Self::Control { .. }
+            | Self::Step { .. }
+            | Self::Tested { .. } => false,
         }
     }
 }
@@ -283,35 +326,6 @@ impl Thinned {
         }
         keeps
     }
-}
-
-/// Receives the news of a test.
-pub trait Listener {
-    /// Called for an event at `at`. Must return soon: the engine waits.
-    fn tell(&self, at: Time, news: &News);
-
-    /// How often it wants the state of a running test. Reading all meters takes time.
-    fn wants_news_every(&self) -> Span {
-        TELL
-    }
-
-    /// Whether the figures are known well enough: then a prediction ends its collection with the
-    /// running sample.
-    fn has_enough(&self) -> bool {
-        false
-    }
-
-    /// Called with the rows of a closed sample. Must return soon as well. A listener without tables
-    /// ignores them.
-    fn recorded(&self, _: &Recorded) {}
-}
-
-/// Ignores all news.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Silence;
-
-impl Listener for Silence {
-    fn tell(&self, _: Time, _: &News) {}
 }
 
 #[cfg(test)]
@@ -373,6 +387,14 @@ mod tests {
             News::VerifyingFiles { done, total },
             News::VerifyingRecords { done: 1, total: 9 },
             News::Verified { took, judged: true },
+            News::Happened { at_s: 12.5, what: "the link is lost".to_owned() },
+            News::Rehearsing { at_s: 12.5, share: 0.5 },
+            News::Control { name: "swap two writes".to_owned() },
+            News::Step { when: "prepare".to_owned(), name: "snapshot".to_owned() },
+            News::Simulating { at_s: 1.0, end_s: 60.0 },
+            News::Simulated { done: 3, of: None },
+            News::Tested { value: "8".to_owned(), passed: true, outcome: "hold".to_owned() },
+            News::Sending { share: 0.25, accepted: 1_200 },
         ]
     }
 
@@ -380,11 +402,9 @@ mod tests {
     fn every_kind_of_news_is_read_as_it_was_written() {
         let mut kinds = BTreeSet::new();
         for news in all() {
-            let at = Timestamp { unix_seconds: 1_795_406_709 };
-            let line = NewsLine { at, news };
-            let text = serde_json::to_string(&line).unwrap();
+            let text = serde_json::to_string(&news).unwrap();
             assert!(!text.contains('\n'), "{text}");
-            assert_eq!(serde_json::from_str::<NewsLine>(&text).unwrap(), line);
+            assert_eq!(serde_json::from_str::<News>(&text).unwrap(), news);
             let value: serde_json::Value = serde_json::from_str(&text).unwrap();
             kinds.insert(value["news"].as_str().unwrap().to_owned());
         }
@@ -394,13 +414,10 @@ mod tests {
 
     #[test]
     fn names_and_units_are_kept() {
-        let line = NewsLine {
-            at: Timestamp::default(),
-            news: News::Created { total: ByteSize::mib(1), took: Span::millis(1_500) },
-        };
+        let news = News::Created { total: ByteSize::mib(1), took: Span::millis(1_500) };
         assert_eq!(
-            serde_json::to_string(&line).unwrap(),
-            r#"{"at":"1970-01-01T00:00:00Z","news":"created","total_bytes":1048576,"took_s":1.5}"#
+            serde_json::to_string(&news).unwrap(),
+            r#"{"news":"created","total_bytes":1048576,"took_s":1.5}"#
         );
     }
 

@@ -1,6 +1,6 @@
 //! Numbers for people.
 
-pub use brunt_units::{counted, grouped};
+use crate::grouped;
 
 /// A measured number with two decimals, fewer when it is large: `0.07`, `2.10`, `34.2`, `812`,
 /// `21,480`.
@@ -9,7 +9,7 @@ pub fn decimals(number: f64) -> String {
 }
 
 /// The decimals of [`decimals`].
-pub(crate) fn places(number: f64) -> usize {
+pub fn places(number: f64) -> usize {
     match number.abs() {
         size if size < 9.995 => 2,
         size if size < 99.95 => 1,
@@ -19,7 +19,7 @@ pub(crate) fn places(number: f64) -> usize {
 
 /// A number with at least this many decimals, and as many more as it takes not to look like a
 /// different `other`: 20.004 beside 20.
-pub(crate) fn apart(number: f64, other: f64, places: usize) -> String {
+pub fn apart(number: f64, other: f64, places: usize) -> String {
     const MOST: usize = 6;
     let is_clear =
         |places: &usize| number == other || fixed(number, *places) != fixed(other, *places);
@@ -27,7 +27,7 @@ pub(crate) fn apart(number: f64, other: f64, places: usize) -> String {
 }
 
 /// A number with this many decimals: `21,480.20`.
-pub(crate) fn fixed(number: f64, places: usize) -> String {
+pub fn fixed(number: f64, places: usize) -> String {
     if !number.is_finite() {
         return "-".to_owned();
     }
