@@ -16,8 +16,10 @@
 //!   [`messages`]: over pages with valid checksums and inconsistent content, without log replay.
 //! * [`sessions`]: clients of mail protocols, whatever their server says.
 //! * [`mail`]: what mail servers send, and the file of a ledger.
+//! * [`fleet`]: what coordinators and agents hear.
 //! * [`seeds`]: the initial inputs; [`mutate`]: mutations of them.
 
+pub mod fleet;
 pub mod instance;
 pub mod mail;
 pub mod messages;

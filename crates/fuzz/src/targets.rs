@@ -20,6 +20,7 @@ use brunt_scenario::{Document, Subject};
 use brunt_units::{PageNumber, PageSize};
 use brunt_world_virtual::Store;
 
+pub use crate::fleet::fleet;
 pub use crate::mail::{ledger, mailbox};
 pub use crate::sessions::{imap, smtp};
 use crate::{instance, mail, messages, seal, seeds, sessions};
@@ -35,7 +36,7 @@ pub struct Target {
 }
 
 /// All targets except the canary.
-pub const ALL: [Target; 17] = [
+pub const ALL: [Target; 18] = [
     Target { name: "page", run: page, seeds: || seeds::ending(".edb") },
     Target { name: "log", run: log, seeds: || seeds::ending(".log") },
     Target { name: "header", run: header, seeds: || seeds::ending(".edb") },
@@ -60,6 +61,7 @@ pub const ALL: [Target; 17] = [
     Target { name: "site", run: site, seeds: seeds::lines_of_sites },
     Target { name: "ledger", run: ledger, seeds: mail::ledgers },
     Target { name: "mailbox", run: mailbox, seeds: mail::mailboxes },
+    Target { name: "fleet", run: fleet, seeds: crate::fleet::seeds },
 ];
 
 /// A target that must fail: a runner that does not report it is broken.
