@@ -25,7 +25,9 @@ use std::time::Duration;
 use brunt_report::NewsLine;
 use brunt_report::result::{HostCounter, PhaseName, Verdict};
 use brunt_report::streams::tag;
-use brunt_report::{Counters, Event, FolderError, ReadError, RunFolder, Timestamp};
+use brunt_report::{
+    Counters, Event, FolderError, JOURNAL, ReadError, RunFolder, Timestamp, journal_in,
+};
 use brunt_run::{Ended, FORMAT, Head, NEWS_SCHEMA, Record, Recorded, Sample, Standing, Writer};
 use brunt_stats::LatencyLog;
 use brunt_units::Time;
@@ -33,7 +35,7 @@ use serde_json::json;
 
 use crate::interrupted::Interrupted;
 use crate::machine::MachineWatch;
-use crate::runs::{self, JOURNAL};
+use crate::runs;
 
 /// Appends to the tables of one run.
 pub struct Recorder {
@@ -317,7 +319,7 @@ impl Files {
     /// everything else.
     fn append_earlier(&mut self, earlier: &Interrupted) -> Result<(), RecorderError> {
         let folder = earlier.folder();
-        let Some(mut journal) = runs::open(folder)? else {
+        let Some(mut journal) = journal_in(folder)? else {
             return Ok(());
         };
         let mut part = 0;
@@ -464,7 +466,7 @@ mod tests {
             read("news.jsonl"),
             "{\"schema\":\"brunt.news/1\"}\n{\"at\":\"1970-01-01T00:00:00Z\",\"news\":\"collection_started\"}\n"
         );
-        let folded = fold(&mut runs::open(folder.path()).unwrap().unwrap()).unwrap();
+        let folded = fold(&mut journal_in(folder.path()).unwrap().unwrap()).unwrap();
         assert_eq!(folded.streams["database-read"].count, 200);
         assert_eq!(folded.streams["database-read"].latencies.count(), 200);
         assert_eq!(folded.streams["host: Available MBytes"].values.len(), 100);

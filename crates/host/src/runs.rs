@@ -4,22 +4,20 @@
 //!   result.json says how it ended    it is taken as it is
 //!   it has not ended                 what its journal has is judged
 //!   there is none, or a torn one     the same: the journal begins with what result.json said first
+//!   it is of several servers         each has a folder with a journal in it, and they are added up
 //! ```
 
-use std::io::{BufReader, Read, Seek};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use brunt_qualify::plan::Plan;
 use brunt_qualify::result::unfinished_result;
-use brunt_report::result::ResultError;
+use brunt_report::result::{ResultError, World};
 use brunt_report::{
-    Event, ReadError, Run, RunResult, Timestamp, folder_of, regular_file, result_in,
+    Event, JOURNAL, ReadError, Run, RunResult, Timestamp, are_one_test, each_sample, journal_in,
+    open_in, result_in, sum_of, together,
 };
-use brunt_run::{Folded, Head, Journal, JournalError, fold};
+use brunt_run::{Folded, Head, fold};
 use brunt_scenario::Document;
-
-/// The journal in a run folder.
-pub const JOURNAL: &str = "journal";
 
 /// Reads the run in `folder`. One that did not end is judged by what it recorded.
 ///
@@ -33,7 +31,10 @@ pub fn read(folder: &Path) -> Result<Run, ReadError> {
         Err(_) => false,
     };
     let recorded = match is_lost {
-        true => folded(folder)?.as_ref().and_then(recorded),
+        true => match folded(folder)? {
+            Some(folded) => recorded(&folded),
+            None => of_servers(folder)?,
+        },
         false => None,
     };
     recorded.map_or_else(|| Run::read(folder), Ok)
@@ -51,28 +52,10 @@ pub(crate) fn outline(folder: &Path) -> Result<RunResult, ReadError> {
 
 /// What the journal in `folder` says; `None` when there is no journal.
 pub(crate) fn folded(folder: &Path) -> Result<Option<Folded>, ReadError> {
-    let Some(mut journal) = open(folder)? else {
+    let Some(mut journal) = journal_in(folder)? else {
         return Ok(None);
     };
     fold(&mut journal).map(Some).map_err(refused(folder))
-}
-
-/// The journal in `folder`, or beside the given `result.json`; `None` when there is none.
-///
-/// # Errors
-/// [`ReadError`] when it cannot be read, or is of another version.
-pub fn open(folder: &Path) -> Result<Option<Journal<impl Read + Seek + use<>>>, ReadError> {
-    let folder = folder_of(folder);
-    let Some(file) = regular_file(folder, JOURNAL).map_err(refused(folder))? else {
-        return Ok(None);
-    };
-    match Journal::open(BufReader::with_capacity(1 << 20, file)) {
-        Ok(journal) => Ok(Some(journal)),
-        Err(JournalError::Io(source)) => Err(refused(folder)(source)),
-        Err(other @ JournalError::Format) => {
-            Err(refused(folder)(std::io::Error::new(std::io::ErrorKind::InvalidData, other)))
-        }
-    }
 }
 
 /// What is said of a journal in `folder` that cannot be read.
@@ -101,11 +84,42 @@ pub fn plan(head: &Head) -> Option<Plan> {
 fn recorded(folded: &Folded) -> Option<Run> {
     let head = folded.heads.first()?;
     let outline = RunResult::from_json(&head.outline).ok()?;
-    let plan = plan(head)?;
-    let (result, samples) = unfinished_result(&plan, folded, &outline);
+    let (result, samples) = match outline.world {
+        World::Real => unfinished_result(&plan(head)?, folded, &outline),
+        World::Virtual => brunt_lab::unfinished_result(&head.scenario, folded, &outline)?,
+    };
     let events = folded.events.iter().map(|event| Event {
         at: Timestamp { unix_seconds: event.unix_s },
         text: event.text.clone(),
     });
     Some(Run { result, scenario: head.scenario.clone(), events: events.collect(), samples })
+}
+
+/// The simulation of several servers in `folder`, each of which has a folder in it; `None` when it
+/// is none, or nothing is missing.
+fn of_servers(folder: &Path) -> Result<Option<Run>, ReadError> {
+    let Ok(outline) = Run::read(folder) else {
+        return Ok(None);
+    };
+    let names = outline.result.storage.servers.iter().map(|server| &server.name);
+    let folders: Option<Vec<PathBuf>> = names.map(|name| within(folder, name)).collect();
+    let Some(folders) = folders.filter(|folders| folders.len() > 1) else {
+        return Ok(None);
+    };
+    let runs: Vec<Run> = folders.iter().map(|own| read(own)).collect::<Result<_, _>>()?;
+    if runs.iter().all(|run| run.result.is_finished()) || are_one_test(&runs).is_err() {
+        return Ok(None);
+    }
+    let sum = sum_of(&runs, |number, each| {
+        each_sample(&folders[number], |name| open_in(&folders[number], name), each)
+    })?;
+    let together = together(runs, sum.as_ref()).ok();
+    Ok(together.map(|run| Run { scenario: outline.scenario, ..run }))
+}
+
+/// The folder called `name` in `folder`; `None` for a link, and for a name that leads elsewhere.
+fn within(folder: &Path, name: &str) -> Option<PathBuf> {
+    let path = folder.join(name);
+    let is_name = Path::new(name).file_name().is_some_and(|own| own == name);
+    (is_name && path.symlink_metadata().is_ok_and(|found| found.is_dir())).then_some(path)
 }

@@ -9,7 +9,8 @@ use brunt_qualify::plan::Plan;
 use brunt_qualify::result::{Beneath, Surroundings, THROUGH_CACHE, VolumeUse};
 use brunt_qualify::rules::SystemLog;
 use brunt_report::result::{
-    Backend, Device, Durability, Machine, Origin, Redundancy, Volume, World, WriteCache,
+    Backend, Device, Durability, Machine, MachineClock, Origin, Redundancy, Volume, World,
+    WriteCache,
 };
 use brunt_units::ByteSize;
 use brunt_world_real::facts::{self, BlockDevice, DiskCounters, IoLimit, Made, Place, Stack};
@@ -565,6 +566,11 @@ pub(crate) fn machine() -> Machine {
         processor: host.processor.unwrap_or_default(),
         processors: host.processors.and_then(|count| count.try_into().ok()).unwrap_or(0),
         memory_bytes: facts::memory_that_caches().map_or(0, ByteSize::get),
+        clock: facts::clock_error().map(|clock| MachineClock {
+            synchronised: clock.synchronised,
+            estimated_error_ms: clock.estimated.as_millis(),
+            max_error_ms: clock.max.as_millis(),
+        }),
     }
 }
 

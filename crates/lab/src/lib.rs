@@ -74,6 +74,7 @@ pub use headline::{Headline, LogFigures};
 pub use model::too_late;
 pub use pages::{group_name, numbers};
 pub use points::{Judged, Points, Tried, predict_to_an_answer};
+pub use server::unfinished_result;
 
 use halves::Exchange;
 use part::{Measured, Part, Second};
@@ -183,7 +184,7 @@ impl Simulated {
             events: Vec::new(),
             samples: Vec::new(),
         });
-        let mut result = together(runs.collect())?.result;
+        let mut result = together(runs.collect(), None)?.result;
         result.storage.states = self.states;
         result.storage.precision = self.precision;
         result.storage.details.model = Some(Box::new(self.model));
@@ -228,6 +229,12 @@ impl<'a> Lab<'a> {
     /// The plan of what is simulated of each server with the first seed, in the scenario's order.
     pub fn plans(&self) -> impl Iterator<Item = &Plan> {
         self.first.servers.iter().map(|server| &server.part)
+    }
+
+    /// What is known of each server before it runs, in the scenario's order.
+    pub fn outlines(&self) -> impl Iterator<Item = RunResult> {
+        let servers = self.first.servers.iter();
+        servers.map(|server| server.outline(self.scenario, &self.options.program))
     }
 
     /// Runs all servers in one world for each seed, side by side. Each of `listeners` receives the

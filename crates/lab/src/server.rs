@@ -11,12 +11,13 @@ use brunt_qualify::phases::run::run;
 use brunt_qualify::phases::simulation::simulate;
 use brunt_qualify::phases::test_run::TestRun;
 use brunt_qualify::plan::{CopyPlan, DatabasePlan, InstancePlan, Plan};
-use brunt_qualify::result::{Beneath, Surroundings, VolumeUse, result};
+use brunt_qualify::result::{self, Beneath, Surroundings, VolumeUse, result, unfinished};
 use brunt_report::result::{
-    Backend, BusyPart, Durability, Machine, Origin, RunResult, Volume, World as Kind, WriteCache,
+    Backend, BusyPart, Durability, Machine, Origin, RunResult, Sample, Volume, World as Kind,
+    WriteCache,
 };
-use brunt_run::{Listener, News, Recorded, Stop};
-use brunt_scenario::{ModelledScenario, VolumePlan};
+use brunt_run::{Folded, Listener, News, Recorded, Stop};
+use brunt_scenario::{Document, ModelledScenario, VolumePlan};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::keys::Mixer;
 use brunt_world::World;
@@ -105,6 +106,12 @@ impl Server {
         };
         let reasons = errors::reasons(self.plan.kind, scenario);
         predicted(result(&self.plan, run, &surroundings), reasons)
+    }
+
+    /// What the run folder has until there is a result.
+    pub(crate) fn outline(&self, scenario: &ModelledScenario, program: &Program) -> RunResult {
+        let surroundings = self.surroundings(scenario, program);
+        predicted(unfinished(&self.plan, Time::ZERO, &surroundings), Vec::new())
     }
 
     fn surroundings(&self, scenario: &ModelledScenario, program: &Program) -> Surroundings {
@@ -277,6 +284,23 @@ fn run_of(seed: u64, number: usize) -> RunId {
     RunId(Mixer::new(seed).key(number as u64).max(1))
 }
 
+/// The result of one server of a simulation that did not end, by what its journal says, and its
+/// samples. `outline` is what [`Lab::outlines`](crate::Lab::outlines) made of it; `None` when it is
+/// not of `scenario`.
+pub fn unfinished_result(
+    scenario: &str,
+    folded: &Folded,
+    outline: &RunResult,
+) -> Option<(RunResult, Vec<Sample>)> {
+    let document = Document::new("scenario.toml", scenario, Path::new("/")).ok()?;
+    let scenario = document.modelled_test(&[]).ok()?;
+    let name = &outline.storage.servers.first()?.name;
+    let number = scenario.servers.iter().position(|server| server == name)?;
+    let plan = plan_of(&scenario, number, outline.origin.seed);
+    let (result, samples) = result::unfinished_result(&plan, folded, outline);
+    Some((predicted(result, errors::reasons(plan.kind, &scenario)), samples))
+}
+
 /// A prediction never counts as a qualification.
 fn predicted(mut result: RunResult, reasons: Vec<String>) -> RunResult {
     result.qualifies = false;
@@ -292,6 +316,7 @@ fn machine(name: &str) -> Machine {
         processor: String::new(),
         processors: 0,
         memory_bytes: 0,
+        clock: None,
     }
 }
 
@@ -300,7 +325,6 @@ mod tests {
     use std::path::Path;
 
     use brunt_ese::policy::preread::IN_FLIGHT;
-    use brunt_scenario::Document;
 
     use super::*;
 

@@ -1,7 +1,9 @@
 //! From evidence to a paper: which runs belong together, and what may not be in one paper.
 
+use std::path::Path;
+
 use brunt_report::result::{Colour, TestKind, Tested, Verdict, World};
-use brunt_report::{ReadError, Run, Timestamp, TogetherError, together};
+use brunt_report::{ReadError, Run, Timestamp, TogetherError, each_sample, sum_of, together};
 use brunt_scenario::{Document, Organisation, Refusal, Solution};
 
 use crate::audit::{self, Audit, Wrong};
@@ -196,7 +198,7 @@ impl Paper {
         one_system(&runs, &label)?;
         let margin = margin_of(margins, &runs, &label)?;
         let solution = solution(evidence, &runs, &label)?;
-        let kinds = kinds(runs)?;
+        let kinds = kinds(evidence, runs)?;
         let main = content::main_kind(&kinds);
         let scenario = content::scenario(&kinds);
         let place = (main.each[0].0, main.each.len());
@@ -371,7 +373,7 @@ fn solution(
     Ok(found.map(|(_, said)| said).unwrap_or_default())
 }
 
-fn kinds(runs: Vec<(usize, Run)>) -> Result<Vec<Kind>, PaperError> {
+fn kinds(evidence: &Evidence, runs: Vec<(usize, Run)>) -> Result<Vec<Kind>, PaperError> {
     let mut kinds = Vec::new();
     for kind in TestKind::ALL {
         let own = runs.iter().filter(|(_, run)| run.result.storage.test == kind.into());
@@ -381,7 +383,7 @@ fn kinds(runs: Vec<(usize, Run)>) -> Result<Vec<Kind>, PaperError> {
         // Alone, it is the test.
         let is_beside = !whole.is_empty();
         for (each, is_degraded) in [(whole, false), (degraded, is_beside)] {
-            kinds.extend(one_kind(kind, is_degraded, each)?);
+            kinds.extend(one_kind(evidence, kind, is_degraded, each)?);
         }
     }
     Ok(kinds)
@@ -389,6 +391,7 @@ fn kinds(runs: Vec<(usize, Run)>) -> Result<Vec<Kind>, PaperError> {
 
 /// Several servers of one test; `None` without any.
 fn one_kind(
+    evidence: &Evidence,
     kind: TestKind,
     is_degraded: bool,
     each: Vec<(usize, Run)>,
@@ -396,7 +399,11 @@ fn one_kind(
     if each.is_empty() {
         return Ok(None);
     }
-    let all = each.iter().map(|(_, run)| run.clone()).collect();
-    let run = together(all).map_err(|error| PaperError::Together(kind, error))?;
+    let all: Vec<Run> = each.iter().map(|(_, run)| run.clone()).collect();
+    let sum = sum_of(&all, |number, hand_out| {
+        let files = &evidence.runs[each[number].0 - 1];
+        each_sample(Path::new(&files.label), |name| files.open(name), hand_out)
+    })?;
+    let run = together(all, sum.as_ref()).map_err(|error| PaperError::Together(kind, error))?;
     Ok(Some(Kind { kind, is_degraded, run, each }))
 }

@@ -207,6 +207,7 @@ fn surroundings(plan: &Plan) -> Surroundings {
             processor: String::new(),
             processors: 1,
             memory_bytes: 0,
+            clock: None,
         },
         backend: Backend {
             name: "none".to_owned(),

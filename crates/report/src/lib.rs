@@ -25,6 +25,7 @@ mod figures;
 mod folder;
 pub mod host_counters;
 mod html;
+mod measured;
 mod news;
 mod pictures;
 pub mod plot;
@@ -53,6 +54,7 @@ pub use html::{
     comparison_html, framed_html, history_html, report_html, side_by_side_html, storage_html,
     sweep_html,
 };
+pub use measured::{JOURNAL, each_sample, journal_in};
 pub use news::NewsLine;
 pub use pictures::Pictures;
 pub use result::RunResult;
@@ -61,5 +63,5 @@ pub use side_by_side::{Listed, in_a_sentence, missing, side_by_side};
 pub use table::{Cell, Column, Row, Table};
 pub use text::{capitalised, escaped, is_measured, one_line};
 pub use timestamp::Timestamp;
-pub use together::{TogetherError, are_one_test, together};
+pub use together::{TogetherError, are_one_test, sum_of, together};
 pub use whole_file::{write_new, write_report};

@@ -169,7 +169,8 @@ pub fn regular_file(folder: &Path, name: &str) -> io::Result<Option<impl Read + 
 }
 
 const RESULT: &str = "result.json";
-const COUNTERS: &str = "counters.csv";
+pub(crate) const COUNTERS: &str = "counters.csv";
+pub(crate) const LATENCIES: &str = "latency.hlog";
 
 /// A file of a run folder; `None` when there is none of that name.
 pub type Opened<'f> = io::Result<Option<Box<dyn Read + 'f>>>;
@@ -206,9 +207,8 @@ impl<'f> Files<'_, 'f> {
     }
 
     fn latencies(&self) -> Result<BTreeMap<String, Latencies>, ReadError> {
-        const LOG: &str = "latency.hlog";
-        let latencies = read_latency_log(self.lines(LOG)?);
-        latencies.map_err(refused(&self.folder.join(LOG)))
+        let latencies = read_latency_log(self.lines(LATENCIES)?);
+        latencies.map_err(refused(&self.folder.join(LATENCIES)))
     }
 }
 
@@ -238,7 +238,7 @@ pub fn folder_of(path: &Path) -> &Path {
     }
 }
 
-const BUFFER: usize = 1 << 20;
+pub(crate) const BUFFER: usize = 1 << 20;
 
 /// Longer than any result, scenario or log of events; the tables are read line by line.
 const TEXT_MAX: u64 = 64 << 20;
@@ -278,6 +278,6 @@ fn text_in(file: impl Read, path: &Path) -> Result<String, ReadError> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn refused(path: &Path) -> impl Fn(io::Error) -> ReadError {
+pub(crate) fn refused(path: &Path) -> impl Fn(io::Error) -> ReadError {
     move |source| ReadError::File { path: path.to_owned(), source }
 }

@@ -3,18 +3,22 @@
 //! Only runs of different servers that were under load at the same time are one test. Other runs
 //! are not added up: two runs of one host only show its performance twice.
 //!
-//! I/O adds up, latencies are weighted by their I/Os, and rules and verdicts stay those of each
-//! host: the system passes when every host does. Samples are combined by the clock.
+//! I/O adds up, and rules and verdicts stay those of each host: the system passes when every host
+//! does. Samples are combined by the clock, and their percentiles are those of all I/Os.
 
 mod over_time;
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use brunt_run::Sum;
 
 use crate::Run;
 use crate::result::{
     Bottleneck, Bucket, Details, Distribution, Origin, Rule, RunResult, SCHEMA, Setup, Storage,
     Tested, Times, Verdict, World, step_of,
 };
+
+pub use over_time::sum_of;
 
 /// Why runs are not one test.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
@@ -50,17 +54,17 @@ pub enum TogetherError {
 /// PS5000XV, 2008).
 const APART_MAX_S: u64 = 30;
 
-/// Combines all `runs` into one. A single run is returned unchanged.
+/// Combines all `runs` into one, with `sum` as its samples. A single run is returned unchanged.
 ///
 /// # Errors
 /// [`TogetherError`] when they are not one test.
-pub fn together(mut runs: Vec<Run>) -> Result<Run, TogetherError> {
+pub fn together(mut runs: Vec<Run>, sum: Option<&Sum>) -> Result<Run, TogetherError> {
     are_one_test(&runs)?;
     if runs.len() == 1 {
         return Ok(runs.swap_remove(0));
     }
     Ok(Run {
-        samples: over_time::samples(&runs),
+        samples: sum.map(over_time::samples).unwrap_or_default(),
         events: events(&runs),
         scenario: scenario(&runs),
         result: result(&runs),
@@ -275,8 +279,41 @@ fn apart(runs: &[Run]) -> Option<String> {
     })
 }
 
+/// What clocks leave open about the begins of the runs; empty when that is nothing, or not known.
+fn by_their_clocks(runs: &[Run]) -> String {
+    let clock = |run: &Run| run.result.storage.servers.first()?.details.machine.clock;
+    let free = runs.iter().filter(|run| clock(run).is_some_and(|clock| !clock.synchronised));
+    let free: Vec<String> = free.map(label).collect();
+    if !free.is_empty() {
+        let (whose, were) = match free.len() {
+            1 => ("The clock", "was"),
+            _ => ("The clocks", "were"),
+        };
+        let names = free.join(", ");
+        return format!(
+            " {whose} of {names} {were} not synchronised: how far apart the servers began is not known."
+        );
+    }
+    let begins =
+        runs.iter().filter_map(|run| Some(run.result.times.collection_started?.unix_seconds));
+    let apart = begins.clone().max().zip(begins.min()).map_or(0, |(last, first)| last - first);
+    let errors: Option<Vec<f64>> = runs.iter().map(|run| Some(clock(run)?.max_error_ms)).collect();
+    let mut errors = errors.unwrap_or_default();
+    errors.sort_by(f64::total_cmp);
+    // The two that may be off the furthest, in opposite directions.
+    let error_s = errors.iter().rev().take(2).sum::<f64>() / 1e3;
+    match apart > 0 && apart as f64 <= error_s {
+        true => format!(
+            " They began {apart} s apart, which is within the error of their clocks ({} s).",
+            crate::decimals(error_s)
+        ),
+        false => String::new(),
+    }
+}
+
 fn sentence(runs: &[Run], verdict: Verdict, achieved_iops: Option<f64>) -> String {
     let hosts = runs.len();
+    let clocks = by_their_clocks(runs);
     let rate = achieved_iops.map_or("no I/O was measured on some".to_owned(), |rate| {
         format!("{} transactional I/Os per second together", crate::decimals(rate))
     });
@@ -286,9 +323,9 @@ fn sentence(runs: &[Run], verdict: Verdict, achieved_iops: Option<f64>) -> Strin
         .map(|run| format!("{} ({})", label(run), run.result.verdict.word()))
         .collect();
     match verdict {
-        Verdict::Pass => format!("All {hosts} servers held every limit, at {rate}."),
+        Verdict::Pass => format!("All {hosts} servers held every limit, at {rate}.{clocks}"),
         _ => format!(
-            "{} of {hosts} servers did not pass: {}; {rate}.",
+            "{} of {hosts} servers did not pass: {}; {rate}.{clocks}",
             not_passed.len(),
             not_passed.join(", ")
         ),

@@ -15,7 +15,7 @@ use brunt_stats::Latencies;
 use brunt_units::{Span, Time};
 
 use crate::frame::{Cut, Journal};
-use crate::record::{Ended, Event, Head, Record, Sample, Value};
+use crate::record::{Ended, Event, Head, Record, Sample, Value, is_of_server};
 use crate::standing::Standing;
 
 /// What is known of a run.
@@ -63,9 +63,20 @@ pub struct Stream {
 /// # Errors
 /// Those of reading.
 pub fn fold<R: Read>(journal: &mut Journal<R>) -> io::Result<Folded> {
+    fold_each(journal, |_| {})
+}
+
+/// The same, and hands out every sample that counts: [`Folded`] keeps no histogram of a sample.
+///
+/// # Errors
+/// Those of reading.
+pub fn fold_each<R: Read>(
+    journal: &mut Journal<R>,
+    mut each: impl FnMut(&Sample),
+) -> io::Result<Folded> {
     let mut folding = Folding::default();
     while let Some(entry) = journal.next_entry()? {
-        folding.take(entry.record);
+        folding.take(entry.record, &mut each);
     }
     Ok(folding.end(journal.cut()))
 }
@@ -84,7 +95,7 @@ struct Folding {
 }
 
 impl Folding {
-    fn take(&mut self, record: Record) {
+    fn take(&mut self, record: Record, each: &mut impl FnMut(&Sample)) {
         self.taken += 1;
         match record {
             Record::Head(head) => {
@@ -96,7 +107,10 @@ impl Folding {
                 self.waiting.push(sample);
                 if is_whole {
                     let waiting = std::mem::take(&mut self.waiting);
-                    waiting.into_iter().for_each(|sample| self.folded.add(sample));
+                    for sample in waiting {
+                        each(&sample);
+                        self.folded.add(sample);
+                    }
                     self.folded.records = self.taken;
                 }
             }
@@ -153,7 +167,7 @@ impl Folded {
         if sample.has_load() {
             self.begin.get_or_insert(begin);
             self.length = Span(self.length.0.saturating_add(length.0));
-            let rows = sample.rows.into_iter().filter(|row| !row.stream.contains(['.', ':']));
+            let rows = sample.rows.into_iter().filter(|row| is_of_server(&row.stream));
             self.samples.push(Sample { rows: rows.collect(), ..sample });
         }
     }

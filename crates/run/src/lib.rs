@@ -8,11 +8,11 @@
 //!        |
 //!        +--> counters.csv, latency.hlog, events.log, news.jsonl    the same records, for people and scripts
 //!        +--> fold                                  what is known: streams, samples, faults, how it ended
+//!        +--> Sum                                   samples of several servers as those of one
 //! ```
 //!
 //! The [`fold`] of a journal that was cut is that of its whole records, so a run whose host died is
-//! judged, shown and carried on from the same records as one that ended. Nothing is added up in
-//! another way, and no table is read back.
+//! judged, shown and carried on from the same records as one that ended.
 //!
 //! Nothing here reads a clock or opens a file: who writes a journal appends the bytes of a
 //! [`Writer`], and who reads one hands in the bytes.
@@ -24,13 +24,15 @@ mod news;
 mod record;
 mod standing;
 mod stop;
+mod sum;
 mod tuning;
 
-pub use fold::{Folded, Stream, fold};
+pub use fold::{Folded, Stream, fold, fold_each};
 pub use frame::{Cut, FORMAT, Journal, JournalError, Why, Writer};
 pub use listener::{Interval, Listener, Recorded, Silence, TELL, WholeLatencies};
 pub use news::{Kept, Live, LiveDatabase, NEWS_SCHEMA, News, SoFar, Thinned};
-pub use record::{Ended, Entry, Event, Head, Histogram, Record, Row, Sample, Value};
+pub use record::{Ended, Entry, Event, Head, Histogram, Record, Row, Sample, Value, is_of_server};
 pub use standing::{Finding, Findings, Hung, LongestStop, Standing, Standstill};
 pub use stop::Stop;
+pub use sum::Sum;
 pub use tuning::{Target, Trial, Tuning};

@@ -121,6 +121,11 @@ impl Row {
     }
 }
 
+/// Whether `stream` is of the whole server: not of a file, and not of the machine.
+pub fn is_of_server(stream: &str) -> bool {
+    !stream.contains(['.', ':'])
+}
+
 impl PartialEq for Histogram {
     fn eq(&self, other: &Self) -> bool {
         (&self.stream, self.begin, self.length) == (&other.stream, other.begin, other.length)

@@ -71,7 +71,7 @@ fn end_of(bucket: usize) -> u64 {
 
 /// A latency histogram. See the top of this file for precision, range and percentile rule.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(try_from = "Packed", into = "Packed")]
+#[serde(try_from = "PackedLatencies", into = "PackedLatencies")]
 pub struct Latencies {
     /// As far as the longest span so far.
     counts: Vec<u32>,
@@ -160,6 +160,11 @@ impl Latencies {
         self.count
     }
 
+    /// The exact sum, in nanoseconds.
+    pub fn sum_nanos(&self) -> u128 {
+        self.sum_nanos
+    }
+
     /// The exact mean, rounded to the nearest nanosecond; `None` if nothing was recorded.
     pub fn mean(&self) -> Option<Span> {
         let count = u128::from(self.count());
@@ -218,45 +223,78 @@ impl Latencies {
     }
 }
 
-/// A histogram as records keep it: exact sum and maximum, and the buckets that are not empty, each
-/// by its distance from the one before.
-#[derive(Serialize, Deserialize)]
-struct Packed {
+/// A histogram that keeps only the buckets that are not empty, each by its distance from the one
+/// before: a fifth of the memory. Records keep it that way, and so does whoever has thousands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PackedLatencies {
     sum_nanos: u128,
     max: Span,
     buckets: Vec<(u32, u32)>,
 }
 
-impl From<Latencies> for Packed {
-    fn from(latencies: Latencies) -> Self {
-        let mut next = 0;
-        let counts = latencies.counts.iter().enumerate();
-        let buckets = counts.filter(|(_, count)| **count > 0).map(|(bucket, count)| {
-            let distance = u32::try_from(bucket - next).expect("there are fewer buckets");
+impl PackedLatencies {
+    /// Adds everything recorded in `other`.
+    pub fn merge(&mut self, other: &Latencies) {
+        let mut all = self.unpacked();
+        all.merge(other);
+        *self = Self::from(&all);
+    }
+
+    /// The whole histogram. Buckets past the range count in the last one.
+    pub fn unpacked(&self) -> Latencies {
+        let mut latencies = Latencies::new();
+        let last = bucket_of(LONGEST);
+        if let Some(reached) = self.reached().checked_sub(1) {
+            latencies.reach(reached.min(last));
+        }
+        let mut next = 0_usize;
+        for (distance, count) in &self.buckets {
+            let bucket = next.saturating_add(*distance as usize).min(last);
+            latencies.count_in(bucket, *count);
             next = bucket + 1;
-            (distance, *count)
-        });
-        Self { buckets: buckets.collect(), sum_nanos: latencies.sum_nanos, max: latencies.max }
+        }
+        (latencies.sum_nanos, latencies.max) = (self.sum_nanos, self.max);
+        latencies
+    }
+
+    /// Buckets up to the last that is not empty.
+    fn reached(&self) -> usize {
+        let distances = self.buckets.iter().map(|(distance, _)| *distance as usize + 1);
+        distances.fold(0, usize::saturating_add)
     }
 }
 
-impl TryFrom<Packed> for Latencies {
-    type Error = &'static str;
-
-    fn try_from(packed: Packed) -> Result<Self, Self::Error> {
-        let mut latencies = Self::new();
-        let mut next = 0_usize;
-        for (distance, count) in packed.buckets {
-            let bucket = next.saturating_add(distance as usize);
-            if bucket > bucket_of(LONGEST) || count == 0 {
-                return Err("is not a histogram of latencies");
-            }
-            latencies.count_in(bucket, count);
+impl From<&Latencies> for PackedLatencies {
+    fn from(latencies: &Latencies) -> Self {
+        let counts = || latencies.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        let mut buckets = Vec::with_capacity(counts().count());
+        let mut next = 0;
+        for (bucket, count) in counts() {
+            let distance = u32::try_from(bucket - next).expect("there are fewer buckets");
+            buckets.push((distance, *count));
             next = bucket + 1;
         }
-        (latencies.sum_nanos, latencies.max) = (packed.sum_nanos, packed.max);
+        Self { buckets, sum_nanos: latencies.sum_nanos, max: latencies.max }
+    }
+}
+
+impl From<Latencies> for PackedLatencies {
+    fn from(latencies: Latencies) -> Self {
+        Self::from(&latencies)
+    }
+}
+
+impl TryFrom<PackedLatencies> for Latencies {
+    type Error = &'static str;
+
+    fn try_from(packed: PackedLatencies) -> Result<Self, Self::Error> {
+        let latencies = packed.unpacked();
         let most = u128::from(latencies.count()) * u128::from(u64::MAX);
-        match latencies.sum_nanos <= most && (latencies.count() > 0 || packed.max == Span::ZERO) {
+        let is_sound = packed.reached() <= bucket_of(LONGEST) + 1
+            && packed.buckets.iter().all(|(_, count)| *count > 0)
+            && packed.sum_nanos <= most
+            && (latencies.count() > 0 || packed.max == Span::ZERO);
+        match is_sound {
             true => Ok(latencies),
             false => Err("is not a histogram of latencies"),
         }
@@ -381,6 +419,17 @@ mod tests {
         ] {
             assert!(serde_json::from_str::<Latencies>(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn packed_histograms_merge_like_whole_ones() {
+        let parts = [spans(12, 300), Vec::new(), spans(13, 40), vec![Span::seconds(9_000)]];
+        let mut packed = PackedLatencies::default();
+        for part in &parts {
+            packed.merge(&histogram(part));
+        }
+        assert_eq!(packed, histogram(&parts.concat()).into());
+        assert!(packed.unpacked().buckets().eq(histogram(&parts.concat()).buckets()));
     }
 
     #[test]

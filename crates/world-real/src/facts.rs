@@ -12,6 +12,7 @@ use brunt_units::ByteSize;
 mod block_device;
 #[cfg(test)]
 mod captured;
+mod clock_error;
 mod direct_write;
 mod disk_settings;
 mod diskstats;
@@ -31,6 +32,7 @@ mod temperature;
 mod tuning;
 
 pub use block_device::{BlockDevice, Made, WriteCache};
+pub use clock_error::{ClockError, clock_error};
 pub use direct_write::direct_writes_are_cached;
 pub use disk_settings::{DiskSettings, Transport, disk_settings};
 pub use diskstats::{DiskCounters, disk_counters};

@@ -18,18 +18,16 @@ use std::rc::Rc;
 use brunt_ese::meter::Meters;
 use brunt_report::RunResult;
 use brunt_report::result::Sample;
-use brunt_report::streams::{
-    self, CACHE, DATABASE_READ, DATABASE_WRITE, LOG_WRITE, OPERATION_SERVICE, PAGE_FAULT_STALLS,
-};
-use brunt_run::{Folded, LongestStop, Standing, Standstill, Value};
-use brunt_stats::{Latencies, Meter, OperationLatencies, Reading};
+use brunt_report::streams::{self, OPERATION_SERVICE, PAGE_FAULT_STALLS};
+use brunt_run::{Folded, LongestStop, Standing, Standstill};
+use brunt_stats::{Latencies, Meter, OperationLatencies};
 use brunt_units::{ByteSize, Span, Time};
 
 use crate::phases::test_run::TestRun;
 use crate::plan::{Carried, Plan};
 use crate::result::{ReadTotal, VolumeUse};
 use crate::rules::{Ending, Samples};
-use crate::sampling::{Collected, Whole, database_streams, log_streams};
+use crate::sampling::{Collected, database_streams, log_streams};
 
 /// An interrupted run that another carries on.
 #[derive(Clone, Debug)]
@@ -201,7 +199,7 @@ fn collected(plan: &Plan, before: &Folded) -> Collected {
     Collected {
         begin,
         length: before.length,
-        samples: before.samples.iter().map(|sample| of_server(sample, begin)).collect(),
+        samples: before.samples.iter().map(|sample| Sample::of(sample, begin)).collect(),
         reads: plan
             .databases()
             .map(|database| samples(&database.name, "read", limits.read_sample))
@@ -213,30 +211,6 @@ fn collected(plan: &Plan, before: &Folded) -> Collected {
         stop: before.standing.stop.clone(),
         standstill: before.standing.standstill.clone(),
     }
-}
-
-/// The whole server in one sample of a collection that began at `begin`.
-fn of_server(sample: &brunt_run::Sample, begin: Time) -> Sample {
-    let value = |stream: &str| {
-        let mut rows = sample.rows.iter();
-        rows.find(|row| row.stream == stream).map(|row| row.value)
-    };
-    let reading = |stream: &str| match value(stream) {
-        Some(Value::Io(reading)) => reading,
-        _ => Reading::default(),
-    };
-    let number = |stream: &str| match value(stream) {
-        Some(Value::Count(number) | Value::Bytes(number)) => number,
-        _ => 0,
-    };
-    let whole = Whole {
-        reads: reading(DATABASE_READ),
-        writes: reading(DATABASE_WRITE),
-        log_writes: reading(LOG_WRITE),
-        stalls: number(PAGE_FAULT_STALLS),
-        cache_bytes: number(CACHE),
-    };
-    whole.in_result(sample.begin.since(begin), sample.length)
 }
 
 impl Collected {

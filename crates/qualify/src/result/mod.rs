@@ -147,7 +147,7 @@ pub fn unfinished_result(
     });
     let surroundings = Surroundings {
         host: watched.collect(),
-        system_log: Some(SystemLog::default()),
+        system_log: (outline.world == World::Real).then(SystemLog::default),
         ..again::surroundings(outline)
     };
     let mut result = result(plan, &run, &surroundings);

@@ -17,6 +17,20 @@ pub struct Machine {
     pub processors: u32,
     /// Main memory.
     pub memory_bytes: u64,
+    /// How right its clock was at the end of the run; `None` where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<MachineClock>,
+}
+
+/// How far a machine's clock may be off, by what its kernel knows.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MachineClock {
+    /// Whether something keeps it right: NTP, PTP.
+    pub synchronised: bool,
+    /// How far it is off, as the kernel guesses.
+    pub estimated_error_ms: f64,
+    /// The most that it can be off.
+    pub max_error_ms: f64,
 }
 
 /// How I/O was submitted.

@@ -1,8 +1,11 @@
 //! I/O numbers: by file, by instance, over time, and by latency.
 
+use brunt_run::Value;
 use brunt_stats::{Latencies, Reading};
-use brunt_units::Span;
+use brunt_units::{Span, Time};
 use serde::{Deserialize, Serialize};
+
+use crate::streams::{CACHE, DATABASE_READ, DATABASE_WRITE, LOG_WRITE, PAGE_FAULT_STALLS};
 
 /// One stream of I/O over the collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -157,8 +160,8 @@ impl Flow {
         }
     }
 
-    /// Both at the same time: rates add up, and means are weighed by them. A percentile of both
-    /// lies between the two; the larger is kept.
+    /// Both in one interval: rates add up, and means are weighed by them. Of a percentile the higher
+    /// one is kept: it is not that of both.
     pub(crate) fn and(&self, other: &Self) -> Self {
         let longer =
             |one: Option<f64>, other: Option<f64>| one.into_iter().chain(other).reduce(f64::max);
@@ -196,6 +199,31 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// What the whole server did in `sample` of a collection that began at `begin`.
+    pub fn of(sample: &brunt_run::Sample, begin: Time) -> Self {
+        let value = |stream: &str| {
+            let mut rows = sample.rows.iter();
+            rows.find(|row| row.stream == stream).map(|row| row.value)
+        };
+        let flow = |stream: &str| match value(stream) {
+            Some(Value::Io(reading)) => Flow::new(&reading, sample.length),
+            _ => Flow::default(),
+        };
+        let number = |stream: &str| match value(stream) {
+            Some(Value::Count(number) | Value::Bytes(number)) => number,
+            _ => 0,
+        };
+        Self {
+            begin_s: sample.begin.since(begin).as_seconds(),
+            length_s: sample.length.as_seconds(),
+            database_reads: flow(DATABASE_READ),
+            database_writes: flow(DATABASE_WRITE),
+            log_writes: flow(LOG_WRITE),
+            page_fault_stalls_per_s: rate(number(PAGE_FAULT_STALLS), sample.length),
+            cache_bytes: number(CACHE),
+        }
+    }
+
     /// Both as one interval: `self`, and `next` after it.
     pub(crate) fn then(&self, next: &Self) -> Self {
         let length_s = self.length_s + next.length_s;

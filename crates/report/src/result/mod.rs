@@ -62,7 +62,7 @@ pub use drill::{
     DrillSample, DrillStep, given_and_measured,
 };
 pub use environment::{
-    Backend, Device, Durability, Machine, Origin, Redundancy, Volume, WriteCache,
+    Backend, Device, Durability, Machine, MachineClock, Origin, Redundancy, Volume, WriteCache,
 };
 pub use groups::{RuleGroup, gravest_first};
 pub use instance::{Counts, Instance, InstanceDetails, LatencySummary, Measured};

@@ -1,53 +1,45 @@
-//! Combines the samples of several hosts.
-//!
-//! Each host samples on its own grid. The grid of the first run that has samples is kept; a sample
-//! of another host belongs to the interval that contains its middle.
+//! The samples of several hosts as those of one.
 
-use crate::result::Sample;
-use crate::{Run, Timestamp};
+use brunt_run::{Sample, Sum};
+use brunt_units::{Span, Time};
 
-/// The samples of all `runs`, from the beginning of the earliest collection.
-pub(super) fn samples(runs: &[Run]) -> Vec<Sample> {
+use crate::{Run, Timestamp, result};
+
+/// The sum of the samples of all `runs`, from the beginning of the earliest collection; `None` for
+/// a single run, or without samples. `each` hands out those of the run with a number.
+///
+/// # Errors
+/// The first of `each`.
+pub fn sum_of<E>(
+    runs: &[Run],
+    mut each: impl FnMut(usize, &mut dyn FnMut(&Sample)) -> Result<(), E>,
+) -> Result<Option<Sum>, E> {
     let begin = |run: &Run| run.result.times.collection_started;
-    let Some(earliest) = runs.iter().filter_map(begin).min() else {
-        return Vec::new();
+    let lengths = runs.iter().filter_map(|run| Some(run.samples.first()?.length_s));
+    let longest = Span::from_seconds(lengths.fold(0.0, f64::max));
+    let (Some(earliest), true) = (runs.iter().filter_map(begin).min(), longest > Span::ZERO) else {
+        return Ok(None);
     };
-    let length = runs.iter().find_map(|run| run.samples.first());
-    let Some(length) = length.map(|sample| sample.length_s) else {
-        return Vec::new();
-    };
-    let mut all: Vec<Option<Sample>> = Vec::new();
-    for run in runs {
-        let late = seconds_after(begin(run).unwrap_or(earliest), earliest);
-        for sample in &run.samples {
-            let middle = late + sample.begin_s + sample.length_s / 2.0;
-            #[expect(clippy::cast_possible_truncation, reason = "a float cast saturates")]
-            let at = (middle / length).floor() as usize;
-            if all.len() <= at {
-                all.resize(at + 1, None);
-            }
-            let grid = Sample { begin_s: at as f64 * length, length_s: length, ..*sample };
-            all[at] = Some(match all[at] {
-                None => grid,
-                Some(former) => both(&former, &grid),
-            });
-        }
+    if runs.len() < 2 {
+        return Ok(None);
     }
-    all.into_iter().flatten().collect()
+    let mut sum = Sum::every(longest);
+    for (number, run) in runs.iter().enumerate() {
+        let late = span_after(begin(run).unwrap_or(earliest), earliest);
+        let mut first = None;
+        each(number, &mut |sample| {
+            let first: Time = *first.get_or_insert(sample.begin);
+            let after = Span(late.0.saturating_add(sample.begin.since(first).0));
+            sum.add(number, after, sample);
+        })?;
+    }
+    Ok(Some(sum))
 }
 
-fn seconds_after(later: Timestamp, earlier: Timestamp) -> f64 {
-    later.unix_seconds.saturating_sub(earlier.unix_seconds) as f64
+pub(super) fn samples(sum: &Sum) -> Vec<result::Sample> {
+    sum.samples().map(|sample| result::Sample::of(&sample, Time::ZERO)).collect()
 }
 
-/// Two samples of the same interval as one.
-fn both(one: &Sample, other: &Sample) -> Sample {
-    Sample {
-        database_reads: one.database_reads.and(&other.database_reads),
-        database_writes: one.database_writes.and(&other.database_writes),
-        log_writes: one.log_writes.and(&other.log_writes),
-        page_fault_stalls_per_s: one.page_fault_stalls_per_s + other.page_fault_stalls_per_s,
-        cache_bytes: one.cache_bytes + other.cache_bytes,
-        ..*one
-    }
+fn span_after(later: Timestamp, earlier: Timestamp) -> Span {
+    Span::seconds(later.unix_seconds.saturating_sub(earlier.unix_seconds))
 }

@@ -5,6 +5,7 @@ mod damaged_folder;
 mod drill;
 mod jetstress_readers;
 mod mail;
+mod measured;
 mod report_html;
 mod result_json;
 mod sample;

@@ -1,15 +1,55 @@
 //! Several hosts as one test: what adds up, what stays separate, and what does not belong together.
 
 use brunt_report::result::{TestKind, Verdict};
+use std::convert::Infallible;
+
+use brunt_report::result::{Flow, MachineClock};
 use brunt_report::{
-    Listed, Run, TogetherError, are_one_test, report_html, side_by_side_html, together,
+    Listed, Run, TogetherError, are_one_test, report_html, side_by_side_html, streams, sum_of,
 };
+use brunt_run::{Row, Sample, Value};
+use brunt_stats::Reading;
+use brunt_units::{Span, Time};
 
 fn host(name: &str, passes: bool) -> Run {
     let mut run = crate::sample::run(passes);
     run.result.storage.servers[0].name = name.to_owned();
     run.result.origin.run_id = format!("run of {name}");
     run
+}
+
+/// All `runs` as one, as if only their tables were there, without histograms.
+fn together(runs: Vec<Run>) -> Result<Run, TogetherError> {
+    are_one_test(&runs)?;
+    let sum = sum_of(&runs, |number, each| {
+        runs[number].samples.iter().for_each(|sample| each(&recorded(sample)));
+        Ok::<(), Infallible>(())
+    });
+    brunt_report::together(runs, sum.unwrap().as_ref())
+}
+
+fn recorded(sample: &brunt_report::result::Sample) -> Sample {
+    let length = Span::from_seconds(sample.length_s);
+    let count = |per_s: f64| format!("{:.0}", per_s * sample.length_s).parse().unwrap();
+    let row = |stream, flow: &Flow| {
+        let span = |ms: Option<f64>| ms.map(|ms| Span::from_seconds(ms / 1e3));
+        let reading = Reading {
+            count: count(flow.per_s),
+            bytes: count(flow.bytes_per_s),
+            mean: span(flow.latency_ms_mean),
+            max: span(flow.latency_ms_max),
+            ..Reading::default()
+        };
+        Row::io(stream, reading)
+    };
+    let rows = vec![
+        row(streams::DATABASE_READ, &sample.database_reads),
+        row(streams::DATABASE_WRITE, &sample.database_writes),
+        row(streams::LOG_WRITE, &sample.log_writes),
+        Row::new(streams::CACHE, Value::Bytes(sample.cache_bytes)),
+    ];
+    let begin = Time::ZERO + Span::from_seconds(41.0 + sample.begin_s);
+    Sample { begin, length, rows, histograms: Vec::new(), is_whole: true }
 }
 
 #[test]
@@ -65,10 +105,11 @@ fn io_adds_up_and_rules_stay_with_their_host() {
     assert!(sum.storage.details.sentence.starts_with("All 2 servers held every limit"));
     assert_eq!(all.samples.len(), one.samples.len());
     close(all.samples[7].database_reads.per_s, 2.0 * one.samples[7].database_reads.per_s);
-    assert_eq!(
-        all.samples[7].database_reads.latency_ms_mean,
-        one.samples[7].database_reads.latency_ms_mean
-    );
+    let [summed, own] = [&all, &one].map(|run| run.samples[7].database_reads);
+    // Means are recorded in nanoseconds.
+    let off = summed.latency_ms_mean.unwrap() - own.latency_ms_mean.unwrap();
+    assert!(off.abs() <= 1e-6, "{off}");
+    assert_eq!((summed.latency_ms_p99, summed.latency_ms_p999), (None, None));
     let ios = |run: &Run| -> u64 {
         let buckets = &run.result.storage.details.distributions[0].buckets;
         buckets.iter().map(|bucket| bucket.count).sum()
@@ -116,6 +157,32 @@ fn hosts_that_hardly_met_do_not_qualify() {
     assert!(!all.result.qualifies);
     // 600 s are 40 samples.
     assert_eq!(all.samples.len(), one.samples.len() + 40);
+}
+
+#[test]
+fn clocks_say_how_well_begins_are_known() {
+    let of = |name, synchronised, max_error_ms| {
+        let mut run = host(name, true);
+        let machine = &mut run.result.storage.servers[0].details.machine;
+        let estimated_error_ms = max_error_ms / 2.0;
+        machine.clock = Some(MachineClock { synchronised, estimated_error_ms, max_error_ms });
+        run
+    };
+    let said = |one, other| together(vec![one, other]).unwrap().result.storage.details.sentence;
+    let right = || of("a", true, 600.0);
+    let text = said(right(), later(of("b", true, 1_400.0), 2));
+    let within = "They began 2 s apart, which is within the error of their clocks (2.00 s).";
+    assert!(text.ends_with(within), "{text}");
+    for known in [
+        said(right(), later(of("b", true, 1_300.0), 2)),
+        said(right(), of("b", true, 1_400.0)),
+        said(right(), later(host("b", true), 2)),
+    ] {
+        assert!(known.ends_with(" together."), "{known}");
+    }
+    let text = said(right(), of("b", false, 16_000.0));
+    let free = "The clock of b was not synchronised: how far apart the servers began is not known.";
+    assert!(text.ends_with(free), "{text}");
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 mod read;
 
-pub use read::{LatencyLine, read_latency_lines, read_latency_log, read_line};
+pub use read::{LatencyLine, LatencyLines, read_latency_log, read_line};
 
 use std::time::{Duration, UNIX_EPOCH};
 

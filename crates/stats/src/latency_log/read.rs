@@ -21,17 +21,17 @@ pub fn read_latency_log(log: impl BufRead) -> io::Result<BTreeMap<String, Latenc
     let mut streams = BTreeMap::<String, Latencies>::new();
     let mut deserializer = Deserializer::new();
     let mut buckets = 0;
-    read_latency_lines(log, |line| {
-        if buckets > BUCKETS_MAX {
-            return;
-        }
+    let mut lines = LatencyLines::of(log);
+    while buckets <= BUCKETS_MAX
+        && let Some(line) = lines.next_line()?
+    {
         if let Some(histogram) = line.histogram(&mut deserializer) {
             let latencies = streams.entry(line.stream.to_owned()).or_default();
             let before = latencies.reached();
             latencies.add(&histogram);
             buckets += latencies.reached() - before;
         }
-    })?;
+    }
     match buckets > BUCKETS_MAX {
         true => Err(io::Error::new(io::ErrorKind::InvalidData, "has more histograms than any run")),
         false => Ok(streams),
@@ -48,8 +48,6 @@ pub struct LatencyLine<'l> {
     pub stream: &'l str,
     /// End of the interval, in seconds from the log's base time.
     pub end_s: f64,
-    /// The line without its line break.
-    pub text: &'l [u8],
     encoded: &'l [u8],
 }
 
@@ -67,23 +65,31 @@ impl LatencyLine<'_> {
     }
 }
 
-/// Calls `each` with every line of a stream, in the order of the log. Others, and a last line
-/// without its end, are skipped.
-///
-/// # Errors
-/// When the log cannot be read.
-pub fn read_latency_lines(
-    mut log: impl BufRead,
-    mut each: impl FnMut(LatencyLine<'_>),
-) -> io::Result<()> {
-    let mut line = Vec::new();
-    loop {
-        read_line(&mut log, &mut line)?;
-        if line.pop() != Some(b'\n') {
-            return Ok(());
-        }
-        if let Some(line) = interval(&line) {
-            each(line);
+/// The lines of a log, in its order. Others, and a last line without its end, are skipped.
+pub struct LatencyLines<R> {
+    log: R,
+    line: Vec<u8>,
+}
+
+impl<R: BufRead> LatencyLines<R> {
+    /// The lines of `log`.
+    pub fn of(log: R) -> Self {
+        Self { log, line: Vec::new() }
+    }
+
+    /// The next line of a stream; `None` at the end.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn next_line(&mut self) -> io::Result<Option<LatencyLine<'_>>> {
+        loop {
+            read_line(&mut self.log, &mut self.line)?;
+            if self.line.pop() != Some(b'\n') {
+                return Ok(None);
+            }
+            if interval(&self.line).is_some() {
+                return Ok(interval(&self.line));
+            }
         }
     }
 }
@@ -110,7 +116,7 @@ fn interval(text: &[u8]) -> Option<LatencyLine<'_>> {
     let stream = str::from_utf8(fields.next()?).ok()?;
     let mut seconds = || str::from_utf8(fields.next()?).ok()?.parse::<f64>().ok();
     let end_s = seconds()? + seconds()?;
-    Some(LatencyLine { stream, end_s, text, encoded: fields.nth(1)? })
+    Some(LatencyLine { stream, end_s, encoded: fields.nth(1)? })
 }
 
 /// An unpacked histogram begins with cookie, length, offset, digits (4 bytes each), bounds and

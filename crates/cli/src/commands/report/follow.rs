@@ -8,9 +8,8 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use brunt_host::runs::{self, JOURNAL};
-use brunt_report::NewsLine;
-use brunt_report::{Timestamp, result_in};
+use brunt_host::runs;
+use brunt_report::{JOURNAL, NewsLine, Timestamp, journal_in, result_in};
 use brunt_run::{Entry, Listener, Record};
 
 use super::ReportError;
@@ -31,7 +30,7 @@ const LOOKS: u32 = 20;
 /// [`ReportError`] when there is no journal, or it cannot be read.
 pub(super) fn follow(folder: &Path, json: bool, output: &Output) -> Result<bool, ReportError> {
     let none = || ReportError::NoJournal(folder.join(JOURNAL));
-    let mut journal = runs::open(folder)?.ok_or_else(none)?;
+    let mut journal = journal_in(folder)?.ok_or_else(none)?;
     let interrupt = Interrupt::listen()?;
     let mut shown = Shown { watch: None, json, output };
     while !interrupt.is_asked() {

@@ -252,6 +252,7 @@ impl Left {
                 processor: String::new(),
                 processors: 1,
                 memory_bytes: 0,
+                clock: None,
             },
             backend: Backend {
                 name: "virtual".to_owned(),

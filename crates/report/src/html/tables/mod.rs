@@ -259,8 +259,15 @@ fn machine(machine: &Machine) -> String {
         return format!("{}: in virtual time", machine.name);
     }
     let gibibytes = machine.memory_bytes as f64 / f64::from(1 << 30);
+    let clock = match machine.clock {
+        None => String::new(),
+        Some(clock) if clock.synchronised => {
+            format!("; clock within {} ms", decimals(clock.max_error_ms))
+        }
+        Some(_) => "; clock not synchronised".to_owned(),
+    };
     format!(
-        "{}: {} x {}, {} GiB; {}, Linux {}",
+        "{}: {} x {}, {} GiB; {}, Linux {}{clock}",
         machine.name,
         machine.processors,
         machine.processor,

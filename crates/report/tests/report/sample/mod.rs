@@ -391,6 +391,7 @@ fn machine() -> Machine {
         processor: "Made-up Processor 5000".to_owned(),
         processors: 16,
         memory_bytes: 64 << 30,
+        clock: None,
     }
 }
 

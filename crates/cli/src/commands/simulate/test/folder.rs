@@ -1,18 +1,57 @@
 //! What a simulation leaves behind.
 //!
 //! One server leaves what a real run leaves. Several leave a folder each, within that of the
-//! simulation, and the simulation's own files are the sum of theirs.
+//! simulation, and the simulation's own files are the sum of theirs. Its result comes before
+//! theirs: without it, the simulation did not end.
 
 use std::fs;
+use std::path::PathBuf;
 
 use brunt_lab::Simulated;
-use brunt_report::result::{RunResult, Sample};
-use brunt_report::{Counters, Run, RunFolder, streams, together};
+use brunt_report::result::RunResult;
+use brunt_report::{Counters, Run, RunFolder, each_sample, open_in, streams, sum_of, together};
+use brunt_run::{Sample, Sum};
 use brunt_scenario::ModelledScenario;
-use brunt_stats::Reading;
-use brunt_units::{Span, Time};
 
 use crate::commands::simulate::SimulateError;
+
+/// Makes the folders of all servers, with what is known of them before they run.
+///
+/// # Errors
+/// [`SimulateError`] when a file cannot be written.
+pub(super) fn begin(
+    folder: &RunFolder,
+    scenario: &ModelledScenario,
+    outlines: &[RunResult],
+) -> Result<(), SimulateError> {
+    folder.write("scenario.toml", scenario.to_toml().as_bytes())?;
+    let whole = match outlines {
+        [only] => only.clone(),
+        all => {
+            for outline in all {
+                let own = folder.within(&outline.storage.servers[0].name)?;
+                own.write("result.json", outline.to_json().as_bytes())?;
+            }
+            let runs = all.iter().map(|outline| Run {
+                result: outline.clone(),
+                scenario: String::new(),
+                events: Vec::new(),
+                samples: Vec::new(),
+            });
+            together(runs.collect(), None)?.result
+        }
+    };
+    folder.write("result.json", whole.to_json().as_bytes())?;
+    Ok(())
+}
+
+/// The folder of the server called `name`, one of `servers`.
+pub(super) fn of_server(folder: &RunFolder, servers: usize, name: &str) -> RunFolder {
+    match servers {
+        1 => folder.clone(),
+        _ => RunFolder::at(&folder.file(name)),
+    }
+}
 
 /// Writes everything but the report. What is returned is everything together.
 ///
@@ -25,22 +64,27 @@ pub(super) fn write(
 ) -> Result<Run, SimulateError> {
     let Simulated { servers, model, states, precision } = simulated;
     let results: Vec<RunResult> = servers.into_iter().map(|server| server.result).collect();
-    folder.write("scenario.toml", scenario.to_toml().as_bytes())?;
-    let mut whole = match <[RunResult; 1]>::try_from(results) {
+    match <[RunResult; 1]>::try_from(results) {
         Ok([mut only]) => {
             only.storage.states = states;
             only.storage.precision = precision;
             only.storage.details.model = Some(Box::new(model));
             folder.write("result.json", only.to_json().as_bytes())?;
-            return Ok(Run::read(folder.path())?);
+            Ok(Run::read(folder.path())?)
         }
-        Err(results) => several(folder, scenario, &results)?,
-    };
-    whole.result.storage.states = states;
-    whole.result.storage.precision = precision;
-    whole.result.storage.details.model = Some(Box::new(model));
-    folder.write("result.json", whole.result.to_json().as_bytes())?;
-    Ok(whole)
+        Err(results) => {
+            let mut whole = several(folder, scenario, &results)?;
+            whole.result.storage.states = states;
+            whole.result.storage.precision = precision;
+            whole.result.storage.details.model = Some(Box::new(model));
+            folder.write("result.json", whole.result.to_json().as_bytes())?;
+            for result in &results {
+                let own = folder.file(&result.storage.servers[0].name);
+                RunFolder::at(&own).write("result.json", result.to_json().as_bytes())?;
+            }
+            Ok(whole)
+        }
+    }
 }
 
 fn several(
@@ -51,54 +95,26 @@ fn several(
     let mut runs = Vec::new();
     for result in results {
         let own = &result.storage.servers[0].name;
-        folder.write(&format!("{own}/result.json"), result.to_json().as_bytes())?;
-        runs.push(Run::read(&folder.file(own))?);
+        runs.push(Run { result: result.clone(), ..Run::read(&folder.file(own))? });
     }
-    let whole = Run { scenario: scenario.to_toml(), ..together(runs)? };
+    let servers: Vec<PathBuf> =
+        results.iter().map(|result| folder.file(&result.storage.servers[0].name)).collect();
+    let sum = sum_of(&runs, |number, each| {
+        each_sample(&servers[number], |name| open_in(&servers[number], name), each)
+    })?;
+    let whole = Run { scenario: scenario.to_toml(), ..together(runs, sum.as_ref())? };
     let events: String = whole.events.iter().map(|event| format!("{event}\n")).collect();
     folder.write("events.log", events.as_bytes())?;
-    folder.write("counters.csv", counters(&whole.samples).as_bytes())?;
+    folder.write("counters.csv", counters(sum.iter().flat_map(Sum::samples)).as_bytes())?;
     folder.write("latency.hlog", &latencies(folder, results)?)?;
     Ok(whole)
 }
 
 /// The rows of all servers together.
-fn counters(samples: &[Sample]) -> String {
+fn counters(samples: impl Iterator<Item = Sample>) -> String {
     let mut rows = Counters::new();
-    for sample in samples {
-        let begin = Time::ZERO + Span::from_seconds(sample.begin_s);
-        let length = Span::from_seconds(sample.length_s);
-        for (stream, flow) in [
-            (streams::DATABASE_READ, &sample.database_reads),
-            (streams::DATABASE_WRITE, &sample.database_writes),
-            (streams::LOG_WRITE, &sample.log_writes),
-        ] {
-            let span = |ms: Option<f64>| ms.map(|ms| Span::from_seconds(ms / 1e3));
-            let reading = Reading {
-                count: whole(flow.per_s * sample.length_s),
-                bytes: whole(flow.bytes_per_s * sample.length_s),
-                mean: span(flow.latency_ms_mean),
-                p50: span(flow.latency_ms_p50),
-                p99: span(flow.latency_ms_p99),
-                p999: span(flow.latency_ms_p999),
-                max: span(flow.latency_ms_max),
-            };
-            rows.add(begin, length, stream, &reading);
-        }
-        let stalls = whole(sample.page_fault_stalls_per_s * sample.length_s);
-        rows.add_count(begin, length, streams::PAGE_FAULT_STALLS, stalls);
-        rows.add_bytes(begin, length, streams::CACHE, sample.cache_bytes);
-    }
+    samples.for_each(|sample| rows.add_sample(&sample));
     format!("{}{}", Counters::HEAD, rows.take())
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "counts of one sample, which were whole numbers"
-)]
-fn whole(number: f64) -> u64 {
-    number.round() as u64
 }
 
 /// The latency logs of all servers in one, each stream called after its server.

@@ -10,9 +10,8 @@ use std::rc::Rc;
 use brunt_host::recorder::Recorder;
 use brunt_host::{runs, test_log};
 use brunt_lab::{Lab, Options, Simulated};
-use brunt_qualify::plan::Plan;
-use brunt_report::{FolderError, RunFolder, report_html};
-use brunt_run::{Listener, Stop};
+use brunt_report::{RunFolder, RunResult, report_html};
+use brunt_run::{Head, Listener, Stop};
 use brunt_scenario::ModelledScenario;
 use brunt_units::Time;
 
@@ -54,6 +53,9 @@ pub(super) fn run(
     let whole = match simulated {
         Ok(whole) => whole,
         Err(error) => {
+            for server in &scenario.servers {
+                RunFolder::at(&folder.file(server)).discard();
+            }
             folder.discard();
             return Err(error);
         }
@@ -79,17 +81,21 @@ fn simulate(
 ) -> Result<Simulated, SimulateError> {
     let command = options.program.command.clone();
     let lab = Lab::build(scenario, options)?;
+    let outlines: Vec<RunResult> = lab.outlines().collect();
+    folder::begin(folder, scenario, &outlines)?;
     let mut watches = Vec::new();
-    for (number, (plan, name)) in lab.plans().zip(&scenario.servers).enumerate() {
-        let own = match scenario.servers.len() {
-            1 => folder.clone(),
-            _ => folder.within(name)?,
-        };
+    for (number, (plan, outline)) in lab.plans().zip(&outlines).enumerate() {
+        let head =
+            Head { scenario: scenario.to_toml(), outline: outline.to_json(), ..runs::head(plan) };
         let output = match number {
             0 => output.clone(),
             _ => output.hushed(),
         };
-        watches.push(Rc::new(watch(plan, &command, &own, &output)?));
+        let own = folder::of_server(folder, outlines.len(), &scenario.servers[number]);
+        let recorder = Recorder::of_model(&own, head)?;
+        let watch = Watch::in_virtual_time(&output, plan, recorder);
+        watch.log_all(Time::ZERO, test_log::beginning(plan, &command));
+        watches.push(Rc::new(watch));
     }
     let listeners = watches.iter().cloned();
     let listeners = listeners.map(|watch| watch as Rc<dyn Listener>).collect();
@@ -100,17 +106,4 @@ fn simulate(
         watch.end()?;
     }
     Ok(simulated)
-}
-
-/// The watch over a server, whose tables are kept in `folder`.
-fn watch(
-    plan: &Plan,
-    command: &str,
-    folder: &RunFolder,
-    output: &Output,
-) -> Result<Watch, FolderError> {
-    let recorder = Recorder::of_model(folder, runs::head(plan))?;
-    let watch = Watch::in_virtual_time(output, plan, recorder);
-    watch.log_all(Time::ZERO, test_log::beginning(plan, command));
-    Ok(watch)
 }

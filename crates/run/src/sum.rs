@@ -1,0 +1,207 @@
+//! Samples of several servers as those of one.
+//!
+//! ```text
+//!   server A     |-----|-----|-----|
+//!   server B        |-----|-----|-----|        each has a grid of its own
+//!   sum          |-----|-----|-----|-----|     a sample is of the interval that has its middle
+//! ```
+//!
+//! What adds up is I/Os, not figures of them: counts, bytes and histograms. So percentiles of a sum
+//! are those of all its I/Os, and it does not matter in which order, or in how many parts, samples
+//! come. Where a part has no histogram, the percentiles of the sum are not known, and there are
+//! none.
+//!
+//! Streams of single files and of machines stay with their servers.
+
+use std::collections::BTreeMap;
+
+use brunt_stats::{Latencies, PackedLatencies, Reading};
+use brunt_units::{Span, Time};
+
+use crate::record::{Histogram, Row, Sample, Value, is_of_server};
+
+/// Adds up samples; see the [module](self).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sum {
+    every: Span,
+    intervals: BTreeMap<u64, Interval>,
+}
+
+/// What all servers did in one interval.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Interval {
+    streams: BTreeMap<String, Requests>,
+    counts: BTreeMap<String, u64>,
+    servers: BTreeMap<usize, OfServer>,
+}
+
+/// What does not add up over time: lengths of samples side by side, and amounts at their ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct OfServer {
+    length: Span,
+    /// When each was taken, and how much it was.
+    amounts: BTreeMap<String, (Span, u64)>,
+}
+
+/// I/Os of one stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Requests {
+    count: u64,
+    bytes: u64,
+    nanos: u128,
+    max: Span,
+    /// As far as there are histograms.
+    latencies: PackedLatencies,
+}
+
+impl Sum {
+    /// Nothing, to be added up in intervals of this length.
+    ///
+    /// # Panics
+    /// When it is zero.
+    pub fn every(length: Span) -> Self {
+        assert!(length > Span::ZERO, "an interval has a length");
+        Self { every: length, intervals: BTreeMap::new() }
+    }
+
+    /// Adds a sample of the server with this number, which began `after` the beginning of the sum.
+    pub fn add(&mut self, server: usize, after: Span, sample: &Sample) {
+        let middle = after.0.saturating_add(sample.length.0.div_euclid(2));
+        let interval = self.intervals.entry(middle.div_euclid(self.every.0)).or_default();
+        let of_server = interval.servers.entry(server).or_default();
+        of_server.length = Span(of_server.length.0.saturating_add(sample.length.0));
+        for Row { stream, value } in sample.rows.iter().filter(|row| is_of_server(&row.stream)) {
+            match *value {
+                Value::Io(reading) => {
+                    let histograms = sample.histograms.iter();
+                    let mut own = histograms.filter(|one| one.stream == *stream);
+                    let requests = interval.streams.entry(stream.clone()).or_default();
+                    requests.add(&reading, own.next().map(|one| &one.latencies));
+                }
+                Value::Count(count) => {
+                    let all = interval.counts.entry(stream.clone()).or_default();
+                    *all = all.saturating_add(count);
+                }
+                Value::Bytes(bytes) => of_server.note(stream, (after, bytes)),
+                Value::Other(_) => {}
+            }
+        }
+    }
+
+    /// Adds what was added to `other`.
+    ///
+    /// # Panics
+    /// When its intervals have another length.
+    pub fn merge(&mut self, other: &Self) {
+        assert_eq!(self.every, other.every, "sums of one grid");
+        for (at, interval) in &other.intervals {
+            self.intervals.entry(*at).or_default().merge(interval);
+        }
+    }
+
+    /// The sum as samples, which begin as long after zero as after the beginning of the sum.
+    pub fn samples(&self) -> impl Iterator<Item = Sample> {
+        self.intervals
+            .iter()
+            .map(|(at, interval)| interval.sample(Time(at.saturating_mul(self.every.0))))
+    }
+}
+
+impl Interval {
+    fn merge(&mut self, other: &Self) {
+        for (stream, requests) in &other.streams {
+            self.streams.entry(stream.clone()).or_default().merge(requests);
+        }
+        for (stream, count) in &other.counts {
+            let all = self.counts.entry(stream.clone()).or_default();
+            *all = all.saturating_add(*count);
+        }
+        for (server, other) in &other.servers {
+            let own = self.servers.entry(*server).or_default();
+            own.length = Span(own.length.0.saturating_add(other.length.0));
+            let amounts = other.amounts.iter();
+            amounts.for_each(|(stream, amount)| own.note(stream, *amount));
+        }
+    }
+
+    fn sample(&self, begin: Time) -> Sample {
+        let length = self.servers.values().map(|server| server.length).max().unwrap_or_default();
+        let mut amounts = BTreeMap::<&String, u64>::new();
+        for (stream, (_, bytes)) in self.servers.values().flat_map(|server| &server.amounts) {
+            let all = amounts.entry(stream).or_default();
+            *all = all.saturating_add(*bytes);
+        }
+        let (mut rows, mut histograms) = (Vec::new(), Vec::new());
+        for (stream, requests) in &self.streams {
+            let latencies = requests.latencies();
+            rows.push(Row::io(stream, requests.reading(latencies.as_ref())));
+            let latencies = latencies.filter(|latencies| latencies.count() > 0);
+            histograms.extend(latencies.map(|latencies| Histogram {
+                stream: stream.clone(),
+                begin,
+                length,
+                latencies,
+            }));
+        }
+        let counts = self.counts.iter();
+        rows.extend(counts.map(|(stream, count)| Row::new(stream, Value::Count(*count))));
+        let amounts = amounts.into_iter();
+        rows.extend(amounts.map(|(stream, bytes)| Row::new(stream, Value::Bytes(bytes))));
+        Sample { begin, length, rows, histograms, is_whole: true }
+    }
+}
+
+impl OfServer {
+    /// The later amount stays.
+    fn note(&mut self, stream: &str, amount: (Span, u64)) {
+        let own = self.amounts.entry(stream.to_owned()).or_insert(amount);
+        *own = amount.max(*own);
+    }
+}
+
+impl Requests {
+    fn add(&mut self, reading: &Reading, latencies: Option<&Latencies>) {
+        let mean = reading.mean.unwrap_or_default();
+        let nanos = match latencies {
+            Some(latencies) => latencies.sum_nanos(),
+            None => u128::from(mean.0) * u128::from(reading.count),
+        };
+        self.absorb(reading.count, reading.bytes, nanos, reading.max.unwrap_or_default());
+        if let Some(latencies) = latencies {
+            self.latencies.merge(latencies);
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.absorb(other.count, other.bytes, other.nanos, other.max);
+        self.latencies.merge(&other.latencies.unpacked());
+    }
+
+    fn absorb(&mut self, count: u64, bytes: u64, nanos: u128, max: Span) {
+        self.count = self.count.saturating_add(count);
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.nanos = self.nanos.saturating_add(nanos);
+        self.max = self.max.max(max);
+    }
+
+    /// The latencies of all I/Os; `None` if those of some are not known.
+    fn latencies(&self) -> Option<Latencies> {
+        let latencies = self.latencies.unpacked();
+        (latencies.count() == self.count).then_some(latencies)
+    }
+
+    fn reading(&self, latencies: Option<&Latencies>) -> Reading {
+        if let Some(latencies) = latencies {
+            return Reading::of(latencies, self.bytes);
+        }
+        let count = u128::from(self.count);
+        let mean = (self.nanos.saturating_mul(2).saturating_add(count)).checked_div(count * 2);
+        Reading {
+            count: self.count,
+            bytes: self.bytes,
+            mean: mean.map(|mean| Span(u64::try_from(mean).unwrap_or(u64::MAX))),
+            max: (self.count > 0).then_some(self.max),
+            ..Reading::default()
+        }
+    }
+}
