@@ -159,8 +159,8 @@ fn what_follows_damage_is_left_out() {
     }
 }
 
-#[test]
-fn parts_follow_each_other() {
+/// A run that was killed after each of these samples, and carried on.
+fn in_parts(killed_after: &[u64]) -> Folded {
     let mut writer = Writer::new("run 9");
     let mut held = Latencies::new();
     let mut bytes = FORMAT.as_bytes().to_vec();
@@ -169,21 +169,38 @@ fn parts_follow_each_other() {
     };
     let head = Record::Head(Box::default());
     add(&mut writer, &head);
-    for number in 0..2 {
-        add(&mut writer, &standing(3));
+    let mut errors = 0;
+    for number in 0..SAMPLES {
+        errors += 1;
+        add(&mut writer, &standing(errors));
         add(&mut writer, &Record::Sample(sample(number, &mut held)));
+        if killed_after.contains(&number) {
+            // In the middle of a sample that does not count.
+            add(&mut writer, &Record::Sample(sample(2 * SAMPLES, &mut Latencies::new())));
+            writer.next_part();
+            add(&mut writer, &head);
+            errors = 0;
+        }
     }
-    // It was killed in the middle of a sample.
-    writer.next_part();
-    add(&mut writer, &head);
-    for number in 2..4 {
-        add(&mut writer, &standing(1));
-        add(&mut writer, &Record::Sample(sample(number, &mut held)));
+    read(&bytes)
+}
+
+#[test]
+fn a_run_in_parts_is_the_run_in_one() {
+    let whole = in_parts(&[]);
+    is_whole(&whole, SAMPLES);
+    for killed_after in [&[1][..], &[3], &[1, 3], &[5]] {
+        let parts = in_parts(killed_after);
+        is_whole(&parts, SAMPLES);
+        assert_eq!(parts.samples, whole.samples);
+        assert_eq!(parts.heads.len(), killed_after.len() + 1);
+        assert_eq!((parts.standing.errors.0, parts.standing.findings.torn), (SAMPLES, SAMPLES));
+        for (name, stream) in &whole.streams {
+            let other = &parts.streams[name];
+            assert_eq!((&other.means, &other.values), (&stream.means, &stream.values));
+            assert!(other.latencies.buckets().eq(stream.latencies.buckets()), "{name}");
+        }
     }
-    let folded = read(&bytes);
-    is_whole(&folded, 4);
-    assert_eq!((folded.heads.len(), folded.standing.errors.0), (2, 4));
-    assert_eq!(folded.standing.findings.torn, 4);
 }
 
 proptest! {

@@ -5,6 +5,7 @@ mod compare;
 mod copies;
 mod guide;
 mod hostile;
+mod killed_simulation;
 mod lying_disk;
 mod package;
 mod pages;

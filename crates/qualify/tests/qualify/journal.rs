@@ -7,7 +7,7 @@ use brunt_qualify::plan::{Carried, Plan};
 use brunt_qualify::result::{unfinished, unfinished_result};
 use brunt_qualify::rules::RuleId;
 use brunt_report::result::{Group, Outcome, Rule, RunResult, Verdict};
-use brunt_run::{Cut, Folded, Why};
+use brunt_run::{Cut, Folded, Record, Value, Why};
 use brunt_units::{Span, Time};
 
 use crate::small::{Left, Small, outcome, plan, rule};
@@ -62,6 +62,50 @@ fn a_shorter_journal_is_judged_on_what_it_has_and_never_passes() {
         };
         assert_eq!(reads.outcome, wanted, "{records}: {reads:?}");
         assert_eq!(outcome(&result, RuleId::IoErrors), errors, "{records}");
+    }
+}
+
+#[test]
+fn a_journal_without_one_of_its_records_is_never_better() {
+    let mut small = Small::new(1);
+    small.latency = Box::new(|_, _| Span::millis(21));
+    let mut left = small.run(&plan());
+    for at in 0..left.records.len() {
+        let lost = left.records.remove(at);
+        let result = died(&left, &plan(), usize::MAX);
+        assert_eq!(result.verdict, Verdict::Interrupted, "{lost:?}");
+        let reads = rule(&result, RuleId::DatabaseReadAverage);
+        assert_eq!(reads.outcome, Outcome::Failed, "{lost:?}");
+        left.records.insert(at, lost);
+    }
+}
+
+#[test]
+fn a_sample_more_never_makes_up_for_a_bad_one() {
+    let mut left = Small::new(1).run(&plan());
+    let good = died(&left, &plan(), usize::MAX);
+    assert_eq!(outcome(&good, RuleId::DatabaseReadWorst), Outcome::Ok);
+    let samples = left.records.iter().rev();
+    let last = samples.clone().find_map(|record| match record {
+        Record::Sample(sample) => Some(sample.clone()),
+        _ => None,
+    });
+    let bad_at = |at: Time| {
+        let mut bad = last.clone().unwrap().moved_to(at);
+        for row in &mut bad.rows {
+            if let Value::Io(reading) = &mut row.value {
+                reading.mean = reading.mean.map(|_| Span::seconds(3));
+            }
+        }
+        bad
+    };
+    // Before all others, between them, and after them.
+    for at in [0, left.records.len().div_euclid(2), left.records.len()] {
+        left.records.insert(at, Record::Sample(bad_at(Time::ZERO + Span::seconds(900))));
+        let result = died(&left, &plan(), usize::MAX);
+        assert_eq!(outcome(&result, RuleId::DatabaseReadWorst), Outcome::Failed, "{at}");
+        assert_ne!(result.verdict, Verdict::Pass);
+        left.records.remove(at);
     }
 }
 
