@@ -215,14 +215,8 @@ impl Agent {
     /// What it was told to end for is why it ended. What broke by itself did so all the same.
     fn how(&mut self, how: How) -> How {
         match (how, self.reason.take()) {
-            (broke @ How::Broke { .. }, _) | (broke, None) => broke,
-            // It was through before it heard of it.
-            (complete @ How::Complete(_), Some(How::Cut | How::Stopped))
-                if self.status.phase == Phase::Closing =>
-            {
-                complete
-            }
-            (_, Some(reason)) => reason,
+            (broke @ How::Broke { .. }, _) => broke,
+            (how, reason) => reason.unwrap_or(how),
         }
     }
 
@@ -276,8 +270,9 @@ impl Agent {
             (How::Cut | How::Late { .. }, Phase::Warming | Phase::Warm | Phase::Collecting) => {
                 Order::Cut
             }
-            // It verifies what it has.
-            (How::Cut, Phase::Closing) => return,
+            // It verifies what it has; only the user keeps it from that.
+            (How::Stopped, Phase::Closing) => return self.orders.push(Order::Stop),
+            (_, Phase::Closing) => return,
             _ => Order::Stop,
         };
         if !self.has_test {

@@ -383,6 +383,8 @@ impl Server {
             keeper.spawner.freeze_group();
             self.below.sleep(lasts).await;
             keeper.spawner.thaw_group();
+        } else {
+            self.below.sleep(lasts).await;
         }
     }
 
@@ -397,7 +399,7 @@ impl Server {
 
     pub(crate) async fn freeze(&self, lasts: Span) {
         self.host.borrow().freeze();
-        self.below.sleep(lasts).await;
+        self.freeze_agent(lasts).await;
         self.host.borrow().thaw();
     }
 
@@ -541,7 +543,8 @@ impl Test {
                 self.end(How::Complete(made.course.verdict), server)
             }
             Step::Closing(false) => {
-                self.end(How::GaveUp { why: "its databases are full".to_owned() }, server)
+                let how = How::GaveUp { why: "its databases are full".to_owned() };
+                [vec![Progress::Closing], self.end(how, server)].concat()
             }
             Step::Stopping => self.end(How::Stopped, server),
         }

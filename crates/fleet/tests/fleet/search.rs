@@ -361,12 +361,10 @@ async fn happen(
     };
     let freeze_mark = |host: usize, lasts: Span| {
         let server: &Server = &servers[host];
-        // Until the sessions' end there must be time enough for it to be seen.
-        if lasts > Span::seconds(6)
-            && server.truth.collected.get().is_some_and(|at| {
-                at.since(Time::ZERO) + Span::seconds(1) > seat.below.clock.now().since(Time::ZERO)
-            })
-        {
+        let left = server.truth.collected.get().map_or(Span::ZERO, |at| {
+            (at + Span(COLLECTS.0 - Span::millis(100).0)).since(seat.below.clock.now())
+        });
+        if lasts > Span::seconds(6) && left > Span::ZERO {
             marks.borrow_mut()[host] = true;
         }
     };

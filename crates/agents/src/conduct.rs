@@ -1,0 +1,258 @@
+//! The coordinator's process: a child for each connection, and the folders that come back.
+//!
+//! ```text
+//!   child's stdout --.                            .--> child's stdin, by a thread of its own
+//!   child's end -----+--> events --> Coordinator -+--> OUT/NAME/file, at its offset
+//!   time, Ctrl-C ----'                            '--> rows, for the screen
+//! ```
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use brunt_fleet::{Coordinator, Deed, Plan, Report, Row};
+
+use crate::error::{AgentError, file};
+use crate::monotonic;
+use crate::pipes::Writer;
+
+/// How often time is looked at.
+const LOOK: Duration = Duration::from_millis(50);
+/// Bytes that are read at once.
+const READ: usize = 64 << 10;
+/// Bytes of a launcher's complaints that are kept.
+const WORDS_MAX: usize = 2_000;
+
+/// How a host is reached: a command whose stdin and stdout are those of a door there.
+#[derive(Clone, Debug)]
+pub struct HostWay {
+    pub command: Vec<OsString>,
+}
+
+/// What a conductor tells and asks.
+pub trait Conducting {
+    /// How often the user has asked to stop.
+    fn stops(&self) -> u32;
+    /// Where hosts stand; a few times a second.
+    fn rows(&mut self, rows: &[Row<'_>]);
+    /// A word of advice.
+    fn advise(&mut self, text: &str);
+}
+
+enum Event {
+    Bytes { host: usize, number: u64, bytes: Vec<u8> },
+    Ended { host: usize, number: u64, why: String },
+}
+
+/// A connection: a child, and the thread that writes to it.
+struct Way {
+    number: u64,
+    child: Child,
+    writer: Writer,
+}
+
+/// Conducts `plan` over `ways`, one for each of its hosts; the files of each host's folder come into
+/// a folder of its name below `out`.
+///
+/// # Errors
+/// [`AgentError`] when a file cannot be written. Hosts go on then, and can be attached again.
+pub fn conduct(
+    plan: Plan,
+    ways: &[HostWay],
+    out: &Path,
+    user: &mut dyn Conducting,
+) -> Result<Report, AgentError> {
+    let names: Vec<String> = plan.hosts.iter().map(|host| host.name.clone()).collect();
+    let (events, coming) = channel();
+    let mut conductor = Conductor {
+        coordinator: Coordinator::new(plan, monotonic()),
+        ways: ways.to_vec(),
+        folders: names.iter().map(|name| out.join(name)).collect(),
+        open: BTreeMap::new(),
+        count: 0,
+        events,
+    };
+    let report = conductor.run(&coming, user);
+    for (_, way) in std::mem::take(&mut conductor.open) {
+        close(way);
+    }
+    report
+}
+
+struct Conductor {
+    coordinator: Coordinator,
+    ways: Vec<HostWay>,
+    folders: Vec<PathBuf>,
+    open: BTreeMap<usize, Way>,
+    count: u64,
+    events: Sender<Event>,
+}
+
+impl Conductor {
+    fn run(
+        &mut self,
+        coming: &Receiver<Event>,
+        user: &mut dyn Conducting,
+    ) -> Result<Report, AgentError> {
+        let mut stops = 0;
+        loop {
+            match coming.recv_timeout(LOOK) {
+                Ok(event) => self.take(event),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+            while stops < user.stops() {
+                stops += 1;
+                self.coordinator.stop();
+            }
+            self.coordinator.tick(monotonic());
+            for deed in self.coordinator.deeds() {
+                self.carry_out(deed, user)?;
+            }
+            user.rows(&self.coordinator.rows());
+            if let Some(report) = self.coordinator.report() {
+                return Ok(report);
+            }
+        }
+    }
+
+    fn take(&mut self, event: Event) {
+        let now = monotonic();
+        match event {
+            Event::Bytes { host, number, bytes } if self.is_newest(host, number) => {
+                self.coordinator.heard(host, &bytes, now);
+            }
+            Event::Ended { host, number, why } if self.is_newest(host, number) => {
+                let mut why = why;
+                if let Some(way) = self.open.remove(&host) {
+                    let words = close(way);
+                    if !words.is_empty() {
+                        why = words;
+                    }
+                }
+                self.coordinator.lost(host, why, now);
+            }
+            // Of a connection that was closed.
+            Event::Bytes { .. } | Event::Ended { .. } => {}
+        }
+    }
+
+    fn is_newest(&self, host: usize, number: u64) -> bool {
+        self.open.get(&host).is_some_and(|way| way.number == number)
+    }
+
+    fn carry_out(&mut self, deed: Deed, user: &mut dyn Conducting) -> Result<(), AgentError> {
+        match deed {
+            Deed::Connect(host) => match self.connect(host) {
+                Ok(()) => self.coordinator.connected(host, monotonic()),
+                Err(error) => {
+                    let program = self.ways[host].command.first().cloned().unwrap_or_default();
+                    let why = format!("{}: {error}", program.to_string_lossy());
+                    self.coordinator.lost(host, why, monotonic());
+                }
+            },
+            Deed::Close(host) => {
+                self.open.remove(&host).map(close);
+            }
+            Deed::Send(host, bytes) => {
+                if let Some(way) = self.open.get(&host) {
+                    way.writer.send(bytes);
+                }
+            }
+            Deed::Keep { host, name, offset, bytes } => {
+                let path = self.folders[host].join(name);
+                keep(&path, offset, &bytes).map_err(file(&path))?;
+            }
+            Deed::Advise(text) => user.advise(&text),
+        }
+        // What was said after a connection is sent on it.
+        for deed in self.coordinator.deeds() {
+            self.carry_out(deed, user)?;
+        }
+        Ok(())
+    }
+
+    fn connect(&mut self, host: usize) -> io::Result<()> {
+        let command = &self.ways[host].command;
+        let program = command.first().cloned().unwrap_or_default();
+        let mut child = Command::new(program)
+            .args(command.iter().skip(1))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // Ctrl-C is for the coordinator, which tells its hosts.
+            .process_group(0)
+            .spawn()?;
+        self.count += 1;
+        let (number, events) = (self.count, self.events.clone());
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        let (Some(stdin), Some(mut stdout)) = (stdin, stdout) else {
+            return Err(io::Error::other("its streams are not ours"));
+        };
+        let thread = thread::Builder::new().name(format!("hears host {}", host + 1));
+        thread.spawn(move || {
+            let mut bytes = vec![0; READ];
+            let why = loop {
+                match stdout.read(&mut bytes) {
+                    Ok(0) => break "the connection ended".to_owned(),
+                    Ok(count) => {
+                        let bytes = bytes[..count].to_vec();
+                        let _ = events.send(Event::Bytes { host, number, bytes });
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => break error.to_string(),
+                }
+            };
+            let _ = events.send(Event::Ended { host, number, why });
+        })?;
+        let way = Way { number, child, writer: Writer::new(stdin)? };
+        if let Some(before) = self.open.insert(host, way) {
+            close(before);
+        }
+        Ok(())
+    }
+}
+
+/// Ends a connection; what its launcher complained of, in one line.
+fn close(way: Way) -> String {
+    let Way { mut child, writer, .. } = way;
+    drop(writer);
+    let _ = child.kill();
+    let _ = child.wait();
+    let mut words = vec![0; WORDS_MAX];
+    let mut said = 0;
+    if let Some(mut stderr) = child.stderr.take()
+        && rustix::io::ioctl_fionbio(&stderr, true).is_ok()
+    {
+        while said < words.len()
+            && let Ok(count @ 1..) = stderr.read(&mut words[said..])
+        {
+            said += count;
+        }
+    }
+    let words = String::from_utf8_lossy(&words[..said]);
+    let lines: Vec<&str> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    brunt_report::one_line(&lines.join("; ")).into_owned()
+}
+
+/// Writes bytes of a file; the first ones begin it.
+fn keep(path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let no_link = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(offset == 0)
+        .custom_flags(no_link)
+        .open(path)?;
+    file.write_all_at(bytes, offset)
+}
