@@ -4,9 +4,7 @@
 //! line can, and later the configuration of an agent: both stand above this crate, while the
 //! readers of scenarios stand below it and cannot name the type.
 //!
-//! What later tests need stands here, too, when they come: hosts that may be killed (`kill`),
-//! servers that may be put under load (`targets`). Files without brunt's marker are never replaced,
-//! whatever is allowed.
+//! Files without brunt's marker are never replaced, whatever is allowed.
 
 /// What a test may do beyond creating files of its own. Nothing by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,4 +21,15 @@ pub struct PairConsent {
     pub exec: bool,
     /// What may be written: folders with all in them, and devices (`--allow`).
     pub paths: Vec<std::path::PathBuf>,
+}
+
+/// What a test of mail servers may do that brunt did not start. Nothing by default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TargetConsent {
+    /// Hosts that mail may be sent to (`--allow-target`), besides this machine.
+    pub targets: Vec<String>,
+    /// Certificates are not looked at (`--insecure`).
+    pub insecure: bool,
+    /// The command that asks for the queue may be run (`--allow-exec`).
+    pub exec: bool,
 }

@@ -39,7 +39,8 @@ pub fn provide(scenario: &Scenario) -> Result<(), TooFew> {
     at_least(FIXED + PER_SHARD * (shards - 1) + PER_INSTANCE * instances + PER_DATABASE * databases)
 }
 
-fn at_least(wanted: u64) -> Result<(), TooFew> {
+/// Raises the limit to `wanted`.
+pub(crate) fn at_least(wanted: u64) -> Result<(), TooFew> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     // Nothing is no limit.
     let Some(limit) = current.filter(|limit| *limit < wanted) else {

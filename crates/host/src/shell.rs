@@ -9,6 +9,12 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
+/// A whole command line on one line, quoted as for a shell.
+pub fn line(words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    brunt_report::one_line(&words.join(" ")).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

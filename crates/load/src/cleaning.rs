@@ -31,6 +31,8 @@ pub struct Cleaned {
     pub removed: u64,
     /// Messages of this run that differ from what was sent, which stay.
     pub changed: u64,
+    /// Messages that are not of this run, which stay.
+    pub others: u64,
     /// Accounts in which something may be left.
     pub unfinished: Vec<u32>,
 }
@@ -40,19 +42,21 @@ pub struct Cleaned {
 struct Ours {
     uids: Vec<u32>,
     changed: u64,
+    others: u64,
 }
 
 impl Looker for Ours {
     fn saw(&mut self, _: u16, uid: u32, _: Flags, seen: &Seen) {
-        if let Seen::Ours(copy) = seen {
-            match copy.difference {
-                None => self.uids.push(uid),
-                Some(_) => self.changed += 1,
-            }
+        match seen {
+            Seen::Ours(copy) if copy.difference.is_none() => self.uids.push(uid),
+            Seen::Ours(_) => self.changed += 1,
+            _ => self.others += 1,
         }
     }
 
-    fn unreadable(&mut self) {}
+    fn unreadable(&mut self) {
+        self.others += 1;
+    }
 }
 
 /// Removes what the run of `mailing` has left in the mailboxes.
@@ -102,7 +106,10 @@ async fn clean_one(
         };
         let mut ours = Ours::default();
         session = mailbox.read_folder(session, mailing, (place, folder), &mut ours).await?;
-        cleaned.borrow_mut().changed += ours.changed;
+        let counts = (ours.changed, ours.others);
+        let mut own = cleaned.borrow_mut();
+        (own.changed, own.others) = (own.changed + counts.0, own.others + counts.1);
+        drop(own);
         match remove(&mut session, folder, validity, &ours.uids).await {
             Ok(removed) => cleaned.borrow_mut().removed += removed,
             Err(trouble) => return Err(session.end(trouble)),

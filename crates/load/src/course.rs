@@ -84,7 +84,7 @@ pub enum CourseError {
     #[error("{0}")]
     Unfit(String),
     /// A mailbox holds messages that are not ours. Nothing was sent.
-    #[error("the mailbox of {account} holds {messages} messages without our mark")]
+    #[error("the mailbox of {account} holds {messages} message{} without our mark: nothing was sent", if *messages == 1 { "" } else { "s" })]
     Foreign {
         /// The account's address.
         account: String,
@@ -92,7 +92,7 @@ pub enum CourseError {
         messages: u64,
     },
     /// A mailbox cannot be looked into. Nothing was sent.
-    #[error("the mailbox of {account} cannot be looked into: {trouble}")]
+    #[error("the mailbox of {account} cannot be looked into, and nothing was sent: {trouble}")]
     Closed {
         /// The account's address.
         account: String,
@@ -174,7 +174,7 @@ pub fn unfit(course: &Course) -> Option<String> {
 fn unsafe_end(endpoint: &Endpoint, has_trust: bool) -> Option<String> {
     let has_tls = endpoint.tls != TlsUse::None;
     if has_tls && !has_trust {
-        return Some(format!("TLS with {} needs somebody to trust", endpoint.address));
+        return Some(format!("nobody is trusted with the certificate of {}", endpoint.address));
     }
     let shows_password = endpoint.login != Login::None && !has_tls && !endpoint.is_own_machine();
     shows_password.then(|| format!("passwords go to {} only over TLS", endpoint.address))
@@ -287,7 +287,8 @@ async fn check(setting: &Setting, course: &Course) -> Result<(), CourseError> {
     Ok(())
 }
 
-async fn drain(world: &World, drain: &Drain) -> Drained {
+/// Waits as long as `drain` says, and what servers still hold then.
+pub async fn drain(world: &World, drain: &Drain) -> Drained {
     let began = world.clock.now();
     let queue = match drain {
         Drain::Nothing => brunt_mail::Queue::Empty,

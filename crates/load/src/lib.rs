@@ -50,7 +50,7 @@ pub use accounts::{Account, Accounts, AccountsError};
 pub use cleaning::{Cleaned, clean};
 pub use conversations::{Conversation, Conversations};
 pub use course::{
-    Course, CourseError, Disturbance, Drain, Drained, Finished, Queue, audit, run, unfit,
+    Course, CourseError, Disturbance, Drain, Drained, Finished, Queue, audit, drain, run, unfit,
 };
 pub use endpoint::{Endpoint, Login, Patience, Protocol, TlsUse};
 pub use errors::{Errors, Noted, Trouble, TroubleKind};
@@ -61,6 +61,7 @@ pub use sending::{Keep, KeepError, Pace, Sending, Sent};
 pub use users::Users;
 pub use watching::{Watch, Watched};
 
+pub use brunt_protocols::sasl::Mechanism;
 pub use brunt_protocols::tls::{Anchor, Trust, TrustError};
 pub use brunt_protocols::{Kind, Secret};
 pub use brunt_run::Stop;

@@ -5,8 +5,11 @@ use super::tree::{Node, Value, parse_flag};
 
 /// Keys of one table that say the same thing in two ways: the one from the command line replaces
 /// the other.
-const EITHER: [(&str, [&str; 2]); 2] =
-    [("link", ["rtt", "km"]), ("mail", ["profile", "deliveries"])];
+const EITHER: [(&str, [&str; 2]); 3] = [
+    ("link", ["rtt", "km"]),
+    ("mail", ["profile", "deliveries"]),
+    ("target", ["ca", "certificate"]),
+];
 
 /// One value from the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -202,14 +202,21 @@ impl MailSystem {
     /// # Errors
     /// As [`Self::make`], and when nothing was made there.
     pub fn open(home: &Path) -> Result<Self, ServerError> {
-        let file = home.join(PLAN);
-        let text = fs::read_to_string(&file).map_err(files::at(&file))?;
-        let plan: Plan = serde_json::from_str(&text)
-            .map_err(|error| ServerError::Kept { path: file.clone(), error })?;
+        let plan = Self::plan_of(home)?;
         let mut system = Self::prepare(home, &plan, Accounts::default())?;
         system.open_volumes()?;
         system.accounts = Accounts::read(&StoreServer::accounts(plan.store, home))?;
         Ok(system)
+    }
+
+    /// What was made in `home`. Nothing is touched.
+    ///
+    /// # Errors
+    /// [`ServerError`] when nothing was made there.
+    pub fn plan_of(home: &Path) -> Result<Plan, ServerError> {
+        let file = home.join(PLAN);
+        let text = fs::read_to_string(&file).map_err(files::at(&file))?;
+        serde_json::from_str(&text).map_err(|error| ServerError::Kept { path: file.clone(), error })
     }
 
     fn prepare(home: &Path, plan: &Plan, accounts: Accounts) -> Result<Self, ServerError> {

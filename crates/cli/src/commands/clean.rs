@@ -7,6 +7,8 @@
 //!                                                  error, nothing removed
 //! ```
 //!
+//! Of a run folder of `brunt load`, the servers that were started for it go, with their mail.
+//!
 //! The same rules as of `brunt run --new` say what belongs to brunt. Run folders are results, and
 //! stay. After the answer every file is looked at again: what another program put in a file's place
 //! meanwhile is not what was listed, and nothing is removed then.
@@ -19,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use brunt_host::consent::Consent;
 use brunt_host::folders::{self, PrepareError};
+use brunt_host::load::{LoadError, left_servers};
 use brunt_host::plan;
 use brunt_host::preflight::check_places;
 use brunt_qualify::error::RunError;
@@ -40,11 +43,12 @@ Examples:
   brunt clean                          what the demo has left in ./brunt-demo
   brunt clean my-storage.toml          list it, and ask
   brunt clean my-storage.toml --yes    for scripts
+  brunt clean runs/2026-11-27-041500-load          the mail servers that this run had started
 
 Databases, logs, checkpoints and backup copies go. Run folders stay. A file that brunt did not make is never removed: it ends
 the command before anything is.")]
 pub struct CleanArgs {
-    /// Scenario file (TOML), or - for stdin [default: the demo in ./brunt-demo]
+    /// Scenario file (TOML), - for stdin, or a run folder of brunt load [default: the demo in ./brunt-demo]
     pub scenario: Option<PathBuf>,
 
     /// Do not ask
@@ -69,6 +73,9 @@ pub enum CleanError {
     /// A folder cannot be opened, or a test is running in it.
     #[error(transparent)]
     Prepare(#[from] PrepareError),
+    /// The servers of a run are not there, or run.
+    #[error(transparent)]
+    Servers(#[from] LoadError),
     /// There is no way to do I/O.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -91,6 +98,9 @@ pub enum CleanError {
 /// # Errors
 /// [`CleanError`] when something is in the way.
 pub fn run(args: &CleanArgs, output: &Output) -> Result<Exit, CleanError> {
+    if let Some(run) = args.scenario.as_deref().filter(|path| path.is_dir()) {
+        return servers(args, run, output);
+    }
     let shared = SharedArgs { set: args.set.clone(), ..SharedArgs::default() };
     let test = TestArgs { shared, ..TestArgs::default() };
     let scenario = test.scenario(args.scenario.as_deref(), &env::current_dir()?)?;
@@ -135,6 +145,37 @@ fn remove(args: &CleanArgs, scenario: &Scenario, output: &Output) -> Result<Exit
     real.executor.block_on(async move { places::remove_all(&world, &found).await })?;
     output.talk("removed");
     Ok(Exit::Passed)
+}
+
+/// Removes the servers that the run in `folder` had started.
+fn servers(args: &CleanArgs, folder: &Path, output: &Output) -> Result<Exit, CleanError> {
+    let Some(servers) = left_servers(folder)? else {
+        output.talk("nothing to remove");
+        return Ok(Exit::Passed);
+    };
+    let remark = "the servers of that run, with all mail: it cannot be audited again";
+    output.talk(&format!("{}   {}\n\n{remark}", servers.display(), room_below(&servers)));
+    if !args.yes && !is_confirmed(output)? {
+        return Err(CleanError::Unconfirmed);
+    }
+    fs::remove_dir_all(&servers)?;
+    output.talk("removed");
+    Ok(Exit::Passed)
+}
+
+fn room_below(folder: &Path) -> ByteSize {
+    let mut left = vec![folder.to_owned()];
+    let mut bytes = 0;
+    while let Some(folder) = left.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            match entry.metadata() {
+                Ok(status) if status.is_dir() => left.push(entry.path()),
+                Ok(status) => bytes += status.len(),
+                Err(_) => {}
+            }
+        }
+    }
+    ByteSize::bytes(bytes)
 }
 
 /// A file that is to be removed, and which one it is: device, inode and last change of what has its

@@ -26,7 +26,7 @@ use brunt_world::World;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 /// Where programs are looked for.
-pub(super) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Bytes that are kept of what a command says.
 const WORDS_MAX: usize = 8 << 10;
 /// Lines of them that are shown, and their characters.
@@ -73,7 +73,7 @@ pub(super) fn environment(drill: &RealDrill) -> Vec<(&'static str, OsString)> {
 }
 
 /// The file that `program` is, if it may be run.
-pub(super) fn found(program: &str) -> Option<PathBuf> {
+pub(crate) fn found(program: &str) -> Option<PathBuf> {
     let is_program = |path: &Path| {
         let status = path.metadata();
         status.is_ok_and(|status| status.is_file() && status.permissions().mode() & 0o111 != 0)
@@ -85,16 +85,17 @@ pub(super) fn found(program: &str) -> Option<PathBuf> {
     places.into_iter().find(|path| is_program(path))
 }
 
-/// Runs `exec` to its end; `heed` is asked meanwhile whether to go on.
+/// Runs `exec` to its end, and returns the end of what it said; `heed` is asked meanwhile whether to
+/// go on.
 ///
 /// # Errors
 /// [`CourseError`] when it failed, took too long or was stopped.
-pub(super) async fn run(
+pub(crate) async fn run(
     world: &World,
     exec: &Exec,
     environment: &[(&'static str, OsString)],
     mut heed: impl FnMut() -> Result<(), CourseError>,
-) -> Result<(), CourseError> {
+) -> Result<String, CourseError> {
     let failed = |why| CourseError::of(ExecError { name: exec.name.clone(), why });
     let begun = Running::begin(exec, environment);
     let mut running = begun.map_err(|error| {
@@ -106,7 +107,7 @@ pub(super) async fn run(
         running.read_output();
         if let Some(status) = running.ended() {
             return match status.success() {
-                true => Ok(()),
+                true => Ok(String::from_utf8_lossy(&running.words).into_owned()),
                 false => Err(failed(ExecFailure::Failed { status, words: running.last_words() })),
             };
         }

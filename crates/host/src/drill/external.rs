@@ -30,7 +30,7 @@ use super::folders::SiteFolder;
 use super::setup::{Setup, world};
 use super::{RealDrillError, controls, exec};
 use crate::consent::{Consent, PairConsent};
-use crate::shell::quoted;
+use crate::shell::{line, quoted};
 
 /// Where controls mirror, in the folder of the destination.
 const CONTROLS: [&str; 2] = ["control-source", "control-destination"];
@@ -85,8 +85,7 @@ pub fn commands(drill: &RealDrill) -> Vec<(&'static str, &Exec)> {
 
 /// A command as it is shown, quoted as for a shell.
 pub fn shown(exec: &Exec) -> String {
-    let words: Vec<String> = exec.run.value.iter().map(|word| quoted(word)).collect();
-    brunt_report::one_line(&words.join(" ")).into_owned()
+    line(&exec.run.value)
 }
 
 /// What is run on the host of the destination, as it is shown; `None` if that is this one.
@@ -205,7 +204,7 @@ impl<'a> Steps<'a> {
         let environment = self.environment.clone();
         let ran = real
             .executor
-            .block_on(async move { exec::run(&world, &exec, &environment, heed).await });
+            .block_on(async move { exec::run(&world, &exec, &environment, heed).await.map(drop) });
         ran.map_err(|error| match error {
             CourseError::Stopped => RealDrillError::Stopped,
             error => RealDrillError::Step { when: step.when, error },

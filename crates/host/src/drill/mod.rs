@@ -20,7 +20,7 @@
 mod child;
 mod controls;
 mod error;
-mod exec;
+pub(crate) mod exec;
 pub mod external;
 pub mod folders;
 mod link;

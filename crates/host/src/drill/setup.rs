@@ -79,7 +79,9 @@ impl Storage for Setup {
     }
 
     fn exec<'a>(&'a self, world: &'a World, exec: &'a Exec, heed: Heed<'a>) -> Doing<'a, ()> {
-        Box::pin(async move { exec::run(world, exec, &exec::environment(&self.drill), heed).await })
+        Box::pin(async move {
+            exec::run(world, exec, &exec::environment(&self.drill), heed).await.map(drop)
+        })
     }
 }
 

@@ -131,19 +131,7 @@ impl Hands {
                 let watched = Rc::clone(&progress);
                 let watcher = hands.clone();
                 let watching = hands.world.spawner.spawn(async move {
-                    let began = watcher.world.clock.now();
-                    while !watched.is_over() {
-                        let passed = watcher.world.clock.now().since(began);
-                        let share = match (watcher.lasts, watched.goal()) {
-                            (Some(lasts), _) => passed.as_seconds() / lasts.as_seconds().max(1.0),
-                            (None, goal) => {
-                                let goal = goal.unwrap_or_default().max(1);
-                                f64::from(watched.finished()) / f64::from(goal)
-                            }
-                        };
-                        watcher.listener.progress(share, watched.accepted());
-                        watcher.world.sleep(LOOK).await;
-                    }
+                    tell(&watcher.world, &watcher.listener, watcher.lasts, &watched).await;
                 });
                 let faults = match inner {
                     Some(inner) => inner(progress).await,
@@ -165,6 +153,28 @@ impl Hands {
                 deadline: DRAINS_WITHIN,
             },
         }
+    }
+}
+
+/// Says how far sending is until it ends.
+pub(super) async fn tell(
+    world: &World,
+    listener: &Rc<dyn LoadListener>,
+    lasts: Option<Span>,
+    progress: &Progress,
+) {
+    let began = world.clock.now();
+    while !progress.is_over() {
+        let passed = world.clock.now().since(began);
+        let share = match (lasts, progress.goal()) {
+            (Some(lasts), _) => passed.as_seconds() / lasts.as_seconds().max(1.0),
+            (None, goal) => {
+                let goal = goal.unwrap_or_default().max(1);
+                f64::from(progress.finished()) / f64::from(goal)
+            }
+        };
+        listener.progress(share, progress.accepted());
+        world.sleep(LOOK).await;
     }
 }
 

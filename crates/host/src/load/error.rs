@@ -6,8 +6,12 @@ use std::path::{Path, PathBuf};
 use brunt_load::{AccountsError, CourseError, TrustError};
 use brunt_mail::MailingError;
 use brunt_report::FolderError;
+use brunt_scenario::Refusal;
 use brunt_servers::ServerError;
 use brunt_world_real::StartError;
+
+use super::target::AccountsFileError;
+use crate::handles::TooFew;
 
 /// Why there is no result. None of these says that mail was lost.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +23,15 @@ pub enum LoadError {
     /// The course was not begun, or its ledger could not be kept.
     #[error(transparent)]
     Course(#[from] CourseError),
+    /// Something is not allowed, or not there.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The accounts of the user's own servers cannot be read.
+    #[error(transparent)]
+    AccountsFile(#[from] AccountsFileError),
+    /// The sessions need more open files.
+    #[error(transparent)]
+    Handles(#[from] TooFew),
     /// The messages cannot be made.
     #[error(transparent)]
     Mailing(#[from] MailingError),

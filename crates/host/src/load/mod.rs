@@ -4,6 +4,9 @@
 //!   choice      which servers, and where they live
 //!   servers     made and started (brunt-servers), attended to by a thread (attendant)
 //!   course      send, kill, drain, audit (brunt-load), with hands that can kill
+//!   target      the same course on servers that brunt did not start
+//!   cleaning    messages of a run, removed again
+//!   preflight   open files, ports, and what else sessions need of this machine
 //!   judge       rules, verdict, words; outcome: the result around them
 //!   kept        ledger.bin, conversations.log, load.json
 //! ```
@@ -13,11 +16,14 @@
 
 mod attendant;
 mod choice;
+mod cleaning;
 mod course;
 mod error;
 mod judge;
 mod kept;
 mod outcome;
+mod preflight;
+pub mod target;
 mod work;
 
 use std::cell::RefCell;
@@ -42,6 +48,7 @@ use brunt_world_real::{ClockZero, Options, RealWorld, StartError};
 
 pub use brunt_servers::{Format, MailFsync};
 pub use choice::{Asked, choose};
+pub use cleaning::{CleanedRun, clean, left_servers};
 pub use error::LoadError;
 
 use attendant::Attendant;
@@ -105,6 +112,10 @@ pub fn run(
     listener: &Rc<dyn LoadListener>,
     stop: &Stop,
 ) -> Result<RunResult, LoadError> {
+    let users = options.plan.users;
+    for doubt in preflight::provide(users, options.work.as_ref(), (true, true))? {
+        listener.step(&doubt);
+    }
     let (home, elsewhere) = choice::home(folder.path(), &options.plan)?;
     if let Some(why) = elsewhere {
         listener.step(&format!("the servers live in {}: {why}", home.display()));
@@ -137,11 +148,10 @@ fn begin(
 /// What is the same for a run and for a later audit.
 struct Subject {
     accounts: Rc<Accounts>,
-    trust: Trust,
+    trust: Option<Trust>,
     mailboxes: Endpoint,
     servers: Vec<MailServer>,
     protocol: &'static str,
-    plan: Plan,
 }
 
 impl Subject {
@@ -153,14 +163,12 @@ impl Subject {
         });
         let certificate = system.certificate()?.into_bytes();
         let imaps = Endpoint::new(system.addresses().imaps, Protocol::Imap);
-        let plan = system.plan().clone();
         Ok(Self {
             accounts: Rc::new(Accounts::new(accounts.collect())?),
-            trust: Trust::new(&Anchor::Certificate(certificate), now)?,
+            trust: Some(Trust::new(&Anchor::Certificate(certificate), now)?),
             mailboxes: imaps.with_tls(TlsUse::Implicit, LOCALHOST),
             servers: outcome::servers(system),
-            protocol: if plan.relay.is_some() { "smtp" } else { "lmtp" },
-            plan,
+            protocol: if system.plan().relay.is_some() { "smtp" } else { "lmtp" },
         })
     }
 
@@ -190,7 +198,8 @@ fn test(
     let id = run_id(began.as_nanos());
     let accounts = subject.accounts.addresses();
     let mailing = MailingOptions::new(id, options.seed, began.as_secs(), accounts);
-    let (mailing, messages) = what_is_sent(options, mailing)?;
+    let work = options.work.as_ref();
+    let (mailing, messages) = what_is_sent(work, options.deliveries, mailing)?;
     let ledger = Rc::new(LedgerFile::create(folder)?);
     let entrance = subject.entrance(&system);
     let between = system.messages_between().saturating_mul(options.most_recipients());
@@ -211,7 +220,7 @@ fn test(
     let course = Course {
         mailing: Rc::clone(&mailing),
         accounts: Rc::clone(&subject.accounts),
-        trust: Some(subject.trust.clone()),
+        trust: subject.trust.clone(),
         patience: Patience::default(),
         sending: Sending {
             messages,
@@ -242,7 +251,7 @@ fn test(
     let mail = outcome::mail(&subject, &judged, Some((&finished, &deeds)));
     kept::conversations(folder, &mail.findings, &finished.conversations)?;
     let verdict = outcome::verdict(&finished, stop);
-    let reasons = outcome::reasons(!deeds.done.is_empty(), &subject.plan, &judged, &deeds);
+    let reasons = outcome::reasons(!deeds.done.is_empty(), &options.plan, &judged, &deeds);
     let times = outcome::times(began.as_secs(), finished.sent.from, finished.sent.until);
     let origin = origin(options.seed, format!("{id:016x}"));
     let result = outcome::result(&judged, mail, verdict, reasons, times, origin, &real);
@@ -262,15 +271,17 @@ fn world(seed: u64, zero: ClockZero) -> Result<RealWorld, StartError> {
 
 /// The messages of a test, and how many, where a number ends it.
 fn what_is_sent(
-    options: &LoadOptions,
+    work: Option<&Work>,
+    deliveries: u64,
     mailing: MailingOptions,
 ) -> Result<(Rc<Mailing>, Option<u32>), LoadError> {
-    if let Some(work) = &options.work {
+    if let Some(work) = work {
         return Ok((Rc::new(Mailing::new(work::mailing(work, mailing))?), None));
     }
-    let most = u8::try_from(options.most_recipients()).unwrap_or(u8::MAX);
+    let users = u32::try_from(mailing.accounts.len()).unwrap_or(u32::MAX);
+    let most = u8::try_from(most_recipients(users, None)).unwrap_or(u8::MAX);
     let mailing = Rc::new(Mailing::new(MailingOptions { recipients: (1, most), ..mailing })?);
-    let messages = messages(&mailing, options.deliveries)?;
+    let messages = messages(&mailing, deliveries)?;
     Ok((mailing, Some(messages)))
 }
 
@@ -322,18 +333,19 @@ pub fn audit(
     let (accounts, trust) = (Rc::clone(&subject.accounts), subject.trust.clone());
     let audited_of = Rc::clone(&mailing);
     let ((audited, errors, _), queue) = real.executor.block_on(async move {
-        let whom = (Some(&trust), patience, terms);
+        let whom = (trust.as_ref(), patience, terms);
         let held = if queue.is_empty() { Queue::Empty } else { Queue::Holds(queue.messages) };
         let what = (&audited_of, ledger, held);
         (brunt_load::audit(&world, what, &accounts, &reading, whom).await, queue)
     });
+    let plan = system.plan().clone();
     system.stop()?;
     let judged = Judged { mailing: &mailing, audited: &audited, errors: &errors };
     let mut mail = outcome::mail(&subject, &judged, None);
     mail.messages = messages.into();
     mail.queue = Some(MailQueue { messages: queue.messages, deliveries: queue.deliveries });
     let verdict = judge::verdict(&audited);
-    let mut reasons = outcome::reasons(was_killed, &subject.plan, &judged, &Deeds::default());
+    let mut reasons = outcome::reasons(was_killed, &plan, &judged, &Deeds::default());
     reasons.extend(remark);
     let times = outcome::times(now.as_secs(), Time::ZERO, Time::ZERO);
     let id = format!("{:016x}", mailing.options().run);

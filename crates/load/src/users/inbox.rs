@@ -1,7 +1,8 @@
 //! A user's mailbox: what IMAP is asked for each task, and what it promises.
 //!
 //! Only messages that carry the mark of this run, and that were read and were equal to what was
-//! sent, are moved or deleted: a message that was changed stays for the audit.
+//! sent, are flagged, moved or deleted: a message that was changed stays for the audit. They are
+//! expunged by UID; where a server cannot do that (UIDPLUS), others could go with them, and they stay.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -218,7 +219,7 @@ impl Inbox {
             known.flags = Flags(known.flags.0 | Flags::SEEN.0);
         }
         self.memory.known.insert(uid, known);
-        match sets_seen {
+        match sets_seen || known.is_equal != Some(true) {
             true => Ok(()),
             false => self.store(uid, Flags::SEEN, "\\Seen").await,
         }
@@ -240,17 +241,25 @@ impl Inbox {
 
     pub(super) async fn flag(&mut self, about: Option<u32>, pick: u64) -> Result<(), Trouble> {
         match self.chosen(about, pick) {
-            Some(uid) => self.store(uid, Flags::FLAGGED, "\\Flagged").await,
+            Some(uid) => self.store_own(uid, Flags::FLAGGED, "\\Flagged").await,
             None => self.look().await,
         }
     }
 
     pub(super) async fn answered(&mut self, uid: u32) -> Result<(), Trouble> {
-        self.store(uid, Flags::ANSWERED, "\\Answered").await
+        self.store_own(uid, Flags::ANSWERED, "\\Answered").await
     }
 
-    /// Whether a message may leave the inbox: it is read first, if it was not.
-    async fn may_leave(&mut self, uid: u32) -> Result<Option<Known>, Trouble> {
+    /// Sets a flag of a message that is as it was sent.
+    async fn store_own(&mut self, uid: u32, flag: Flags, word: &str) -> Result<(), Trouble> {
+        match self.own(uid).await? {
+            Some(_) => self.store(uid, flag, word).await,
+            None => Ok(()),
+        }
+    }
+
+    /// A message that is as it was sent: it is read first, if it was not.
+    async fn own(&mut self, uid: u32) -> Result<Option<Known>, Trouble> {
         if self.memory.known.get(&uid).is_some_and(|known| known.is_equal.is_none()) {
             self.read_whole(uid).await?;
         }
@@ -270,7 +279,7 @@ impl Inbox {
         let Some(uid) = self.chosen(about, pick) else {
             return self.look().await;
         };
-        let Some(known) = self.may_leave(uid).await? else { return Ok(()) };
+        let Some(known) = self.own(uid).await? else { return Ok(()) };
         let ((name, place), set) = (self.folder(folder), uid.to_string());
         let moved = self.session.command(Command::Move(&set, &name), |_| Ok(())).await;
         self.change(known.number, Change::Move(place), &moved);
@@ -282,11 +291,11 @@ impl Inbox {
         let Some(uid) = self.chosen(about, pick) else {
             return self.look().await;
         };
-        let Some(known) = self.may_leave(uid).await? else { return Ok(()) };
-        self.store(uid, Flags::DELETED, "\\Deleted").await?;
+        let Some(known) = self.own(uid).await? else { return Ok(()) };
         if !self.able.uid_plus {
-            return self.expunge().await;
+            return self.not_offered(TaskKind::Delete);
         }
+        self.store(uid, Flags::DELETED, "\\Deleted").await?;
         let set = uid.to_string();
         let expunged = self.session.command(Command::UidExpunge(&set), |_| Ok(())).await;
         self.change(known.number, Change::Expunge, &expunged);
@@ -375,11 +384,18 @@ impl Inbox {
         self.session.must(Command::Select(INBOX.as_bytes()), |_| Ok(())).await.map(drop)
     }
 
-    /// Expunges the inbox: every message that is marked as deleted goes.
+    /// Expunges what is marked as deleted, if an earlier session was cut before it could.
     async fn expunge(&mut self) -> Result<(), Trouble> {
-        let expunged = self.session.command(Command::Expunge, |_| Ok(())).await;
         let deleted = self.memory.known.iter().filter(|(_, known)| known.flags.has(Flags::DELETED));
         let deleted: Vec<u32> = deleted.map(|(uid, _)| *uid).collect();
+        if !self.able.uid_plus {
+            return self.not_offered(TaskKind::Expunge);
+        }
+        if deleted.is_empty() {
+            return self.look().await;
+        }
+        let set: Vec<String> = deleted.iter().map(u32::to_string).collect();
+        let expunged = self.session.command(Command::UidExpunge(&set.join(",")), |_| Ok(())).await;
         for uid in deleted {
             self.change(self.memory.known[&uid].number, Change::Expunge, &expunged);
             self.leaves(uid, &expunged);

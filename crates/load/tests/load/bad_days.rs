@@ -13,7 +13,7 @@ use super::course::course;
 use super::server::{Bad, Server};
 
 /// A server that says this to everybody, again and again if so, and then nothing.
-async fn parrot(world: &World, says: &'static [u8], again: bool) -> SocketAddr {
+pub(crate) async fn parrot(world: &World, says: &'static [u8], again: bool) -> SocketAddr {
     let at: SocketAddr = "127.0.0.1:0".parse().unwrap();
     let (listener, address) = world.net.listen(at).await.unwrap();
     let own = world.clone();

@@ -161,6 +161,41 @@ fn refusals_are_kept_with_their_codes() {
 }
 
 #[test]
+fn a_storm_of_refusals_slows_senders_down() {
+    let finished = plain(Bad { refuse: Some((1, 451)), ..Bad::default() }, false);
+    assert_eq!(finished.audited.verdict(), Verdict::CannotTell);
+    assert_eq!((finished.sent.messages, finished.sent.accepted), (200, 0));
+    let noted = finished.errors.get(TroubleKind::RefusedForNow).expect("refused");
+    assert_eq!((noted.count, noted.first_line.as_str()), (200, "451 4.2.0 not now"));
+    // Eight senders with 25 messages each: the waits of each grow to five seconds.
+    let took = finished.sent.until.since(finished.sent.from);
+    assert!(took > Span::seconds(40) && took < Span::seconds(150), "{took}");
+}
+
+#[test]
+fn limits_on_connections_and_on_messages_are_named_and_waited_for() {
+    let finished = plain(Bad { most_sessions: Some(3), ..Bad::default() }, true);
+    assert_eq!(finished.audited.verdict(), Verdict::Pass, "{:?}", finished.audited);
+    let noted = finished.errors.get(TroubleKind::GreetingRefused).expect("sent away");
+    assert_eq!(noted.first_line, "421 4.7.0 too many connections from 127.0.0.1");
+    assert_eq!(finished.sent.messages, 200);
+    let finished = plain(Bad { most_messages: Some(10), ..Bad::default() }, false);
+    assert_eq!(finished.audited.verdict(), Verdict::Pass, "{:?}", finished.audited);
+    let noted = finished.errors.get(TroubleKind::RefusedForNow).expect("put off");
+    assert_eq!(noted.first_line, "450 4.7.1 rate limit of u1 exceeded");
+    assert!(count(&finished, Outcome::Refused) > 100, "{:?}", finished.audited.counts);
+}
+
+#[test]
+fn a_full_mailbox_is_a_refusal_and_no_broken_promise() {
+    let finished = plain(Bad { full: Some(10), ..Bad::default() }, true);
+    assert_eq!(finished.audited.verdict(), Verdict::Pass, "{:?}", finished.audited);
+    assert!(count(&finished, Outcome::Refused) >= 20, "{:?}", finished.audited.counts);
+    let noted = finished.errors.get(TroubleKind::RefusedForGood).expect("refused");
+    assert_eq!(noted.first_line, "552 5.2.2 mailbox is full");
+}
+
+#[test]
 fn lies_are_named() {
     let finished = plain(Bad { drop: Some(50), ..Bad::default() }, true);
     assert_eq!(finished.audited.verdict(), Verdict::Fail);

@@ -20,6 +20,7 @@ use brunt_world::random::Streams;
 use brunt_world::{Net, Reply, SocketId, World};
 use brunt_world_virtual::{Cores, Host, LinkOptions, VirtualLink, VirtualOptions, VirtualWorld};
 
+use super::bad_days::parrot;
 use super::course::Memory;
 
 const BEGAN: u64 = 1_795_751_195;
@@ -76,6 +77,8 @@ pub(crate) struct Play {
     pub(crate) watch: Option<Watch>,
     /// Waits so long at the end, instead of asking the queue.
     pub(crate) waits: Option<Span>,
+    /// Takes connections that send, and never says a word.
+    pub(crate) is_silent: bool,
 }
 
 impl Play {
@@ -91,6 +94,7 @@ impl Play {
             cut_per_thousand: 0,
             watch: None,
             waits: None,
+            is_silent: false,
         }
     }
 
@@ -146,13 +150,17 @@ impl Play {
         let at = |port| SocketAddr::new([127, 0, 0, 1].into(), port);
         let (port, protocol) =
             if is_lmtp { (LMTP, Protocol::Lmtp) } else { (SMTP, Protocol::Smtp) };
+        let entrance = match self.is_silent {
+            true => parrot(&world, b"", false).await,
+            false => at(port),
+        };
         let length = self.users.map(|(_, _, run)| run);
         let sending = Sending {
             sessions: 4,
             cut_per_thousand: self.cut_per_thousand,
             messages: length.is_none().then_some(self.messages),
             time: length,
-            ..Sending::new(Endpoint::new(at(port), protocol), self.messages)
+            ..Sending::new(Endpoint::new(entrance, protocol), self.messages)
         };
         let users = self.users.map(|(profile, length, run)| Users {
             profile: Rc::new(Profile::built_in(profile).unwrap()),

@@ -32,6 +32,12 @@ pub(crate) struct Bad {
     pub(crate) asks: bool,
     /// Says NO to each FETCH of several messages.
     pub(crate) no_batches: bool,
+    /// Sends away connections beyond this many at a time.
+    pub(crate) most_sessions: Option<u32>,
+    /// Puts off messages of a session beyond this many.
+    pub(crate) most_messages: Option<u32>,
+    /// Answers each n-th message of LMTP with a full mailbox, after its text.
+    pub(crate) full: Option<u32>,
 }
 
 /// Mailboxes by address.
@@ -45,6 +51,7 @@ pub(crate) struct Server {
     pub(crate) store: Store,
     pub(crate) messages: Rc<Cell<u32>>,
     recipients: Rc<Cell<u32>>,
+    sessions: Rc<Cell<u32>>,
 }
 
 impl Server {
@@ -56,6 +63,7 @@ impl Server {
             store: Store::default(),
             messages: Rc::default(),
             recipients: Rc::default(),
+            sessions: Rc::default(),
         }
     }
 
@@ -92,6 +100,10 @@ impl Server {
     }
 
     async fn post(self, mut line: Line) -> Option<()> {
+        let _session = Counted::new(&self.sessions);
+        if self.bad.most_sessions.is_some_and(|most| self.sessions.get() > most) {
+            return line.say("421 4.7.0 too many connections from 127.0.0.1").await;
+        }
         line.say("220 small ready").await?;
         let (mut to, mut sent): (Vec<String>, u32) = (Vec::new(), 0);
         loop {
@@ -112,6 +124,9 @@ impl Server {
                 match self.bad.refuse {
                     Some((each, code)) if count.is_multiple_of(each) => {
                         line.say(&format!("{code} 4.2.0 not now")).await?;
+                    }
+                    _ if self.bad.most_messages.is_some_and(|most| sent >= most) => {
+                        line.say("450 4.7.1 rate limit of u1 exceeded").await?;
                     }
                     _ => {
                         to.push(said[9..].trim_end_matches('>').to_owned());
@@ -152,7 +167,7 @@ impl Server {
         let number = self.messages.get() + 1;
         self.messages.set(number);
         let is = |each: Option<u32>| each.is_some_and(|each| number.is_multiple_of(each));
-        let copies = match (is(self.bad.drop), is(self.bad.double)) {
+        let copies = match (is(self.bad.drop) || is(self.bad.full), is(self.bad.double)) {
             (true, _) => 0,
             (_, true) => 2,
             _ => 1,
@@ -171,8 +186,9 @@ impl Server {
         if is(self.bad.stall) {
             std::future::pending::<()>().await;
         }
+        let reply = if is(self.bad.full) { "552 5.2.2 mailbox is full" } else { "250 2.0.0 kept" };
         for _ in 0..if self.is_lmtp { to.len() } else { 1 } {
-            line.say("250 2.0.0 kept").await?;
+            line.say(reply).await?;
         }
         Some(())
     }
@@ -256,6 +272,22 @@ impl Server {
             line.send([begin.as_bytes(), &text, b")\r\n"].concat()).await?;
         }
         line.say(&format!("{tag} OK fetched")).await
+    }
+}
+
+/// A session that is counted as long as it lasts.
+struct Counted(Rc<Cell<u32>>);
+
+impl Counted {
+    fn new(sessions: &Rc<Cell<u32>>) -> Self {
+        sessions.set(sessions.get() + 1);
+        Self(Rc::clone(sessions))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use brunt_load::TroubleKind;
 use brunt_mail::{Outcome, Verdict};
 use brunt_testkit::liar::{Lie, Which};
 use brunt_units::Span;
@@ -108,4 +109,18 @@ fn honest_servers_pass_whatever_is_killed_under_users() {
             finished.errors
         );
     }
+}
+
+#[test]
+fn mail_from_elsewhere_ends_with_the_run_whatever_waits_still() {
+    let (day, run) = (Span::seconds(1_200), Span::seconds(20));
+    let users = Some(("imaptest-aggressive", day, run));
+    let (finished, _) = Play { users, is_silent: true, ..Play::new(2) }.start();
+    let sent = finished.sent;
+    assert_eq!(sent.accepted, 0);
+    // Hundreds wait, and each would take a minute of patience.
+    let took = sent.until.since(sent.from);
+    assert!(took < run + Span::seconds(130), "{took}");
+    let silent = finished.errors.get(TroubleKind::NoAnswer).expect("nobody answered");
+    assert!(silent.count > 1 && silent.count < 60, "{silent:?}");
 }

@@ -246,8 +246,8 @@ mod tests {
         let test = read(TARGET).unwrap();
         let target = test.target.as_ref().unwrap();
         assert!(!test.kills());
-        assert_eq!((target.send.host(), target.send.port()), ("mx.example.org", 587));
-        assert_eq!((target.read.host(), target.read.port()), ("::1", 993));
+        assert_eq!((target.send.value.host(), target.send.value.port()), ("mx.example.org", 587));
+        assert_eq!((target.read.value.host(), target.read.value.port()), ("::1", 993));
         assert_eq!((target.send_tls, target.read_tls), (Tls::StartTls, Tls::Implicit));
         assert_eq!(target.accounts.value, Path::new("/srv/accounts.txt"));
         assert_eq!(read(&test.to_toml()).unwrap(), test);
@@ -283,6 +283,7 @@ mod tests {
         ] {
             refused(&TARGET.replace(from, to), said);
         }
+        refused(&format!("{TARGET}ca = \"a\"\ncertificate = \"b\"\n"), "the only one to trust");
         refused(&format!("{TARGET}queue_command = []\n"), "names no program");
         refused(&format!("{TARGET}insecure = true\n"), "unknown key");
         refused(&format!("{TARGET}allow = \"mx\"\n"), "unknown key");

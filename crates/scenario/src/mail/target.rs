@@ -5,7 +5,7 @@
 //! send = "mail.example.org:587"       submission with STARTTLS and a login; or a relay, or LMTP
 //! read = "mail.example.org:993"       IMAP over TLS
 //! accounts = "accounts.txt"           lines of address, user, password; only its owner may read it
-//! ca = "ca.pem"                       whom to trust
+//! ca = "ca.pem"                       whom to trust; or `certificate`, for one that no authority has signed
 //! ```
 //!
 //! That mail may be sent there is said on the command line, never here: a scenario may come from
@@ -29,13 +29,13 @@ keys! {
     #[derive(Clone, Debug, PartialEq)]
     pub struct Target; TARGET = "[target]";
     /// Where mail is sent to.
-    send: Address = Address::nowhere(), own(read_address, "host:port"), needs "send = \"mail.example.org:587\"";
+    send: Placed<Address> = Placed::unwritten(Address::nowhere()), At(own(read_address, "host:port")), needs "send = \"mail.example.org:587\"";
     /// What it speaks there: SMTP with a login, SMTP without, or LMTP.
     protocol: Speaks = Speaks::Submission, Word(&PROTOCOLS), "`\"submission\"`";
     /// Whether that is encrypted.
     send_tls: Tls = Tls::StartTls, Word(&TLS), "`\"starttls\"` for submission, else `\"none\"`", |target| target.send_tls = target.protocol.usual_tls();
     /// Where mailboxes are read, by IMAP.
-    read: Address = Address::nowhere(), own(read_address, "host:port"), needs "read = \"mail.example.org:993\"";
+    read: Placed<Address> = Placed::unwritten(Address::nowhere()), At(own(read_address, "host:port")), needs "read = \"mail.example.org:993\"";
     /// Whether that is encrypted.
     read_tls: Tls = Tls::Implicit, Word(&TLS), "`\"implicit\"`";
     /// How sessions log in, for submission and IMAP.
@@ -46,8 +46,10 @@ keys! {
     password_file: Option<Placed<PathBuf>> = None, Maybe(At(PATH)), "asked for on the terminal";
     /// The name in the servers' certificates.
     name: Option<String> = None, Maybe(TEXT), "the host of `send` and of `read`";
-    /// Whom to trust: a certificate, or several, as PEM.
-    ca: Option<Placed<PathBuf>> = None, Maybe(At(PATH)), "has to be there with TLS, or `--insecure`";
+    /// The authorities to trust, as PEM.
+    ca: Option<Placed<PathBuf>> = None, Maybe(At(PATH)), "those of the system, `/etc/ssl/certs/ca-certificates.crt`";
+    /// The only certificate to trust, as PEM, whatever its names and dates: for one that no authority has signed.
+    certificate: Option<Placed<PathBuf>> = None, Maybe(At(PATH)), "`ca` decides";
     /// A program that prints how many messages the relay still holds, and its arguments. Needs `--allow-exec`.
     queue_command: Option<Placed<Vec<String>>> = None, Maybe(At(list(read_run, "list of texts"))), "nobody is asked, and `deadline` decides";
     /// How long accepted mail may take until mailboxes are read.
@@ -174,8 +176,13 @@ impl Target {
     /// Reads `[target]`. Relative paths are relative to `folder`.
     pub(super) fn read(node: Node, folder: &Path) -> Self {
         let mut target = Self::default();
-        TARGET.read(node, &mut target);
-        let own = [&mut target.password_file, &mut target.ca].into_iter().flatten();
+        let section = TARGET.read(node, &mut target);
+        if let (Some(_), Some(only)) = (&target.ca, &target.certificate) {
+            let refusal = only.place.refuse("is the only one to trust, and `ca` has others");
+            section.refuse(refusal.hint("keep `ca` or `certificate`"));
+        }
+        let own = [&mut target.password_file, &mut target.ca, &mut target.certificate];
+        let own = own.into_iter().flatten();
         for path in std::iter::once(&mut target.accounts).chain(own) {
             path.value = section::joined(folder, &path.value);
         }

@@ -9,6 +9,7 @@
 //!
 //! The host does the work; here is what is said and kept.
 
+mod foreign;
 mod page;
 mod profiles;
 mod scenario;
@@ -16,7 +17,7 @@ mod scenario;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use brunt_host::load::{LoadError, LoadListener, audit, run as run_load};
+use brunt_host::load::{LoadError, LoadListener, LoadOptions, audit, run as run_load, target};
 use brunt_report::result::RunResult;
 use brunt_report::{Event, FolderError, Run, RunFolder, Timestamp, grouped, report_html};
 use brunt_run::Stop;
@@ -45,7 +46,9 @@ Examples:
   brunt load --profile mmb3 --day 2min --no-kill   users at work: are they served in time?
   brunt load --profile mmb3 --explain              what these users do, and where each figure is from
   brunt load mail.toml                         what the scenario says; flags win
-  brunt load --audit runs/2026-11-27-041500-load   look at the mailboxes of that run again")]
+  brunt load --audit runs/2026-11-27-041500-load   look at the mailboxes of that run again
+  brunt load mine.toml --allow-target mail.example.org    servers of your own: docs/mail.md
+  brunt load --clean runs/2026-11-27-041500-mine   remove the messages of that run from them")]
 pub struct LoadArgs {
     /// A scenario with [mail]; without one, what the flags say
     #[arg(value_name = "SCENARIO")]
@@ -111,6 +114,26 @@ pub struct LoadArgs {
     )]
     pub audit: Option<PathBuf>,
 
+    /// Send nothing: remove the messages of an earlier run from its mailboxes, and nothing else
+    #[arg(
+        long,
+        value_name = "RUN",
+        conflicts_with_all = ["audit", "scenario", "server", "store", "mail_fsync", "users", "deliveries", "profile", "day", "duration", "limit", "seed", "set", "no_kill", "check", "json"]
+    )]
+    pub clean: Option<PathBuf>,
+
+    /// Allow to test this host with [target]; without it only this machine's own addresses
+    #[arg(long, value_name = "HOST")]
+    pub allow_target: Vec<String>,
+
+    /// With [target]: do not look at certificates
+    #[arg(long)]
+    pub insecure: bool,
+
+    /// With [target]: allow to run its queue_command
+    #[arg(long)]
+    pub allow_exec: bool,
+
     /// Where to create the run's folder
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub out: PathBuf,
@@ -172,9 +195,9 @@ pub enum LoadCommandError {
     /// The scenario is wrong, or a flag.
     #[error(transparent)]
     Scenario(#[from] Mistakes),
-    /// Servers of the user's own.
-    #[error("[target]: servers that brunt did not start cannot be tested yet")]
-    Target,
+    /// A flag for servers of the user's own, and there are none.
+    #[error("{0} is for servers of your own\n  a scenario with [target] names them: docs/mail.md")]
+    NoTarget(&'static str),
     /// Nothing is to be explained.
     #[error("there is no profile to explain\n  for example: --profile mmb3 --explain")]
     NoProfile,
@@ -199,16 +222,28 @@ pub fn run(args: &LoadArgs, output: &Output) -> Result<Exit, LoadCommandError> {
         output.show(&profiles::explained(&profiles::read(&profile)?));
         return Ok(Exit::Passed);
     }
-    match &args.audit {
-        Some(folder) => again(args, folder, output),
-        None => test(args, output),
+    match (&args.audit, &args.clean) {
+        (Some(folder), _) => again(args, folder, output),
+        (None, Some(folder)) => foreign::remove(args, folder, output),
+        (None, None) => test(args, output),
     }
 }
 
 fn test(args: &LoadArgs, output: &Output) -> Result<Exit, LoadCommandError> {
     let scenario = args.scenario()?;
-    let (options, left_out) = scenario::options(&scenario)?;
-    let opening = page::opening(&scenario.name, &options, left_out.as_deref());
+    let servers = match foreign::find(args, &scenario)? {
+        Some(foreign) => Servers::Foreign(foreign, foreign::options(&scenario)?),
+        None => {
+            let (options, left_out) = scenario::options(&scenario)?;
+            Servers::Own(Box::new(options), left_out)
+        }
+    };
+    let opening = match &servers {
+        Servers::Foreign(own, options) => foreign::opening(&scenario, own, options),
+        Servers::Own(options, left_out) => {
+            page::opening(&scenario.name, options, left_out.as_deref())
+        }
+    };
     if args.check {
         output.show(opening.trim_end());
         return Ok(Exit::Passed);
@@ -218,20 +253,38 @@ fn test(args: &LoadArgs, output: &Output) -> Result<Exit, LoadCommandError> {
     let folder = RunFolder::create(&args.out, now(), &scenario.name)?;
     let screen = Rc::new(Screen::new(output));
     let listener: Rc<dyn LoadListener> = Rc::<Screen>::clone(&screen);
-    let result = run_load(&options, &folder, version::origin, &listener, &stop);
+    // Before anything is sent: a run that is killed is audited by what it says.
+    let kept = folder.write("scenario.toml", scenario.to_toml().as_bytes());
+    kept.inspect_err(|_| folder.clone().discard())?;
+    let result = match &servers {
+        Servers::Foreign(own, options) => {
+            target::test(own, options, &folder, version::origin, &listener, &stop)
+        }
+        Servers::Own(options, _) => run_load(options, &folder, version::origin, &listener, &stop),
+    };
     screen.end();
     let result = result.inspect_err(|_| folder.clone().discard())?;
-    folder.write("scenario.toml", scenario.to_toml().as_bytes())?;
     keep(&folder, &result, screen.events(), "result.json", "report.html")?;
     tell(args, &result, &folder, "report.html", output);
     Ok(result.verdict.into())
+}
+
+/// The servers of a test.
+enum Servers {
+    /// Those of the user.
+    Foreign(target::Foreign, target::TargetOptions),
+    /// Those that are started for it, and why one is left out.
+    Own(Box<LoadOptions>, Option<String>),
 }
 
 /// Looks at the mailboxes of the run in `folder` again. Its own result stays as it is.
 fn again(args: &LoadArgs, folder: &Path, output: &Output) -> Result<Exit, LoadCommandError> {
     let screen = Rc::new(Screen::new(output));
     let listener: Rc<dyn LoadListener> = Rc::<Screen>::clone(&screen);
-    let result = audit(folder, version::origin, &listener);
+    let result = match foreign::of_run(args, folder)? {
+        Some(own) => target::audit(&own, folder, version::origin, &listener),
+        None => audit(folder, version::origin, &listener),
+    };
     screen.end();
     let result = result?;
     let folder = RunFolder::at(folder);

@@ -99,9 +99,6 @@ pub(super) fn options(
     scenario: &MailScenario,
 ) -> Result<(LoadOptions, Option<String>), LoadCommandError> {
     let mail = &scenario.mail;
-    if scenario.target.is_some() {
-        return Err(LoadCommandError::Target);
-    }
     let users = mail.users.unwrap_or(USERS);
     let (plan, left_out) =
         choose(asked(mail), format(mail), fsync(mail), users).map_err(LoadError::from)?;
@@ -117,7 +114,7 @@ pub(super) fn options(
 }
 
 /// What users do, if they do more than to wait for mail.
-fn work(mail: &MailTest) -> Result<Option<Work>, ProfileRefused> {
+pub(super) fn work(mail: &MailTest) -> Result<Option<Work>, ProfileRefused> {
     let (Some(profile), Some(length)) = (&mail.profile, mail.day) else {
         return Ok(None);
     };

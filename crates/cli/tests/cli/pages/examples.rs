@@ -72,6 +72,10 @@ const EXAMPLES: &[(&str, Look)] = &[
             ("simulate design.toml --check", 0, &[]),
         ]),
     ),
+    (
+        "own-server.toml",
+        By("cli/tests/real/load/foreign.rs", "the_example_of_own_servers_runs_to_its_end"),
+    ),
     ("scenario.toml", Real("run {}")),
     (
         "two-folders.toml",

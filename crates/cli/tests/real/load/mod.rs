@@ -4,6 +4,7 @@
 //! Without Dovecot the tests are skipped; those of Postfix need root as well.
 
 mod ended;
+mod foreign;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;

@@ -1,0 +1,99 @@
+//! What runs leave behind, and how it goes: messages in mailboxes (`brunt load --clean RUN`), and the
+//! servers that were started for a run (`brunt clean RUN`).
+//!
+//! A message goes only if its mark names that run and each of its bytes is what was sent. A folder
+//! goes only if brunt made servers in it, and none of them runs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use brunt_load::{Patience, Reading};
+use brunt_servers::MailSystem;
+use brunt_world_real::{Options, RealWorld};
+
+use super::kept::{self, Load};
+use super::target::Foreign;
+use super::{LoadError, LoadListener, SLAB_BYTES, Subject, judge};
+
+/// What was removed, and what stayed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CleanedRun {
+    /// Messages that are gone.
+    pub removed: u64,
+    /// Messages of the run that differ from what was sent, which stay.
+    pub changed: u64,
+    /// Messages that are not of the run, which stay.
+    pub others: u64,
+    /// Users whose mailboxes may still hold something.
+    pub unfinished: Vec<String>,
+    /// What went wrong, by kind, with the first line that showed it.
+    pub errors: Vec<(String, String)>,
+}
+
+/// Removes the messages of the run in `folder`: from its own servers, which are started for it, or
+/// from those of the user.
+///
+/// # Errors
+/// [`LoadError`] when no mailbox was looked into.
+pub fn clean(
+    folder: &Path,
+    foreign: Option<&Foreign>,
+    listener: &Rc<dyn LoadListener>,
+) -> Result<CleanedRun, LoadError> {
+    let (mailing, ..) = kept::ledger(folder)?;
+    let mut system = None;
+    let subject = match foreign {
+        Some(foreign) => foreign.subject_of(&mailing)?,
+        None => {
+            let load = Load::read(folder)?;
+            let own = system.insert(MailSystem::open(&load.servers)?);
+            listener.step(&format!("starting the servers in {}", load.servers.display()));
+            own.start()?;
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            Subject::of(own, now.as_secs())?
+        }
+    };
+    let mut real = RealWorld::new(&Options { slab_bytes: SLAB_BYTES, ..Options::default() })?;
+    let (world, own) = (real.world.clone(), Rc::clone(&mailing));
+    let reading = Reading::new(subject.mailboxes.clone());
+    let (cleaned, errors, _) = real.executor.block_on(async move {
+        let whom = (subject.trust.as_ref(), Patience::default());
+        brunt_load::clean(&world, &own, &subject.accounts, &reading, whom).await
+    });
+    if let Some(mut system) = system {
+        system.stop()?;
+    }
+    let unfinished = cleaned.unfinished.iter().map(|account| judge::user(&mailing, *account));
+    let said = errors.iter().map(|(kind, noted)| (kind.to_string(), noted.first_line.clone()));
+    Ok(CleanedRun {
+        removed: cleaned.removed,
+        changed: cleaned.changed,
+        others: cleaned.others,
+        unfinished: unfinished.collect(),
+        errors: said.collect(),
+    })
+}
+
+/// The folder of the servers that the run in `folder` has left; `None` where it left none.
+///
+/// # Errors
+/// [`LoadError`] when it is no such run, the folder is not brunt's, or a server runs there.
+pub fn left_servers(folder: &Path) -> Result<Option<PathBuf>, LoadError> {
+    let servers = Load::read(folder)?.servers;
+    if !servers.exists() {
+        return Ok(None);
+    }
+    MailSystem::plan_of(&servers)?;
+    let name = servers.to_string_lossy().into_owned();
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let runs = processes.into_iter().any(|process| {
+        let command = fs::read(process.path().join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&command).contains(&name)
+    });
+    match runs {
+        true => Err(LoadError::Kept { path: servers, why: "a server runs there".to_owned() }),
+        false => Ok(Some(servers)),
+    }
+}

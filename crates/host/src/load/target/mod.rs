@@ -1,0 +1,398 @@
+//! Servers that brunt did not start: whether they may be tested, and how they are.
+//!
+//! ```text
+//!   find     allowed on the command line or this machine; accounts from their file; whom to trust
+//!   test     the course of a test, without hands: nothing is killed
+//!   audit    the same mailboxes again
+//! ```
+//!
+//! Every account of the file sends and receives, and nobody else. A mailbox that holds anything
+//! without our mark is refused before the first message.
+
+mod accounts;
+mod queue;
+
+use std::fs;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
+use std::rc::Rc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use brunt_load::{
+    Accounts, Anchor, Course, Drain, Endpoint, Login, Mechanism as Way, Patience, Protocol,
+    Reading, Sending, TlsUse, Trust, Users, Watch,
+};
+use brunt_mail::{Mailing, MailingOptions, Terms};
+use brunt_report::result::{MailServer, Origin};
+use brunt_report::{RunFolder, RunResult};
+use brunt_run::Stop;
+use brunt_scenario::{Address, Mechanism, Placed, Refusal, Speaks, Target, Tls};
+use brunt_units::{Span, Time};
+use brunt_world::World;
+use brunt_world_real::{ClockZero, Options, RealWorld};
+
+use super::kept::{self, LedgerFile};
+use super::outcome::{self, Judged};
+use super::{LoadError, LoadListener, SLAB_BYTES, Subject, Work, course, judge, work};
+use crate::consent::TargetConsent;
+use crate::drill::exec;
+
+pub use accounts::{AccountsFileError, AskPassword};
+pub use brunt_load::Secret;
+use queue::AskedQueue;
+
+/// Whom the system trusts.
+const AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
+/// How often the relay is asked what it holds.
+const ASK: Span = Span::seconds(1);
+
+/// What a test of such servers is to do.
+#[derive(Clone, Debug)]
+pub struct TargetOptions {
+    /// Deliveries, at least. Users at work send what their profile says instead.
+    pub deliveries: u64,
+    /// What users do; without it mail is only sent.
+    pub work: Option<Work>,
+    /// What messages contain, and who gets them.
+    pub seed: u64,
+    /// Longest time from acceptance until a message is there; none is judged without it.
+    pub limit: Option<Span>,
+}
+
+/// Servers of the user's own that may be tested.
+pub struct Foreign {
+    target: Target,
+    accounts: Rc<Accounts>,
+    trust: Option<Trust>,
+    entrance: Endpoint,
+    mailboxes: Endpoint,
+    is_insecure: bool,
+}
+
+impl Foreign {
+    /// Looks whether `target` may be tested, and with which accounts: the first `users` of the file,
+    /// or all. Nothing is connected to.
+    ///
+    /// # Errors
+    /// [`LoadError`] when something is not allowed, or not there.
+    pub fn find(
+        target: &Target,
+        users: Option<u32>,
+        consent: &TargetConsent,
+        ask: AskPassword<'_>,
+    ) -> Result<Self, LoadError> {
+        let [send, read] = [&target.send, &target.read].map(|address| allowed(address, consent));
+        let (send, read) = (send?, read?);
+        may_ask(target.queue_command.as_ref(), consent)?;
+        let accounts = Rc::new(accounts::read(target, users, ask)?);
+        let trust = trust(target, consent)?;
+        let name = |address: &Address| target.name.clone().unwrap_or(address.host().to_owned());
+        let protocol = match target.protocol {
+            Speaks::Submission | Speaks::Relay => Protocol::Smtp,
+            Speaks::Lmtp => Protocol::Lmtp,
+        };
+        let login = login(target.auth);
+        let sending = if target.protocol == Speaks::Submission { login } else { Login::None };
+        let entrance = Endpoint::new(send, protocol).with_login(sending);
+        let mailboxes = Endpoint::new(read, Protocol::Imap).with_login(login);
+        Ok(Self {
+            entrance: entrance.with_tls(tls(target.send_tls), name(&target.send.value)),
+            mailboxes: mailboxes.with_tls(tls(target.read_tls), name(&target.read.value)),
+            target: target.clone(),
+            accounts,
+            trust,
+            is_insecure: consent.insecure,
+        })
+    }
+
+    /// How many users there are.
+    pub fn users(&self) -> u32 {
+        self.accounts.count()
+    }
+
+    /// The addresses that are connected to, of the entrance and of the mailboxes.
+    pub fn addresses(&self) -> [SocketAddr; 2] {
+        [self.entrance.address, self.mailboxes.address]
+    }
+
+    /// What is known of them: the entrance, and where mailboxes are read.
+    pub fn servers(&self) -> [MailServer; 2] {
+        let one = |address: &Address, role: &str, settings: String| MailServer {
+            name: address.to_string(),
+            version: None,
+            role: role.to_owned(),
+            settings,
+        };
+        let target = &self.target;
+        let speaks = match target.protocol {
+            Speaks::Submission => "submission",
+            Speaks::Relay => "relay",
+            Speaks::Lmtp => "lmtp",
+        };
+        let said = |what: &str, use_of: Tls| match use_of {
+            Tls::None => format!("{what} without TLS"),
+            Tls::StartTls => format!("{what}, STARTTLS"),
+            Tls::Implicit => format!("{what} over TLS"),
+        };
+        [
+            one(&target.send.value, "entrance", said(speaks, target.send_tls)),
+            one(&target.read.value, "mailboxes", said("imap", target.read_tls)),
+        ]
+    }
+
+    fn subject(&self) -> Subject {
+        Subject {
+            accounts: Rc::clone(&self.accounts),
+            trust: self.trust.clone(),
+            mailboxes: self.mailboxes.clone(),
+            servers: self.servers().into(),
+            protocol: if self.target.protocol == Speaks::Lmtp { "lmtp" } else { "smtp" },
+        }
+    }
+
+    /// The same with the accounts of an earlier run, which has sent `mailing`.
+    pub(super) fn subject_of(&self, mailing: &Mailing) -> Result<Subject, LoadError> {
+        let path = &self.target.accounts.value;
+        let known = |address: &String| {
+            let account = self.accounts.iter().find(|account| account.address == *address);
+            let why = || format!("lacks {address}, which the run had");
+            account.cloned().ok_or_else(|| LoadError::Kept { path: path.clone(), why: why() })
+        };
+        let accounts = mailing.options().accounts.iter().map(known).collect::<Result<_, _>>()?;
+        Ok(Subject { accounts: Rc::new(Accounts::new(accounts)?), ..self.subject() })
+    }
+
+    /// How long accepted mail may take. Who accepts by LMTP has stored it.
+    fn drain(&self, world: &World, listener: &Rc<dyn LoadListener>) -> Drain {
+        let deadline = self.target.deadline;
+        match (&self.target.queue_command, self.target.protocol) {
+            (Some(command), _) => Drain::Queue {
+                queue: Rc::new(AskedQueue::new(world, command, listener)),
+                every: ASK,
+                deadline,
+            },
+            (None, Speaks::Lmtp) => Drain::Nothing,
+            (None, _) => Drain::Deadline(deadline),
+        }
+    }
+
+    /// What is to be said about a verdict on servers that brunt does not know.
+    fn reasons(&self) -> Vec<String> {
+        let mut reasons = vec![
+            "brunt did not start these servers, and nothing was killed: what a crash would lose is not known"
+                .to_owned(),
+        ];
+        if self.is_insecure && self.trust.is_some() {
+            reasons.push("--insecure: nobody knows whose certificates these were".to_owned());
+        }
+        if self.target.queue_command.is_none() && self.target.protocol != Speaks::Lmtp {
+            reasons.push(format!(
+                "nobody could be asked what the relay holds: what is not there {} after the end of sending counts as lost",
+                self.target.deadline
+            ));
+        }
+        reasons
+    }
+}
+
+/// The address of a server, if mail may be sent there.
+fn allowed(address: &Placed<Address>, consent: &TargetConsent) -> Result<SocketAddr, LoadError> {
+    let Placed { value, place } = address;
+    let found = (value.host(), value.port()).to_socket_addrs();
+    let found: Vec<SocketAddr> = match found {
+        Ok(found) => found.collect(),
+        Err(error) => {
+            let refusal = place.refuse(format!("{}: {error}", value.host()));
+            return Err(refusal.hint("the name of a host that this machine can find").into());
+        }
+    };
+    // There is one address for a whole run, and most servers have one of the older kind.
+    let first = found.iter().find(|address| address.is_ipv4()).or(found.first());
+    let Some(first) = first else {
+        let refusal = place.refuse(format!("{} has no address", value.host()));
+        return Err(refusal.hint("the name of a host that this machine can find").into());
+    };
+    let is_named = consent.targets.iter().any(|host| host.eq_ignore_ascii_case(value.host()));
+    match first.ip().is_loopback() || is_named {
+        true => Ok(*first),
+        false => {
+            let refusal = place.refuse("is not this machine, and nobody has allowed to test it");
+            Err(refusal.hint(format!("to allow it: --allow-target {}", value.host())).into())
+        }
+    }
+}
+
+/// Whether the user's command may be run.
+fn may_ask(command: Option<&Placed<Vec<String>>>, consent: &TargetConsent) -> Result<(), Refusal> {
+    let Some(command) = command else {
+        return Ok(());
+    };
+    let shown = crate::shell::line(&command.value);
+    if !consent.exec {
+        let refusal = command.place.refuse("runs a command, and nobody has allowed that");
+        return Err(refusal.hint(format!("to allow it, add --allow-exec: {shown}")));
+    }
+    match command.value.first().is_some_and(|program| exec::found(program).is_some()) {
+        true => Ok(()),
+        false => Err(command.place.refuse("there is no such program").hint(format!(
+            "a program with a slash is relative to the scenario; others are looked for in {}",
+            exec::PATH
+        ))),
+    }
+}
+
+/// Whom to trust; nobody has to be where nothing is encrypted.
+fn trust(target: &Target, consent: &TargetConsent) -> Result<Option<Trust>, LoadError> {
+    if target.send_tls == Tls::None && target.read_tls == Tls::None {
+        return Ok(None);
+    }
+    let text = |path: &Path| fs::read(path).map_err(LoadError::at(path));
+    let (path, anchor) = match (&target.certificate, &target.ca) {
+        _ if consent.insecure => (Path::new("--insecure"), Anchor::Anybody),
+        (Some(only), _) => (only.value.as_path(), Anchor::Certificate(text(&only.value)?)),
+        (None, Some(ca)) => (ca.value.as_path(), Anchor::Authorities(text(&ca.value)?)),
+        (None, None) => {
+            (Path::new(AUTHORITIES), Anchor::Authorities(text(Path::new(AUTHORITIES))?))
+        }
+    };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let refused = |error: brunt_load::TrustError| LoadError::Kept {
+        path: path.to_owned(),
+        why: error.to_string(),
+    };
+    Trust::new(&anchor, now.as_secs()).map(Some).map_err(refused)
+}
+
+fn tls(tls: Tls) -> TlsUse {
+    match tls {
+        Tls::None => TlsUse::None,
+        Tls::StartTls => TlsUse::StartTls,
+        Tls::Implicit => TlsUse::Implicit,
+    }
+}
+
+fn login(mechanism: Mechanism) -> Login {
+    Login::By(match mechanism {
+        Mechanism::Best => return Login::Best,
+        Mechanism::Plain => Way::Plain,
+        Mechanism::Login => Way::Login,
+        Mechanism::ScramSha256 => Way::ScramSha256,
+        Mechanism::XOAuth2 => Way::XOAuth2,
+    })
+}
+
+/// Tests these servers, for a program called as `origin` says, and keeps everything in `folder`.
+///
+/// # Errors
+/// [`LoadError`] when there is no result.
+pub fn test(
+    foreign: &Foreign,
+    options: &TargetOptions,
+    folder: &RunFolder,
+    origin: impl FnOnce(u64, String) -> Origin,
+    listener: &Rc<dyn LoadListener>,
+    stop: &Stop,
+) -> Result<RunResult, LoadError> {
+    let work = options.work.as_ref();
+    let are_here = foreign.addresses().iter().all(|address| address.ip().is_loopback());
+    for doubt in super::preflight::provide(foreign.users(), work, (false, are_here))? {
+        listener.step(&doubt);
+    }
+    let zero = ClockZero::now();
+    let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let id = super::run_id(began.as_nanos());
+    let subject = foreign.subject();
+    let accounts = subject.accounts.addresses();
+    let mailing = MailingOptions::new(id, options.seed, began.as_secs(), accounts);
+    let (mailing, messages) = super::what_is_sent(work, options.deliveries, mailing)?;
+    let ledger = Rc::new(LedgerFile::create(folder)?);
+    let mut real = super::world(options.seed, zero)?;
+    let lasts = work.map(|work| work.day.run);
+    let (world, told) = (real.world.clone(), Rc::clone(listener));
+    let course = Course {
+        mailing: Rc::clone(&mailing),
+        accounts: Rc::clone(&subject.accounts),
+        trust: subject.trust.clone(),
+        patience: Patience::default(),
+        sending: Sending {
+            messages,
+            time: lasts,
+            ..Sending::new(foreign.entrance.clone(), messages.unwrap_or_default())
+        },
+        disturbance: Some(Box::new(move |progress| {
+            Box::pin(async move {
+                course::tell(&world, &told, lasts, &progress).await;
+                Vec::new()
+            })
+        })),
+        drain: foreign.drain(&real.world, listener),
+        users: work.map(|work| Users {
+            profile: Rc::clone(&work.profile),
+            day: work.day,
+            mailboxes: subject.mailboxes.clone(),
+        }),
+        reading: Reading {
+            watch: Some(Watch::default()),
+            ..Reading::new(subject.mailboxes.clone())
+        },
+        terms: Terms { limit: options.limit, ..Terms::default() },
+        keep: Rc::<LedgerFile>::clone(&ledger),
+    };
+    let finished = super::run_course(&mut real, course, stop, listener)?;
+    ledger.sync()?;
+    let judged = Judged { mailing: &mailing, audited: &finished.audited, errors: &finished.errors };
+    let mail = outcome::mail(&subject, &judged, Some((&finished, &course::Deeds::default())));
+    kept::conversations(folder, &mail.findings, &finished.conversations)?;
+    let verdict = outcome::verdict(&finished, stop);
+    let mut reasons = foreign.reasons();
+    reasons.extend(judge::others(&finished.audited));
+    let times = outcome::times(began.as_secs(), finished.sent.from, finished.sent.until);
+    let origin = origin(options.seed, format!("{id:016x}"));
+    let result = outcome::result(&judged, mail, verdict, reasons, times, origin, &real);
+    Ok(match work.zip(finished.tally.as_ref()) {
+        Some((work, tally)) => {
+            work::Checked::new(work, tally, subject.accounts.count(), false).put_into(result)
+        }
+        None => result,
+    })
+}
+
+/// Looks at the mailboxes of the run in `folder` again.
+///
+/// # Errors
+/// [`LoadError`] when there is no result.
+pub fn audit(
+    foreign: &Foreign,
+    folder: &Path,
+    origin: impl FnOnce(u64, String) -> Origin,
+    listener: &Rc<dyn LoadListener>,
+) -> Result<RunResult, LoadError> {
+    let (mailing, ledger, remark) = kept::ledger(folder)?;
+    let subject = foreign.subject_of(&mailing)?;
+    let mut real = RealWorld::new(&Options { slab_bytes: SLAB_BYTES, ..Options::default() })?;
+    let world: World = real.world.clone();
+    let drain = match foreign.drain(&world, listener) {
+        // That time has passed, or the caller says so by asking.
+        Drain::Deadline(_) => Drain::Deadline(Span::ZERO),
+        drain => drain,
+    };
+    let messages = ledger.messages();
+    let (accounts, trust) = (Rc::clone(&subject.accounts), subject.trust.clone());
+    let (reading, audited_of) = (Reading::new(subject.mailboxes.clone()), Rc::clone(&mailing));
+    let (audited, errors, _) = real.executor.block_on(async move {
+        let held = brunt_load::drain(&world, &drain).await.queue;
+        let whom = (trust.as_ref(), Patience::default(), Terms::default());
+        brunt_load::audit(&world, (&audited_of, ledger, held), &accounts, &reading, whom).await
+    });
+    let judged = Judged { mailing: &mailing, audited: &audited, errors: &errors };
+    let mut mail = outcome::mail(&subject, &judged, None);
+    mail.messages = messages.into();
+    let mut reasons = foreign.reasons();
+    reasons.extend(judge::others(&audited));
+    reasons.extend(remark);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let times = outcome::times(now.as_secs(), Time::ZERO, Time::ZERO);
+    let origin = origin(mailing.options().seed, format!("{:016x}", mailing.options().run));
+    let verdict = judge::verdict(&audited);
+    Ok(outcome::result(&judged, mail, verdict, reasons, times, origin, &real))
+}
