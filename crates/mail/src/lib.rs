@@ -27,6 +27,7 @@ pub mod audit;
 mod comparison;
 pub mod date;
 mod folders;
+pub mod incident;
 pub mod ledger;
 mod mailing;
 mod mark;
@@ -37,6 +38,7 @@ mod trace;
 pub use audit::{Audit, Audited, Outcome, Place, Queue, Terms, Verdict};
 pub use comparison::{Comparison, Copy, Difference, Seen};
 pub use folders::{FolderBreach, FolderStatus, Folders};
+pub use incident::Incident;
 pub use ledger::{Delivery, Event, Fault, FaultKind, Ledger, LedgerError, State};
 pub use mailing::{
     Attachments, BYTES_MAX, BYTES_MIN, Mailing, MailingError, MailingOptions, RECIPIENTS_MAX,

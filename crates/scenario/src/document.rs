@@ -7,7 +7,7 @@
 //! | the same, and `[site.source]` | a drill on real storage |
 //! | `[[load]]` or `[simulate]`, and `[array]` | raw load on a modelled array |
 //! | `[org]`, `[[tier]]` | an organisation to be sized |
-//! | `[mail]`, `[target]` | a test of mail servers |
+//! | `[mail]`, `[target]`, `[[event]]` | a test of mail servers |
 //!
 //! [`SECTIONS`] says which section belongs to which of them; one that does not belong is refused.
 
@@ -76,7 +76,7 @@ pub(super) const SECTIONS: [(&str, &[Subject]); 38] = [
     ("engine", &[Test, ModelledTest, Real]),
     ("instance", &[Test, ModelledTest, Real]),
     ("copy", &[Test, ModelledTest]),
-    ("event", &[Test, ModelledTest, Real, Load]),
+    ("event", &[Test, ModelledTest, Real, Load, Mail]),
     ("twin", &[ModelledTest]),
     ("simulate", &[Load]),
     ("array", &[ModelledTest, Load, Org]),

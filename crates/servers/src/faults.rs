@@ -1,60 +1,25 @@
 //! What a test does to servers: kill, freeze, cut the power, take the room.
 
+use brunt_mail::incident::{Part, Service};
 use rustix::process::Signal;
 
 use crate::error::ServerError;
-use crate::system::{MailSystem, Part, Relay, Store};
+use crate::system::{MailSystem, Relay, Store};
 use crate::volume::Volume;
 
-/// A kind of process of a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Service {
-    /// The store's deliveries.
-    Lmtp,
-    /// The store's sessions of users.
-    Imap,
-    /// The store's check of passwords.
-    Auth,
-    /// The first process of a server, which starts the others.
-    Master(Part),
-    /// The relay's queue manager.
-    Queue,
-}
-
-impl Service {
-    /// The server that has it.
-    pub fn part(self) -> Part {
-        match self {
-            Self::Lmtp | Self::Imap | Self::Auth => Part::Store,
-            Self::Master(part) => part,
-            Self::Queue => Part::Relay,
-        }
-    }
-
-    /// The program that does it; nothing where the server has none of its own for it.
-    fn program(self, store: Store, relay: Option<Relay>) -> Option<&'static str> {
-        match (self, store, relay) {
-            (Self::Lmtp, Store::Dovecot { .. }, _) => Some("lmtp"),
-            (Self::Lmtp, Store::Cyrus, _) => Some("lmtpd"),
-            (Self::Imap, Store::Dovecot { .. }, _) => Some("imap"),
-            (Self::Imap, Store::Cyrus, _) => Some("imapd"),
-            (Self::Auth, Store::Dovecot { .. }, _) => Some("auth"),
-            (Self::Master(Part::Store), Store::Dovecot { .. }, _) => Some("dovecot"),
-            (Self::Master(Part::Store), Store::Cyrus, _)
-            | (Self::Master(Part::Relay), _, Some(Relay::Postfix)) => Some("master"),
-            (Self::Queue, _, Some(Relay::Postfix)) => Some("qmgr"),
-            _ => None,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Lmtp => "lmtp",
-            Self::Imap => "imap",
-            Self::Auth => "auth",
-            Self::Master(_) => "master",
-            Self::Queue => "queue",
-        }
+/// The program of a service; nothing where the server has none of its own for it.
+fn program(service: Service, store: Store, relay: Option<Relay>) -> Option<&'static str> {
+    match (service, store, relay) {
+        (Service::Lmtp, Store::Dovecot { .. }, _) => Some("lmtp"),
+        (Service::Lmtp, Store::Cyrus, _) => Some("lmtpd"),
+        (Service::Imap, Store::Dovecot { .. }, _) => Some("imap"),
+        (Service::Imap, Store::Cyrus, _) => Some("imapd"),
+        (Service::Auth, Store::Dovecot { .. }, _) => Some("auth"),
+        (Service::Master(Part::Store), Store::Dovecot { .. }, _) => Some("dovecot"),
+        (Service::Master(Part::Store), Store::Cyrus, _)
+        | (Service::Master(Part::Relay), _, Some(Relay::Postfix)) => Some("master"),
+        (Service::Queue, _, Some(Relay::Postfix)) => Some("qmgr"),
+        _ => None,
     }
 }
 
@@ -95,7 +60,7 @@ impl MailSystem {
     fn signal_service(&mut self, service: Service, signal: Signal) -> Result<usize, ServerError> {
         let (store, relay) = (self.plan().store, self.plan().relay);
         let group = self.running(service.part())?;
-        match service.program(store, relay) {
+        match program(service, store, relay) {
             Some(program) => group.signal_service(program, signal),
             None => Err(ServerError::NoService { server: group.server(), service: service.name() }),
         }
@@ -125,6 +90,17 @@ impl MailSystem {
     /// [`ServerError::NotRunning`], [`ServerError::Undead`].
     pub fn stop_part(&mut self, part: Part) -> Result<(), ServerError> {
         self.running(part)?.stop()
+    }
+
+    /// Waits until `part` greets at every port again, after one of its services was killed.
+    ///
+    /// # Errors
+    /// [`ServerError::NotStarted`].
+    pub fn greets(&mut self, part: Part) -> Result<(), ServerError> {
+        match part {
+            Part::Store => self.store.greets(),
+            Part::Relay => self.relay.as_mut().ok_or(ServerError::NoQueue)?.greets(),
+        }
     }
 
     /// Cuts the power of the file systems of `parts`, kills their servers, and mounts again what is

@@ -47,12 +47,13 @@ mod user;
 mod volume;
 
 pub use accounts::{Account, Accounts, DOMAIN, Password};
+pub use brunt_mail::incident::{Part, Service};
 pub use error::ServerError;
-pub use faults::{Cut, Service};
+pub use faults::Cut;
 pub use folder::{HOME_MAX, Unfit, unfit};
 pub use programs::{Installed, Version};
 pub use queue::Queue;
-pub use system::{Addresses, MailSystem, Part, Plan, Relay, Started, Store};
+pub use system::{Addresses, MailSystem, Plan, Relay, Started, Store};
 pub use user::User;
 
 pub use dovecot::{Format, MailFsync};

@@ -8,6 +8,7 @@ use crate::error::ServerError;
 use crate::group::Group;
 use crate::programs::Installed;
 use crate::queue::Queue;
+use crate::ready;
 use crate::system::{Relay, Store};
 use crate::user::User;
 use crate::{cyrus, dovecot, exim, postfix};
@@ -16,6 +17,8 @@ use crate::{cyrus, dovecot, exim, postfix};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ports {
     pub(crate) lmtp: u16,
+    /// Where the relay delivers: there, or at a relay of connections that goes there.
+    pub(crate) delivery: u16,
     pub(crate) imap: u16,
     pub(crate) imaps: u16,
     pub(crate) submission: u16,
@@ -119,6 +122,17 @@ impl StoreServer {
         Ok(())
     }
 
+    /// Waits until it greets at every port again.
+    pub(crate) fn greets(&mut self) -> Result<(), ServerError> {
+        let (greetings, log) = match &self.setup {
+            StoreSetup::Dovecot(setup) => (setup.greetings(), setup.log()),
+            StoreSetup::Cyrus(setup) => (setup.greetings(), setup.log()),
+        };
+        let name = self.name();
+        let group = self.group().ok_or(ServerError::NotRunning(name))?;
+        ready::wait(name, group, &greetings, &[log])
+    }
+
     pub(crate) fn group(&mut self) -> Option<&mut Group> {
         match self.running.as_mut()? {
             RunningStore::Dovecot(group) => Some(group),
@@ -183,7 +197,7 @@ impl RelayServer {
         certificate: Certificate,
         ports: &Ports,
     ) -> Result<Self, ServerError> {
-        let Ports { smtp, smtps, lmtp, .. } = *ports;
+        let Ports { smtp, smtps, delivery: lmtp, .. } = *ports;
         let (setup, installed) = match relay {
             Relay::Postfix => {
                 let home = home.join("postfix");
@@ -200,7 +214,7 @@ impl RelayServer {
     }
 
     pub(crate) fn listen_at(&mut self, ports: &Ports) {
-        let at = (ports.smtp, ports.smtps, ports.lmtp);
+        let at = (ports.smtp, ports.smtps, ports.delivery);
         match &mut self.setup {
             RelaySetup::Postfix(setup) => (setup.smtp, setup.smtps, setup.lmtp) = at,
             RelaySetup::Exim(setup) => (setup.smtp, setup.smtps, setup.lmtp) = at,
@@ -222,6 +236,17 @@ impl RelayServer {
             RelaySetup::Exim(setup) => setup.start(&self.installed)?,
         });
         Ok(())
+    }
+
+    /// Waits until it greets at every port again.
+    pub(crate) fn greets(&mut self) -> Result<(), ServerError> {
+        let (name, log) = (self.name(), self.log());
+        let greetings = match &self.setup {
+            RelaySetup::Postfix(setup) => setup.greetings(),
+            RelaySetup::Exim(setup) => setup.greetings(),
+        };
+        let group = self.group.as_mut().ok_or(ServerError::NotRunning(name))?;
+        ready::wait(name, group, &greetings, &[log])
     }
 
     pub(crate) fn group(&mut self) -> Option<&mut Group> {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use brunt_mail::incident::Part;
 use brunt_world_real::mounts;
 use serde::{Deserialize, Serialize};
 
@@ -70,20 +71,13 @@ pub struct Plan {
     pub users: u32,
 }
 
-/// One of the servers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
-    /// The store.
-    Store,
-    /// The relay.
-    Relay,
-}
-
 /// Where the servers listen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addresses {
     /// The store takes deliveries, by LMTP.
     pub lmtp: SocketAddr,
+    /// Where the relay delivers to; that is there too, but after [`MailSystem::deliver_elsewhere`].
+    pub delivery: SocketAddr,
     /// The store serves users, by IMAP; TLS by STARTTLS.
     pub imap: SocketAddr,
     /// The same over TLS.
@@ -115,6 +109,7 @@ pub struct MailSystem {
     pub(crate) relay: Option<RelayServer>,
     /// The file systems below the servers, where they have their own. They go after them.
     pub(crate) volumes: Vec<(Part, Volume)>,
+    delivers_elsewhere: bool,
 }
 
 impl MailSystem {
@@ -232,13 +227,31 @@ impl MailSystem {
                 return Err(ServerError::Folder { folder: home.to_owned(), why });
             }
         }
-        let ports = drawn()?;
+        let ports = drawn(false)?;
         let store = StoreServer::new(plan.store, home, &user, plan.relay.is_some(), &ports)?;
         let certificate = store.certificate();
         let relay = plan.relay.map(|one| RelayServer::new(one, home, certificate, &ports));
         let relay = relay.transpose()?;
         let (plan, home, volumes) = (plan.clone(), home.to_owned(), Vec::new());
-        Ok(Self { plan, home, accounts, ports, store, relay, volumes })
+        let delivers_elsewhere = false;
+        Ok(Self { plan, home, accounts, ports, store, relay, volumes, delivers_elsewhere })
+    }
+
+    /// Lets the relay, which does not run yet, deliver to a port where nobody listens: something that
+    /// carries mail on to the store is to listen there ([`Addresses::delivery`]).
+    ///
+    /// # Errors
+    /// [`ServerError::NoPort`].
+    pub fn deliver_elsewhere(&mut self) -> Result<(), ServerError> {
+        self.delivers_elsewhere = true;
+        self.draw()
+    }
+
+    fn draw(&mut self) -> Result<(), ServerError> {
+        self.ports = drawn(self.delivers_elsewhere)?;
+        self.store.listen_at(self.relay.is_some(), &self.ports);
+        self.relay.iter_mut().for_each(|relay| relay.listen_at(&self.ports));
+        Ok(())
     }
 
     /// Starts every server, and waits until all are ready. New ports are drawn for servers that do
@@ -268,9 +281,7 @@ impl MailSystem {
                 return Err(error);
             }
             attempt += 1;
-            self.ports = drawn()?;
-            self.store.listen_at(self.relay.is_some(), &self.ports);
-            self.relay.iter_mut().for_each(|relay| relay.listen_at(&self.ports));
+            self.draw()?;
         }
     }
 
@@ -341,6 +352,7 @@ impl MailSystem {
         let submission = relay.filter(|_| self.plan.store != Store::Cyrus);
         Addresses {
             lmtp: at(ports.lmtp),
+            delivery: at(ports.delivery),
             imap: at(ports.imap),
             imaps: at(ports.imaps),
             submission: submission.map(|_| at(ports.submission)),
@@ -427,7 +439,8 @@ fn image(part: Part) -> &'static str {
 }
 
 /// Ports at which nothing listens now.
-fn drawn() -> Result<Ports, ServerError> {
-    let [lmtp, imap, imaps, submission, smtp, smtps] = ports::free()?;
-    Ok(Ports { lmtp, imap, imaps, submission, smtp, smtps })
+fn drawn(delivers_elsewhere: bool) -> Result<Ports, ServerError> {
+    let [lmtp, elsewhere, imap, imaps, submission, smtp, smtps] = ports::free()?;
+    let delivery = if delivers_elsewhere { elsewhere } else { lmtp };
+    Ok(Ports { lmtp, delivery, imap, imaps, submission, smtp, smtps })
 }

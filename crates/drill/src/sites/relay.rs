@@ -1,17 +1,17 @@
-//! The link between two sites on one machine: a relay of TCP connections that holds back what is
-//! sent, and can be cut.
+//! A link on one machine: a relay of TCP connections that holds back what is sent, and can be cut.
 //!
 //! ```text
 //!   source --> read --> queue, each piece due after half a round trip --> write --> destination
 //!                         | cut: nothing leaves, in both directions; nothing is lost, as TCP would send it again
+//!                         | severed: connections break, and what waits is lost
 //! ```
 //!
 //! It adds delay to bytes, and knows nothing of packets: jitter, loss, reordering and bandwidth are
 //! those of the machine itself.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
-use std::net::{IpAddr, SocketAddr};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
 use std::rc::Rc;
 
 use brunt_units::{Span, Time};
@@ -30,9 +30,11 @@ pub struct Relay(Rc<Shared>);
 struct Shared {
     world: World,
     to: SocketAddr,
-    delay: Span,
+    delay: Cell<Span>,
     is_cut: Cell<bool>,
     mended: Event,
+    /// Connections whose two directions have not both ended, each with how many have.
+    open: RefCell<BTreeMap<(SocketId, SocketId), u8>>,
     /// Bytes that have gone to the listener behind it.
     sent: Cell<u64>,
 }
@@ -45,24 +47,25 @@ struct Queue {
 }
 
 impl Relay {
-    /// A relay at the address `host` to `to`, with a round trip of `rtt`; and where it listens.
+    /// A relay at `at` (port 0 picks a free one) to `to`, with a round trip of `rtt`; and where it
+    /// listens.
     ///
     /// # Errors
     /// [`NetError`] when it cannot listen.
     pub async fn open(
         world: &World,
-        host: IpAddr,
+        at: SocketAddr,
         to: SocketAddr,
         rtt: Span,
     ) -> Result<(Self, SocketAddr), NetError> {
-        let at = SocketAddr::new(host, 0);
         let (listener, at) = world.net.listen(at).await?;
         let relay = Self(Rc::new(Shared {
             world: world.clone(),
             to,
-            delay: Span(rtt.0.div_euclid(2)),
+            delay: Cell::new(Span(rtt.0.div_euclid(2))),
             is_cut: Cell::new(false),
             mended: Event::new(world.spawner.tasks()),
+            open: RefCell::default(),
             sent: Cell::new(0),
         }));
         drop(world.spawner.spawn(Rc::clone(&relay.0).accept(listener)));
@@ -72,6 +75,19 @@ impl Relay {
     /// Bytes that have gone to the listener behind it.
     pub fn sent(&self) -> u64 {
         self.0.sent.get()
+    }
+
+    /// Holds each piece back for so long from now on.
+    pub fn delay(&self, delay: Span) {
+        self.0.delay.set(delay);
+    }
+
+    /// Breaks every connection that is open. New ones are carried.
+    pub fn sever(&self) {
+        for (near, far) in self.0.open.take().into_keys() {
+            self.0.world.net.close(near);
+            self.0.world.net.close(far);
+        }
     }
 
     /// Lets nothing through from now on.
@@ -91,15 +107,18 @@ impl Shared {
         while let Ok((near, _)) = self.world.net.accept(listener).await {
             match self.world.net.connect(self.to).await {
                 Ok(far) => {
-                    self.pump(near, far, true);
-                    self.pump(far, near, false);
+                    self.open.borrow_mut().insert((near, far), 0);
+                    self.pump((near, far), true);
+                    self.pump((near, far), false);
                 }
                 Err(_) => self.world.net.close(near),
             }
         }
     }
 
-    fn pump(self: &Rc<Self>, from: SocketId, to: SocketId, counts: bool) {
+    /// Carries one direction: from the near end, which counts, or from the far one.
+    fn pump(self: &Rc<Self>, ends: (SocketId, SocketId), counts: bool) {
+        let from = if counts { ends.0 } else { ends.1 };
         let queue = Rc::new(Queue {
             pieces: RefCell::default(),
             bytes: Cell::new(0),
@@ -107,7 +126,7 @@ impl Shared {
         });
         let spawner = &self.world.spawner;
         drop(spawner.spawn(Rc::clone(self).read_all(from, Rc::clone(&queue))));
-        drop(spawner.spawn(Rc::clone(self).write_all(to, from, queue, counts)));
+        drop(spawner.spawn(Rc::clone(self).write_all(ends, queue, counts)));
     }
 
     /// Queues what arrives; an empty piece is the end.
@@ -116,7 +135,7 @@ impl Shared {
             let has_room = || (queue.bytes.get() < QUEUE_MAX).then_some(());
             queue.changed.wait(has_room).await;
             let read = self.world.net.read(from, READ).await.unwrap_or_default();
-            let (due, length) = (self.world.clock.now() + self.delay, read.len());
+            let (due, length) = (self.world.clock.now() + self.delay.get(), read.len());
             queue.bytes.set(queue.bytes.get() + length);
             queue.pieces.borrow_mut().push_back((due, read));
             queue.changed.notify();
@@ -126,13 +145,8 @@ impl Shared {
         }
     }
 
-    async fn write_all(
-        self: Rc<Self>,
-        to: SocketId,
-        from: SocketId,
-        queue: Rc<Queue>,
-        counts: bool,
-    ) {
+    async fn write_all(self: Rc<Self>, ends: (SocketId, SocketId), queue: Rc<Queue>, counts: bool) {
+        let (from, to) = if counts { ends } else { (ends.1, ends.0) };
         loop {
             let next = || queue.pieces.borrow_mut().pop_front();
             let (due, piece) = queue.changed.wait(next).await;
@@ -155,6 +169,15 @@ impl Shared {
         }
         // Whoever is gone needs no end.
         let _ = self.world.net.finish(to).await;
+        let ended = self.open.borrow_mut().get_mut(&ends).is_some_and(|ended| {
+            *ended += 1;
+            *ended == 2
+        });
+        if ended {
+            self.open.borrow_mut().remove(&ends);
+            self.world.net.close(ends.0);
+            self.world.net.close(ends.1);
+        }
     }
 }
 
@@ -173,7 +196,8 @@ mod tests {
         made.executor.block_on(async move {
             let host = Ipv4Addr::LOCALHOST.into();
             let (listener, to) = world.net.listen(SocketAddr::new(host, 0)).await.unwrap();
-            let (relay, at) = Relay::open(&world, host, to, Span::millis(10)).await.unwrap();
+            let (relay, at) =
+                Relay::open(&world, SocketAddr::new(host, 0), to, Span::millis(10)).await.unwrap();
             let near = world.net.connect(at).await.unwrap();
             let (far, _) = world.net.accept(listener).await.unwrap();
             let begun = world.clock.now();
@@ -204,6 +228,34 @@ mod tests {
                 rest.extend(more);
             }
             assert_eq!(rest, b"three");
+        });
+    }
+
+    #[test]
+    fn connections_that_are_severed_break_and_new_ones_are_carried() {
+        let mut made = VirtualWorld::new(VirtualOptions::default());
+        let world = made.world.clone();
+        made.executor.block_on(async move {
+            let host = Ipv4Addr::LOCALHOST.into();
+            let (listener, to) = world.net.listen(SocketAddr::new(host, 0)).await.unwrap();
+            let at = SocketAddr::new(host, 0);
+            let (relay, at) = Relay::open(&world, at, to, Span::ZERO).await.unwrap();
+            for word in ["one", "two"] {
+                let near = world.net.connect(at).await.unwrap();
+                let (far, _) = world.net.accept(listener).await.unwrap();
+                world.net.write(near, word.into()).await.unwrap();
+                assert_eq!(world.net.read(far, 100).await.unwrap(), word.as_bytes());
+                relay.cut();
+                world.net.write(near, b"held back".to_vec()).await.unwrap();
+                world.sleep(Span::seconds(1)).await;
+                relay.sever();
+                relay.mend();
+                for end in [near, far] {
+                    let heard = world.net.read(end, 100).await;
+                    assert!(heard.is_err() || heard == Ok(Vec::new()), "{heard:?}");
+                }
+                assert!(relay.0.open.borrow().is_empty());
+            }
         });
     }
 }

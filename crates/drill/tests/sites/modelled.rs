@@ -238,7 +238,9 @@ pub(crate) struct ModelledLink {
 impl Link for ModelledLink {
     fn way_to<'a>(&'a self, world: &'a World, to: SocketAddr) -> Doing<'a, SocketAddr> {
         Box::pin(async move {
-            let relay = Relay::open(world, address(CONDUCTOR), to, self.round_trip).await;
+            let relay =
+                Relay::open(world, SocketAddr::new(address(CONDUCTOR), 0), to, self.round_trip)
+                    .await;
             let (relay, at) = relay.map_err(CourseError::of)?;
             self.relays.borrow_mut().push(relay);
             Ok(at)

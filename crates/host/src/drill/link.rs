@@ -132,7 +132,7 @@ impl Link for RealWay {
                 Self::Packets(_) => Ok(to),
                 Self::Relays(round_trip, _, relays) => {
                     let here = Ipv4Addr::LOCALHOST.into();
-                    let relay = Relay::open(world, here, to, *round_trip).await;
+                    let relay = Relay::open(world, SocketAddr::new(here, 0), to, *round_trip).await;
                     let (relay, at) =
                         relay.map_err(|error| CourseError::of(LinkError::Relay(error)))?;
                     relays.borrow_mut().push(relay);

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use brunt_servers::{MailSystem, Part, Queue, ServerError};
+use brunt_servers::{MailSystem, Queue, ServerError};
 use brunt_units::Span;
 use brunt_world::World;
 
@@ -56,16 +56,6 @@ impl Attendant {
                 Err(TryRecvError::Disconnected) => panic!("the thread of the servers has panicked"),
             }
         }
-    }
-
-    /// Kills `part`.
-    pub(super) async fn kill(&self, world: &World, part: Part) -> Result<(), ServerError> {
-        self.order(world, move |system| system.kill(part)).await
-    }
-
-    /// Starts `part` again, and waits until it is ready.
-    pub(super) async fn start(&self, world: &World, part: Part) -> Result<(), ServerError> {
-        self.order(world, move |system| system.start_part(part)).await
     }
 
     /// Waits until the relay holds nothing, at most for `patience`.

@@ -1,18 +1,20 @@
 //! The course of a test on servers of our own: what `brunt-load` runs, with hands that can kill.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
 use brunt_load::{Disturbance, Drain, Progress, Queue};
-use brunt_mail::{Fault, FaultKind};
-use brunt_servers::{Part, ServerError};
+use brunt_mail::incident::{Deed, WRITES_WITHIN};
+use brunt_servers::Part;
 use brunt_units::{Span, Time};
 use brunt_world::World;
 
 use super::LoadListener;
 use super::attendant::Attendant;
+use super::hops::Way;
 
 /// How often a relay is asked what it holds.
 const ASK: Span = Span::millis(250);
@@ -22,11 +24,12 @@ const DRAINS_WITHIN: Span = Span::seconds(40);
 /// The interval at which a relay is asked to retry deferred messages.
 const FLUSH_EVERY: u32 = 8;
 /// How often it is looked how far sending is.
-const LOOK: Span = Span::millis(100);
+pub(super) const LOOK: Span = Span::millis(100);
 
 /// What was done to a server.
 #[derive(Clone, Debug)]
 pub(super) struct Done {
+    pub(super) deed: Deed,
     pub(super) what: String,
     pub(super) from: Time,
     /// When it was ready again; nothing where it did not come back.
@@ -37,8 +40,12 @@ pub(super) struct Done {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Deeds {
     pub(super) done: Vec<Done>,
+    /// Incidents that could not happen, and why.
+    pub(super) left_out: Vec<String>,
     /// Why a server did not come back.
     pub(super) broken: Option<String>,
+    /// Whether power cuts lost what nobody had synced; nothing where there was none.
+    pub(super) cut_loses: Option<bool>,
     /// The queue as it was seen last.
     pub(super) queue: Option<brunt_servers::Queue>,
     /// Why the relay put mail off, the first time it was seen.
@@ -53,76 +60,18 @@ pub(super) struct Hands {
     pub(super) listener: Rc<dyn LoadListener>,
     /// The names of the servers, by part.
     pub(super) names: Vec<(Part, &'static str)>,
+    /// Relays of ours between two places, for connections that something is done to.
+    pub(super) hops: Rc<Vec<Way>>,
     /// The most deliveries that can be under way between two servers.
     pub(super) between: u32,
     pub(super) deeds: Rc<RefCell<Deeds>>,
+    /// How many deliveries were accepted at each look of the last seconds.
+    pub(super) accepted: Rc<RefCell<VecDeque<(Time, u64)>>>,
     /// How long mail is sent, where no number of messages ends it.
     pub(super) lasts: Option<Span>,
 }
 
 impl Hands {
-    /// Kills each server once in the middle of `messages`, or of the time that it lasts, the store
-    /// first, and starts it again.
-    pub(super) fn kill_in_the_middle(&self, messages: Option<u32>) -> Disturbance {
-        let hands = self.clone();
-        Box::new(move |progress: Rc<Progress>| {
-            Box::pin(async move {
-                // Sending that ended early has nothing in the middle any more.
-                let is_half = match messages {
-                    Some(messages) => progress.reached(messages.div_ceil(2)).await,
-                    None => {
-                        let lasts = hands.lasts.unwrap_or(Span::ZERO);
-                        hands.world.sleep(Span(lasts.0.div_euclid(2))).await;
-                        !progress.is_over()
-                    }
-                };
-                match is_half {
-                    true => hands.kill_each().await,
-                    false => Vec::new(),
-                }
-            })
-        })
-    }
-
-    async fn kill_each(&self) -> Vec<Fault> {
-        let mut faults = Vec::new();
-        for (part, name) in &self.names {
-            let from = self.world.clock.now();
-            self.listener.step(&format!("kill -9 of all processes of {name}"));
-            let killed = self.attendant.kill(&self.world, *part).await;
-            let started = match killed {
-                Ok(()) => self.attendant.start(&self.world, *part).await,
-                Err(error) => Err(error),
-            };
-            let until = self.world.clock.now();
-            faults.push(Fault { kind: FaultKind::Kill, from, until, in_flight: self.between });
-            let is_back = self.note(name, from, until, started);
-            if !is_back {
-                break;
-            }
-        }
-        faults
-    }
-
-    fn note(&self, name: &str, from: Time, until: Time, started: Result<(), ServerError>) -> bool {
-        let mut deeds = self.deeds.borrow_mut();
-        let what = format!("{name} killed");
-        let took = until.since(from);
-        match started {
-            Ok(()) => {
-                self.listener.step(&format!("{name} is ready again after {took}"));
-                deeds.done.push(Done { what, from, until: Some(until) });
-                true
-            }
-            Err(error) => {
-                self.listener.step(&format!("{name} does not come back: {error}"));
-                deeds.done.push(Done { what, from, until: None });
-                deeds.broken = Some(error.to_string());
-                false
-            }
-        }
-    }
-
     /// Says how far sending is until it ends. Breaks nothing.
     pub(super) fn watch(&self, inner: Option<Disturbance>) -> Disturbance {
         let hands = self.clone();
@@ -131,7 +80,9 @@ impl Hands {
                 let watched = Rc::clone(&progress);
                 let watcher = hands.clone();
                 let watching = hands.world.spawner.spawn(async move {
-                    tell(&watcher.world, &watcher.listener, watcher.lasts, &watched).await;
+                    let remember = |accepted| watcher.remember(accepted);
+                    tell(&watcher.world, &watcher.listener, watcher.lasts, (&watched, &remember))
+                        .await;
                 });
                 let faults = match inner {
                     Some(inner) => inner(progress).await,
@@ -141,6 +92,23 @@ impl Hands {
                 faults
             })
         })
+    }
+
+    fn remember(&self, accepted: u64) {
+        let now = self.world.clock.now();
+        let mut looks = self.accepted.borrow_mut();
+        looks.push_back((now, accepted));
+        // The last one before the span is its beginning.
+        while looks.get(1).is_some_and(|(at, _)| *at + WRITES_WITHIN <= now) {
+            looks.pop_front();
+        }
+    }
+
+    /// Deliveries that were accepted in the last seconds.
+    pub(super) fn recent(&self) -> u32 {
+        let looks = self.accepted.borrow();
+        let [first, last] = [looks.front(), looks.back()].map(|look| look.map_or(0, |look| look.1));
+        u32::try_from(last - first).unwrap_or(u32::MAX)
     }
 
     /// Waits for the relay, if there is one.
@@ -161,7 +129,7 @@ pub(super) async fn tell(
     world: &World,
     listener: &Rc<dyn LoadListener>,
     lasts: Option<Span>,
-    progress: &Progress,
+    (progress, each): (&Progress, &dyn Fn(u64)),
 ) {
     let began = world.clock.now();
     while !progress.is_over() {
@@ -174,6 +142,7 @@ pub(super) async fn tell(
             }
         };
         listener.progress(share, progress.accepted());
+        each(progress.accepted());
         world.sleep(LOOK).await;
     }
 }

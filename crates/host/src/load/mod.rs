@@ -3,7 +3,9 @@
 //! ```text
 //!   choice      which servers, and where they live
 //!   servers     made and started (brunt-servers), attended to by a thread (attendant)
-//!   course      send, kill, drain, audit (brunt-load), with hands that can kill
+//!   course      send, disturb, drain, audit (brunt-load), with hands that can kill
+//!   incidents   what is done to servers and to connections (hops), in words
+//!   control     the same power cut where mail is not synced, which must lose some
 //!   target      the same course on servers that brunt did not start
 //!   cleaning    messages of a run, removed again
 //!   preflight   open files, ports, and what else sessions need of this machine
@@ -17,13 +19,17 @@
 mod attendant;
 mod choice;
 mod cleaning;
+mod control;
 mod course;
 mod error;
+mod hops;
+mod incidents;
 mod judge;
 mod kept;
 mod outcome;
 mod preflight;
 pub mod target;
+mod words;
 mod work;
 
 use std::cell::RefCell;
@@ -33,9 +39,10 @@ use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use brunt_load::{
-    Account, Accounts, Anchor, Course, Endpoint, Finished, Patience, Protocol, Reading, Secret,
-    Sending, TlsUse, Trust, Users, Watch,
+    Account, Accounts, Anchor, Course, Endpoint, Finished, Keep, Patience, Protocol, Reading,
+    Secret, Sending, TlsUse, Trust, Users, Watch,
 };
+use brunt_mail::incident::{Deed, Hop};
 use brunt_mail::{Mailing, MailingOptions, Queue, Terms};
 use brunt_report::result::{MailQueue, MailServer, Origin};
 use brunt_report::{RunFolder, RunResult};
@@ -46,10 +53,13 @@ use brunt_users::{Day, Profile};
 use brunt_world::World;
 use brunt_world_real::{ClockZero, Options, RealWorld, StartError};
 
+pub use brunt_mail::incident::{self, Incident};
 pub use brunt_servers::{Format, MailFsync};
 pub use choice::{Asked, choose};
 pub use cleaning::{CleanedRun, clean, left_servers};
 pub use error::LoadError;
+pub use incidents::{kill_each, power_cut};
+pub use words::planned;
 
 use attendant::Attendant;
 use course::{Deeds, Hands};
@@ -77,8 +87,8 @@ pub struct LoadOptions {
     pub work: Option<Work>,
     /// What messages contain, and who gets them.
     pub seed: u64,
-    /// Whether each server is killed once.
-    pub kill: bool,
+    /// What is done to the servers, one after the other.
+    pub incidents: Vec<Incident>,
     /// Longest time from acceptance until a message is there; none is judged without it.
     pub limit: Option<Span>,
 }
@@ -120,13 +130,31 @@ pub fn run(
     if let Some(why) = elsewhere {
         listener.step(&format!("the servers live in {}: {why}", home.display()));
     }
-    let system = MailSystem::make(&home, &options.plan)?;
+    let control = control::run(options, &home, listener, stop)?;
+    let system = made(&home, options)?;
     let ended = begin(options, system, folder, origin, listener, stop);
     if ended.is_err() {
         // It was made by this run a moment ago, and the servers are gone.
         let _ = fs::remove_dir_all(&home);
     }
-    ended
+    ended.map(|result| control::judge(result, options, control))
+}
+
+/// Servers for these options in the folder `home`.
+fn made(home: &Path, options: &LoadOptions) -> Result<MailSystem, LoadError> {
+    let deeds = || options.incidents.iter().map(|incident| incident.deed);
+    if let Some(deed) = deeds().find(|deed| deed.needs_relay() && options.plan.relay.is_none()) {
+        let what = words::done(deed, &[]);
+        return Err(LoadError::Numbers(format!("{what}: there is no relay")));
+    }
+    let mut system = match deeds().any(Deed::needs_volumes) {
+        true => MailSystem::make_on_volumes(home, &options.plan, options.volume_bytes())?,
+        false => MailSystem::make(home, &options.plan)?,
+    };
+    if deeds().any(|deed| deed.hop() == Some(Hop::Delivery)) {
+        system.deliver_elsewhere()?;
+    }
+    Ok(system)
 }
 
 fn begin(
@@ -142,7 +170,39 @@ fn begin(
         listener.step(&format!("{} {} is ready", server.name, server.version));
     }
     Load::new(system.home()).keep(folder)?;
-    test(options, system, folder, origin, listener, stop)
+    let ledger = Rc::new(LedgerFile::create(folder)?);
+    let ran = ran(options, system, Rc::<LedgerFile>::clone(&ledger), listener, stop)?;
+    ledger.sync()?;
+    let Ran { id, began, subject, mailing, finished, deeds, real } = ran;
+    let judged = Judged { mailing: &mailing, audited: &finished.audited, errors: &finished.errors };
+    let mail = outcome::mail(&subject, &judged, Some((&finished, &deeds)));
+    kept::conversations(folder, &mail.findings, &finished.conversations)?;
+    let verdict = outcome::verdict(&finished, stop);
+    let was_disturbed = !deeds.done.is_empty();
+    let was_killed = deeds.done.iter().any(|done| done.deed.kills());
+    let reasons = outcome::reasons(was_killed, &options.plan, &judged, &deeds);
+    let times = outcome::times(began, finished.sent.from, finished.sent.until);
+    let origin = origin(options.seed, format!("{id:016x}"));
+    let result = outcome::result(&judged, mail, verdict, reasons, times, origin, &real);
+    Ok(match options.work.as_ref().zip(finished.tally.as_ref()) {
+        Some((work, tally)) => {
+            let users = subject.accounts.count();
+            work::Checked::new(work, tally, users, was_disturbed).put_into(result)
+        }
+        None => result,
+    })
+}
+
+/// A course that has ended.
+struct Ran {
+    id: u64,
+    /// In Unix seconds.
+    began: u64,
+    subject: Subject,
+    mailing: Rc<Mailing>,
+    finished: Finished,
+    deeds: Deeds,
+    real: RealWorld,
 }
 
 /// What is the same for a run and for a later audit.
@@ -183,40 +243,47 @@ impl Subject {
 }
 
 /// Runs the course on servers that are ready.
-fn test(
+fn ran(
     options: &LoadOptions,
     system: MailSystem,
-    folder: &RunFolder,
-    origin: impl FnOnce(u64, String) -> Origin,
+    keep: Rc<dyn Keep>,
     listener: &Rc<dyn LoadListener>,
     stop: &Stop,
-) -> Result<RunResult, LoadError> {
+) -> Result<Ran, LoadError> {
     let begun = SystemTime::now();
     let zero = ClockZero::now();
     let began = begun.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let subject = Subject::of(&system, began.as_secs())?;
+    let mut subject = Subject::of(&system, began.as_secs())?;
     let id = run_id(began.as_nanos());
     let accounts = subject.accounts.addresses();
     let mailing = MailingOptions::new(id, options.seed, began.as_secs(), accounts);
-    let work = options.work.as_ref();
-    let (mailing, messages) = what_is_sent(work, options.deliveries, mailing)?;
-    let ledger = Rc::new(LedgerFile::create(folder)?);
-    let entrance = subject.entrance(&system);
+    let (mailing, messages) = what_is_sent(options.work.as_ref(), options.deliveries, mailing)?;
+    let mut real = world(options.seed, zero)?;
+    let mut entrance = subject.entrance(&system);
+    let ways = [
+        (Hop::Sending, entrance.address, None),
+        (Hop::Delivery, system.addresses().lmtp, Some(system.addresses().delivery)),
+        (Hop::Reading, subject.mailboxes.address, None),
+    ];
+    let hops = hops::open(&mut real, &options.incidents, &ways)?;
+    hops::lead(&hops, Hop::Sending, &mut entrance);
+    hops::lead(&hops, Hop::Reading, &mut subject.mailboxes);
     let between = system.messages_between().saturating_mul(options.most_recipients());
     let names = names(&system);
     let attendant = Rc::new(Attendant::new(system).map_err(LoadError::Thread)?);
-    let mut real = world(options.seed, zero)?;
     let deeds = Rc::new(RefCell::new(Deeds::default()));
     let hands = Hands {
         world: real.world.clone(),
         attendant: Rc::clone(&attendant),
         listener: Rc::clone(listener),
         names,
+        hops: Rc::new(hops),
         between,
         deeds: Rc::clone(&deeds),
+        accepted: Rc::default(),
         lasts: options.lasts(),
     };
-    let disturbance = options.kill.then(|| hands.kill_in_the_middle(messages));
+    let disturbance = hands.disturb(options.incidents.clone(), messages);
     let course = Course {
         mailing: Rc::clone(&mailing),
         accounts: Rc::clone(&subject.accounts),
@@ -227,7 +294,7 @@ fn test(
             time: options.lasts(),
             ..Sending::new(entrance, messages.unwrap_or_default())
         },
-        disturbance: Some(hands.watch(disturbance)),
+        disturbance: Some(hands.watch(Some(disturbance))),
         drain: hands.drain(options.plan.relay.is_some()),
         users: options.work.as_ref().map(|work| Users {
             profile: Rc::clone(&work.profile),
@@ -239,30 +306,13 @@ fn test(
             ..Reading::new(subject.mailboxes.clone())
         },
         terms: Terms { limit: options.limit, ..Terms::default() },
-        keep: Rc::<LedgerFile>::clone(&ledger),
+        keep,
     };
     drop(hands);
     let finished = run_course(&mut real, course, stop, listener);
     drop(attendant);
-    let finished = finished?;
-    ledger.sync()?;
-    let deeds = deeds.borrow().clone();
-    let judged = Judged { mailing: &mailing, audited: &finished.audited, errors: &finished.errors };
-    let mail = outcome::mail(&subject, &judged, Some((&finished, &deeds)));
-    kept::conversations(folder, &mail.findings, &finished.conversations)?;
-    let verdict = outcome::verdict(&finished, stop);
-    let reasons = outcome::reasons(!deeds.done.is_empty(), &options.plan, &judged, &deeds);
-    let times = outcome::times(began.as_secs(), finished.sent.from, finished.sent.until);
-    let origin = origin(options.seed, format!("{id:016x}"));
-    let result = outcome::result(&judged, mail, verdict, reasons, times, origin, &real);
-    Ok(match options.work.as_ref().zip(finished.tally.as_ref()) {
-        Some((work, tally)) => {
-            let has_killed = !deeds.done.is_empty();
-            let users = subject.accounts.count();
-            work::Checked::new(work, tally, users, has_killed).put_into(result)
-        }
-        None => result,
-    })
+    let (finished, deeds) = (finished?, deeds.borrow().clone());
+    Ok(Ran { id, began: began.as_secs(), subject, mailing, finished, deeds, real })
 }
 
 fn world(seed: u64, zero: ClockZero) -> Result<RealWorld, StartError> {
@@ -379,6 +429,14 @@ fn most_recipients(users: u32, work: Option<&Work>) -> u32 {
 impl LoadOptions {
     fn most_recipients(&self) -> u32 {
         most_recipients(self.plan.users, self.work.as_ref())
+    }
+
+    /// Room for everything that is sent, several times over. What is not written takes none.
+    fn volume_bytes(&self) -> u64 {
+        const LEAST: u64 = 2 << 30;
+        const OF_DELIVERY: u64 = 256 << 10;
+        const MOST: u64 = 1 << 40;
+        LEAST.saturating_add(self.deliveries.saturating_mul(OF_DELIVERY)).min(MOST)
     }
 
     /// How long mail is sent, where no number of messages ends it.

@@ -8,7 +8,7 @@ use brunt_report::result::{
     Mail, MailErrors, MailFault, MailLatency, MailQueue, MailRun, MailServer, Origin, Times,
     Verdict,
 };
-use brunt_report::{RunResult, Timestamp};
+use brunt_report::{RunResult, Timestamp, counted};
 use brunt_run::Stop;
 use brunt_servers::{MailFsync, MailSystem, Plan, Store};
 use brunt_stats::{Latencies, Percentile};
@@ -50,6 +50,7 @@ pub(super) fn mail(
         ledger: judge::ledger(audited),
         findings: judge::findings(audited, judged.mailing),
         unread: unread.collect(),
+        folders_renewed: audited.folders_renewed,
         errors: errors.collect(),
         ..Mail::default()
     };
@@ -67,6 +68,7 @@ pub(super) fn mail(
             mail.visible = latency(&watched.visible);
             mail.told = latency(&watched.told);
         }
+        mail.cut_loses_unsynced = deeds.cut_loses;
         mail.faults = deeds.done.iter().map(|done| fault(done, sent.from)).collect();
         mail.queue =
             queue.map(|queue| MailQueue { messages: queue.messages, deliveries: queue.deliveries });
@@ -104,16 +106,34 @@ pub(super) fn verdict(finished: &Finished, stop: &Stop) -> Verdict {
 pub(super) fn reasons(kill: bool, plan: &Plan, judged: &Judged<'_>, deeds: &Deeds) -> Vec<String> {
     let mut reasons = Vec::new();
     reasons.extend(deeds.broken.as_ref().map(|why| format!("a server did not come back: {why}")));
-    reasons.push(match kill {
-        true => {
-            "servers were killed, the machine was not: what a power cut would lose is not known"
-                .to_owned()
+    reasons.push(
+        match (deeds.cut_loses, kill) {
+            (Some(true), _) => {
+                "the power of the file systems was cut, not that of the drive: what it has in a \
+                 volatile cache is not tested"
+            }
+            (Some(false), _) => {
+                "the cut spared a file that nobody had synced: it proves nothing here"
+            }
+            (None, true) => {
+                "servers were killed, the machine was not: what a power cut would lose is not known"
+            }
+            (None, false) => "nothing was killed: what a crash would lose is not known",
         }
-        false => "nothing was killed: what a crash would lose is not known".to_owned(),
-    });
-    if let Store::Dovecot { fsync: MailFsync::Never, .. } = plan.store {
+        .to_owned(),
+    );
+    if let (Store::Dovecot { fsync: MailFsync::Never, .. }, None) = (plan.store, deeds.cut_loses) {
         reasons.push("mail_fsync = never: a power cut loses mail that was accepted".to_owned());
     }
+    let renewed = judged.audited.folders_renewed;
+    if renewed > 0 {
+        let folders = counted(renewed, "folder");
+        reasons.push(format!(
+            "{folders} began anew after the cut, with a greater UIDVALIDITY, as RFC 9051 (2.3.1.1) \
+             allows: clients that keep mail fetch it again"
+        ));
+    }
+    reasons.extend(deeds.left_out.iter().cloned());
     reasons.extend(deeds.reason.as_ref().map(|why| format!("the relay put mail off: {why}")));
     reasons.extend(judge::others(judged.audited));
     reasons

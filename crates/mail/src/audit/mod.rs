@@ -162,6 +162,8 @@ pub struct Audited {
     pub unrecorded: u64,
     /// What was wrong with folders.
     pub folders: Vec<(Place, FolderBreach)>,
+    /// Folders that began anew after a power cut.
+    pub folders_renewed: u64,
     /// Messages of other runs.
     pub other_runs: u64,
     /// Messages without a mark.
@@ -192,8 +194,10 @@ impl Audit {
         deliveries.dedup_by_key(|each| each.key());
         for cut in faults.iter().filter(|fault| fault.kind == FaultKind::PowerCut) {
             let within = |each: &&mut Delivery| (cut.from..=cut.until).contains(&each.answered());
-            let accepted = deliveries.iter_mut().filter(|each| each.state == State::Accepted);
-            accepted.filter(within).for_each(|each| each.state = State::Unanswered);
+            // A refusal, too: what cannot be made durable any more may be so already.
+            let is_answered = |each: &&mut Delivery| each.state.is_answer();
+            let answered = deliveries.iter_mut().filter(is_answered);
+            answered.filter(within).for_each(|each| each.state = State::Unanswered);
         }
         let accounts = mailing.options().accounts.len();
         Self {
@@ -250,8 +254,19 @@ impl Audit {
     }
 
     /// What sessions saw of folders during the run.
+    ///
+    /// A folder that lost its UIDs with the power has to begin anew, with a greater UIDVALIDITY
+    /// (RFC 9051, 2.3.1.1): that is counted, and breaks no promise.
     pub fn folders(&mut self, folders: &Folders) {
-        self.audited.folders.extend_from_slice(folders.breaches());
+        let was_cut = self.faults.iter().any(|fault| fault.kind == FaultKind::PowerCut);
+        for (place, breach) in folders.breaches() {
+            match breach {
+                FolderBreach::Validity(from, to) if was_cut && to > from => {
+                    self.audited.folders_renewed += 1;
+                }
+                _ => self.audited.folders.push((*place, *breach)),
+            }
+        }
     }
 
     /// A message of this account is listed and could not be fetched, alone and again.

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::comparison::Difference;
+use crate::folders::FolderStatus;
 use crate::ledger::Event;
 use crate::mailing::MailingOptions;
 use crate::promises::{Change, Reply};
@@ -80,14 +81,15 @@ impl History {
         let number = self.ledger.next_number();
         for recipient in self.mailing.route(number).to {
             self.ledger.record(number, recipient, seconds(second), Event::Sent);
+            let is_cut = (cut.from..=cut.until).contains(&seconds(second));
             let (event, copies) = match stream.below(20) {
+                // It cannot be made durable any more, and is so already.
+                0 if is_cut => (Event::Refused { code: 451 }, stream.below(2)),
                 0 => (Event::Refused { code: 451 }, 0),
                 1 => (Event::Refused { code: 552 }, 0),
                 2 => (Event::NotSent, 0),
                 3 | 4 => (Event::Unanswered, stream.below(3)),
-                _ if (cut.from..=cut.until).contains(&seconds(second)) => {
-                    (Event::Accepted, stream.below(2))
-                }
+                _ if is_cut => (Event::Accepted, stream.below(2)),
                 _ => (Event::Accepted, 1),
             };
             self.ledger.record(number, recipient, seconds(second), event);
@@ -610,4 +612,27 @@ fn a_million_deliveries_are_audited_in_48_megabytes() {
     assert_eq!(counts.of(Outcome::Misdelivered), 1000);
     assert_eq!(counts.of(Outcome::Doubled), 1000);
     assert_eq!(counts.of(Outcome::Found), 998_000);
+}
+
+#[test]
+fn a_folder_may_begin_anew_after_a_power_cut_and_at_no_other_time() {
+    let mut folders = Folders::default();
+    let status = |validity, next| FolderStatus { validity, next, modseq: None };
+    folders.says(inbox(0), status(7, 5));
+    folders.says(inbox(0), status(8, 1));
+    folders.says(inbox(0), status(6, 1));
+    let mailing = History::new().mailing;
+    let audited = |kind: Option<FaultKind>| {
+        let mut ledger = Ledger::new(&mailing);
+        let (from, until) = (seconds(1), seconds(2));
+        kind.into_iter().for_each(|kind| ledger.fault(Fault { kind, from, until, in_flight: 0 }));
+        let mut audit = Audit::new(&mailing, ledger, Terms::default());
+        audit.folders(&folders);
+        let audited = audit.finish();
+        (audited.folders.len(), audited.folders_renewed)
+    };
+    assert_eq!(audited(None), (2, 0));
+    assert_eq!(audited(Some(FaultKind::Kill)), (2, 0));
+    // One that goes back shows wrong messages.
+    assert_eq!(audited(Some(FaultKind::PowerCut)), (1, 1));
 }

@@ -141,6 +141,7 @@ impl Writer {
             FaultKind::Freeze => 2,
             FaultKind::PowerCut => 3,
             FaultKind::Connection => 4,
+            FaultKind::Room => 5,
         };
         record[8..16].copy_from_slice(&fault.until.0.to_le_bytes());
         record[16..24].copy_from_slice(&fault.from.0.to_le_bytes());
@@ -291,6 +292,7 @@ fn read_record(
                 2 => FaultKind::Freeze,
                 3 => FaultKind::PowerCut,
                 4 => FaultKind::Connection,
+                5 => FaultKind::Room,
                 _ => return None,
             };
             let (from, until) = (Time(long_at(record, 16)), Time(long_at(record, 8)));

@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | refused | 4xx or 5xx, by code | no copy |
 //! | not sent | cut before the final dot | no copy (RFC 5321, 4.1.1.4) |
-//! | unanswered | cut after the dot, or the answer came after a power cut had begun | any number |
+//! | unanswered | cut after the dot, or an answer came after a power cut had begun | any number |
 //! | accepted | 250 | exactly one copy, equal, in time |
 //!
 //! A delivery takes 32 bytes in memory, and the same in `ledger.bin` ([`mod@file`]). Whoever runs the
@@ -54,6 +54,13 @@ pub enum State {
     Unanswered,
     /// The server owes a copy.
     Accepted,
+}
+
+impl State {
+    /// Whether the server said what becomes of it.
+    pub(crate) fn is_answer(self) -> bool {
+        matches!(self, Self::Refused | Self::Accepted)
+    }
 }
 
 /// One message on its way to one recipient.
@@ -147,10 +154,12 @@ pub enum FaultKind {
     Kill,
     /// Processes stood still.
     Freeze,
-    /// A store lost what it had not synced: an answer that arrives during this proves nothing.
+    /// A server lost what it had not synced: an answer that arrives during this proves nothing.
     PowerCut,
-    /// A connection on a hop broke.
+    /// Connections on a hop broke, or carried nothing.
     Connection,
+    /// There was no room.
+    Room,
 }
 
 /// A fault, which may explain that a message arrived twice (RFC 1047).

@@ -41,6 +41,16 @@ pub struct Mail {
     pub findings: Vec<MailFinding>,
     /// What was done to the servers.
     pub faults: Vec<MailFault>,
+    /// Whether power cuts lost a file that nobody had synced; null when there was no cut. One that
+    /// did not proves nothing.
+    #[serde(default)]
+    pub cut_loses_unsynced: Option<bool>,
+    /// Folders that began anew after a power cut, with a greater UIDVALIDITY: clients fetch them again.
+    #[serde(default)]
+    pub folders_renewed: u64,
+    /// The same cut with servers that do not sync; null when there was none.
+    #[serde(default)]
+    pub control: Option<MailControl>,
     /// What the relay still held before the audit; null when it was not known.
     pub queue: Option<MailQueue>,
     /// Mailboxes that could not be read to their end.
@@ -258,6 +268,18 @@ pub struct MailFault {
     pub from_s: f64,
     /// When the server was ready again; null when it never was.
     pub until_s: Option<f64>,
+}
+
+/// A test that has to fail, or the one that it belongs to proves nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct MailControl {
+    /// What was different: `mail_fsync = never`.
+    pub settings: String,
+    /// Deliveries that it accepted.
+    pub accepted: u64,
+    /// Those of them that it lost.
+    pub lost: u64,
 }
 
 /// What a relay still holds.

@@ -73,8 +73,8 @@ pub use io::{
 };
 pub use kind::{TestKind, Tested, UnknownTest, Work};
 pub use mail::{
-    Mail, MailErrors, MailFault, MailFinding, MailLatency, MailLedger, MailQueue, MailRun,
-    MailServer, MailStanding,
+    Mail, MailControl, MailErrors, MailFault, MailFinding, MailLatency, MailLedger, MailQueue,
+    MailRun, MailServer, MailStanding,
 };
 pub use mail_work::{DELAYED_ACK, MailTask, MailWork};
 pub use mib::{Mib, MibPerS};

@@ -88,6 +88,13 @@ fn run(ledger: MailLedger, verdict: Verdict) -> Run {
             from_s: 10.25,
             until_s: Some(10.75),
         }],
+        cut_loses_unsynced: Some(true),
+        folders_renewed: 1,
+        control: Some(MailControl {
+            settings: "mail_fsync = never".to_owned(),
+            accepted: 457,
+            lost: 261,
+        }),
         queue: Some(MailQueue { messages: 0, deliveries: 0 }),
         unread: Vec::new(),
         errors: vec![MailErrors {

@@ -6,16 +6,22 @@
 //! users = 50
 //! server = "dovecot"                  servers that are started for the test
 //!
+//! [[event]]                           what is done to them ([`events`])
+//! what = "kill"
+//! service = "lmtp"
+//!
 //! [target]                            or servers of the user's own ([`target`])
 //! send = "mail.example.org:587"
 //! ```
 //!
 //! Whether servers of the user's own may be tested at all is for the command line to say.
 
+mod events;
 mod target;
 
 use std::path::Path;
 
+use brunt_mail::Incident;
 use brunt_units::Span;
 
 use super::base::Origin;
@@ -57,7 +63,9 @@ keys! {
     /// When Dovecot forces mail to the disk; `"never"` loses mail with the power.
     mail_fsync: Option<Placed<MailSync>> = None, Maybe(At(Word(&SYNCS))), "`\"optimized\"`";
     /// Whether each server that was started for the test is killed once.
-    kill: Option<Placed<bool>> = None, Maybe(At(SWITCH)), "`true`, and `false` with `[target]`";
+    kill: Option<Placed<bool>> = None, Maybe(At(SWITCH)), "`true`, and `false` with `[target]`, `power_cut` or `[[event]]`";
+    /// Whether their power is cut once, all at the same time. Needs root.
+    power_cut: Option<Placed<bool>> = None, Maybe(At(SWITCH)), "`false`";
 }
 
 static SERVERS: [(&str, MailServer); 4] = [
@@ -124,6 +132,8 @@ pub struct MailScenario {
     pub mail: MailTest,
     /// Servers of the user's own.
     pub target: Option<Target>,
+    /// What is done to servers that were started for the test, one after the other.
+    pub events: Vec<Incident>,
 }
 
 impl MailScenario {
@@ -133,19 +143,27 @@ impl MailScenario {
         let mut mail = MailTest::default();
         let section = MAIL.read(sections.table("mail"), &mut mail);
         let target = sections.take("target").map(|node| Target::read(node, folder));
+        let events = events::read(&mut sections, target.is_some());
         mail.check(&section, target.is_some());
+        mail.check_disturbance(&section, !events.is_empty());
         if let Some(profile) = &mut mail.profile
             && (profile.contains('/') || profile.ends_with(".toml"))
         {
             let path = section::joined(folder, Path::new(&*profile));
             *profile = path.to_string_lossy().into_owned();
         }
-        Self { name, description, origin, mail, target }
+        Self { name, description, origin, mail, target, events }
     }
 
-    /// Whether servers are killed.
+    /// Whether each server is killed once.
     pub fn kills(&self) -> bool {
-        self.mail.kill.as_ref().map_or(self.target.is_none(), |kill| kill.value)
+        let has_other = self.target.is_some() || self.cuts_power() || !self.events.is_empty();
+        self.mail.kill.as_ref().map_or(!has_other, |kill| kill.value)
+    }
+
+    /// Whether the power of all servers is cut once.
+    pub fn cuts_power(&self) -> bool {
+        self.mail.power_cut.as_ref().is_some_and(|cut| cut.value)
     }
 
     /// The test, resolved. Reading it gives this test again.
@@ -156,6 +174,7 @@ impl MailScenario {
         *out += &format!("description = {}\n", quoted(&self.description));
         MAIL.write(&self.mail, out);
         self.target.iter().for_each(|target| target.write(out));
+        events::write(&self.events, out);
         text
     }
 }
@@ -189,10 +208,28 @@ impl MailTest {
                     refuse(key, "is for servers that brunt starts, and [target] has others", hint);
                 }
             }
-            if let Some(kill) = self.kill.as_ref().filter(|kill| kill.value) {
-                let refusal = kill.place.refuse("brunt kills only servers that it has started");
-                section.refuse(refusal.hint("kill = false, or leave [target] out"));
+            for (key, value) in [("kill", &self.kill), ("power_cut", &self.power_cut)] {
+                if let Some(value) = value.as_ref().filter(|value| value.value) {
+                    let what = "brunt kills only servers that it has started";
+                    let hint = format!("{key} = false, or leave [target] out");
+                    section.refuse(value.place.refuse(what).hint(hint));
+                }
             }
+        }
+    }
+
+    /// Refuses two ways to say what is done to servers.
+    fn check_disturbance(&self, section: &Section, has_events: bool) {
+        let is_set = |value: &Option<Placed<bool>>| value.as_ref().is_some_and(|one| one.value);
+        let ways = [("kill", &self.kill), ("power_cut", &self.power_cut)];
+        let mut ways = ways.into_iter().filter(|(_, value)| is_set(value));
+        let place = |key: &str| section.place_of(key);
+        if let Some((key, _)) = ways.next().filter(|_| has_events) {
+            let refusal = place(key).refuse("is beside [[event]], which says what happens");
+            section.refuse(refusal.hint(format!("leave {key} out, or the events")));
+        } else if let Some((key, _)) = ways.next() {
+            let refusal = place(key).refuse("is beside `kill`: a power cut kills, too");
+            section.refuse(refusal.hint("keep one of them, or write [[event]]"));
         }
     }
 }

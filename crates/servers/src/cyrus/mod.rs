@@ -103,16 +103,18 @@ impl Setup {
             master.gid(self.user.gid).uid(self.user.uid);
         }
         let mut group = Group::start(NAME, &mut master)?;
-        let greeting = |port, begins| Greeting { port, begins };
-        let greetings =
-            [greeting(self.lmtp, "220 "), greeting(self.imap, "* OK"), greeting(self.imaps, "")];
-        ready::wait(NAME, &mut group, &greetings, &[self.log()])?;
+        ready::wait(NAME, &mut group, &self.greetings(), &[self.log()])?;
         let made = self.home.join(MADE);
         if !made.exists() {
             mailboxes::make(self.imap, &admin, accounts)?;
             files::write(&made, 0o644, &User::caller(), "")?;
         }
         Ok(Running { group, _passwords: passwords })
+    }
+
+    pub(crate) fn greetings(&self) -> Vec<Greeting> {
+        let greeting = |port, begins| Greeting { port, begins };
+        vec![greeting(self.lmtp, "220 "), greeting(self.imap, "* OK"), greeting(self.imaps, "")]
     }
 }
 

@@ -147,7 +147,7 @@ impl Setup {
         Ok(group)
     }
 
-    fn greetings(&self) -> Vec<Greeting> {
+    pub(crate) fn greetings(&self) -> Vec<Greeting> {
         let ports = &self.ports;
         let greeting = |port, begins| Greeting { port, begins };
         let mut greetings = vec![

@@ -98,12 +98,20 @@ impl Setup {
         let complaints = self.home.join("log/stderr");
         exim.args(["-bdf", "-q1s"]).stdout(Stdio::null()).stderr(files::log(&complaints)?);
         let mut group = Group::start(NAME, &mut exim)?;
-        let greetings = [
+        ready::wait(
+            NAME,
+            &mut group,
+            &self.greetings(),
+            &[self.home.join("log/paniclog"), complaints],
+        )?;
+        Ok(group)
+    }
+
+    pub(crate) fn greetings(&self) -> Vec<Greeting> {
+        vec![
             Greeting { port: self.smtp, begins: "220 " },
             Greeting { port: self.smtps, begins: "" },
-        ];
-        ready::wait(NAME, &mut group, &greetings, &[self.home.join("log/paniclog"), complaints])?;
-        Ok(group)
+        ]
     }
 
     /// What it still holds, also while it does not run.

@@ -87,12 +87,15 @@ impl Setup {
             why: format!("{} has no number", file.display()),
         })?;
         let mut group = Group::adopt(NAME, pid)?;
-        let greetings = [
+        ready::wait(NAME, &mut group, &self.greetings(), &[self.log()])?;
+        Ok(group)
+    }
+
+    pub(crate) fn greetings(&self) -> Vec<Greeting> {
+        vec![
             Greeting { port: self.smtp, begins: "220 " },
             Greeting { port: self.smtps, begins: "" },
-        ];
-        ready::wait(NAME, &mut group, &greetings, &[self.log()])?;
-        Ok(group)
+        ]
     }
 
     /// What it still holds, also while it does not run.

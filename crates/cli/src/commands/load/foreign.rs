@@ -111,7 +111,7 @@ pub(super) fn opening(
     {
         lines.push(format!("{label:14}{} ({})   {}", server.name, address.ip(), server.settings));
     }
-    lines.push(format!("{:14}nothing", "killed"));
+    lines.push(format!("{:14}nothing is killed", "events"));
     lines.push(format!("{:14}{}", "seed", options.seed));
     lines.extend(options.limit.map(|limit| format!("{:14}{limit}", "limit")));
     format!("{}\n", lines.join("\n"))

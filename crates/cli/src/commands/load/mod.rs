@@ -42,6 +42,7 @@ pub(super) use page::closing;
 Examples:
   brunt load                                   the servers that are installed, 50 users, a minute
   brunt load --server dovecot --store maildir  Dovecot alone, which needs no root
+  brunt load --power-cut                       does mail survive when the power goes? Needs root
   brunt load --deliveries 100000 --json | jq .mail.ledger
   brunt load --profile mmb3 --day 2min --no-kill   users at work: are they served in time?
   brunt load --profile mmb3 --explain              what these users do, and where each figure is from
@@ -106,11 +107,15 @@ pub struct LoadArgs {
     #[arg(long)]
     pub no_kill: bool,
 
+    /// Cut the power of the servers in the middle, instead of killing them. Needs root
+    #[arg(long, conflicts_with = "no_kill")]
+    pub power_cut: bool,
+
     /// Send nothing: look at the mailboxes of an earlier run again, after a restore for instance
     #[arg(
         long,
         value_name = "RUN",
-        conflicts_with_all = ["scenario", "server", "store", "mail_fsync", "users", "deliveries", "profile", "day", "duration", "limit", "seed", "set", "no_kill", "check"]
+        conflicts_with_all = ["scenario", "server", "store", "mail_fsync", "users", "deliveries", "profile", "day", "duration", "limit", "seed", "set", "no_kill", "power_cut", "check"]
     )]
     pub audit: Option<PathBuf>,
 
@@ -118,7 +123,7 @@ pub struct LoadArgs {
     #[arg(
         long,
         value_name = "RUN",
-        conflicts_with_all = ["audit", "scenario", "server", "store", "mail_fsync", "users", "deliveries", "profile", "day", "duration", "limit", "seed", "set", "no_kill", "check", "json"]
+        conflicts_with_all = ["audit", "scenario", "server", "store", "mail_fsync", "users", "deliveries", "profile", "day", "duration", "limit", "seed", "set", "no_kill", "power_cut", "check", "json"]
     )]
     pub clean: Option<PathBuf>,
 

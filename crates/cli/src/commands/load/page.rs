@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use brunt_host::load::LoadOptions;
+use brunt_host::load::incident::Deed;
+use brunt_host::load::{Incident, LoadOptions, kill_each, planned};
 use brunt_report::result::{Mail, MailStanding, MailWork, Outcome, RunResult, Verdict};
 use brunt_report::{Column, Row, Table, counted, decimals, grouped, one_line};
 use brunt_servers::{Relay, Store};
@@ -29,9 +30,20 @@ pub(super) fn opening(name: &str, options: &LoadOptions, left_out: Option<&str>)
         None => ("", "LMTP"),
     };
     let users = counted(plan.users.into(), "user");
-    let kill = match options.kill {
-        true => "each server once, in the middle (kill -9)",
-        false => "nothing",
+    let is_cut = |incident: &Incident| matches!(incident.deed, Deed::PowerCut(_));
+    let control = match options.incidents.iter().any(is_cut) {
+        true => "; first a control, which must lose mail",
+        false => "",
+    };
+    let events = match options.incidents.as_slice() {
+        [] => "nothing is killed".to_owned(),
+        incidents if incidents == kill_each(plan) => {
+            "each server is killed once, in the middle (kill -9)".to_owned()
+        }
+        incidents if incidents.len() > 2 => {
+            format!("{} events of the scenario{control}", incidents.len())
+        }
+        incidents => format!("{}{control}", planned(incidents, plan).join(", then ")),
     };
     let what = match &options.work {
         None => format!("{} deliveries", grouped(options.deliveries)),
@@ -46,7 +58,7 @@ pub(super) fn opening(name: &str, options: &LoadOptions, left_out: Option<&str>)
         format!("brunt {}   {}   {users}, {what}", version::SHORT, one_line(name)),
         format!("{:14}{relay}{store}", "servers"),
         format!("{:14}{way}; read by IMAP over TLS", "mail"),
-        format!("{:14}{kill}", "killed"),
+        format!("{:14}{events}", "events"),
         format!("{:14}{}", "seed", options.seed),
     ];
     lines.extend(left_out.map(|why| format!("{:14}{}", "left out", one_line(why))));
@@ -227,6 +239,15 @@ fn figures(mail: &Mail) -> String {
         };
         lines.push(format!("{:14}{} after {:.1} s, {until}", "fault", fault.what, fault.from_s));
     }
+    lines.extend(mail.control.iter().map(|control| {
+        format!(
+            "{:14}{}: {} of {} accepted deliveries were lost",
+            "control",
+            control.settings,
+            grouped(control.lost),
+            grouped(control.accepted)
+        )
+    }));
     lines.extend(mail.queue.map(|queue| match queue.messages {
         0 => format!("{:14}empty", "queue"),
         messages => {

@@ -5,7 +5,9 @@
 use std::path::{self, Path};
 use std::rc::Rc;
 
-use brunt_host::load::{Asked, Format, LoadError, LoadOptions, MailFsync, Work, choose};
+use brunt_host::load::{
+    Asked, Format, LoadError, LoadOptions, MailFsync, Work, choose, kill_each, power_cut,
+};
 use brunt_scenario::{
     Document, MailScenario, MailServer, MailStore, MailSync, MailTest, Override, Placed, Subject,
 };
@@ -67,6 +69,8 @@ impl LoadArgs {
         ];
         let mut all = Override::all(&self.set, &flags)?;
         all.extend(Override::of_switch("--no-kill", self.no_kill, "mail.kill", "false"));
+        let cut = Override::of_switch("--power-cut", self.power_cut, "mail.power_cut", "true");
+        all.extend(cut);
         Ok(all)
     }
 }
@@ -102,12 +106,17 @@ pub(super) fn options(
     let users = mail.users.unwrap_or(USERS);
     let (plan, left_out) =
         choose(asked(mail), format(mail), fsync(mail), users).map_err(LoadError::from)?;
+    let incidents = match (scenario.cuts_power(), scenario.kills()) {
+        (true, _) => power_cut(),
+        (false, true) => kill_each(&plan),
+        (false, false) => scenario.events.clone(),
+    };
     let options = LoadOptions {
         plan,
         deliveries: mail.deliveries.unwrap_or_default(),
         work: work(mail)?,
         seed: mail.seed,
-        kill: scenario.kills(),
+        incidents,
         limit: mail.limit,
     };
     Ok((options, left_out))

@@ -52,6 +52,10 @@ const EXAMPLES: &[(&str, Look)] = &[
         "lying-disk.toml",
         By("cli/tests/cli/lying_disk.rs", "every_lie_is_named_and_nothing_qualifies"),
     ),
+    (
+        "mail-events.toml",
+        By("cli/tests/real/load/faults.rs", "the_example_with_events_keeps_its_word"),
+    ),
     ("mail-on-array.toml", Run(&[("simulate {}", 0, PREDICTED)])),
     ("mail-on-pool.toml", By("cli/tests/cli/simulated_pool.rs", "fn small() -> String")),
     (

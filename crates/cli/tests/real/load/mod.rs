@@ -4,6 +4,7 @@
 //! Without Dovecot the tests are skipped; those of Postfix need root as well.
 
 mod ended;
+mod faults;
 mod foreign;
 
 use std::fs::{self, Permissions};

@@ -321,7 +321,7 @@ pub fn test(
         },
         disturbance: Some(Box::new(move |progress| {
             Box::pin(async move {
-                course::tell(&world, &told, lasts, &progress).await;
+                course::tell(&world, &told, lasts, (&progress, &|_| ())).await;
                 Vec::new()
             })
         })),

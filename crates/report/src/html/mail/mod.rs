@@ -232,9 +232,17 @@ fn faults(mail: &Mail) -> Table {
         let until = fault.until_s.map_or(Cell::from("never"), |second| Cell::Fixed(second, 1));
         Row::new([Cell::from(fault.what.as_str()), Cell::Fixed(fault.from_s, 1), until])
     });
+    let control = mail.control.as_ref().map_or(String::new(), |control| {
+        format!(
+            " The control of the power cut, {}: {} of {} accepted deliveries were lost.",
+            control.settings,
+            grouped(control.lost),
+            grouped(control.accepted)
+        )
+    });
     Table::new(Column::of(&["What was done"], &["From (s)", "Ready again (s)"]), rows)
         .titled("Faults")
-        .noted("Seconds since the first message.")
+        .noted(&format!("Seconds since the first message.{control}"))
 }
 
 fn errors(mail: &Mail) -> Table {
