@@ -9,6 +9,9 @@ pub enum AgentError {
     /// A file or folder of the agent cannot be had.
     #[error("{}: {error}", path.display())]
     File { path: PathBuf, error: io::Error },
+    /// What the owner of the host allows is not understood, so nothing is allowed.
+    #[error("{}: {why}", path.display())]
+    Permit { path: PathBuf, why: String },
     /// The other side said nothing that brunt does, or left.
     #[error("{0}")]
     Stream(String),

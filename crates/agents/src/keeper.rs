@@ -21,13 +21,14 @@ use std::time::Duration;
 
 use brunt_fleet::{Agent, FromAgent, Hello, How, Order, Progress, ToAgent};
 use brunt_report::result::Verdict;
-use brunt_units::{Span, Time};
+use brunt_units::{ByteSize, Span, Time};
 
 use crate::claim::{keep_status, result_folder};
 use crate::error::{AgentError, file};
 use crate::facts;
 use crate::files::Files;
 use crate::monotonic;
+use crate::permit::Permit;
 use crate::pipes::{Reader, Writer};
 use crate::process::Worker;
 use crate::worker::{FromWorker, ToWorker};
@@ -46,18 +47,24 @@ enum Event {
     WorkerEnded(Option<ExitStatus>),
 }
 
-/// Keeps the run in `folder`, whose claim the caller's stdin is, to its end; it waits for `wait`
-/// when nobody speaks to it. `worker` is the command of the test: the scenario's file and the folder
-/// for its output are appended.
+/// How a run is kept.
+#[derive(Clone, Debug)]
+pub struct Keeping {
+    /// The command of the test; the scenario's file and the folder for its output are appended.
+    pub worker: Vec<OsString>,
+    /// How long it waits when nobody speaks to it.
+    pub wait: Span,
+    /// Which boot of which machine this is; read from the kernel if it is not given.
+    pub boot: Option<String>,
+    /// Where the owner of the host says what is allowed: `/etc/brunt/agent.toml`.
+    pub permit: PathBuf,
+}
+
+/// Keeps the run in `folder`, whose claim the caller's stdin is, to its end.
 ///
 /// # Errors
 /// [`AgentError`] when it could not begin.
-pub fn keep(
-    folder: &Path,
-    worker: &[OsString],
-    wait: Span,
-    boot: Option<String>,
-) -> Result<(), AgentError> {
+pub fn keep(folder: &Path, keeping: Keeping) -> Result<(), AgentError> {
     // A login that ends takes its session with it. It fails where this is one already.
     let _ = rustix::process::setsid();
     let socket = folder.join("socket");
@@ -69,15 +76,17 @@ pub fn keep(
     thread.spawn(move || accept(&listener, &accepting)).map_err(file(&socket))?;
     let mut keeper = Keeper {
         folder: folder.to_owned(),
-        command: worker.to_vec(),
-        boot: boot.unwrap_or_else(facts::boot),
-        wait,
-        agent: Agent::new(wait, monotonic()),
+        boot: keeping.boot.clone().unwrap_or_else(facts::boot),
+        agent: Agent::new(keeping.wait, monotonic()),
+        permit: Permit::read(&keeping.permit),
+        keeping,
+        began: monotonic(),
         events,
         worker: None,
         scenario: String::new(),
         verdict: None,
         gave_up: None,
+        refused: None,
         connection: None,
         files: Files::default(),
         ended: None,
@@ -113,9 +122,10 @@ fn listen(number: u64, stream: UnixStream, events: &Sender<Event>) {
 
 struct Keeper {
     folder: PathBuf,
-    command: Vec<OsString>,
+    keeping: Keeping,
     boot: String,
-    wait: Span,
+    permit: Result<Permit, AgentError>,
+    began: Time,
     agent: Agent,
     events: Sender<Event>,
     worker: Option<Worker>,
@@ -123,6 +133,8 @@ struct Keeper {
     /// The worker's own end.
     verdict: Option<(Verdict, PathBuf)>,
     gave_up: Option<String>,
+    /// Why the owner of the host does not allow it.
+    refused: Option<String>,
     connection: Option<(u64, Writer)>,
     files: Files,
     /// When the status of the end was kept.
@@ -139,6 +151,7 @@ impl Keeper {
             }
             let now = monotonic();
             self.agent.tick(now);
+            self.watch_time(now);
             let mut leaves = false;
             for order in self.agent.orders() {
                 leaves |= order == Order::Leave;
@@ -152,7 +165,7 @@ impl Keeper {
                 self.say(&message);
             }
             // What is over is served from its folder.
-            if leaves || self.ended.is_some_and(|ended| now.since(ended) > self.wait) {
+            if leaves || self.ended.is_some_and(|ended| now.since(ended) > self.keeping.wait) {
                 if let Some((_, writer)) = self.connection.take() {
                     writer.finish();
                 }
@@ -197,7 +210,14 @@ impl Keeper {
 
     fn hear(&mut self, said: FromWorker, now: Time) {
         let progress = match said {
-            FromWorker::Checked { folders } => {
+            FromWorker::Checked { folders, bytes, lasts } => {
+                let refused = match &self.permit {
+                    Ok(permit) => permit.refusal(&folders, ByteSize::bytes(bytes), lasts),
+                    Err(error) => Some(error.to_string()),
+                };
+                if let Some(why) = refused {
+                    return self.refuse(why);
+                }
                 let facts = facts::facts(&self.scenario, &folders, &self.boot);
                 Progress::Checked(Box::new(facts))
             }
@@ -218,10 +238,29 @@ impl Keeper {
         self.agent.progress(progress, now);
     }
 
+    /// The owner of the host does not allow the test: it ends before it has changed anything.
+    fn refuse(&mut self, why: String) {
+        self.refused = Some(why);
+        self.worker.iter_mut().for_each(Worker::dismiss);
+    }
+
+    /// A test that takes longer than the owner of the host allows ends in order.
+    fn watch_time(&mut self, now: Time) {
+        let longest = self.permit.as_ref().ok().and_then(Permit::longest);
+        let is_over = longest.is_some_and(|longest| now.since(self.began) > longest);
+        if let (true, None, Some(longest)) = (is_over, &self.gave_up, longest) {
+            self.gave_up = Some(format!("this host allows {longest}"));
+            self.worker.iter_mut().for_each(Worker::dismiss);
+        }
+    }
+
     /// What the end of the worker's process means.
     fn how(&mut self, status: Option<ExitStatus>) -> How {
         let words = || last_words(&self.folder);
         let has_begun = self.agent.status().begin.is_some();
+        if let Some(why) = self.refused.take() {
+            return How::NotBegun { why };
+        }
         match (self.verdict.take(), self.gave_up.take()) {
             (_, Some(why)) => How::GaveUp { why },
             (Some((Verdict::Interrupted, _)), None) => How::Stopped,
@@ -266,7 +305,7 @@ impl Keeper {
 
     /// Starts the worker on `scenario`.
     fn begin(&mut self, scenario: String) {
-        match Worker::start(&self.command, &self.folder, &scenario) {
+        match Worker::start(&self.keeping.worker, &self.folder, &scenario) {
             Ok((worker, stdout)) => {
                 self.worker = Some(worker);
                 let events = self.events.clone();

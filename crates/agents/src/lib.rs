@@ -25,6 +25,7 @@ mod error;
 mod facts;
 mod files;
 mod keeper;
+mod permit;
 mod pipes;
 mod process;
 mod worker;
@@ -33,7 +34,8 @@ pub use conduct::{Conducting, HostWay, conduct};
 pub use door::{Place, serve};
 pub use error::AgentError;
 pub use facts::devices;
-pub use keeper::keep;
+pub use keeper::{Keeping, keep};
+pub use permit::Permit;
 pub use worker::{FromWorker, ToWorker};
 
 use brunt_units::Time;

@@ -8,7 +8,7 @@
 use std::path::PathBuf;
 
 use brunt_report::result::Verdict;
-use brunt_units::Time;
+use brunt_units::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// What the worker is to do next. Times are of the machine's monotonic clock.
@@ -25,9 +25,12 @@ pub enum ToWorker {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FromWorker {
-    /// It can run, and has changed nothing; it would write below these folders.
+    /// It can run, and has changed nothing. It would write these bytes below these folders, and
+    /// take this long.
     Checked {
         folders: Vec<PathBuf>,
+        bytes: u64,
+        lasts: Span,
     },
     Ready,
     Warm,

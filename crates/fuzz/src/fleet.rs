@@ -1,11 +1,12 @@
 //! What coordinators and agents of a fleet hear: streams, and messages with valid frames.
 
+use brunt_agents::Permit;
 use brunt_fleet::{
     Admission, Agent, Coordinator, End, FIRST, Facts, FileEntry, Frames, FromAgent, Greeting,
     Hello, HostPlan, How, Limits, Phase, Plan, Program, Status, ToAgent, frame,
 };
 use brunt_report::result::Verdict;
-use brunt_units::{Span, Time};
+use brunt_units::{ByteSize, Span, Time};
 
 fn program() -> Program {
     Program { version: "0.1.0".to_owned(), commit: None }
@@ -23,11 +24,15 @@ fn limits() -> Limits {
     }
 }
 
-/// A stream, and a message. One that is read can be said again; neither side falls over it.
+/// A stream, a message, and what the owner of a host allows. One that is read can be said again; neither side falls over it.
 pub fn fleet(bytes: &[u8]) {
     let mut frames = Frames::default();
     frames.push(bytes);
     while let Ok(Some(_)) = frames.next_content() {}
+    if let Ok(permit) = Permit::parse(&String::from_utf8_lossy(bytes)) {
+        let folders = ["/mnt/db".into()];
+        let _ = permit.refusal(&folders, ByteSize::gib(1), Span::seconds(1));
+    }
     if let Some(hello) = Hello::read(bytes) {
         assert_eq!(Hello::read(&hello.to_content()), Some(hello));
     }
@@ -103,6 +108,8 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
         ToAgent::Read { file: 0, offset: 9 },
     ];
     let mut seeds = vec![hello.to_content(), [FIRST, &frame(&hello.to_content())].concat()];
+    let permit = "folders = [\"/mnt/db1\"]\nbytes = \"2 TiB\"\nlongest = \"26h\"\n";
+    seeds.push(permit.as_bytes().to_vec());
     seeds.extend(from.iter().map(FromAgent::to_content));
     seeds.extend(to.iter().map(ToAgent::to_content));
     seeds

@@ -193,6 +193,29 @@ fn a_machine_or_a_device_twice() {
     assert!(!fleet.state(0).join("run-1/out/run").exists(), "nothing was written");
 }
 
+#[test]
+fn the_owner_of_a_host_has_the_last_word() {
+    let says = |text: &str| {
+        let mut fleet = Fleet::of(2);
+        fleet.wishes = vec!["collect_ms=6000".to_owned(); 2];
+        fs::create_dir_all(fleet.state(1)).unwrap();
+        fs::write(fleet.state(1).join("agent.toml"), text).unwrap();
+        let report = fleet.run();
+        let is_written = fleet.state(1).join("run-1/out/run").exists();
+        (report.verdict, report.reasons.concat(), is_written)
+    };
+    let (verdict, why, is_written) = says("bytes = \"1 KiB\"");
+    assert_eq!((verdict, is_written), (Verdict::Error, false), "{why}");
+    assert!(why.contains("1 KiB are allowed"), "{why}");
+    let (verdict, why, is_written) = says("folders = [\"/mnt/elsewhere\"]");
+    assert_eq!((verdict, is_written), (Verdict::Error, false), "{why}");
+    let (verdict, why, is_written) = says("what = 1");
+    assert_eq!((verdict, is_written), (Verdict::Error, false), "{why}");
+    let (verdict, why, _) = says("longest = \"4s\"");
+    assert_eq!(verdict, Verdict::Invalid, "{why}");
+    assert_eq!(why, "MAIL2: ended early: this host allows 4.0 s");
+}
+
 /// A file system of 256 KiB, for as long as this lives.
 struct Small(std::path::PathBuf);
 

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use brunt_agents::{FromWorker, Place, ToWorker, keep, monotonic, serve};
+use brunt_agents::{FromWorker, Keeping, Place, ToWorker, keep, monotonic, serve};
 use brunt_fleet::Program;
 use brunt_report::result::Verdict;
 use brunt_units::{Span, Time};
@@ -45,8 +45,13 @@ fn role() {
     match role.as_str() {
         "door" => door(),
         "keeper" => {
-            let boot = variable("BRUNT_TEST_BOOT");
-            let kept = keep(&arguments[0], &os(command("worker")), WAIT, boot);
+            let keeping = Keeping {
+                worker: os(command("worker")),
+                wait: WAIT,
+                boot: variable("BRUNT_TEST_BOOT"),
+                permit: arguments[0].with_file_name("agent.toml"),
+            };
+            let kept = keep(&arguments[0], keeping);
             kept.unwrap_or_else(|error| panic!("{error}"));
         }
         "worker" => work(&arguments[0], &arguments[1]),
@@ -162,7 +167,8 @@ fn work(scenario: &Path, out: &Path) {
         exit(2);
     }
     let folder = wish.get("folder").map_or_else(|| out.to_owned(), PathBuf::from);
-    say(&FromWorker::Checked { folders: vec![folder] });
+    let bytes = wish.journal().len() as u64;
+    say(&FromWorker::Checked { folders: vec![folder], bytes, lasts: Span::seconds(3) });
     assert_eq!(order(&orders, out), ToWorker::Prepare);
     thread::sleep(wish.millis("create_ms", 200));
     let folder = out.join("run");
